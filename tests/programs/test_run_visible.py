@@ -34,6 +34,15 @@ class Visible(unittest.TestCase):
         self.assertIn("gpu:0", report["advice"])
         self.assertIn("CUDA_VISIBLE_DEVICES", report["advice"])
 
+    def test_none(self):
+        """What is left is modelled, or unknown; that there is no sensor would be wrong."""
+        for sources, rest in (("nvml", "unknown"), ("nvml,estimated", "modelled")):
+            report = joule("run", "--quiet", "--json", "-", "--sources", sources, "--", "sleep", "0.5", CUDA_VISIBLE_DEVICES="")
+            self.assertEqual(indexes(report), [])
+            for words in ("CUDA_VISIBLE_DEVICES hides gpu:0, gpu:1", rest):
+                self.assertIn(words, report["advice"])
+            self.assertNotIn("on this machine", report["advice"])
+
     def test_the_container_runtime_has_done_its_work(self):
         self.assertEqual(indexes(run(NVIDIA_VISIBLE_DEVICES="1")), [0, 1])
 

@@ -123,6 +123,8 @@ void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t e
                  struct cover *out_cover);
 /* Finds out anew which channels' boards the environment hides from programs. The meter's lock is held. */
 void meter_hide(joule_meter *meter);
+/* Writes the boards that one variable hides, as "gpu:0, gpu:1". Returns that variable, or NULL: none is hidden. */
+const char *meter_hidden_boards(joule_meter *meter, char *out_boards, size_t size);
 /* Energy of a cover over a window; unknown when the cover is empty. Coverage is the smallest of its domains. */
 struct window meter_cover_window(joule_meter *meter, const struct cover *cover, int64_t begin_ns,
                                  int64_t end_ns);

@@ -5,6 +5,7 @@
  * certain, so that all is decided anew with each source. A meter that looks at devices speaks of the machine and hides nothing.
  */
 #include <string.h>
+#include "base/string.h"
 #include "joule/meter/engine.h"
 #include "joule/sources/visible.h"
 
@@ -71,4 +72,33 @@ void meter_hide(joule_meter *meter)
     for (size_t i = 0; i < count; i++)
         atomic_store(&meter->channels[i].hidden_by,
                      hidden_by(&boards, meter->channels[i].channel->info.device));
+}
+
+/* The variable that hides the channel's board; NULL: none, or the channel is not the first one of its board with joules. */
+static const char *hides_board(joule_meter *meter, size_t i)
+{
+    const char *variable = atomic_load(&meter->channels[i].hidden_by),
+               *device = meter->channels[i].channel->info.device;
+    if (!variable || meter->channels[i].channel->mode == CHANNEL_GAUGE)
+        return NULL;
+    for (size_t k = 0; k < i; k++)
+        if (meter->channels[k].channel->mode != CHANNEL_GAUGE &&
+            strcmp(meter->channels[k].channel->info.device, device) == 0)
+            return NULL;
+    return variable;
+}
+
+const char *meter_hidden_boards(joule_meter *meter, char *out_boards, size_t size)
+{
+    const char *first = NULL;
+    struct text text;
+    text_init(&text, out_boards, size);
+    for (size_t i = 0; i < meter_channel_count(meter); i++) {
+        const char *variable = hides_board(meter, i);
+        if (!variable || (first && strcmp(variable, first) != 0))
+            continue;
+        text_printf(&text, "%s%s", first ? ", " : "", meter->channels[i].channel->info.device);
+        first = variable;
+    }
+    return first;
 }

@@ -9,13 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/clock.h"
-#include "joule/report/report.h"
-
-struct collection {
-    struct report *report;
-    joule_meter *meter;
-    int64_t begin_ns, end_ns;
-};
+#include "joule/report/collect.h"
 
 void report_init(struct report *report, const char *program)
 {
@@ -81,17 +75,11 @@ static void add_term(const struct collection *c, struct device_sum *sum, int32_t
     sum->cover.ids[sum->cover.count++] = id;
 }
 
-static const char *copy(struct report *report, const char *string)
-{
-    const char *result = arena_copy(&report->arena, string, strlen(string));
-    return result ? result : "";
-}
-
 static const char *cover_name(const struct collection *c, const struct cover *cover)
 {
     char name[512];
     meter_cover_name(c->meter, cover, name, sizeof name);
-    return copy(c->report, name);
+    return collect_copy(c->report, name);
 }
 
 static double coverage_of(const struct collection *c, double covered_s)
@@ -105,30 +93,14 @@ static struct report_device device_of(const struct collection *c, const struct c
     char type[sizeof ch->info.device];
     string_copy(type, sizeof type, ch->info.device);
     type[strcspn(type, ":")] = '\0';
-    return (struct report_device){.type = copy(c->report, *type ? type : "node"),
-                                  .vendor = copy(c->report, ch->info.vendor),
-                                  .model = copy(c->report, ch->info.model),
-                                  .measurement = copy(c->report, ch->info.measurement),
-                                  .cover = copy(c->report, ch->info.name),
+    return (struct report_device){.type = collect_copy(c->report, *type ? type : "node"),
+                                  .vendor = collect_copy(c->report, ch->info.vendor),
+                                  .model = collect_copy(c->report, ch->info.model),
+                                  .measurement = collect_copy(c->report, ch->info.measurement),
+                                  .cover = collect_copy(c->report, ch->info.name),
                                   .index = strchr(ch->info.device, ':') ? ch->info.device_index : -1,
                                   .tier = ch->info.tier,
                                   .energy_joules = quantity_unknown()};
-}
-
-static bool is_whole_device(joule_scope scope)
-{
-    return scope == JOULE_SCOPE_PACKAGE || scope == JOULE_SCOPE_DRAM || scope == JOULE_SCOPE_GPU;
-}
-
-/* A device that could have been read and was not: it is listed, with unknown energy. */
-static bool is_unreadable(const struct collection *c, size_t i)
-{
-    const struct meter_channel *mc = &c->meter->channels[i];
-    pthread_mutex_lock(&mc->lane->lock);
-    joule_status state = mc->channel->info.state;
-    pthread_mutex_unlock(&mc->lane->lock);
-    return mc->channel->mode != CHANNEL_GAUGE && is_whole_device(mc->channel->info.scope) &&
-           (state == JOULE_DENIED || state == JOULE_FAILED || state == JOULE_STALE);
 }
 
 static void collect_devices(const struct collection *c, const struct cover *cover)
@@ -139,7 +111,7 @@ static void collect_devices(const struct collection *c, const struct cover *cove
         add_term(c, sum_of(sums, &count, c->meter->channels[cover->ids[i]].channel), cover->ids[i]);
     size_t measured = count;
     for (size_t i = 0; i < channels && count < COVER_MAX; i++)
-        if (is_unreadable(c, i))
+        if (collect_is_unreadable(c, i))
             sum_of(sums, &count, c->meter->channels[i].channel);
     c->report->devices = arena_alloc(&c->report->arena, count * sizeof *c->report->devices);
     for (size_t i = 0; i < count && c->report->devices; i++) {
@@ -151,21 +123,6 @@ static void collect_devices(const struct collection *c, const struct cover *cove
         device->coverage = coverage_of(c, sums[i].covered_s);
         device->cover = cover_name(c, &sums[i].cover);
     }
-}
-
-/* Before that its sources' states and remedies are still being written. */
-static bool is_opened(struct lane *lane)
-{
-    return lane_wait_opened(lane, 0);
-}
-
-/* The name of a source that has not answered at all so far: nobody knows what it would measure. NULL: none. */
-static const char *late_source(const struct collection *c)
-{
-    for (size_t l = 0; l < c->meter->lane_count; l++)
-        if (!c->meter->lanes[l]->is_late && !is_opened(c->meter->lanes[l]))
-            return c->meter->lanes[l]->sources[0]->ops->name;
-    return NULL;
 }
 
 /* --- the total ---------------------------------------------------------------------------------------------- */
@@ -204,7 +161,14 @@ static const char *reason_of_still(const struct collection *c, const struct cove
     snprintf(reason, sizeof reason, "the meter %s (%s) stands still: %s", info->name, info->source,
              cover->has_parts_of_still ? "only what its parts show is counted"
                                        : "what it measures is missing");
-    return copy(c->report, reason);
+    return collect_copy(c->report, reason);
+}
+
+static const char *reason_of_late(const struct collection *c)
+{
+    char reason[64];
+    snprintf(reason, sizeof reason, "the source %s has not answered", collect_late_source(c));
+    return collect_copy(c->report, reason);
 }
 
 static void collect_total(const struct collection *c)
@@ -215,8 +179,10 @@ static void collect_total(const struct collection *c)
     set_total(c, &w);
     collect_classes(c, &cover);
     collect_devices(c, &cover);
-    c->report->is_partial = cover.is_partial || late_source(c);
+    c->report->is_partial = cover.is_partial || collect_late_source(c);
     c->report->partial_reason = reason_of_still(c, &cover);
+    if (!c->report->partial_reason && collect_late_source(c))
+        c->report->partial_reason = reason_of_late(c);
     c->report->cover = cover_name(c, &cover);
 }
 
@@ -261,87 +227,7 @@ static void collect_functions(const struct collection *c)
             break;
     }
     for (size_t i = 0; i < report->function_count; i++)
-        report->functions[i].name = copy(report, report->functions[i].name);
-}
-
-/* --- advice ------------------------------------------------------------------------------------------------- */
-
-/* The remedy of a sensor that is there and refuses; packages first, because most of the energy is theirs. */
-static const char *remedy_of_refused(const struct collection *c)
-{
-    const char *found = NULL;
-    for (size_t i = 0; i < meter_channel_count(c->meter); i++) {
-        const struct channel *ch = c->meter->channels[i].channel;
-        if (!is_unreadable(c, i) || !ch->info.remedy[0])
-            continue;
-        if (ch->info.scope == JOULE_SCOPE_PACKAGE)
-            return ch->info.remedy;
-        found = found ? found : ch->info.remedy;
-    }
-    return found;
-}
-
-static const char *remedy_of_source(const struct collection *c)
-{
-    for (size_t l = 0; l < c->meter->lane_count; l++)
-        for (size_t s = 0; is_opened(c->meter->lanes[l]) && s < c->meter->lanes[l]->source_count; s++) {
-            const struct source *source = c->meter->lanes[l]->sources[s];
-            if ((source->state == JOULE_DENIED || source->state == JOULE_FAILED) && source->remedy[0])
-                return source->remedy;
-        }
-    return NULL;
-}
-
-static const char *advice_of_late_source(const struct collection *c)
-{
-    char advice[128];
-    const char *name = late_source(c);
-    snprintf(advice, sizeof advice, "%s has not answered yet: what it measures is not in the total",
-             name ? name : "");
-    return name ? copy(c->report, advice) : NULL;
-}
-
-static const char *advice_of_total(const struct report *report)
-{
-    if (report->partial_reason)
-        return "a newer kernel or firmware may make that meter move; `joule doctor` examines this machine";
-
-    if (isnan(report->by_class[JOULE_CLASS_MEASURED].value) &&
-        isnan(report->by_class[JOULE_CLASS_DERIVED].value))
-        return "no energy sensor answers on this machine; `joule doctor` says why and what can be done";
-    return "no sensor answers for a part of the total; `joule doctor` says why and what can be done";
-}
-
-/* That a board was left out must not go unsaid. */
-static const char *advice_of_hidden(const struct collection *c)
-{
-    char advice[256];
-    for (size_t i = 0; i < meter_channel_count(c->meter); i++) {
-        const struct meter_channel *mc = &c->meter->channels[i];
-        const char *variable = atomic_load(&mc->hidden_by);
-        if (!variable || mc->channel->info.scope != JOULE_SCOPE_GPU)
-            continue;
-        snprintf(advice, sizeof advice,
-                 "%s is in no total, since %s hides it from programs: measure without that to count it",
-                 mc->channel->info.device, variable);
-        return copy(c->report, advice);
-    }
-    return NULL;
-}
-
-static void collect_advice(const struct collection *c)
-{
-    bool is_measured = !isnan(c->report->total_joules.value) &&
-                       c->report->total_joules.cls < JOULE_CLASS_MODELLED && !c->report->is_partial;
-    if (is_measured) {
-        c->report->first_advice = advice_of_hidden(c);
-        return;
-    }
-    const char *remedy = remedy_of_refused(c);
-    remedy = remedy ? remedy : remedy_of_source(c);
-    c->report->first_advice = remedy ? copy(c->report, remedy) : advice_of_late_source(c);
-    if (!c->report->first_advice)
-        c->report->first_advice = advice_of_total(c->report);
+        report->functions[i].name = collect_copy(report, report->functions[i].name);
 }
 
 joule_status report_collect(struct report *report, joule_meter *meter, const char *program, int64_t begin_ns,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "joule/report/report.h"
 #include "support/machine.h"
 
 static void put_board(struct joule_host *host, int number, const char *address, const char *microwatts)
@@ -58,6 +59,45 @@ static void test_a_hidden_board_is_in_no_total(void **state)
     assert_non_null(strstr(hidden.remedy, "ROCR_VISIBLE_DEVICES"));
     assert_int_equal(shown.in_total, 1);
     assert_string_equal(shown.remedy, "");
+}
+
+static void assert_advice(const struct machine_bench *bench, const char *variable, const char *boards,
+                          const char *rest)
+{
+    struct report report;
+    assert_int_equal(
+        report_collect(&report, bench->meter, "test", bench->meter->begin_ns, meter_now_ns(bench->meter)),
+        JOULE_OK);
+    assert_non_null(report.first_advice);
+    if (!strstr(report.first_advice, variable) || !strstr(report.first_advice, boards) ||
+        !strstr(report.first_advice, rest))
+        fail_msg("%s", report.first_advice);
+    report_free(&report);
+}
+
+/* The report says what hides the boards, and what the rest of the total is. */
+static void test_the_report_says_what_hides(void **state)
+{
+    static const char *const variables[] = {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+                                            "GPU_DEVICE_ORDINAL"};
+    static const struct {
+        const char *sources, *value, *boards, *rest;
+    } cases[] = {
+        {"hwmon", "1", "gpu:0 from", "measured"},
+        {"hwmon", "", "gpu:0, gpu:1 from", "unknown"},
+    };
+    struct machine_bench *bench = *state;
+    for (size_t v = 0; v < sizeof variables / sizeof variables[0]; v++)
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            assert_int_equal(machine_teardown(state), 0);
+            assert_int_equal(machine_setup(state), 0);
+            bench = *state;
+            machine_put_cpus(bench->host, "GenuineIntel", 6, 85, 1);
+            setup_boards(bench, variables[v], cases[i].value);
+            bench->meter = machine_open(bench->host, cases[i].sources);
+            machine_run(bench->meter, 3, 0.05);
+            assert_advice(bench, variables[v], cases[i].boards, cases[i].rest);
+        }
 }
 
 static void test_it_is_still_measured(void **state)
@@ -119,6 +159,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_A_MACHINE(test_a_hidden_board_is_in_no_total),
+        ON_A_MACHINE(test_the_report_says_what_hides),
         ON_A_MACHINE(test_it_is_still_measured),
         ON_A_MACHINE(test_what_is_not_certain_hides_nothing),
         ON_A_MACHINE(test_the_machine_has_all),

@@ -1,0 +1,23 @@
+/* joule/report/collect.h - what the files that fill a report share. Only collect*.c include it. */
+#ifndef JOULE_REPORT_COLLECT_H
+#define JOULE_REPORT_COLLECT_H
+
+#include "joule/meter/engine.h"
+#include "joule/report/report.h"
+
+struct collection {
+    struct report *report;
+    joule_meter *meter;
+    int64_t begin_ns, end_ns;
+};
+
+/* Returns a copy in the report's arena, "" if memory is used up. */
+const char *collect_copy(struct report *report, const char *string);
+/* Returns true for a domain of a whole device that could have been read and was not. */
+bool collect_is_unreadable(const struct collection *c, size_t domain);
+/* Returns the name of a source that has not answered at all so far, or NULL. */
+const char *collect_late_source(const struct collection *c);
+/* Sets the report's one advice, when the rest of it is known. */
+void collect_advice(const struct collection *c);
+
+#endif
