@@ -309,6 +309,11 @@ static forge_value make_transfer(struct maker *m)
     return forge_transfer(m->b, any(m), below(m, 2) ? "b" : NULL);
 }
 
+static forge_value make_stop_gradient(struct maker *m)
+{
+    return forge_stop_gradient(m->b, any(m));
+}
+
 static forge_value make_collective(struct maker *m)
 {
     forge_value x = any(m);
@@ -338,7 +343,7 @@ static forge_value (*const makers[])(struct maker *) = {
     make_select,    make_cast,   make_reduce, make_matmul,   make_reshape,    make_broadcast,
     make_transpose, make_concat, make_slice,  make_pad,      make_composite,  make_conv,
     make_window,    make_unfold, make_fold,   make_random,   make_gather,     make_scatter,
-    make_scan,      make_sort,   make_share,  make_transfer, make_collective,
+    make_scan,      make_sort,   make_share,  make_transfer, make_collective, make_stop_gradient,
 };
 
 /* --- all ---------------------------------------------------------------------------------------------------- */

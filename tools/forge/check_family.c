@@ -340,6 +340,16 @@ static forge_value make_transfer(struct maker *m)
     return forge_transfer(m->b, floats(m, any_shape(m, 0)), "elsewhere");
 }
 
+/* Differences know nothing of it, so that their variable may not go through it. */
+static forge_value make_stop_gradient(struct maker *m)
+{
+    forge_shape shape = any_shape(m, 0);
+    if (m->purpose != CASE_GRAD)
+        return forge_stop_gradient(m->b, floats(m, shape));
+    forge_value held = forge_cast(m->b, m->dtype, argument(m, FORGE_I64, shape, -3, 3));
+    return forge_mul(m->b, floats(m, shape), forge_stop_gradient(m->b, held));
+}
+
 static forge_value make_collective(struct maker *m)
 {
     forge_collective_kind kind = (forge_collective_kind)maker_below(m, FORGE_COLLECTIVE_KINDS);

@@ -11,6 +11,11 @@ void gradient_transfer(struct gradient *r)
     gradient_add(r, 0, forge_transfer(r->b, r->g, forge_value_place(r->b, r->inputs[0])));
 }
 
+void gradient_stop_gradient(struct gradient *r)
+{
+    (void)r; /* nothing flows back */
+}
+
 /* Of the sum of all processes' losses. */
 void gradient_collective(struct gradient *r)
 {

@@ -34,7 +34,7 @@ static bool is_update(const struct ordering *o, size_t n)
 static bool is_view(const struct node *node)
 {
     return node->op == OP_RESHAPE || node->op == OP_BROADCAST || node->op == OP_TRANSPOSE ||
-           node->op == OP_SLICE;
+           node->op == OP_SLICE || node->op == OP_STOP_GRADIENT;
 }
 
 /* --- who reads and writes slots ------------------------------------------------------------------------------ */

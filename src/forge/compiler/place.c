@@ -85,6 +85,8 @@ bool place_view(struct lowering *l, const struct node *node, const struct progra
     *out = *x;
     if (node->op == OP_TRANSFER || node->op == OP_COLLECTIVE) /* one device, and a group of one */
         return true;
+    if (node->op == OP_STOP_GRADIENT) /* the value itself */
+        return true;
     if (node->op == OP_SLICE)
         return cut(l, &((const struct slice_attributes *)node->attributes)->cut, out, &value->shape);
     out->shape = value->shape;

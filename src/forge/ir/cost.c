@@ -33,6 +33,7 @@ NO_FLOP(select)
 NO_FLOP(cast)
 NO_FLOP(reshape)
 NO_FLOP(transfer)
+NO_FLOP(stop_gradient)
 NO_FLOP(collective)
 NO_FLOP(broadcast)
 NO_FLOP(transpose)
@@ -200,7 +201,7 @@ static void add(struct program_cost *sum, struct program_cost cost)
 static bool is_view(const struct node *node)
 {
     return node->op == OP_RESHAPE || node->op == OP_BROADCAST || node->op == OP_TRANSPOSE ||
-           node->op == OP_SLICE;
+           node->op == OP_SLICE || node->op == OP_STOP_GRADIENT;
 }
 
 static struct program_cost cost_of_all(const forge_graph *graph, struct body_costs *known)

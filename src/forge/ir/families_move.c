@@ -1,4 +1,5 @@
 /* ir/families_move.c - the builder's functions for a person that move elements; see families.c. */
+#include <stdlib.h>
 #include <string.h>
 #include "forge/ir/build.h"
 
@@ -8,12 +9,51 @@ static bool has_shape_already(const forge_builder *builder, forge_value x, const
     return builder_goes_on(builder) && x && forge_shape_equal(&own, shape);
 }
 
+/* The axis whose size is left to be found; the rank: there is none, or there are several. */
+static uint32_t axis_to_find(const forge_shape *shape)
+{
+    static const forge_dim marks[] = {FORGE_REST, -1};
+    for (size_t k = 0; k < sizeof marks / sizeof *marks; k++) {
+        uint32_t found = shape->rank, count = 0;
+        for (uint32_t i = 0; i < shape->rank; i++)
+            if (shape->dims[i] == marks[k]) {
+                found = i;
+                count++;
+            }
+        if (count)
+            return count == 1 ? found : shape->rank;
+    }
+    return shape->rank;
+}
+
+/* Puts the size that is left in its place. A single -1 that is a symbol's id stays that symbol wherever it fits. */
+static void find_rest(forge_builder *b, forge_value x, forge_shape *shape)
+{
+    uint32_t axis = axis_to_find(shape);
+    forge_shape own = forge_value_shape(b, x), others = *shape;
+    if (axis == shape->rank || !builder_goes_on(b) || !x)
+        return;
+    struct dim_table *dims = &b->graph->dims;
+    others.dims[axis] = 1;
+    forge_dim all = dim_elements(dims, &own), known = dim_elements(dims, &others);
+    forge_dim rest = known == 0 ? DIM_FAILED : dim_div(dims, all, known);
+    if (rest != DIM_FAILED && dim_mul(dims, rest, known) == all)
+        shape->dims[axis] = rest;
+}
+
 forge_value forge_reshape(forge_builder *builder, forge_value x, forge_shape shape)
 {
     struct shape_attributes attributes = {builder_clean(shape)};
+    find_rest(builder, x, &attributes.shape);
     if (has_shape_already(builder, x, &attributes.shape))
         return x;
     return builder_emit(builder, OP_RESHAPE, &attributes, sizeof attributes, &x, 1);
+}
+
+forge_value forge_stop_gradient(forge_builder *builder, forge_value x)
+{
+    struct no_attributes none = {0};
+    return builder_emit(builder, OP_STOP_GRADIENT, &none, sizeof none, &x, 1);
 }
 
 forge_value forge_broadcast(forge_builder *builder, forge_value x, forge_shape shape)
@@ -37,9 +77,34 @@ forge_value forge_transpose(forge_builder *builder, forge_value x, const uint32_
     return builder_emit(builder, OP_TRANSPOSE, &attributes, sizeof attributes, &x, 1);
 }
 
+enum { CONCAT_INPUTS = 16 }; /* of one node */
+
+/* Joins neighbours until one node can join what there is. */
+static forge_value concat_many(forge_builder *builder, const forge_value *inputs, size_t count, uint32_t axis)
+{
+    forge_value *parts = calloc(count, sizeof *parts), joined = FORGE_NO_VALUE;
+    if (parts)
+        memcpy(parts, inputs, count * sizeof *parts);
+    else
+        builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
+    while (parts && count > CONCAT_INPUTS && builder_goes_on(builder)) {
+        size_t whole = 0;
+        for (size_t i = 0; i < count; i += CONCAT_INPUTS)
+            parts[whole++] =
+                forge_concat(builder, parts + i, count - i < CONCAT_INPUTS ? count - i : CONCAT_INPUTS, axis);
+        count = whole;
+    }
+    if (parts && builder_goes_on(builder))
+        joined = forge_concat(builder, parts, count, axis);
+    free(parts);
+    return joined;
+}
+
 forge_value forge_concat(forge_builder *builder, const forge_value *inputs, size_t count, uint32_t axis)
 {
     struct axis_attributes attributes = {axis};
+    if (count > CONCAT_INPUTS && builder_goes_on(builder))
+        return concat_many(builder, inputs, count, axis);
     if (count == 1 && builder_goes_on(builder) && axis < forge_value_shape(builder, inputs[0]).rank)
         return inputs[0];
     return builder_emit(builder, OP_CONCAT, &attributes, sizeof attributes, inputs, count);

@@ -105,6 +105,7 @@ static const struct field sort_fields[] = {FIELD(NUMBER, "axis", sort, axis),
                                            FLAG("descending", sort, is_descending, 1),
                                            FIELD(RESULT_SHAPE, "shape", sort, shape), END};
 static const struct field transfer_fields[] = {END};
+static const struct field stop_gradient_fields[] = {END};
 static const struct field collective_fields[] = {KIND(collective, FORGE_COLLECTIVE_KINDS, collective_name),
                                                  FIELD(NAME, "group", collective, group),
                                                  FIELD(NUMBER, "size", collective, size),

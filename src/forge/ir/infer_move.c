@@ -11,7 +11,8 @@ bool infer_reshape(struct inference *i)
     forge_dim before = dim_elements(&i->graph->dims, &i->inputs[0]->shape);
     forge_dim after = dim_elements(&i->graph->dims, &a->shape);
     if (after == DIM_FAILED)
-        return infer_refuse(i, "the sizes are too large, or not all given: none is found out for -1");
+        return infer_refuse(i, "the sizes are too large, or one to be found out (-1) is not the only one, or "
+                               "what is left is no whole number");
     if (before != after || before == DIM_FAILED) {
         char target[100];
         struct text text;
@@ -194,6 +195,11 @@ bool infer_scatter(struct inference *i)
 }
 
 bool infer_transfer(struct inference *i)
+{
+    return infer_give(i, i->inputs[0]->dtype, &i->inputs[0]->shape);
+}
+
+bool infer_stop_gradient(struct inference *i)
 {
     return infer_give(i, i->inputs[0]->dtype, &i->inputs[0]->shape);
 }

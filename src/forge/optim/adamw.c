@@ -3,6 +3,7 @@
  * Owns the numbers that the composite "adamw" is given (ir/library_update.c). Newcomers: 1 - 0.999 in f32 is wrong by a hundred-thousandth,
  * so every number is made in f64 and then rounded; and the numbers are inputs, so that a kernel has no need to read the body.
  */
+#include <stdio.h>
 #include "base/abi.h"
 #include "forge/ir/library.h"
 #include "forge/optim/update.h"
@@ -50,7 +51,9 @@ static forge_value update_by_adamw(const struct update *u, const void *context)
 static void begin_step(forge_builder *b, struct adamw *adamw)
 {
     forge_phase phase = forge_phase_set(b, FORGE_PHASE_OPTIMISER);
-    forge_slot slot = forge_state(b, "optimiser.step", FORGE_I64, (forge_shape){0}, (forge_init){0});
+    char name[560];
+    snprintf(name, sizeof name, "%s.step", adamw->options->name ? adamw->options->name : "optimiser");
+    forge_slot slot = forge_state(b, name, FORGE_I64, (forge_shape){0}, (forge_init){0});
     forge_value step = forge_add(b, forge_read(b, slot), forge_scalar(b, FORGE_I64, 1));
     forge_value t = forge_cast(b, FORGE_F64, step), one = number(b, 1);
     const forge_adamw_options *o = adamw->options;
@@ -65,20 +68,44 @@ static bool is_beta(double value)
     return value >= 0 && value < 1;
 }
 
+/* False, after a mistake was noted. */
+static bool take_options(forge_builder *builder, const forge_adamw_options *options, forge_adamw_options *own)
+{
+    if (!builder_goes_on(builder) ||
+        !builder_take_options(builder, "adamw", "forge_adamw_options", own, sizeof *own,
+                              SIZE_UP_TO(forge_adamw_options, group_count), options))
+        return false;
+    if (!is_beta(own->beta1) || !is_beta(own->beta2) || !(own->epsilon > 0))
+        forge_builder_fail(builder, "adamw: betas are 0 to below 1, and epsilon is above 0: begin with "
+                                    "FORGE_ADAMW_OPTIONS");
+    return builder_goes_on(builder);
+}
+
+static struct update_options common(const forge_adamw_options *own)
+{
+    return (struct update_options){"adamw", own->weight_decay, own->max_norm, own->groups, own->group_count};
+}
+
 forge_value forge_adamw(forge_builder *builder, forge_value loss, forge_value learning_rate,
                         const forge_adamw_options *options)
 {
     forge_adamw_options own;
-    if (!builder_goes_on(builder) ||
-        !builder_take_options(builder, "adamw", "forge_adamw_options", &own, sizeof own, sizeof own, options))
+    if (!take_options(builder, options, &own))
         return FORGE_NO_VALUE;
-    if (!is_beta(own.beta1) || !is_beta(own.beta2) || !(own.epsilon > 0)) {
-        forge_builder_fail(builder, "adamw: betas are 0 to below 1, and epsilon is above 0: begin with "
-                                    "FORGE_ADAMW_OPTIONS");
-        return FORGE_NO_VALUE;
-    }
     struct adamw adamw = {.options = &own};
-    struct update_options common = {"adamw", own.weight_decay, own.max_norm, own.groups, own.group_count};
+    struct update_options all = common(&own);
     begin_step(builder, &adamw);
-    return update_parameters(builder, loss, learning_rate, &common, update_by_adamw, &adamw);
+    return update_parameters(builder, loss, learning_rate, &all, update_by_adamw, &adamw);
+}
+
+forge_value forge_adamw_step(forge_builder *builder, const forge_gradient *gradients, size_t count,
+                             forge_value learning_rate, const forge_adamw_options *options)
+{
+    forge_adamw_options own;
+    if (!take_options(builder, options, &own))
+        return FORGE_NO_VALUE;
+    struct adamw adamw = {.options = &own};
+    struct update_options all = common(&own);
+    begin_step(builder, &adamw);
+    return update_given(builder, gradients, count, learning_rate, &all, update_by_adamw, &adamw);
 }

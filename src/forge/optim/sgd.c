@@ -19,18 +19,39 @@ static forge_value update_by_sgd(const struct update *u, const void *context)
     return forge_sub(b, u->parameter, forge_mul(b, way, forge_cast(b, u->dtype, u->rate)));
 }
 
+/* False, after a mistake was noted. */
+static bool take_options(forge_builder *builder, const forge_sgd_options *options, forge_sgd_options *own)
+{
+    if (!builder_goes_on(builder) ||
+        !builder_take_options(builder, "sgd", "forge_sgd_options", own, sizeof *own,
+                              SIZE_UP_TO(forge_sgd_options, weight_decay), options))
+        return false;
+    if (own->nesterov && own->momentum == 0)
+        forge_builder_fail(builder, "sgd: nesterov needs momentum above 0");
+    return builder_goes_on(builder);
+}
+
+static struct update_options common(const forge_sgd_options *own)
+{
+    return (struct update_options){"sgd", own->weight_decay, own->max_norm, own->groups, own->group_count};
+}
+
 forge_value forge_sgd(forge_builder *builder, forge_value loss, forge_value learning_rate,
                       const forge_sgd_options *options)
 {
     forge_sgd_options own;
-    if (!builder_goes_on(builder) ||
-        !builder_take_options(builder, "sgd", "forge_sgd_options", &own, sizeof own,
-                              SIZE_UP_TO(forge_sgd_options, weight_decay), options))
+    if (!take_options(builder, options, &own))
         return FORGE_NO_VALUE;
-    if (own.nesterov && own.momentum == 0) {
-        forge_builder_fail(builder, "sgd: nesterov needs momentum above 0");
+    struct update_options all = common(&own);
+    return update_parameters(builder, loss, learning_rate, &all, update_by_sgd, &own);
+}
+
+forge_value forge_sgd_step(forge_builder *builder, const forge_gradient *gradients, size_t count,
+                           forge_value learning_rate, const forge_sgd_options *options)
+{
+    forge_sgd_options own;
+    if (!take_options(builder, options, &own))
         return FORGE_NO_VALUE;
-    }
-    struct update_options common = {"sgd", own.weight_decay, own.max_norm, own.groups, own.group_count};
-    return update_parameters(builder, loss, learning_rate, &common, update_by_sgd, &own);
+    struct update_options all = common(&own);
+    return update_given(builder, gradients, count, learning_rate, &all, update_by_sgd, &own);
 }

@@ -83,27 +83,140 @@ static forge_value step(forge_builder *b, const struct target *targets, size_t c
     return norm;
 }
 
+static bool check_options(forge_builder *b, const struct update_options *options)
+{
+    if (!(options->weight_decay >= 0) || !(options->max_norm >= 0))
+        forge_builder_fail(b, "%s: weight_decay and max_norm are 0 or more", options->optimiser);
+    return builder_goes_on(b);
+}
+
 forge_value update_parameters(forge_builder *b, forge_value loss, forge_value learning_rate,
                               const struct update_options *options, update_fn *rule, const void *context)
 {
-    size_t most = forge_parameter_count(b);
+    if (!check_options(b, options))
+        return FORGE_NO_VALUE;
+    forge_gradient *gradients = calloc(forge_parameter_count(b) + 1, sizeof *gradients);
+    forge_value norm = FORGE_NO_VALUE;
+    if (!gradients) {
+        builder_refuse(b, JOULE_NO_MEMORY, "memory is used up");
+    } else {
+        size_t count = forge_parameter_gradients(b, loss, options->groups, options->group_count, gradients);
+        norm = update_given(b, gradients, count, learning_rate, options, rule, context);
+    }
+    free(gradients);
+    return norm;
+}
+
+/* --- gradients that are given -------------------------------------------------------------------------------- */
+
+size_t forge_parameter_gradients(forge_builder *b, forge_value loss, const forge_parameter_group *groups,
+                                 size_t group_count, forge_gradient *out_gradients)
+{
+    size_t most = forge_parameter_count(b), count = 0;
+    const struct update_options options = {.groups = groups, .group_count = group_count};
     struct target *targets = calloc(most + 1, sizeof *targets);
-    forge_value *values = calloc(2 * most + 1, sizeof *values), norm = FORGE_NO_VALUE;
+    forge_value *values = calloc(2 * most + 1, sizeof *values);
     if (!targets || !values) {
         builder_refuse(b, JOULE_NO_MEMORY, "memory is used up");
-    } else if (!(options->weight_decay >= 0) || !(options->max_norm >= 0)) {
-        forge_builder_fail(b, "%s: weight_decay and max_norm are 0 or more", options->optimiser);
-    } else {
-        size_t count = find_targets(b, options, targets, values);
-        if (count == 0)
-            forge_builder_fail(b, "%s: there are no parameters, or all are frozen", options->optimiser);
+    } else if (builder_goes_on(b)) {
+        count = find_targets(b, &options, targets, values);
         forge_gradients(b, loss, values, count, values + count);
-        norm = step(b, targets, count, values + count, learning_rate, options, rule, context);
     }
+    for (size_t i = 0; i < count; i++)
+        out_gradients[i] = (forge_gradient){targets[i].number, values[count + i]};
+    free(targets);
+    free(values);
+    return builder_goes_on(b) ? count : 0;
+}
+
+/* A slot that is read, once, with a float of its shape. */
+static bool check_gradient(forge_builder *b, const forge_gradient *gradients, size_t i, const char *who)
+{
+    const forge_gradient *g = &gradients[i];
+    if (g->parameter >= b->graph->slot_count || !b->graph->slots[g->parameter].read) {
+        forge_builder_fail(b, "%s: gradient %zu is of no parameter", who, i);
+        return false;
+    }
+    const struct slot *slot = &b->graph->slots[g->parameter];
+    forge_shape shape = forge_value_shape(b, g->value);
+    if (!g->value || !forge_dtype_is_float(forge_value_dtype(b, g->value)) ||
+        !forge_shape_equal(&shape, &slot->shape))
+        forge_builder_fail(b, "%s: the gradient of '%s' has to be a float of its shape", who, slot->name);
+    for (size_t k = 0; k < i; k++)
+        if (gradients[k].parameter == g->parameter)
+            forge_builder_fail(b, "%s: the parameter '%s' is given twice", who, slot->name);
+    return builder_goes_on(b);
+}
+
+static bool check_gradients(forge_builder *b, const forge_gradient *gradients, size_t count, const char *who)
+{
+    if (count == 0)
+        forge_builder_fail(b, "%s: there are no parameters, or all are frozen", who);
+    for (size_t i = 0; i < count && builder_goes_on(b); i++)
+        check_gradient(b, gradients, i, who);
+    return builder_goes_on(b);
+}
+
+forge_value update_given(forge_builder *b, const forge_gradient *gradients, size_t count,
+                         forge_value learning_rate, const struct update_options *options, update_fn *rule,
+                         const void *context)
+{
+    forge_value norm = FORGE_NO_VALUE;
+    if (!check_options(b, options) || !check_gradients(b, gradients, count, options->optimiser))
+        return FORGE_NO_VALUE;
+    struct target *targets = calloc(count + 1, sizeof *targets);
+    forge_value *values = calloc(count + 1, sizeof *values);
+    size_t kept = 0;
+    if (!targets || !values)
+        builder_refuse(b, JOULE_NO_MEMORY, "memory is used up");
+    for (size_t i = 0; i < count && builder_goes_on(b); i++) {
+        const forge_parameter_group *group = group_of(options, &b->graph->slots[gradients[i].parameter]);
+        if (group && group->is_frozen)
+            continue;
+        targets[kept] = (struct target){gradients[i].parameter, group};
+        values[kept++] = gradients[i].value;
+    }
+    if (builder_goes_on(b))
+        norm = step(b, targets, kept, values, learning_rate, options, rule, context);
     free(targets);
     free(values);
     return builder_goes_on(b) ? norm : FORGE_NO_VALUE;
 }
+
+static void accumulate_one(forge_builder *b, forge_gradient *gradient, uint32_t parts, bool is_last)
+{
+    char name[560];
+    struct slot slot = b->graph->slots[gradient->parameter];
+    forge_dtype dtype = slot.dtype == FORGE_F64 ? FORGE_F64 : FORGE_F32;
+    snprintf(name, sizeof name, "%s.gradient", slot.name);
+    b->scope = b->graph->nodes[b->graph->values[slot.read].node].scope;
+    b->place = slot_place(b->graph, &slot);
+    forge_slot sums = forge_state(b, name, dtype, slot.shape, (forge_init){0});
+    forge_value sum = forge_add(b, forge_read(b, sums), forge_cast(b, dtype, gradient->value));
+    forge_value zeros = forge_broadcast(b, forge_scalar(b, dtype, 0), slot.shape);
+    gradient->value = is_last ? forge_mul(b, sum, forge_scalar(b, dtype, 1.0 / parts)) : sum;
+    forge_write(b, sums, is_last ? zeros : sum, true);
+}
+
+void forge_accumulate_gradients(forge_builder *b, forge_gradient *gradients, size_t count, uint32_t parts,
+                                bool is_last)
+{
+    if (!builder_goes_on(b) || !check_gradients(b, gradients, count, "accumulate_gradients"))
+        return;
+    if (parts == 0)
+        forge_builder_fail(b, "accumulate_gradients: a batch has 1 part or more");
+    uint32_t scope = b->scope, place = b->place;
+    forge_phase phase = forge_phase_set(b, FORGE_PHASE_OPTIMISER);
+    for (size_t i = 0; i < count && builder_goes_on(b); i++)
+        accumulate_one(b, &gradients[i], parts, is_last);
+    if (builder_goes_on(b)) {
+        b->scope = scope;
+        b->place = place;
+    }
+    forge_phase_set(b, phase);
+}
+
+/* --- for rules ----------------------------------------------------------------------------------------------- */
 
 forge_slot update_slot(const struct update *update, const char *suffix)
 {

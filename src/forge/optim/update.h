@@ -35,6 +35,11 @@ typedef forge_value update_fn(const struct update *update, const void *context);
 forge_value update_parameters(forge_builder *b, forge_value loss, forge_value learning_rate,
                               const struct update_options *options, update_fn *rule, const void *context);
 
+/* The same with gradients that are there. */
+forge_value update_given(forge_builder *b, const forge_gradient *gradients, size_t count,
+                         forge_value learning_rate, const struct update_options *options, update_fn *rule,
+                         const void *context);
+
 /* The slot NAME.suffix, like the parameter, which begins with zeros. */
 forge_slot update_slot(const struct update *update, const char *suffix);
 

@@ -30,6 +30,11 @@ void reference_transfer(const struct launch *launch, size_t first, size_t end)
     reference_reshape(launch, first, end);
 }
 
+void reference_stop_gradient(const struct launch *launch, size_t first, size_t end)
+{
+    reference_reshape(launch, first, end);
+}
+
 /* Of a group of one; larger ones are not computed by one process. */
 void reference_collective(const struct launch *launch, size_t first, size_t end)
 {

@@ -30,6 +30,43 @@ static void test_concat(void **state)
     }
 }
 
+static forge_value many_joined(forge_builder *b, const forge_value *x, int count)
+{
+    forge_value parts[64];
+    for (int i = 0; i < count; i++)
+        parts[i] = i % 3 ? square(b, x[i % 3]) : x[0];
+    return square(b, forge_concat(b, parts, (size_t)count, 0));
+}
+
+static void test_concat_of_many(void **state)
+{
+    (void)state;
+    for (int count = 16; count < 64; count += 17)
+        derivative_check(
+            &(struct function){"concat of many",
+                               many_joined,
+                               count,
+                               3,
+                               {forge_shape_of(2, 2), forge_shape_of(1, 2), forge_shape_of(3, 2)},
+                               -1,
+                               1,
+                               true});
+}
+
+static forge_value reshaped(forge_builder *b, const forge_value *x, int kind)
+{
+    return square(b, forge_matmul(b, forge_reshape(b, x[0], forge_shape_of(-1, kind)),
+                                  forge_reshape(b, x[0], forge_shape_of(kind, -1)), 0));
+}
+
+static void test_reshape_to_what_is_left(void **state)
+{
+    (void)state;
+    for (int kind = 1; kind < 4; kind++)
+        derivative_check(
+            &(struct function){"reshape", reshaped, kind, 1, {forge_shape_of(2, 3, 1)}, -1, 1, true});
+}
+
 static forge_value sliced(forge_builder *b, const forge_value *x, int kind)
 {
     static const int64_t steps[][2] = {{1, 1}, {2, 1}, {-1, 3}, {-2, -3}};
@@ -300,6 +337,8 @@ int main(void)
         cmocka_unit_test(test_gather),
         cmocka_unit_test(test_scatter),
         cmocka_unit_test(test_rows_are_added_to_what_is_there),
+        cmocka_unit_test(test_concat_of_many),
+        cmocka_unit_test(test_reshape_to_what_is_left),
         cmocka_unit_test(test_concat),
         cmocka_unit_test(test_slice),
         cmocka_unit_test(test_slices_side_by_side),

@@ -78,11 +78,36 @@ static void test_symbols_in_shapes(void **state)
     x = forge_input(b, "x", FORGE_F32, forge_shape_of(batch, 8));
     forge_output(b, "y", forge_reshape(b, x, forge_shape_of(8, 8)));
     assert_refused(b, "reshape(f32[B,8]): [8,8] holds another number");
-    b = forge_builder_new();
-    forge_output(b, "y",
-                 forge_reshape(b, forge_input(b, "x", FORGE_F32, forge_shape_of(4, 8)), forge_shape_of(-1)));
-    assert_refused(b,
-                   "reshape(f32[4,8]): the sizes are too large, or not all given: none is found out for -1");
+}
+
+/* -1 stands for what is left, also where it is the id of a symbol. */
+static void test_reshape_finds_the_size_that_is_left(void **state)
+{
+    (void)state;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(4, 6));
+    assert_shape(b, forge_reshape(b, x, forge_shape_of(FORGE_REST)), "[24]");
+    assert_shape(b, forge_reshape(b, x, forge_shape_of(3, FORGE_REST, 2)), "[3,4,2]");
+    assert_int_equal(forge_reshape(b, x, forge_shape_of(-1, 6)), x);
+    forge_dim batch = forge_symbol(b, "B", 1, 64, 1), time = forge_symbol(b, "T", 2, 64, 2);
+    forge_value y = forge_input(b, "y", FORGE_F32, forge_shape_of(batch, time, 8));
+    forge_shape rows = forge_value_shape(b, forge_reshape(b, y, forge_shape_of(-1, 8)));
+    assert_int_equal(rows.dims[0], forge_dim_mul(b, batch, time));
+    forge_shape flat = forge_value_shape(b, forge_reshape(b, y, forge_shape_of(batch, FORGE_REST)));
+    assert_int_equal(flat.dims[1], forge_dim_mul(b, time, 8));
+    forge_shape cut = forge_value_shape(b, forge_reshape(b, y, forge_shape_of(batch, 2, FORGE_REST)));
+    assert_int_equal(cut.dims[2], forge_dim_mul(b, time, 4));
+    assert_int_equal(batch, -1); /* and yet */
+    assert_shape(b, forge_reshape(b, x, forge_shape_of(-1, 8)), "[3,8]");
+    forge_builder_free(b);
+    static const forge_dim wrong[][2] = {{-1, 7}, {-1, -1}, {-1, 0}, {-2, 4}, {FORGE_REST, FORGE_REST}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        b = forge_builder_new();
+        x = forge_input(b, "x", FORGE_F32, forge_shape_of(4, 8));
+        forge_output(b, "y", forge_reshape(b, x, forge_shape_of(wrong[i][0], wrong[i][1])));
+        assert_refused(
+            b, "reshape(f32[4,8]): the sizes are too large, or one to be found out (-1) is not the only one");
+    }
 }
 
 static void test_messages_name_operation_and_shapes(void **state)
@@ -262,6 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_symbols_in_shapes),
+        cmocka_unit_test(test_reshape_finds_the_size_that_is_left),
         cmocka_unit_test(test_messages_name_operation_and_shapes),
         cmocka_unit_test(test_equal_nodes_are_one_and_unused_ones_go),
         cmocka_unit_test(test_scope_and_phase_survive_passes),

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -62,6 +63,23 @@ static void test_cuts(void **state)
     assert_int_equal(forge_flip(b, x, 0), x);
     assert_int_equal(forge_pad(b, x, (int64_t[]){0, 0, 0}, (int64_t[]){0, 0, 0}, 1), x);
     assert_right(b, forge_concat(b, (forge_value[]){x, y}, 2, 1));
+}
+
+static void test_concat_joins_any_number(void **state)
+{
+    (void)state;
+    for (size_t count = 15; count < 600; count = count * 3 + 2) {
+        forge_builder *b = forge_builder_new();
+        forge_value parts[600];
+        for (size_t i = 0; i < count; i++) {
+            char name[16];
+            snprintf(name, sizeof name, "x%zu", i);
+            parts[i] = input(b, name, forge_shape_of(2, 1 + i % 2));
+        }
+        forge_value all = forge_concat(b, parts, count, 1);
+        assert_int_equal(forge_value_shape(b, all).dims[1], count + count / 2);
+        assert_right(b, all);
+    }
 }
 
 static void test_cuts_of_expressions(void **state)
@@ -220,9 +238,10 @@ static void test_scans_and_sorts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scans_and_sorts),     cmocka_unit_test(test_indices),
-        cmocka_unit_test(test_what_no_indices_are), cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_cuts_of_expressions), cmocka_unit_test(test_what_no_cut_is),
+        cmocka_unit_test(test_scans_and_sorts),         cmocka_unit_test(test_indices),
+        cmocka_unit_test(test_what_no_indices_are),     cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_concat_joins_any_number), cmocka_unit_test(test_cuts_of_expressions),
+        cmocka_unit_test(test_what_no_cut_is),
     };
     return cmocka_run_group_tests_name("graph_move", tests, NULL, NULL);
 }

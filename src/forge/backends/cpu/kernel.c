@@ -69,6 +69,7 @@ const struct cpu_kernel reference_kernels[] = {
     {"reference_matmul", OP_MATMUL, IN_PLACE_NOT, NULL, product_rows, reference_matmul},
     {"reference_reshape", OP_RESHAPE, IN_PLACE_NOT, NULL, rows, reference_reshape},
     {"reference_transfer", OP_TRANSFER, IN_PLACE_NOT, NULL, rows, reference_transfer},
+    {"reference_stop_gradient", OP_STOP_GRADIENT, IN_PLACE_NOT, NULL, rows, reference_stop_gradient},
     {"reference_collective", OP_COLLECTIVE, IN_PLACE_NOT, group_of_one, rows, reference_collective},
     {"reference_broadcast", OP_BROADCAST, IN_PLACE_NOT, NULL, rows, reference_broadcast},
     {"reference_transpose", OP_TRANSPOSE, IN_PLACE_NOT, NULL, rows, reference_transpose},
