@@ -14,7 +14,7 @@ struct fake_nvml {
     struct joule_host *host;
     joule_meter *meter;
     int64_t time_ns;
-    struct script_symbol symbols[64];
+    struct script_symbol symbols[96];
     size_t symbol_count;
 };
 

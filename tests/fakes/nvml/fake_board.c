@@ -48,6 +48,19 @@ static const struct {
     KEY(transient_at_ms, -1),
     KEY(block_at_ms, -1),
     KEY(block_s, 30),
+    KEY(encoder, 0),
+    KEY(decoder, 0),
+    KEY(fans, 0),
+    KEY(fan_percent, 30),
+    KEY(pcie_counts, 1),
+    KEY(transmit_mb, 0),
+    KEY(receive_mb, 0),
+    KEY(replays, 0),
+    KEY(ecc, 0),
+    KEY(ecc_uncorrected, 0),
+    KEY(xid_events, 1),
+    KEY(xid_at_ms, -1),
+    KEY(xid, 79),
 #undef KEY
 };
 #define KEY_COUNT (sizeof script_keys / sizeof script_keys[0])

@@ -38,8 +38,17 @@ struct fake_board {
     /* Events, in milliseconds after the first Init_v2; < 0: never. */
     double uninitialized_at_ms; /* every call fails so until Init_v2 is called again */
     double lost_at_ms;
-    double reset_at_ms;          /* the counter starts again from 0 */
-    double transient_at_ms;      /* for 300 ms calls answer TIMEOUT */
+    double reset_at_ms;      /* the counter starts again from 0 */
+    double transient_at_ms;  /* for 300 ms calls answer TIMEOUT */
+    double encoder, decoder; /* percent; < 0: not supported */
+    double fans, fan_percent;
+    /* 1: the driver counts bytes in 64 bits; 2: in 32; 0: it does not. Megabytes per second of traffic. */
+    double pcie_counts, transmit_mb, receive_mb;
+    double replays;
+    double ecc,
+        ecc_uncorrected; /* errors since the driver was loaded, 10 less than over the lifetime; < 0: no ECC */
+    double xid_events;   /* 1: Xid errors come as events */
+    double xid_at_ms, xid;
     double block_at_ms, block_s; /* the first call after this takes so long; and others wait for it */
 };
 

@@ -28,6 +28,9 @@ double fake_time_of(double at_ms);
 /* What every call on a device goes through: the scripted misfortunes. */
 nvml_return fake_enter(nvml_device device, const struct fake_board **out_board);
 
+/* Fills in a count of bytes of the PCIe link. */
+void fake_put_bytes(const struct fake_board *board, struct nvml_field *field);
+
 #define ENTER(device)                                                                                        \
     const struct fake_board *board;                                                                          \
     nvml_return entered = fake_enter(device, &board);                                                        \

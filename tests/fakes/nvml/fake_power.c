@@ -93,6 +93,12 @@ static void put_field(const struct fake_board *board, struct nvml_field *field)
     case NVML_FIELD_POWER_CURRENT_LIMIT:
         put_milliwatts(field, board->limit_watts);
         break;
+#ifndef FAKE_535
+    case NVML_FIELD_PCIE_TRANSMIT_BYTES:
+    case NVML_FIELD_PCIE_RECEIVE_BYTES:
+        fake_put_bytes(board, field);
+        break;
+#endif
     case NVML_FIELD_MEMORY_TEMPERATURE:
         put_milliwatts(field, board->memory_celsius / 1e3);
         break;

@@ -233,6 +233,14 @@ static void test_three_boards(void **state)
     assert_true(isnan(l4.memory_temperature_celsius));
     assert_near(l4.clock_megahertz, 1500);
     assert_int_equal(l4.clock_reasons, JOULE_CLOCKS_POWER);
+    assert_true(isnan(l4.fan_ratio)); /* cooled by the server's fans */
+    assert_near(l4.encoder_busy, 0.12);
+    assert_near(l4.decoder_busy, 0.07);
+    assert_near(l4.ecc_corrected, 3);
+    assert_near(l4.ecc_uncorrected, 0);
+    assert_near(l4.ecc_corrected_lifetime, 14);
+    assert_near(l4.ecc_uncorrected_lifetime, 1);
+    assert_true(isnan(l4.pcie_replays));     /* of the description alone */
     assert_int_equal(l4.knows_processes, 0); /* the table has none */
     assert_int_equal(l4.state, JOULE_OK);
     assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")),
@@ -246,6 +254,8 @@ static void test_three_boards(void **state)
     assert_string_equal(mx.model, "NVIDIA GeForce MX450");
     assert_int_equal(state_of(meter, "gpu-2-power"), JOULE_UNSUPPORTED);
     assert_true(isnan(mx.power_limit_watts));
+    assert_near(mx.fan_ratio, 0.35);
+    assert_true(isnan(mx.ecc_corrected) && isnan(mx.ecc_uncorrected_lifetime)); /* it has no ECC */
     assert_int_equal(mx.clock_reasons, JOULE_CLOCKS_UNKNOWN);
     assert_near(mx.temperature_celsius, 40);
     joule_domain power = domain_of(meter, "gpu-0-power");
@@ -271,7 +281,7 @@ static void test_fields_that_a_driver_does_not_know(void **state)
         "MiB, 1900 MHz, "
         "7000 MHz, 0x0000000000000004\n");
     joule_meter *meter = open_meter(bench);
-    assert_true(fake.tables <= 8); /* one for each field that was given up, and two that were answered */
+    assert_true(fake.tables <= 10); /* one for each group of fields given up, and two that were answered */
     machine_run(meter, 10, 1);
     joule_device device = device_at(meter, 0);
     assert_string_equal(device.model, "GeForce RTX 2080");
@@ -525,6 +535,55 @@ static void test_a_new_description(void **state)
     assert_int_equal(device_at(meter, 0).knows_processes, 1);
 }
 
+/* Drivers of all ages, with the elements that they have for fans, engines for video, the link and memory errors. */
+static void test_condition_in_descriptions(void **state)
+{
+    static const struct {
+        const char *xml;
+        double fan, encoder, transmit, replays, corrected, uncorrected, lifetime;
+    } cases[] = {
+        {"<fan_speed>41 %</fan_speed><pci><replay_counter>4</replay_counter><tx_util>1500 KB/s</tx_util>"
+         "<rx_util>N/A</rx_util></pci><utilization><encoder_util>9 %</encoder_util></utilization>"
+         "<ecc_errors><volatile><single_bit><device_memory>2</device_memory><total>5</total></single_bit>"
+         "<double_bit><total>1</total></double_bit></volatile><aggregate><single_bit><total>9</total>"
+         "</single_bit></aggregate></ecc_errors>",
+         0.41, 0.09, 1.5e6, 4, 5, 1, 9},
+        {"<fan_speed>N/A</fan_speed><ecc_errors><volatile><sram_correctable>1</sram_correctable>"
+         "<sram_uncorrectable_parity>2</sram_uncorrectable_parity><sram_uncorrectable_secded>3"
+         "</sram_uncorrectable_secded><dram_correctable>4</dram_correctable><dram_uncorrectable>0"
+         "</dram_uncorrectable></volatile><aggregate><sram_correctable>N/A</sram_correctable>"
+         "<sram_threshold_exceeded>No</sram_threshold_exceeded></aggregate></ecc_errors>",
+         NAN, NAN, NAN, NAN, 5, 5, NAN},
+        {"<utilization><encoder_util>N/A</encoder_util></utilization><pci><replay_counter>4294967295"
+         "</replay_counter></pci><ecc_errors><volatile><dram_correctable>N/A</dram_correctable></volatile>"
+         "</ecc_errors>",
+         NAN, NAN, NAN, NAN, NAN, NAN, NAN},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct smi_board boards[2];
+        struct device_facts facts = device_facts_unknown();
+        char text[2048];
+        snprintf(text, sizeof text, "<nvidia_smi_log><gpu id=\"0\">%s</gpu></nvidia_smi_log>", cases[i].xml);
+        assert_int_equal(smi_read_description(text, boards, 2), 1);
+        smi_take_facts(&boards[0], &facts);
+        smi_take_users(&boards[0], &facts);
+        const double values[] = {facts.fan_ratio,
+                                 facts.encoder_busy,
+                                 facts.pcie_transmit_bytes_per_second,
+                                 facts.pcie_replays,
+                                 facts.ecc_corrected,
+                                 facts.ecc_uncorrected,
+                                 facts.ecc_corrected_lifetime};
+        const double *wanted = &cases[i].fan;
+        for (size_t k = 0; k < sizeof values / sizeof values[0]; k++)
+            if (isnan(wanted[k]) ? !isnan(values[k])
+                                 : !(fabs(values[k] - wanted[k]) < 1e-9 * (1 + wanted[k])))
+                fail_msg("description %zu, figure %zu: %g instead of %g", i, k, values[k], wanted[k]);
+        assert_true(isnan(facts.pcie_receive_bytes_per_second));
+    }
+}
+
 /* On some superchips the GPU's figure is the module's. */
 static void test_a_module(void **state)
 {
@@ -607,6 +666,13 @@ static const struct {
     {SMI_MEMORY_FREE, "memory_free_bytes", 1048576},
     {SMI_CLOCK, "clocks_current_sm_clock_hz", 1e6},
     {SMI_MEMORY_CLOCK, "clocks_current_memory_clock_hz", 1e6},
+    {SMI_FAN, "fan_speed_ratio", 0.01},
+    {SMI_ENCODER, "utilization_encoder_ratio", 0.01},
+    {SMI_DECODER, "utilization_decoder_ratio", 0.01},
+    {SMI_ECC_CORRECTED, "ecc_errors_corrected_volatile_total", 1},
+    {SMI_ECC_UNCORRECTED, "ecc_errors_uncorrected_volatile_total", 1},
+    {SMI_ECC_CORRECTED_LIFETIME, "ecc_errors_corrected_aggregate_total", 1},
+    {SMI_ECC_UNCORRECTED_LIFETIME, "ecc_errors_uncorrected_aggregate_total", 1},
 };
 
 /* The value of a metric for the board at `position`; NaN: it is not exported. */
@@ -714,6 +780,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_three_boards),
+        TEST(test_condition_in_descriptions),
         TEST(test_fields_that_a_driver_does_not_know),
         TEST(test_refusals_without_a_name),
         TEST(test_power_changes),

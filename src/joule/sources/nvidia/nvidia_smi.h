@@ -42,13 +42,28 @@ enum smi_field {
     SMI_CLOCK, /* MHz, as is the next */
     SMI_MEMORY_CLOCK,
     SMI_REASONS, /* NVML's bits as a hexadecimal number */
-    SMI_FIELDS
+    SMI_FAN,     /* %, may exceed 100 */
+    SMI_ENCODER, /* %, as is the next */
+    SMI_DECODER,
+    SMI_ECC_CORRECTED, /* errors since the driver was loaded */
+    SMI_ECC_UNCORRECTED,
+    SMI_ECC_CORRECTED_LIFETIME,
+    SMI_ECC_UNCORRECTED_LIFETIME,
+    SMI_FIELDS,
+    /* Of the full description alone. */
+    SMI_REPLAYS = SMI_FIELDS,
+    SMI_TRANSMIT, /* KB/s, as is the next */
+    SMI_RECEIVE,
+    SMI_WORDS
 };
+#define SMI_ECC_COUNTS 4
 
 struct smi_board {
-    const char *words[SMI_FIELDS]; /* in the text that they were read from; NULL: not told */
+    const char *words[SMI_WORDS]; /* in the text that they were read from; NULL: not told */
     /* Of the full description alone. */
     bool knows_reasons, knows_processes;
+    bool knows_ecc[SMI_ECC_COUNTS]; /* from SMI_ECC_CORRECTED on; summed up over kinds of memory */
+    double ecc[SMI_ECC_COUNTS];
     uint64_t reasons; /* NVML's bits */
     size_t process_count, partition_count;
     joule_device_process processes[DEVICE_MOST_PROCESSES];
@@ -65,9 +80,9 @@ double smi_number(const struct smi_board *board, enum smi_field field);
 const char *smi_text(const struct smi_board *board, enum smi_field field);
 /* The board's PCI address as sysfs names it; empty: unknown. */
 void smi_pci_address(const struct smi_board *board, char out_address[16]);
-/* Memory, limits and reasons for low clocks. */
+/* Memory, limits, reasons for low clocks, fan, engines for video and ECC errors. */
 void smi_take_facts(const struct smi_board *board, struct device_facts *facts);
-/* Processes and partitions: of the full description alone. */
+/* Processes, partitions and the PCIe link: of the full description alone. */
 void smi_take_users(const struct smi_board *board, struct device_facts *facts);
 /* "Hopper", of a compute capability "9.0"; empty where it is none that is known. */
 const char *smi_architecture(const char *capability);

@@ -37,6 +37,13 @@ static const struct {
     [SMI_CLOCK] = {"clocks.current.sm", NULL},
     [SMI_MEMORY_CLOCK] = {"clocks.current.memory", NULL},
     [SMI_REASONS] = {"clocks_event_reasons.active", "clocks_throttle_reasons.active"},
+    [SMI_FAN] = {"fan.speed", NULL},
+    [SMI_ENCODER] = {"utilization.encoder", NULL},
+    [SMI_DECODER] = {"utilization.decoder", NULL},
+    [SMI_ECC_CORRECTED] = {"ecc.errors.corrected.volatile.total", NULL},
+    [SMI_ECC_UNCORRECTED] = {"ecc.errors.uncorrected.volatile.total", NULL},
+    [SMI_ECC_CORRECTED_LIFETIME] = {"ecc.errors.corrected.aggregate.total", NULL},
+    [SMI_ECC_UNCORRECTED_LIFETIME] = {"ecc.errors.uncorrected.aggregate.total", NULL},
 };
 
 static const char *name_of(const struct smi_query *query, size_t field)
@@ -79,12 +86,25 @@ static size_t refused_field(const struct smi_query *query, const char *refusal)
 /* What drivers came to know last goes first. Those before MODULE_POWER are who a board is. */
 static size_t youngest_field(const struct smi_query *query)
 {
-    static const enum smi_field young[] = {SMI_MODULE_POWER, SMI_POWER_INSTANT, SMI_POWER_AVERAGE,
-                                           SMI_REASONS,      SMI_CAPABILITY,    SMI_MEMORY_TEMPERATURE};
+    static const enum smi_field young[] = {SMI_ENCODER,       SMI_MODULE_POWER,      SMI_POWER_INSTANT,
+                                           SMI_POWER_AVERAGE, SMI_REASONS,           SMI_CAPABILITY,
+                                           SMI_FAN,           SMI_MEMORY_TEMPERATURE};
     for (size_t i = 0; i < sizeof young / sizeof young[0]; i++)
         if (query->asks[young[i]])
             return young[i];
     return SMI_FIELDS;
+}
+
+/* Gives up a field, and those that came with it: each refusal costs a call. */
+static void give_up(struct smi_query *query, size_t field)
+{
+    size_t first = field, last = field;
+    if (field >= SMI_FAN) {
+        first = field == SMI_FAN ? SMI_FAN : field <= SMI_DECODER ? SMI_ENCODER : SMI_ECC_CORRECTED;
+        last = field <= SMI_DECODER ? SMI_DECODER : SMI_ECC_UNCORRECTED_LIFETIME;
+    }
+    for (size_t i = first; i <= last; i++)
+        query->asks[i] = false;
 }
 
 bool smi_query_reduce(struct smi_query *query, const char *refusal)
@@ -97,7 +117,7 @@ bool smi_query_reduce(struct smi_query *query, const char *refusal)
     if (names[field].old_name && !query->uses_old_names)
         query->uses_old_names = true;
     else
-        query->asks[field] = false;
+        give_up(query, field);
     return true;
 }
 

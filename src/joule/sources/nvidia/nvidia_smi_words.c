@@ -88,6 +88,26 @@ static void take_reasons(const struct smi_board *board, struct device_facts *fac
         facts->clock_reasons = nvml_clock_reasons(bits);
 }
 
+/* NaN for a share that is not told, or above `most`. */
+static double share_of(const struct smi_board *board, enum smi_field field, double most)
+{
+    double share = smi_number(board, field) * 0.01;
+    return share >= 0 && share <= most ? share : NAN;
+}
+
+/* NaN for a number that is no count: not told, negative, or with all bits set. */
+static double count_of(const struct smi_board *board, enum smi_field field)
+{
+    double count = smi_number(board, field);
+    return count >= 0 && count < UINT32_MAX ? count : NAN;
+}
+
+static double ecc_errors(const struct smi_board *board, enum smi_field field)
+{
+    size_t i = field - SMI_ECC_CORRECTED;
+    return board->knows_ecc[i] ? board->ecc[i] : count_of(board, field);
+}
+
 void smi_take_facts(const struct smi_board *board, struct device_facts *facts)
 {
     facts->memory_total_bytes = bytes_of(board, SMI_MEMORY_TOTAL);
@@ -99,6 +119,13 @@ void smi_take_facts(const struct smi_board *board, struct device_facts *facts)
     facts->least_limit_watts = smi_number(board, SMI_LIMIT_LEAST);
     facts->most_limit_watts = smi_number(board, SMI_LIMIT_MOST);
     take_reasons(board, facts);
+    facts->fan_ratio = share_of(board, SMI_FAN, 10);
+    facts->encoder_busy = share_of(board, SMI_ENCODER, 1);
+    facts->decoder_busy = share_of(board, SMI_DECODER, 1);
+    facts->ecc_corrected = ecc_errors(board, SMI_ECC_CORRECTED);
+    facts->ecc_uncorrected = ecc_errors(board, SMI_ECC_UNCORRECTED);
+    facts->ecc_corrected_lifetime = ecc_errors(board, SMI_ECC_CORRECTED_LIFETIME);
+    facts->ecc_uncorrected_lifetime = ecc_errors(board, SMI_ECC_UNCORRECTED_LIFETIME);
 }
 
 void smi_take_users(const struct smi_board *board, struct device_facts *facts)
@@ -106,6 +133,9 @@ void smi_take_users(const struct smi_board *board, struct device_facts *facts)
     facts->knows_processes = board->knows_processes;
     facts->process_count = board->process_count;
     facts->partition_count = board->partition_count;
+    facts->pcie_replays = count_of(board, SMI_REPLAYS);
+    facts->pcie_transmit_bytes_per_second = count_of(board, SMI_TRANSMIT) * 1e3;
+    facts->pcie_receive_bytes_per_second = count_of(board, SMI_RECEIVE) * 1e3;
     memcpy(facts->processes, board->processes, sizeof facts->processes);
     memcpy(facts->partitions, board->partitions, sizeof facts->partitions);
 }

@@ -27,6 +27,12 @@ static const struct {
     {"fb_memory_usage/free", SMI_MEMORY_FREE},
     {"utilization/gpu_util", SMI_BUSY},
     {"utilization/memory_util", SMI_MEMORY_BUSY},
+    {"utilization/encoder_util", SMI_ENCODER},
+    {"utilization/decoder_util", SMI_DECODER},
+    {"fan_speed", SMI_FAN},
+    {"pci/replay_counter", SMI_REPLAYS},
+    {"pci/tx_util", SMI_TRANSMIT},
+    {"pci/rx_util", SMI_RECEIVE},
     {"temperature/gpu_temp", SMI_TEMPERATURE},
     {"temperature/memory_temp", SMI_MEMORY_TEMPERATURE},
     {"clocks/sm_clock", SMI_CLOCK},
@@ -137,6 +143,27 @@ static void take_partition(struct smi_board *board, const char *name, const char
         take_mib(&partition->memory_free_bytes, text);
 }
 
+/* Errors of one kind of memory, "volatile/sram_uncorrectable_parity"; before 418 "volatile/single_bit/total". Those whose name
+ * says nothing of a correction, such as thresholds, are no counts. */
+static void take_errors(struct smi_board *board, const char *path, const char *text)
+{
+    bool is_lifetime = string_starts(path, "aggregate/");
+    const char *name = strchr(path, '/');
+    double count;
+    if ((!is_lifetime && !string_starts(path, "volatile/")) || strchr(text, ' ') ||
+        !string_scan_double(text, &count) || !(count >= 0 && count < UINT32_MAX))
+        return;
+    bool is_corrected = strcmp(name, "/sram_correctable") == 0 || strcmp(name, "/dram_correctable") == 0 ||
+                        strcmp(name, "/single_bit/total") == 0;
+    bool is_uncorrected = string_starts(name, "/sram_uncorrectable") ||
+                          strcmp(name, "/dram_uncorrectable") == 0 || strcmp(name, "/double_bit/total") == 0;
+    if (!is_corrected && !is_uncorrected)
+        return;
+    size_t i = (size_t)(2 * is_lifetime + is_uncorrected);
+    board->knows_ecc[i] = true;
+    board->ecc[i] += count;
+}
+
 static void take_field(struct smi_board *board, const char *path, const char *text)
 {
     for (size_t i = 0; i < sizeof elements / sizeof elements[0]; i++)
@@ -160,6 +187,8 @@ static void take_text(struct description *d, const char *text)
         take_process(d->board, path + strlen(process), text);
     else if (string_starts(path, partition))
         take_partition(d->board, path + strlen(partition), text);
+    else if (string_starts(path, "ecc_errors/"))
+        take_errors(d->board, path + strlen("ecc_errors/"), text);
     else if (string_starts(path, "clocks_"))
         take_reason(d->board, path, text);
     else

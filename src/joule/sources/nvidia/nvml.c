@@ -21,6 +21,7 @@ static void nvml_close(struct source *source)
     struct nvml_source *nvml = source->data;
     for (size_t i = 0; i < nvml->board_count; i++)
         nvml_board_release(&nvml->api, &nvml->boards[i]);
+    nvml_condition_end(nvml);
     if (nvml->api.Shutdown)
         nvml->api.Shutdown();
 }
@@ -306,11 +307,15 @@ static void nvml_read(struct source *source, struct sink *sink)
 static void nvml_look(struct source *source, struct sink *sink)
 {
     struct nvml_source *nvml = source->data;
+    if (!nvml->has_begun)
+        nvml_condition_begin(nvml);
+    nvml_condition_refresh(nvml);
     for (size_t i = 0; i < nvml->board_count; i++) {
         struct nvml_board *board = &nvml->boards[i];
-        if (board->is_lost)
+        if (board->is_lost || !board->handle)
             continue;
         struct device_facts facts = nvml_board_facts(&nvml->api, board);
+        nvml_condition_add(&nvml->api, board, sink_now(sink), &facts);
         sink_facts(sink, board->device, &facts);
     }
 }

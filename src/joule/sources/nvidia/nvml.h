@@ -71,6 +71,14 @@ struct nvml_board {
     nvml_gpm_sample gpm_samples[2]; /* NULL: no GPM */
     int gpm_turn;                   /* which of the two comes next */
 
+    struct nvml_traffic {
+        uint64_t bytes[2]; /* as counted at time_ns; by direction: NVML_PCIE_TRANSMIT, NVML_PCIE_RECEIVE */
+        int64_t time_ns;   /* 0: never */
+        double rates[2];   /* bytes per second */
+        bool is_sampled;   /* it has no such counts: the driver looks for 20 ms */
+    } traffic;
+    double xid_count, last_xid; /* NaN: it tells no Xid errors */
+
     uint64_t process_us; /* stamp of the latest sample of what processes did */
     int64_t trouble_ns;  /* since when passing failures come; 0: all is well */
 };
@@ -79,7 +87,10 @@ struct nvml_source {
     struct nvml_api api;
     struct nvml_board boards[NVML_MOST_BOARDS];
     size_t board_count;
-    int64_t gauges_ns; /* when gauges were last read */
+    int64_t gauges_ns;     /* when gauges were last read */
+    nvml_event_set events; /* of Xid errors; NULL: none */
+    bool has_begun;        /* nvml_condition_begin was called */
+    unsigned turn;         /* whose traffic is sampled next, and in which direction */
     /* Room for answers. */
     struct nvml_gpm_metrics gpm;
     struct nvml_sample ring[NVML_RING_SIZE];
@@ -103,5 +114,16 @@ nvml_return nvml_board_celsius(const struct nvml_api *api, const struct nvml_boa
 void nvml_board_introduce(const struct nvml_api *api, struct nvml_board *board);
 /* What it says of itself now: memory, limits, reasons for low clocks, processes, MIG instances. */
 struct device_facts nvml_board_facts(const struct nvml_api *api, struct nvml_board *board);
+
+/* --- condition of boards: fans, engines for video, the PCIe link, errors ---------------------------------------- */
+
+/* Registers for Xid errors of all boards. */
+void nvml_condition_begin(struct nvml_source *nvml);
+/* Collects Xid errors, and samples the traffic of one board. Blocks 20 ms if a board has no counts of bytes. */
+void nvml_condition_refresh(struct nvml_source *nvml);
+/* Adds what is known of a board to `facts`. now_ns: CLOCK_MONOTONIC. */
+void nvml_condition_add(const struct nvml_api *api, struct nvml_board *board, int64_t now_ns,
+                        struct device_facts *facts);
+void nvml_condition_end(struct nvml_source *nvml);
 
 #endif

@@ -14,6 +14,7 @@
 
 typedef struct nvml_device_handle *nvml_device; /* opaque; never dereferenced */
 typedef struct nvml_gpm_buffer *nvml_gpm_sample;
+typedef struct nvml_event_queue *nvml_event_set;
 typedef int nvml_return;
 
 enum {
@@ -53,7 +54,15 @@ enum {
     NVML_FIELD_POWER_CURRENT_LIMIT = 190,
     NVML_FIELD_ENERGY = 191, /* as 83, with a scope */
     NVML_FIELD_POWER_REQUESTED_LIMIT = 192,
+    NVML_FIELD_PCIE_TRANSMIT_BYTES = 197, /* a count; narrow ones wrap within a second */
+    NVML_FIELD_PCIE_RECEIVE_BYTES = 198,
 };
+
+enum { NVML_PCIE_TRANSMIT = 0, NVML_PCIE_RECEIVE = 1 };
+enum { NVML_ECC_CORRECTED = 0, NVML_ECC_UNCORRECTED = 1 };
+/* Since the driver was loaded; over the board's lifetime. */
+enum { NVML_ECC_VOLATILE = 0, NVML_ECC_AGGREGATE = 1 };
+#define NVML_EVENT_XID 0x8ull /* nvmlEventTypeXidCriticalError */
 
 /* What 185, 186 and 191 speak of. */
 enum { NVML_SCOPE_GPU = 0, NVML_SCOPE_MODULE = 1, NVML_SCOPE_MEMORY = 2 };
@@ -149,6 +158,19 @@ struct nvml_temperature {
     int32_t celsius;
 };
 
+struct nvml_fan {
+    uint32_t version; /* NVML_FAN_V1 */
+    uint32_t fan;     /* from 0 */
+    uint32_t rpm;
+};
+
+struct nvml_event {
+    nvml_device device;
+    uint64_t type;
+    uint64_t data; /* of NVML_EVENT_XID: the number of the error */
+    uint32_t gpu_instance, compute_instance;
+};
+
 struct nvml_process {
     uint32_t pid;
     uint64_t used_bytes; /* all ones: not available */
@@ -191,6 +213,7 @@ struct nvml_gpm_metrics {
 #define NVML_VERSIONED(type, version) ((uint32_t)(sizeof(type) | (version) << 24))
 #define NVML_MEMORY_V2                NVML_VERSIONED(struct nvml_memory_v2, 2u)
 #define NVML_TEMPERATURE_V1           NVML_VERSIONED(struct nvml_temperature, 1u)
+#define NVML_FAN_V1                   NVML_VERSIONED(struct nvml_fan, 1u)
 #define NVML_NAME_SIZE                96
 
 /* Every symbol, as X(name without "nvml", parameters). All return nvml_return. */
@@ -234,6 +257,20 @@ struct nvml_gpm_metrics {
     X(DeviceGetMigDeviceHandleByIndex, (nvml_device device, unsigned index, nvml_device *instance))          \
     X(DeviceGetGpuInstanceId, (nvml_device instance, unsigned *id))                                          \
     X(DeviceGetComputeInstanceId, (nvml_device instance, unsigned *id))                                      \
+    X(DeviceGetEncoderUtilization, (nvml_device device, unsigned *percent, unsigned *period_us))             \
+    X(DeviceGetDecoderUtilization, (nvml_device device, unsigned *percent, unsigned *period_us))             \
+    X(DeviceGetNumFans, (nvml_device device, unsigned *count))                                               \
+    X(DeviceGetFanSpeed, (nvml_device device, unsigned *percent))                                            \
+    X(DeviceGetFanSpeed_v2, (nvml_device device, unsigned fan, unsigned *percent))                           \
+    X(DeviceGetFanSpeedRPM, (nvml_device device, struct nvml_fan * fan))                                     \
+    X(DeviceGetPcieThroughput, (nvml_device device, int direction, unsigned *kilobytes_per_second))          \
+    X(DeviceGetPcieReplayCounter, (nvml_device device, unsigned *count))                                     \
+    X(DeviceGetTotalEccErrors, (nvml_device device, int kind, int period, unsigned long long *count))        \
+    X(DeviceGetSupportedEventTypes, (nvml_device device, unsigned long long *types))                         \
+    X(DeviceRegisterEvents, (nvml_device device, unsigned long long types, nvml_event_set set))              \
+    X(EventSetCreate, (nvml_event_set * set))                                                                \
+    X(EventSetWait_v2, (nvml_event_set set, struct nvml_event * event, unsigned timeout_ms))                 \
+    X(EventSetFree, (nvml_event_set set))                                                                    \
     X(GpmQueryDeviceSupport, (nvml_device device, struct nvml_gpm_support * support))                        \
     X(GpmSampleAlloc, (nvml_gpm_sample * sample))                                                            \
     X(GpmSampleFree, (nvml_gpm_sample sample))                                                               \
@@ -278,6 +315,12 @@ NVML_SIZE(struct nvml_process_32, 32);
 NVML_SIZE(struct nvml_process_sample, 32);
 NVML_LAYOUT(struct nvml_process_sample, time_us, 8);
 NVML_LAYOUT(struct nvml_process_sample, sm_percent, 16);
+NVML_SIZE(struct nvml_fan, 12);
+NVML_LAYOUT(struct nvml_fan, rpm, 8);
+NVML_SIZE(struct nvml_event, 32);
+NVML_LAYOUT(struct nvml_event, type, 8);
+NVML_LAYOUT(struct nvml_event, data, 16);
+NVML_LAYOUT(struct nvml_event, gpu_instance, 24);
 NVML_SIZE(struct nvml_gpm_support, 8);
 NVML_SIZE(struct nvml_gpm_metric, 40);
 NVML_LAYOUT(struct nvml_gpm_metric, value, 8);
@@ -286,6 +329,7 @@ NVML_LAYOUT(struct nvml_gpm_metrics, metrics, 24);
 NVML_SIZE(struct nvml_gpm_metrics, 13344);
 _Static_assert(NVML_MEMORY_V2 == 0x02000028, "version of nvml_memory_v2");
 _Static_assert(NVML_TEMPERATURE_V1 == 0x0100000C, "version of nvml_temperature");
+_Static_assert(NVML_FAN_V1 == 0x0100000C, "version of nvml_fan");
 #undef NVML_LAYOUT
 #undef NVML_SIZE
 

@@ -1,0 +1,158 @@
+/* tests/fakes/nvml/fake_condition.c - what the fake library tells of fans, engines for video, the PCIe link and errors.
+ *
+ * Traffic is steady, so that counts of bytes are a rate times the time. A board has one Xid error, at xid_at_ms.
+ */
+#include <stdlib.h>
+#include "fake_driver.h"
+
+static nvml_return put_share(double percent, unsigned *out_percent, unsigned *period_us)
+{
+    if (percent < 0)
+        return NVML_NOT_SUPPORTED;
+    *out_percent = (unsigned)percent;
+    *period_us = 167000;
+    return NVML_SUCCESS;
+}
+
+nvml_return nvmlDeviceGetEncoderUtilization(nvml_device device, unsigned *percent, unsigned *period_us)
+{
+    ENTER(device);
+    return put_share(board->mig > 0 ? -1 : board->encoder, percent, period_us);
+}
+
+nvml_return nvmlDeviceGetDecoderUtilization(nvml_device device, unsigned *percent, unsigned *period_us)
+{
+    ENTER(device);
+    return put_share(board->mig > 0 ? -1 : board->decoder, percent, period_us);
+}
+
+/* --- fans ----------------------------------------------------------------------------------------------------------- */
+
+nvml_return nvmlDeviceGetNumFans(nvml_device device, unsigned *count)
+{
+    ENTER(device);
+    *count = (unsigned)board->fans;
+    return NVML_SUCCESS;
+}
+
+/* Each next fan turns 1 % slower. */
+nvml_return nvmlDeviceGetFanSpeed_v2(nvml_device device, unsigned fan, unsigned *percent)
+{
+    ENTER(device);
+    if (fan >= board->fans)
+        return NVML_INVALID_ARGUMENT;
+    *percent = (unsigned)board->fan_percent - fan;
+    return NVML_SUCCESS;
+}
+
+nvml_return nvmlDeviceGetFanSpeed(nvml_device device, unsigned *percent)
+{
+    ENTER(device);
+    *percent = (unsigned)board->fan_percent;
+    return board->fans > 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+}
+
+#ifndef FAKE_535
+nvml_return nvmlDeviceGetFanSpeedRPM(nvml_device device, struct nvml_fan *fan)
+{
+    ENTER(device);
+    if (fan->version != NVML_FAN_V1)
+        return NVML_ARGUMENT_VERSION_MISMATCH;
+    if (fan->fan >= board->fans)
+        return NVML_INVALID_ARGUMENT;
+    fan->rpm = (uint32_t)(uint64_t)(board->fan_percent * 30) - fan->fan;
+    return NVML_SUCCESS;
+}
+#endif
+
+/* --- the PCIe link -------------------------------------------------------------------------------------------------- */
+
+/* A driver that counts in 32 bits lets the count wrap. */
+void fake_put_bytes(const struct fake_board *board, struct nvml_field *field)
+{
+    double megabytes = field->id == NVML_FIELD_PCIE_TRANSMIT_BYTES ? board->transmit_mb : board->receive_mb;
+    if (board->pcie_counts == 0)
+        return;
+    field->status = NVML_SUCCESS;
+    field->value_type = board->pcie_counts > 1 ? NVML_VALUE_UINT : NVML_VALUE_ULONGLONG;
+    uint64_t bytes = (uint64_t)(megabytes * 1e6 * fake_now_s());
+    field->value.u64 = board->pcie_counts > 1 ? bytes & UINT32_MAX : bytes;
+}
+
+nvml_return nvmlDeviceGetPcieThroughput(nvml_device device, int direction, unsigned *kilobytes_per_second)
+{
+    ENTER(device);
+    if (direction != NVML_PCIE_TRANSMIT && direction != NVML_PCIE_RECEIVE)
+        return NVML_INVALID_ARGUMENT;
+    double megabytes = direction == NVML_PCIE_TRANSMIT ? board->transmit_mb : board->receive_mb;
+    *kilobytes_per_second = (unsigned)(megabytes * 1e3);
+    return NVML_SUCCESS;
+}
+
+nvml_return nvmlDeviceGetPcieReplayCounter(nvml_device device, unsigned *count)
+{
+    ENTER(device);
+    *count = (unsigned)board->replays;
+    return NVML_SUCCESS;
+}
+
+/* --- errors ----------------------------------------------------------------------------------------------------------- */
+
+nvml_return nvmlDeviceGetTotalEccErrors(nvml_device device, int kind, int period, unsigned long long *count)
+{
+    ENTER(device);
+    if (board->ecc < 0)
+        return NVML_NOT_SUPPORTED;
+    double errors = kind == NVML_ECC_CORRECTED ? board->ecc : board->ecc_uncorrected;
+    *count = (unsigned long long)errors + (period == NVML_ECC_AGGREGATE ? 10 : 0);
+    return NVML_SUCCESS;
+}
+
+struct nvml_event_queue {
+    bool is_registered[FAKE_MOST_BOARDS], is_delivered[FAKE_MOST_BOARDS];
+};
+
+nvml_return nvmlDeviceGetSupportedEventTypes(nvml_device device, unsigned long long *types)
+{
+    ENTER(device);
+    *types = board->xid_events != 0 ? NVML_EVENT_XID | 0x10 : 0x10;
+    return NVML_SUCCESS;
+}
+
+nvml_return nvmlEventSetCreate(nvml_event_set *set)
+{
+    *set = calloc(1, sizeof **set);
+    return *set != NULL ? NVML_SUCCESS : NVML_MEMORY;
+}
+
+nvml_return nvmlDeviceRegisterEvents(nvml_device device, unsigned long long types, nvml_event_set set)
+{
+    ENTER(device);
+    if (set == NULL || (types & ~(NVML_EVENT_XID | 0x10)) ||
+        (board->xid_events == 0 && types & NVML_EVENT_XID))
+        return NVML_NOT_SUPPORTED;
+    set->is_registered[board->index] = true;
+    return NVML_SUCCESS;
+}
+
+/* Errors before the registration are lost, as with the driver: the test's come later. */
+nvml_return nvmlEventSetWait_v2(nvml_event_set set, struct nvml_event *event, unsigned timeout_ms)
+{
+    (void)timeout_ms;
+    for (unsigned i = 0; i < fake_script.board_count; i++) {
+        struct fake_board *board = &fake_script.boards[i];
+        if (!set->is_registered[i] || set->is_delivered[i] || !fake_has_come(board->xid_at_ms))
+            continue;
+        set->is_delivered[i] = true;
+        *event = (struct nvml_event){(nvml_device)board, NVML_EVENT_XID, (uint64_t)board->xid, 0xFFFFFFFF,
+                                     0xFFFFFFFF};
+        return NVML_SUCCESS;
+    }
+    return NVML_TIMEOUT;
+}
+
+nvml_return nvmlEventSetFree(nvml_event_set set)
+{
+    free(set);
+    return NVML_SUCCESS;
+}
