@@ -303,7 +303,7 @@ static bool is_whole_device(const struct channel *ch)
 /* What is known of a device's domain, as it was while its lane's lock was held. */
 struct choice {
     int32_t id; /* -1: there is none */
-    bool has_moved;
+    bool has_moved, is_module;
     uint32_t rank;
     char remedy[sizeof((joule_domain *)NULL)->remedy]; /* empty where it is read */
 };
@@ -313,12 +313,18 @@ static bool is_better(const struct channel *ch, const struct choice *best)
 {
     if (best->id < 0)
         return true;
-    return ch->moved != best->has_moved ? ch->moved : ch->rank < best->rank;
+    if (ch->moved != best->has_moved)
+        return ch->moved;
+    bool is_module = ch->info.scope == JOULE_SCOPE_MODULE; /* has a CPU's joules in it, too */
+    return is_module != best->is_module ? best->is_module : ch->rank < best->rank;
 }
 
 static void take_choice(struct choice *best, const struct channel *ch)
 {
-    *best = (struct choice){.id = ch->info.id, .has_moved = ch->moved, .rank = ch->rank};
+    *best = (struct choice){.id = ch->info.id,
+                            .has_moved = ch->moved,
+                            .is_module = ch->info.scope == JOULE_SCOPE_MODULE,
+                            .rank = ch->rank};
     if (ch->info.state != JOULE_OK)
         string_copy(best->remedy, sizeof best->remedy, ch->info.remedy);
 }

@@ -22,6 +22,8 @@ static const struct {
     KEY(duty, 0),
     KEY(memory_watts, 25),
     KEY(module_watts, 0),
+    KEY(counts_module, 0),
+    KEY(module_energy, 0),
     KEY(update_ms, 20),
     KEY(ring_ms, 20),
     KEY(energy, 1),

@@ -22,11 +22,13 @@ struct fake_board {
     double memory_watts;                       /* in the memory scope; 0: not supported */
     /* in the module scope, on top of the board's; 0: the board's own; < 0: not supported */
     double module_watts;
-    double update_ms; /* of counter and power */
-    double ring_ms;   /* spacing of the ring's samples; 0: no ring */
-    double energy;    /* 1: counter works; 0: not supported; -1: it stands still */
-    double power;     /* 1: GetPowerUsage works; 0: not supported */
-    double fields;    /* 1: all; 0: unknown to this driver (185 and up fail one by one) */
+    double counts_module; /* 1: the energy counter of the GPU scope counts module_watts, too */
+    double module_energy; /* 1: the energy field answers in the module scope */
+    double update_ms;     /* of counter and power */
+    double ring_ms;       /* spacing of the ring's samples; 0: no ring */
+    double energy;        /* 1: counter works; 0: not supported; -1: it stands still */
+    double power;         /* 1: GetPowerUsage works; 0: not supported */
+    double fields;        /* 1: all; 0: unknown to this driver (185 and up fail one by one) */
     double average_field, instant_field, scoped_energy_field; /* 1: works; 0: that field fails */
     double energy_field_type; /* of the value: NVML_VALUE_ULONGLONG, or one that nobody knows */
     double gpm;               /* 1: supported */

@@ -9,6 +9,8 @@ static uint64_t counter_millijoules(const struct fake_board *board)
     if (board->energy < 0)
         return 600000;
     double joules = fake_counter_joules(board, fake_now_s());
+    if (board->counts_module != 0)
+        joules += board->module_watts * fake_now_s();
     if (fake_has_come(board->reset_at_ms))
         joules -= fake_joules(board, fake_time_of(board->reset_at_ms));
     return joules > 0 ? (uint64_t)(joules * 1e3) : 0;
@@ -59,9 +61,13 @@ static void put_milliwatts(struct nvml_field *field, double watts)
 
 static void put_energy(const struct fake_board *board, struct nvml_field *field, bool works)
 {
-    field->status = works && board->energy != 0 && field->scope == 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+    bool is_module = field->scope == NVML_SCOPE_MODULE && board->module_energy != 0;
+    works = works && board->energy != 0 && (field->scope == NVML_SCOPE_GPU || is_module);
+    field->status = works ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
     field->value_type = (uint32_t)board->energy_field_type;
-    field->value.u64 = field->status == NVML_SUCCESS ? counter_millijoules(board) : 0;
+    field->value.u64 = works ? counter_millijoules(board) : 0;
+    if (works && is_module && board->counts_module == 0)
+        field->value.u64 += (uint64_t)(board->module_watts * fake_now_s() * 1e3);
 }
 
 static void put_field(const struct fake_board *board, struct nvml_field *field)

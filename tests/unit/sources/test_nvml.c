@@ -208,7 +208,8 @@ static void superchips_may_count_the_module(void **state)
     assert_string_equal(channel("gpu-0")->zone, "module0"); /* as hwmon calls it: not counted twice */
     assert_string_equal(channel("gpu-0-temperature")->parent_zone, "module0");
     fake_nvml_close(&fake);
-    open_with(LOAD "superchip=1; module_watts=150");
+    open_with(LOAD
+              "superchip=1; module_watts=150; module_energy=1"); /* two counters: this one is the GPU's */
     assert_int_equal(channel("gpu-0")->info.scope, JOULE_SCOPE_GPU);
     fake_nvml_close(&fake);
     open_with(LOAD "module_watts=0"); /* a plain board is its own module */

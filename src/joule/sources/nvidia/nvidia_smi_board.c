@@ -129,8 +129,8 @@ static void introduce(struct device *d, const struct smi_board *said, const char
     string_print(d->driver, sizeof d->driver, *driver ? "nvidia %s" : "nvidia", driver);
 }
 
-/* On superchips the GPU's power may be the module's: nvml_board.c. */
-static void place(struct nvidia_smi_board *board, const struct smi_board *said)
+/* On superchips the GPU's power may be the module's: nvml_module.c. */
+static void place(struct joule_host *host, struct nvidia_smi_board *board, const struct smi_board *said)
 {
     double gpu = smi_number(said, SMI_POWER_INSTANT), module = smi_number(said, SMI_MODULE_POWER);
     board->power_field = choose_power(said);
@@ -140,7 +140,7 @@ static void place(struct nvidia_smi_board *board, const struct smi_board *said)
         board->power_field = SMI_FIELDS;
     board->scope = is_module ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
     if (is_module)
-        string_print(board->zone, sizeof board->zone, "module%d", board->index);
+        nvml_module_zone(host, board->device->model, board->pci_address, (unsigned)board->index, board->zone);
     else
         gpu_zone(board->index, false, board->zone);
 }
@@ -165,7 +165,7 @@ bool nvidia_smi_board_open(struct source *source, const struct smi_board *said)
     smi_pci_address(said, board->pci_address);
     introduce(board->device, said, board->pci_address);
     smi_take_facts(said, &board->facts);
-    place(board, said);
+    place(source->host, board, said);
     add_power(source, board, said);
     add_gauges(source, board, said);
     return true;

@@ -40,6 +40,9 @@ void nvml_identify(const struct nvml_api *api, nvml_device device, struct nvml_i
 
 /* "NVIDIA GH200 480GB", "NVIDIA GB300": a GPU and an Arm CPU on one module. */
 bool nvml_is_superchip(const char *name);
+/* The zone of the module that a superchip's GPU is on, "module0" by its CPU socket: the same in every source. */
+void nvml_module_zone(struct joule_host *host, const char *name, const char *pci_address, unsigned index,
+                      char out_zone[48]);
 /* The driver's bits for low clocks as JOULE_CLOCKS_... */
 uint32_t nvml_clock_reasons(uint64_t reasons);
 
@@ -53,10 +56,10 @@ struct nvml_board {
     nvml_device handle;
     struct device *device; /* what people are told of it */
     struct nvml_identity id;
-    unsigned architecture; /* 0: unknown */
-    double limit_watts;    /* NaN: unknown */
-    joule_scope scope;     /* of what its energy covers: the GPU, or on superchips perhaps the module */
-    char zone[48];
+    unsigned architecture;            /* 0: unknown */
+    double limit_watts;               /* NaN: unknown */
+    joule_scope scope, counter_scope; /* of its power and of its counter: the GPU, or a superchip's module */
+    char zone[48], counter_zone[48];
     bool is_lost;
 
     enum nvml_energy_view energy_view;
@@ -98,6 +101,11 @@ struct nvml_source {
 
 /* Adds the channels of the board with this index; false when memory is used up. */
 bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned index);
+
+/* Whether what a board calls the GPU's power, or the GPU's energy, is that of a superchip's whole module: its module scope says
+ * the same, or it is the only one that answers. */
+bool nvml_power_covers_module(const struct nvml_api *api, const struct nvml_board *board);
+bool nvml_counter_covers_module(const struct nvml_api *api, const struct nvml_board *board);
 
 /* Gives back what the library allocated for it. */
 void nvml_board_release(const struct nvml_api *api, struct nvml_board *board);

@@ -5,7 +5,6 @@
  * Newcomers: a driver of any age may lack any function, so that each is asked for alone. Nothing is read here for its
  * value, except to tell a superchip's module from its GPU.
  */
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -14,7 +13,7 @@
 #define FALLBACK_LIMIT_WATTS 1500.0 /* of boards that do not tell their own */
 #define LIMIT_MARGIN         1.5    /* a board passes its limit for moments */
 #define GAIN_SD              0.03   /* published: -8 % to +13 %, mostly within 6 % (Yang et al., SC'24) */
-#define MODULE_TOLERANCE     0.02
+#define MODULE_WATTS         5000.0 /* above what a module of two GPUs and a CPU draws */
 #define RANK_POWER           RANK_INTEGRATED
 
 struct making {
@@ -74,11 +73,17 @@ static struct channel *add_channel(struct making *m, const char *what, const cha
 
 static struct channel *add_counter(struct making *m)
 {
-    struct channel *channel = add_channel(m, "", "energy counter", CHANNEL_COUNTER, JOULE_READING_ENERGY);
+    const struct nvml_board *board = m->board;
+    bool is_apart = board->counter_scope != board->scope; /* it counts the module, and power is the GPU's */
+    struct channel *channel =
+        add_channel(m, is_apart ? "module" : "", is_apart ? "energy counter of the module" : "energy counter",
+                    CHANNEL_COUNTER, JOULE_READING_ENERGY);
     if (!channel)
         return NULL;
-    channel->info.scope = m->board->scope;
-    string_copy(channel->zone, sizeof channel->zone, m->board->zone);
+    channel->info.scope = board->counter_scope;
+    if (board->counter_scope == JOULE_SCOPE_MODULE)
+        channel->counter.max_watts = MODULE_WATTS;
+    string_copy(channel->zone, sizeof channel->zone, board->counter_zone);
     channel->rank = RANK_DRIVER;
     channel->counter.unit_joules = 1e-3;
     channel->counter.tick_s = channel->info.update_period_s = sensor_period_s(m->board);
@@ -93,6 +98,8 @@ static struct channel *add_power(struct making *m, const char *what, const char 
     if (!channel)
         return NULL;
     channel->info.scope = m->board->scope;
+    if (m->board->scope == JOULE_SCOPE_MODULE)
+        channel->integrator.max_watts = MODULE_WATTS;
     string_copy(channel->zone, sizeof channel->zone, m->board->zone);
     channel->rank = RANK_POWER;
     channel->info.cls = JOULE_CLASS_DERIVED;
@@ -251,30 +258,6 @@ static void find_memory_power(struct making *m)
     string_print(memory->zone, sizeof memory->zone, "gpu%u/memory", board->index);
 }
 
-bool nvml_is_superchip(const char *name)
-{
-    for (const char *word = name; word; word = strchr(word, ' ')) {
-        word += *word == ' ';
-        if (word[0] == 'G' && (word[1] == 'H' || word[1] == 'B') && isdigit((unsigned char)word[2]))
-            return true;
-    }
-    return false;
-}
-
-/* On superchips what is called the GPU's power may be the whole module's: then both scopes say the same, or only the
- * module's answers. */
-static bool covers_module(const struct making *m)
-{
-    double gpu = 0, module = 0;
-    if (!nvml_is_superchip(m->board->id.name) ||
-        nvml_read_field(m->api, m->board->handle, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_MODULE, &module) !=
-            NVML_SUCCESS)
-        return false;
-    nvml_return code =
-        nvml_read_field(m->api, m->board->handle, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU, &gpu);
-    return code != NVML_SUCCESS || fabs(gpu - module) <= MODULE_TOLERANCE * module;
-}
-
 /* --- gauges --------------------------------------------------------------------------------------------------- */
 
 nvml_return nvml_board_celsius(const struct nvml_api *api, const struct nvml_board *board,
@@ -395,12 +378,16 @@ static void find_traits(const struct nvml_api *api, struct nvml_board *board)
 static void place(struct making *m)
 {
     struct nvml_board *board = m->board;
-    bool is_module = board->handle && covers_module(m);
+    char module[48];
+    bool is_module = board->handle && nvml_power_covers_module(m->api, board);
+    bool counts_module = is_module || (board->handle && nvml_counter_covers_module(m->api, board));
+    nvml_module_zone(m->source->host, board->id.name, board->id.bus_id, board->index, module);
+    gpu_zone((int32_t)board->index, false, board->zone);
+    string_copy(board->counter_zone, sizeof board->counter_zone, counts_module ? module : board->zone);
     if (is_module)
-        string_print(board->zone, sizeof board->zone, "module%u", board->index);
-    else
-        gpu_zone((int32_t)board->index, false, board->zone);
+        string_copy(board->zone, sizeof board->zone, module);
     board->scope = is_module ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
+    board->counter_scope = counts_module ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
 }
 
 /* A board that tells no energy is shown all the same, with the reason. */
