@@ -126,6 +126,31 @@ static void test_powermetrics_text(void **state)
     assert_false(powermetrics_parse("CPU Power: 12 mW\n", 17, &power));
 }
 
+/* Releases up to macOS 12 tell the memory's power, too; it is another domain than the CPU's package. */
+static void test_powermetrics_memory(void **state)
+{
+    static const char text[] =
+        "*** Sampled system activity (Tue Mar  1 10:00:00 2022 +0000) (1000.00ms elapsed) "
+        "***\nANE Power: 0 mW\nDRAM Power: 688 mW\nCPU Power: 742 mW\nGPU Power: 26 mW\n"
+        "Package Power: 2151 mW\n";
+    static const char list[] =
+        "<plist "
+        "version=\"1.0\"><dict><key>elapsed_ns</key><integer>2000000000</integer><key>processor</key><dict>"
+        "<key>cpu_energy</key><integer>1000</integer><key>dram_energy</key><integer>1376</integer></dict></"
+        "dict>"
+        "</plist>\n";
+    struct apple_power power;
+    (void)state;
+    assert_true(powermetrics_parse(text, strlen(text), &power));
+    assert_powers(&power, 0.742, 0.026, 0);
+    assert_near(power.watts[APPLE_MEMORY], 0.688);
+    assert_true(powermetrics_parse(list, strlen(list), &power));
+    assert_near(power.watts[APPLE_CPU], 0.5);
+    assert_near(power.watts[APPLE_MEMORY], 0.688);
+    assert_true(powermetrics_parse(report, strlen(report), &power)); /* a later release */
+    assert_near(power.watts[APPLE_MEMORY], NAN);
+}
+
 /* Energies of an interval that was longer than was asked for. */
 static void test_powermetrics_lists(void **state)
 {
@@ -264,6 +289,7 @@ int main(void)
         cmocka_unit_test(test_macmon_in_a_virtual_machine),
         cmocka_unit_test(test_no_line_of_macmon),
         cmocka_unit_test(test_powermetrics_text),
+        cmocka_unit_test(test_powermetrics_memory),
         cmocka_unit_test(test_powermetrics_lists),
         TEST(test_macmon),
         TEST(test_powermetrics),

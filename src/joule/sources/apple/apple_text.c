@@ -103,6 +103,7 @@ static bool take_text(const char *text, struct apple_power *out_power)
     out_power->watts[APPLE_CPU] = find_milliwatts(report, "CPU Power: ");
     out_power->watts[APPLE_GPU] = find_milliwatts(report, "GPU Power: ");
     out_power->watts[APPLE_NEURAL] = find_milliwatts(report, "ANE Power: ");
+    out_power->watts[APPLE_MEMORY] = find_milliwatts(report, "DRAM Power: "); /* up to macOS 12 */
     return !isnan(out_power->watts[APPLE_CPU]);
 }
 
@@ -136,6 +137,7 @@ static bool take_list(const char *list, struct apple_power *out_power)
     out_power->watts[APPLE_CPU] = check(find_key(processor, "cpu_energy") * 1e-3 / elapsed_s, MOST_WATTS);
     out_power->watts[APPLE_GPU] = check(find_key(processor, "gpu_energy") * 1e-3 / elapsed_s, MOST_WATTS);
     out_power->watts[APPLE_NEURAL] = check(find_key(processor, "ane_energy") * 1e-3 / elapsed_s, MOST_WATTS);
+    out_power->watts[APPLE_MEMORY] = check(find_key(processor, "dram_energy") * 1e-3 / elapsed_s, MOST_WATTS);
     return !isnan(out_power->watts[APPLE_CPU]);
 }
 
