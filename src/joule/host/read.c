@@ -48,13 +48,29 @@ void host_close_handle(struct joule_host *host, int handle)
         host->ops->close_handle(host, handle);
 }
 
+/* A folder with anything in it, or files whose path begins so where it ends with a star. */
+static bool has_entry(struct joule_host *host, char *path, struct arena *arena)
+{
+    char **names, *slash = strrchr(path, '/');
+    bool is_pattern = slash && string_ends(path, "*");
+    if (is_pattern) {
+        *slash = '\0';
+        slash[strlen(slash + 1)] = '\0'; /* the star */
+    }
+    ssize_t count = host->ops->list(host, path, arena, &names);
+    for (ssize_t i = 0; i < count; i++)
+        if (!is_pattern || string_starts(names[i], slash + 1))
+            return true;
+    return false;
+}
+
 bool host_has_any(struct joule_host *host, const char *folders)
 {
     struct arena arena = {0};
-    char copy[256], *rest = copy, **names;
+    char copy[256], *rest = copy;
     bool has_any = !string_copy(copy, sizeof copy, folders); /* too many to look at: perhaps */
     for (char *folder; !has_any && (folder = strsep(&rest, ":")) != NULL;)
-        has_any = host->ops->list(host, folder, &arena, &names) > 0;
+        has_any = has_entry(host, folder, &arena);
     arena_free(&arena);
     return has_any;
 }

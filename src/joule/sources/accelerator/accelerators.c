@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/string.h"
 #include "joule/sources/accelerator/accelerator.h"
+#include "joule/sources/detection.h"
 
 #define PERIOD_S  0.5
 #define NOBODY    "nothing public tells this device's power: measure the machine at its BMC, supply or PDU"
@@ -97,6 +98,28 @@ static bool add(struct source *source, const struct accelerator *accelerator)
     return source_add_accelerator(source, accelerator) != NULL;
 }
 
+/* Groq's driver has files "/dev/groqA0.pci", also where a container hides the bus. */
+static bool add_groq_files(struct source *source, const struct accelerator *found, size_t count)
+{
+    struct accelerator chip = {.kind = "npu", .vendor = "groq", .model = "GroqChip", .pci.driver = "groq"};
+    char **names;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(found[i].vendor, "groq") == 0)
+            return true; /* the bus shows them */
+        chip.index += strcmp(found[i].kind, "npu") == 0;
+    }
+    ssize_t files = source->host->ops->list(source->host, "/dev", &source->arena, &names);
+    for (ssize_t i = 0; i < files; i++) {
+        if (!string_starts(names[i], "groq") || !string_ends(names[i], ".pci"))
+            continue;
+        add_silent(source, &chip, NOBODY);
+        if (!source_add_accelerator(source, &chip))
+            return false;
+        chip.index++;
+    }
+    return true;
+}
+
 static joule_status accelerators_open(struct source *source)
 {
     struct accelerator found[ACCELERATOR_MOST];
@@ -105,10 +128,12 @@ static joule_status accelerators_open(struct source *source)
     bool is_good = source->data != NULL;
     for (size_t i = 0; i < count && is_good; i++)
         is_good = add(source, &found[i]);
+    is_good = is_good && add_groq_files(source, found, count);
     if (!is_good)
         return source_say(source, JOULE_NO_MEMORY, "no memory for accelerators");
     if (source->device_count == 0)
-        return source_say(source, JOULE_ABSENT, "no other accelerator is on the PCI bus of this machine");
+        return detection_absent(source, DETECT_GROQ,
+                                "no other accelerator is on the PCI bus of this machine");
     return JOULE_OK;
 }
 
@@ -157,7 +182,7 @@ const struct source_ops source_accelerators = {
     .tier = 3,
     .is_slow = true, /* a server's bus has hundreds of devices */
     .is_late = true,
-    .folder = PCI_FOLDER,
+    .folder = PCI_FOLDER ":/dev/groq*",
     .period_s = PERIOD_S,
     .open = accelerators_open,
     .read = accelerators_read,

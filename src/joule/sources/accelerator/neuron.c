@@ -13,6 +13,7 @@
 #include "joule/sources/accelerator/accelerator.h"
 #include "joule/sources/accelerator/neuron_list.h"
 #include "joule/sources/accelerator/neuron_power.h"
+#include "joule/sources/detection.h"
 #include "joule/sources/hwmon/watts_pair.h"
 
 #define FOLDER       "/sys/class/neuron_device"
@@ -164,13 +165,25 @@ static bool add_device(struct source *source, const char *name)
     return true;
 }
 
+static bool has_device(char *const *names, ssize_t count)
+{
+    unsigned number;
+    for (ssize_t i = 0; i < count; i++)
+        if (sysfs_numbered(names[i], "neuron", &number))
+            return true;
+    return false;
+}
+
 static joule_status neuron_open(struct source *source)
 {
     char **names;
     bool is_wrong;
     ssize_t count = source->host->ops->list(source->host, FOLDER, &source->arena, &names);
-    if (count <= 0)
-        return source_say(source, JOULE_ABSENT, "this machine has no AWS Neuron device, or not its driver");
+    if (count <= 0) /* a container may show the device files alone */
+        count = source->host->ops->list(source->host, "/dev", &source->arena, &names);
+    if (!has_device(names, count))
+        return detection_absent(source, DETECT_NEURON,
+                                "this machine has no AWS Neuron device, or not its driver");
     struct neuron *neuron = source->data = arena_alloc(&source->arena, sizeof *neuron);
     if (!neuron)
         return source_say(source, JOULE_NO_MEMORY, "no memory for Neuron devices");
@@ -182,7 +195,7 @@ static joule_status neuron_open(struct source *source)
     for (ssize_t i = 0; i < count; i++)
         if (!add_device(source, names[i]))
             return source_say(source, JOULE_NO_MEMORY, "no memory for Neuron devices");
-    return neuron->count ? JOULE_OK : source_say(source, JOULE_ABSENT, "no Neuron device below " FOLDER);
+    return JOULE_OK;
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------ */
@@ -312,7 +325,7 @@ const struct source_ops source_neuron = {
     .measurement = "neuron",
     .tier = 1,
     .is_slow = true,
-    .folder = FOLDER,
+    .folder = FOLDER ":/dev/neuron*",
     .period_s = PERIOD_S,
     .open = neuron_open,
     .read = neuron_read,

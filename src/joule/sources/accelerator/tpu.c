@@ -14,6 +14,7 @@
 #include "joule/sources/accelerator/accelerator.h"
 #include "joule/sources/accelerator/grpc.h"
 #include "joule/sources/accelerator/tpu_metrics.h"
+#include "joule/sources/detection.h"
 #include "joule/sources/hwmon/watts_pair.h"
 
 #define METHOD      "/tpu.monitoring.runtime.RuntimeMetricService/GetRuntimeMetric"
@@ -159,7 +160,7 @@ static joule_status tpu_open(struct source *source)
     bool is_wrong;
     size_t count = accelerators_find(source, "tpu", found, ACCELERATOR_MOST);
     if (count == 0)
-        return source_say(source, JOULE_ABSENT, "this machine has no TPU on its PCI bus");
+        return detection_absent(source, DETECT_TPU, "this machine has no TPU on its PCI bus");
     struct tpu *tpu = source->data = arena_alloc(&source->arena, sizeof *tpu);
     if (!tpu)
         return source_say(source, JOULE_NO_MEMORY, "no memory for TPUs");

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/string.h"
 #include "joule/sources/amd/amdgpu.h"
+#include "joule/sources/detection.h"
 #include "joule/sources/drm_processes.h"
 #include "joule/sources/amd/gpu_metrics.h"
 #include "joule/sources/hwmon/hwmon.h"
@@ -217,7 +218,7 @@ static joule_status amdgpu_open(struct source *source)
     }
     if (source->device_count)
         return JOULE_OK;
-    return source_say(source, JOULE_ABSENT, "no board of this machine has the driver amdgpu");
+    return detection_absent(source, DETECT_AMD, "no board of this machine has the driver amdgpu");
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------ */

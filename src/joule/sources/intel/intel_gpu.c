@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
+#include "joule/sources/detection.h"
 #include "joule/sources/drm_processes.h"
 #include "joule/sources/hwmon/hwmon.h"
 #include "joule/sources/intel/intel_gpu.h"
@@ -119,7 +120,7 @@ static joule_status intel_gpu_open(struct source *source)
     }
     if (source->device_count)
         return JOULE_OK;
-    return source_say(source, JOULE_ABSENT, "no GPU of this machine has one of Intel's drivers");
+    return detection_absent(source, DETECT_INTEL, "no GPU of this machine has one of Intel's drivers");
 }
 
 /* --- reading -------------------------------------------------------------------------------------------------- */

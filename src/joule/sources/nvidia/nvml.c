@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
+#include "joule/sources/detection.h"
 #include "joule/sources/nvidia/nvml.h"
 #include "joule/sources/sysfs.h"
 
@@ -50,6 +51,8 @@ static joule_status nvml_open(struct source *source)
     source->data = nvml;
     char remedy[sizeof source->remedy];
     joule_status status = nvml_load(source->host, &nvml->api, remedy, sizeof remedy);
+    if (status == JOULE_ABSENT)
+        return detection_absent(source, DETECT_NVIDIA, remedy);
     if (status != JOULE_OK)
         return source_say(source, status, "%s", remedy);
     status = open_boards(source, nvml);
