@@ -54,7 +54,7 @@ class Server:
             self.said += line
             if "listening on" in line:
                 break
-        found = re.search(r"listening on http://(\S+)/ ", self.said)
+        found = re.search(r"listening on https?://(\S+)/ ", self.said)
         assert found, self.said
         self.address = found[1]
 

@@ -41,6 +41,7 @@ static void print(const struct answers *answers, enum answer_kind kind, struct t
         metrics_print(&answers->overview, kind == ANSWER_TEXT ? METRICS_TEXT : METRICS_OPENMETRICS, out);
         break;
     case ANSWER_DEVICES:
+    case ANSWER_EVENT:
         overview_json(&answers->overview, out);
         break;
     case ANSWER_HISTORY:

@@ -10,7 +10,14 @@
 
 #include "joule/report/metrics.h"
 
-enum answer_kind { ANSWER_TEXT, ANSWER_OPENMETRICS, ANSWER_DEVICES, ANSWER_HISTORY, ANSWER_KINDS };
+enum answer_kind {
+    ANSWER_TEXT,
+    ANSWER_OPENMETRICS,
+    ANSWER_DEVICES,
+    ANSWER_HISTORY,
+    ANSWER_EVENT, /* as DEVICES, for who copies it at once */
+    ANSWER_KINDS
+};
 
 /* A text that is being sent, or may be written anew. */
 struct page {

@@ -8,6 +8,8 @@
 #include "common/options.h"
 #include "common/output.h"
 #include "joule/attribute/attribute_process.h"
+#include "privileges.h"
+#include "secret.h"
 #include "serve.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:9400"
@@ -25,38 +27,83 @@ static void block_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-static void announce(const struct listener *listener, const struct serve_settings *settings)
+void serve_announce(const struct listener *listener, const struct serve_settings *settings)
 {
-    if (!listener->is_loopback)
+    const char *scheme = settings->tls_cert ? "https" : "http";
+    if (!listener->is_loopback && !(settings->tls_cert && settings->auth))
         complain(SERVE,
-                 "warning: %s can be reached from other machines%s; readings of power tell what a machine "
-                 "computes. "
-                 "Let a proxy do TLS: docs/exporter.md",
-                 listener->address,
-                 settings->token[0] ? "" : ", by everybody: set a token with --token-file");
-    complain(SERVE, "listening on http://%s/ and http://%s/metrics", listener->address, listener->address);
+                 "warning: %s can be reached from other machines%s%s; readings of power tell what a machine "
+                 "computes",
+                 listener->address, settings->auth ? "" : ", by everybody: use --auth-file or --token-file",
+                 settings->tls_cert ? "" : ", in the clear: use --tls-cert and --tls-key");
+    complain(SERVE, "listening on %s://%s/ and %s://%s/metrics", scheme, listener->address, scheme,
+             listener->address);
+}
+
+/* All that is read as the user who started the program. */
+static bool load(struct serve_settings *settings)
+{
+    if (!auth_open(settings->token_file, settings->auth_file, &settings->auth))
+        return false;
+    if (!settings->tls_cert_file)
+        return true;
+    settings->tls_cert = secret_read(settings->tls_cert_file, "the certificate", true);
+    settings->tls_key =
+        settings->tls_cert ? secret_read(settings->tls_key_file, "the private key", false) : NULL;
+    return settings->tls_key;
+}
+
+static void unload(struct serve_settings *settings)
+{
+    auth_close(settings->auth);
+    secret_free(settings->tls_cert);
+    secret_free(settings->tls_key);
+}
+
+/* A recorded machine needs no rights, so that they are given up only if a user is named. */
+static int measure(const joule_options *options, struct serve_settings *settings,
+                   const struct listener *listener)
+{
+    joule_meter *meter;
+    joule_error error;
+    joule_status status = joule_open(options, &meter, &error);
+    if (status != JOULE_OK) {
+        complain(SERVE, "%s", error.message);
+        return status == JOULE_INVALID ? EXIT_USAGE : EXIT_OWN_FAILURE;
+    }
+    int code = EXIT_OWN_FAILURE;
+    if ((options->root && !settings->user) || privileges_drop(settings->user)) {
+        host_names_read(&settings->names, listener, &settings->allowed_hosts);
+        code = server_run(meter, settings, listener);
+    }
+    joule_close(meter);
+    return code;
 }
 
 static int serve(const joule_options *options, struct serve_settings *settings)
 {
-    struct listener listener;
-    joule_meter *meter;
-    joule_error error;
-    if (!token_load(settings) || !listener_open(&listener, settings->listen))
-        return EXIT_OWN_FAILURE;
-    block_signals();
+    struct listener listener = {.fd = -1};
     int code = EXIT_OWN_FAILURE;
-    joule_status status = joule_open(options, &meter, &error);
-    if (status == JOULE_OK) {
-        announce(&listener, settings);
-        code = server_run(meter, settings, &listener);
-        joule_close(meter);
-    } else {
-        complain(SERVE, "%s", error.message);
-        code = status == JOULE_INVALID ? EXIT_USAGE : code;
+    if (load(settings) && listener_open(&listener, settings->listen)) {
+        block_signals();
+        code = measure(options, settings, &listener);
     }
-    close(listener.fd);
+    if (listener.fd >= 0)
+        close(listener.fd);
+    unload(settings);
     return code;
+}
+
+static bool is_sound(const struct serve_settings *settings)
+{
+    if (settings->process_count > PROCESSES_MOST)
+        complain(SERVE, "--processes %u: at most %d can be told apart", settings->process_count,
+                 PROCESSES_MOST);
+    else if (!settings->tls_cert_file != !settings->tls_key_file)
+        complain(SERVE, "--tls-cert and --tls-key need each other");
+    else
+        return listener_check(settings->listen);
+    return false;
 }
 
 int main(int argc, char **argv)
@@ -65,45 +112,71 @@ int main(int argc, char **argv)
     struct serve_settings settings = {.listen = DEFAULT_ADDRESS};
     joule_options options = {
         .struct_size = sizeof options, .flags = JOULE_OPEN_NO_SESSION | JOULE_OPEN_DEVICES, .wait_s = WAIT_S};
-    const struct option table[] = {{.name = "listen",
-                                    .kind = OPTION_TEXT,
-                                    .value = &settings.listen,
-                                    .argument = "ADDRESS",
-                                    .help = "ADDRESS:PORT to answer at (" DEFAULT_ADDRESS "; port 0: any)"},
-                                   {.name = "token-file",
-                                    .kind = OPTION_TEXT,
-                                    .value = &settings.token_file,
-                                    .argument = "FILE",
-                                    .help = "only who sends this bearer token gets readings"},
-                                   {.name = "period",
-                                    .kind = OPTION_TIME,
-                                    .value = &options.period_s,
-                                    .argument = "TIME",
-                                    .help = "mean time between readings (100 ms)"},
-                                   {.name = "tenants",
-                                    .kind = OPTION_FLAG,
-                                    .value = &settings.shares_out,
-                                    .help = "tell jobs, containers, services and users apart"},
-                                   {.name = "processes",
-                                    .kind = OPTION_COUNT,
-                                    .value = &settings.process_count,
-                                    .argument = "N",
-                                    .help = "tell the N processes apart that use most, at most 64"},
-                                   {.name = "sources",
-                                    .kind = OPTION_TEXT,
-                                    .value = &options.sources,
-                                    .argument = "LIST",
-                                    .help = "only these sources (\"a,b\"), or all but some (\"-a\")"},
-                                   {.name = "root",
-                                    .kind = OPTION_TEXT,
-                                    .value = &options.root,
-                                    .argument = "DIR",
-                                    .help = "serve the recorded machine below DIR"},
-                                   {0}};
+    const struct option table[] = {
+        {.name = "listen",
+         .kind = OPTION_TEXT,
+         .value = &settings.listen,
+         .argument = "ADDRESS",
+         .help = "ADDRESS:PORT to answer at (" DEFAULT_ADDRESS "; port 0: any)"},
+        {.name = "token-file",
+         .kind = OPTION_TEXT,
+         .value = &settings.token_file,
+         .argument = "FILE",
+         .help = "only who sends this bearer token gets readings"},
+        {.name = "auth-file",
+         .kind = OPTION_TEXT,
+         .value = &settings.auth_file,
+         .argument = "FILE",
+         .help = "only users of this file (NAME: HASH, as htpasswd -B) get readings"},
+        {.name = "tls-cert",
+         .kind = OPTION_TEXT,
+         .value = &settings.tls_cert_file,
+         .argument = "FILE",
+         .help = "answer over TLS with this certificate (PEM)"},
+        {.name = "tls-key",
+         .kind = OPTION_TEXT,
+         .value = &settings.tls_key_file,
+         .argument = "FILE",
+         .help = "its private key (PEM)"},
+        {.name = "allow-host",
+         .kind = OPTION_LIST,
+         .value = &settings.allowed_hosts,
+         .argument = "NAME",
+         .help = "also answer requests to this name; may be repeated"},
+        {.name = "user",
+         .kind = OPTION_TEXT,
+         .value = &settings.user,
+         .argument = "NAME",
+         .help = "become this user once the sensors are open (of root: joule, else nobody)"},
+        {.name = "period",
+         .kind = OPTION_TIME,
+         .value = &options.period_s,
+         .argument = "TIME",
+         .help = "mean time between readings (100 ms)"},
+        {.name = "tenants",
+         .kind = OPTION_FLAG,
+         .value = &settings.shares_out,
+         .help = "tell jobs, containers, services and users apart"},
+        {.name = "processes",
+         .kind = OPTION_COUNT,
+         .value = &settings.process_count,
+         .argument = "N",
+         .help = "tell the N processes apart that use most, at most 64"},
+        {.name = "sources",
+         .kind = OPTION_TEXT,
+         .value = &options.sources,
+         .argument = "LIST",
+         .help = "only these sources (\"a,b\"), or all but some (\"-a\")"},
+        {.name = "root",
+         .kind = OPTION_TEXT,
+         .value = &options.root,
+         .argument = "DIR",
+         .help = "serve the recorded machine below DIR"},
+        {0}};
     const struct command_text text = {
         .usage = "joule serve [--listen ADDRESS] [OPTIONS]",
         .summary = "Answers Prometheus, and shows what this machine uses on a page, until it is ended.",
-        .notes = "Pages: / /metrics /healthz /api/devices /api/history. The token may also be in "
+        .notes = "Pages: / /metrics /healthz /api/devices /api/history /events. The token may also be in "
                  "JOULE_SERVE_TOKEN.\n"};
     output_guard_streams();
     argv[0] = name;
@@ -114,10 +187,5 @@ int main(int argc, char **argv)
         complain(SERVE, "unexpected '%s'; see joule serve --help", argv[first]);
         return EXIT_USAGE;
     }
-    if (settings.process_count > PROCESSES_MOST) {
-        complain(SERVE, "--processes %u: at most %d can be told apart", settings.process_count,
-                 PROCESSES_MOST);
-        return EXIT_USAGE;
-    }
-    return listener_check(settings.listen) ? serve(&options, &settings) : EXIT_USAGE;
+    return is_sound(&settings) ? serve(&options, &settings) : EXIT_USAGE;
 }

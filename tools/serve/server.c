@@ -8,13 +8,18 @@
 #include <microhttpd.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "answer.h"
 #include "base/clock.h"
+#include "base/string.h"
 #include "common/options.h"
+#include "events.h"
 #include "joule/attribute/attribute_process.h"
 #include "page_files.h"
 #include "serve.h"
@@ -34,7 +39,8 @@ struct place {
 };
 
 struct server {
-    const char *token;
+    const struct serve_settings *settings;
+    struct events events;
     struct answers answers;
     struct tenants tenants;
     struct process_shares processes;
@@ -214,12 +220,26 @@ static enum MHD_Result refuse_method(struct MHD_Connection *connection)
     return give(connection, MHD_HTTP_METHOD_NOT_ALLOWED, response);
 }
 
-static enum MHD_Result ask_for_token(struct MHD_Connection *connection)
+static enum MHD_Result ask_who(const struct server *server, struct MHD_Connection *connection)
 {
-    struct MHD_Response *response = words("this needs a bearer token\n");
-    if (response)
+    bool has_token = auth_has_token(server->settings->auth),
+         has_users = auth_has_users(server->settings->auth);
+    struct MHD_Response *response =
+        words(has_users ? "this needs a name and password\n" : "this needs a bearer token\n");
+    if (response && has_token)
         MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"joule\"");
+    if (response && has_users)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
+                                "Basic realm=\"joule\", charset=\"UTF-8\"");
     return give(connection, MHD_HTTP_UNAUTHORIZED, response);
+}
+
+static enum MHD_Result ask_to_wait(struct MHD_Connection *connection)
+{
+    struct MHD_Response *response = words("too many wrong passwords\n");
+    if (response)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+    return give(connection, MHD_HTTP_TOO_MANY_REQUESTS, response);
 }
 
 static const char *header(struct MHD_Connection *connection, const char *name)
@@ -227,33 +247,83 @@ static const char *header(struct MHD_Connection *connection, const char *name)
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
+/* --- by which name ----------------------------------------------------------------------------------------------- */
+
+struct naming {
+    const struct host_names *names;
+    int fd;
+    bool is_foreign;
+};
+
+static enum MHD_Result check_host(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    struct naming *naming = context;
+    (void)kind;
+    if (strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0 &&
+        (!value || !host_names_contain(naming->names, value, naming->fd)))
+        naming->is_foreign = true;
+    return MHD_YES;
+}
+
+static bool is_called_by_its_name(const struct server *server, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct naming naming = {.names = &server->settings->names, .fd = info ? info->connect_fd : -1};
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, check_host, &naming);
+    return !naming.is_foreign;
+}
+
 /* --- paths ---------------------------------------------------------------------------------------------------- */
 
-/* The page itself knows nothing and needs no token; its script asks for one. */
+/* The page itself knows nothing and needs no token; its script asks for one. A browser asks for a password by itself, once
+ * the page needs one. */
 static enum MHD_Result give_public(struct server *server, struct MHD_Connection *connection, const char *path,
-                                   bool *out_is_there)
+                                   bool is_let_in, bool *out_is_there)
 {
     *out_is_there = true;
+    if (strcmp(path, "/healthz") == 0)
+        return give_health(server, connection);
+    *out_is_there = !auth_has_users(server->settings->auth) || is_let_in;
+    if (!*out_is_there)
+        return MHD_NO;
     if (strcmp(path, "/") == 0)
         return give_file(connection, &page_index_html, "text/html; charset=utf-8");
     if (strcmp(path, "/page.css") == 0)
         return give_file(connection, &page_page_css, "text/css; charset=utf-8");
     if (strcmp(path, "/page.js") == 0)
         return give_file(connection, &page_page_js, "text/javascript; charset=utf-8");
-    if (strcmp(path, "/healthz") == 0)
-        return give_health(server, connection);
     *out_is_there = false;
     return MHD_NO;
 }
 
+static enum MHD_Result give_events(struct server *server, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct place *place = info ? info->socket_context : NULL;
+    if (!place)
+        return MHD_NO;
+    struct MHD_Response *response = events_add(&server->events, connection, &place->since_ns);
+    if (!response)
+        return give(connection, MHD_HTTP_SERVICE_UNAVAILABLE, words("too many streams, or out of memory\n"));
+    place->has_asked = true;
+    return give(connection, MHD_HTTP_OK, dress(response, "text/event-stream"));
+}
+
 static enum MHD_Result give_path(struct server *server, struct MHD_Connection *connection, const char *path)
 {
+    if (!is_called_by_its_name(server, connection))
+        return give(connection, MHD_HTTP_FORBIDDEN,
+                    words("this server does not have that name; see --allow-host of joule serve\n"));
     bool is_public;
-    enum MHD_Result result = give_public(server, connection, path, &is_public);
+    enum auth_answer who =
+        auth_check(server->settings->auth, header(connection, MHD_HTTP_HEADER_AUTHORIZATION));
+    enum MHD_Result result = give_public(server, connection, path, who == AUTH_GOOD, &is_public);
     if (is_public)
         return result;
-    if (server->token[0] && !token_is_given(server->token, header(connection, MHD_HTTP_HEADER_AUTHORIZATION)))
-        return ask_for_token(connection);
+    if (who != AUTH_GOOD)
+        return who == AUTH_LATER ? ask_to_wait(connection) : ask_who(server, connection);
     if (strcmp(path, "/metrics") == 0)
         return give_answer(server, connection,
                            metrics_choose(header(connection, MHD_HTTP_HEADER_ACCEPT)) == METRICS_TEXT
@@ -263,6 +333,8 @@ static enum MHD_Result give_path(struct server *server, struct MHD_Connection *c
         return give_answer(server, connection, ANSWER_DEVICES);
     if (strcmp(path, "/api/history") == 0)
         return give_answer(server, connection, ANSWER_HISTORY);
+    if (strcmp(path, "/events") == 0)
+        return give_events(server, connection);
     return give(connection, MHD_HTTP_NOT_FOUND, words("there is no such page; see /\n"));
 }
 
@@ -285,26 +357,46 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 
 /* --- the loop ------------------------------------------------------------------------------------------------- */
 
+/* What libmicrohttpd says of a certificate that it cannot use; later it says what clients do wrong. */
+static void on_log(void *context, const char *format, va_list values)
+{
+    char text[256];
+    const struct server *server = context;
+    if (server->daemon)
+        return;
+    vsnprintf(text, sizeof text, format, values);
+    complain(SERVE, "%s", string_trim(text));
+}
+
 static bool start(struct server *server, const struct listener *listener)
 {
+    const struct serve_settings *how = server->settings;
+    const struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, how->tls_cert},
+                                         {MHD_OPTION_HTTPS_MEM_KEY, 0, how->tls_key},
+                                         {MHD_OPTION_END, 0, NULL}};
+    const struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
     server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL, 0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, listener->fd,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)PLACES, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | (how->tls_cert ? MHD_USE_TLS : 0), 0,
+        NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, server, MHD_OPTION_LISTEN_SOCKET,
+        listener->fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)PLACES, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)HEADER_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)KEPT_S, MHD_OPTION_NOTIFY_CONNECTION,
-        on_connection, server, MHD_OPTION_NOTIFY_COMPLETED, on_answered, server, MHD_OPTION_END);
+        on_connection, server, MHD_OPTION_NOTIFY_COMPLETED, on_answered, server, MHD_OPTION_ARRAY,
+        how->tls_cert ? tls : none, MHD_OPTION_END);
     return server->daemon;
 }
 
 static int wait_ms(struct server *server)
 {
     MHD_UNSIGNED_LONG_LONG limit_ms;
-    int64_t longest_ms = LOOK_MS;
+    int64_t longest_ms = LOOK_MS, due_ns = server->next_share_ns;
+    if (server->events.next_ns && (!due_ns || server->events.next_ns < due_ns))
+        due_ns = server->events.next_ns;
     bool has_limit = MHD_get_timeout(server->daemon, &limit_ms) == MHD_YES;
-    if (server->next_share_ns)
-        longest_ms = (server->next_share_ns - clock_now_ns()) / 1000000 + 1;
+    if (due_ns)
+        longest_ms = (due_ns - clock_now_ns()) / 1000000 + 1;
     if (has_limit && limit_ms < (MHD_UNSIGNED_LONG_LONG)LOOK_MS && (int64_t)limit_ms < longest_ms)
         longest_ms = (int64_t)limit_ms;
-    if (!server->taken && !has_limit && !server->next_share_ns)
+    if (!server->taken && !has_limit && !due_ns)
         return -1;
     return longest_ms > 0 ? (int)longest_ms : 0;
 }
@@ -334,6 +426,7 @@ static int run(struct server *server, int signals)
             complain(SERVE, "cannot wait for clients: %s", strerror(errno));
             return EXIT_OWN_FAILURE;
         }
+        events_send(&server->events);
         MHD_run(server->daemon);
         clear_places(server);
         share_out(server);
@@ -343,7 +436,8 @@ static int run(struct server *server, int signals)
 
 int server_run(joule_meter *meter, const struct serve_settings *settings, const struct listener *listener)
 {
-    struct server server = {.token = settings->token, .answers.meter = meter, .tenants.meter = meter};
+    struct server server = {.settings = settings, .answers.meter = meter, .tenants.meter = meter};
+    server.events.answers = &server.answers;
     sigset_t ending;
     sigemptyset(&ending);
     sigaddset(&ending, SIGINT);
@@ -360,9 +454,14 @@ int server_run(joule_meter *meter, const struct serve_settings *settings, const 
     }
     int code = EXIT_OWN_FAILURE, signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0 || !start(&server, listener)) {
-        complain(SERVE, "cannot start to answer: %s", strerror(errno));
+        if (signals >= 0 && settings->tls_cert)
+            complain(SERVE, "cannot start to answer: the certificate and key cannot be used");
+        else
+            complain(SERVE, "cannot start to answer: %s", strerror(errno));
     } else {
+        serve_announce(listener, settings);
         code = run(&server, signals);
+        events_end(&server.events);
         MHD_quiesce_daemon(server.daemon); /* the socket is the caller's to close */
         MHD_stop_daemon(server.daemon);
     }

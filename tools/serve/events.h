@@ -1,0 +1,35 @@
+/* tools/serve/events.h - /events: what /api/devices has, sent once a second to clients that stay connected (server-sent
+ * events).
+ *
+ * Note: a client that takes an event slowly misses the next ones; nothing is kept for it.
+ */
+#ifndef SERVE_EVENTS_H
+#define SERVE_EVENTS_H
+
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "answer.h"
+
+#define MAX_EVENT_STREAMS 32
+
+struct event_stream;
+
+/* Zeroed but for the first. One thread. */
+struct events {
+    struct answers *answers;
+    struct event_stream *streams;
+    size_t count;
+    uint64_t number; /* of the last event */
+    int64_t next_ns; /* CLOCK_MONOTONIC of the next one; 0: there are no streams */
+};
+
+/* A response that goes on until the client closes the connection. `active_ns` gets the time of each event that was taken
+ * whole. NULL: no memory, or too many streams. */
+struct MHD_Response *events_add(struct events *events, struct MHD_Connection *connection, int64_t *active_ns);
+/* Sends the next event where it is time. */
+void events_send(struct events *events);
+/* Lets all streams end, so that the daemon can be stopped. */
+void events_end(struct events *events);
+
+#endif
