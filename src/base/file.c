@@ -67,7 +67,7 @@ int file_lock(int fd)
 
 const char *file_reason(int errno_value)
 {
-    return errno_value == EOPNOTSUPP ? "it is no regular file" : strerror(errno_value);
+    return errno_value == EOPNOTSUPP ? "not a regular file" : strerror(errno_value);
 }
 
 /* Reads up to `max_size` bytes into memory that grows. 0 or an errno. */

@@ -72,7 +72,7 @@ joule_status output_check_file(const char *path, joule_error *out_error)
 {
     struct file_draft draft;
     if (is_stream(path))
-        return error_set(out_error, JOULE_UNSUPPORTED, "cannot write %s: it is no regular file", path);
+        return error_set(out_error, JOULE_UNSUPPORTED, "cannot write %s: not a regular file", path);
     int reason = file_draft_begin(&draft, path, false);
     if (reason)
         return cannot_write(out_error, *path ? path : "''", reason);

@@ -31,7 +31,7 @@ int file_lock(int fd)
 
 const char *file_reason(int errno_value)
 {
-    return errno_value == EOPNOTSUPP ? "it is no regular file" : strerror(errno_value);
+    return errno_value == EOPNOTSUPP ? "not a regular file" : strerror(errno_value);
 }
 
 char *file_read_whole(const char *path, unsigned kinds, size_t max_size, size_t *out_size)
