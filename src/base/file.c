@@ -222,11 +222,16 @@ int file_draft_begin(struct file_draft *draft, const char *path, bool is_exclusi
     return reason;
 }
 
+int file_sync(int fd)
+{
+    return fsync(fd) != 0 && errno != EINVAL && errno != EROFS ? errno : 0;
+}
+
 int file_sync_folder(const char *path)
 {
     char *copy = strdup(path);
     int fd = copy ? open_again(dirname(copy), O_RDONLY | O_DIRECTORY, 0) : -1;
-    int reason = fd < 0 ? errno : fsync(fd) != 0 && errno != EINVAL && errno != EROFS ? errno : 0;
+    int reason = fd < 0 ? errno : file_sync(fd);
     if (fd >= 0)
         close(fd);
     free(copy);
@@ -244,8 +249,8 @@ static int copy_rights(struct file_draft *draft)
 int file_draft_commit(struct file_draft *draft)
 {
     int reason = copy_rights(draft);
-    if (!reason && fsync(draft->fd) != 0 && errno != EINVAL && errno != EROFS)
-        reason = errno;
+    if (!reason)
+        reason = file_sync(draft->fd);
     if (!reason && rename(draft->partial, draft->target) != 0)
         reason = errno;
     if (reason)

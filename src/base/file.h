@@ -54,6 +54,8 @@ int file_draft_commit(struct file_draft *draft);
 /* Removes the draft. Ends it. */
 void file_draft_discard(struct file_draft *draft);
 
+/* Writes an open file to the disk. Returns 0, also for pipes and devices, or an errno. */
+int file_sync(int fd);
 /* Writes the folder of `path` to the disk, so that a new name in it survives a power failure. Returns 0 or an errno; 0 also
  * where a file system or the folder's rights do not allow it. */
 int file_sync_folder(const char *path);

@@ -283,6 +283,8 @@ static void *lane_main(void *argument)
     }
     pthread_mutex_lock(&lane->lock);
     lane->finished = true;
+    lane->is_detached =
+        !lane->stop && pthread_detach(pthread_self()) == 0; /* the meter may never be closed */
     pthread_cond_broadcast(&lane->wake);
     pthread_mutex_unlock(&lane->lock);
     lane_release(lane);
@@ -342,9 +344,12 @@ bool lane_halt(struct lane *lane, int64_t deadline_ns)
         return true;
     pthread_mutex_lock(&lane->lock);
     lane->stop = true;
+    bool is_over = lane->is_detached;
     pthread_cond_broadcast(&lane->wake);
     sem_post(&lane->woken);
     pthread_mutex_unlock(&lane->lock);
+    if (is_over)
+        return true;
     if (pthread_equal(pthread_self(), lane->thread)) /* a callback calls exit */
         return false;
     bool finished = wait_for(lane, &lane->finished, deadline_ns);

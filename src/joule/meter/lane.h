@@ -36,7 +36,8 @@ struct lane {
     sem_t woken;             /* posted with stop and with `asked`: the thread sleeps on it */
     pthread_mutex_t reading; /* one opener or reader of the hardware at a time; taken before any other lock */
     bool stop, opened, finished;
-    bool in_meter; /* the thread works on the meter, which waits for that however long it takes to close */
+    bool is_detached; /* the thread ended without being told to: nothing to join */
+    bool in_meter;    /* the thread works on the meter, which waits for that however long it takes to close */
     _Atomic int references; /* meter and thread; the last one frees */
     _Atomic uint64_t ticks, overruns;
     _Atomic uint64_t asked, served; /* readings outside of the pace: see lane_ask */

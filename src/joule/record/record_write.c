@@ -507,8 +507,9 @@ joule_status recorder_close(struct recorder *r, joule_error *out_error)
     put_u64(r, (uint64_t)meter_now_ns(r->meter));
     end_block(r);
     flush(r);
-    if (fsync(r->fd) != 0 && errno != EINVAL && errno != EROFS && !r->error) /* EINVAL: a pipe or a device */
-        r->error = errno;
+    int reason = file_sync(r->fd);
+    if (!r->error)
+        r->error = reason;
     if (close(r->fd) != 0 && !r->error)
         r->error = errno;
     int error = r->error;

@@ -101,6 +101,11 @@ void file_draft_discard(struct file_draft *draft)
     forget(draft);
 }
 
+int file_sync(int fd)
+{
+    return _commit(fd) != 0 && errno != EBADF ? errno : 0; /* EBADF: a pipe or a device */
+}
+
 int file_sync_folder(const char *path)
 {
     (void)path;
