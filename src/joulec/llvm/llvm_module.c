@@ -528,6 +528,8 @@ static void architecture_of(const char *triple, char out[16])
 static bool read_architecture(struct reader *r)
 {
     char own[16], here[16], *triple = LLVMGetDefaultTargetTriple();
+    if (!triple)
+        return false;
     architecture_of(LLVMGetTarget(r->module), own);
     architecture_of(triple, here);
     LLVMDisposeMessage(triple);

@@ -65,19 +65,27 @@ static int start(pid_t *out_pid, const char **words, const posix_spawn_file_acti
     return problem;
 }
 
+/* What the program finds when it starts. 0 or an errno: without one of these it would write to somebody else's output. */
+static int prepare(const struct order *order, int fd, posix_spawn_file_actions_t *actions)
+{
+    int problem = posix_spawn_file_actions_adddup2(actions, fd, STDOUT_FILENO);
+    if (!problem && order->folder)
+        problem = posix_spawn_file_actions_addchdir_np(actions, order->folder);
+    if (!problem && order->is_quiet)
+        problem = posix_spawn_file_actions_addopen(actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    return problem;
+}
+
 int check_run(const struct order *order, const char **words, int fd)
 {
     pid_t pid;
     int status;
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, fd, STDOUT_FILENO);
-    if (order->folder)
-        posix_spawn_file_actions_addchdir_np(&actions, order->folder);
-    if (order->is_quiet)
-        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    int problem = prepare(order, fd, &actions);
     check_rewind_input();
-    int problem = start(&pid, words, &actions);
+    if (!problem)
+        problem = start(&pid, words, &actions);
     posix_spawn_file_actions_destroy(&actions);
     if (problem) {
         errno = problem;

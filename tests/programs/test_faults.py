@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""The n-th allocation, open, read, write, fsync, rename, mmap or thread of a program fails, for many n; with JOULE_TEST_FULL=1
+for all of them.
+
+Whatever fails: the program ends by itself in time, with a message unless it did its work; files that it was to replace are
+the old or the new ones; and it leaves no other file behind.
+"""
+import json
+import os
+import re
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+
+from run_support import main, sanitizer_of, skip
+
+JOULE = os.path.abspath(os.environ.get("JOULE", "build/release/tools/joule/joule"))
+FORGE = os.environ.get("FORGE", "")
+JOULEC = os.environ.get("JOULEC", "")
+SOURCE = os.environ.get("JOULE_SOURCE", ".")
+BUILD = os.environ.get("JOULE_BUILD", "build/release")
+LIBRARY = os.path.abspath(os.path.join(BUILD, "tests/fakes/faults/libfaults.so"))
+PROGRAMS = "joule,joule-serve,forge,joulec,joulec-check"
+KINDS = ("alloc", "open", "read", "write", "fsync", "rename", "mmap", "thread")
+IS_FULL = os.environ.get("JOULE_TEST_FULL", "0") not in ("", "0")
+SAMPLE = 8  # of each kind and program
+PATIENCE_S = 30
+
+
+def chosen(count):
+    """Which calls fail: all, or the first two and others at even distances."""
+    if IS_FULL or count <= SAMPLE:
+        return range(1, count + 1)
+    return sorted({1, 2, *(2 + (count - 2) * i // (SAMPLE - 2) for i in range(1, SAMPLE - 1))})
+
+
+def session_files(pid):
+    return [name for name in os.listdir("/dev/shm") if re.match(rf"joule\D*{pid}-", name)]
+
+
+class Faults(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.work = os.path.join(self.folder, "work")
+        os.mkdir(self.work)
+        self.state = os.path.join(self.folder, "state")
+
+    def path(self, name):
+        return os.path.join(self.work, name)
+
+    def environment(self, fault):
+        with open(self.state, "wb") as file:
+            file.write(bytes(16))
+        return {**os.environ, "LD_PRELOAD": LIBRARY, "JOULE_FAULT": fault, "JOULE_FAULT_PROGRAMS": PROGRAMS,
+                "JOULE_FAULT_STATE": self.state, "XDG_CACHE_HOME": self.folder, "XDG_CONFIG_HOME": self.folder,
+                "JOULE_SOURCES": "estimated"}
+
+    def counts(self):
+        """Calls, and those that failed."""
+        with open(self.state, "rb") as file:
+            return struct.unpack("QQ", file.read())
+
+    def restore(self, files):
+        for name in os.listdir(self.work):
+            os.unlink(self.path(name))
+        for name, content in files.items():
+            with open(self.path(name), "wb") as file:
+                file.write(content)
+
+    def run_with(self, fault, words):
+        with subprocess.Popen(words, env=self.environment(fault), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, errors="replace") as process:
+            try:
+                _, said = process.communicate(timeout=PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                self.fail(f"{fault}: no end after {PATIENCE_S} s")
+        return process.returncode, said, process.pid
+
+    def each(self, words, files, made, is_good, codes=(1, 2, 125, 126)):
+        """`files` are there before; `made` are the names that may be there afterwards; is_good(name) checks one that changed."""
+        for kind in KINDS:
+            self.restore(files)
+            code, said, _ = self.run_with(f"{kind}:0", words)
+            self.assertEqual(code, 0, said)
+            calls, _ = self.counts()
+            for number in chosen(calls):
+                for goes_on in ("", "+"):
+                    fault = f"{kind}:{number}{goes_on}"
+                    with self.subTest(program=os.path.basename(words[0]), fault=fault, of=calls):
+                        self.restore(files)
+                        self.check(fault, self.run_with(fault, words), files, made, is_good, codes)
+
+    def check(self, fault, answer, files, made, is_good, codes):
+        code, said, pid = answer
+        if not self.counts()[1]:
+            return  # one call fewer than last time
+        self.assertIn(code, (0, *codes), (fault, said))
+        if code:
+            self.assertRegex(said, r"(?m)^(joule|forge|joulec|clang)[^:]*: .", fault)
+        left = set(os.listdir(self.work))
+        self.assertLessEqual(left, set(files) | set(made), (fault, said))
+        self.assertLessEqual(set(files), left, (fault, said))
+        self.assertEqual(session_files(pid), [], fault)
+        for name in left:
+            with open(self.path(name), "rb") as file:
+                content = file.read()
+            if files.get(name) != content:
+                self.assertTrue(is_good(name), (fault, name, code, said))
+            elif code == 0 and name in made:
+                self.fail(f"{fault}: {name} is the old one, and nothing was said but {said!r}")
+
+    def is_json(self, name):
+        try:
+            with open(self.path(name), encoding="utf-8") as file:
+                return "schema" in json.loads(file.readline())
+        except ValueError:
+            return False
+
+    OLD = b'{"schema": "old"}\n'
+
+    def test_run(self):
+        self.each([JOULE, "run", "--json", self.path("out"), "--", "sleep", "0.02"], {"out": self.OLD}, ["out"], self.is_json,
+                  codes=(1, 125, 126, 127))
+
+    def record(self):
+        path = self.path("a.rec")
+        subprocess.run([JOULE, "record", "-q", "-o", path, "--", "sleep", "0.02"], check=True,
+                       env={**os.environ, "JOULE_SOURCES": "estimated"})
+        with open(path, "rb") as file:
+            return file.read()
+
+    def test_record(self):
+        """A record whose end could not be written can be read as far as it goes."""
+        old = self.record()
+
+        def can_be_read(name):
+            answer = subprocess.run([JOULE, "report", self.path(name)], capture_output=True, text=True, check=False)
+            return answer.returncode == 0 or os.path.getsize(self.path(name)) < 100  # nothing but the header fitted
+
+        self.each([JOULE, "record", "-q", "-o", self.path("a.rec"), "--", "sleep", "0.02"], {"a.rec": old}, ["a.rec"], can_be_read,
+                  codes=(1, 125, 126, 127))
+
+    def test_report(self):
+        old = self.record()
+        self.each([JOULE, "report", "--json", self.path("out"), "--samples", self.path("table"), self.path("a.rec")],
+                  {"a.rec": old, "out": self.OLD, "table": b"old"}, ["out", "table"],
+                  lambda name: self.is_json(name) if name == "out" else os.path.getsize(self.path(name)) > 10)
+
+    @unittest.skipIf(not FORGE, "no TensorForge here")
+    def test_train(self):
+        text = os.path.join(self.folder, "text")
+        with open(text, "w", encoding="utf-8") as file:
+            file.write("to be or not to be " * 20)
+        words = [FORGE, "train", "--model", "gpt", "--data", text, *"--layers 1 --width 16 --heads 1 --context 8 --batch 4 --sample 0 --threads 2".split(),
+                 "--checkpoint", self.path("ck")]
+        subprocess.run([*words, "--epochs", "1"], check=True, capture_output=True)
+        with open(self.path("ck"), "rb") as file:
+            old = file.read()
+
+        def is_whole(name):
+            if name == "ck.joules":
+                return os.path.getsize(self.path(name)) > 0
+            return self.is_json(name) if name == "out" else subprocess.run([FORGE, "inspect", self.path(name)], capture_output=True,
+                                                                           check=False).returncode == 0
+
+        self.each([*words, "--epochs", "2", "--resume", "--json", self.path("out")], {"ck": old, "out": self.OLD}, ["ck", "out", "ck.joules"],
+                  is_whole)
+
+    @unittest.skipIf(not JOULEC, "no joulec here")
+    def test_check(self):
+        source = os.path.join(self.folder, "a.c")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write('#include <joule/budget.h>\nJOULE_BUDGET("max_joules=1J")\nfloat f(const float *x)\n{\n'
+                       "    float sum = 0;\n    for (int i = 0; i < 100; i++)\n        sum += x[i];\n    return sum;\n}\n")
+        self.each([JOULEC, "--energy-check", f"-I{SOURCE}/include", "--energy-report", self.path("out"), "-c", source, "-o",
+                   self.path("a.o")], {"out": self.OLD}, ["out", "a.o"], lambda name: name == "a.o" or self.is_json(name))
+
+
+class Serving(Faults):
+    """A server that could start answers, or says why not; it ends when it is told to."""
+
+    def serve(self, fault):
+        words = [JOULE, "serve", "--listen", "127.0.0.1:0"]
+        with subprocess.Popen(words, env=self.environment(fault), stderr=subprocess.PIPE, text=True) as process:
+            said = process.stderr.readline()
+            while "listening on" not in said and process.poll() is None:
+                said += process.stderr.readline()
+            found = re.search(r"listening on http://(\S+)/", said)
+            if found:
+                subprocess.run(["python3", "-c", "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=10).read()",
+                                f"http://{found[1]}/metrics"], capture_output=True, check=False)
+                process.terminate()
+            deadline = time.monotonic() + PATIENCE_S
+            while process.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.01)
+            if process.poll() is None:
+                process.kill()
+                self.fail(f"{fault}: no end after {PATIENCE_S} s")
+            said += process.stderr.read()
+        self.assertIn(process.returncode, (0, 1, 2, 125), (fault, said))
+        if process.returncode:
+            self.assertRegex(said, r"(?m)^joule[^:]*: .", fault)
+
+    def test_serve(self):
+        for kind in KINDS:
+            self.serve(f"{kind}:0")
+            calls, _ = self.counts()
+            for number in chosen(calls):
+                with self.subTest(fault=f"{kind}:{number}", of=calls):
+                    self.serve(f"{kind}:{number}")
+
+    test_run = test_record = test_report = test_train = test_check = None
+
+
+if __name__ == "__main__":
+    if sanitizer_of(JOULE):
+        skip("a sanitizer brings its own allocator")
+    if not os.path.exists(LIBRARY):
+        skip(f"{LIBRARY} was not built")
+    main()
