@@ -14,9 +14,9 @@
 #include "common/own_folder.h"
 #include "object_name.h"
 #include "own_words.h"
+#include "response.h"
 
 #define DEFAULT_FAIL_OVER 0.05
-#include "response.h"
 
 static const char *clang_path(void)
 {

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 #include "arguments.h"
+#include "budget_scan.h"
 #include "common/options.h"
 #include "common/output.h"
 #include "joule/companion.h"
@@ -60,7 +61,8 @@ static const char help[] =
 
 static bool judges(const struct arguments *a)
 {
-    return a->database || a->page != PAGE_NONE || (a->checks && !a->is_for_clang);
+    bool is_asked = a->database || a->page != PAGE_NONE || (a->checks && !a->is_for_clang);
+    return is_asked && !(budget_scan_is_enough(a) && !budget_scan_finds_any(a));
 }
 
 /* Clang's words with libjoule's behind them: what was checked elsewhere may be linked here. NULL after a message. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "arguments.h"
+#include "budget_scan.h"
 #include "build.h"
 #include "check.h"
 #include "common/options.h"
@@ -26,6 +27,8 @@ static bool check_all(struct arena *arena, const struct machine *machine, const 
     for (size_t i = 0; i < arguments->source_count && done && !all->is_refused; i++) {
         struct checked one;
         const char *source = arguments->sources[i];
+        if (budget_scan_is_enough(arguments) && !budget_scan_finds(arguments, source))
+            continue;
         struct order order = {machine, arguments, NULL, source, source, arguments->page == PAGE_NONE, arena};
         done = check_source(&order, outputs, &one);
         plans[i] = one.plan;
