@@ -120,6 +120,19 @@ class Regions(unittest.TestCase):
         self.assertRegex(row, r"\d+ % by time$")
         self.assertIn("attributed by their total time", " ".join(result.stderr.split()))
 
+    def test_no_child_can_cut_the_session_off(self):
+        """One tries while another writes: both, the report and the command's status stay what they are."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "report.json")
+            script = ('"$0" -c "$1" ends & for i in 1 2 3 4 5; do truncate -s 0 "$JOULE_SESSION" 2>&1; : >"$JOULE_SESSION"; sleep 0.05; '
+                      'done; wait; "$0" -c "$1" ends; exit 7')
+            result = subprocess.run([JOULE, "run", "--json", path, "--", "bash", "-c", script, PYTHON, CHILD],
+                                    capture_output=True, text=True, timeout=120)
+            self.assertEqual(result.returncode, 7, result.stderr)
+            with open(path, encoding="utf-8") as file:
+                report = json.load(file)
+        self.assertEqual([(f["name"], f["count"]) for f in report["functions"]], [("work", 2 * EACH)])
+
     def test_a_programs_first_call_is_measured_from_its_beginning(self):
         """Although the parent shows nobody its totals before there is a program that asks for them."""
         with Machine(100) as machine:

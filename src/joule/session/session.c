@@ -17,6 +17,9 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
 #include <time.h>
 #include <unistd.h>
 #include "base/error.h"
@@ -25,7 +28,12 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8
+#endif
 #define FILE_PREFIX   "joule-session-"
+#define PROC_PREFIX   "/proc/"
+#define SELF_PREFIX   "/proc/self/fd/"
 #define STALE_AFTER_S 60
 #define PATH_SIZE     512
 
@@ -33,7 +41,7 @@ struct session {
     _Atomic(struct session_map *) map;
     _Atomic(struct session_map *) shared; /* the map where it is a file's, else NULL */
     char joined_path[PATH_SIZE];          /* JOULE_SESSION as it was when the program started */
-    char owned_path[PATH_SIZE];           /* the file that this process made */
+    char owned_path[PATH_SIZE];           /* the file or descriptor that this process made */
     int owned_file;                       /* holds the lock that says that we live; 0: none */
     bool other_namespace;                 /* the owner numbers processes differently */
 };
@@ -79,15 +87,30 @@ static bool is_session_file(int file)
            (st.st_mode & 077) == 0 && st.st_size == (off_t)sizeof(struct session_map);
 }
 
-static struct session_map *join(const char *path)
+static bool is_descriptor(const char *path)
 {
-    if (!path[0])
-        return NULL;
-    int file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    return strncmp(path, PROC_PREFIX, strlen(PROC_PREFIX)) == 0;
+}
+
+/* True when nothing can take the memory behind a mapping of the file away. */
+static bool is_sealed(int file)
+{
+#ifdef __linux__
+    int seals = fcntl(file, F_GET_SEALS);
+    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+#else
+    return file < 0;
+#endif
+}
+
+static struct session_map *join_at(const char *path)
+{
+    bool is_sealed_kind = is_descriptor(path); /* which is a link to follow */
+    int file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (is_sealed_kind ? 0 : O_NOFOLLOW));
     if (file < 0)
         return NULL;
     struct session_map *map = NULL;
-    if (is_session_file(file) && owner_is_alive(file))
+    if (is_session_file(file) && (!is_sealed_kind || is_sealed(file)) && owner_is_alive(file))
         map = map_memory(file);
     close(file);
     struct session_shape shape = session_shape();
@@ -96,6 +119,19 @@ static struct session_map *join(const char *path)
         map = NULL;
     }
     return map;
+}
+
+/* Where the owner's descriptor cannot be opened, because it has capabilities or a /proc of its own, an inherited one of
+ * the same number may be the session. */
+static struct session_map *join(const char *path)
+{
+    struct session_map *map = path[0] ? join_at(path) : NULL;
+    const char *number = strrchr(path, '/');
+    char inherited[sizeof SELF_PREFIX + 16] = SELF_PREFIX;
+    if (map || !number || !is_descriptor(path) || strlen(number + 1) > 15)
+        return map;
+    strcpy(inherited + strlen(SELF_PREFIX), number + 1);
+    return join_at(inherited);
 }
 
 /* Gives `map` to *place unless another thread was faster; what stands there afterwards. */
@@ -199,7 +235,26 @@ static void fill(struct session_map *map)
     map->shape = session_shape();
 }
 
-/* A locked, filled session file in `folder`; NULL with errno. */
+/* Locks, sizes and fills a new file; NULL with errno. */
+static struct session_map *prepare(int file)
+{
+    struct session_map *map = NULL;
+    if (flock(file, LOCK_EX | LOCK_NB) == 0 && ftruncate(file, sizeof(struct session_map)) == 0)
+        map = map_memory(file);
+    /* The file system's promise is enough here, and half as dear as pages of our own. Names, board and slots get theirs
+     * from who uses them. */
+    int full = map ? posix_fallocate(file, 0, (off_t)offsetof(struct session_map, tag_names)) : errno;
+    if (map && full == 0) {
+        fill(map);
+        return map;
+    }
+    if (map)
+        munmap(map, sizeof *map);
+    errno = full;
+    return NULL;
+}
+
+/* A session file in `folder`; NULL with errno. */
 static struct session_map *create_in(const char *folder, char path[PATH_SIZE], int *out_file)
 {
     struct timespec now;
@@ -213,28 +268,72 @@ static struct session_map *create_in(const char *folder, char path[PATH_SIZE], i
     int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0)
         return NULL;
-    struct session_map *map = NULL;
-    if (flock(file, LOCK_EX | LOCK_NB) == 0 && ftruncate(file, sizeof(struct session_map)) == 0)
-        map = map_memory(file);
-    /* The file system's promise is enough here, and half as dear as pages of our own. Names, board and slots get theirs
-     * from who uses them. */
-    int full = map ? posix_fallocate(file, 0, (off_t)offsetof(struct session_map, tag_names)) : errno;
-    if (map && full == 0) {
-        fill(map);
-        *out_file = file;
-        return map;
-    }
+    struct session_map *map = prepare(file);
+    *out_file = file;
     if (map)
-        munmap(map, sizeof *map);
+        return map;
+    int saved = errno;
     unlink(path);
     close(file);
-    errno = full;
+    errno = saved;
     return NULL;
 }
+
+#ifdef __linux__
+
+static int open_memory(void)
+{
+    int file = memfd_create("joule-session", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    if (file < 0 && errno == EINVAL) /* before Linux 6.3 */
+        file = memfd_create("joule-session", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    return file;
+}
+
+static bool is_reachable(const char *path, int file)
+{
+    struct stat a, b;
+    return stat(path, &a) == 0 && fstat(file, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* Memory of no file system, which other processes open by our descriptor and cannot cut off: whoever has it mapped is safe
+ * from SIGBUS, and a full /dev/shm does not matter. A process with capabilities that its children lack hides its
+ * descriptors from them: they inherit it. */
+static struct session_map *create_sealed(char path[PATH_SIZE], int *out_file)
+{
+    int file = open_memory();
+    if (file < 0)
+        return NULL;
+    snprintf(path, PATH_SIZE, PROC_PREFIX "%d/fd/%d", getpid(), file);
+    struct session_map *map = NULL;
+    if (is_reachable(path, file) && fchmod(file, 0600) == 0)
+        map = prepare(file);
+    bool is_kept = map && fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0 &&
+                   (!getauxval(AT_SECURE) || fcntl(file, F_SETFD, 0) == 0);
+    *out_file = file;
+    if (is_kept)
+        return map;
+    if (map)
+        munmap(map, sizeof *map);
+    close(file);
+    return NULL;
+}
+
+#else
+
+static struct session_map *create_sealed(char path[PATH_SIZE], int *out_file)
+{
+    (void)path, (void)out_file;
+    return NULL;
+}
+
+#endif
 
 static struct session_map *create_anywhere(char path[PATH_SIZE], int *out_file)
 {
     const char *folders[] = {"/dev/shm", secure_getenv("TMPDIR"), "/tmp"};
+    struct session_map *sealed = create_sealed(path, out_file);
+    if (sealed)
+        return sealed;
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
         if (!folders[i] || !folders[i][0])
             continue;
@@ -257,7 +356,7 @@ joule_status session_create_shared(char *out_path, size_t size, joule_error *out
     struct session_map *map = create_anywhere(path, &file);
     if (!map)
         return error_set(out_error, status_of_errno(errno),
-                         "cannot make a session file of regions in /dev/shm, $TMPDIR or /tmp: %s",
+                         "cannot make a session for regions in memory, /dev/shm, $TMPDIR or /tmp: %s",
                          strerror(errno));
     string_copy(current.owned_path, sizeof current.owned_path, path);
     current.owned_file = file;
@@ -276,7 +375,7 @@ void session_remove_leftovers(void)
     char folder[PATH_SIZE];
     string_copy(folder, sizeof folder, current.owned_path);
     char *name = strrchr(folder, '/');
-    if (!name)
+    if (!name || is_descriptor(folder))
         return;
     *name = '\0';
     remove_stale(folder);
@@ -287,7 +386,7 @@ void session_remove_shared(void)
     if (!current.owned_path[0])
         return;
     struct session_map *map = atomic_load(&current.shared);
-    if (map && map->owner_pid == getpid())
+    if (map && map->owner_pid == getpid() && !is_descriptor(current.owned_path))
         unlink(current.owned_path);
     close(current.owned_file);
     current.owned_file = 0;

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -312,10 +313,100 @@ static void a_child_cannot_end_the_parents_region(void **state)
     assert_true(session_in_child(share_and_fork_inside_a_region, NULL));
 }
 
-/* A file that its owner could not remove goes when the next session looks; one that is in use, or new, stays. */
-static bool leave_files(void *unused)
+/* A child tries to take the memory away in every way that there is; others go on, and so does the parent. */
+static bool cut_off(void *path)
+{
+    int file = open(path, O_RDWR), cut = open(path, O_RDWR | O_TRUNC);
+    bool is_refused = truncate(path, 0) != 0 && cut < 0 && file >= 0 && ftruncate(file, 0) != 0 &&
+                      ftruncate(file, 4096) != 0;
+    push_some(5);
+    return is_refused;
+}
+
+static bool push_in_child(void *unused)
 {
     (void)unused;
+    push_some(7);
+    return session_is_client(session_current());
+}
+
+static bool share_with_a_hostile_child(void *unused)
+{
+    (void)unused;
+    char path[256];
+    if (session_create_shared(path, sizeof path, NULL) != JOULE_OK)
+        return false;
+    push_some(10);
+    bool is_safe = session_in_child(cut_off, path) && session_in_child(push_in_child, NULL);
+    struct seen seen = session_read_all(true);
+    session_remove_shared();
+    return is_safe && seen.spans == 22;
+}
+
+static void no_child_can_take_the_memory_away(void **state)
+{
+    (void)state;
+    assert_true(session_in_child(share_with_a_hostile_child, NULL));
+}
+
+/* As a command that the measuring process cannot be asked about: it has more rights, or another /proc is mounted. */
+static bool join_by_inherited_descriptor(void *name)
+{
+    const char *path = getenv("JOULE_SESSION");
+    char hidden[64], what[] = "joins";
+    snprintf(hidden, sizeof hidden, "/proc/2147483647/fd/%s", strrchr(path, '/') + 1);
+    char *const arguments[] = {name, what, NULL};
+    setenv("JOULE_SESSION", hidden, 1);
+    execv("/proc/self/exe", arguments);
+    return false;
+}
+
+static bool share_by_descriptor(void *unused)
+{
+    (void)unused;
+    char path[256], name[] = "test";
+    if (session_create_shared(path, sizeof path, NULL) != JOULE_OK)
+        return false;
+    fcntl(atoi(strrchr(path, '/') + 1), F_SETFD, 0);
+    setenv("JOULE_SESSION", path, 1);
+    bool has_joined = session_in_child(join_by_inherited_descriptor, name);
+    struct seen seen = session_read_all(true);
+    session_remove_shared();
+    return has_joined && seen.spans == 3;
+}
+
+static void a_child_may_join_by_an_inherited_descriptor(void **state)
+{
+    (void)state;
+    assert_true(session_in_child(share_by_descriptor, NULL));
+}
+
+#define CANNOT_MOUNT 2
+
+/* Runs body where /dev/shm has `shm` and, if wanted, there is no /proc, so that a session is a file. */
+static void in_namespace(const char *shm, bool hides_proc, bool (*body)(void))
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        if ((unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWNS | CLONE_NEWUSER) != 0) ||
+            mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+            mount("none", "/dev/shm", "tmpfs", 0, shm) != 0 ||
+            (hides_proc && mount("none", "/proc", "tmpfs", 0, "size=4k") != 0))
+            _exit(CANNOT_MOUNT);
+        _exit(body() ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT_MOUNT) {
+        print_message("skipped: no small file system can be mounted here\n");
+        skip();
+    }
+    assert_int_equal(status, 0);
+}
+
+/* A file that its owner could not remove goes when the next session looks; one that is in use, or new, stays. */
+static bool leave_files(void)
+{
     char mine[256], dead[300], fresh[300];
     struct stat st;
     const struct timespec long_ago[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
@@ -342,33 +433,26 @@ static bool leave_files(void *unused)
     unlink(fresh);
     unlink(dead);
     session_remove_shared();
-    return good;
+    return good && stat(mine, &st) != 0;
 }
 
 static void files_of_dead_owners_are_removed(void **state)
 {
     (void)state;
-    assert_true(session_in_child(leave_files, NULL));
+    in_namespace("size=16m", true, leave_files);
 }
-
-#define CANNOT_MOUNT 2
 
 /* With room for the session's header and a few names, and neither for the board nor for a slot: regions are timed, names
  * become "(other)", and nobody is killed by SIGBUS. */
-static int use_a_full_file_system(void)
+static bool use_a_full_file_system(void)
 {
     char path[256];
-    if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWNS | CLONE_NEWUSER) != 0)
-        return CANNOT_MOUNT;
-    if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("none", "/dev/shm", "tmpfs", 0, "size=48k") != 0)
-        return CANNOT_MOUNT;
     if (session_create_shared(path, sizeof path, NULL) != JOULE_OK || strncmp(path, "/dev/shm/", 9) != 0)
-        return 1;
+        return false;
     for (int i = 0; i < 10000; i++) {
         joule_region region = joule_begin(1);
         if (joule_end(&region) != JOULE_OK)
-            return 1;
+            return false;
     }
     uint32_t tag = 1;
     for (int i = 0; i < 1000 && tag != TAG_OTHER; i++) {
@@ -383,22 +467,32 @@ static int use_a_full_file_system(void)
         !session_allow(session_current(), 1, 5) && isnan(session_allowed(session_current(), 1)) &&
         !session_allow_each(session_current(), 1, 5) && isnan(session_allowed_each(session_current(), 1));
     bool is_refused = nothing_is_published && nothing_is_allowed;
-    return session_read_all(true).slots == 0 && tag == TAG_OTHER && is_refused ? 0 : 1;
+    return session_read_all(true).slots == 0 && tag == TAG_OTHER && is_refused;
 }
 
 static void a_full_file_system_kills_nobody(void **state)
 {
     (void)state;
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(use_a_full_file_system());
-    int status;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT_MOUNT) {
-        print_message("skipped: no small file system can be mounted here\n");
-        skip();
-    }
-    assert_int_equal(status, 0);
+    in_namespace("size=48k", true, use_a_full_file_system);
+}
+
+/* Sealed memory is in no file system. */
+static bool use_no_file_system(void)
+{
+    char path[256];
+    if (session_create_shared(path, sizeof path, NULL) != JOULE_OK)
+        return false;
+    uint32_t tag = session_tag(session_current(), "a name");
+    push_some(12000);
+    struct seen seen = session_read_all(true);
+    session_remove_shared();
+    return tag != TAG_OTHER && seen.spans + seen.folded == 12000;
+}
+
+static void a_full_file_system_loses_nothing(void **state)
+{
+    (void)state;
+    in_namespace("size=4k", false, use_no_file_system);
 }
 
 #define CANNOT_UNSHARE 2
@@ -436,8 +530,12 @@ static void a_child_in_another_namespace_has_no_number(void **state)
     assert_int_equal(status, 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "joins") == 0) {
+        push_some(3);
+        return session_is_client(session_current()) ? 0 : 1;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_thread_that_exits_inside_a_region_gives_its_slot_back, session_forget),
         cmocka_unit_test_setup(a_region_outlives_its_thread, session_forget),
@@ -449,8 +547,11 @@ int main(void)
         cmocka_unit_test_setup(begin_and_end_in_a_signal_handler, session_forget),
         cmocka_unit_test_setup(a_killed_child_loses_no_finished_region, session_forget),
         cmocka_unit_test_setup(a_child_cannot_end_the_parents_region, session_forget),
+        cmocka_unit_test_setup(no_child_can_take_the_memory_away, session_forget),
+        cmocka_unit_test_setup(a_child_may_join_by_an_inherited_descriptor, session_forget),
         cmocka_unit_test_setup(files_of_dead_owners_are_removed, session_forget),
         cmocka_unit_test_setup(a_full_file_system_kills_nobody, session_forget),
+        cmocka_unit_test_setup(a_full_file_system_loses_nothing, session_forget),
         cmocka_unit_test_setup(a_child_in_another_namespace_has_no_number, session_forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
