@@ -35,8 +35,8 @@ typedef struct joule_region {
  * paths: keep the result. Any thread. */
 JOULE_API uint32_t joule_tag(const char *name);
 
-/* Begins a region. Never fails: where no ring is free (over 256 threads have regions) it is timed but not counted for
- * its tag. May be called in a signal handler. Any thread; regions of one thread nest. */
+/* Begins a region. Never fails: where no ring is free (over 256 threads have regions) it is attributed by its time, with
+ * others of such threads (`folded`). May be called in a signal handler. Any thread; regions of one thread nest. */
 JOULE_API joule_region joule_begin(uint32_t tag);
 JOULE_API joule_region joule_begin_with(uint32_t tag, uint32_t flags);
 

@@ -75,6 +75,38 @@ for _ in range(20000):
     joule.joule_end(ctypes.byref(a))
 """
 
+# The limits of a session, each passed: threads at one time, threads and processes one after the other, names.
+CROWD = CHILD[:CHILD.index("work, unfinished")] + """
+import threading
+THREADS = 300
+inside = threading.Barrier(THREADS)
+def work(name, barrier=None):
+    region = joule.joule_begin(joule.joule_tag(name))
+    if barrier:
+        barrier.wait()
+    time.sleep(0.001)
+    joule.joule_end(ctypes.byref(region))
+for _ in range(1000):
+    thread = threading.Thread(target=work, args=(b"one by one",))
+    thread.start()
+    thread.join()
+for _ in range(400):
+    pid = os.fork()
+    if pid == 0:
+        work(b"forked")
+        os._exit(0)
+    os.waitpid(pid, 0)
+threading.stack_size(65536)
+threads = [threading.Thread(target=work, args=(b"at once", inside)) for _ in range(THREADS)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+for i in range(4200):
+    joule.joule_tag(b"name %d" % i)
+work(b"another")
+"""
+
 PARENT = f"""
 import subprocess, sys
 children = [subprocess.Popen([sys.executable, "-c", sys.argv[1], "dies" if i == 3 else "ends"]) for i in range({CHILDREN})]
@@ -132,6 +164,29 @@ class Regions(unittest.TestCase):
             with open(path, encoding="utf-8") as file:
                 report = json.load(file)
         self.assertEqual([(f["name"], f["count"]) for f in report["functions"]], [("work", 2 * EACH)])
+
+    def test_every_limit_of_a_session_is_reported_when_it_is_passed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, record = os.path.join(folder, "report.json"), os.path.join(folder, "run.joule")
+            result = subprocess.run([JOULE, "record", "-o", record, "--json", path, "--", PYTHON, "-c", CROWD],
+                                    capture_output=True, text=True, timeout=120)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(path, encoding="utf-8") as file:
+                report = json.load(file)
+            again = json.loads(subprocess.run([JOULE, "report", "--json", "-", record], capture_output=True, text=True, check=True).stdout)
+        functions = {f["name"]: f for f in report["functions"]}
+        self.assertEqual([functions[name]["count"] for name in ("one by one", "forked", "at once", "(other)")], [1000, 400, 300, 1])
+        limits = report["limits"]
+        self.assertGreaterEqual(limits["regions_without_slot"], 300 - 256)
+        self.assertEqual(functions["at once"]["folded"], limits["regions_without_slot"])
+        self.assertGreater(functions["at once"]["energy_joules"], 0)
+        self.assertGreaterEqual(limits["names_beyond_table"], 4200 - 4095)
+        self.assertEqual((limits["regions_not_stored"], limits["implausible_entries"]), (0, 0))
+        text = " ".join(result.stderr.split())
+        self.assertIn(f"{limits['regions_without_slot']} of these were of threads beyond the 256", text)
+        self.assertIn(f"{limits['names_beyond_table']} names found the table of 4095 full", text)
+        self.assertEqual(again["limits"], limits)
+        self.assertEqual({f["name"]: f["folded"] for f in again["functions"]}, {name: f["folded"] for name, f in functions.items()})
 
     def test_a_programs_first_call_is_measured_from_its_beginning(self):
         """Although the parent shows nobody its totals before there is a program that asks for them."""

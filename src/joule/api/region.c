@@ -19,6 +19,7 @@
 
 #define RETRY_NS     NS_PER_S /* a thread that found no slot looks again after this long */
 #define NO_SLOT      0xffffu
+#define MAX_DEPTH    8 /* nested regions of a thread without a slot whose own time is known */
 #define PUBLIC_FLAGS (JOULE_REGION_CPU | JOULE_REGION_GPU | JOULE_REGION_THREAD_OWNED)
 
 /* joule_region.flags: public bits, SPAN_SYNCHRONISED, and 16 bits of session_generation. slot: the slot's number or
@@ -31,6 +32,11 @@ static __thread struct {
     uint32_t tid;
     uint32_t generation; /* under which all this holds; 0: not yet */
     int64_t tried_ns;    /* when no slot was to be had */
+    bool has_crowd;      /* without a slot: its regions can be folded with those of other such threads */
+    uint32_t depth;      /* without a slot: regions that are open; MAX_DEPTH: or more */
+    struct {
+        int64_t begin_ns, nested_ns;
+    } open[MAX_DEPTH];
 } self __attribute__((tls_model("initial-exec")));
 
 static struct {
@@ -48,6 +54,8 @@ __attribute__((noinline, cold)) static struct slot *take_slot(uint32_t generatio
     struct session *session = session_current();
     uint32_t tid = thread_id(), number = 0;
     struct slot *slot = session_take_slot(session, tid, &number);
+    struct session_map *map = session_map(session);
+    self.has_crowd = !slot && map && session_populate(map->crowd, sizeof map->crowd);
     self.slot = NULL; /* a signal handler sees no slot or a whole one */
     atomic_signal_fence(memory_order_seq_cst);
     self.number = slot ? number : NO_SLOT;
@@ -87,6 +95,32 @@ void joule_set_sync(joule_sync_fn sync, void *context)
     atomic_store_explicit(&synchronise.hook, sync, memory_order_release);
 }
 
+/* A signal handler in the middle of it uses the place above. */
+static void open_without_slot(int64_t begin_ns)
+{
+    uint32_t depth = self.depth;
+    if (depth >= MAX_DEPTH)
+        return;
+    self.depth = depth + 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    self.open[depth].begin_ns = begin_ns;
+    self.open[depth].nested_ns = 0;
+}
+
+/* The time of the regions nested in one that ends; those above it ended elsewhere. */
+static int64_t close_without_slot(int64_t begin_ns, int64_t duration_ns)
+{
+    for (uint32_t i = self.depth; i-- > 0;) {
+        if (self.open[i].begin_ns != begin_ns)
+            continue;
+        self.depth = i;
+        if (i > 0)
+            self.open[i - 1].nested_ns += duration_ns;
+        return self.open[i].nested_ns;
+    }
+    return 0;
+}
+
 static inline __attribute__((always_inline)) joule_region begin_region(uint32_t tag, uint32_t flags)
 {
     uint32_t generation = generation_now();
@@ -97,6 +131,8 @@ static inline __attribute__((always_inline)) joule_region begin_region(uint32_t 
     uint32_t place = NO_SLOT | SPAN_NOT_LISTED << 16;
     if (slot)
         place = self.number | slot_open(slot, begin_ns, open_what(tag, flags)) << 16;
+    else
+        open_without_slot(begin_ns);
     return (joule_region){
         .begin_ns = (uint64_t)begin_ns,
         .tag = tag,
@@ -140,6 +176,8 @@ static bool close_region(const joule_region *region, int64_t end_ns, int64_t *ou
     uint32_t number = region->slot & 0xffff, index = region->slot >> 16 & 0xff;
     int64_t begin_ns = (int64_t)region->begin_ns;
     *out_nested_ns = 0;
+    if (number == NO_SLOT && region->owner == self.tid)
+        *out_nested_ns = close_without_slot(begin_ns, end_ns - begin_ns);
     if (number >= SESSION_SLOTS || index >= SESSION_OPEN)
         return true; /* was not listed */
     if (self.slot && number == self.number && region->owner == self.tid) {
@@ -158,6 +196,15 @@ static bool close_region(const joule_region *region, int64_t end_ns, int64_t *ou
     return (uint32_t)owner != region->owner;
 }
 
+__attribute__((noinline, cold)) static void fold_without_slot(const struct span *span, int64_t own_ns)
+{
+    struct session_map *map = session_map(session_current());
+    if (map && self.has_crowd)
+        fold_add(&map->crowd_mark, map->crowd, span, own_ns);
+    else if (map)
+        atomic_fetch_add_explicit(&map->unstored, 1, memory_order_relaxed);
+}
+
 static void record(const joule_region *region, int64_t nested_ns, struct slot *slot)
 {
     uint32_t tag = region->tag < SESSION_TAGS ? region->tag : TAG_OTHER;
@@ -172,8 +219,11 @@ static void record(const joule_region *region, int64_t nested_ns, struct slot *s
         .device = SPAN_ALL_GPUS,
         .error_ns = (float)nested_ns,
     };
-    if (!slot_push(slot, &span))
-        slot_fold(slot, &span, span.end_ns - span.begin_ns - nested_ns);
+    int64_t own_ns = span.end_ns - span.begin_ns - nested_ns;
+    if (!slot)
+        fold_without_slot(&span, own_ns);
+    else if (!slot_push(slot, &span))
+        slot_fold(slot, &span, own_ns);
 }
 
 joule_status joule_end(joule_region *region)
@@ -189,8 +239,7 @@ joule_status joule_end(joule_region *region)
     if (!close_region(region, end_ns, &nested_ns))
         return JOULE_INVALID;
     region->end_ns = (uint64_t)end_ns;
-    if (slot)
-        record(region, nested_ns, slot);
+    record(region, nested_ns, slot);
     return JOULE_OK;
 }
 
@@ -217,6 +266,8 @@ void region_count(uint32_t tag)
     struct span call = {.tag = (uint16_t)(tag < SESSION_TAGS ? tag : TAG_OTHER)};
     if (slot)
         slot_fold(slot, &call, 0);
+    else
+        fold_without_slot(&call, 0);
 }
 
 double region_stamp_seconds(void)

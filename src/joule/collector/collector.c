@@ -480,3 +480,18 @@ uint64_t collector_folded(struct collector *c)
     pthread_mutex_unlock(&c->lock);
     return folded;
 }
+
+struct region_limits collector_limits(struct collector *c)
+{
+    struct session_map *map = session_map(c->session);
+    pthread_mutex_lock(&hub.lock);
+    pthread_mutex_lock(&c->lock);
+    struct region_limits limits = {.slotless = c->slotless};
+    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(&hub.lock);
+    if (map) {
+        limits.unnamed_tags = atomic_load(&map->unnamed_tags);
+        limits.unstored = atomic_load(&map->unstored);
+    }
+    return limits;
+}

@@ -75,7 +75,7 @@ struct collector {
     uint32_t tags_end; /* tags at and above were never seen */
     uint16_t touched[SESSION_TAGS];
     size_t touched_count;
-    uint64_t folded;
+    uint64_t folded, slotless;  /* regions; the second of threads without a slot, and also in the first */
     int64_t looked_ns;          /* when slots were last looked at; under the hub's lock */
     struct fold_news *overflow; /* by tag: spans for which there was no room to wait; NULL: none yet */
     uint32_t overflow_tags;     /* entries at and above were never used */

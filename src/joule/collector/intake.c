@@ -256,7 +256,10 @@ static void take_folds(struct collector *c, const struct slot_news *news, int64_
         if (is_short && span->end_ns > time.begin_ns && span->end_ns < time.end_ns)
             time.begin_ns = span->end_ns;
     }
-    folded_add(c, (uint16_t)news->slot, news->folds, news->fold_count, &time);
+    bool is_crowd = news->slot == READER_CROWD;
+    uint64_t folded = c->folded;
+    folded_add(c, is_crowd ? TRACK_ALONE : (uint16_t)news->slot, news->folds, news->fold_count, &time);
+    c->slotless += is_crowd ? c->folded - folded : 0;
 }
 
 void intake_slot(struct collector *c, const struct slot_news *news)
@@ -269,7 +272,8 @@ void intake_slot(struct collector *c, const struct slot_news *news)
         if (news->spans[i].end_ns <= now_ns + NS_PER_S)
             intake_span(c, &news->spans[i]);
     take_folds(c, news, now_ns);
-    miss_closed(c, news, now_ns);
+    if (news->slot != READER_CROWD)
+        miss_closed(c, news, now_ns);
 }
 
 void intake_give_up_lost(struct collector *c, int64_t now_ns)

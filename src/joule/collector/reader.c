@@ -14,11 +14,16 @@
 
 #define LOOK_EVERY_NS 1000000000LL
 
+static void forget(struct read_slot *slot)
+{
+    memset(slot, 0, offsetof(struct read_slot, folds) + slot->tags * sizeof(struct folded));
+}
+
 void reader_start(struct reader *reader, struct session_map *map)
 {
     for (uint32_t i = 0; i < reader->slots_touched; i++)
-        memset(&reader->slots[i], 0,
-               offsetof(struct read_slot, folds) + reader->slots[i].tags * sizeof(struct folded));
+        forget(&reader->slots[i]);
+    forget(&reader->slots[READER_CROWD]);
     reader->slots_touched = 0;
     reader->looked_ns = 0;
     reader->map = map;
@@ -92,10 +97,12 @@ static void empty_ring(struct slot *slot, struct slot_news *news)
     uint64_t place = atomic_load_explicit(&slot->tail, memory_order_relaxed);
     if (head - place > SESSION_RING) /* nonsense: start anew */
         place = head;
+    uint64_t owned_from = atomic_load_explicit(&slot->owned_from, memory_order_relaxed);
     for (; place != head; place++) {
         struct span *cell = &slot->ring[place % SESSION_RING];
         bool is_ready = atomic_load_explicit(&cell->ready, memory_order_acquire) == (uint32_t)place + 1;
-        if (!is_ready && !news->is_over)
+        bool is_lost = news->is_over || (int64_t)(place - owned_from) < 0;
+        if (!is_ready && !is_lost)
             break;
         struct span span = copy(cell);
         if (is_ready && makes_sense(&span))
@@ -142,19 +149,31 @@ static void take_folds(struct reader *reader, struct fold_mark *mark, struct fol
     news->fold_end_ns = atomic_load_explicit(&mark->end_ns, memory_order_relaxed);
 }
 
-static void free_slot(struct session_map *map, uint32_t number, uint64_t owner)
+/* From here on no new thread takes the slot over. False: one has. */
+static bool lock_slot(struct session_map *map, uint32_t number, uint64_t owner)
+{
+    return atomic_compare_exchange_strong(&map->owners[number], &owner, OWNER_PREPARING);
+}
+
+static void free_slot(struct session_map *map, uint32_t number)
 {
     slot_clear_open(&map->slots[number]);
-    atomic_compare_exchange_strong(&map->owners[number], &owner, 0);
+    atomic_store_explicit(&map->owners[number], 0, memory_order_release);
 }
 
 /* --- all slots ---------------------------------------------------------------------------------------------- */
+
+static bool has_crowd(const struct reader *reader)
+{
+    return reader->map && atomic_load_explicit(&reader->map->crowd_mark.changes, memory_order_relaxed) !=
+                              reader->slots[READER_CROWD].changes;
+}
 
 bool reader_has_news(const struct reader *reader, int64_t now_ns)
 {
     const struct session_map *map = reader->map;
     uint32_t used = map ? slots_used(map) : 0;
-    if (used && now_ns - reader->looked_ns >= LOOK_EVERY_NS)
+    if ((used && now_ns - reader->looked_ns >= LOOK_EVERY_NS) || has_crowd(reader))
         return true;
     for (uint32_t i = 0; i < used; i++) {
         if (!is_readable(atomic_load_explicit(&map->owners[i], memory_order_acquire)))
@@ -185,6 +204,18 @@ static void read_slot(struct reader *reader, uint32_t number, bool is_over)
     take_folds(reader, &slot->fold_mark, slot->folds, news);
 }
 
+static bool read_crowd(struct reader *reader)
+{
+    struct slot_news *news = &reader->news;
+    if (!has_crowd(reader))
+        return false;
+    news->slot = READER_CROWD;
+    news->is_over = false;
+    news->open_count = news->span_count = news->fold_count = 0;
+    take_folds(reader, &reader->map->crowd_mark, reader->map->crowd, news);
+    return news->fold_count > 0;
+}
+
 void reader_round(struct reader *reader, int64_t now_ns, bool look,
                   void (*take)(void *context, const struct slot_news *news), void *context)
 {
@@ -198,12 +229,14 @@ void reader_round(struct reader *reader, int64_t now_ns, bool look,
         reader->slots_touched = used;
     for (uint32_t i = 0; i < used; i++) {
         uint64_t owner = atomic_load_explicit(&map->owners[i], memory_order_acquire);
-        bool is_over = look && owner != 0 && owner_is_gone(owner);
+        bool is_over = look && owner != 0 && owner_is_gone(owner) && lock_slot(map, i, owner);
         if (is_readable(owner)) {
             read_slot(reader, i, is_over);
             take(context, &reader->news);
         }
         if (is_over)
-            free_slot(map, i, owner);
+            free_slot(map, i);
     }
+    if (read_crowd(reader))
+        take(context, &reader->news);
 }

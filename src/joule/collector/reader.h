@@ -10,6 +10,8 @@
 
 #include "joule/session/session_layout.h"
 
+#define READER_CROWD SESSION_SLOTS /* as number of a slot: all threads that have none */
+
 struct open_news {
     int64_t begin_ns;
     uint16_t tag;
@@ -47,8 +49,8 @@ struct reader {
         struct folded {
             uint64_t count, duration_ns, own_ns;
         } folds[SESSION_TAGS];
-    } slots[SESSION_SLOTS];
-    uint32_t slots_touched; /* slots at and above are zero */
+    } slots[SESSION_SLOTS + 1]; /* the last one is READER_CROWD */
+    uint32_t slots_touched;     /* slots at and above are zero */
     struct slot_news news;
 };
 
@@ -58,7 +60,7 @@ void reader_start(struct reader *reader, struct session_map *map);
 /* True when some slot may hold something that reader_round would hand on, or when it is time to ask owners whether they
  * live. A few loads for each slot. */
 bool reader_has_news(const struct reader *reader, int64_t now_ns);
-/* One round over all slots; `take` gets each slot that is owned. now_ns: CLOCK_MONOTONIC; owners are asked whether they
+/* One round over all slots; `take` gets each slot that is owned, and READER_CROWD where it has news. now_ns: CLOCK_MONOTONIC; owners are asked whether they
  * live when a second has passed since the last time, or always with `look`. */
 void reader_round(struct reader *reader, int64_t now_ns, bool look,
                   void (*take)(void *context, const struct slot_news *news), void *context);

@@ -54,6 +54,24 @@ void record_read_tags(struct byte_reader *in, struct record *record)
     found->folded_regions = folded;
 }
 
+/* Of the table of regions that was read before; no more of a row's regions can be folded than it has. */
+void record_read_limits(struct byte_reader *in, struct record *record)
+{
+    struct report *found = &record->found;
+    struct region_limits limits = {.slotless = bytes_u64(in)};
+    limits.unnamed_tags = bytes_u64(in);
+    limits.unstored = bytes_u64(in);
+    limits.implausible = bytes_u64(in);
+    if (in->bad)
+        return;
+    found->limits = limits;
+    for (size_t i = 0; i < found->function_count && in->at < in->length; i++) {
+        joule_result *row = &found->functions[i].result;
+        uint64_t folded = bytes_u64(in);
+        row->folded = folded < row->count ? folded : row->count;
+    }
+}
+
 static void read_labels(struct byte_reader *in, struct arena *arena, struct report *found)
 {
     uint32_t count = bytes_choice(in, 1000);

@@ -30,6 +30,7 @@ enum record_block {
     RECORD_COMMAND = 8, /* what is known of the command beside its energy */
     RECORD_RUNS = 9,    /* quantity total, quantity command, f64 seconds, repeated; only for several runs */
     RECORD_BLUR = 10,   /* u32 channel, f64 how long its readings look back, s; only where they overlap */
+    RECORD_LIMITS = 11, /* u64 of struct region_limits, then u64 folded of each row of RECORD_TAGS */
 };
 
 #endif

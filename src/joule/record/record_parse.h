@@ -40,6 +40,7 @@ void *record_grow(void *items, size_t count, size_t size);
 
 /* The payload of one block each. */
 void record_read_tags(struct byte_reader *in, struct record *record);
+void record_read_limits(struct byte_reader *in, struct record *record);
 void record_read_command(struct byte_reader *in, struct record *record);
 void record_read_runs(struct byte_reader *in, struct record *record);
 

@@ -233,6 +233,9 @@ static void read_block(uint32_t type, struct byte_reader *in, struct record *rec
     case RECORD_TAGS:
         record_read_tags(in, record);
         break;
+    case RECORD_LIMITS:
+        record_read_limits(in, record);
+        break;
     case RECORD_COMMAND:
         record_read_command(in, record);
         break;

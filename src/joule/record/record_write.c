@@ -243,6 +243,20 @@ static void put_tags(struct recorder *r, const struct report *report)
     flush(r);
 }
 
+/* Readers that do not know the block skip it. */
+static void put_limits(struct recorder *r, const struct report *report)
+{
+    begin_block(r, RECORD_LIMITS);
+    put_u64(r, report->limits.slotless);
+    put_u64(r, report->limits.unnamed_tags);
+    put_u64(r, report->limits.unstored);
+    put_u64(r, report->limits.implausible);
+    for (size_t i = 0; i < report->function_count; i++)
+        put_u64(r, report->functions[i].result.folded);
+    end_block(r);
+    flush(r);
+}
+
 static void put_command(struct recorder *r, const struct report *report)
 {
     begin_block(r, RECORD_COMMAND);
@@ -410,6 +424,7 @@ void recorder_report(struct recorder *r, const struct report *report)
 {
     pthread_mutex_lock(&r->lock);
     put_tags(r, report);
+    put_limits(r, report);
     put_command(r, report);
     put_runs(r, report);
     pthread_mutex_unlock(&r->lock);

@@ -217,6 +217,7 @@ static void collect_functions(const struct collection *c)
         return; /* no memory, or another meter of this process joins regions */
     collector_finish(collector);
     report->folded_regions = collector_folded(collector);
+    report->limits = collector_limits(collector);
     for (size_t size = 64;; size *= 4) {
         struct tag_row *rows = arena_alloc(&report->arena, size * sizeof *rows);
         if (!rows)

@@ -55,6 +55,7 @@ struct report {
     struct tag_row *functions;
     size_t function_count;
     uint64_t folded_regions;
+    struct region_limits limits;
     /* The command (joule run); method ATTRIBUTE_NONE: no command. */
     struct attribution share;      /* CPU time and how it was found */
     joule_quantity command_joules; /* the command's share of the total */

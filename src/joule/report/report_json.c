@@ -167,6 +167,22 @@ static void add_function(struct json *json, const struct report *report, const s
     json_close(json, '}');
 }
 
+static void add_count(struct json *json, const char *key, uint64_t count)
+{
+    json_integer(json, key, count < INT64_MAX ? (int64_t)count : INT64_MAX);
+}
+
+static void add_region_limits(struct json *json, const struct report *report)
+{
+    add_count(json, "folded_regions", report->folded_regions);
+    json_open(json, "limits", '{');
+    add_count(json, "regions_without_slot", report->limits.slotless);
+    add_count(json, "names_beyond_table", report->limits.unnamed_tags);
+    add_count(json, "regions_not_stored", report->limits.unstored);
+    add_count(json, "implausible_entries", report->limits.implausible);
+    json_close(json, '}');
+}
+
 static void add_runs(struct json *json, const struct report *report)
 {
     json_open(json, "runs", '[');
@@ -249,7 +265,7 @@ void report_json(const struct report *report, struct text *out)
     for (size_t i = 0; i < report->function_count; i++)
         add_function(&json, report, &report->functions[i]);
     json_close(&json, ']');
-    json_integer(&json, "folded_regions", (int64_t)report->folded_regions);
+    add_region_limits(&json, report);
     add_runs(&json, report);
     add_mean(&json, report);
     add_labels(&json, report);

@@ -11,6 +11,7 @@
 #include "joule/curve/estimate.h"
 #include "joule/report/report.h"
 #include "joule/report/table.h"
+#include "joule/session/session_layout.h"
 
 #define WIDTH     100
 #define INDENT    "       " /* the width of "joule  " */
@@ -233,6 +234,26 @@ static void add_runs(const struct page *page)
                 plain_figure(mean.sd_joules, JOULE_DIMENSION_ENERGY).text);
 }
 
+static void add_region_limits(const struct page *page)
+{
+    const struct report *report = page->report;
+    const struct {
+        uint64_t count;
+        const char *what;
+    } limits[] = {
+        {report->folded_regions,
+         "regions came faster than they could be kept one by one; their energy is\n" INDENT
+         "attributed by their total time"},
+        {report->limits.slotless, "of these were of threads beyond the 256 that have a ring"},
+        {report->limits.unnamed_tags, "names found the table of 4095 full; their regions are in \"(other)\""},
+        {report->limits.unstored, "regions are in no row, because there was no memory for them"},
+        {report->limits.implausible, "entries of the shared memory cannot be true and were left out"},
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
+        if (limits[i].count)
+            text_printf(page->out, INDENT "%llu %s\n", (unsigned long long)limits[i].count, limits[i].what);
+}
+
 static void add_limits(const struct page *page)
 {
     const struct report *report = page->report;
@@ -247,12 +268,7 @@ static void add_limits(const struct page *page)
     if (report->stopped_s > 0)
         text_printf(page->out, INDENT "the command was stopped for %s of that time\n",
                     plain_figure(report->stopped_s, JOULE_DIMENSION_TIME).text);
-    if (report->folded_regions)
-        text_printf(page->out,
-                    INDENT
-                    "%llu regions came faster than they could be kept one by one; their energy is\n" INDENT
-                    "attributed by their total time\n",
-                    (unsigned long long)report->folded_regions);
+    add_region_limits(page);
 }
 
 /* --- tables ------------------------------------------------------------------------------------------------- */

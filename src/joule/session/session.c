@@ -410,10 +410,13 @@ static void after_fork(void)
         atomic_fetch_add(&map->clients, 1);
         return;
     }
+    atomic_store(&map->unstored, 0);
+    atomic_store(&map->unnamed_tags, 0);
+    folds_clear(&map->crowd_mark, map->crowd);
     uint32_t used = atomic_load(&map->slots_used);
     for (uint32_t i = 0; i < used && i < SESSION_SLOTS; i++) {
         slot_clear_open(&map->slots[i]);
-        slot_clear_folds(&map->slots[i]);
+        folds_clear(&map->slots[i].fold_mark, map->slots[i].folds);
         atomic_store(&map->slots[i].tail, atomic_load(&map->slots[i].head));
         atomic_store(&map->owners[i], 0);
     }

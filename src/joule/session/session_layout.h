@@ -18,7 +18,7 @@
 #include <joule/region.h>
 
 #define SESSION_MAGIC     UINT64_C(0x31734a656c756f4a)
-#define SESSION_VERSION   6
+#define SESSION_VERSION   7
 #define SESSION_SLOTS     256  /* threads with regions at one time */
 #define SESSION_RING      4096 /* finished spans that a slot holds between two readings */
 #define SESSION_OPEN      64   /* open regions of a thread; deeper ones are listed when they have ended */
@@ -99,6 +99,7 @@ struct fold_mark {
 struct slot {
     alignas(SESSION_PAGE) _Atomic uint64_t head; /* places claimed by writers */
     _Atomic uint32_t hint;                       /* where the next free open place probably is */
+    _Atomic uint64_t owned_from;                 /* places below were claimed by earlier owners */
     alignas(64) _Atomic uint64_t tail;           /* places emptied by the reader */
     struct fold_mark fold_mark;
     alignas(64) struct open_span open[SESSION_OPEN];
@@ -152,11 +153,16 @@ struct session_map {
     _Atomic double
         stamp_seconds; /* between the stamps of a region with nothing in it, at least; 0: unknown */
     _Atomic uint64_t board_count;
+    _Atomic uint64_t unnamed_tags; /* names for which there was no place in the table */
+    _Atomic uint64_t unstored;     /* regions of which not even the time could be kept */
+    _Atomic int64_t full_ns[2];    /* when all slots were last found taken, by each of two ways to look */
+    struct fold_mark crowd_mark;
     alignas(
         64) _Atomic uint64_t owners[SESSION_SLOTS]; /* session_owner(), or with OWNER_PREPARING; 0: free */
     alignas(SESSION_PAGE) _Atomic uint32_t tag_index[SESSION_TAG_INDEX]; /* hash -> tag; 0: free */
     char tag_names[SESSION_TAGS][SESSION_NAME];
     struct tag_limits tag_limits[SESSION_TAGS];
+    alignas(SESSION_PAGE) struct fold crowd[SESSION_TAGS]; /* regions of threads that have no slot */
     alignas(64) struct board_entry board[SESSION_LEVELS][SESSION_BOARD];
     struct slot slots[SESSION_SLOTS];
 };
@@ -251,12 +257,12 @@ static inline void slot_clear_open(struct slot *slot)
     }
 }
 
-/* Forgets what was folded. No other thread uses the slot. */
-static inline void slot_clear_folds(struct slot *slot)
+/* Forgets what was folded. No other thread uses the table. */
+static inline void folds_clear(struct fold_mark *mark, struct fold folds[SESSION_TAGS])
 {
-    uint32_t tags = atomic_load_explicit(&slot->fold_mark.tags, memory_order_relaxed);
-    memset(slot->folds, 0, (tags < SESSION_TAGS ? tags : SESSION_TAGS) * sizeof slot->folds[0]);
-    atomic_store_explicit(&slot->fold_mark.tags, 0, memory_order_relaxed);
+    uint32_t tags = atomic_load_explicit(&mark->tags, memory_order_relaxed);
+    memset(folds, 0, (tags < SESSION_TAGS ? tags : SESSION_TAGS) * sizeof folds[0]);
+    atomic_store_explicit(&mark->tags, 0, memory_order_relaxed);
 }
 
 /* Puts a finished span into the ring. False when there is no room for it. */

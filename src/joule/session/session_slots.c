@@ -4,6 +4,8 @@
  * Newcomers: a thread may come here from a signal handler, and other processes take slots at the same time: atomics alone.
  */
 #include <errno.h>
+#include "base/clock.h"
+#include "base/thread_id.h"
 #include "joule/session/session.h"
 
 static void raise_used(struct session_map *map, uint32_t number)
@@ -13,33 +15,80 @@ static void raise_used(struct session_map *map, uint32_t number)
         ;
 }
 
-/* The slot of an earlier thread with our number, or of the program that called exec in our place: what it had
- * finished stays, what it had open is lost with it. */
+/* Makes slot i ours if `from` owns it. What earlier owners had finished stays for the reader, what they had open is lost
+ * with them. NULL: another was faster, or there is no memory. */
+static struct slot *take_over(struct session_map *map, uint32_t i, uint64_t from, uint64_t owner,
+                              uint32_t *out_number)
+{
+    struct slot *slot = &map->slots[i];
+    if (!atomic_compare_exchange_strong(&map->owners[i], &from, owner | OWNER_PREPARING))
+        return NULL;
+    if (!session_populate(slot, offsetof(struct slot, folds))) {
+        atomic_store_explicit(&map->owners[i], 0, memory_order_release);
+        return NULL;
+    }
+    slot_clear_open(slot);
+    atomic_store_explicit(&slot->owned_from, atomic_load(&slot->head), memory_order_relaxed);
+    atomic_store_explicit(&map->owners[i], owner, memory_order_release);
+    raise_used(map, i);
+    *out_number = i;
+    return slot;
+}
+
+/* The slot of an earlier thread with our number, or of the program that called exec in our place. */
 static struct slot *adopt(struct session_map *map, uint64_t owner, uint32_t *out_number)
 {
     for (uint32_t i = 0; i < SESSION_SLOTS; i++)
-        if (atomic_load_explicit(&map->owners[i], memory_order_relaxed) == owner) {
-            slot_clear_open(&map->slots[i]);
-            *out_number = i;
-            return &map->slots[i];
-        }
+        if (atomic_load_explicit(&map->owners[i], memory_order_relaxed) == owner)
+            return take_over(map, i, owner, owner, out_number);
     return NULL;
 }
 
 static struct slot *claim(struct session_map *map, uint64_t owner, uint32_t *out_number)
 {
     for (uint32_t i = 0; i < SESSION_SLOTS; i++) {
-        uint64_t is_free = 0;
-        if (atomic_load_explicit(&map->owners[i], memory_order_relaxed) != 0 ||
-            !atomic_compare_exchange_strong(&map->owners[i], &is_free, owner | OWNER_PREPARING))
+        if (atomic_load_explicit(&map->owners[i], memory_order_relaxed) != 0)
             continue;
-        bool has_memory = session_populate(&map->slots[i], offsetof(struct slot, folds));
-        atomic_store_explicit(&map->owners[i], has_memory ? owner : 0, memory_order_release);
-        if (!has_memory)
-            return NULL;
-        raise_used(map, i);
-        *out_number = i;
-        return &map->slots[i];
+        struct slot *slot = take_over(map, i, 0, owner, out_number);
+        if (slot)
+            return slot;
+    }
+    return NULL;
+}
+
+typedef bool has_ended_fn(int32_t process, uint32_t thread);
+
+/* Takes over the slot of a thread that has ended, which the reader would free later. */
+static struct slot *inherit(struct session_map *map, uint64_t owner, has_ended_fn *has_ended,
+                            uint32_t *out_number)
+{
+    for (uint32_t i = 0; i < SESSION_SLOTS; i++) {
+        uint64_t old = atomic_load_explicit(&map->owners[i], memory_order_relaxed);
+        int32_t process = (int32_t)((old & ~OWNER_PREPARING) >> 32);
+        if (process == 0 || (uint32_t)old == 0 || !has_ended(process, (uint32_t)old))
+            continue;
+        struct slot *slot = take_over(map, i, old, owner, out_number);
+        if (slot)
+            return slot;
+    }
+    return NULL;
+}
+
+#define WAYS 2
+
+/* Asking all owners costs two system calls each at most, so that it is not done again soon after it was in vain. */
+static struct slot *inherit_any(struct session_map *map, uint64_t owner, uint32_t *out_number)
+{
+    static has_ended_fn *const ways[WAYS] = {thread_is_gone, thread_has_ended};
+    static const int64_t pauses_ns[WAYS] = {10 * 1000000, 200 * 1000000};
+    for (int i = 0; i < WAYS; i++) {
+        int64_t now_ns = clock_now_ns(), age_ns = now_ns - atomic_load(&map->full_ns[i]);
+        if (age_ns >= 0 && age_ns < pauses_ns[i])
+            continue;
+        struct slot *slot = inherit(map, owner, ways[i], out_number);
+        if (slot)
+            return slot;
+        atomic_store(&map->full_ns[i], now_ns);
     }
     return NULL;
 }
@@ -55,6 +104,8 @@ struct slot *session_take_slot(struct session *session, uint32_t tid, uint32_t *
     struct slot *slot = pid ? adopt(map, owner, out_number) : NULL;
     if (!slot)
         slot = claim(map, owner, out_number);
+    if (!slot && pid)
+        slot = inherit_any(map, owner, out_number);
     errno = saved;
     return slot;
 }

@@ -49,11 +49,8 @@ static bool is_tag(const struct session_map *map, uint32_t tag, const char name[
     return tag < SESSION_TAGS && strncmp(map->tag_names[tag], name, SESSION_NAME) == 0;
 }
 
-uint32_t session_tag(struct session *session, const char *name)
+static uint32_t find_or_add(struct session_map *map, const char *name)
 {
-    struct session_map *map = session_map(session);
-    if (!map || !name || !name[0])
-        return TAG_OTHER;
     char cut[SESSION_NAME];
     cut_name(cut, name);
     uint32_t start = hash(cut), stored = TAG_OTHER;
@@ -70,6 +67,17 @@ uint32_t session_tag(struct session *session, const char *name)
             return tag;
     }
     return TAG_OTHER;
+}
+
+uint32_t session_tag(struct session *session, const char *name)
+{
+    struct session_map *map = session_map(session);
+    if (!map || !name || !name[0])
+        return TAG_OTHER;
+    uint32_t tag = find_or_add(map, name);
+    if (tag == TAG_OTHER)
+        atomic_fetch_add(&map->unnamed_tags, 1);
+    return tag;
 }
 
 void session_tag_name(struct session *session, uint32_t tag, char out_name[SESSION_NAME])

@@ -28,3 +28,8 @@ bool thread_is_gone(int32_t process, uint32_t thread)
     return latest <= UINT32_MAX &&
            proc_pidinfo(process, PROC_PIDTHREADID64INFO, thread, &info, sizeof info) <= 0 && errno == ESRCH;
 }
+
+bool thread_has_ended(int32_t process, uint32_t thread)
+{
+    return thread_is_gone(process, thread);
+}

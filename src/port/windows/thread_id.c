@@ -18,3 +18,8 @@ bool thread_is_gone(int32_t process, uint32_t thread)
     CloseHandle(handle);
     return has_ended;
 }
+
+bool thread_has_ended(int32_t process, uint32_t thread)
+{
+    return thread_is_gone(process, thread);
+}

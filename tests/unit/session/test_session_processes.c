@@ -131,13 +131,103 @@ static bool more_threads_than_slots(void *unused)
     for (int i = 0; i < THREADS; i++)
         if (!good[i])
             return false;
-    return session_read_all(false).spans == SESSION_SLOTS;
+    struct seen seen = session_read_all(false);
+    return seen.spans == SESSION_SLOTS && seen.folded == THREADS - SESSION_SLOTS && seen.own_s > 0;
 }
 
-static void threads_without_a_slot_are_still_timed(void **state)
+static void threads_without_a_slot_are_folded_together(void **state)
 {
     (void)state;
     assert_true(session_in_child(more_threads_than_slots, NULL));
+}
+
+/* All slots are owned by threads that nobody can ask about. */
+static void take_all_slots(void)
+{
+    struct session_map *map = session_map(session_current());
+    for (uint32_t i = 0; i < SESSION_SLOTS; i++)
+        atomic_store(&map->owners[i], session_owner(0, i + 1));
+}
+
+static bool nest_without_slot(void *unused)
+{
+    (void)unused;
+    take_all_slots();
+    double outer_s = 0, inner_s = 0;
+    for (int i = 0; i < 100; i++) {
+        joule_region outer = joule_begin(1), middle = joule_begin(2), inner = joule_begin(3);
+        joule_end(&inner);
+        joule_end(&middle);
+        joule_end(&outer);
+        joule_region left = joule_begin(4); /* and never ended */
+        (void)left;
+        outer_s += (double)(outer.end_ns - outer.begin_ns) * 1e-9;
+        inner_s += (double)(middle.end_ns - middle.begin_ns + inner.end_ns - inner.begin_ns) * 1e-9;
+    }
+    struct seen seen = session_read_all(false);
+    /* The regions that never end use up what a thread has for such; the first ones are exact. */
+    return seen.folded == 300 && fabs(seen.folded_s - outer_s - inner_s) < 1e-9 &&
+           seen.own_s < seen.folded_s && seen.own_s >= outer_s - 1e-9;
+}
+
+static void a_thread_without_a_slot_nests(void **state)
+{
+    (void)state;
+    assert_true(session_in_child(nest_without_slot, NULL));
+}
+
+static void *do_one(void *unused)
+{
+    (void)unused;
+    joule_region region = joule_begin(1);
+    joule_end(&region);
+    return NULL;
+}
+
+/* Far more than there are slots, all between two looks of the reader. */
+static bool many_threads_in_turn(void *unused)
+{
+    (void)unused;
+    enum { THREADS = 12 * SESSION_SLOTS };
+    for (int i = 0; i < THREADS; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, do_one, NULL) != 0)
+            return false;
+        pthread_join(thread, NULL);
+    }
+    struct seen seen = session_read_all(false);
+    return seen.spans == THREADS;
+}
+
+static void slots_of_ended_threads_are_used_again(void **state)
+{
+    (void)state;
+    assert_true(session_in_child(many_threads_in_turn, NULL));
+}
+
+/* A thread was killed between claiming a place of its ring and filling it. */
+static bool take_over_a_broken_ring(void *unused)
+{
+    (void)unused;
+    struct session_map *map = session_map(session_current());
+    pid_t gone = fork();
+    if (gone == 0)
+        _exit(0);
+    waitpid(gone, NULL, 0);
+    for (uint32_t i = 0; i < SESSION_SLOTS; i++)
+        atomic_store(&map->owners[i], session_owner(0, i + 1));
+    atomic_store(&map->owners[7], session_owner((uint32_t)gone, (uint32_t)gone));
+    atomic_store(&map->slots_used, SESSION_SLOTS);
+    atomic_fetch_add(&map->slots[7].head, 1);
+    for (int i = 0; i < 10; i++)
+        do_one(NULL);
+    return session_read_all(false).spans == 10;
+}
+
+static void a_region_that_was_half_written_holds_nobody_up(void **state)
+{
+    (void)state;
+    assert_true(session_in_child(take_over_a_broken_ring, NULL));
 }
 
 static _Atomic bool stop;
@@ -248,6 +338,53 @@ static void push_some(int count)
         joule_region region = joule_begin(1);
         joule_end(&region);
     }
+}
+
+/* The children of a shared session, one after the other, or all before the first is collected. */
+static bool many_children(bool collects)
+{
+    enum { CHILDREN = 3 * SESSION_SLOTS / 2 };
+    char path[256];
+    if (session_create_shared(path, sizeof path, NULL) != JOULE_OK)
+        return false;
+    for (int i = 0; i < CHILDREN; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            push_some(2);
+            _exit(0);
+        }
+        siginfo_t info;
+        waitid(P_PID, (id_t)pid, &info, WEXITED | (collects ? 0 : WNOWAIT));
+    }
+    struct seen seen = session_read_all(false);
+    while (!collects && waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+    session_remove_shared();
+    return seen.spans == 2 * CHILDREN;
+}
+
+static bool children_in_turn(void *unused)
+{
+    (void)unused;
+    return many_children(true);
+}
+
+static void every_process_of_many_is_counted(void **state)
+{
+    (void)state;
+    assert_true(session_in_child(children_in_turn, NULL));
+}
+
+static bool children_uncollected(void *unused)
+{
+    (void)unused;
+    return many_children(false);
+}
+
+static void processes_that_nobody_collects_give_their_slots_back(void **state)
+{
+    (void)state;
+    assert_true(session_in_child(children_uncollected, NULL));
 }
 
 static bool be_a_client(void *unused)
@@ -467,7 +604,9 @@ static bool use_a_full_file_system(void)
         !session_allow(session_current(), 1, 5) && isnan(session_allowed(session_current(), 1)) &&
         !session_allow_each(session_current(), 1, 5) && isnan(session_allowed_each(session_current(), 1));
     bool is_refused = nothing_is_published && nothing_is_allowed;
-    return session_read_all(true).slots == 0 && tag == TAG_OTHER && is_refused;
+    struct session_map *map = session_map(session_current());
+    bool is_counted = map->unstored == 10000 && map->unnamed_tags == 1;
+    return session_read_all(true).slots == 0 && tag == TAG_OTHER && is_refused && is_counted;
 }
 
 static void a_full_file_system_kills_nobody(void **state)
@@ -543,7 +682,12 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(a_child_has_the_tags_and_no_regions, session_forget),
         cmocka_unit_test_setup(fork_while_other_threads_are_inside_begin, session_forget),
         cmocka_unit_test_setup(spawn_while_other_threads_are_inside_begin, session_forget),
-        cmocka_unit_test_setup(threads_without_a_slot_are_still_timed, session_forget),
+        cmocka_unit_test_setup(threads_without_a_slot_are_folded_together, session_forget),
+        cmocka_unit_test_setup(a_thread_without_a_slot_nests, session_forget),
+        cmocka_unit_test_setup(slots_of_ended_threads_are_used_again, session_forget),
+        cmocka_unit_test_setup(a_region_that_was_half_written_holds_nobody_up, session_forget),
+        cmocka_unit_test_setup(every_process_of_many_is_counted, session_forget),
+        cmocka_unit_test_setup(processes_that_nobody_collects_give_their_slots_back, session_forget),
         cmocka_unit_test_setup(begin_and_end_in_a_signal_handler, session_forget),
         cmocka_unit_test_setup(a_killed_child_loses_no_finished_region, session_forget),
         cmocka_unit_test_setup(a_child_cannot_end_the_parents_region, session_forget),
