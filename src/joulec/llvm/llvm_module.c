@@ -146,6 +146,7 @@ static bool read_call(struct reader *r, LLVMValueRef instruction, struct functio
                         .arguments = llvm_arguments(r->arena, instruction, callee)};
     bool is_good = call.name || llvm_find_targets(r->arena, &r->functions, instruction, &call);
     block->calls[block->call_count++] = call;
+    block->is_cold = block->is_cold || llvm_attribute(instruction, llvm_attribute_kind("cold"));
     return call.arguments && is_good;
 }
 

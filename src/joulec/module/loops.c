@@ -276,13 +276,14 @@ static bool alloc_lists(struct arena *arena, size_t blocks, struct loops *out)
     size_t size = (blocks + 4) * sizeof(uint32_t);
     out->list = arena_alloc(arena, (blocks + 1) * sizeof *out->list);
     out->innermost = arena_alloc(arena, size);
+    out->heat = arena_alloc(arena, (blocks + 1) * sizeof *out->heat);
     out->members = arena_alloc(arena, size);
     out->place = arena_alloc(arena, size);
     out->nodes = arena_alloc(arena, 2 * size);
     out->node_begin = arena_alloc(arena, size);
     out->exit_begin = arena_alloc(arena, size);
-    return out->list && out->innermost && out->members && out->place && out->nodes && out->node_begin &&
-           out->exit_begin;
+    return out->list && out->innermost && out->heat && out->members && out->place && out->nodes &&
+           out->node_begin && out->exit_begin;
 }
 
 joule_status loops_find(struct arena *arena, const struct function *function, struct loops *out_loops)
@@ -299,6 +300,7 @@ joule_status loops_find(struct arena *arena, const struct function *function, st
         memset(s.loop_at, 0xff, blocks * sizeof *s.loop_at);
         memset(out_loops->innermost, 0xff, blocks * sizeof *out_loops->innermost);
         find_headers(&s);
+        cold_find(function, &out_loops->flow, NULL, out_loops->heat);
         for (size_t i = out_loops->count; i-- > 0;)
             fill(&s, (int32_t)i);
         cut_depth(&s);

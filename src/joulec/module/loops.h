@@ -7,7 +7,7 @@
 #ifndef JOULEC_LOOPS_H
 #define JOULEC_LOOPS_H
 
-#include "joulec/module/flow.h"
+#include "joulec/module/cold.h"
 
 /* Loops that are nested deeper are taken for a part of the one around them. */
 #define LOOPS_MOST_DEPTH 64
@@ -45,6 +45,7 @@ struct loops {
     struct loop *list; /* outer ones first */
     size_t count;
     int32_t *innermost; /* of each block; -1: in no loop */
+    enum heat *heat;    /* of each block */
     uint32_t *members;  /* reached blocks, those of each loop together */
     uint32_t *place;    /* of each reached block among the members */
     /* nodes[node_begin[l + 1] .. node_begin[l + 2]) are those of the region of loop l, -1 for the function, in the flow's order: its

@@ -189,6 +189,7 @@ struct block {
     struct promise *promises;
     size_t promise_count;
     bool is_dead_end;       /* what ends the program, or cannot be */
+    bool is_cold;           /* it calls a function with the attribute cold */
     bool is_by_data;        /* where it goes on is for values from memory to say ... */
     enum question question; /* what it asks */
     /* Of two edges, edges[period_edge] is taken once in so many times, whenever a count that goes on by a constant step has come to

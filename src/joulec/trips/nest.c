@@ -9,6 +9,7 @@
 #include "joulec/source/source.h"
 #include "joulec/trips/known.h"
 #include "joulec/trips/linear.h"
+#include "joulec/trips/loop_exits.h"
 
 #define MOST_CONDITIONS 4
 #define MOST_STEPS      (1 << 24) /* of a function; then nothing more is said of guards */
@@ -56,17 +57,32 @@ static bool ends_without(const struct nest *nest, int32_t loop, uint32_t without
            ends->last > flow->tree_last[without];
 }
 
+/* Whether a call that returns leaves a loop somewhere. */
+static bool has_live_exit(const struct nest *nest, int32_t number)
+{
+    const struct loop *loop = &nest->loops->list[number];
+    for (uint32_t i = loop->first; i < loop->end; i++) {
+        const struct block *b = &nest->function->blocks[nest->loops->members[i]];
+        for (size_t e = 0; e < b->edge_count; e++)
+            if (!loop_has(nest->loops, number, b->edges[e].to) &&
+                loop_exit_is_live(nest->loops, &b->edges[e]))
+                return true;
+    }
+    return false;
+}
+
 /* Where a round of this loop ends, and by which kind of block. */
 static void look_at_loop(const struct nest *nest, int32_t number)
 {
     const struct loop *loop = &nest->loops->list[number];
-    bool by_header = false, by_latch = false, by_other = false;
+    bool by_header = false, by_latch = false, by_other = false, has_live = has_live_exit(nest, number);
     for (uint32_t i = loop->first; i < loop->end; i++) {
         uint32_t block = nest->loops->members[i];
         const struct block *b = &nest->function->blocks[block];
         bool leaves = false, goes_back = false;
         for (size_t e = 0; e < b->edge_count; e++) {
-            leaves = leaves || !loop_has(nest->loops, number, b->edges[e].to);
+            leaves = leaves || (!loop_has(nest->loops, number, b->edges[e].to) &&
+                                (!has_live || loop_exit_is_live(nest->loops, &b->edges[e])));
             goes_back = goes_back || b->edges[e].to == loop->header;
         }
         if (leaves || goes_back)
@@ -171,7 +187,7 @@ static bool slips_by(struct nest *nest, int32_t region, uint32_t header, struct 
             uint32_t to = b->edges[e].to;
             bool is_end = region >= 0 && (to == first || !loop_has(nest->loops, region, to));
             bool is_old = !is_end && (nest->mark[to] == nest->walk || (!has_passed && to == header));
-            if (is_old || (is_end && (has_passed || nest->function->blocks[to].is_dead_end)) ||
+            if (is_old || (is_end && (has_passed || heat_is_dead(nest->loops->heat[to]))) ||
                 is_decided(nest, b, e, guard, has_passed))
                 continue;
             if (is_end || to == header || nest->steps++ > MOST_STEPS)
@@ -256,7 +272,7 @@ static void describe_entry(struct nest *nest, int32_t loop, struct trips_loop *o
 }
 
 joule_status nest_describe(struct arena *arena, const struct function *function, const struct loops *loops,
-                           const struct scev_function *facts, struct trips_loop *out)
+                           struct scev_function *facts, struct trips_loop *out)
 {
     struct nest nest = {arena,
                         function,
@@ -276,6 +292,9 @@ joule_status nest_describe(struct arena *arena, const struct function *function,
         out[i] = (struct trips_loop){.parent = loop->parent < 0 ? TRIPS_NONE : (uint32_t)loop->parent,
                                      .facts = known,
                                      .last = loop->parent < 0 ? TRIPS_REACHED : nest.leaves[loop->parent]};
+        loop_exits_judge(function, loops, (int32_t)i, facts, &out[i]);
+        if (known && !out[i].facts)
+            return JOULE_NO_MEMORY;
         describe_entry(&nest, (int32_t)i, &out[i]);
         if (out[i].compared_count && !out[i].compared)
             return JOULE_NO_MEMORY;

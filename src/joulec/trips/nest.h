@@ -11,9 +11,9 @@
 #include "joulec/source/marks.h"
 #include "joulec/trips/trips.h"
 
-/* Fills out[0..loops->count). `facts` may be NULL. NO_MEMORY, or OK. */
+/* Fills out[0..loops->count). `facts` may be NULL; formulas are added to its pool. NO_MEMORY, or OK. */
 joule_status nest_describe(struct arena *arena, const struct function *function, const struct loops *loops,
-                           const struct scev_function *facts, struct trips_loop *out);
+                           struct scev_function *facts, struct trips_loop *out);
 
 /* Writes into loops[0..loops->count), which nest_describe filled, what their marks say (marks_join); MARK_NONE: nothing. */
 void nest_annotate(const struct function *function, const struct loops *loops, const struct mark *marks,

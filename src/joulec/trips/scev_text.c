@@ -233,6 +233,38 @@ static void add_guarded(struct expr_pool *pool, struct scev_loop *loop)
         count && count <= MOST_EXITS ? expr_nary(pool, EXPR_SMIN, taken, count) : expr_unknown();
 }
 
+/* The least of all counts; unknown where one is. */
+static const struct expr *first_of_exits(struct expr_pool *pool, const struct scev_loop *loop)
+{
+    const struct expr *taken[MOST_EXITS];
+    for (size_t i = 0; i < loop->exit_count && loop->exit_count <= MOST_EXITS; i++) {
+        taken[i] = loop->exits[i].taken;
+        if (taken[i]->kind == EXPR_UNKNOWN)
+            return expr_unknown();
+    }
+    if (loop->exit_count == 1)
+        return taken[0];
+    return loop->exit_count <= MOST_EXITS ? expr_nary(pool, EXPR_UMIN, taken, loop->exit_count)
+                                          : expr_unknown();
+}
+
+struct scev_loop scev_loop_without(struct expr_pool *pool, const struct scev_loop *loop,
+                                   const bool *is_left_out)
+{
+    struct scev_loop out = *loop;
+    out.exits = arena_alloc(&pool->arena, (loop->exit_count + 1) * sizeof *out.exits);
+    out.exit_count = 0;
+    for (size_t i = 0; i < loop->exit_count && out.exits; i++)
+        if (!is_left_out[i])
+            out.exits[out.exit_count++] = loop->exits[i];
+    out.has_several_exits = out.exit_count > 1;
+    out.taken = out.exit_count ? first_of_exits(pool, &out) : expr_unknown();
+    out.taken_guarded = expr_unknown();
+    if (out.taken->kind != EXPR_UNKNOWN)
+        add_guarded(pool, &out);
+    return out;
+}
+
 static struct index_key function_key(const void *context, uint32_t number)
 {
     return index_name(((const struct scev_text *)context)->functions[number].name);

@@ -95,35 +95,72 @@ static double middle_of(const struct counting *counting, size_t at, const struct
     return sqrt((range->low + 1) * (range->high + 1)) - 1;
 }
 
-/* A range from what is not a formula, and its class. */
-static void plan_range(struct counting *counting, size_t at)
+/* How often a loop that runs `most` times goes round on the average if it may end in each round, with this probability. */
+static double rounds_until(double most, double probability)
+{
+    return probability > 0 ? -expm1(most * log1p(-fmin(probability, 1 - 1e-12))) / probability : most;
+}
+
+/* The greatest number of rounds that says something of how many are likely: neither a failed assertion's, nor a type's. Infinite: none
+ * does. */
+static double likely_most(struct counting *counting, size_t at, double by_exits)
+{
+    const struct trips_loop *loop = &counting->loops[at];
+    double most = counting->plans[at].most;
+    if (loop->has_dead_exits || trips_is_by_type(counting, at, most))
+        most = INFINITY;
+    return fmin(most, trips_is_by_type(counting, at, by_exits) ? INFINITY : by_exits);
+}
+
+/* What an annotation says of one entry. */
+static void annotate(const struct trips_loop *loop, struct trips_range *range, double *likely)
+{
+    range->low = loop->annotated_low > 0 ? loop->annotated_low : 0;
+    range->high = fmin(range->high, fmax(loop->annotated_high, range->low));
+    range->low = fmin(range->low, range->high);
+    *likely = fmin(*likely, range->high);
+}
+
+/* What a profile saw of one entry. */
+static void use_profile(const struct trips_loop *loop, struct trips *out, struct trips_range *range)
+{
+    if (!loop->has_profile || !(loop->seen_mean >= 0))
+        return;
+    if (out->cls == TRIPS_GUESSED && loop->seen_high >= loop->seen_mean)
+        range->high = TRIPS_SEEN_SPREAD * loop->seen_high;
+    if (out->cls == TRIPS_GUESSED && loop->seen_low <= loop->seen_mean)
+        range->low = fmax(loop->seen_low, 1);
+    range->est = clamp(loop->seen_mean, range->low, range->high);
+    out->sigma = fmin(out->sigma, PROFILE_SIGMA);
+    out->cls = out->cls == TRIPS_GUESSED ? TRIPS_PROFILED : out->cls;
+    out->is_guess_within = false;
+}
+
+/* A range from what is not a formula, or from one that hardly ever fails to hold, and its class. by_formula: of one entry; NULL: there
+ * is no formula. */
+static void plan_range(struct counting *counting, size_t at, const struct trips_range *by_formula)
 {
     const struct trips_loop *loop = &counting->loops[at];
     struct plan *plan = &counting->plans[at];
     struct trips *out = &counting->out[at];
-    struct trips_range range = {1, guess_at(counting, at),
-                                fmin(plan->most, trips_most_by_exits(counting, at))};
+    double by_exits = trips_most_by_exits(counting, at), likely = likely_most(counting, at, by_exits);
+    struct trips_range range = {1, guess_at(counting, at), fmin(plan->most, by_exits)};
+    if (by_formula)
+        range.high = likely = fmin(range.high, by_formula->high);
     if (loop->has_annotation) {
         out->refutes_annotation = out->refutes_annotation || is_refuted(loop, &range);
-        range.low = loop->annotated_low > 0 ? loop->annotated_low : 0;
-        range.high = fmin(range.high, fmax(loop->annotated_high, range.low));
-        range.low = fmin(range.low, range.high);
+        annotate(loop, &range, &likely);
     }
-    out->cls = TRIPS_GUESSED;
-    if (isfinite(range.high)) {
-        out->cls = TRIPS_BOUNDED;
-        range.est = middle_of(counting, at, &range);
-    }
+    out->cls = isfinite(range.high) ? TRIPS_BOUNDED : TRIPS_GUESSED;
+    out->is_guess_within = isfinite(range.high) && !isfinite(likely);
+    if (by_formula)
+        range.est = clamp(by_formula->est, range.low, range.high);
+    else if (isfinite(likely))
+        range.est = middle_of(counting, at, &(struct trips_range){range.low, 0, likely});
+    if (loop->may_leave_early)
+        range.est = rounds_until(range.est, loop->early_probability);
     out->sigma = sigma_of(&range);
-    if (loop->has_profile && loop->seen_mean >= 0) {
-        if (out->cls == TRIPS_GUESSED && loop->seen_high >= loop->seen_mean)
-            range.high = TRIPS_SEEN_SPREAD * loop->seen_high;
-        if (out->cls == TRIPS_GUESSED && loop->seen_low <= loop->seen_mean)
-            range.low = fmax(loop->seen_low, 1);
-        range.est = clamp(loop->seen_mean, range.low, range.high);
-        out->sigma = fmin(out->sigma, PROFILE_SIGMA);
-        out->cls = out->cls == TRIPS_GUESSED ? TRIPS_PROFILED : out->cls;
-    }
+    use_profile(loop, out, &range);
     range.est = clamp(range.est, range.low, range.high);
     out->per_entry = (struct trips_range){clamp(1, range.low, range.high),
                                           fmax(range.est, fmin(1, range.high)), range.high};
@@ -146,6 +183,7 @@ static void plan_formula(struct counting *counting, size_t at)
     }
     range.est = isfinite(range.high) ? (range.low + range.high) / 2 : fmax(range.low, guess_at(counting, at));
     out->per_entry = range;
+    out->is_guess_within = false;
     out->cls = plan->has_symbols ? TRIPS_SYMBOLIC : TRIPS_EXACT;
     out->sigma = plan->has_ranges ? sigma_of(&range) : 0;
     out->refutes_annotation = is_refuted(&counting->loops[at], &range);
@@ -161,15 +199,18 @@ static void plan(struct counting *counting, size_t at)
     *plan = (struct plan){.most = facts && facts->most_taken >= 0 ? (double)facts->most_taken + 1 : INFINITY};
     plan->taken = taken && trips_is_bound(counting, taken, at, plan) ? taken : NULL;
     counting->out[at].may_run_over = plan->taken && !trips_holds_anywhere(counting, at);
-    if (plan->taken && !counting->out[at].may_run_over) {
-        plan_formula(counting, at);
-        if (plan->has_ranges && counting->loops[at].has_annotation) { /* which may say more */
-            plan->most = fmin(plan->most, counting->out[at].per_entry.high);
-            plan_range(counting, at);
-        }
-    } else {
-        plan_range(counting, at);
+    struct trips *out = &counting->out[at];
+    if (!plan->taken || out->may_run_over) {
+        plan_range(counting, at, NULL);
+        return;
     }
+    plan_formula(counting, at);
+    if (plan->has_ranges && loop->has_annotation) /* which may say more */
+        plan->most = fmin(plan->most, out->per_entry.high);
+    if (loop->may_leave_early)
+        plan_range(counting, at, &(struct trips_range){1, out->per_entry.est, out->per_entry.high});
+    else if (plan->has_ranges && loop->has_annotation)
+        plan_range(counting, at, NULL);
 }
 
 /* The nest from the outermost loop to this one. False: it is too deep to be summed. */
@@ -342,7 +383,7 @@ static void count_loop(struct counting *counting, size_t loop)
     sum_all(counting, loop, sums, status);
     bool is_wrong = status[EST] == TRIPS_NO_FORMULA || status[HIGH] == TRIPS_NO_FORMULA;
     if (is_wrong && counting->plans[loop].taken) { /* loops around it have stood this before */
-        plan_range(counting, loop);
+        plan_range(counting, loop, NULL);
         sum_all(counting, loop, sums, status);
     }
     out->total_cls = has_doubt(counting, loop) ? TRIPS_BOUNDED : TRIPS_EXACT;

@@ -65,6 +65,10 @@ struct trips_loop {
     /* Each round calls its own function in the end. Every call but the first is made by another one of them, so that on the average
      * of all calls there is just under one round, however many one of them may have. */
     bool calls_back;
+    /* Some exits are not those of a call that returns, and are not in `facts`; what else LLVM says of all exits may be theirs. */
+    bool has_dead_exits;
+    bool may_leave_early;     /* by exits that are hardly ever taken ... */
+    double early_probability; /* ... so likely in each round, by what hints say */
     bool has_annotation, has_profile;
     double annotated_low, annotated_high;  /* iterations per entry; low 0: it may not be entered at all */
     double seen_low, seen_mean, seen_high; /* iterations per entry; low and high NaN: not seen */
@@ -94,7 +98,8 @@ struct trips {
     struct trips_range per_entry;
     double sigma;            /* of the logarithm */
     bool refutes_annotation; /* what follows from the code is another count: the code's is taken */
-    bool may_run_over; /* it has a formula, which is not the machine's count for all that symbols may be */
+    bool is_guess_within; /* BOUNDED, but what bounds it says nothing of what is likely: `est` is guessed */
+    bool may_run_over;    /* it has a formula, which is not the machine's count for all that symbols may be */
     /* Of one call of the function, over all entries. The class is the weakest on the way from the outermost loop; exact and
      * symbolic with low = est = high is what a count by execution gives, as long as called functions return. */
     enum trips_class total_cls;

@@ -9,6 +9,8 @@
 
 #define MOST_NODES 256                 /* of formulas of which more is asked than their range */
 #define ENDLESS    ((expr_int)1 << 62) /* more iterations than any loop can do */
+#define ENDLESS_EXIT                                                                                         \
+    0x1p40 /* a call does not run so many, which take longer than a quarter of an hour: it is how far a pointer goes */
 
 static bool is_around(const struct counting *counting, uint32_t outer, size_t loop)
 {
@@ -210,7 +212,62 @@ double trips_most_by_exits(struct counting *counting, size_t loop)
             is_at_least(counting, taken, loop, 0))
             most = fmin(most, (double)value_of(counting, taken).high + 1);
     }
-    return most;
+    return most < ENDLESS_EXIT ? most : INFINITY;
+}
+
+/* --- types ---------------------------------------------------------------------------------------------------- */
+
+static void set_unknown(struct counting *counting, uint32_t name, struct expr_range range)
+{
+    if (name < counting->name_count && !counting->symbol_of[name] && counting->loop_of[name] == TRIPS_NONE)
+        counting->values[name] = range;
+}
+
+static struct expr_range range_of_type(unsigned bits, bool is_unsigned)
+{
+    if (bits < 1 || bits > 64)
+        return (struct expr_range){.is_known = false};
+    expr_int half = (expr_int)1 << (bits - 1);
+    return is_unsigned ? (struct expr_range){0, 2 * half - 1, true, false, bits}
+                       : (struct expr_range){-half, half - 1, true, false, bits};
+}
+
+/* Lets each symbol of which nothing is known be all that its type can hold, or be unknown again. */
+static void let_be_typed(struct counting *counting, const struct expr *expr, bool is_typed)
+{
+    const struct expr_pool *pool = counting->pool;
+    const struct expr *inner = expr->count == 1 ? expr->operand[0] : NULL;
+    if (expr->kind == EXPR_SYMBOL) {
+        unsigned bits = is_typed && expr->name < pool->bits_count ? pool->bits[expr->name] : 0;
+        set_unknown(counting, expr->name, range_of_type(bits, false));
+    } else if ((expr->kind == EXPR_ZEXT || expr->kind == EXPR_SEXT) && inner->kind == EXPR_SYMBOL) {
+        set_unknown(counting, inner->name, range_of_type(is_typed ? expr->bits : 0, expr->kind == EXPR_ZEXT));
+    } else {
+        for (uint32_t i = 0; i < expr->count; i++)
+            let_be_typed(counting, expr->operand[i], is_typed);
+    }
+}
+
+static bool is_formula_by_type(struct counting *counting, const struct expr *taken, double most)
+{
+    if (taken->kind == EXPR_UNKNOWN || taken->kind == EXPR_INTEGER)
+        return false;
+    let_be_typed(counting, taken, true);
+    struct expr_range value = value_of(counting, taken);
+    let_be_typed(counting, taken, false);
+    return value.is_known && most >= (double)value.high;
+}
+
+bool trips_is_by_type(struct counting *counting, size_t loop, double most)
+{
+    const struct scev_loop *facts = counting->loops[loop].facts;
+    if (!facts || !counting->pool)
+        return false;
+    go_anywhere(counting, loop);
+    bool is = is_formula_by_type(counting, facts->taken, most);
+    for (size_t i = 0; i < facts->exit_count && !is; i++)
+        is = is_formula_by_type(counting, facts->exits[i].taken, most);
+    return is;
 }
 
 /* Whether what the guard compares is what the machine compares. */

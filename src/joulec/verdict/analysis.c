@@ -328,6 +328,7 @@ static void judge_whole(struct analysis *a)
             continue;
         amounts_add(&whole->sum.call, once, &r->sum.call);
         whole->sum.has_ways = whole->sum.has_ways || r->sum.has_ways;
+        whole->sum.has_guess = whole->sum.has_guess || r->sum.has_guess;
         if (r->sum.basis > whole->sum.basis)
             whole->sum.basis = r->sum.basis;
     }

@@ -430,6 +430,7 @@ void finding_estimate(const struct finding *finding, struct text *out)
     }
     const struct figure *figure = finding->figure;
     const struct judgement *j = &finding->result->judgement;
+    bool has_end = !isnan(figure->high);
     struct words est = figure_words(figure->est, finding->dimension),
                  low = figure_words(figure->low, finding->dimension),
                  high = figure_words(figure->high, finding->dimension);
@@ -439,15 +440,19 @@ void finding_estimate(const struct finding *finding, struct text *out)
                     est.text);
         say_all_missing(finding, out);
         text_printf(out, "  (%s)", cls);
-    } else if (j->is_vague) {
-        text_printf(out, "not known: between %s and %s, by ", low.text, high.text);
+    } else if (j->is_vague && !has_end) {
+        text_printf(out, "not known: at least %s, by ", low.text);
+        say_guessed(finding->result, out);
+        text_printf(out, "  (%s)", cls);
+    } else if (!has_end) {
+        text_printf(out, "%s as guessed, at least %s, by ", est.text, low.text);
         say_guessed(finding->result, out);
         text_printf(out, "  (%s)", cls);
     } else {
         text_printf(out, "%s  (%s to %s, 90 %%, %s)", est.text, low.text, high.text, cls);
     }
     text_printf(out, ", quality %c", j->quality);
-    if (j->basis < BASIS_OPEN && !isnan(finding->limit->probability)) /* else it were one of a guess */
+    if (!isnan(finding->limit->probability))
         say_probability(finding->limit->probability, out);
 }
 

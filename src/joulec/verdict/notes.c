@@ -100,6 +100,19 @@ static bool note_largest(const struct finding *f, struct note *out)
     return true;
 }
 
+/* Of a loop that only a type, or a check that fails, bounds. */
+static void note_guess_within(const struct function_result *r, size_t loop, struct note *out)
+{
+    const struct trips *trips = &r->trips[loop];
+    const char *parameter = r->words[loop].parameter;
+    *out = (struct note){.place = r->loops.list[loop].place, .is_line = true};
+    string_print(
+        out->words, sizeof out->words,
+        "what bounds this loop, at %.0f rounds, says nothing of how often it runs; it is taken to run "
+        "%.0f times: write JOULE_ASSUME(%s <= 1000) before it, or what it is at most",
+        trips->per_entry.high, trips->per_entry.est, parameter ? parameter : "n");
+}
+
 static void note_guess(const struct function_result *r, size_t loop, struct note *out)
 {
     const char *parameter = r->words[loop].parameter, *formula = r->words[loop].formula;
@@ -279,7 +292,7 @@ static void add_open(struct opens *opens, struct open open)
 static void add_function(struct opens *opens, const struct function_result *r)
 {
     for (size_t i = 0; i < r->loops.count; i++)
-        if (r->trips[i].cls == TRIPS_GUESSED)
+        if (r->trips[i].cls == TRIPS_GUESSED || r->trips[i].is_guess_within)
             add_open(opens, (struct open){.in = r, .loop = i});
     for (size_t i = 0; i < r->sum.doubt_count; i++)
         add_open(opens, (struct open){.in = r, .doubt = &r->sum.doubts[i]});
@@ -338,7 +351,10 @@ static void note_open(const struct finding *f, const struct open *open, struct n
 {
     char more[40] = "";
     if (!open->doubt) {
-        note_guess(open->in, open->loop, out);
+        if (open->in->trips[open->loop].is_guess_within)
+            note_guess_within(open->in, open->loop, out);
+        else
+            note_guess(open->in, open->loop, out);
         if (!out->place.line) /* jumps without places make it */
             out->place = source_place_of_name(open->in->function);
         return;

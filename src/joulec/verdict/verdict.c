@@ -51,6 +51,12 @@ static double normal_below(double z)
     return 0.5 * erfc(-z / sqrt(2));
 }
 
+/* No model is so sure of its tails that more would say anything: proofs, too, are wrong of one in ten thousand. */
+static double supported(double probability)
+{
+    return fmin(fmax(round(1e4 * probability) / 1e4, 1e-4), 1 - 1e-4);
+}
+
 static double probability_within(const struct figure *figure, double limit)
 {
     if (isnan(figure->est) || isnan(figure->high))
@@ -58,8 +64,8 @@ static double probability_within(const struct figure *figure, double limit)
     double distance = log_ratio(limit, figure->est);
     double side = distance < 0 ? log_ratio(figure->est, figure->low) : log_ratio(figure->high, figure->est);
     if (figure->est <= 0)
-        return 1;
-    return side > 0 ? normal_below(Z90 * distance / side) : limit >= figure->est;
+        return supported(1);
+    return supported(side > 0 ? normal_below(Z90 * distance / side) : limit >= figure->est);
 }
 
 static double table_log_sd(const struct target *target, const struct cost_features *work)
@@ -129,10 +135,17 @@ static void forget_power(const struct target *target, const struct cost_cooling 
     j->watts.most = j->kelvin.most = NAN;
 }
 
-/* Something counts for nothing: unknown is not 0. */
-static void forget_ends(struct judgement *j)
+/* How often loops run has no limit, or something counts for nothing: what is guessed of it is no limit either. */
+static void forget_work_ends(struct judgement *j, bool is_sustained)
 {
+    if (!is_sustained)
+        j->kelvin.high = j->kelvin.most = NAN;
     j->joules.high = j->joules.most = j->seconds.high = j->seconds.most = NAN;
+}
+
+/* Something counts for nothing: unknown is not 0. */
+static void forget_power_ends(struct judgement *j)
+{
     struct figure *both_ways[] = {&j->watts, &j->kelvin};
     for (int i = 0; i < 2; i++)
         *both_ways[i] = (struct figure){NAN, both_ways[i]->est, NAN, NAN, NAN};
@@ -140,31 +153,39 @@ static void forget_ends(struct judgement *j)
 
 /* --- verdicts ----------------------------------------------------------------------------------------------- */
 
-static enum verdict verdict_of(const struct figure *figure, double limit, double probability, bool can_prove,
-                               bool has_guesses)
+/* What a verdict rests on. */
+struct grounds {
+    bool can_prove;
+    bool is_open;   /* something has no bounds */
+    bool has_guess; /* it has, but how far between them it lies is guessed */
+};
+
+static enum verdict verdict_of(const struct figure *figure, double limit, double probability,
+                               const struct grounds *grounds)
 {
     if (figure->least > limit)
         return VERDICT_VIOLATED;
-    if (has_guesses || isnan(probability)) /* it is of a guess; or the table has no price for all of it */
+    if (grounds->is_open || isnan(probability)) /* the table may have no price for all of it */
         return VERDICT_UNDECIDED;
     if (probability <= 0.5)
-        return VERDICT_LIKELY_VIOLATED;
-    if (can_prove && figure->most <= limit)
+        return grounds->has_guess ? VERDICT_UNDECIDED : VERDICT_LIKELY_VIOLATED;
+    if (grounds->can_prove && figure->most <= limit)
         return VERDICT_PROVED;
     return probability >= SURE ? VERDICT_LIKELY : VERDICT_UNDECIDED;
 }
 
-static struct limit judge_limit(const struct figure *figure, double limit, bool can_prove, enum basis basis,
+static struct limit judge_limit(const struct figure *figure, double limit, const struct grounds *grounds,
                                 struct judgement *out)
 {
     struct limit result = {.limit = limit, .probability = NAN, .verdict = VERDICT_NONE};
     if (isnan(limit))
         return result;
-    result.probability = probability_within(figure, limit);
-    result.verdict = verdict_of(figure, limit, result.probability, can_prove, basis >= BASIS_OPEN);
+    if (!grounds->is_open) /* else it were that of a guess */
+        result.probability = probability_within(figure, limit);
+    result.verdict = verdict_of(figure, limit, result.probability, grounds);
     if (result.verdict > out->worst)
         out->worst = result.verdict;
-    result.is_vacuous = basis <= BASIS_BOUNDED && limit > VACUOUS * figure->high;
+    result.is_vacuous = out->basis <= BASIS_BOUNDED && limit > VACUOUS * figure->high;
     return result;
 }
 
@@ -179,21 +200,25 @@ void judge(const struct target *target, const struct function_sum *sum, const st
     enum basis basis = sum->basis;
     joule_class cls = target->table.cls;
     bool is_measured = cls == JOULE_CLASS_MEASURED || cls == JOULE_CLASS_DERIVED; /* a guess proves nothing */
-    bool can_prove = is_measured && basis <= BASIS_BOUNDED;
+    struct grounds grounds = {is_measured && basis <= BASIS_BOUNDED, basis >= BASIS_OPEN, sum->has_guess};
     *out = (struct judgement){.basis = basis, .quality = is_measured ? qualities[basis] : 'E'};
     find_figures(target, &sum->call, cooling, budget && budget->is_sustained, out);
     if (sum->has_ways)
         forget_power(target, cooling, budget && budget->is_sustained, out);
     if (basis == BASIS_MISSING)
-        forget_ends(out);
+        forget_power_ends(out);
     out->is_vague = basis == BASIS_OPEN && out->joules.high > VAGUE * out->joules.low;
+    if (basis >= BASIS_OPEN)
+        forget_work_ends(out, budget && budget->is_sustained);
+    if (sum->has_guess && out->quality < qualities[BASIS_OPEN])
+        out->quality = qualities[BASIS_OPEN];
     out->quality = out->is_vague ? 'E' : out->quality;
     struct budget_text none = {NAN, NAN, NAN, false, false};
     const struct budget_text *b = budget ? budget : &none;
-    out->joules_limit = judge_limit(&out->joules, b->max_joules, can_prove, basis, out);
-    out->watts_limit = judge_limit(&out->watts, b->max_watts, can_prove, basis, out);
-    /* Nobody measured the cooler. */
-    out->kelvin_limit = judge_limit(&out->kelvin, b->max_temp_delta_kelvin, false, basis, out);
+    out->joules_limit = judge_limit(&out->joules, b->max_joules, &grounds, out);
+    out->watts_limit = judge_limit(&out->watts, b->max_watts, &grounds, out);
+    grounds.can_prove = false; /* nobody measured the cooler */
+    out->kelvin_limit = judge_limit(&out->kelvin, b->max_temp_delta_kelvin, &grounds, out);
 }
 
 static struct limit unknown_limit(double limit)

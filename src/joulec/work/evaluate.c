@@ -103,6 +103,13 @@ static enum basis basis_of(const struct trips *trips)
     return is_one ? BASIS_EXACT : BASIS_BOUNDED;
 }
 
+static void add_basis(const struct trips *trips, struct function_sum *out)
+{
+    enum basis basis = basis_of(trips);
+    out->basis = basis > out->basis ? basis : out->basis;
+    out->has_guess = out->has_guess || trips->is_guess_within;
+}
+
 struct evaluation {
     struct evaluator *evaluator;
     struct evaluated *f;
@@ -242,6 +249,7 @@ static void add_target(const struct target *target, const struct function_sum *o
     out->bytes[BOUND_EST] += one->bytes[BOUND_EST] / count;
     out->bytes[BOUND_HIGH] = fmax(out->bytes[BOUND_HIGH], one->bytes[BOUND_HIGH]);
     out->basis = one->basis > out->basis ? one->basis : out->basis;
+    out->has_guess = out->has_guess || one->has_guess;
 }
 
 /* The cheapest and the dearest of those that a pointer may lead to, and their mean; NULL: one of them is not known, or no memory. */
@@ -490,8 +498,8 @@ static joule_status add_up(struct evaluation *now, struct arena *arena, struct f
     if (status == JOULE_OK && out == &f->sum)
         status = advise(now);
     for (size_t i = 0; i < f->loops.count; i++)
-        if (now->ways.is_reached[f->loops.list[i].header] && basis_of(&now->trips[i]) > out->basis)
-            out->basis = basis_of(&now->trips[i]);
+        if (now->ways.is_reached[f->loops.list[i].header])
+            add_basis(&now->trips[i], out);
     out->has_ways = out->has_ways || !is_one_way(&out->call);
     if (out->basis == BASIS_BOUNDED && is_one_way(&out->call))
         out->basis = BASIS_EXACT;
@@ -518,6 +526,22 @@ static joule_status evaluate_with(struct evaluator *e, struct evaluated *f, cons
 
 /* --- all -------------------------------------------------------------------------------------------------------- */
 
+/* What a function only passes on is in no formula. False: no memory. */
+static bool name_parameters(const struct function *f, struct expr_pool *pool)
+{
+    for (size_t i = 0; i < f->parameter_count; i++)
+        if (f->parameters[i].name)
+            expr_name(pool, f->parameters[i].name, strlen(f->parameters[i].name));
+    pool->bits_count = pool->name_count;
+    pool->bits = arena_alloc(&pool->arena, (pool->bits_count + 1) * sizeof *pool->bits);
+    for (size_t i = 0; i < f->parameter_count && pool->bits; i++) {
+        uint32_t name = f->parameters[i].name ? expr_find_name(pool, f->parameters[i].name) : INDEX_NONE;
+        if (name != INDEX_NONE)
+            pool->bits[name] = f->parameters[i].bits;
+    }
+    return pool->bits;
+}
+
 joule_status evaluator_make(struct arena *arena, const struct module *module, struct scev_text *text,
                             const struct target *target, double default_trips, struct evaluator *out)
 {
@@ -536,10 +560,7 @@ joule_status evaluator_make(struct arena *arena, const struct module *module, st
                                                .frames = {1, 1, 1},
                                                .matters = arena_alloc(arena, f->parameter_count + 1)};
         out->blocks_left += 8 * f->block_count;
-        for (size_t k = 0; facts && k < f->parameter_count; k++)
-            if (f->parameters[k].name) /* what a function only passes on is in no formula */
-                expr_name(&facts->pool, f->parameters[k].name, strlen(f->parameters[k].name));
-        if (!out->functions[i].matters)
+        if (!out->functions[i].matters || (facts && !name_parameters(f, &facts->pool)))
             return JOULE_NO_MEMORY;
     }
     return out->functions ? JOULE_OK : JOULE_NO_MEMORY;

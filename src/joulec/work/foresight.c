@@ -13,6 +13,8 @@ static const double wrong_by_data[] = {[QUESTION_LIMIT] = 1.0 / 8,
                                        [QUESTION_ORDER] = 1.0 / 4,
                                        [QUESTION_BIT] = 1.0 / 4};
 
+/* A branch to a cold block is taken as rarely as in ways.c. */
+#define WRONG_IF_COLD (1.0 / 2001)
 /* A predictor remembers the last 93 taken branches or more (Yavarzadeh and others, "Half&Half", 2023, of Intel's since Haswell),
  * so it sees the end of a loop that is shorter. */
 #define MOST_FORESEEN 90
@@ -30,23 +32,45 @@ static void foresee_period(const struct block *block, double out_wrong[BOUNDS])
     out_wrong[BOUND_HIGH] = fmin(2 * most, 0.5);
 }
 
-void foresight_of_block(const struct block *block, double out_wrong[BOUNDS])
+/* Edges that a predictor has to choose from: none ends the program. */
+struct choice {
+    size_t count;
+    double most;   /* probability of the likeliest */
+    bool is_known; /* those probabilities are */
+    bool has_cold, has_normal;
+};
+
+static struct choice choice_of(const struct block *block, const enum heat *heat)
 {
-    double most = 0, even = 1 - 1 / (double)block->edge_count; /* where no way is likelier than another */
-    bool is_known = true;
+    struct choice choice = {.is_known = true};
+    for (size_t i = 0; i < block->edge_count; i++) {
+        enum heat to = heat ? heat[block->edges[i].to] : HEAT_NORMAL;
+        if (heat_is_dead(to))
+            continue;
+        choice.count++;
+        choice.is_known = choice.is_known && !isnan(block->edges[i].probability);
+        choice.most = fmax(choice.most, block->edges[i].probability);
+        choice.has_cold = choice.has_cold || to == HEAT_COLD;
+        choice.has_normal = choice.has_normal || to == HEAT_NORMAL;
+    }
+    return choice;
+}
+
+void foresight_of_block(const struct block *block, const enum heat *heat, double out_wrong[BOUNDS])
+{
+    struct choice choice = choice_of(block, heat);
+    double even = 1 - 1 / fmax((double)choice.count, 1); /* where no way is likelier than another */
     memset(out_wrong, 0, BOUNDS * sizeof *out_wrong);
     if (block->period > 0 && isnan(block->edges[0].probability)) {
         foresee_period(block, out_wrong);
         return;
     }
-    if (!block->is_by_data || block->edge_count < 2)
+    if (!block->is_by_data || choice.count < 2)
         return;
-    for (size_t i = 0; i < block->edge_count; i++) {
-        is_known = is_known && !isnan(block->edges[i].probability);
-        most = fmax(most, block->edges[i].probability);
-    }
-    out_wrong[BOUND_EST] = is_known ? 1 - most : wrong_by_data[block->question];
-    out_wrong[BOUND_HIGH] = is_known ? fmin(2 * (1 - most), even) : even;
+    out_wrong[BOUND_EST] = choice.is_known ? 1 - choice.most : wrong_by_data[block->question];
+    out_wrong[BOUND_HIGH] = choice.is_known ? fmin(2 * (1 - choice.most), even) : even;
+    if (!choice.is_known && choice.has_cold && choice.has_normal)
+        out_wrong[BOUND_EST] = fmin(out_wrong[BOUND_EST], WRONG_IF_COLD);
 }
 
 void foresight_of_loop(const struct loop_times *times, bool ends_by_data, double out_wrong[BOUNDS])

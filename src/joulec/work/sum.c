@@ -30,21 +30,18 @@ static void meet(const struct target *target, struct amounts *at, bool *is_reach
 /* What leads out of a node, which is a block or the loop `inner`. */
 struct ways_out {
     size_t on, round;
-    size_t doomed; /* of these */
 };
 
 static void add_way(const struct region *r, const struct edge *edge, int32_t loop, struct ways_out *ways)
 {
-    bool is_on = ways_goes_on(&r->ways, edge, loop), is_round = ways_goes_round(&r->ways, edge, loop);
-    ways->on += is_on;
-    ways->round += is_round;
-    ways->doomed += (is_on || is_round) && r->ways.is_doomed[edge->to];
+    ways->on += ways_goes_on(&r->ways, edge, loop);
+    ways->round += ways_goes_round(&r->ways, edge, loop);
 }
 
 static struct ways_out ways_of_block(const struct region *r, uint32_t block, int32_t loop)
 {
     const struct block *b = &r->function->blocks[block];
-    struct ways_out ways = {0, 0, 0};
+    struct ways_out ways = {0, 0};
     for (size_t i = 0; i < b->edge_count; i++)
         add_way(r, &b->edges[i], loop, &ways);
     return ways;
@@ -58,7 +55,7 @@ static const struct edge *edge_at(const struct region *r, uint32_t exit)
 
 static struct ways_out ways_of_loop(const struct region *r, int32_t inner, int32_t loop)
 {
-    struct ways_out ways = {0, 0, 0};
+    struct ways_out ways = {0, 0};
     for (uint32_t i = r->loops->exit_begin[inner]; i < r->loops->exit_begin[inner + 1]; i++)
         add_way(r, edge_at(r, i), loop, &ways);
     return ways;
@@ -82,20 +79,30 @@ static void leave_block(struct region *r, uint32_t block, int32_t loop, const st
     }
 }
 
+static double sum_of_exits(const struct region *r, int32_t inner, int32_t loop)
+{
+    double sum = 0;
+    for (uint32_t i = r->loops->exit_begin[inner]; i < r->loops->exit_begin[inner + 1]; i++) {
+        const struct edge *edge = edge_at(r, i);
+        if (ways_goes_on(&r->ways, edge, loop) || ways_goes_round(&r->ways, edge, loop))
+            sum += ways_exit_weight(&r->ways, edge, r->times[inner].times[BOUND_EST]);
+    }
+    return sum;
+}
+
 /* Ways out of a loop inside are many; together they are taken once for each time that it is entered. */
 static void leave_loop(struct region *r, int32_t inner, uint32_t node, int32_t loop,
                        const struct ways_out *ways)
 {
-    size_t all = ways->on + ways->round;
-    bool is_doomed = all == ways->doomed;
-    double share = r->share[node] / (double)(is_doomed ? all : all - ways->doomed);
-    r->out->has_ways = r->out->has_ways || all > 1;
+    double sum = sum_of_exits(r, inner, loop), each = 1 / (double)(ways->on + ways->round);
+    r->out->has_ways = r->out->has_ways || ways->on + ways->round > 1;
     for (uint32_t i = r->loops->exit_begin[inner]; i < r->loops->exit_begin[inner + 1]; i++) {
         const struct edge *edge = edge_at(r, i);
         if (!ways_goes_on(&r->ways, edge, loop))
             continue;
+        double weight = ways_exit_weight(&r->ways, edge, r->times[inner].times[BOUND_EST]);
         meet(r->target, &r->until[edge->to], &r->is_reached[edge->to], &r->until[node]);
-        r->share[edge->to] += is_doomed || !r->ways.is_doomed[edge->to] ? share : 0;
+        r->share[edge->to] += r->share[node] * (sum > 0 ? weight / sum : each);
     }
 }
 
@@ -139,7 +146,7 @@ static bool leaves(const struct region *r, uint32_t node, int32_t inner, int32_t
     for (uint32_t i = from; i < to; i++) {
         const struct block *b = &r->function->blocks[inner < 0 ? node : r->loops->members[i]];
         for (size_t e = 0; e < b->edge_count; e++)
-            if (!loop_has(r->loops, loop, b->edges[e].to) && !r->ways.is_doomed[b->edges[e].to])
+            if (!loop_has(r->loops, loop, b->edges[e].to) && !heat_is_dead(r->ways.heat[b->edges[e].to]))
                 return true;
     }
     return false;
@@ -299,7 +306,7 @@ static struct wide_order order_of(const struct region *r, size_t loop)
 
 static void sum_regions(struct region *r, const struct loop_times *times)
 {
-    ways_find_doomed(&r->ways);
+    ways_find_heat(&r->ways);
     for (size_t i = r->loops->count; i-- > 0;) { /* inner ones first */
         r->out->loops[i] = nothing;
         if (r->ways.closed && !r->ways.closed->is_reached[r->loops->list[i].header])
@@ -334,14 +341,15 @@ joule_status sum_function(struct arena *arena, const struct function *function, 
                                      .blocks = arena_alloc(arena, count * sizeof *out_sum->blocks),
                                      .loops = arena_alloc(arena, (loops->count + 1) * sizeof *out_sum->loops),
                                      .runs = arena_alloc(arena, (loops->count + 1) * sizeof *out_sum->runs)};
-    struct region r = {arena,
-                       function,
-                       loops,
-                       memory,
-                       target,
-                       callees,
-                       {function, loops, ways, arena_alloc(&own, count * sizeof *r.ways.is_doomed)},
-                       out_sum,
+    struct region r = {.arena = arena,
+                       .function = function,
+                       .loops = loops,
+                       .memory = memory,
+                       .target = target,
+                       .callees = callees,
+                       .times = times,
+                       .ways = {function, loops, ways, arena_alloc(&own, count * sizeof *r.ways.heat)},
+                       .out = out_sum,
                        .until = arena_alloc(&own, count * sizeof *r.until),
                        .share = arena_alloc(&own, count * sizeof *r.share),
                        .is_reached = arena_alloc(&own, count * sizeof *r.is_reached)};

@@ -65,6 +65,8 @@ struct function_sum {
     double bytes[BOUNDS];     /* that a call touches; who knows the addresses fills them in */
     enum basis basis;         /* that of its callees, and of its doubts; who counted the loops adds theirs */
     bool has_ways; /* what it does may differ from call to call; who counted the loops adds theirs */
+    bool
+        has_guess; /* how often a loop runs is bounded, but the likely number is guessed; who counted the loops adds theirs */
     struct block_sum *blocks; /* of each block; zeros where it cannot be reached */
     struct amounts *loops;    /* of each loop, what it takes each time that it is entered */
     struct loop_runs *runs;   /* of each loop */

@@ -55,6 +55,7 @@ static void add_amounts(struct region *r, const struct call *call, struct amount
     static const double once[BOUNDS] = {1, 1, 1};
     struct amounts amounts = r->callees[call->number]->call;
     r->out->has_ways = r->out->has_ways || r->callees[call->number]->has_ways;
+    r->out->has_guess = r->out->has_guess || r->callees[call->number]->has_guess;
     if (call->is_beside)
         run_beside(r->target, &amounts);
     amounts_add(out, once, &amounts);
@@ -114,11 +115,15 @@ static void add_call(struct region *r, const struct call *call, struct amounts *
         add_contract(r, call, out);
 }
 
-/* A branch that ends its loop is wrong once in a while of the loop's. */
+/* A branch that ends its loop is mispredicted as often as the loop's end is. One that ends the program is not. */
 static bool ends_loop(const struct region *r, uint32_t block)
 {
+    const struct block *b = &r->function->blocks[block];
     int32_t loop = r->loops->innermost[block];
-    return loop >= 0 && loop_is_left_from(r->loops, loop, &r->function->blocks[block]);
+    for (size_t e = 0; e < b->edge_count && loop >= 0; e++)
+        if (!loop_has(r->loops, loop, b->edges[e].to) && !heat_is_dead(r->ways.heat[b->edges[e].to]))
+            return true;
+    return false;
 }
 
 /* Lines from beyond the first level at one bound, and the cycles of it all. */
@@ -160,7 +165,7 @@ struct amounts region_of_block(struct region *r, uint32_t block)
     struct cost_features work = sum_features(b);
     struct amounts sum = {{work, work, work}};
     double wrong[BOUNDS];
-    foresight_of_block(b, wrong);
+    foresight_of_block(b, r->ways.heat, wrong);
     for (enum bound bound = BOUND_LOW; bound < BOUNDS; bound++) {
         sum.of[bound].amount[COST_MISPREDICTS] = ends_loop(r, block) ? 0 : wrong[bound];
         finish_block(r, block, bound, &sum.of[bound]);
@@ -173,9 +178,11 @@ struct amounts region_of_block(struct region *r, uint32_t block)
 
 bool region_ends_by_data(const struct region *r, size_t loop)
 {
-    for (uint32_t i = r->loops->exit_begin[loop]; i < r->loops->exit_begin[loop + 1]; i++)
-        if (r->function->blocks[r->loops->exits[i].block].is_by_data)
+    for (uint32_t i = r->loops->exit_begin[loop]; i < r->loops->exit_begin[loop + 1]; i++) {
+        const struct block *b = &r->function->blocks[r->loops->exits[i].block];
+        if (b->is_by_data && !heat_is_dead(r->ways.heat[b->edges[r->loops->exits[i].edge].to]))
             return true;
+    }
     return false;
 }
 

@@ -15,6 +15,7 @@ struct region {
     const struct block_memory *memory;
     const struct target *target;
     const struct function_sum *const *callees; /* by call */
+    const struct loop_times *times;            /* by loop */
     struct ways ways;
     struct function_sum *out;
     /* Of each block that stands for a node: the sum up to and with it, on the cheapest and on the dearest way. */

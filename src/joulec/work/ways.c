@@ -6,6 +6,8 @@
 #define GUARDED 0.95 /* a branch that only asks whether a loop runs at all: it mostly does */
 /* As often is a value what it is compared with (Ball and Larus 1993, Wu and Larus 1994: foresight.c); of two variables, assumed. */
 #define EQUAL (1.0 / 6)
+/* Weight of a cold successor, where that of another one is 1: that of what __builtin_expect calls unlikely (LLVM's LowerExpectIntrinsic). */
+#define COLD (1.0 / 2000)
 
 bool ways_is_open(const struct ways *w, const struct edge *edge)
 {
@@ -83,13 +85,9 @@ static int asks_equal(const struct block *b, const struct edge *edge)
 }
 
 /* What asks whether a loop runs at all does not ask for equality. */
-double ways_likelihood(const struct ways *w, const struct block *b, const struct edge *edge,
-                       const struct leads *leads, int32_t loop)
+static double likelihood_by_question(const struct ways *w, const struct block *b, const struct edge *edge,
+                                     const struct leads *leads, int32_t loop)
 {
-    if (!isnan(edge->probability) && leads->is_told)
-        return edge->probability;
-    if (w->is_doomed[edge->to])
-        return 0;
     if (b->period > 0)
         return edge == &b->edges[b->period_edge] ? 1 / b->period : 1 - 1 / b->period;
     bool to_loop = leads_to_loop(w, edge->to, loop);
@@ -98,6 +96,28 @@ double ways_likelihood(const struct ways *w, const struct block *b, const struct
     if (to_loop == others || equal == to_loop)
         return equal < 0 ? 0.5 : equal ? EQUAL : 1 - EQUAL;
     return to_loop ? GUARDED : 1 - GUARDED;
+}
+
+/* A hint does not make a path likely that ends the program; a profile that saw it taken does. */
+double ways_likelihood(const struct ways *w, const struct block *b, const struct edge *edge,
+                       const struct leads *leads, int32_t loop)
+{
+    bool is_told = !isnan(edge->probability) && leads->is_told, is_seen = !isnan(w->function->calls_seen);
+    if (heat_is_dead(w->heat[edge->to]) && !(is_told && is_seen))
+        return 0;
+    if (is_told)
+        return edge->probability;
+    double likelihood = likelihood_by_question(w, b, edge, leads, loop);
+    return w->heat[edge->to] == HEAT_COLD ? COLD * likelihood : likelihood;
+}
+
+double ways_exit_weight(const struct ways *w, const struct edge *edge, double rounds)
+{
+    if (heat_is_dead(w->heat[edge->to]))
+        return 0;
+    if (!isnan(edge->probability))
+        return fmin(edge->probability * fmax(rounds, 1), 1);
+    return w->heat[edge->to] == HEAT_COLD ? COLD : 1;
 }
 
 double ways_sum(const struct ways *w, uint32_t block, int32_t loop, const struct leads *leads)
@@ -110,15 +130,7 @@ double ways_sum(const struct ways *w, uint32_t block, int32_t loop, const struct
     return sum;
 }
 
-/* Ways back lead to blocks that are not known yet, and so save. */
-void ways_find_doomed(struct ways *w)
+void ways_find_heat(struct ways *w)
 {
-    for (size_t i = w->loops->flow.reached; i-- > 0;) {
-        uint32_t block = w->loops->flow.order[i];
-        const struct block *b = &w->function->blocks[block];
-        bool is_doomed = b->is_dead_end || b->edge_count > 0;
-        for (size_t e = 0; e < b->edge_count; e++)
-            is_doomed = is_doomed && (w->is_doomed[b->edges[e].to] || !ways_is_open(w, &b->edges[e]));
-        w->is_doomed[block] = is_doomed;
-    }
+    cold_find(w->function, &w->loops->flow, w->closed ? w->closed->is_closed : NULL, w->heat);
 }

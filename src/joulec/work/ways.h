@@ -12,7 +12,7 @@ struct ways {
     const struct function *function;
     const struct loops *loops;
     const struct sum_ways *closed; /* NULL: all are open */
-    bool *is_doomed;               /* of each block: all its ways lead to dead ends */
+    enum heat *heat;               /* of each block, with the edges that are open */
 };
 
 /* Edges of a block that lead to a loop, by where to. */
@@ -22,8 +22,8 @@ struct leads {
     bool is_told; /* how likely they are */
 };
 
-/* Fills is_doomed. */
-void ways_find_doomed(struct ways *ways);
+/* Fills `heat`, which begins as zeros. */
+void ways_find_heat(struct ways *ways);
 bool ways_is_open(const struct ways *ways, const struct edge *edge);
 /* An edge back to where a round of `loop` begins. */
 bool ways_goes_round(const struct ways *ways, const struct edge *edge, int32_t loop);
@@ -33,6 +33,8 @@ struct leads ways_leads_of(const struct ways *ways, uint32_t block, int32_t loop
 /* How likely an edge is among those of its block that stay, and what that makes for all of them. */
 double ways_likelihood(const struct ways *ways, const struct block *block, const struct edge *edge,
                        const struct leads *leads, int32_t loop);
+/* The share of the calls of a loop's exits that are by this edge is its weight by those of all exits. rounds: of one entry. */
+double ways_exit_weight(const struct ways *ways, const struct edge *edge, double rounds);
 double ways_sum(const struct ways *ways, uint32_t block, int32_t loop, const struct leads *leads);
 
 #endif

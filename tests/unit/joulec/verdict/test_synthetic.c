@@ -346,7 +346,7 @@ static struct cost_features work_of(const struct run *run, uint32_t block)
     work.amount[COST_L2_LINES] += run->collisions * accesses;
     work.amount[COST_L3_LINES] += run->collisions / 10 * accesses;
     double wrong[BOUNDS];
-    foresight_of_block(b, wrong);
+    foresight_of_block(b, NULL, wrong);
     work.amount[COST_MISPREDICTS] = chance_between(wrong[BOUND_LOW], wrong[BOUND_HIGH]);
     return work;
 }

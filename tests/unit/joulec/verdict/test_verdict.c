@@ -17,6 +17,7 @@ struct trial {
     struct cost_cooling cooling;
     struct amounts call;
     enum basis basis;
+    bool has_guess;
     bool has_ways;
 };
 
@@ -41,7 +42,9 @@ static struct trial trial_of(joule_class cls)
 static struct judgement judge_by(const struct trial *t, const struct budget_text *budget)
 {
     struct judgement out;
-    judge(&t->target, &(struct function_sum){.call = t->call, .basis = t->basis, .has_ways = t->has_ways},
+    judge(&t->target,
+          &(struct function_sum){
+              .call = t->call, .basis = t->basis, .has_ways = t->has_ways, .has_guess = t->has_guess},
           &t->cooling, budget, &out);
     return out;
 }
@@ -137,6 +140,36 @@ static void test_guesses_prove_nothing(void **state)
     assert_false(judge_joules(&t, 1e6 * joules.most).joules_limit.is_vacuous);
     assert_int_equal(verdict_at(&t, 0.9 * joules.est), VERDICT_UNDECIDED);
     assert_int_equal(verdict_at(&t, 0.999 * joules.least), VERDICT_VIOLATED);
+    struct judgement j = judge_joules(&t, 1e6 * joules.most);
+    assert_true(isnan(j.joules_limit.probability));
+    assert_true(isnan(j.joules.high) && isnan(j.joules.most) && isnan(j.seconds.high) &&
+                isnan(j.kelvin.high));
+    NEAR(j.joules.low, joules.low);
+}
+
+/* What is bounded, but how far between its bounds is guessed: a bound may be enough, the guess is no reason for an error. */
+static void test_guesses_within_bounds(void **state)
+{
+    (void)state;
+    struct trial t = trial_of(JOULE_CLASS_MEASURED);
+    struct figure joules = judge_by(&t, NULL).joules;
+    t.basis = BASIS_BOUNDED;
+    t.has_guess = true;
+    assert_int_equal(verdict_at(&t, 1.001 * joules.most), VERDICT_PROVED);
+    assert_int_equal(verdict_at(&t, 0.9 * joules.est), VERDICT_UNDECIDED);
+    assert_int_equal(verdict_at(&t, 1.001 * joules.least), VERDICT_UNDECIDED);
+    assert_int_equal(verdict_at(&t, 0.999 * joules.least), VERDICT_VIOLATED);
+    assert_int_equal(judge_by(&t, NULL).quality, 'D');
+    NEAR(judge_by(&t, NULL).joules.high, joules.high);
+}
+
+static void test_probabilities_are_no_surer_than_the_model(void **state)
+{
+    (void)state;
+    struct trial t = trial_of(JOULE_CLASS_MEASURED);
+    double est = judge_by(&t, NULL).joules.est;
+    NEAR(judge_joules(&t, 1e9 * est).joules_limit.probability, 0.9999);
+    NEAR(judge_joules(&t, est / 1e9).joules_limit.probability, 0.0001);
 }
 
 /* What counts for nothing may be anything: there is no upper end, and no probability. Less power may be, where it waits. */
@@ -225,7 +258,7 @@ static void test_more_is_never_worse(void **state)
         t.basis = guesses ? BASIS_OPEN : BASIS_EXACT;
         for (double limit = est / 1e4; limit < est * 1e4; limit *= 1.01) {
             struct limit now = judge_joules(&t, limit).joules_limit;
-            assert_true(now.probability >= before && now.probability <= 1);
+            assert_true(guesses ? isnan(now.probability) : now.probability >= before && now.probability < 1);
             assert_true(now.verdict <= worst);
             before = now.probability;
             worst = now.verdict;
@@ -384,6 +417,8 @@ int main(void)
         cmocka_unit_test(test_no_work),
         cmocka_unit_test(test_only_a_measured_table_proves),
         cmocka_unit_test(test_guesses_prove_nothing),
+        cmocka_unit_test(test_guesses_within_bounds),
+        cmocka_unit_test(test_probabilities_are_no_surer_than_the_model),
         cmocka_unit_test(test_unknown_is_never_0),
         cmocka_unit_test(test_a_vague_figure),
         cmocka_unit_test(test_quality),

@@ -17,7 +17,7 @@ static void check_block(bool is_by_data, size_t edge_count, const double *probab
     for (size_t i = 0; i < edge_count; i++)
         edges[i] = (struct edge){(uint32_t)i, probability[i]};
     struct block block = {.edges = edges, .edge_count = edge_count, .is_by_data = is_by_data};
-    foresight_of_block(&block, wrong);
+    foresight_of_block(&block, NULL, wrong);
     NEAR(wrong[BOUND_LOW], 0);
     NEAR(wrong[BOUND_EST], est);
     NEAR(wrong[BOUND_HIGH], high);
@@ -39,12 +39,31 @@ static void test_what_is_asked(void **state)
     struct edge edges[2] = {{1, NAN}, {2, NAN}};
     struct block block = {.edges = edges, .edge_count = 2, .is_by_data = true, .question = QUESTION_EQUAL};
     double wrong[BOUNDS];
-    foresight_of_block(&block, wrong);
+    foresight_of_block(&block, NULL, wrong);
     NEAR(wrong[BOUND_EST], 1. / 12);
     block.question = QUESTION_ORDER;
-    foresight_of_block(&block, wrong);
+    foresight_of_block(&block, NULL, wrong);
     NEAR(wrong[BOUND_EST], 1. / 4);
     NEAR(wrong[BOUND_HIGH], 1. / 2);
+}
+
+/* A predictor has nothing to choose where all other paths end the program, and little where they are cold. */
+static void test_paths_that_hardly_ever_run(void **state)
+{
+    (void)state;
+    static const enum heat heats[][3] = {{HEAT_NORMAL, HEAT_NEVER, HEAT_NORMAL},
+                                         {HEAT_NORMAL, HEAT_DEAD, HEAT_NORMAL},
+                                         {HEAT_NORMAL, HEAT_COLD, HEAT_NORMAL},
+                                         {HEAT_COLD, HEAT_COLD, HEAT_NORMAL}};
+    static const double est[] = {0, 0, 1. / 2001, 1. / 8}, high[] = {0, 0, 0.5, 0.5};
+    struct edge edges[2] = {{0, NAN}, {1, NAN}};
+    struct block block = {.edges = edges, .edge_count = 2, .is_by_data = true};
+    for (size_t i = 0; i < sizeof heats / sizeof *heats; i++) {
+        double wrong[BOUNDS];
+        foresight_of_block(&block, heats[i], wrong);
+        NEAR(wrong[BOUND_EST], est[i]);
+        NEAR(wrong[BOUND_HIGH], high[i]);
+    }
 }
 
 static void test_what_is_likely_is_guessed(void **state)
@@ -62,7 +81,7 @@ static void check_period(double period, bool is_by_data, double probability, dou
     struct edge edges[2] = {{1, probability}, {2, 1 - probability}};
     double wrong[BOUNDS];
     struct block block = {.edges = edges, .edge_count = 2, .is_by_data = is_by_data, .period = period};
-    foresight_of_block(&block, wrong);
+    foresight_of_block(&block, NULL, wrong);
     NEAR(wrong[BOUND_LOW], 0);
     NEAR(wrong[BOUND_EST], est);
     NEAR(wrong[BOUND_HIGH], high);
@@ -137,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_only_data_surprise),
                                        cmocka_unit_test(test_what_is_asked),
+                                       cmocka_unit_test(test_paths_that_hardly_ever_run),
                                        cmocka_unit_test(test_what_is_likely_is_guessed),
                                        cmocka_unit_test(test_once_in_a_period),
                                        cmocka_unit_test(test_ends_of_loops),

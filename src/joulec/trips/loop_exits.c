@@ -1,0 +1,110 @@
+/* joulec/trips/loop_exits.c - see loop_exits.h. */
+#include "joulec/trips/loop_exits.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MOST_EXITS 16
+#define RARE       0.01 /* so unlikely an exit may stand anywhere in a round: the round has little more of it */
+/* What __builtin_expect makes of a condition that is said not to hold (LLVM's LowerExpectIntrinsic): it means hardly ever, not once in
+ * so many rounds. */
+#define HARDLY_EVER (1.0 / 2001)
+
+enum exit_kind {
+    EXIT_NONE,
+    EXIT_NEVER,
+    EXIT_EARLY,  /* dead, cold, or told to be unlikely */
+    EXIT_REGULAR /* what the source has a loop for */
+};
+
+struct exits {
+    const struct function *function;
+    const struct loops *loops;
+    int32_t loop;
+    double probability; /* of early ones, in a round */
+    size_t count[EXIT_REGULAR + 1];
+};
+
+/* How likely a block leaves the loop by what a hint says; NaN: there is none, or it is of more rounds than this loop's. */
+static double told_probability(const struct exits *x, uint32_t block)
+{
+    const struct block *b = &x->function->blocks[block];
+    double sum = 0;
+    for (size_t e = 0; e < b->edge_count; e++)
+        if (!loop_has(x->loops, x->loop, b->edges[e].to))
+            sum += b->edges[e].probability;
+    bool is_of_round = x->loops->innermost[block] == x->loop || sum <= RARE;
+    if (fabs(sum - HARDLY_EVER) < 1e-6)
+        sum = 0;
+    return is_of_round && isnan(x->function->calls_seen) ? sum : NAN;
+}
+
+static enum exit_kind kind_of_edge(const struct exits *x, const struct edge *edge, bool is_counted)
+{
+    enum heat heat = x->loops->heat[edge->to];
+    if (loop_has(x->loops, x->loop, edge->to))
+        return EXIT_NONE;
+    if (heat == HEAT_NEVER)
+        return EXIT_NEVER;
+    return heat == HEAT_DEAD || (heat == HEAT_COLD && !is_counted) ? EXIT_EARLY : EXIT_REGULAR;
+}
+
+/* is_counted: scalar evolution knows in which round the block leaves the loop, so that a hint has nothing to say. */
+static enum exit_kind kind_of_block(const struct exits *x, uint32_t block, bool is_counted)
+{
+    const struct block *b = &x->function->blocks[block];
+    enum exit_kind kind = EXIT_NONE;
+    for (size_t e = 0; e < b->edge_count; e++) {
+        enum exit_kind one = kind_of_edge(x, &b->edges[e], is_counted);
+        kind = one > kind ? one : kind;
+    }
+    bool is_told = kind == EXIT_REGULAR && !is_counted && !isnan(told_probability(x, block));
+    return is_told ? EXIT_EARLY : kind;
+}
+
+/* The exit of LLVM's list that a block is; exit_count: none. */
+static size_t exit_of(const struct scev_loop *facts, const char *block)
+{
+    size_t i = 0;
+    while (i < facts->exit_count && !(facts->exits[i].block && strcmp(facts->exits[i].block, block) == 0))
+        i++;
+    return i;
+}
+
+/* Adds what each block of the loop does; of LLVM's exits, which have to be left out. */
+static void judge_blocks(struct exits *x, const struct scev_loop *facts, bool is_left_out[MOST_EXITS])
+{
+    const struct loop *loop = &x->loops->list[x->loop];
+    bool is_only = facts && !facts->exit_count && facts->taken->kind != EXPR_UNKNOWN;
+    for (uint32_t i = loop->first; i < loop->end; i++) {
+        uint32_t block = x->loops->members[i];
+        size_t at = facts ? exit_of(facts, x->function->blocks[block].name) : 0;
+        bool is_listed = facts && at < facts->exit_count && at < MOST_EXITS;
+        bool is_counted = is_only || (is_listed && facts->exits[at].taken->kind != EXPR_UNKNOWN);
+        enum exit_kind kind = kind_of_block(x, block, is_counted);
+        double told = kind == EXIT_EARLY ? told_probability(x, block) : NAN;
+        x->count[kind]++;
+        x->probability += isnan(told) ? 0 : told;
+        if (is_listed)
+            is_left_out[at] = kind == EXIT_NEVER || kind == EXIT_EARLY;
+    }
+}
+
+void loop_exits_judge(const struct function *function, const struct loops *loops, int32_t loop,
+                      struct scev_function *facts, struct trips_loop *out)
+{
+    struct exits x = {.function = function, .loops = loops, .loop = loop};
+    bool is_left_out[MOST_EXITS] = {false}, leaves_any_out = false;
+    judge_blocks(&x, out->facts, is_left_out);
+    out->may_leave_early = x.count[EXIT_EARLY];
+    out->early_probability = fmin(x.probability, 1);
+    out->has_dead_exits = (x.count[EXIT_NEVER] || x.count[EXIT_EARLY]) && x.count[EXIT_REGULAR];
+    for (size_t i = 0; out->facts && i < out->facts->exit_count && i < MOST_EXITS; i++)
+        leaves_any_out = leaves_any_out || is_left_out[i];
+    if (!leaves_any_out || !x.count[EXIT_REGULAR] || out->facts->exit_count > MOST_EXITS)
+        return;
+    struct scev_loop *live = arena_alloc(&facts->pool.arena, sizeof *live);
+    if (live)
+        *live = scev_loop_without(&facts->pool, out->facts, is_left_out);
+    out->facts = live;
+}
