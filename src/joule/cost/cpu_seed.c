@@ -233,6 +233,15 @@ void cost_cpu_table(const struct cost_cpu *cpu, struct cost_table *out_table)
     set_errors(row, cpu, out_table);
 }
 
+/* AMD's last cache belongs to a core complex: 4 cores of Zen and Zen 2, 16 of Zen 5c, else 8 (AMD, Processor Programming References). */
+static double cores_of_last_cache(const struct family *row)
+{
+    double cores = row->cores;
+    if (row->vendor && strcmp(row->vendor, "amd") == 0)
+        cores = row->family == 0x17 ? 4 : strcmp(row->id, "amd-zen5c-server") == 0 ? 16 : 8;
+    return fmin(cores, row->cores);
+}
+
 struct cost_cpu_type cost_cpu_type(const struct cost_cpu *cpu)
 {
     const struct family *row = find_family(cpu);
@@ -241,6 +250,7 @@ struct cost_cpu_type cost_cpu_type(const struct cost_cpu *cpu)
     return (struct cost_cpu_type){.core_class = row->core_class,
                                   .core = row->core,
                                   .cores = row->cores,
+                                  .cache_cores = cores_of_last_cache(row),
                                   .package_watts = row->basis == WALL ? idle + load : row->full_watts,
                                   .family = row->id};
 }

@@ -124,6 +124,93 @@ static void test_a_guest_has_its_part(void **state)
     assert_true(cpu.is_virtual && core.cache_bytes[COST_L3] == 266240 * KIB * 2 / 64);
 }
 
+/* A processor as a guest or a host is shown it. */
+struct shown {
+    const char *vendor, *model, *online, *sharing; /* sharing NULL: no file has it */
+    unsigned family;
+    double l2_kib, l3_kib, part_kib; /* the last: what one of its cores can count on */
+    bool is_guest;
+};
+
+static void put_processor(struct joule_host *host, const struct shown *s)
+{
+    char text[256], size[32];
+    snprintf(
+        text, sizeof text,
+        "processor : 0\nvendor_id : %s\ncpu family : %u\nmodel : %s\nmodel name : A CPU\nflags : fpu%s\n\n",
+        s->vendor, s->family, s->model, s->is_guest ? " hypervisor" : "");
+    assert_true(host_script_text(host, "/proc/cpuinfo", text));
+    assert_true(host_script_text(host, "/sys/devices/system/cpu/online", s->online));
+    put_cache(host, 0, "1", "Data", "32K");
+    snprintf(size, sizeof size, "%.0fK", s->l2_kib);
+    put_cache(host, 1, "2", "Unified", size);
+    snprintf(size, sizeof size, "%.0fK", s->l3_kib);
+    put_cache(host, 2, "3", "Unified", size);
+    if (s->sharing)
+        put(host, 2, "shared_cpu_list", s->sharing);
+}
+
+/* Of a core complex of AMD's, of a socket of Intel's, and never less than the level above. */
+static const struct shown shown[] = {
+    {"AuthenticAMD", "17", "0-1\n", "0-1\n", 25, 1024, 32768, 8192, true}, /* Zen 4: 8 cores */
+    {"AuthenticAMD", "17", "0-1\n", NULL, 25, 1024, 32768, 8192, true},
+    {"AuthenticAMD", "17", "0\n", "0\n", 25, 1024, 32768, 4096, true},
+    {"AuthenticAMD", "17", "0-31\n", "0-7\n", 25, 1024, 32768, 32768, true},
+    {"AuthenticAMD", "17", "0-31\n", "0-3\n", 25, 1024, 32768, 16384, true},
+    {"AuthenticAMD", "17", "0-31\n", NULL, 25, 1024, 32768, 32768, true},
+    {"AuthenticAMD", "17", "0-31\n", "0-15\n", 25, 1024, 32768, 32768, false},
+    {"AuthenticAMD", "1", "0-1\n", "0-1\n", 25, 512, 32768, 8192, true},    /* Zen 3 */
+    {"AuthenticAMD", "49", "0-1\n", "0-1\n", 23, 512, 16384, 8192, true},   /* Zen 2: 4 cores */
+    {"AuthenticAMD", "17", "0-1\n", "0-1\n", 26, 1024, 32768, 4096, true},  /* Zen 5c: 16 cores */
+    {"AuthenticAMD", "160", "0\n", "0\n", 25, 1024, 16384, 2048, true},     /* Zen 4c */
+    {"AuthenticAMD", "250", "0-1\n", "0-1\n", 31, 1024, 32768, 8192, true}, /* a family to come */
+    {"GenuineIntel", "207", "0-1\n", "0-1\n", 6, 2048, 266240, 8320, true},
+    {"GenuineIntel", "207", "0-1\n", NULL, 6, 2048, 266240, 8320, true},
+    {"GenuineIntel", "207", "0\n", "0\n", 6, 2048, 32768, 2048, true}, /* 512 KiB by its part */
+    {"GenuineIntel", "207", "0-127\n", "0-127\n", 6, 2048, 266240, 266240, true},
+    {"GenuineIntel", "207", "0-63\n", "0-63\n", 6, 2048, 266240, 266240, false},
+};
+
+static void test_whose_the_last_cache_is(void **state)
+{
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        struct cost_cpu cpu;
+        struct cost_core core;
+        assert_int_equal(machine_setup(state), 0);
+        put_processor(host_of(state), &shown[i]);
+        assert_true(cpu_core_read(host_of(state), &cpu, &core));
+        assert_int_equal(cpu.is_virtual, shown[i].is_guest);
+        if (core.cache_bytes[COST_L3] != shown[i].part_kib * KIB)
+            print_message("%zu: %.0f KiB\n", i, core.cache_bytes[COST_L3] / KIB);
+        assert_true(core.cache_bytes[COST_L3] == shown[i].part_kib * KIB);
+        assert_true(core.cache_bytes[COST_L3] >= core.cache_bytes[COST_L2]);
+        machine_teardown(state);
+    }
+}
+
+/* CPUID's words of a Zen 4 guest of two CPUs, as it was recorded on one. */
+static void test_sharing_from_cpuid(void **state)
+{
+    static const uint32_t amd[][4] = {{0x121, 0x01c0003f, 63, 0},
+                                      {0x122, 0x01c0003f, 63, 0},
+                                      {0x143, 0x01c0003f, 2047, 2},
+                                      {0x4163, 0x03c0003f, 32767, 1}};
+    struct joule_host *host = host_of(state);
+    struct cost_cpu cpu;
+    struct cost_core core;
+    struct cpu_caches caches;
+    assert_true(host_script_text(host, "/proc/cpuinfo",
+                                 "processor : 0\nvendor_id : AuthenticAMD\ncpu family : 25\nmodel : 17\n"
+                                 "model name : AMD EPYC\nflags : fpu hypervisor\n\n"));
+    assert_true(host_script_text(host, "/sys/devices/system/cpu/online", "0-5\n"));
+    for (uint32_t i = 0; i < 4; i++)
+        assert_true(host_script_cpuid(host, 0x8000001d, i, amd[i]));
+    assert_true(cpu_caches_read(host, &caches));
+    assert_int_equal(caches.sharing, 2);
+    assert_true(cpu_core_read(host, &cpu, &core));
+    assert_true(core.cache_bytes[COST_L2] == MIB && core.cache_bytes[COST_L3] == 8 * MIB);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +219,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_from_cpuid, machine_setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_a_core_of_this_machine, machine_setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_a_guest_has_its_part, machine_setup, machine_teardown),
+        cmocka_unit_test(test_whose_the_last_cache_is),
+        cmocka_unit_test_setup_teardown(test_sharing_from_cpuid, machine_setup, machine_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,12 +36,31 @@ static bool read_bytes(struct joule_host *host, unsigned index, const char *what
     return true;
 }
 
-static void keep(struct cpu_caches *caches, uint64_t level, double bytes, double line_bytes)
+static void keep(struct cpu_caches *caches, uint64_t level, double bytes, double line_bytes, unsigned sharing)
 {
     if (level < 1 || level > COST_DRAM)
         return;
     caches->bytes[level - 1] = bytes;
     caches->line_bytes = line_bytes;
+    if (level == COST_L3 + 1)
+        caches->sharing = sharing;
+}
+
+static void count_cpu(unsigned cpu, void *context)
+{
+    (void)cpu;
+    ++*(unsigned *)context;
+}
+
+/* 0: the file is missing. */
+static unsigned read_sharing(struct joule_host *host, unsigned index)
+{
+    char path[96], text[4096];
+    unsigned count = 0;
+    string_print(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%u/shared_cpu_list", index);
+    if (host_read_text(host, path, text, sizeof text))
+        string_each_cpu(text, count_cpu, &count);
+    return count;
 }
 
 static void read_files(struct joule_host *host, struct cpu_caches *caches)
@@ -54,7 +73,7 @@ static void read_files(struct joule_host *host, struct cpu_caches *caches)
             !string_to_u64(level, 10, &number) || !read_bytes(host, i, "size", &bytes))
             continue;
         read_bytes(host, i, "coherency_line_size", &line_bytes);
-        keep(caches, number, bytes, line_bytes);
+        keep(caches, number, bytes, line_bytes, read_sharing(host, i));
     }
 }
 
@@ -70,7 +89,8 @@ static void read_leaf(struct joule_host *host, uint32_t leaf, struct cpu_caches 
         double line_bytes = (r[1] & 0xfff) + 1, partitions = (r[1] >> 12 & 0x3ff) + 1,
                ways = (r[1] >> 22) + 1;
         if (type != INSTRUCTIONS)
-            keep(caches, level, line_bytes * partitions * ways * ((double)r[2] + 1), line_bytes);
+            keep(caches, level, line_bytes * partitions * ways * ((double)r[2] + 1), line_bytes,
+                 (r[0] >> 14 & 0xfff) + 1);
     }
 }
 
@@ -84,12 +104,16 @@ bool cpu_caches_read(struct joule_host *host, struct cpu_caches *out_caches)
     return out_caches->bytes[COST_L1] > 0;
 }
 
-/* A guest is shown all of its host's last cache, but can count on its part of the host's cores only. */
+/* A guest is shown all of a last cache of its host, but can count on its part of the cores that share it only. It has no less than the
+ * level above, which is its own. */
 static void share_last(const struct cost_cpu *cpu, struct cpu_caches *caches)
 {
-    double part = cpu->cores / cost_cpu_type(cpu).cores;
+    bool is_shared_by_some = caches->sharing > 0 && caches->sharing < cpu->cores;
+    double own = is_shared_by_some ? caches->sharing : cpu->cores;
+    double part = own / cost_cpu_type(cpu).cache_cores;
     if (cpu->is_virtual && part < 1)
-        caches->bytes[COST_L3] *= part;
+        caches->bytes[COST_L3] =
+            fmin(caches->bytes[COST_L3], fmax(caches->bytes[COST_L3] * part, caches->bytes[COST_L2]));
 }
 
 bool cpu_core_read(struct joule_host *host, struct cost_cpu *out_cpu, struct cost_core *out_core)

@@ -2,8 +2,9 @@
  *
  * Owns the reading of sizes from the kernel's files, or from the CPU itself where those are hidden. What is typical for a
  * family stands in cost/core_seed.c.
- * Newcomers: a guest is shown all of its host's last cache, which others use as well. On an Emerald Rapids that showed 260
- * MiB to 2 of its 64 cores, 16 MiB took DRAM's time.
+ * Note: a guest is shown all of its host's last cache, which others use as well. On an Emerald Rapids that showed 260 MiB to 2 of its
+ * 64 cores, 16 MiB took DRAM's time. Its part is that of its CPUs in the cores that share the cache: of a socket, or of a core
+ * complex.
  */
 #ifndef JOULE_CPU_CACHES_H
 #define JOULE_CPU_CACHES_H
@@ -14,6 +15,7 @@
 struct cpu_caches {
     double bytes[COST_DRAM]; /* of the data caches that CPU 0 can fill, from COST_L1; 0: it has none */
     double line_bytes;
+    unsigned sharing; /* CPUs that share the last one with CPU 0, as this machine is shown them; 0: unknown */
 };
 
 /* False where neither tells of a first level. */
