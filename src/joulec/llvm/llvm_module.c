@@ -354,6 +354,8 @@ static bool read_functions(struct reader *r)
                    llvm_number_all(r->arena, (void *const *)functions, count, &r->functions.numbers);
     for (i = 0; i < count && is_good; i++)
         is_good = read_function(r, functions[i], &r->out->functions[i]);
+    for (i = 0; i < count && is_good; i++)
+        r->out->functions[i].is_local = !r->functions.is_taken[i] && llvm_is_local(r->module, functions[i]);
     return is_good && read_inlined(r);
 }
 

@@ -151,6 +151,8 @@ struct pointers {
 
 /* Of which of these functions somebody has the address; NULL: no memory. */
 bool *llvm_find_taken(struct arena *arena, LLVMValueRef *functions, size_t count);
+/* Whether nobody outside of the module can call a function whose address is not taken. */
+bool llvm_is_local(LLVMModuleRef module, LLVMValueRef function);
 /* Sets the targets of a call through a pointer. False: no memory. */
 bool llvm_find_targets(struct arena *arena, const struct pointers *pointers, LLVMValueRef instruction,
                        struct call *out);

@@ -37,6 +37,22 @@ static bool is_taken(LLVMValueRef value, unsigned depth)
     return is;
 }
 
+/* Assembly may call what it names; an alias is another name, which others may see. */
+bool llvm_is_local(LLVMModuleRef module, LLVMValueRef function)
+{
+    size_t length = 0;
+    LLVMGetModuleInlineAsm(module, &length);
+    bool is =
+        LLVMGetLinkage(function) == LLVMInternalLinkage || LLVMGetLinkage(function) == LLVMPrivateLinkage;
+    for (LLVMValueRef a = LLVMGetFirstGlobalAlias(module); a && is; a = LLVMGetNextGlobalAlias(a)) {
+        LLVMValueRef of = LLVMAliasGetAliasee(a);
+        while (LLVMIsAConstantExpr(of))
+            of = LLVMGetOperand(of, 0);
+        is = of != function;
+    }
+    return is && length == 0;
+}
+
 bool *llvm_find_taken(struct arena *arena, LLVMValueRef *functions, size_t count)
 {
     bool *taken = arena_alloc(arena, count + 1);

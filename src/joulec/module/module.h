@@ -237,6 +237,7 @@ struct function {
     size_t edge_count, call_count;
     struct operand *parameters; /* without a name: no whole number */
     size_t parameter_count;
+    bool is_local; /* all calls of it are in this module, by its name */
     bool has_loops;
     /* Critical paths, where there are no loops: steps that wait for each other from whatever it is given to its result, from what it
      * finds in variables to what it leaves in any, and in the same. None: there is no such path, or nobody knows. */

@@ -274,6 +274,17 @@ static struct expr_range printed_range(const struct known *known, const struct o
     return says ? value->range : (struct expr_range){0};
 }
 
+/* Whether a range is all that a type of so many bits can hold. */
+static bool is_of_type(struct expr_range range)
+{
+    for (unsigned bits = 8; bits <= 32; bits *= 2) {
+        expr_int half = (expr_int)1 << (bits - 1);
+        if ((range.low == 0 && range.high == 2 * half - 1) || (range.low == -half && range.high == half - 1))
+            return range.is_known;
+    }
+    return false;
+}
+
 bool known_at_call(const struct known *known, uint32_t block, size_t call, const struct operand *operand,
                    struct trips_symbol *out)
 {
@@ -282,6 +293,7 @@ bool known_at_call(const struct known *known, uint32_t block, size_t call, const
     struct expr_range kept[MOST_NARROWED][2];
     const struct expr *formula = known_formula(known->facts, operand, &room);
     out->bits = operand->bits;
+    out->is_by_type = false;
     if (operand->is_constant) {
         out->low = out->est = out->high = operand->constant;
         return true;
@@ -296,7 +308,8 @@ bool known_at_call(const struct known *known, uint32_t block, size_t call, const
         if (!point.is_known || point.low < now.low || point.high > now.high)
             known->points[name] = middle(now);
     }
-    struct expr_range range = intersect(value_of(known, formula), printed_range(known, operand));
+    struct expr_range value = value_of(known, formula);
+    struct expr_range range = intersect(value, printed_range(known, operand));
     struct expr_range point = expr_value(formula, (struct expr_values){known->points, known->count});
     for (size_t i = place.count; i-- > 0;) {
         known->values[place.list[i].name] = kept[i][0];
@@ -306,6 +319,9 @@ bool known_at_call(const struct known *known, uint32_t block, size_t call, const
         return false;
     if (!point.is_known || point.low < range.low || point.low > range.high)
         point = middle(range);
+    out->is_by_type = !value.is_known && is_of_type(range);
+    if (out->is_by_type && point.low > TRIPS_GUESS)
+        point.low = TRIPS_GUESS;
     out->low = (int64_t)range.low;
     out->est = (int64_t)point.low;
     out->high = (int64_t)range.high;

@@ -9,6 +9,7 @@
 /* What __builtin_expect makes of a condition that is said not to hold (LLVM's LowerExpectIntrinsic): it means hardly ever, not once in
  * so many rounds. */
 #define HARDLY_EVER (1.0 / 2001)
+#define MOST_HINTS  8
 
 enum exit_kind {
     EXIT_NONE,
@@ -21,9 +22,22 @@ struct exits {
     const struct function *function;
     const struct loops *loops;
     int32_t loop;
-    double probability; /* of early ones, in a round */
+    double probability;    /* of early ones, in a round */
+    bool has_other_bounds; /* LLVM's bound of all exits may be that of one which is not regular */
     size_t count[EXIT_REGULAR + 1];
 };
+
+/* Whether a probability is that of some hints at once, of which LLVM has made one branch. */
+static bool is_hardly_ever(double probability)
+{
+    double none = 1;
+    for (int hints = 1; hints <= MOST_HINTS; hints++) {
+        none *= 1 - HARDLY_EVER;
+        if (fabs(1 - none - probability) < 2e-7)
+            return true;
+    }
+    return false;
+}
 
 /* How likely a block leaves the loop by what a hint says; NaN: there is none, or it is of more rounds than this loop's. */
 static double told_probability(const struct exits *x, uint32_t block)
@@ -34,7 +48,7 @@ static double told_probability(const struct exits *x, uint32_t block)
         if (!loop_has(x->loops, x->loop, b->edges[e].to))
             sum += b->edges[e].probability;
     bool is_of_round = x->loops->innermost[block] == x->loop || sum <= RARE;
-    if (fabs(sum - HARDLY_EVER) < 1e-6)
+    if (is_hardly_ever(sum))
         sum = 0;
     return is_of_round && isnan(x->function->calls_seen) ? sum : NAN;
 }
@@ -85,6 +99,9 @@ static void judge_blocks(struct exits *x, const struct scev_loop *facts, bool is
         double told = kind == EXIT_EARLY ? told_probability(x, block) : NAN;
         x->count[kind]++;
         x->probability += isnan(told) ? 0 : told;
+        bool is_regular = kind == EXIT_NONE || kind == EXIT_REGULAR;
+        x->has_other_bounds =
+            x->has_other_bounds || (!is_regular && (is_counted || !x->function->blocks[block].is_by_data));
         if (is_listed)
             is_left_out[at] = kind == EXIT_NEVER || kind == EXIT_EARLY;
     }
@@ -98,7 +115,7 @@ void loop_exits_judge(const struct function *function, const struct loops *loops
     judge_blocks(&x, out->facts, is_left_out);
     out->may_leave_early = x.count[EXIT_EARLY];
     out->early_probability = fmin(x.probability, 1);
-    out->has_dead_exits = (x.count[EXIT_NEVER] || x.count[EXIT_EARLY]) && x.count[EXIT_REGULAR];
+    out->has_dead_exits = x.has_other_bounds && x.count[EXIT_REGULAR];
     for (size_t i = 0; out->facts && i < out->facts->exit_count && i < MOST_EXITS; i++)
         leaves_any_out = leaves_any_out || is_left_out[i];
     if (!leaves_any_out || !x.count[EXIT_REGULAR] || out->facts->exit_count > MOST_EXITS)

@@ -170,6 +170,11 @@ static bool is_decided(const struct nest *nest, const struct block *block, size_
     return false;
 }
 
+static bool is_dead_end(const struct nest *nest, uint32_t block)
+{
+    return nest->function->blocks[block].is_dead_end || nest->loops->heat[block] == HEAT_NEVER;
+}
+
 /* Whether a round of `region` can come to `header` without passing the guard (has_passed), or to its end without the header
  * though the guard would let pass. */
 static bool slips_by(struct nest *nest, int32_t region, uint32_t header, struct guard *guard, bool has_passed)
@@ -187,7 +192,7 @@ static bool slips_by(struct nest *nest, int32_t region, uint32_t header, struct 
             uint32_t to = b->edges[e].to;
             bool is_end = region >= 0 && (to == first || !loop_has(nest->loops, region, to));
             bool is_old = !is_end && (nest->mark[to] == nest->walk || (!has_passed && to == header));
-            if (is_old || (is_end && (has_passed || heat_is_dead(nest->loops->heat[to]))) ||
+            if (is_old || (is_end && (has_passed || is_dead_end(nest, to))) ||
                 is_decided(nest, b, e, guard, has_passed))
                 continue;
             if (is_end || to == header || nest->steps++ > MOST_STEPS)

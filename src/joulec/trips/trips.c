@@ -146,14 +146,16 @@ static void plan_range(struct counting *counting, size_t at, const struct trips_
     double by_exits = trips_most_by_exits(counting, at), likely = likely_most(counting, at, by_exits);
     struct trips_range range = {1, guess_at(counting, at), fmin(plan->most, by_exits)};
     if (by_formula)
-        range.high = likely = fmin(range.high, by_formula->high);
+        range.high = fmin(range.high, by_formula->high);
+    if (by_formula)
+        likely = plan->has_types ? INFINITY : range.high;
     if (loop->has_annotation) {
         out->refutes_annotation = out->refutes_annotation || is_refuted(loop, &range);
         annotate(loop, &range, &likely);
     }
     out->cls = isfinite(range.high) ? TRIPS_BOUNDED : TRIPS_GUESSED;
     out->is_guess_within = isfinite(range.high) && !isfinite(likely);
-    if (by_formula)
+    if (by_formula && isfinite(likely))
         range.est = clamp(by_formula->est, range.low, range.high);
     else if (isfinite(likely))
         range.est = middle_of(counting, at, &(struct trips_range){range.low, 0, likely});
@@ -183,7 +185,7 @@ static void plan_formula(struct counting *counting, size_t at)
     }
     range.est = isfinite(range.high) ? (range.low + range.high) / 2 : fmax(range.low, guess_at(counting, at));
     out->per_entry = range;
-    out->is_guess_within = false;
+    out->is_guess_within = plan->has_types;
     out->cls = plan->has_symbols ? TRIPS_SYMBOLIC : TRIPS_EXACT;
     out->sigma = plan->has_ranges ? sigma_of(&range) : 0;
     out->refutes_annotation = is_refuted(&counting->loops[at], &range);

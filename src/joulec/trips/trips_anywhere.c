@@ -29,6 +29,7 @@ bool trips_is_bound(const struct counting *counting, const struct expr *expr, si
             expr->name < counting->name_count ? counting->symbol_of[expr->name] : NULL;
         plan->has_symbols = true;
         plan->has_ranges = plan->has_ranges || (symbol && symbol->low < symbol->high);
+        plan->has_types = plan->has_types || (symbol && symbol->is_by_type);
         return symbol != NULL;
     }
     if (expr->kind == EXPR_RECURRENCE) {
@@ -248,10 +249,13 @@ static void let_be_typed(struct counting *counting, const struct expr *expr, boo
     }
 }
 
-static bool is_formula_by_type(struct counting *counting, const struct expr *taken, double most)
+static bool is_formula_by_type(struct counting *counting, const struct expr *taken, size_t loop, double most)
 {
+    struct plan uses = {0};
     if (taken->kind == EXPR_UNKNOWN || taken->kind == EXPR_INTEGER)
         return false;
+    if (trips_is_bound(counting, taken, loop, &uses) && uses.has_types)
+        return true;
     let_be_typed(counting, taken, true);
     struct expr_range value = value_of(counting, taken);
     let_be_typed(counting, taken, false);
@@ -264,9 +268,9 @@ bool trips_is_by_type(struct counting *counting, size_t loop, double most)
     if (!facts || !counting->pool)
         return false;
     go_anywhere(counting, loop);
-    bool is = is_formula_by_type(counting, facts->taken, most);
+    bool is = is_formula_by_type(counting, facts->taken, loop, most);
     for (size_t i = 0; i < facts->exit_count && !is; i++)
-        is = is_formula_by_type(counting, facts->exits[i].taken, most);
+        is = is_formula_by_type(counting, facts->exits[i].taken, loop, most);
     return is;
 }
 

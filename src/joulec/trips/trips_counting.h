@@ -12,6 +12,7 @@ struct plan {
     const struct expr *taken; /* a formula whose names are all known; else NULL */
     bool has_symbols;         /* it uses some */
     bool has_ranges;          /* and one of them is a range */
+    bool has_types;           /* which says no more than a type does */
     struct trips_range fixed; /* without a formula: iterations per arrival */
     double most;              /* iterations per entry, by LLVM */
 };

@@ -7,6 +7,7 @@
 #include "joulec/module/annotation.h"
 #include "joulec/source/constant.h"
 #include "joulec/trips/nest.h"
+#include "joulec/work/parameters.h"
 
 #define MOST_WARMER_KELVIN 100 /* chips stop themselves before */
 
@@ -243,6 +244,8 @@ static joule_status sum_all(struct walk *w)
         return JOULE_NO_MEMORY;
     w->evaluator.groups = &w->groups;
     w->evaluator.is_counted = w->is_counted;
+    if (status == JOULE_OK)
+        status = parameters_from_calls(&w->evaluator);
     for (uint32_t g = 0; g < w->groups.count && status == JOULE_OK; g++)
         status = sum_group(w, g);
     return status;

@@ -10,71 +10,13 @@
 #include "joulec/work/contract.h"
 #include "joulec/work/levels.h"
 #include "joulec/work/overlap.h"
+#include "joulec/work/parameters.h"
 #include "joulec/work/wide.h"
 
 #define MOST_INSTANCES 256 /* of a function */
 #define MOST_DEPTH     24  /* of calls with known arguments within one another */
-#define MOST_SYMBOLS   16
+#define MOST_SYMBOLS   PARAMETERS_MOST
 #define GUESS_SPREAD   10 /* a loop that nothing bounds may run so many times as often as was guessed */
-
-/* --- what matters --------------------------------------------------------------------------------------------- */
-
-static bool loop_uses(const struct scev_loop *loop, uint32_t name)
-{
-    bool uses = expr_uses(loop->taken, name) || expr_uses(loop->taken_guarded, name);
-    for (size_t i = 0; i < loop->exit_count && !uses; i++)
-        uses = expr_uses(loop->exits[i].taken, name);
-    return uses;
-}
-
-static bool call_uses(const struct evaluator *e, const struct evaluated *f, const struct call *call,
-                      uint32_t name)
-{
-    const struct evaluated *callee = call->callee < 0 ? NULL : &e->functions[call->callee];
-    const struct operand *length = call->callee < 0 ? contract_length(call) : NULL;
-    struct expr room;
-    if (length && expr_uses(known_formula(f->facts, length, &room), name))
-        return true;
-    if (!callee || !callee->order || callee->order >= f->order)
-        return false;
-    for (size_t i = 0; i < call->argument_count && i < callee->function->parameter_count; i++)
-        if (callee->matters[i] && expr_uses(known_formula(f->facts, &call->arguments[i], &room), name))
-            return true;
-    return false;
-}
-
-static bool condition_uses(const struct evaluated *f, const struct condition *condition, uint32_t name)
-{
-    struct expr room;
-    for (size_t i = 0; i < condition->count; i++)
-        if (expr_uses(known_formula(f->facts, &condition->list[i].left, &room), name) ||
-            expr_uses(known_formula(f->facts, &condition->list[i].right, &room), name))
-            return true;
-    return false;
-}
-
-static bool parameter_matters(const struct evaluator *e, const struct evaluated *f, uint32_t name)
-{
-    for (size_t i = 0; i < f->facts->loop_count; i++)
-        if (loop_uses(&f->facts->loops[i], name))
-            return true;
-    for (size_t b = 0; b < f->function->block_count; b++) {
-        if (condition_uses(f, &f->function->blocks[b].condition, name))
-            return true;
-        for (size_t c = 0; c < f->function->blocks[b].call_count; c++)
-            if (call_uses(e, f, &f->function->blocks[b].calls[c], name))
-                return true;
-    }
-    return false;
-}
-
-static void find_what_matters(const struct evaluator *e, struct evaluated *f)
-{
-    for (size_t i = 0; f->facts && i < f->function->parameter_count; i++) {
-        const char *name = f->function->parameters[i].name;
-        f->matters[i] = name && parameter_matters(e, f, expr_find_name(&f->facts->pool, name));
-    }
-}
 
 /* --- one evaluation --------------------------------------------------------------------------------------------- */
 
@@ -526,22 +468,6 @@ static joule_status evaluate_with(struct evaluator *e, struct evaluated *f, cons
 
 /* --- all -------------------------------------------------------------------------------------------------------- */
 
-/* What a function only passes on is in no formula. False: no memory. */
-static bool name_parameters(const struct function *f, struct expr_pool *pool)
-{
-    for (size_t i = 0; i < f->parameter_count; i++)
-        if (f->parameters[i].name)
-            expr_name(pool, f->parameters[i].name, strlen(f->parameters[i].name));
-    pool->bits_count = pool->name_count;
-    pool->bits = arena_alloc(&pool->arena, (pool->bits_count + 1) * sizeof *pool->bits);
-    for (size_t i = 0; i < f->parameter_count && pool->bits; i++) {
-        uint32_t name = f->parameters[i].name ? expr_find_name(pool, f->parameters[i].name) : INDEX_NONE;
-        if (name != INDEX_NONE)
-            pool->bits[name] = f->parameters[i].bits;
-    }
-    return pool->bits;
-}
-
 joule_status evaluator_make(struct arena *arena, const struct module *module, struct scev_text *text,
                             const struct target *target, double default_trips, struct evaluator *out)
 {
@@ -560,7 +486,7 @@ joule_status evaluator_make(struct arena *arena, const struct module *module, st
                                                .frames = {1, 1, 1},
                                                .matters = arena_alloc(arena, f->parameter_count + 1)};
         out->blocks_left += 8 * f->block_count;
-        if (!out->functions[i].matters || (facts && !name_parameters(f, &facts->pool)))
+        if (!out->functions[i].matters || (facts && !parameters_name(f, &facts->pool)))
             return JOULE_NO_MEMORY;
     }
     return out->functions ? JOULE_OK : JOULE_NO_MEMORY;
@@ -587,6 +513,8 @@ static void find_words(struct evaluator *e, struct evaluated *f)
 joule_status evaluate_prepare(struct evaluator *e, size_t index)
 {
     struct evaluated *f = &e->functions[index];
+    if (f->nest)
+        return JOULE_OK;
     joule_status status = loops_find(e->arena, f->function, &f->loops);
     if (status != JOULE_OK)
         return status;
@@ -606,7 +534,8 @@ joule_status evaluate(struct evaluator *e, size_t index)
 {
     struct evaluated *f = &e->functions[index];
     f->order = ++e->order;
-    find_what_matters(e, f);
+    parameters_find_what_matters(e, f);
     find_words(e, f);
-    return evaluate_with(e, f, &(struct instance){0}, 0, f->trips, e->arena, &f->sum);
+    struct instance general = {.symbols = f->passed, .count = f->passed_count};
+    return evaluate_with(e, f, &general, 0, f->trips, e->arena, &f->sum);
 }

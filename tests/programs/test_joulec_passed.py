@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""What joulec knows of the parameters of static functions: what all their calls pass."""
+from joulec_support import OneFile, main
+
+LOOP = "{ double s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; }\n"
+STATIC = 'JOULE_BUDGET("max_joules=1J") static __attribute__((noinline)) double %s(const double *x, int n) ' + LOOP
+
+
+class Passed(OneFile):
+    def loops(self, text, name):
+        found = self.functions(text)[name]
+        return found, [loop["iterations"] for loop in found["loops"]]
+
+    def test_a_constant_that_the_only_caller_passes(self):
+        found, loops = self.loops("""
+double M[160000], X[400];
+JOULE_BUDGET("max_joules=100mJ") static __attribute__((noinline)) double mm(int n) { double s = 0; for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) s += M[i * n + j] * X[j]; return s; }
+double use(void) { return mm(400); }
+""", "mm")
+        self.assertEqual(loops, [[400] * 3, [160000] * 3])
+        self.assertEqual((found["verdict"], found["doubts"]), ("likely", []))
+        self.assertIsNotNone(found["budget_probability"])
+
+    def test_all_calls_count(self):
+        """The least and the greatest of all, through other such functions, and of what a loop or an assumption makes of it."""
+        for calls, low, high in (("double a(const double *x) { return f(x, 400) + f(x, 100); }", 100, 400),
+                                 ("STATIC_G double a(const double *x) { return g(x, 50); }", 49, 49),
+                                 ("double a(const double *x) { double s = 0; for (int k = 10; k < 50; k++) s += f(x, k); return s; }", 10, 49),
+                                 ("double a(const double *x, int k) { JOULE_ASSUME(k >= 1 && k <= 200); return f(x, k); }", 1, 200)):
+            text = STATIC % "f" + calls.replace("STATIC_G", "static __attribute__((noinline)) double g(const double *x, int n) { return f(x, n - 1) + 1; }\n")
+            found, (loop,) = self.loops(text, "f")
+            self.assertEqual((loop[0], loop[2]), (low, high), calls)
+            self.assertEqual(found["verdict"], "likely", calls)
+
+    def test_one_that_may_have_other_callers(self):
+        others = {"unknown": STATIC % "f" + "double a(const double *x, int k) { return f(x, 3) + f(x, k); }",
+                  "taken": STATIC % "f" + "double (*of)(const double *, int) = f; double a(const double *x) { return f(x, 3); }",
+                  "extern": (STATIC % "f").replace(" static", "") + "double a(const double *x) { return f(x, 3); }",
+                  "alias": STATIC % "f" + 'double other(const double *, int) __attribute__((alias("f"))); double a(const double *x) { return f(x, 3); }',
+                  "assembly": STATIC % "f" + '__asm__(".globl f2\\nf2: jmp f\\n"); double a(const double *x) { return f(x, 3); }',
+                  "itself": (STATIC % "f").replace("return s;", "return s > 9 ? s : s + f(x, n + 1);") + "double a(const double *x) { return f(x, 3); }"}
+        for name, text in others.items():
+            found, loops = self.loops(text, "f")
+            self.assertIsNone(loops[0][2], name)
+            self.assertEqual(found["verdict"], "undecided", name)
+
+    def test_a_type_is_no_estimate_of_what_is_passed(self):
+        text = STATIC % "f" + "double a(const double *x, const unsigned short *n) { return f(x, *n); }"
+        found, (loop,) = self.loops(text.replace("1J", "1nJ"), "f")
+        self.assertTrue(loop[1] <= 100 and loop[2] >= 65535, loop)
+        self.assertEqual((found["verdict"], found["quality"] in "DE"), ("undecided", True))
+
+
+if __name__ == "__main__":
+    main()
