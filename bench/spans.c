@@ -106,6 +106,7 @@ static void begin(struct bench *bench, const struct network *network)
     need(forge_states_new(bench->device, 1, &bench->states, &error), &error);
     need(forge_compile(graph, bench->device, &bench->program, &error), &error);
     need(forge_instance_new(bench->program, bench->device, bench->states, &bench->instance, &error), &error);
+    need(forge_instance_set_zeros(bench->instance, NULL, &error), &error);
     forge_graph_free(graph);
 }
 

@@ -63,6 +63,9 @@ FORGE_API void forge_placed_instance_free(forge_placed_instance *instance);
 /* As forge_instance_set: copied to each segment that takes this input. */
 FORGE_API joule_status forge_placed_instance_set(forge_placed_instance *instance, const char *input,
                                                  const forge_tensor *tensor, joule_error *out_error);
+/* As forge_instance_set_zeros. */
+FORGE_API joule_status forge_placed_instance_set_zeros(forge_placed_instance *instance, const char *input,
+                                                       joule_error *out_error);
 /* One run: submits all segments, each to its device's queue, and returns when they are done. Allocates an entry of a queue
  * for each segment. FAILED: a segment failed, and the message says which and why; segments that wait for it do not begin,
  * slots may be half new, and later runs fail, too. */

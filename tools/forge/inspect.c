@@ -161,6 +161,8 @@ static joule_status measure(const char *path, forge_program *program, const stru
     joule_status status = running_open(&r, "inspect", program, wishes->device ? wishes->device : "cpu",
                                        wishes->threads, 1, error);
     if (status == JOULE_OK)
+        status = forge_instance_set_zeros(r.instance, NULL, error);
+    if (status == JOULE_OK)
         status = running_measure(&r, error);
     if (status == JOULE_OK) {
         running_end(&r);

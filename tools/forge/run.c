@@ -163,6 +163,7 @@ static int run(const struct options *options)
     if (status == JOULE_OK) {
         if (!device_only_estimates(r.device))
             tell_missing_inputs(r.program, &options->set);
+        forge_instance_set_zeros(r.instance, NULL, NULL);
         running_start(&r);
         status = running_run(&r, options->repeat, &error);
         running_end(&r);

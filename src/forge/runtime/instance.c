@@ -160,10 +160,62 @@ joule_status forge_instance_set(forge_instance *instance, const char *input, con
         return refuse_tensor(instance, buffer, tensor, out_error);
     if (status != JOULE_OK)
         return error_set(out_error, status, "input '%s': %s", input, reason.message);
-    instance->given[i] = (struct given){tensor->shape, true};
+    instance->given[i] = (struct given){.shape = tensor->shape, .is_given = true};
     if (!instance->device->ops->expect)
         memcpy(forge_buffer_data(instance->buffers[i]), forge_tensor_data(tensor),
                forge_dtype_size_bytes(tensor->dtype, forge_tensor_elements(tensor)));
+    return JOULE_OK;
+}
+
+static bool is_missing(const forge_instance *instance, size_t i)
+{
+    const struct program_buffer *buffer = &program_buffers(instance->program)[i];
+    return buffer->kind == BUFFER_INPUT && !instance->given[i].is_given;
+}
+
+static void set_zeros(forge_instance *instance, size_t i)
+{
+    instance->given[i] = (struct given){.is_given = true, .is_zeros = true};
+    if (!instance->device->ops->expect)
+        memset(forge_buffer_data(instance->buffers[i]), 0, program_buffers(instance->program)[i].size_bytes);
+}
+
+joule_status forge_instance_set_zeros(forge_instance *instance, const char *input, joule_error *out_error)
+{
+    size_t i;
+    joule_status status = input ? find(instance, BUFFER_INPUT, input, &i, out_error) : JOULE_OK;
+    if (input && status == JOULE_OK)
+        set_zeros(instance, i);
+    for (i = 0; !input && i < instance->program->buffers.count; i++)
+        if (is_missing(instance, i))
+            set_zeros(instance, i);
+    return status;
+}
+
+const char *instance_find_missing(const forge_instance *instance, size_t *at)
+{
+    const forge_program *program = instance->program;
+    while (*at < program->buffers.count && !instance->device->ops->expect)
+        if (is_missing(instance, (*at)++))
+            return program_string(program, program_buffers(program)[*at - 1].name);
+    return NULL;
+}
+
+joule_status instance_refuse_missing(const char *input, joule_error *out_error)
+{
+    return error_set(out_error, JOULE_INVALID,
+                     "input '%s' was never set (forge_instance_set, or forge_instance_set_zeros)", input);
+}
+
+joule_status instance_check_inputs(forge_instance *instance, joule_error *out_error)
+{
+    size_t at = 0;
+    if (instance->has_inputs)
+        return JOULE_OK;
+    const char *missing = instance_find_missing(instance, &at);
+    if (missing)
+        return instance_refuse_missing(missing, out_error);
+    instance->has_inputs = true;
     return JOULE_OK;
 }
 
@@ -204,6 +256,8 @@ joule_status forge_instance_run(forge_instance *instance, joule_error *out_error
         if (status != JOULE_OK)
             return status;
     }
+    if (instance_check_inputs(instance, out_error) != JOULE_OK)
+        return JOULE_INVALID;
     struct energy *energy = instance->energy;
     int64_t *stamps = energy ? spans_row(&energy->spans) : instance->stamps;
     stamps[0] = device_now_ns(instance->device);

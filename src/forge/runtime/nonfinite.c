@@ -312,6 +312,8 @@ joule_status forge_instance_run_checked(forge_instance *instance, forge_nonfinit
     if (!instance->is_usual)
         return error_set(out_error, JOULE_NO_MEMORY, "memory for a checked run is used up");
     joule_status status = instance->is_bound ? JOULE_OK : instance_bind(instance, out_error);
+    if (status == JOULE_OK)
+        status = instance_check_inputs(instance, out_error);
     if (status != JOULE_OK)
         return status;
     judge_given(&check);

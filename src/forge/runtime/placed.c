@@ -5,9 +5,12 @@
  * turn before, so that nothing of a device goes on after a failure.
  */
 #include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
 #include "forge/compiler/placed.h"
+#include "forge/runtime/instance.h"
 #include "forge/hal/device.h"
+#include "forge/runtime/instance.h"
 #include "forge/runtime/states.h"
 #include <forge/queue.h>
 
@@ -116,6 +119,16 @@ joule_status forge_placed_instance_set(forge_placed_instance *instance, const ch
     return result == JOULE_OK ? result : error_set(out_error, result, "the program has no input '%s'", input);
 }
 
+joule_status forge_placed_instance_set_zeros(forge_placed_instance *instance, const char *input,
+                                             joule_error *out_error)
+{
+    joule_status result = input ? JOULE_ABSENT : JOULE_OK;
+    for (size_t i = 0; i < instance->placed->segment_count; i++)
+        if (forge_instance_set_zeros(instance->segments[i].instance, input, NULL) == JOULE_OK)
+            result = JOULE_OK;
+    return result == JOULE_OK ? result : error_set(out_error, result, "the program has no input '%s'", input);
+}
+
 joule_status forge_placed_instance_get(forge_placed_instance *instance, const char *output,
                                        forge_tensor *out_tensor, joule_error *out_error)
 {
@@ -192,12 +205,34 @@ static joule_status wait_for_all(forge_placed_instance *instance, joule_error *e
     return status;
 }
 
+/* Whether an earlier segment brings this input of segment i. */
+static bool is_brought(const struct forge_placed *placed, uint32_t i, const char *input)
+{
+    for (size_t k = 0; k < placed->edge_count; k++)
+        if (placed->edges[k].to == i && strcmp(placed->edges[k].name, input) == 0)
+            return true;
+    return false;
+}
+
+/* Before any segment begins: a run that is refused leaves all slots as they are. */
+static joule_status check_inputs(const forge_placed_instance *instance, joule_error *error)
+{
+    const char *missing;
+    for (uint32_t i = 0; i < instance->placed->segment_count; i++)
+        for (size_t at = 0; (missing = instance_find_missing(instance->segments[i].instance, &at));)
+            if (!is_brought(instance->placed, i, missing))
+                return instance_refuse_missing(missing, error);
+    return JOULE_OK;
+}
+
 joule_status forge_placed_instance_run(forge_placed_instance *instance, joule_error *out_error)
 {
     if (instance->has_failed)
         return error_set(out_error, JOULE_FAILED,
                          "an earlier run failed in the middle: its states may be half new");
-    joule_status status = JOULE_OK;
+    joule_status status = check_inputs(instance, out_error);
+    if (status != JOULE_OK)
+        return status;
     for (uint32_t i = 0; status == JOULE_OK && i < instance->placed->segment_count; i++)
         status = submit(instance, i, out_error);
     if (status == JOULE_OK)

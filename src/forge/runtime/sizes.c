@@ -95,7 +95,7 @@ static joule_status check_inputs(const forge_instance *instance, joule_error *er
         const struct program_buffer *buffer = &program_buffers(program)[i];
         const struct given *given = &instance->given[i];
         forge_shape wanted = instance_wanted(instance, &buffer->shape);
-        if (!given->is_given || forge_shape_equal(&given->shape, &wanted))
+        if (!given->is_given || given->is_zeros || forge_shape_equal(&given->shape, &wanted))
             continue;
         char is[100], is_wanted[100], sizes[200];
         struct text text;

@@ -276,6 +276,7 @@ static void test_a_kernel_for_some_sizes(void **state)
         workbench_load(bench, b);
         assert_int_equal(has_launch(bench->program, "batch_norm_training"), least == 8);
         assert_int_equal(forge_instance_set_size(bench->instance, "length", least, NULL), JOULE_OK);
+        assert_int_equal(forge_instance_set_zeros(bench->instance, "x", NULL), JOULE_OK);
         assert_int_equal(forge_instance_run(bench->instance, NULL), JOULE_OK);
     }
 }

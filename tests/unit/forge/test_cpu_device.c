@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <forge/program.h>
 #include "forge/backends/cpu/isa.h"
+#include "support/workbench.h"
 
 static void test_isa_by_name(void **state)
 {
@@ -162,6 +163,78 @@ static void test_any_number_of_threads(void **state)
     free(results);
 }
 
+/* --- subnormals ---------------------------------------------------------------------------------------------- */
+
+static bool caller_has_subnormals(void)
+{
+    volatile float tiny = 0x1p-126f, half = 0.5f, product = tiny * half;
+    volatile double small = 0x1p-1022, half_too = 0.5, other = small * half_too;
+    return product == 0x1p-127f && other == 0x1p-1023;
+}
+
+enum { TINY = 1 << 16 };
+
+/* A sum and a copy of subnormals, in one type, on so many threads. */
+static void add_tiny(unsigned threads, forge_dtype dtype, const void *tiny, void *out_sum, void *out_copy)
+{
+    struct workbench bench;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", dtype, forge_shape_of(TINY));
+    forge_output(b, "sum", forge_add(b, x, x));
+    forge_output(b, "copy", forge_concat(b, (forge_value[]){x, x}, 2, 0));
+    assert_int_equal(workbench_begin(&bench, 1, NULL), JOULE_OK);
+    assert_int_equal(forge_device_set_threads(bench.device, threads, NULL), JOULE_OK);
+    workbench_load(&bench, b);
+    workbench_set(&bench, "x", tiny);
+    workbench_run(&bench);
+    forge_tensor sum = workbench_output(&bench, "sum"), copy = workbench_output(&bench, "copy");
+    size_t size_bytes = forge_dtype_size_bytes(dtype, TINY);
+    memcpy(out_sum, forge_tensor_data(&sum), size_bytes);
+    memcpy(out_copy, forge_tensor_data(&copy), size_bytes);
+    workbench_end(&bench);
+}
+
+/* As program.h and libforge(3) say it: f32 and f64 arithmetic of the kernels, in all threads; copies keep their bits, and so does
+ * arithmetic in narrower types; the caller's setting stays. */
+static void test_subnormals_are_zero_in_kernels_alone(void **state)
+{
+    (void)state;
+    uint32_t *singles = malloc(3 * TINY * sizeof *singles);
+    uint64_t *doubles = malloc(3 * TINY * sizeof *doubles);
+    uint16_t *halves = malloc(3 * TINY * sizeof *halves), *brains = malloc(3 * TINY * sizeof *brains);
+    assert_true(singles && doubles && halves && brains);
+    for (uint32_t i = 0; i < TINY; i++) {
+        singles[i] = 1 + i;
+        doubles[i] = 1 + i;
+        halves[i] = (uint16_t)(1 + i % 500);
+        brains[i] = (uint16_t)(1 + i % 60);
+    }
+    assert_true(caller_has_subnormals());
+    for (unsigned threads = 1; threads <= 3; threads++) {
+        add_tiny(threads, FORGE_F32, singles, singles + TINY, singles + 2 * TINY);
+        assert_true(caller_has_subnormals());
+        add_tiny(threads, FORGE_F64, doubles, doubles + TINY, doubles + 2 * TINY);
+        assert_true(caller_has_subnormals());
+        add_tiny(threads, FORGE_BF16, brains, brains + TINY, brains + 2 * TINY);
+        add_tiny(threads, FORGE_F16, halves, halves + TINY, halves + 2 * TINY);
+        for (uint32_t i = 0; i < TINY; i++) {
+#if defined(__SSE2__)
+            assert_true(singles[TINY + i] == 0 && doubles[TINY + i] == 0);
+#else
+            assert_true(singles[TINY + i] == 2 * (1 + i) && doubles[TINY + i] == 2 * (1 + i));
+#endif
+            assert_int_equal(brains[TINY + i], 2 * (1 + i % 60));
+            assert_int_equal(halves[TINY + i], 2 * (1 + i % 500));
+            assert_true(singles[2 * TINY + i] == 1 + i && doubles[2 * TINY + i] == 1 + i);
+            assert_int_equal(halves[2 * TINY + i], 1 + i % 500);
+        }
+    }
+    free(singles);
+    free(doubles);
+    free(halves);
+    free(brains);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +243,7 @@ int main(void)
         cmocka_unit_test(test_facts),
         cmocka_unit_test(test_the_same_kernels_everywhere),
         cmocka_unit_test(test_any_number_of_threads),
+        cmocka_unit_test(test_subnormals_are_zero_in_kernels_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,7 +126,8 @@ static int load(struct machine *m)
     }
     forge_phase_set(b, FORGE_PHASE_OPTIMISER);
     forge_output(b, "y", forge_exp(b, y));
-    return workbench_try_load(&m->bench, b, NULL) != JOULE_OK;
+    return workbench_try_load(&m->bench, b, NULL) != JOULE_OK ||
+           forge_instance_set_zeros(m->bench.instance, NULL, NULL) != JOULE_OK;
 }
 
 static int set_up(void **state)

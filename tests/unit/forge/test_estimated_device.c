@@ -238,6 +238,8 @@ static void test_its_programs_are_those_of_the_cpu(void **state)
     assert_int_equal(forge_expected_run(cpu.instance, &seconds, &joules), JOULE_UNSUPPORTED);
     assert_true(isnan(seconds.value) && isnan(joules.value));
     assert_int_equal(forge_instance_new(bench->program, cpu.device, cpu.states, &crossed, NULL), JOULE_OK);
+    assert_int_equal(forge_instance_run(crossed, NULL), JOULE_INVALID); /* a CPU needs inputs */
+    assert_int_equal(forge_instance_set_zeros(crossed, NULL, NULL), JOULE_OK);
     assert_int_equal(forge_instance_run(crossed, NULL), JOULE_OK);
     assert_int_equal(forge_instance_get(crossed, "y", &y, NULL), JOULE_OK);
     forge_instance_free(crossed);

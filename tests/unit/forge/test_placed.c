@@ -352,6 +352,10 @@ static struct placed_run begin(forge_graph *graph)
     for (int i = 0; i < 2; i++)
         must(forge_states_new(watched[i].device, 1, &r.states[i], &error));
     must(forge_placed_instance_new(r.placed, r.states, 2, &r.instance, &error));
+    assert_int_equal(forge_placed_instance_run(r.instance, &error), JOULE_INVALID);
+    assert_non_null(strstr(error.message, "was never set"));
+    assert_int_equal(forge_placed_instance_set_zeros(r.instance, "no such", &error), JOULE_ABSENT);
+    must(forge_placed_instance_set_zeros(r.instance, NULL, &error));
     return r;
 }
 

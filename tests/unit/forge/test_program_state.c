@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include <forge/nonfinite.h>
 #include <math.h>
 #include "forge/ir/program.h"
 #include "support/workbench.h"
@@ -31,6 +32,38 @@ static void test_a_write_takes_effect_at_the_end(void **state)
 }
 
 /* More elements than are filled at a time, and fewer bytes than elements. */
+static void test_an_input_that_was_never_set_is_refused(void **state)
+{
+    struct workbench *bench = *state;
+    joule_error error = {0};
+    forge_nonfinite found = {.struct_size = sizeof found};
+    forge_builder *b = forge_builder_new();
+    forge_shape shape = forge_shape_of(2);
+    forge_slot slot = forge_state(b, "sum", FORGE_F32, shape, (forge_init){0});
+    forge_value first = forge_input(b, "first", FORGE_F32, shape),
+                second = forge_input(b, "second", FORGE_F32, shape);
+    forge_value sum = forge_add(b, forge_read(b, slot), forge_add(b, first, second));
+    forge_write(b, slot, sum, true);
+    forge_output(b, "y", sum);
+    workbench_load(bench, b);
+    workbench_set(bench, "first", (float[]){1, 2});
+    assert_int_equal(forge_instance_run(bench->instance, &error), JOULE_INVALID);
+    assert_non_null(strstr(error.message, "input 'second' was never set"));
+    assert_int_equal(forge_instance_run_checked(bench->instance, &found, &error), JOULE_INVALID);
+    assert_non_null(strstr(error.message, "input 'second' was never set"));
+    workbench_assert_slot(bench, "sum", (float[]){0, 0}, 2); /* nothing was run */
+    assert_int_equal(forge_instance_set_zeros(bench->instance, "third", &error), JOULE_ABSENT);
+    assert_int_equal(forge_instance_set_zeros(bench->instance, NULL, &error), JOULE_OK);
+    workbench_run(bench);
+    workbench_assert_output(bench, "y", (float[]){1, 2}, 2); /* what was set stays */
+    workbench_set(bench, "second", (float[]){10, 20});
+    workbench_run(bench);
+    workbench_assert_output(bench, "y", (float[]){12, 24}, 2);
+    assert_int_equal(forge_instance_set_zeros(bench->instance, "first", &error), JOULE_OK);
+    workbench_run(bench);
+    workbench_assert_output(bench, "y", (float[]){22, 44}, 2);
+}
+
 static void test_slots_of_block_formats_are_filled(void **state)
 {
     struct workbench *m = *state;
@@ -355,6 +388,7 @@ int main(void)
 #define on_workbench(test) cmocka_unit_test_setup_teardown(test, workbench_set_up, workbench_tear_down)
     const struct CMUnitTest tests[] = {
         on_workbench(test_a_write_takes_effect_at_the_end),
+        on_workbench(test_an_input_that_was_never_set_is_refused),
         on_workbench(test_slots_of_block_formats_are_filled),
         on_workbench(test_slots_can_be_exchanged),
         on_workbench(test_one_value_goes_to_many_places),

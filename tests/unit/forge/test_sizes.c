@@ -265,6 +265,7 @@ static void test_a_composite_with_a_kernel(void **state)
     run_sizes(update);
     load(&bounded, graph);
     assert_int_equal(forge_instance_launch(bounded.instance, 1, &facts), JOULE_INVALID);
+    assert_int_equal(forge_instance_set_zeros(bounded.instance, NULL, NULL), JOULE_OK);
     for (int64_t n = 2; n <= 40; n += 19) {
         assert_int_equal(forge_instance_set_size(bounded.instance, "batch", n, NULL), JOULE_OK);
         assert_int_equal(forge_instance_run(bounded.instance, NULL), JOULE_OK);
@@ -424,6 +425,7 @@ static void test_graphs_that_cannot_be_bound(void **state)
                 "maximum of nothing");
     struct side side = {0};
     load(&side, graph);
+    assert_int_equal(forge_instance_set_zeros(side.instance, "x", NULL), JOULE_OK);
     assert_int_equal(forge_instance_set_size(side.instance, "n", 0, NULL), JOULE_OK);
     assert_says(forge_instance_run(side.instance, &e), JOULE_INVALID, &e,
                 "with n=0: launch 0, reduce(f32[0]): maximum of nothing");
@@ -458,6 +460,7 @@ static void test_a_view_that_leaves_its_buffer_at_some_sizes(void **state)
     assert_int_equal(program_check(side.program, side.program->size_bytes, &e), JOULE_OK);
     assert_int_equal(forge_states_new(device, 3, &side.states, NULL), JOULE_OK);
     assert_int_equal(forge_instance_new(side.program, device, side.states, &side.instance, NULL), JOULE_OK);
+    assert_int_equal(forge_instance_set_zeros(side.instance, NULL, NULL), JOULE_OK);
     assert_int_equal(forge_instance_run(side.instance, &e), JOULE_OK);
     assert_int_equal(forge_instance_set_size(side.instance, "n", 4, NULL), JOULE_OK);
     assert_says(forge_instance_run(side.instance, &e), JOULE_INVALID, &e, "does not lie in its buffer");
@@ -495,6 +498,7 @@ static void test_work_is_that_of_the_sizes_that_ran(void **state)
     assert_int_equal(forge_program_look(side.program, &facts), JOULE_OK);
     assert_true(facts.symbols == 2 && facts.flop == 64 * 11 + 1);
     assert_true(flop_of(side.instance) == 64 * 11 + 1);
+    assert_int_equal(forge_instance_set_zeros(side.instance, NULL, NULL), JOULE_OK);
     run_at(side.instance, 4, 3);
     assert_true(flop_of(side.instance) == 4 * 11 + 1);
     run_at(side.instance, 32, 1);
