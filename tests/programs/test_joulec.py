@@ -88,6 +88,16 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertTrue(os.path.exists(self.path("a.o")))
 
+    def test_errors_say_which_budget_it_is(self):
+        for budget, kind, rule in (("max_joules=1pJ", "energy", "JE0001"), ("max_watts=1uW", "power", "JE0002"),
+                                   ("max_temp_delta=0.000000001K, sustained", "temperature", "JE0003")):
+            done = self.check(budget)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertEqual(re.findall(r"error: (\w+) budget is (?:exceeded|likely to be exceeded) in 'sum' \[(\w+)\]", done.stderr), [(kind, rule)])
+            self.assertRegex(done.stderr, r"note: \d+ % of it in this loop" if kind == "energy" else r"note: \d+ % of its energy in this loop")
+            strict = self.check(budget.replace("1pJ", "1mJ").replace("1uW", "900W").replace("0.000000001K", "90K"), "--energy-policy=strict")
+            self.assertIn(f"error: {kind} budget is likely to be kept, which is not proved, in 'sum'", strict.stderr)
+
     def test_strict_asks_for_proof(self):
         """A table that nobody measured proves nothing."""
         done = self.check("max_joules=50uJ", "--energy-policy=strict")

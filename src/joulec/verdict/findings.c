@@ -288,6 +288,14 @@ static void say_advice(const struct finding *f, struct text *out)
                 figure_words(a->joules, JOULE_DIMENSION_ENERGY).text);
 }
 
+/* Which budget a limit is of. */
+static const char *budget_kind(const struct finding *f)
+{
+    return f->dimension == JOULE_DIMENSION_POWER         ? "power"
+           : f->dimension == JOULE_DIMENSION_TEMPERATURE ? "temperature"
+                                                         : "energy";
+}
+
 void finding_say(const struct finding *finding, struct text *out)
 {
     static const char *const said[] = {[VERDICT_LIKELY] = "is likely to be kept, which is not proved,",
@@ -326,9 +334,9 @@ void finding_say(const struct finding *finding, struct text *out)
     else if (finding->rule == RULE_GPU_KERNEL)
         text_printf(out, "'%s' runs on a GPU: its budget is not judged here, joule run measures it", name);
     else if (finding->result == &finding->judged->analysis->whole)
-        text_printf(out, "energy budget %s in %s", said[finding->limit->verdict], name);
+        text_printf(out, "%s budget %s in %s", budget_kind(finding), said[finding->limit->verdict], name);
     else
-        text_printf(out, "energy budget %s in '%s'", said[finding->limit->verdict], name);
+        text_printf(out, "%s budget %s in '%s'", budget_kind(finding), said[finding->limit->verdict], name);
 }
 
 bool finding_has_estimate(const struct finding *finding)

@@ -92,8 +92,10 @@ static bool note_largest(const struct finding *f, struct note *out)
     if (largest < 0 || part < 0.1)
         return false;
     *out = (struct note){.place = f->result->loops.list[largest].place, .is_line = true};
-    string_print(out->words, sizeof out->words, "%.0f %% of it in this loop, %.4g times round in a call",
-                 100 * fmin(part, 1), f->result->frames[BOUND_EST] * f->result->sum.runs[largest].rounds);
+    bool is_of_joules = f->comparison || f->dimension == JOULE_DIMENSION_ENERGY;
+    string_print(out->words, sizeof out->words, "%.0f %% of %s in this loop, %.4g times round in a call",
+                 100 * fmin(part, 1), is_of_joules ? "it" : "its energy",
+                 f->result->frames[BOUND_EST] * f->result->sum.runs[largest].rounds);
     add_class(f->result, largest, out->words, sizeof out->words);
     add_shares(f, (size_t)largest, out->words, sizeof out->words);
     add_build(&f->result->loops.list[largest], out->words, sizeof out->words);

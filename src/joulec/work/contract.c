@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "joulec/work/contract_math.h"
 
 #define UOPS_PER_CYCLE 1.5 /* of library code, which waits for memory and mispredicts */
 #define MOST_IN_PLACE  128 /* bytes that compilers move without a call */
@@ -44,27 +45,13 @@ static const struct contract {
     {"_mcount", NULL, {4, 30, 300}},
     {"abort", "v", {100, 1000, 10000}},
     {"abs", "ii", {0.25, 1, 2}},
-    {"acos", "dd", {8, 30, 150}},
-    {"asin", "dd", {8, 30, 150}},
-    {"atan", "dd", {8, 30, 150}},
-    {"atan2", "ddd", {20, 65, 200}},
     {"atof", "dp", {20, 150, 600}},
     {"atoi", "ip", {5, 40, 150}},
     /* what clang makes of a memcmp that only asks whether both are the same */
     {"bcmp", "ippi", {3, 25, 2000}, MEMORY_EQUAL},
     {"calloc", "pii", {15, 150, 5000}},
-    {"cbrt", "dd", {20, 65, 150}},
-    {"ceil", "dd", {1, 8, 30}},
-    {"cos", "dd", {8, 30, 200}},
-    {"cosf", "ff", {4, 18, 100}},
     {"exit", "vi", {100, 1000, 100000}},
-    {"exp", "dd", {7, 25, 120}},
-    {"expf", "ff", {4, 18, 80}},
-    {"fabs", "dd", {0.25, 1, 4}},
     {"fflush", "ip", {5, 1500, 20000}},
-    {"floor", "dd", {1, 8, 30}},
-    {"fma", "dddd", {1, 7, 60}},
-    {"fmod", "ddd", {6, 60, 800}},
     {"fprintf", "ipp.", {40, 1200, 10000}},
     {"fputc", "iip", {3, 30, 3000}},
     {"fputs", "ipp", {15, 150, 5000}},
@@ -72,11 +59,6 @@ static const struct contract {
     {"free", "vp", {5, 60, 2000}},
     {"fwrite", "ipiip", {20, 500, 50000}},
     {"getc", "ip", {2, 20, 3000}},
-    {"hypot", "ddd", {8, 30, 150}},
-    {"log", "dd", {6, 25, 120}},
-    {"log10", "dd", {12, 40, 150}},
-    {"log2", "dd", {6, 25, 120}},
-    {"logf", "ff", {4, 18, 80}},
     {"longjmp", "vpi", {5, 30, 100}},
     {"malloc", "pi", {8, 100, 5000}},
     {"mcount", NULL, {4, 30, 300}}, /* of -pg: gprof's, at the begin of each function */
@@ -85,22 +67,15 @@ static const struct contract {
     {"memcpy", "pppi", {3, 40, 20000}, MEMORY_MOVE},
     {"memmove", "pppi", {3, 40, 20000}, MEMORY_MOVE},
     {"memset", "ppii", {3, 40, 20000}, MEMORY_SET},
-    {"pow", "ddd", {18, 60, 400}},
-    {"powf", "fff", {8, 35, 150}},
     {"printf", "ip.", {40, 1000, 10000}},
     {"putc", "iip", {2, 20, 3000}},
     {"putchar", "ii", {2, 20, 3000}},
     {"puts", "ip", {15, 300, 5000}},
     {"rand", "i", {3, 30, 100}},
     {"realloc", "ppi", {8, 150, 20000}},
-    {"round", "dd", {1, 12, 30}},
     {"siglongjmp", "vpi", {5, 200, 1000}},
-    {"sin", "dd", {8, 30, 200}},
-    {"sinf", "ff", {4, 18, 100}},
     {"snprintf", "ipip.", {30, 700, 6000}},
     {"sprintf", "ipp.", {30, 700, 6000}},
-    {"sqrt", "dd", {3, 13, 40}},
-    {"sqrtf", "ff", {2, 10, 40}},
     {"strcat", "ppp", {5, 60, 2000}},
     {"strchr", "ppi", {3, 30, 2000}},
     {"strcmp", "ipp", {3, 25, 2000}},
@@ -111,8 +86,6 @@ static const struct contract {
     {"strncpy", "pppi", {4, 40, 2000}},
     {"strtod", "dpp", {20, 150, 600}},
     {"strtol", "ippi", {5, 50, 200}},
-    {"tan", "dd", {9, 40, 250}},
-    {"tanh", "dd", {15, 60, 150}},
 };
 
 static int by_name(const void *key, const void *row)
@@ -120,13 +93,16 @@ static int by_name(const void *key, const void *row)
     return strcmp(key, ((const struct contract *)row)->name);
 }
 
-/* LLVM moves memory by functions of its own, which become calls of these. */
+/* Functions of LLVM, which become calls of these. It multiplies as often as the bits of a power say: about as an ldexp. */
 const char *contract_name(const struct call *call)
 {
     const char *name = call->name ? call->name : "";
     static const struct {
         const char *prefix, *name;
-    } moves[] = {{"llvm.memcpy.", "memcpy"}, {"llvm.memmove.", "memmove"}, {"llvm.memset.", "memset"}};
+    } moves[] = {{"llvm.memcpy.", "memcpy"}, {"llvm.memmove.", "memmove"}, {"llvm.memset.", "memset"},
+                 {"llvm.lround.", "lround"}, {"llvm.llround.", "llround"}, {"llvm.lrint.", "lrint"},
+                 {"llvm.llrint.", "llrint"}, {"llvm.ldexp.", "ldexp"},     {"llvm.frexp.", "frexp"},
+                 {"llvm.modf.", "modf"},     {"llvm.sincos.", "sincos"},   {"llvm.powi.", "ldexp"}};
     for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
         if (strncmp(name, moves[i].prefix, strlen(moves[i].prefix)) == 0)
             return moves[i].name;
@@ -138,6 +114,25 @@ static const struct contract *find(const struct call *call)
 {
     return bsearch(contract_name(call), contracts, sizeof contracts / sizeof *contracts, sizeof *contracts,
                    by_name);
+}
+
+static bool is_of_type(const struct call *call, const char *type)
+{
+    if (!type || !call->type)
+        return true;
+    if (strcmp(type, MATH_COMPLEX) == 0) /* a complex number, or a part of one, is what it gives */
+        return call->type[0] && strchr("?dfl", call->type[0]);
+    return strcmp(call->type, type) == 0;
+}
+
+/* Cycles of a function that is not asked how many bytes it goes over. False: nobody knows. */
+static bool find_math(const struct call *call, double out_cycles[BOUNDS])
+{
+    struct math_contract math;
+    if (!contract_math_find(contract_name(call), &math) || !is_of_type(call, math.type))
+        return false;
+    memcpy(out_cycles, math.cycles, sizeof math.cycles);
+    return true;
 }
 
 const struct operand *contract_length(const struct call *call)
@@ -218,13 +213,14 @@ enum basis contract_of(const struct call *call, const struct call_length *length
     const struct operand *operand = contract_length(call);
     double bytes[BOUNDS];
     *out_amounts = (struct amounts){0};
-    if (!found || (found->type && call->type && strcmp(call->type, found->type) != 0))
+    double at_once[BOUNDS];
+    if (found ? !is_of_type(call, found->type) : !find_math(call, at_once))
         return BASIS_MISSING;
     enum memory_call does = bytes_of(operand, length, bytes) ? found->does : MEMORY_NONE;
     for (int b = 0; b < BOUNDS; b++) {
         struct cost_features *work = &out_amounts->of[b];
         double cycles[BOUNDS];
-        memcpy(cycles, found->cycles, sizeof cycles);
+        memcpy(cycles, found ? found->cycles : at_once, sizeof cycles);
         if (does != MEMORY_NONE)
             set_cycles_of_memory(&target->core, does, bytes[b], operand->is_constant, cycles);
         work->version = COST_VERSION;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <cmocka.h>
 #include "joulec/work/contract.h"
 
@@ -51,6 +52,78 @@ static void test_others(void **state)
     assert_int_equal(ask(&(struct call){.name = "sin", .type = "ii"}, NULL, &amounts), BASIS_MISSING);
 }
 
+static double middle_of(const char *name, const char *type)
+{
+    struct amounts amounts;
+    if (ask(&(struct call){.name = name, .type = type}, NULL, &amounts) != BASIS_SEEN)
+        fail_msg("nothing is said of %s, of type %s", name, type);
+    double low = cycles(&amounts, BOUND_LOW), est = cycles(&amounts, BOUND_EST);
+    assert_true(low > 0 && low <= est && est < cycles(&amounts, BOUND_HIGH));
+    return est;
+}
+
+/* Each function of C's <math.h> is one of three, by the letter behind its name and by its type. */
+static void test_all_types_of_numbers(void **state)
+{
+    (void)state;
+    static const char *const of_one[] = {
+        "acos",   "acosh", "asin",  "asinh", "atan",   "atanh", "cbrt", "ceil",  "cos",       "cosh",
+        "erf",    "erfc",  "exp",   "exp10", "exp2",   "expm1", "fabs", "floor", "j0",        "j1",
+        "lgamma", "log",   "log10", "log1p", "log2",   "logb",  "rint", "round", "roundeven", "sin",
+        "sinh",   "sqrt",  "tan",   "tanh",  "tgamma", "trunc", "y0",   "y1",    "nearbyint"};
+    static const struct {
+        const char *name, *type;
+    } others[] = {{"atan2", "ddd"},   {"copysign", "ddd"},  {"fdim", "ddd"},        {"fma", "dddd"},
+                  {"fmax", "ddd"},    {"fmin", "ddd"},      {"fmod", "ddd"},        {"frexp", "ddp"},
+                  {"hypot", "ddd"},   {"ilogb", "id"},      {"jn", "did"},          {"ldexp", "ddi"},
+                  {"llrint", "id"},   {"llround", "id"},    {"lrint", "id"},        {"lround", "id"},
+                  {"modf", "ddp"},    {"nan", "dp"},        {"nextafter", "ddd"},   {"pow", "ddd"},
+                  {"remquo", "dddp"}, {"remainder", "ddd"}, {"scalbln", "ddi"},     {"scalbn", "ddi"},
+                  {"sincos", "vdpp"}, {"yn", "did"},        {"__fpclassify", "id"}, {"__signbit", "id"}};
+    static const char ends[][2] = {"", "f", "l"}, letters[] = "dfl";
+    for (size_t i = 0; i < sizeof of_one / sizeof *of_one + sizeof others / sizeof *others; i++) {
+        bool is_of_one = i < sizeof of_one / sizeof *of_one;
+        size_t other = i - sizeof of_one / sizeof *of_one;
+        const char *base = is_of_one ? of_one[i] : others[other].name;
+        for (int k = 0; k < 3; k++) {
+            char name[32], type[8];
+            snprintf(name, sizeof name, "%s%s", base, ends[k]);
+            snprintf(type, sizeof type, "%s", is_of_one ? "dd" : others[other].type);
+            for (char *at = type; *at; at++)
+                *at = *at == 'd' ? letters[k] : *at;
+            middle_of(name, type);
+        }
+    }
+}
+
+static void test_names_of_the_same_function(void **state)
+{
+    (void)state;
+    double expf = middle_of("expf", "ff"), exp2 = middle_of("exp2", "dd");
+    assert_true(middle_of("expf32", "ff") == expf && middle_of("__expf_finite", "ff") == expf);
+    assert_true(middle_of("exp2f64", "dd") == exp2 && middle_of("__exp2_finite", "dd") == exp2);
+    assert_true(middle_of("exp2f128", "ll") > middle_of("exp2l", "ll"));
+    middle_of("lgammaf_r", "ffp");
+    middle_of("lgamma_r", "ddp");
+    middle_of("nexttowardf", "ffl");
+    middle_of("cexp", "?dd");
+    middle_of("cabsf", "f?");
+    struct amounts amounts;
+    static const struct call no_such[] = {{.name = "exp2f", .type = "dd"},
+                                          {.name = "exp2", .type = "ff"},
+                                          {.name = "conj", .type = "vp"},
+                                          {.name = "f"},
+                                          {.name = "l"},
+                                          {.name = "exp2ff"},
+                                          {.name = "_finite"},
+                                          {.name = "__finite_"},
+                                          {.name = "exp2_r"},
+                                          {.name = "a_name_that_is_longer_than_any_finite"}};
+    for (size_t i = 0; i < sizeof no_such / sizeof *no_such; i++)
+        if (ask(&no_such[i], NULL, &amounts) != BASIS_MISSING)
+            fail_msg("something is said of %s", no_such[i].name);
+}
+
 static void test_bytes(void **state)
 {
     (void)state;
@@ -78,6 +151,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_others),
+        cmocka_unit_test(test_all_types_of_numbers),
+        cmocka_unit_test(test_names_of_the_same_function),
         cmocka_unit_test(test_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
