@@ -23,6 +23,8 @@ extern const struct source_ops source_neuron;
 extern const struct source_ops source_tpu;
 extern const struct source_ops source_accelerators;
 extern const struct source_ops source_graphics;
+extern const struct source_ops source_cerebras;
+extern const struct source_ops source_sambanova;
 extern const struct source_ops source_hwmon;
 extern const struct source_ops source_jetson;
 extern const struct source_ops source_tegrastats;
@@ -59,6 +61,8 @@ const struct source_ops *const source_table[] = {
     &source_tpu,
     &source_accelerators,
     &source_graphics,
+    &source_cerebras,
+    &source_sambanova,
     &source_hwmon,
     &source_jetson,
     &source_tegrastats,

@@ -8,10 +8,15 @@
 
 bool watts_pair_parse(const char *text, struct watts_pair *out_pair)
 {
+    return watts_pair_parse_up_to(text, MOST_WATTS, out_pair);
+}
+
+bool watts_pair_parse_up_to(const char *text, double most_watts, struct watts_pair *out_pair)
+{
     struct watts_pair pair;
     const char *rest = string_scan_double(text, &pair.idle);
     if (!rest || *rest != ',' || !string_to_double(rest + 1, &pair.most) ||
-        !(pair.idle >= 0 && pair.idle <= pair.most && pair.most > 0 && pair.most <= MOST_WATTS))
+        !(pair.idle >= 0 && pair.idle <= pair.most && pair.most > 0 && pair.most <= most_watts))
         return false;
     *out_pair = pair;
     return true;

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 #include "joule/sources/node/node_power.h"
-#include "joule/sources/node/pdu_table.h"
+#include "joule/sources/node/pdu_meter.h"
 
 #define PERIOD_S    2.0 /* units renew their figures every 1 to 10 s */
 #define TIMEOUT_NS  INT64_C(8000000000)
@@ -25,8 +25,7 @@ static const struct node_power at_plugs = {
 };
 
 struct pdu {
-    struct pdu_plugs plugs;
-    double unit_watts[PDU_MOST_PLUGS]; /* of a count, with its decimals */
+    struct pdu_meter meter;
     struct channel *channel;
 };
 
@@ -44,18 +43,17 @@ static const char *digits_oid(const struct pdu_plug *plug)
 
 /* One value for each plug from `first` on that is at the same host; those without an identifier are left alone. Gives the
  * number of plugs in *out_count. */
-static joule_status ask_host(struct source *source, size_t first, oid_of oid, double *out_values,
-                             size_t *out_count)
+static joule_status ask_host(struct source *source, const struct pdu_meter *meter, size_t first, oid_of oid,
+                             double *out_values, size_t *out_count)
 {
-    const struct pdu *pdu = source->data;
-    const char *host = pdu->plugs.list[first].host;
+    const char *host = meter->plugs.list[first].host;
     const char *argv[16 + PDU_MOST_PLUGS] = {"snmpget", "-m", "", "-Oqve", "-r", "1", "-t", "2", host};
     size_t words = 9, plug_of_value[PDU_MOST_PLUGS], values = 0;
     char text[2048];
     double got[PDU_MOST_PLUGS];
     struct source_output output;
-    for (*out_count = 0; first + *out_count < pdu->plugs.count; ++*out_count) {
-        const struct pdu_plug *plug = &pdu->plugs.list[first + *out_count];
+    for (*out_count = 0; first + *out_count < meter->plugs.count; ++*out_count) {
+        const struct pdu_plug *plug = &meter->plugs.list[first + *out_count];
         if (strcmp(plug->host, host) != 0)
             break;
         if (!*oid(plug))
@@ -75,36 +73,34 @@ static joule_status ask_host(struct source *source, size_t first, oid_of oid, do
     return JOULE_OK;
 }
 
-static joule_status ask_all(struct source *source, oid_of oid, double out_values[PDU_MOST_PLUGS])
+static joule_status ask_all(struct source *source, const struct pdu_meter *meter, oid_of oid,
+                            double out_values[PDU_MOST_PLUGS])
 {
-    const struct pdu *pdu = source->data;
     joule_status status = JOULE_OK;
-    for (size_t first = 0, count; first < pdu->plugs.count && status == JOULE_OK; first += count)
-        status = ask_host(source, first, oid, out_values + first, &count);
+    for (size_t first = 0, count; first < meter->plugs.count && status == JOULE_OK; first += count)
+        status = ask_host(source, meter, first, oid, out_values + first, &count);
     return status;
 }
 
 /* What a count is worth does not change. */
-static joule_status read_units(struct source *source)
+static joule_status read_units(struct source *source, struct pdu_meter *meter)
 {
-    struct pdu *pdu = source->data;
     double digits[PDU_MOST_PLUGS] = {0};
-    joule_status status = ask_all(source, digits_oid, digits);
-    for (size_t i = 0; status == JOULE_OK && i < pdu->plugs.count; i++) {
+    joule_status status = ask_all(source, meter, digits_oid, digits);
+    for (size_t i = 0; status == JOULE_OK && i < meter->plugs.count; i++) {
         if (!(digits[i] <= MOST_DIGITS))
             return JOULE_UNSUPPORTED;
-        pdu->unit_watts[i] = pdu->plugs.list[i].unit_watts * pow(10, -digits[i]);
+        meter->unit_watts[i] = meter->plugs.list[i].unit_watts * pow(10, -digits[i]);
     }
     return status;
 }
 
-static joule_status read_watts(struct source *source, double *out_watts)
+joule_status pdu_meter_read(struct source *source, const struct pdu_meter *meter, double *out_watts)
 {
-    const struct pdu *pdu = source->data;
     double counts[PDU_MOST_PLUGS] = {0}, sum = 0;
-    joule_status status = ask_all(source, watts_oid, counts);
-    for (size_t i = 0; i < pdu->plugs.count; i++)
-        sum += counts[i] * pdu->unit_watts[i];
+    joule_status status = ask_all(source, meter, watts_oid, counts);
+    for (size_t i = 0; i < meter->plugs.count; i++)
+        sum += counts[i] * meter->unit_watts[i];
     if (status == JOULE_OK && isnan(sum))
         return JOULE_UNSUPPORTED;
     if (status == JOULE_OK && sum > MOST_WATTS)
@@ -113,29 +109,39 @@ static joule_status read_watts(struct source *source, double *out_watts)
     return status;
 }
 
+joule_status pdu_meter_open(struct source *source, const char *variable, const char *plugs,
+                            struct pdu_meter *out_meter)
+{
+    double watts;
+    if (!pdu_parse_plugs(plugs, &out_meter->plugs))
+        return source_say(source, JOULE_INVALID,
+                          "%s is not MAKER:HOST:PLUG[,PLUG...], such as raritan:pdu1:outlet.1.7 "
+                          "(docs/devices.md)",
+                          variable);
+    joule_status status = read_units(source, out_meter);
+    if (status == JOULE_OK)
+        status = pdu_meter_read(source, out_meter, &watts);
+    if (status == JOULE_ABSENT)
+        return source_say(source, status, "%s is set, but there is no snmpget; install it (Debian: snmp)",
+                          variable);
+    if (status != JOULE_OK)
+        return source_say(source, status, "a plug of %s gives no power; try: snmpget %s %s", variable,
+                          out_meter->plugs.list[0].host, out_meter->plugs.list[0].watts_oid);
+    return JOULE_OK;
+}
+
 static joule_status pdu_open(struct source *source)
 {
     const char *plugs = source->host->ops->env(source->host, "JOULE_PDU");
-    double watts;
     if (!plugs || !*plugs)
         return source_say(source, JOULE_ABSENT,
                           "JOULE_PDU=MAKER:HOST:PLUG... reads the plugs of this machine (docs/devices.md)");
     struct pdu *pdu = source->data = arena_alloc(&source->arena, sizeof *pdu);
     if (!pdu)
         return source_say(source, JOULE_NO_MEMORY, "no memory");
-    if (!pdu_parse_plugs(plugs, &pdu->plugs))
-        return source_say(
-            source, JOULE_INVALID,
-            "JOULE_PDU is not MAKER:HOST:PLUG[,PLUG...], such as raritan:pdu1:outlet.1.7 (docs/devices.md)");
-    joule_status status = read_units(source);
-    if (status == JOULE_OK)
-        status = read_watts(source, &watts);
-    if (status == JOULE_ABSENT)
-        return source_say(source, status,
-                          "JOULE_PDU is set, but there is no snmpget; install it (Debian: snmp)");
+    joule_status status = pdu_meter_open(source, "JOULE_PDU", plugs, &pdu->meter);
     if (status != JOULE_OK)
-        return source_say(source, status, "a plug of JOULE_PDU gives no power; try: snmpget %s %s",
-                          pdu->plugs.list[0].host, pdu->plugs.list[0].watts_oid);
+        return status;
     pdu->channel = source_add_node_power(source, &at_plugs);
     return pdu->channel ? JOULE_OK : source_say(source, JOULE_NO_MEMORY, "no memory");
 }
@@ -144,7 +150,7 @@ static void pdu_read(struct source *source, struct sink *sink)
 {
     const struct pdu *pdu = source->data;
     double watts;
-    joule_status status = read_watts(source, &watts);
+    joule_status status = pdu_meter_read(source, &pdu->meter, &watts);
     if (status == JOULE_OK)
         sink_power(sink, pdu->channel, 0, watts);
     else

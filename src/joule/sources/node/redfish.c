@@ -10,7 +10,7 @@
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/node/node_power.h"
-#include "joule/sources/node/redfish_text.h"
+#include "joule/sources/node/redfish_meter.h"
 
 #define PERIOD_S   5.0
 #define FIND_NS    INT64_C(60000000000) /* a slow controller, asked link by link */
@@ -20,19 +20,15 @@
 #define MOST_WATTS 100000.0
 
 struct redfish {
-    const char *config;
-    const char *program; /* the one that has answered */
+    struct redfish_meter meter;
     struct channel *views[REDFISH_VIEWS];
-    char targets[REDFISH_MOST_READINGS][sizeof((struct redfish_reading *)0)->target];
-    size_t target_count; /* 0: they have to be found */
-    unsigned readings;   /* since they were */
 };
 
 /* --- the program -------------------------------------------------------------------------------------------- */
 
-static joule_status run_program(struct source *source, const char *program, struct redfish_text *out_text)
+static joule_status run_program(struct source *source, const struct redfish_meter *redfish,
+                                const char *program, struct redfish_text *out_text)
 {
-    const struct redfish *redfish = source->data;
     const char *argv[3 + REDFISH_MOST_READINGS] = {program, redfish->config};
     char text[8192];
     struct source_output output;
@@ -78,7 +74,7 @@ static const char *place(struct source *source, size_t i, char buffer[512])
     }
 }
 
-static void keep_targets(struct redfish *redfish, const struct redfish_text *text)
+static void keep_targets(struct redfish_meter *redfish, const struct redfish_text *text)
 {
     redfish->target_count = text->count;
     for (size_t i = 0; i < text->count; i++)
@@ -86,9 +82,8 @@ static void keep_targets(struct redfish *redfish, const struct redfish_text *tex
 }
 
 /* Runs the first that is there. */
-static joule_status start(struct source *source, struct redfish_text *out_text)
+static joule_status start(struct source *source, struct redfish_meter *redfish, struct redfish_text *out_text)
 {
-    struct redfish *redfish = source->data;
     char buffer[512];
     joule_status status = JOULE_ABSENT;
     *out_text = (struct redfish_text){.status = JOULE_ABSENT};
@@ -96,7 +91,7 @@ static joule_status start(struct source *source, struct redfish_text *out_text)
         const char *program = place(source, i, buffer);
         if (!program)
             continue;
-        status = run_program(source, program, out_text);
+        status = run_program(source, redfish, program, out_text);
         if (status != JOULE_ABSENT || out_text->reason[0])
             redfish->program = arena_copy(&source->arena, program, sizeof buffer);
     }
@@ -105,13 +100,13 @@ static joule_status start(struct source *source, struct redfish_text *out_text)
     return status;
 }
 
-static joule_status ask(struct source *source, struct redfish_text *out_text)
+joule_status redfish_meter_read(struct source *source, struct redfish_meter *redfish,
+                                struct redfish_text *out_text)
 {
-    struct redfish *redfish = source->data;
     *out_text = (struct redfish_text){.status = JOULE_FAILED};
     if (++redfish->readings % FIND_AGAIN == 0)
         redfish->target_count = 0;
-    joule_status status = run_program(source, redfish->program, out_text);
+    joule_status status = run_program(source, redfish, redfish->program, out_text);
     if (status == JOULE_OK)
         keep_targets(redfish, out_text);
     return status;
@@ -137,6 +132,20 @@ static void add_view(struct source *source, enum redfish_view view, const struct
         string_copy(ch->info.model, sizeof ch->info.model, text->model);
 }
 
+joule_status redfish_meter_open(struct source *source, const char *config, struct redfish_meter *out_meter,
+                                struct redfish_text *out_text)
+{
+    if (!(out_meter->config = arena_copy(&source->arena, config, 4096)))
+        return source_say(source, JOULE_NO_MEMORY, "no memory");
+    joule_status status = start(source, out_meter, out_text);
+    if (!out_meter->program)
+        return source_say(source, JOULE_ABSENT, "there is no joule-redfish; it is built where libcurl is");
+    if (status != JOULE_OK)
+        return source_say(source, status, "%s",
+                          out_text->reason[0] ? out_text->reason : "joule-redfish gave no answer");
+    return JOULE_OK;
+}
+
 static joule_status redfish_open(struct source *source)
 {
     const char *config = source->host->ops->env(source->host, "JOULE_REDFISH");
@@ -146,14 +155,11 @@ static joule_status redfish_open(struct source *source)
             source, JOULE_ABSENT,
             "JOULE_REDFISH=FILE asks the management controller that FILE describes (docs/devices.md)");
     struct redfish *redfish = source->data = arena_alloc(&source->arena, sizeof *redfish);
-    if (!redfish || !(redfish->config = arena_copy(&source->arena, config, 4096)))
+    if (!redfish)
         return source_say(source, JOULE_NO_MEMORY, "no memory");
-    joule_status status = start(source, &text);
-    if (!redfish->program)
-        return source_say(source, JOULE_ABSENT, "there is no joule-redfish; it is built where libcurl is");
+    joule_status status = redfish_meter_open(source, config, &redfish->meter, &text);
     if (status != JOULE_OK)
-        return source_say(source, status, "%s",
-                          text.reason[0] ? text.reason : "joule-redfish gave no answer");
+        return status;
     for (int view = 0; view < REDFISH_VIEWS; view++)
         add_view(source, view, &text);
     return source->channel_count
@@ -165,9 +171,9 @@ static joule_status redfish_open(struct source *source)
 
 static void redfish_read(struct source *source, struct sink *sink)
 {
-    const struct redfish *redfish = source->data;
+    struct redfish *redfish = source->data;
     struct redfish_text text;
-    joule_status status = ask(source, &text);
+    joule_status status = redfish_meter_read(source, &redfish->meter, &text);
     for (int view = 0; view < REDFISH_VIEWS; view++) {
         struct channel *ch = redfish->views[view];
         double watts = redfish_watts(&text, view);

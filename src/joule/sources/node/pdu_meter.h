@@ -1,0 +1,19 @@
+/* joule/sources/node/pdu_meter.h - metered plugs that are read together, for the sources that have some. */
+#ifndef JOULE_PDU_METER_H
+#define JOULE_PDU_METER_H
+
+#include "joule/sources/node/pdu_table.h"
+#include "joule/sources/source.h"
+
+struct pdu_meter {
+    struct pdu_plugs plugs;
+    double unit_watts[PDU_MOST_PLUGS]; /* of a count, with its decimals */
+};
+
+/* Opens the plugs that `plugs` lists and reads them once. On failure sets the source's state and remedy, which name `variable`. */
+joule_status pdu_meter_open(struct source *source, const char *variable, const char *plugs,
+                            struct pdu_meter *out_meter);
+/* The sum over its plugs. A plug that does not answer leaves it unknown. Blocks for seconds. */
+joule_status pdu_meter_read(struct source *source, const struct pdu_meter *meter, double *out_watts);
+
+#endif

@@ -1,0 +1,169 @@
+/* joule/sources/rack/rack.c - see rack.h. */
+#include "joule/sources/rack/rack.h"
+
+#include <math.h>
+#include <string.h>
+#include "base/string.h"
+
+#define GAIN_SD_PLUGS   0.01 /* as in pdu.c */
+#define GAIN_SD_REDFISH 0.03 /* as in redfish.c */
+#define GAIN_SD_SHARE   0.35 /* assumed, as for TPUs: a share of time says not how hard a chip worked */
+
+struct device *rack_add_device(struct source *source, const struct rack_kind *kind, const char *model,
+                               const char *name)
+{
+    struct device *device = source_add_device(source, kind->kind, (int32_t)source->device_count);
+    if (!device)
+        return NULL;
+    string_copy(device->vendor, sizeof device->vendor, kind->vendor);
+    string_copy(device->model, sizeof device->model, model);
+    string_copy(device->uuid, sizeof device->uuid, name);
+    string_print(device->remedy, sizeof device->remedy,
+                 "nothing public tells this device's power: name its plugs, controller or watts in %s "
+                 "(docs/devices.md)",
+                 kind->variable);
+    return device;
+}
+
+/* --- opening -------------------------------------------------------------------------------------------------- */
+
+static const char *way_label(const struct rack_meter *meter)
+{
+    switch (meter->way) {
+    case RACK_PDU:
+        return "its plugs";
+    case RACK_REDFISH:
+        return "its management controller";
+    default:
+        return "watts that the user named";
+    }
+}
+
+/* Watts without a share lie anywhere between the two: the middle, with the deviation of a uniform distribution. */
+static double gain_sd(const struct rack_meter *meter)
+{
+    double sum = meter->watts.idle + meter->watts.most;
+    double spread = (meter->watts.most - meter->watts.idle) / (sqrt(3) * sum);
+    switch (meter->way) {
+    case RACK_PDU:
+        return GAIN_SD_PLUGS;
+    case RACK_REDFISH:
+        return GAIN_SD_REDFISH;
+    default:
+        return fmax(GAIN_SD_SHARE, spread);
+    }
+}
+
+/* The power of one device is its own; that of several is a domain without a device. */
+static bool add_channel(struct source *source, const struct rack_kind *kind, struct rack_meter *meter)
+{
+    struct channel *ch = meter->channel = source_add_channel(source);
+    if (!ch)
+        return false;
+    bool is_assumed = meter->way == RACK_WATTS, is_single = source->device_count == 1;
+    ch->mode = CHANNEL_POWER;
+    ch->rank = is_assumed ? RANK_MODEL : RANK_INTEGRATED;
+    ch->gain_sd = gain_sd(meter);
+    ch->cause = CAUSE(CAUSE_GPU_GAIN, kind->cause);
+    ch->info.scope = JOULE_SCOPE_GPU;
+    ch->info.reading = JOULE_READING_POWER;
+    ch->info.cls = is_assumed ? JOULE_CLASS_ASSUMED : JOULE_CLASS_DERIVED;
+    ch->info.tier = is_assumed ? 1 : 3;
+    ch->integrator.period_s = RACK_PERIOD_S;
+    ch->integrator.max_watts = RACK_MAX_WATTS;
+    string_copy(ch->info.name, sizeof ch->info.name, kind->domain);
+    string_copy(ch->info.vendor, sizeof ch->info.vendor, kind->vendor);
+    string_print(ch->info.label, sizeof ch->info.label, "%s, by %s", kind->domain, way_label(meter));
+    string_print(ch->zone, sizeof ch->zone, "%s/rack", kind->domain);
+    if (is_single) {
+        string_copy(ch->info.device, sizeof ch->info.device, source->devices[0]->name);
+        ch->info.device_index = 0;
+    }
+    for (size_t i = 0; i < source->device_count && !is_single; i++)
+        string_print(source->devices[i]->remedy, sizeof source->devices[i]->remedy,
+                     "the joules of all these devices together are in the domain %s", kind->domain);
+    return true;
+}
+
+/* The best view that the controller tells. */
+static joule_status open_redfish(struct source *source, const char *file, struct rack_meter *meter)
+{
+    struct redfish_text text;
+    joule_status status = redfish_meter_open(source, file, &meter->redfish, &text);
+    if (status != JOULE_OK)
+        return status;
+    for (meter->view = REDFISH_SUPPLIES; meter->view < REDFISH_VIEWS; meter->view++)
+        if (!isnan(redfish_watts(&text, meter->view)))
+            return JOULE_OK;
+    return source_say(source, JOULE_UNSUPPORTED, "the management controller tells no power");
+}
+
+/* What follows the first word of `text`; NULL if that is another word. */
+static const char *take_word(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+    if (!string_starts(text, word) || text[length] != ' ')
+        return NULL;
+    return text + length + strspn(text + length, " ");
+}
+
+joule_status rack_meter_open(struct source *source, const struct rack_kind *kind,
+                             struct rack_meter *out_meter)
+{
+    const char *text = source->host->ops->env(source->host, kind->variable), *rest;
+    joule_status status = JOULE_OK;
+    if (!text || !*text)
+        return JOULE_OK;
+    if ((rest = take_word(text, "pdu"))) {
+        out_meter->way = RACK_PDU;
+        status = pdu_meter_open(source, kind->variable, rest, &out_meter->pdu);
+    } else if ((rest = take_word(text, "redfish"))) {
+        out_meter->way = RACK_REDFISH;
+        status = open_redfish(source, rest, out_meter);
+    } else if ((rest = take_word(text, "watts")) &&
+               watts_pair_parse_up_to(rest, RACK_MAX_WATTS, &out_meter->watts)) {
+        out_meter->way = RACK_WATTS;
+    } else {
+        return source_say(source, JOULE_INVALID,
+                          "%s must be \"pdu MAKER:HOST:PLUG\", \"redfish FILE\" or \"watts IDLE,MAX\" "
+                          "(docs/devices.md)",
+                          kind->variable);
+    }
+    if (status == JOULE_OK && !add_channel(source, kind, out_meter))
+        return source_say(source, JOULE_NO_MEMORY, "no memory");
+    return status;
+}
+
+/* --- reading -------------------------------------------------------------------------------------------------- */
+
+static joule_status read_watts(struct source *source, struct rack_meter *meter, double share,
+                               double *out_watts)
+{
+    struct redfish_text text;
+    joule_status status = JOULE_OK;
+    switch (meter->way) {
+    case RACK_PDU:
+        return pdu_meter_read(source, &meter->pdu, out_watts);
+    case RACK_REDFISH:
+        status = redfish_meter_read(source, &meter->redfish, &text);
+        *out_watts = redfish_watts(&text, meter->view);
+        break;
+    default:
+        *out_watts =
+            isnan(share) ? (meter->watts.idle + meter->watts.most) / 2 : watts_pair_at(meter->watts, share);
+        break;
+    }
+    return status == JOULE_OK && isnan(*out_watts) ? JOULE_STALE : status;
+}
+
+void rack_meter_read(struct source *source, struct rack_meter *meter, struct sink *sink, double share)
+{
+    double watts = NAN;
+    if (!meter->channel)
+        return;
+    joule_status status = read_watts(source, meter, share, &watts);
+    if (status == JOULE_OK)
+        sink_power(sink, meter->channel, 0, watts);
+    else
+        sink_fail(sink, meter->channel, status);
+}

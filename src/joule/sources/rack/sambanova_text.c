@@ -1,0 +1,72 @@
+/* joule/sources/rack/sambanova_text.c - see sambanova_text.h. */
+#include "joule/sources/rack/sambanova_text.h"
+
+#include <string.h>
+#include "base/string.h"
+
+#define FIGURES 6 /* of time: idle, exec, pload, aload, chkpt, quiesce */
+
+/* The RDU with the first `length` bytes of a row as its path, added if it is new; NULL: there are too many. */
+static struct sambanova_rdu *find_rdu(struct sambanova_tiles *tiles, const char *row, size_t length)
+{
+    struct sambanova_rdu *rdu = NULL;
+    if (length >= sizeof rdu->path)
+        return NULL;
+    for (size_t i = 0; i < tiles->count; i++)
+        if (strlen(tiles->rdus[i].path) == length && memcmp(tiles->rdus[i].path, row, length) == 0)
+            return &tiles->rdus[i];
+    if (tiles->count == SAMBANOVA_MAX_RDUS)
+        return NULL;
+    rdu = &tiles->rdus[tiles->count++];
+    *rdu = (struct sambanova_rdu){0};
+    memcpy(rdu->path, row, length);
+    return rdu;
+}
+
+static void add_process(struct sambanova_rdu *rdu, uint64_t pid)
+{
+    for (size_t i = 0; i < rdu->process_count; i++)
+        if (rdu->pids[i] == pid)
+            return;
+    if (rdu->process_count < SAMBANOVA_MAX_PROCESSES)
+        rdu->pids[rdu->process_count++] = pid;
+}
+
+/* False for a row whose figures cannot be. */
+static bool take_row(struct sambanova_tiles *tiles, const char *row, size_t length)
+{
+    const char *tile = strstr(row, "/TILE_");
+    double figures[FIGURES], pid;
+    if (*row != '/' || !tile || tile >= row + length)
+        return true;
+    const char *at = row + strcspn(row, " \t\n");
+    for (size_t i = 0; i < FIGURES; i++) {
+        at += strspn(at, " \t");
+        at = at < row + length ? string_scan_double(at, &figures[i]) : NULL;
+        if (!at || !(figures[i] >= 0 && figures[i] <= 100.5))
+            return false;
+    }
+    struct sambanova_rdu *rdu = find_rdu(tiles, row, (size_t)(tile - row));
+    if (!rdu)
+        return true;
+    rdu->busy += figures[0] < 100 ? 1 - figures[0] / 100 : 0; /* a sum until all rows are read */
+    rdu->tiles++;
+    at += strspn(at, " \t");
+    if (at < row + length && string_scan_double(at, &pid) && pid >= 1 && pid < 4294967296.0)
+        add_process(rdu, (uint64_t)pid);
+    return true;
+}
+
+bool sambanova_parse(const char *text, struct sambanova_tiles *out_tiles)
+{
+    out_tiles->count = 0;
+    for (const char *row = text; *row; row += *row == '\n') {
+        size_t length = strcspn(row, "\n");
+        if (!take_row(out_tiles, row, length))
+            return false;
+        row += length;
+    }
+    for (size_t i = 0; i < out_tiles->count; i++)
+        out_tiles->rdus[i].busy /= (double)out_tiles->rdus[i].tiles;
+    return out_tiles->count > 0;
+}

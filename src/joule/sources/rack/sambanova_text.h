@@ -1,0 +1,25 @@
+/* joule/sources/rack/sambanova_text.h - what sntilestat prints: a row for each tile, "/XRDU_0/RDU_0/TILE_0 8.0 91.6 ... PID". */
+#ifndef JOULE_SAMBANOVA_TEXT_H
+#define JOULE_SAMBANOVA_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SAMBANOVA_MAX_RDUS      64
+#define SAMBANOVA_MAX_PROCESSES 16
+
+struct sambanova_tiles {
+    size_t count;
+    struct sambanova_rdu {
+        char path[40]; /* "/XRDU_0/RDU_0" */
+        double busy;   /* 0 to 1: mean over its tiles of the share of time that was not idle */
+        size_t tiles, process_count;
+        uint64_t pids[SAMBANOVA_MAX_PROCESSES];
+    } rdus[SAMBANOVA_MAX_RDUS];
+};
+
+/* Reads every row of a tile; other lines are passed over. False if there is none, or one with an idle share that cannot be. */
+bool sambanova_parse(const char *text, struct sambanova_tiles *out_tiles);
+
+#endif
