@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/string.h"
 #include "common/options.h"
-#include "secret.h"
+#include "common/secret.h"
 #include "serve.h"
 #ifdef SERVE_HAS_CRYPT
 #include <crypt.h>
@@ -65,7 +65,8 @@ static bool load_token(struct auth *auth, const char *path)
     char *value = getenv(VARIABLE), *text = NULL;
     bool is_good = true;
     if (path)
-        is_good = (text = secret_read(path, "the token", false)) && take_token(auth, path, string_trim(text));
+        is_good = (text = secret_read(SERVE, path, "the token", false)) &&
+                  take_token(auth, path, string_trim(text));
     else if (value && *value)
         is_good = take_token(auth, VARIABLE, value);
     secret_free(text);
@@ -138,7 +139,7 @@ static bool load_users(struct auth *auth, const char *path)
 {
     unsigned number = 0;
     const char *fault = NULL;
-    char *text = secret_read(path, "the passwords", false);
+    char *text = secret_read(SERVE, path, "the passwords", false);
     if (!text)
         return false;
     for (char *rest = text, *line; !fault && (line = strsep(&rest, "\n"));) {

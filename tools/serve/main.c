@@ -7,9 +7,9 @@
 #include <unistd.h>
 #include "common/options.h"
 #include "common/output.h"
+#include "common/secret.h"
 #include "joule/attribute/attribute_process.h"
 #include "privileges.h"
-#include "secret.h"
 #include "serve.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:9400"
@@ -47,9 +47,9 @@ static bool load(struct serve_settings *settings)
         return false;
     if (!settings->tls_cert_file)
         return true;
-    settings->tls_cert = secret_read(settings->tls_cert_file, "the certificate", true);
+    settings->tls_cert = secret_read(SERVE, settings->tls_cert_file, "the certificate", true);
     settings->tls_key =
-        settings->tls_cert ? secret_read(settings->tls_key_file, "the private key", false) : NULL;
+        settings->tls_cert ? secret_read(SERVE, settings->tls_key_file, "the private key", false) : NULL;
     return settings->tls_key;
 }
 

@@ -6,6 +6,7 @@
 #ifndef TOP_DRAW_H
 #define TOP_DRAW_H
 
+#include "columns.h"
 #include "ui.h"
 
 #define LEAST_WIDTH  36
@@ -30,5 +31,11 @@ void draw_help(struct frame *frame);
 /* A power with its letter, right-aligned in 9 columns. */
 void draw_power(struct frame *frame, int y, int x, enum style style, double watts, joule_class cls);
 #define POWER_WIDTH 9
+/* A cell of a table, the headings, and how many rows are not shown. */
+void draw_cell(struct frame *frame, int y, const struct column *c, enum style style, const char *word);
+void draw_headings(struct frame *frame, int y, const struct column *columns, int count);
+void draw_more(struct frame *frame, int y, size_t top, size_t count, int rows);
+/* "LAST 40 S" */
+void draw_span_title(double span_s, char out_title[24]);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define SPAN_S 120 /* that a small graph reaches back */
 
-static void draw_headings(struct frame *frame, int y, const struct column *columns, int count)
+void draw_headings(struct frame *frame, int y, const struct column *columns, int count)
 {
     frame_mark(frame, y, STYLE_HEADING);
     for (int i = 0; i < count; i++) {
@@ -24,7 +24,7 @@ static void draw_headings(struct frame *frame, int y, const struct column *colum
 }
 
 /* A word in its column. */
-static void draw_cell(struct frame *frame, int y, const struct column *c, enum style style, const char *word)
+void draw_cell(struct frame *frame, int y, const struct column *c, enum style style, const char *word)
 {
     if (c->is_shown && c->is_right)
         frame_right(frame, y, c->x, c->given, style, word);
@@ -33,7 +33,7 @@ static void draw_cell(struct frame *frame, int y, const struct column *c, enum s
 }
 
 /* Whoever is not drawn yet is above or below. */
-static void draw_more(struct frame *frame, int y, size_t top, size_t count, int rows)
+void draw_more(struct frame *frame, int y, size_t top, size_t count, int rows)
 {
     char text[48];
     size_t last = top + (size_t)(rows > 0 ? rows : 0);
@@ -48,7 +48,7 @@ static void draw_more(struct frame *frame, int y, size_t top, size_t count, int 
 enum { DEVICE, WATTS, LIMIT, JOULES, BUSY, MEMORY, CELSIUS, GRAPH, MODEL, DEVICE_COLUMNS };
 
 /* "LAST 2 MIN", or in seconds where it is short. */
-static void name_span(double span_s, char out_title[24])
+void draw_span_title(double span_s, char out_title[24])
 {
     if (span_s < 90)
         string_print(out_title, 24, "LAST %.0f S", span_s);
@@ -114,7 +114,7 @@ int draw_devices(struct frame *frame, struct ui *ui, const struct model *model, 
     leave_out_empty(c, model);
     columns_fit(c, DEVICE_COLUMNS, 1, frame->width - 2);
     unsigned n = history_ticks_per_bar(model->period_s, SPAN_S, model->tick + 1, c[GRAPH].given);
-    name_span(n * model->period_s * c[GRAPH].given, title);
+    draw_span_title(n * model->period_s * c[GRAPH].given, title);
     draw_headings(frame, y, c, DEVICE_COLUMNS);
     ui_scroll(&ui->devices, model->device_count, rows - 1);
     draw_more(frame, y, ui->devices.top, model->device_count, rows - 1);

@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,13 +20,14 @@
 #include "common/page.h"
 #include "draw.h"
 #include "gather.h"
+#include "hosts_view.h"
 #include "screen.h"
+#include "signals.h"
 
 #define SUBCOMMAND   "top"
 #define PERIOD_S     1.0
 #define LEAST_PERIOD 0.1
 #define MOST_PERIOD  60.0
-#define ONCE_WIDTH   100
 #define ONCE_ROWS    30 /* processes */
 
 const char tool_name[] = "joule";
@@ -36,6 +35,7 @@ const char tool_name[] = "joule";
 struct settings {
     joule_options meter;
     const char *record;
+    struct hosts_settings hosts;
     bool is_once;
 };
 
@@ -128,41 +128,10 @@ static void press(struct top *top, int key)
     }
 }
 
-/* As if nobody had caught the signal: the shell sees a stopped job. */
-static void stop(void)
-{
-    sigset_t stops;
-    sigemptyset(&stops);
-    sigaddset(&stops, SIGTSTP);
-    screen_leave();
-    signal(SIGTSTP, SIG_DFL);
-    raise(SIGTSTP);
-    pthread_sigmask(SIG_UNBLOCK, &stops, NULL); /* here, until somebody says to go on */
-    pthread_sigmask(SIG_BLOCK, &stops, NULL);
-    screen_return();
-}
-
 static void take_signal(struct top *top)
 {
-    struct signalfd_siginfo info;
-    if (read(top->signals, &info, sizeof info) != (ssize_t)sizeof info)
-        return;
-    switch (info.ssi_signo) {
-    case SIGWINCH:
-        screen_resized();
-        break;
-    case SIGTSTP:
-        stop();
-        screen_resized();
-        break;
-    case SIGCONT:
-        screen_return();
-        screen_resized();
-        break;
-    default:
-        top->has_ended = true;
-        top->ended_by = (int)info.ssi_signo;
-    }
+    top->ended_by = signals_read(top->signals);
+    top->has_ended = top->has_ended || top->ended_by != 0;
 }
 
 /* Keys that are there; a terminal that is gone ends it. */
@@ -198,14 +167,7 @@ static void run(struct top *top)
 
 static bool take_signals(struct top *top)
 {
-    static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
-    sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        sigaddset(&set, taken[i]);
-    pthread_sigmask(SIG_BLOCK, &set, NULL); /* before the meter has threads */
-    signal(SIGPIPE, SIG_IGN);
-    top->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    top->signals = signals_open(); /* before the meter has threads */
     top->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     return top->signals >= 0 && top->timer >= 0;
 }
@@ -252,14 +214,6 @@ static void keep_users(struct top *top)
     top->ui.shown_count = kept;
 }
 
-static int once_width(void)
-{
-    struct winsize size;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        return size.ws_col;
-    return ONCE_WIDTH;
-}
-
 /* One period is let pass, so that there is something to share out. */
 static int print_once(struct top *top)
 {
@@ -270,7 +224,7 @@ static int print_once(struct top *top)
     tick(top);
     keep_users(top);
     top->ui.focus = FOCUS_NOTHING;
-    if (!draw_once(&top->frame, &top->ui, &top->model, once_width())) {
+    if (!draw_once(&top->frame, &top->ui, &top->model, screen_once_width())) {
         complain(SUBCOMMAND, "no memory for the page");
         return EXIT_OWN_FAILURE;
     }
@@ -328,6 +282,27 @@ static int read_settings(struct settings *settings, int argc, char **argv)
                                     .kind = OPTION_FLAG,
                                     .value = &settings->is_once,
                                     .help = "print one page and exit; needs no terminal"},
+                                   {.name = "hosts",
+                                    .kind = OPTION_TEXT,
+                                    .value = &settings->hosts.list,
+                                    .argument = "LIST",
+                                    .help = "watch these machines, where joule serve runs: HOST[:PORT] or "
+                                            "https://HOST[:PORT], with commas"},
+                                   {.name = "token-file",
+                                    .kind = OPTION_TEXT,
+                                    .value = &settings->hosts.token_file,
+                                    .argument = "FILE",
+                                    .help = "--hosts: the bearer token that they want"},
+                                   {.name = "password-file",
+                                    .kind = OPTION_TEXT,
+                                    .value = &settings->hosts.password_file,
+                                    .argument = "FILE",
+                                    .help = "--hosts: NAME:PASSWORD for those with --auth-file"},
+                                   {.name = "ca",
+                                    .kind = OPTION_TEXT,
+                                    .value = &settings->hosts.ca_file,
+                                    .argument = "FILE",
+                                    .help = "--hosts: certificates to trust, and https for all hosts"},
                                    {.name = "sources",
                                     .kind = OPTION_TEXT,
                                     .value = &meter->sources,
@@ -351,6 +326,11 @@ static int read_settings(struct settings *settings, int argc, char **argv)
         complain(SUBCOMMAND, "unexpected '%s'; see joule top --help", argv[first]);
         return OPTIONS_WRONG;
     }
+    settings->hosts.is_once = settings->is_once;
+    if (settings->hosts.list && (settings->record || meter->sources || meter->root)) {
+        complain(SUBCOMMAND, "--hosts goes with neither --record, --sources nor --root");
+        return OPTIONS_WRONG;
+    }
     if (!(meter->period_s >= LEAST_PERIOD && meter->period_s <= MOST_PERIOD)) {
         complain(SUBCOMMAND, "--period must lie between 100 ms and 60 s");
         return OPTIONS_WRONG;
@@ -367,16 +347,9 @@ int main(int argc, char **argv)
     output_guard_streams();
     argv[0] = name; /* for messages */
     int ready = read_settings(&top.settings, argc, argv);
-    int code = ready == 1 ? open_and_run(&top) : ready == OPTIONS_HELP ? 0 : EXIT_USAGE;
+    int code = ready == OPTIONS_HELP ? 0 : EXIT_USAGE;
+    if (ready == 1)
+        code = top.settings.hosts.list ? hosts_run(&top.settings.hosts, &top.ended_by) : open_and_run(&top);
     code = output_end(SUBCOMMAND, code);
-    if (top.ended_by == 0)
-        return code;
-    /* So that whoever sent it sees that it worked. */
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, top.ended_by);
-    signal(top.ended_by, SIG_DFL);
-    raise(top.ended_by);
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-    return 128 + top.ended_by;
+    return top.ended_by == 0 ? code : signals_end(top.ended_by);
 }

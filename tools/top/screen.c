@@ -15,6 +15,8 @@
 #include <wchar.h>
 #include "base/error.h"
 
+#define ONCE_WIDTH 100 /* of a page that is not for a terminal */
+
 static struct {
     bool is_open;
     struct termios before;
@@ -174,6 +176,14 @@ void screen_close(void)
 }
 
 /* --- size, keys ------------------------------------------------------------------------------------------------ */
+
+int screen_once_width(void)
+{
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    return ONCE_WIDTH;
+}
 
 void screen_size(int *out_width, int *out_height)
 {

@@ -1,5 +1,5 @@
-/* tools/serve/secret.c - see secret.h. */
-#include "secret.h"
+/* tools/common/secret.c - see secret.h. */
+#include "common/secret.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "common/options.h"
-#include "serve.h"
 
 #define MAX_BYTES (1 << 20)
 
@@ -51,7 +50,7 @@ static char *read_all(int fd)
     return text;
 }
 
-char *secret_read(const char *path, const char *what, bool is_public)
+char *secret_read(const char *subcommand, const char *path, const char *what, bool is_public)
 {
     struct stat info;
     char *text = NULL;
@@ -66,9 +65,9 @@ char *secret_read(const char *path, const char *what, bool is_public)
     if (fd >= 0)
         close(fd);
     if (fault)
-        complain(SERVE, "cannot read %s in %s: %s", what, path, fault);
+        complain(subcommand, "cannot read %s in %s: %s", what, path, fault);
     if (hint)
-        complain(SERVE, "hint: %s %s", hint, path);
+        complain(subcommand, "hint: %s %s", hint, path);
     return text;
 }
 

@@ -1,0 +1,25 @@
+/* tools/top/hosts_stream.h - connections to `joule serve` on many machines, by libcurl.
+ *
+ * Note: a connection that ends is opened again, after 1 to 15 s.
+ */
+#ifndef TOP_HOSTS_STREAM_H
+#define TOP_HOSTS_STREAM_H
+
+#include <poll.h>
+#include "hosts.h"
+
+/* What the servers want; NULL: none. */
+struct stream_access {
+    const char *token, *password; /* "NAME:PASSWORD" */
+    const char *ca_file;
+};
+
+struct streams;
+
+/* Connects to all hosts, which stay the caller's and must stay where they are. NULL with a message. */
+struct streams *streams_open(struct hosts *hosts, const struct stream_access *access, joule_error *out_error);
+/* Waits for the connections, at most `timeout_ms`, and for other descriptors, whose revents are set; then takes what came. */
+void streams_wait(struct streams *streams, struct pollfd *others, unsigned count, int timeout_ms);
+void streams_close(struct streams *streams);
+
+#endif
