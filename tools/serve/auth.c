@@ -1,7 +1,8 @@
-/* tools/serve/auth.c - see auth.h. The file of users has a line "NAME: HASH" for each, as htpasswd writes it and as the
- * basic_auth_users of Prometheus' web configuration have it; hashes are those of crypt(5).
+/* tools/serve/auth.c - see auth.h. The file of users has a line "NAME: HASH" for each, as htpasswd writes
+ * it and as the basic_auth_users of Prometheus' web configuration have it; hashes are those of crypt(5).
  *
- * Note: neither token nor password is ever an argument, where every user of the machine could read it, or part of a message.
+ * Note: neither token nor password is ever an argument, where every user of the machine could read it, or
+ * part of a message.
  */
 #include "auth.h"
 
@@ -40,7 +41,7 @@ struct auth {
     unsigned wrong;
 };
 
-/* --- the token ------------------------------------------------------------------------------------------------ */
+/* --- the token ---------------------------------------------------------------------------------------- */
 
 /* Visible ASCII without blanks, as it stands in a header. */
 static bool is_usable(const char *token)
@@ -76,7 +77,7 @@ static bool load_token(struct auth *auth, const char *path)
     return is_good;
 }
 
-/* --- users ---------------------------------------------------------------------------------------------------- */
+/* --- users -------------------------------------------------------------------------------------------- */
 
 #ifdef SERVE_HAS_CRYPT
 /* A hash that this C library can compute, and that is no relic. */
@@ -160,7 +161,7 @@ static bool load_users(struct auth *auth, const char *path)
     return false;
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------ */
+/* --- life --------------------------------------------------------------------------------------------- */
 
 bool auth_open(const char *token_path, const char *users_path, struct auth **out_auth)
 {
@@ -200,7 +201,7 @@ bool auth_has_users(const struct auth *auth)
     return auth && auth->count > 0;
 }
 
-/* --- checking --------------------------------------------------------------------------------------------------- */
+/* --- checking ----------------------------------------------------------------------------------------- */
 
 static int base64_digit(char c)
 {
@@ -278,7 +279,7 @@ static enum auth_answer check_basic(struct auth *auth, const char *encoded)
     return answer;
 }
 
-/* What follows "SCHEME "; NULL: it is another scheme. */
+/* Returns the part behind "SCHEME "; NULL: it is another scheme. */
 static const char *after_scheme(const char *authorization, const char *scheme)
 {
     size_t length = strlen(scheme);

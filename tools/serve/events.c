@@ -1,4 +1,5 @@
-/* tools/serve/events.c - see events.h. A stream without anything to send is suspended, and resumed by the next event. */
+/* tools/serve/events.c - see events.h. A stream without anything to send is suspended, and resumed by
+ * the next event. */
 #include "events.h"
 
 #include <stdlib.h>

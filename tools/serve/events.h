@@ -1,5 +1,5 @@
-/* tools/serve/events.h - /events: what /api/devices has, sent once a second to clients that stay connected (server-sent
- * events).
+/* tools/serve/events.h - /events: what /api/devices has, sent once a second to clients that stay connected
+ * (server-sent events).
  *
  * Note: a client that takes an event slowly misses the next ones; nothing is kept for it.
  */
@@ -24,8 +24,8 @@ struct events {
     int64_t next_ns; /* CLOCK_MONOTONIC of the next one; 0: there are no streams */
 };
 
-/* A response that goes on until the client closes the connection. `active_ns` gets the time of each event that was taken
- * whole. NULL: no memory, or too many streams. */
+/* Returns a response that lasts until the client closes the connection. `active_ns` gets the time of
+ * each event that was taken whole. NULL: no memory, or too many streams. */
 struct MHD_Response *events_add(struct events *events, struct MHD_Connection *connection, int64_t *active_ns);
 /* Sends the next event where it is time. */
 void events_send(struct events *events);

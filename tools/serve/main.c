@@ -147,7 +147,7 @@ int main(int argc, char **argv)
          .kind = OPTION_TEXT,
          .value = &settings.user,
          .argument = "NAME",
-         .help = "become this user once the sensors are open (of root: joule, else nobody)"},
+         .help = "become this user once the sensors are open (root: joule, else nobody)"},
         {.name = "period",
          .kind = OPTION_TIME,
          .value = &options.period_s,

@@ -1,8 +1,8 @@
 /* tools/serve/privileges.c - see privileges.h.
  *
- * Note: the C library changes the user of every thread, and the kernel takes their capabilities with root. Capabilities that
- * a user without root was given (AmbientCapabilities=) are per thread: the one that answers requests gives them up, and those
- * that read sensors keep them.
+ * Note: the C library changes the user of every thread, and the kernel takes their capabilities with root.
+ * Capabilities that a user without root was given (AmbientCapabilities=) are per thread: the one that
+ * answers requests gives them up, and those that read sensors keep them.
  */
 #include "privileges.h"
 
@@ -20,7 +20,7 @@
 #define DEFAULT_USER "joule"
 #define LAST_USER    "nobody"
 
-/* --- root ------------------------------------------------------------------------------------------------------- */
+/* --- root --------------------------------------------------------------------------------------------- */
 
 static const struct passwd *find_user(const char *name)
 {
@@ -49,7 +49,7 @@ static bool become(const struct passwd *user)
     return false;
 }
 
-/* --- capabilities ----------------------------------------------------------------------------------------------- */
+/* --- capabilities ------------------------------------------------------------------------------------- */
 
 static bool drop_capabilities(void)
 {
@@ -61,7 +61,7 @@ static bool drop_capabilities(void)
     return is_done;
 }
 
-/* --- both ------------------------------------------------------------------------------------------------------- */
+/* --- both --------------------------------------------------------------------------------------------- */
 
 static bool drop_root(const char *user)
 {

@@ -4,8 +4,9 @@
 
 #include <stdbool.h>
 
-/* Gives up root in all threads, and the calling thread's capabilities. `user`: whom to become; NULL: "joule" where there is such a user, else
- * "nobody", and this only if root started the program. "root": root keeps its rights. False after a message. */
+/* Gives up root in all threads, and the capabilities of the calling thread. `user`: the user to become;
+ * NULL: if root started the program, "joule", else "nobody". "root" keeps the rights of root. False
+ * after a message. */
 bool privileges_drop(const char *user);
 
 #endif

@@ -22,7 +22,7 @@ struct serve_settings {
     struct option_list allowed_hosts;
     bool shares_out;        /* among tenants */
     unsigned process_count; /* told apart; 0: none */
-    /* What was made of it */
+    /* Made of the files named above */
     struct auth *auth;        /* NULL: everybody may have readings */
     char *tls_cert, *tls_key; /* texts; NULL: no TLS */
     struct host_names names;

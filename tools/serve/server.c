@@ -357,7 +357,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 
 /* --- the loop ------------------------------------------------------------------------------------------------- */
 
-/* What libmicrohttpd says of a certificate that it cannot use; later it says what clients do wrong. */
+/* Reports why libmicrohttpd cannot use a certificate. Its later messages are about clients, and are dropped. */
 static void on_log(void *context, const char *format, va_list values)
 {
     char text[256];
@@ -455,7 +455,10 @@ int server_run(joule_meter *meter, const struct serve_settings *settings, const 
     int code = EXIT_OWN_FAILURE, signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0 || !start(&server, listener)) {
         if (signals >= 0 && settings->tls_cert)
-            complain(SERVE, "cannot start to answer: the certificate and key cannot be used");
+            complain(SERVE, "cannot start to answer: %s",
+                     MHD_is_feature_supported(MHD_FEATURE_TLS) == MHD_YES
+                         ? "the certificate and key cannot be used"
+                         : "this libmicrohttpd has no TLS");
         else
             complain(SERVE, "cannot start to answer: %s", strerror(errno));
     } else {

@@ -1,6 +1,7 @@
 /* tools/top/hosts.h - what many machines use, as their `joule serve` reports it.
  *
- * Note: a machine that does not report now has its last figures shown as old ones, and is in no total of power.
+ * Note: a machine that does not report now has its last figures shown as old ones, and is in no total of
+ * power.
  */
 #ifndef TOP_HOSTS_H
 #define TOP_HOSTS_H
@@ -48,10 +49,12 @@ struct hosts_total {
     bool is_partial; /* a host is not live, or its own total is partial or unknown */
 };
 
-/* Makes rows of "HOST[:PORT]" or "http[s]://HOST[:PORT]" with commas; without a scheme https if `is_tls`. False with a message. */
+/* Makes rows of "HOST[:PORT]" or "http[s]://HOST[:PORT]" with commas; without a scheme https if
+ * `is_tls`. False with a message. */
 bool hosts_read(struct hosts *hosts, const char *list, bool is_tls, joule_error *out_error);
 void hosts_free(struct hosts *hosts);
-/* Takes a report (docs/serve.schema.json), which is changed. False: it is none, and the row has the problem. */
+/* Takes a report (docs/serve.schema.json), which is changed. False: it is none, and the row has the
+ * problem. */
 bool host_take(struct host_row *row, char *json, size_t size, int64_t now_ns);
 enum host_state host_state_of(const struct host_row *row, int64_t now_ns);
 /* One more step of all histories. */

@@ -39,7 +39,7 @@ static void draw_total(struct frame *frame, const struct hosts *hosts, int64_t n
     add(frame, 1, x, total.live < hosts->count ? STYLE_WARNING : STYLE_DIM, text);
 }
 
-/* Of a host without a report now it says since when, and why. */
+/* Writes the state of a host; without a current report also since when, and why. */
 static void describe_state(const struct host_row *row, int64_t now_ns, char *text, size_t size)
 {
     switch (host_state_of(row, now_ns)) {

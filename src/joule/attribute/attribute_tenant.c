@@ -85,14 +85,22 @@ static struct tenant *find(const struct tenants *tenants, const char *path)
     return NULL;
 }
 
-/* One more tenant, whose time counts from now on; NULL: no memory, or too many. */
+/* CPU time since the last look of a cgroup that was not there then: all of it, unless it is more than there was. */
+static double young_cpu_s(const struct tenants *tenants, double usage_s, int64_t now_ns)
+{
+    double capacity_s = tenants->cpu_count * (double)(now_ns - tenants->end_ns) * 1e-9;
+    return tenants->end_ns && usage_s <= capacity_s ? usage_s : 0;
+}
+
+/* Adds a tenant; NULL: no memory, or too many. */
 static struct tenant *add(struct tenants *tenants, const char *path, const struct tenant_name *name,
-                          double usage_s)
+                          double usage_s, int64_t now_ns)
 {
     if (tenants->count == MOST_TENANTS || !ARRAY_ROOM(tenants->list, tenants->capacity, tenants->count))
         return NULL;
     struct tenant *tenant = &tenants->list[tenants->count++];
-    *tenant = (struct tenant){.name = *name, .usage_s = usage_s};
+    *tenant = (struct tenant){
+        .name = *name, .usage_s = usage_s, .pending_cpu_s = young_cpu_s(tenants, usage_s, now_ns)};
     string_copy(tenant->path, sizeof tenant->path, path);
     return tenant;
 }
@@ -104,7 +112,7 @@ static joule_status see(struct tenants *tenants, const char *path, const struct 
     if (isnan(usage_s))
         return JOULE_OK;
     struct tenant *tenant = find(tenants, path);
-    if (!tenant && !(tenant = add(tenants, path, name, usage_s)))
+    if (!tenant && !(tenant = add(tenants, path, name, usage_s, now_ns)))
         return JOULE_NO_MEMORY;
     tenant->pending_cpu_s += fmax(0, usage_s - tenant->usage_s); /* less: another one with the same name */
     tenant->usage_s = usage_s;

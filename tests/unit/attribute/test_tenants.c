@@ -165,6 +165,25 @@ static void test_shares_by_cpu_time(void **state)
     tenants_free(&tenants);
 }
 
+/* A job that begins between two looks has its joules from its begin on. */
+static void test_job_that_begins(void **state)
+{
+    struct rig *rig = *state;
+    struct user box = {1, 0}, job = {2, 0};
+    put_machine(rig, true);
+    host_script_file(rig->host, V2 "/system.slice/a.service/cpu.stat", cpu_stat, &box);
+    rig_open_powercap(rig);
+    struct tenants tenants = {.meter = rig->meter};
+    run(&tenants, 5);
+    job.from_s = (double)meter_now_ns(rig->meter) * 1e-9 + 0.25;
+    host_script_file(rig->host, V2 "/slurm/uid_7/job_1/cpu.stat", cpu_stat, &job);
+    run(&tenants, 6);
+    double seconds = (double)tenants.begin_ns * 1e-9 - job.from_s;
+    expect_near(tenant(&tenants, "/slurm/uid_7/job_1")->cpu_joules, 50 * job.cpus * seconds, 2);
+    expect_conserved(&tenants, 2000);
+    tenants_free(&tenants);
+}
+
 /* What was used since the last look at it stays nobody's; its joules are kept, first as its own. */
 static void test_job_that_ends(void **state)
 {
@@ -460,6 +479,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
         cmocka_unit_test_setup_teardown(test_shares_by_cpu_time, rig_set_up, rig_tear_down),
+        cmocka_unit_test_setup_teardown(test_job_that_begins, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(test_job_that_ends, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(test_first_version_of_cgroups, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(test_nonsense, rig_set_up, rig_tear_down),
