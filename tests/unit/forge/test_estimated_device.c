@@ -12,6 +12,8 @@
 #include <forge/energy.h>
 #include <forge/serialize.h>
 #include <forge/telemetry.h>
+#include "forge/backends/estimated/reference_rates.h"
+#include "forge/reference/reference.h"
 
 /* 1 GFLOP/s, 1 GB/s, 1 ms, 2 W + 8 W, 1 nJ/FLOP, 10 nJ/byte. */
 #define MACHINE                                                                                              \
@@ -315,6 +317,58 @@ static void test_wrong_figures_are_told(void **state)
     unsetenv("FORGE_MACHINE");
 }
 
+/* --- kernels of the reference -------------------------------------------------------------------------------- */
+
+static double expected_of(const forge_instance *instance, const char *op)
+{
+    forge_launch_facts facts = {.struct_size = sizeof facts};
+    for (size_t i = 0; forge_instance_launch(instance, i, &facts) == JOULE_OK; i++)
+        if (strcmp(facts.op, op) == 0)
+            return facts.seconds;
+    fail_msg("there is no launch of %s", op);
+    return NAN;
+}
+
+/* Expected seconds of an operation on so many elements in rows of so many. */
+static double expect_rows(const char *op, int64_t columns)
+{
+    struct bench bench = {0};
+    forge_graph *graph = NULL;
+    forge_builder *b = forge_builder_new();
+    forge_shape shape = forge_shape_of((1 << 20) / columns, columns);
+    forge_value x = forge_input(b, "x", FORGE_F32, shape), y = x, where;
+    if (strcmp(op, "concat") == 0)
+        y = forge_concat(b, (forge_value[]){x, x, x}, 3, 1);
+    else if (strcmp(op, "pad") == 0)
+        y = forge_pad(b, x, (int64_t[]){1, 0}, (int64_t[]){0, 1}, 0);
+    else if (strcmp(op, "sort") == 0)
+        y = forge_sort(b, x, 1, false, &where);
+    else
+        y = forge_scan(b, FORGE_SUM, x, 1, 0);
+    forge_output(b, "y", y);
+    assert_int_equal(forge_builder_finish(b, &graph, NULL), JOULE_OK);
+    load(&bench, "estimated", graph);
+    assert_int_equal(forge_device_set_threads(bench.device, 1, NULL), JOULE_OK);
+    assert_int_equal(forge_instance_run(bench.instance, NULL), JOULE_OK);
+    double seconds = expected_of(bench.instance, op);
+    unload(&bench);
+    return seconds;
+}
+
+/* A copy of long rows is no loop over elements, one of short rows is dearer, and a sort dearer still. */
+static void test_kernels_of_the_reference_have_rates_of_their_own(void **state)
+{
+    (void)state;
+    for (enum op op = 0; op < OP_COUNT; op++)
+        assert_int_equal(isnan(reference_rate(op)), !reference_of(op));
+    unsetenv("FORGE_MACHINE");
+    double concat = expect_rows("concat", 1024), short_rows = expect_rows("concat", 2);
+    assert_true(1.5 * concat < expect_rows("scan", 1024));
+    assert_true(20 * concat < expect_rows("sort", 1024));
+    assert_true(3 * concat < short_rows);
+    assert_true(3 * expect_rows("pad", 1024) < expect_rows("pad", 2));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_what_does_not_fit_can_be_estimated),
         cmocka_unit_test(test_this_machine_is_described),
         cmocka_unit_test(test_wrong_figures_are_told),
+        cmocka_unit_test(test_kernels_of_the_reference_have_rates_of_their_own),
     };
     return cmocka_run_group_tests_name("estimated", tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/string.h"
 #include "forge/backends/estimated/machine.h"
+#include "forge/backends/estimated/reference_rates.h"
 #include "forge/hal/device.h"
 
 struct estimated {
@@ -141,10 +142,12 @@ static void expect_launch(forge_device *device, const struct bound_launch *launc
 {
     const struct estimated *e = (const struct estimated *)device;
     struct selection selection;
-    bool has_kernel = e->cpu->ops->select(e->cpu, &launch->launch, &selection) == JOULE_OK;
+    bool is_plain = e->cpu->ops->select(e->cpu, &launch->launch, &selection) == JOULE_OK &&
+                    string_starts(selection.kernel, "reference_");
     struct machine_work work = {.cost = launch->cost,
                                 .is_double = launch->launch.outputs[0].dtype == FORGE_F64,
-                                .is_plain = has_kernel && string_starts(selection.kernel, "reference_")};
+                                .plain_units =
+                                    is_plain ? reference_units(&launch->launch, &launch->cost) : 0};
     machine_expect(&e->machine, &work, out_expected);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/string.h"
+#include "forge/backends/estimated/reference_rates.h"
 #include "forge/ir/cost.h"
 
 #define Z90 1.6448536269514722
@@ -18,7 +19,7 @@
 /* What threads of server cores draw from memory, until its channels are full. */
 #define THREAD_BYTES_PER_S 10e9
 #define MOST_BYTES_PER_S   200e9
-#define THREAD_PLAIN_PER_S 1e8 /* the reference goes from element to element by index */
+#define THREAD_PLAIN_PER_S (1 / REFERENCE_UNIT_SECONDS)
 #define LAUNCH_SECONDS     1e-6
 #define USUAL_HZ           2.5e9
 
@@ -26,7 +27,7 @@
  * costs less; kernels other than products are far from either limit. */
 #define FLOP_RATE_LOG_SD 0.35
 #define BYTE_RATE_LOG_SD 0.6
-#define PLAIN_LOG_SD     0.8
+#define PLAIN_LOG_SD     0.6
 #define LAUNCH_LOG_SD    0.7
 #define ROOFLINE_LOG_SD  0.35
 #define GIVEN_LOG_SD     0.2 /* of a figure that the user gave */
@@ -87,7 +88,7 @@ static void set_rates(struct machine *machine, const forge_device_facts *cpu, do
     set(machine, FIGURE_BYTE_RATE, fmin(cpu->threads * THREAD_BYTES_PER_S, MOST_BYTES_PER_S),
         BYTE_RATE_LOG_SD, JOULE_CLASS_ASSUMED, source);
     set(machine, FIGURE_PLAIN_RATE, cpu->threads * THREAD_PLAIN_PER_S, PLAIN_LOG_SD, JOULE_CLASS_ASSUMED,
-        "FLOP or elements of the reference's kernels");
+        "units of 10 ns of a thread, by the rate measured of each kernel of the reference");
     set(machine, FIGURE_LAUNCH_TIME, LAUNCH_SECONDS, LAUNCH_LOG_SD, JOULE_CLASS_ASSUMED,
         "a clock read and threads woken");
 }
@@ -203,12 +204,11 @@ static void add_joules(const struct machine *machine, struct expected *e, enum f
 static double work_seconds(const struct machine *machine, const struct machine_work *work, double bytes,
                            enum figure *out_limit)
 {
-    double flop = work->cost.flop, elements = bytes / (work->is_double ? 8 : 4);
+    double flop = work->cost.flop;
     double seconds[FIGURES] = {
         [FIGURE_FLOP_RATE] = flop / value_of(machine, FIGURE_FLOP_RATE) * (work->is_double ? 2 : 1),
         [FIGURE_BYTE_RATE] = bytes / value_of(machine, FIGURE_BYTE_RATE),
-        [FIGURE_PLAIN_RATE] =
-            work->is_plain ? fmax(flop, elements) / value_of(machine, FIGURE_PLAIN_RATE) : 0,
+        [FIGURE_PLAIN_RATE] = work->plain_units / value_of(machine, FIGURE_PLAIN_RATE),
     };
     *out_limit = FIGURE_FLOP_RATE;
     for (enum figure i = FIGURE_BYTE_RATE; i <= FIGURE_PLAIN_RATE; i++)
