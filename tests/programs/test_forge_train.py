@@ -323,7 +323,7 @@ class Train(unittest.TestCase):
         done = go_on(again + 0.3)
         total = spent(path)
         self.assertGreaterEqual(total, again + 0.29)
-        self.assertIn("went into steps that no checkpoint kept", done.stdout)
+        self.assertIn("after the checkpoint that this one began with", done.stdout)
         self.assertAlmostEqual(float(checkpoint(path)[3]["forge.energy_joules"]) / total, 1, delta=0.1)
         more = self.kill_when_spent([*how, "--data", book], path, total + 0.3)
         self.assertAlmostEqual(float(checkpoint(path)[3]["forge.energy_joules"]) / total, 1, delta=0.1)

@@ -310,7 +310,8 @@ static joule_status take_spent(struct training *t, const struct resumed *resumed
     if (is_ours) {
         t->has_before = true;
         bool has_more = isnan(kept.value) || spent->joules.value > kept.value;
-        t->redone_joules = t->is_resumed ? fmax(spent->joules.value - kept.value, 0) : spent->joules.value;
+        t->after_checkpoint_joules =
+            t->is_resumed ? fmax(spent->joules.value - kept.value, 0) : spent->joules.value;
         t->energy_before = has_more ? spent->joules : kept;
         return JOULE_OK;
     }
@@ -408,9 +409,9 @@ static void print_all_runs(const struct training *t)
 {
     char energy[QUANTITY_TEXT];
     printf("\n%s with the runs before", quantity_text(t->energy, JOULE_DIMENSION_ENERGY, energy));
-    if (t->redone_joules > 0) {
-        joule_format(t->redone_joules, JOULE_DIMENSION_ENERGY, 3, energy, sizeof energy);
-        printf(", of which %s went into steps that no checkpoint kept", energy);
+    if (t->after_checkpoint_joules > 0) {
+        joule_format(t->after_checkpoint_joules, JOULE_DIMENSION_ENERGY, 3, energy, sizeof energy);
+        printf(", of which %s after the checkpoint that this one began with", energy);
     }
     puts(".");
 }

@@ -43,12 +43,12 @@ struct training {
     bool is_resumed;
     uint64_t first_step;
     struct spent spent;
-    bool has_before;              /* runs before this one are counted */
-    joule_quantity energy_before; /* joules of the runs before */
-    double redone_joules;         /* of these, the ones after the checkpoint: their steps are done again */
-    joule_quantity energy;        /* of all runs, at the end */
-    forge_energy_sum sum;         /* of this run, at the end */
-    double begin_joules;          /* of this run before its first step */
+    bool has_before;                /* runs before this one are counted */
+    joule_quantity energy_before;   /* joules of the runs before */
+    double after_checkpoint_joules; /* of these, the ones after the checkpoint */
+    joule_quantity energy;          /* of all runs, at the end */
+    forge_energy_sum sum;           /* of this run, at the end */
+    double begin_joules;            /* of this run before its first step */
     struct epoch *epochs;
     size_t epoch_count, epoch_capacity;
     double loss; /* smoothed; NaN: there was no step */

@@ -179,7 +179,7 @@ void training_json(const void *context, struct text *out)
     json_integer(&json, "steps", (int64_t)t->trainee.steps);
     add_joules(&json, t->energy);
     add_sum(&json, &t->sum);
-    json_double(&json, "redone_joules", t->redone_joules);
+    json_double(&json, "after_checkpoint_joules", t->after_checkpoint_joules);
     add_epochs(&json, t);
     add_operations(&json, t);
     json_string(&json, "sample", t->sample);
