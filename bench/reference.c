@@ -1,7 +1,8 @@
-/* bench/reference.c - how fast the reference's kernels are, for the figures of src/forge/backends/estimated/reference_rates.c.
+/* bench/reference.c - how fast the reference's kernels are, for the figures of
+ * src/forge/backends/estimated/reference_rates.c.
  *
- * One thread, by its CPU time, so that other programs matter little. The work of a kernel is its FLOP or the elements that it
- * reads and writes, whichever are more, as the device "estimated" counts it.
+ * One thread, by its CPU time, so that other programs matter little. The work of a kernel is its FLOP or
+ * the elements that it reads and writes, whichever are more, as the device "estimated" counts it.
  */
 #include <math.h>
 #include <stdio.h>

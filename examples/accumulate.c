@@ -1,7 +1,8 @@
-/* accumulate.c - a batch that is computed in parts, whose gradients are accumulated before the optimiser's step.
+/* accumulate.c - a batch that is computed in parts, whose gradients are accumulated before the optimiser's
+ * step.
  *
- * Two programs share the states: one for all parts but the last adds gradients to slots, the other adds its own, clips them and
- * makes the step. Compile it with
+ * Two programs share the states: one for all parts but the last adds gradients to slots, the other adds
+ * its own, clips them and makes the step. Compile it with
  *
  *     cc accumulate.c $(pkg-config --cflags --libs forge) -lm -o accumulate && ./accumulate
  */

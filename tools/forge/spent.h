@@ -1,7 +1,8 @@
 /* tools/forge/spent.h - the joules of a training in a file beside its checkpoint, CHECKPOINT.joules.
  *
- * A checkpoint knows what was spent when it was written. A run that is killed afterwards has spent more, and the run that
- * resumes spends it again. This file is replaced about each second, so that a budget counts both.
+ * A checkpoint knows what was spent when it was written. A run that is killed afterwards has spent more,
+ * and the run that resumes spends it again. This file is replaced about each second, so that a budget
+ * counts both.
  */
 #ifndef FORGE_SPENT_H
 #define FORGE_SPENT_H
@@ -22,7 +23,8 @@ struct spent {
 
 /* A new training that has spent nothing. NO_MEMORY. */
 joule_status spent_begin(struct spent *spent, const char *checkpoint, joule_error *out_error);
-/* Takes id, joules and has_checkpoint from the file. ABSENT: there is none. INVALID: it holds something else. */
+/* Takes id, joules and has_checkpoint from the file. ABSENT: there is none. INVALID: it holds something
+ * else. */
 joule_status spent_read(struct spent *spent, joule_error *out_error);
 /* Replaces the file as a whole and returns when it is safe on the disk. */
 joule_status spent_write(struct spent *spent, joule_quantity joules, joule_error *out_error);

@@ -54,7 +54,8 @@ static void run_rows(struct workbench *bench, const float *x, const float *t)
     workbench_run(bench);
 }
 
-/* Parameters after some steps, each on all rows: at once where parts is 1, or in parts whose gradients are accumulated. */
+/* Parameters after some steps, each on all rows: at once where parts is 1, or in parts whose gradients are
+ * accumulated. */
 static void train_rows(int parts, bool is_adamw, float *out)
 {
     struct workbench bench;

@@ -1,12 +1,13 @@
 /* backends/estimated/reference_rates.c - see reference_rates.h.
  *
- * The figures are from bench/reference.c on one core of an AMD EPYC (Zen 4, 2.6 GHz, virtual), 23 November 2026, f32.
- */
+ * The figures are from bench/reference.c on one core of an AMD EPYC (Zen 4, 2.6 GHz, virtual), 23 November
+ * 2026, f32. */
 #include "forge/backends/estimated/reference_rates.h"
 
 #include <math.h>
 
-/* A copy takes this long for each run of elements that lie together, besides: 23 to 110 ns for runs of 1 to 64. */
+/* A copy takes this long for each run of elements that lie together, besides: 23 to 110 ns for runs of 1
+ * to 64. */
 #define PIECE_SECONDS 60e-9
 
 static const struct {

@@ -12,7 +12,8 @@
 
 /* Units of a launch that the reference runs. */
 double reference_units(const struct launch *launch, const struct program_cost *cost);
-/* FLOP or elements, whichever are more, that the family's kernel does in a second of a thread; NaN: leaves and composites. */
+/* FLOP or elements, whichever are more, that the family's kernel does in a second of a thread; NaN: leaves
+ * and composites. */
 double reference_rate(enum op op);
 
 #endif
