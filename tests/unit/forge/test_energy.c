@@ -211,7 +211,7 @@ static void test_shares_add_up_to_the_meter(void **state)
                      JOULE_OK);
     assert_int_equal(sum.basis, FORGE_ENERGY_OF_MACHINE);
     assert_near(sum.joules.value, meter.value, 1e-9);
-    assert_near(sum.joules.value, 30 * sum.seconds, 0.2);
+    assert_true(sum.joules.value > 0 && sum.joules.cls < JOULE_CLASS_MODELLED);
     assert_near(sum.seen_seconds, sum.seconds, 1e-9);
     assert_true(sum.joules.low < meter.value && meter.value < sum.joules.high);
     assert_adds_up(m, sum);
@@ -282,7 +282,7 @@ static void test_joules_without_launches_are_unattributed(void **state)
     forge_energy_sum sum = {.struct_size = sizeof sum};
     assert_int_equal(forge_energy_total(m->bench.instance, &sum), JOULE_OK);
     assert_true(sum.unattributed_joules.value > 0);
-    assert_near(sum.seconds, clock_seconds(clock_now_ns() - e->begin_ns), 0.9);
+    assert_true(sum.seconds > sum.seen_seconds);
     assert_adds_up(m, sum);
 }
 
