@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """`joule devices` and `joule doctor` as programs: on this machine, on recorded ones, and with wrong arguments."""
+import contextlib
 import fcntl
 import json
 import os
@@ -8,6 +9,8 @@ import struct
 import subprocess
 import tempfile
 import termios
+import threading
+import time
 
 import schema_check
 
@@ -89,12 +92,36 @@ def test_refused_zone(root, devices, doctor):
     check(ids["powercap_denied"]["command"] in words, "commands are printed in one piece")
 
 
+@contextlib.contextmanager
+def counting(path):
+    """Renews an energy counter, at 20 W."""
+    stop = threading.Event()
+
+    def count():
+        counter, start = os.open(path, os.O_WRONLY), time.monotonic()
+        while not stop.wait(0.001):
+            os.pwrite(counter, b"%015d\n" % int((time.monotonic() - start) * 20e6), 0)
+        os.close(counter)
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
 def test_fine_machine(root, doctor):
     machine(root, {**LAPTOP, "sys/devices/system/clocksource/clocksource0/current_clocksource": "tsc\n"})
-    found = json.loads(joule("doctor", "--json", "--root", root).stdout)
-    doctor.validate(found)
-    check(found["fine"] and found["cpu_class"] == "measured", found)
-    check(joule("doctor", "--root", root).stdout.startswith("Everything is fine."))
+    still = json.loads(joule("doctor", "--json", "--root", root).stdout)
+    doctor.validate(still)
+    check(not still["fine"] and "counter_still" in [f["id"] for f in still["findings"]], still)
+    check(joule("doctor", "--root", root).stdout.startswith("No energy counter moves"))
+    with counting(os.path.join(root, ZONE, "energy_uj")):
+        found = json.loads(joule("doctor", "--json", "--root", root).stdout)
+        doctor.validate(found)
+        check(found["fine"] and found["cpu_class"] == "measured", found)
+        check(joule("doctor", "--root", root).stdout.startswith("Everything is fine."))
 
 
 def pci(root, address, vendor, kind, driver=None):

@@ -77,6 +77,8 @@ static void print_words(const void *context, struct text *out)
     text_add(out, visit->colour ? BOLD : "");
     if (is_fine(visit))
         text_add(out, "Everything is fine.");
+    else if (visit->diagnosis.no_counter_moves)
+        text_add(out, "No energy counter moves: nothing is measured by them.");
     else if (is_measured)
         text_add(out, "The energy of the CPU is measured; some figures could be better.");
     else

@@ -91,8 +91,9 @@ static void check_cpu_energy(struct exam *exam)
     const struct channel *ch = exam->package;
     if (!ch)
         return;
-    exam_find(exam, FINDING_FACT, "cpu_energy", "The energy of the CPU is %s by %s.",
-              joule_class_name(ch->info.cls), ch->info.source);
+    bool is_seen = ch->moved || ch->mode != CHANNEL_COUNTER; /* a record may hold one moment */
+    exam_find(exam, FINDING_FACT, "cpu_energy", "The energy of the CPU %s %s by %s.",
+              is_seen ? "is" : "would be", joule_class_name(ch->info.cls), ch->info.source);
 }
 
 /* After the others of the CPU: when nothing else explains why there is no figure. */
@@ -106,9 +107,15 @@ static void check_no_sensor(struct exam *exam)
     for (size_t i = 0; i < exam->out->count; i++)
         if (exam->out->findings[i].severity != FINDING_FACT)
             return;
-    if (!exam->whole)
-        exam_find(exam, FINDING_LIMIT, "no_sensor", "No sensor of this machine's energy is known.")->why =
-            "Figures come from the model.";
+    if (exam->whole)
+        return;
+    struct finding *finding =
+        exam_find(exam, FINDING_LIMIT, "no_sensor", "No sensor of the CPU's energy is known here.");
+    finding->why = "Figures come from the model.";
+    if (exam->other)
+        finding->why = exam_format(exam, "The CPU's figures come from the model; %s is %s, by %s.",
+                                   exam->other->info.name, joule_class_name(exam->other->info.cls),
+                                   exam->other->info.source);
 }
 
 /* The events are there and perf_event_open says no. */
@@ -194,26 +201,6 @@ static void check_missing_driver(struct exam *exam)
     finding->command = "sudo modprobe rapl || sudo modprobe intel_rapl_msr || sudo modprobe msr";
 }
 
-/* The power PMU of some virtual machines has events that never move. */
-static void check_still_counters(struct exam *exam)
-{
-    if (exam->is_recorded)
-        return;
-    for (size_t i = 0; i < meter_channel_count(exam->meter); i++) {
-        const struct meter_channel *mc = &exam->meter->channels[i];
-        pthread_mutex_lock(&mc->lane->lock);
-        bool is_still = mc->channel->mode == CHANNEL_COUNTER && mc->channel->info.state == JOULE_OK &&
-                        mc->channel->readings > 1 && !mc->channel->moved;
-        pthread_mutex_unlock(&mc->lane->lock);
-        if (!is_still)
-            continue;
-        exam_find(exam, FINDING_LIMIT, "counter_still", "The counter %s (%s) answers and does not move.",
-                  mc->channel->info.name, mc->channel->info.source)
-            ->why = "It is not used: a machine that runs uses energy, so this counter does not count it.";
-        return; /* the others are of the same kind */
-    }
-}
-
 static void check_filter(struct exam *exam)
 {
     const struct doctor_facts *facts = &exam->facts;
@@ -290,7 +277,7 @@ static void look_at_channel(struct exam *exam, const struct channel *ch)
     bool is_package = ch->info.scope == JOULE_SCOPE_PACKAGE;
     bool is_whole = ch->info.scope == JOULE_SCOPE_MODULE || ch->info.scope == JOULE_SCOPE_NODE ||
                     ch->info.scope == JOULE_SCOPE_PSYS || ch->info.scope == JOULE_SCOPE_BATTERY;
-    if (ch->mode == CHANNEL_GAUGE || (!is_package && !is_whole))
+    if (ch->mode == CHANNEL_GAUGE)
         return;
     exam->has_refused_package |= is_package && ch->info.state == JOULE_DENIED;
     if (ch->info.state != JOULE_OK || !(ch->moved || exam->is_recorded))
@@ -298,7 +285,7 @@ static void look_at_channel(struct exam *exam, const struct channel *ch)
     joule_class *best = &exam->out->cpu_class;
     if (is_package && (*best == JOULE_CLASS_NONE || ch->info.cls < *best))
         *best = ch->info.cls;
-    const struct channel **first = is_package ? &exam->package : &exam->whole;
+    const struct channel **first = is_package ? &exam->package : is_whole ? &exam->whole : &exam->other;
     if (!*first && ch->info.cls < JOULE_CLASS_MODELLED)
         *first = ch;
 }
@@ -341,8 +328,8 @@ void doctor_examine(struct joule_host *host, joule_meter *meter, struct doctor_t
         check_missing_driver, check_filter,          check_clock,
         check_still_counters, check_virtual_machine, check_container,
         check_no_sensor,      check_nvidia_driver,   check_nvml,
-        check_other_gpus,     check_counting,        check_calibration,
-        check_asked_for,
+        check_other_gpus,     check_hidden,          check_counting,
+        check_calibration,    check_asked_for,
     };
     *out_diagnosis = (struct diagnosis){0};
     struct exam exam = {.host = host,

@@ -18,6 +18,7 @@ struct exam {
     bool is_recorded;              /* values stand still because nobody changes the files */
     const struct channel *package; /* the first package's meter that answers and moves; NULL: none */
     const struct channel *whole;   /* the first such meter of more than a package: board, node, battery */
+    const struct channel *other;   /* the first such meter of anything else: a board, memory, a rail */
     bool has_refused_package;      /* one that is there and may not be read */
     struct diagnosis *out;
 };
@@ -36,6 +37,10 @@ void check_calibration(struct exam *exam);
 
 /* doctor_helper.c */
 void check_helper(struct exam *exam);
+
+/* doctor_still.c */
+void check_still_counters(struct exam *exam);
+void check_hidden(struct exam *exam);
 
 /* doctor_gpu.c */
 void check_nvidia_driver(struct exam *exam);

@@ -1,8 +1,8 @@
 /* joule/doctor/doctor_gpu.c - what keeps the energy of GPUs out of the figures.
  *
- * NVIDIA's boards are read through their driver's library; of AMD's and Intel's there is what their kernel drivers tell
- * the hardware monitors, and nothing else in this version, which is said. Newcomers: a GPU inside the processor is
- * in the package's energy already, so nothing is to be done for it.
+ * NVIDIA's boards are read through their driver's library; AMD's and Intel's through their kernel drivers, and through
+ * their vendors' libraries and programs. Note: a GPU inside the processor is in the package's energy already, so nothing
+ * is to be done for it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -70,43 +70,72 @@ void check_nvml(struct exam *exam)
 static const struct maker {
     const char *name, *id; /* id: how its findings begin */
     const char *load, *log, *open;
-    const char *firmware; /* its package in Debian */
+    const char *firmware;   /* its package in Debian */
+    const char *sources[8]; /* that read its boards' energy or power */
+    const char *library;    /* what to install for one of these */
 } makers[] = {
-    [GPU_AMD] = {"AMD", "amd", "sudo modprobe amdgpu", "sudo dmesg | grep -i amdgpu",
-                 "sudo chmod a+r /sys/class/drm/card*/device/hwmon/hwmon*/power1_*", "firmware-amd-graphics"},
-    [GPU_INTEL] = {"Intel", "intel", "sudo modprobe i915; sudo modprobe xe",
-                   "sudo dmesg | grep -e i915 -e xe",
-                   "sudo chmod a+r /sys/class/drm/card*/device/hwmon/hwmon*/energy*_input",
-                   "firmware-misc-nonfree"},
+    [GPU_AMD] = {"AMD",
+                 "amd",
+                 "sudo modprobe amdgpu",
+                 "sudo dmesg | grep -i amdgpu",
+                 "sudo chmod a+r /sys/class/drm/card*/device/hwmon/hwmon*/power1_*",
+                 "firmware-amd-graphics",
+                 {"hwmon", "amdgpu", "amd_smi", "rocm_smi", "amd_smi_program", "rocm_smi_program"},
+                 "AMD SMI (package amd-smi-lib of ROCm)"},
+    [GPU_INTEL] =
+        {"Intel",
+         "intel",
+         "sudo modprobe i915; sudo modprobe xe",
+         "sudo dmesg | grep -e i915 -e xe",
+         "sudo chmod a+r /sys/class/drm/card*/device/hwmon/hwmon*/energy*_input",
+         "firmware-misc-nonfree",
+         {"hwmon", "level_zero"},
+         "Level Zero with its system management (package libze1 or level-zero, and intel-level-zero-gpu)"},
+};
+
+struct meter_found {
+    joule_class cls;
+    const char *source; /* of the channel */
 };
 
 enum outcome { IS_READ, SLEEPS, IS_DENIED, TELLS_NOTHING, IS_LENT, IS_NOT_TAKEN, HAS_NO_DRIVER, OUTCOMES };
 
-/* The best state of what hardware monitors tell of a GPU; ABSENT: nothing. */
-static joule_status look_for_meter(struct exam *exam, const struct doctor_gpu *gpu, joule_class *out_class)
+/* Whether the channel is of that GPU: by what sources call the device with its address, or by the address itself. */
+static bool is_of_gpu(const struct meter_channel *mc, const struct doctor_gpu *gpu)
+{
+    const joule_domain *info = &mc->channel->info;
+    for (size_t i = 0; i < mc->source->device_count; i++)
+        if (strcmp(mc->source->devices[i]->name, info->device) == 0 &&
+            strcmp(mc->source->devices[i]->pci_address, gpu->address) == 0)
+            return true;
+    return strcmp(info->uuid, gpu->address) == 0;
+}
+
+/* The best state of what any source tells of a GPU's energy; ABSENT: nothing. */
+static joule_status look_for_meter(struct exam *exam, const struct doctor_gpu *gpu, struct meter_found *out)
 {
     joule_status best = JOULE_ABSENT;
     for (size_t i = 0; i < meter_channel_count(exam->meter) && best != JOULE_OK; i++) {
         const struct meter_channel *mc = &exam->meter->channels[i];
         pthread_mutex_lock(&mc->lane->lock);
         const joule_domain *info = &mc->channel->info;
-        if (mc->channel->mode != CHANNEL_GAUGE && strcmp(info->source, "hwmon") == 0 &&
-            strcmp(info->uuid, gpu->address) == 0 && best != JOULE_DENIED) {
+        if (mc->channel->mode != CHANNEL_GAUGE && is_of_gpu(mc, gpu) &&
+            (best != JOULE_DENIED || info->state == JOULE_OK)) {
             best = info->state;
-            *out_class = info->cls;
+            *out = (struct meter_found){info->cls, info->source};
         }
         pthread_mutex_unlock(&mc->lane->lock);
     }
     return best;
 }
 
-static enum outcome judge(struct exam *exam, const struct doctor_gpu *gpu, joule_class *out_class)
+static enum outcome judge(struct exam *exam, const struct doctor_gpu *gpu, struct meter_found *out)
 {
     if (is_lent(gpu))
         return IS_LENT;
     if (!gpu->driver[0])
         return exam->facts.has_gpu_module[gpu->vendor] ? IS_NOT_TAKEN : HAS_NO_DRIVER;
-    switch (look_for_meter(exam, gpu, out_class)) {
+    switch (look_for_meter(exam, gpu, out)) {
     case JOULE_OK:
         return IS_READ;
     case JOULE_DENIED:
@@ -123,7 +152,7 @@ struct group {
     const struct maker *maker;
     enum outcome outcome;
     const char *driver; /* of the first */
-    joule_class cls;
+    struct meter_found meter;
     char names[96]; /* "GPU 0000:03:00.0", "GPUs 0000:03:00.0, 0000:43:00.0 ..." */
     unsigned count;
 };
@@ -133,15 +162,15 @@ static void gather(struct exam *exam, enum gpu_vendor vendor, struct group group
     enum { MOST_NAMED = 4 };
     for (size_t i = 0; i < exam->facts.gpu_count; i++) {
         const struct doctor_gpu *gpu = &exam->facts.gpus[i];
-        joule_class cls = JOULE_CLASS_NONE;
+        struct meter_found found = {0};
         if (gpu->vendor != vendor || gpu->is_inside)
             continue;
-        enum outcome outcome = judge(exam, gpu, &cls);
+        enum outcome outcome = judge(exam, gpu, &found);
         struct group *group = &groups[outcome];
         size_t used = strlen(group->names);
         if (group->count == 0)
             *group = (struct group){
-                .maker = &makers[vendor], .outcome = outcome, .driver = gpu->driver, .cls = cls};
+                .maker = &makers[vendor], .outcome = outcome, .driver = gpu->driver, .meter = found};
         if (group->count < MOST_NAMED)
             snprintf(group->names + used, sizeof group->names - used, "%s%s", used ? ", " : "", gpu->address);
         else if (group->count == MOST_NAMED)
@@ -157,12 +186,40 @@ static struct finding *find_group(struct exam *exam, enum finding_severity sever
                      group->maker->name, group->count == 1 ? "GPU" : "GPUs", group->names, what);
 }
 
+/* "absent" where it was never asked, for there is nothing that it could read. */
+static const char *state_of_source(struct exam *exam, const char *name)
+{
+    const char *state = joule_status_name(JOULE_ABSENT);
+    for (size_t l = 0; l < exam->meter->lane_count; l++) {
+        struct lane *lane = exam->meter->lanes[l];
+        pthread_mutex_lock(&lane->lock);
+        for (size_t i = 0; i < lane->source_count; i++)
+            if (strcmp(lane->sources[i]->ops->name, name) == 0)
+                state = joule_status_name(lane->opened ? lane->sources[i]->state : JOULE_PENDING);
+        pthread_mutex_unlock(&lane->lock);
+    }
+    return state;
+}
+
+/* "hwmon (ok), level_zero (absent)" */
+static const char *list_sources(struct exam *exam, const struct maker *maker)
+{
+    char list[256];
+    struct text text;
+    text_init(&text, list, sizeof list);
+    for (size_t i = 0; maker->sources[i]; i++)
+        text_printf(&text, "%s%s (%s)", i ? ", " : "", maker->sources[i],
+                    state_of_source(exam, maker->sources[i]));
+    return exam_format(exam, "%s", list);
+}
+
 static void tell_read(struct exam *exam, const struct group *group)
 {
-    const char *what = exam_format(exam, "energy %s by hwmon", joule_class_name(group->cls));
+    const char *what =
+        exam_format(exam, "energy %s by %s", joule_class_name(group->meter.cls), group->meter.source);
     find_group(exam, FINDING_FACT, group, "energy", what)->why =
-        exam_format(exam, "It is what the driver %s tells; this version has no other source for %s GPUs.",
-                    group->driver, group->maker->name);
+        exam_format(exam, "By the driver %s. Sources for %s GPUs: %s.", group->driver, group->maker->name,
+                    list_sources(exam, group->maker));
 }
 
 static void tell_asleep(struct exam *exam, const struct group *group)
@@ -183,11 +240,10 @@ static void tell_denied(struct exam *exam, const struct group *group)
 
 static void tell_nothing(struct exam *exam, const struct group *group)
 {
-    const char *what =
-        exam_format(exam, "no energy or power from the driver %s in /sys/class/hwmon", group->driver);
-    find_group(exam, FINDING_LIMIT, group, "no_meter", what)->why =
-        exam_format(exam, "This version has no other source for %s GPUs: what they use is in no figure.",
-                    group->maker->name);
+    const char *what = exam_format(exam, "no energy or power from the driver %s", group->driver);
+    find_group(exam, FINDING_LIMIT, group, "no_meter", what)->why = exam_format(
+        exam, "What they use is in no figure. Sources for %s GPUs: %s. A newer kernel may tell more, or %s.",
+        group->maker->name, list_sources(exam, group->maker), group->maker->library);
 }
 
 static void tell_lent(struct exam *exam, const struct group *group)

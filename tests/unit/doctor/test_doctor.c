@@ -245,6 +245,32 @@ static int stands_still(void *context, int64_t time_ns, uint64_t *out_value)
     return 0;
 }
 
+/* A sensor of something else than the CPU is not nothing. */
+static void test_a_board_is_measured_where_the_cpu_is_not(void **state)
+{
+    struct patient *patient = *state;
+    host_script_text(patient->host, "/proc/cpuinfo", "processor\t: 0\nvendor_id\t: CentaurHauls\n\n");
+    host_script_text(patient->host, "/sys/class/hwmon/hwmon0/name", "amdgpu\n");
+    host_script_text(patient->host, "/sys/class/hwmon/hwmon0/power1_average", "32000000\n");
+    patient_examine(patient, 25);
+    patient_assert_finding(patient, "no_sensor", FINDING_LIMIT, NULL);
+    assert_non_null(strstr(patient_find(patient, "no_sensor")->what, "CPU's energy"));
+    assert_non_null(strstr(patient_find(patient, "no_sensor")->why, "gpu-0 is derived, by hwmon"));
+}
+
+/* What hides a board is said. */
+static void test_hidden_boards_are_named(void **state)
+{
+    struct patient *patient = *state;
+    host_script_text(patient->host, "/sys/class/hwmon/hwmon0/name", "amdgpu\n");
+    host_script_text(patient->host, "/sys/class/hwmon/hwmon0/power1_average", "32000000\n");
+    host_script_text(patient->host, "/sys/class/kfd/kfd/topology/nodes/1/properties", "simd_count 304\n");
+    host_script_env(patient->host, "ROCR_VISIBLE_DEVICES", "");
+    patient_examine(patient, 25);
+    patient_assert_finding(patient, "hidden_boards", FINDING_FACT, "unset ROCR_VISIBLE_DEVICES");
+    assert_non_null(strstr(patient_find(patient, "hidden_boards")->what, "gpu:0"));
+}
+
 static void test_counter_that_stands_still(void **state)
 {
     struct patient *patient = *state;
@@ -353,6 +379,8 @@ int main(void)
         machine(test_virtual_machine_with_counters),
         machine(test_arm_virtual_machine),
         machine(test_bare_machine_of_a_cloud),
+        machine(test_a_board_is_measured_where_the_cpu_is_not),
+        machine(test_hidden_boards_are_named),
         machine(test_counter_that_stands_still),
         machine(test_filtered_readings),
         machine(test_sgx_and_no_way_to_look),

@@ -179,6 +179,7 @@ static void test_accelerators_without_meter(void **state)
     patient_examine(patient, 25);
     patient_assert_finding(patient, "amd_gpu_no_meter", FINDING_LIMIT, NULL);
     const char *what = patient_find(patient, "amd_gpu_no_meter")->what;
+    assert_non_null(strstr(patient_find(patient, "amd_gpu_no_meter")->why, "amd_smi (absent)"));
     assert_non_null(strstr(what, "GPUs (0000:10:00.0, 0000:20:00.0, 0000:30:00.0, 0000:40:00.0 ...)"));
     size_t limits = 0;
     for (size_t i = 0; i < patient->diagnosis.count; i++)
@@ -198,6 +199,7 @@ static void test_intel_cards(void **state)
     patient_examine(patient, 25);
     patient_assert_finding(patient, "intel_gpu_energy", FINDING_FACT, NULL);
     assert_non_null(strstr(patient_find(patient, "intel_gpu_energy")->why, "driver xe"));
+    assert_non_null(strstr(patient_find(patient, "intel_gpu_energy")->why, "hwmon (ok), level_zero ("));
     patient_assert_finding(patient, "intel_gpu_lent", FINDING_LIMIT, NULL);
 }
 
