@@ -329,6 +329,38 @@ static void take_choice(struct choice *best, const struct channel *ch)
         string_copy(best->remedy, sizeof best->remedy, ch->info.remedy);
 }
 
+static void add_quantity(joule_quantity *sum, joule_quantity term)
+{
+    if (isnan(sum->value)) {
+        *sum = term;
+        return;
+    }
+    sum->value += term.value;
+    sum->low += term.low; /* parts of one board may err together */
+    sum->high += term.high;
+    sum->cls = term.cls > sum->cls ? term.cls : sum->cls;
+}
+
+/* What a total counts of a device whose own meter stands still. Returns false if that is nothing. */
+static bool take_parts(joule_meter *meter, joule_device *d)
+{
+    struct cover cover;
+    meter_cover(meter, JOULE_GPU, meter->begin_ns, meter_now_ns(meter), &cover);
+    bool has_parts = false;
+    for (size_t i = 0; i < cover.count; i++) {
+        joule_quantity watts, joules;
+        if (strcmp(meter->channels[cover.ids[i]].channel->info.device, d->name) != 0)
+            continue;
+        joule_power_watts(meter, cover.ids[i], &watts);
+        joule_energy_joules(meter, cover.ids[i], &joules);
+        add_quantity(&d->power_watts, watts);
+        add_quantity(&d->energy_joules, joules);
+        d->domain = has_parts ? d->domain : cover.ids[i];
+        has_parts = true;
+    }
+    return has_parts;
+}
+
 static void take_channels(joule_meter *meter, joule_device *d, struct pulse *pulse)
 {
     struct choice best = {.id = -1};
@@ -343,7 +375,7 @@ static void take_channels(joule_meter *meter, joule_device *d, struct pulse *pul
         pthread_mutex_unlock(&mc->lane->lock);
         take_gauge(meter, d, (int32_t)i, mc->channel->role);
     }
-    if (best.id < 0)
+    if (best.id < 0 || (!best.has_moved && take_parts(meter, d)))
         return;
     d->domain = best.id;
     string_copy(d->remedy, sizeof d->remedy, best.remedy);
