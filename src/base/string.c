@@ -63,6 +63,17 @@ void text_add_double(struct text *text, double value)
     text_add(text, digits);
 }
 
+void text_add_measure(struct text *text, double value)
+{
+    int digits = 12, before = value == 0 ? 0 : (int)floor(log10(fabs(value))) + 1;
+    if (value == nearbyint(value) && fabs(value) < 0x1p53) {
+        text_add_double(text, value);
+        return;
+    }
+    digits = before + 6 > digits ? before + 6 : digits;
+    text_printf(text, "%.*g", digits < 15 ? digits : 15, value);
+}
+
 void string_print(char *destination, size_t size, const char *format, ...)
 {
     va_list arguments;

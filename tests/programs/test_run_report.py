@@ -323,6 +323,8 @@ class Budget(unittest.TestCase):
         used = report["total_energy_joules"]
         self.assertGreater(used, 38)
         self.assertLess(used, 40 + report["budget"]["overshoot_bound_joules"])
+        if report["gross"]["coverage"] > 0.999:  # no more can be beyond the budget than was used
+            self.assertLess(report["budget"]["overshoot_bound_joules"], report["gross"]["interval_joules"][1] - 40 + 1e-6)
 
     def test_words(self):
         with Machine(100) as machine:

@@ -77,6 +77,29 @@ class Serve(unittest.TestCase):
             families = {family.name: family for family in parser.text_string_to_metric_families(page)}
             self.assertEqual((families["joule_energy_joules"].type, families["joule_energy_joules"].unit), ("counter", "joules"))
 
+    def test_names_pass_the_linters_rules(self):
+        """The rules of `promtool check metrics`, for where there is no promtool; DCGM's names are not Joule's to choose."""
+        with serving(*self.options) as server:
+            self.machine.use(joules=20, seconds=0.5)
+            page = server.metrics()
+        types = dict(re.findall(r"^# TYPE (joule_\S+) (\S+)$", page, re.M))
+        helped = re.findall(r"^# HELP (joule_\S+) \S", page, re.M)
+        self.assertEqual(sorted(types), sorted(helped))
+        self.assertGreater(len(types), 10)
+        short_units = {"s", "ms", "us", "ns", "sec", "b", "kb", "mb", "gb", "tb", "pb", "m", "h", "d"}
+        other_units = {"minutes", "hours", "days", "weeks", "kelvins", "fahrenheit", "bits", "calories", "milliwatts", "kilobytes",
+                       "megabytes", "megahertz", "milliseconds", "microseconds", "nanoseconds", "millijoules", "microjoules"}
+        for name, kind in types.items():
+            words = set(name.split("_"))
+            self.assertRegex(name, r"^[a-z][a-z0-9_]*$")
+            self.assertEqual(name.endswith("_total"), kind == "counter", name)
+            self.assertFalse(name.endswith(("_count", "_sum", "_bucket")), name)
+            self.assertFalse(words & (short_units | other_units | {kind, "gauge", "counter", "histogram", "summary"}), name)
+        for labels in re.findall(r"^joule_\w+\{(.*)\}", page, re.M):
+            for label in re.findall(r'(\w+)="', labels):
+                self.assertRegex(label, r"^[a-z][a-z0-9_]*$")
+                self.assertNotIn(label, ("le", "quantile"))
+
     def test_paths_and_methods(self):
         with serving(*self.options) as server:
             for path in ("/", "/page.css", "/page.js", "/metrics", "/api/devices", "/api/history"):

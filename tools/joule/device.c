@@ -2,6 +2,7 @@
 #include "device.h"
 
 #include <math.h>
+#include "joule/curve/estimate.h"
 #include "joule/report/table.h"
 
 #define MOST_LISTED 64
@@ -257,7 +258,7 @@ static void json_power(const joule_device *d, struct json *json)
         json_null(json, "domain");
     json_quantity(json, "power_watts", "power_interval_watts", d->power_watts);
     json_quantity(json, "energy_joules", "energy_interval_joules", d->energy_joules);
-    json_string(json, "class", joule_class_name(d->energy_joules.cls));
+    json_string(json, "class", joule_class_name(quantity_first_known(d->energy_joules, d->power_watts).cls));
     json_double(json, "power_limit_watts", d->power_limit_watts);
     json_double(json, "power_limit_default_watts", d->power_limit_default_watts);
     json_double(json, "power_limit_enforced_watts", d->power_limit_enforced_watts);

@@ -23,6 +23,7 @@
 #define SETTLE_WITHIN_NS (250 * 1000000LL)
 #define SETTLE_NAP_NS    (1 * 1000000LL)
 #define SLOW_NAP_NS      (10 * 1000000LL)
+#define ALL_SEEN         0.995 /* coverage from which on nothing is missing */
 #define SESSION_VARIABLE "JOULE_SESSION"
 
 static double run_seconds(const struct measured_run *run)
@@ -284,11 +285,13 @@ static struct budget_state judge(const struct measuring *m, const struct estimat
                                  .is_over = status == JOULE_BUDGET_OVER || q.value > m->budget_joules};
 }
 
-/* What can be used before a passed budget is noticed, and what was used from then on until all had ended. */
-static double overshoot_bound(const struct measuring *m, double used_joules)
+/* What can be used before a passed budget is noticed, and what was used from then on until all had ended. By then it is
+ * known what was used, where `is_all` was seen: no more can be beyond the budget than that, at its 95 % point. */
+static double overshoot_bound(const struct measuring *m, joule_quantity used, bool is_all)
 {
-    double afterwards = isnan(m->noticed_joules) ? 0 : used_joules - m->noticed_joules;
-    return m->overshoot_bound_joules + (afterwards > 0 ? afterwards : 0);
+    double afterwards = isnan(m->noticed_joules) ? 0 : used.value - m->noticed_joules;
+    double bound = m->overshoot_bound_joules + (afterwards > 0 ? afterwards : 0);
+    return is_all && !isnan(used.high) ? fmin(bound, fmax(0, used.high - m->budget_joules)) : bound;
 }
 
 /* Of all runs that have ended, and of the one that goes on. */
@@ -398,7 +401,8 @@ joule_status measuring_report(struct measuring *m, const char *program, struct r
         out_report->budget_joules = m->budget_joules;
         out_report->budget_status = state.status;
         out_report->budget_probability = state.probability;
-        out_report->overshoot_bound_joules = overshoot_bound(m, state.joules.value);
+        out_report->overshoot_bound_joules = overshoot_bound(
+            m, state.joules, is_model || (out_report->coverage >= ALL_SEEN && !out_report->is_partial));
     }
     return JOULE_OK;
 }

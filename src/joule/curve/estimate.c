@@ -85,6 +85,11 @@ joule_quantity quantity_unknown(void)
     return (joule_quantity){.value = NAN, .low = NAN, .high = NAN, .cls = JOULE_CLASS_NONE};
 }
 
+joule_quantity quantity_first_known(joule_quantity first, joule_quantity second)
+{
+    return isnan(first.value) ? second : first;
+}
+
 joule_quantity quantity_scale(joule_quantity q, double by)
 {
     q.value *= by;

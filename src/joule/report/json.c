@@ -85,7 +85,7 @@ void json_double(struct json *json, const char *key, double value)
         return;
     }
     begin_value(json, key);
-    text_add_double(json->out, value);
+    text_add_measure(json->out, value);
 }
 
 void json_integer(struct json *json, const char *key, int64_t value)

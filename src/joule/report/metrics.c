@@ -4,6 +4,7 @@
  * question "how many joules in this hour" is increase() of a counter, and never a sum of watts.
  * Newcomers: domains overlap (a package holds its cores), so their energies must not be added; joule_total_... is the sum.
  */
+#include "joule/curve/estimate.h"
 #include "joule/report/metrics.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -21,7 +22,7 @@ static void label_sum(struct metrics *metrics, const void *row)
 {
     const struct overview_sum *sum = row;
     metrics_label(metrics, "part", sum->part);
-    metrics_label(metrics, "class", joule_class_name(sum->joules.cls));
+    metrics_label(metrics, "class", joule_class_name(quantity_first_known(sum->joules, sum->watts).cls));
 }
 
 static void add_sums(struct metrics *metrics)

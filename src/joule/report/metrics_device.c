@@ -4,6 +4,7 @@
  * Newcomers: joule_device_energy_joules is that of the device's best domain, which joule_energy_joules has, too. The one is for
  * questions about boards, whoever reads them; the other for questions about sensors.
  */
+#include "joule/curve/estimate.h"
 #include "joule/report/metrics.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -92,7 +93,8 @@ static void label_device(struct metrics *metrics, const void *row)
     const joule_device *device = &((const struct overview_device *)row)->device;
     metrics_label(metrics, "device", device->name);
     if (metrics_has_class(metrics))
-        metrics_label(metrics, "class", joule_class_name(device->energy_joules.cls));
+        metrics_label(metrics, "class",
+                      joule_class_name(quantity_first_known(device->energy_joules, device->power_watts).cls));
 }
 
 static void add_info(struct metrics *metrics, const joule_device *device)

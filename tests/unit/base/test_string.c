@@ -57,6 +57,30 @@ static double scattered_double(uint64_t k)
     return isfinite(value) ? value : (double)k;
 }
 
+static const char *measure_text(double value)
+{
+    static char buffer[64];
+    struct text text;
+    text_init(&text, buffer, sizeof buffer);
+    text_add_measure(&text, value);
+    return buffer;
+}
+
+static void test_measures_hide_what_arithmetic_left(void **state)
+{
+    (void)state;
+    assert_string_equal(measure_text(54.999999999999986), "55");
+    assert_string_equal(measure_text(0.1 + 0.2), "0.3");
+    assert_string_equal(measure_text(-0.30000000000000027), "-0.3");
+    assert_string_equal(measure_text(1.0 / 3), "0.333333333333");
+    assert_string_equal(measure_text(123456789012345678), "1.23456789012346e+17");
+    assert_string_equal(measure_text(9007199254740991), "9007199254740991");  /* a count */
+    assert_string_equal(measure_text(1772533800.123456), "1772533800.12346"); /* seconds since 1970 */
+    assert_string_equal(measure_text(1.5e-9), "1.5e-09");
+    assert_string_equal(measure_text(0), "0");
+    assert_string_equal(measure_text(DBL_TRUE_MIN), "4.94065645841e-324");
+}
+
 static void check_doubles(void)
 {
     assert_string_equal(double_text(0.1), "0.1");
@@ -240,6 +264,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_cuts_and_counts),
         cmocka_unit_test(test_doubles),
+        cmocka_unit_test(test_measures_hide_what_arithmetic_left),
         cmocka_unit_test(test_doubles_where_the_point_is_a_comma),
         cmocka_unit_test(test_double_rejects),
         cmocka_unit_test(test_scan_double_stops_after_the_number),

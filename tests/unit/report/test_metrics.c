@@ -116,6 +116,17 @@ static struct overview three_domains(void)
     return overview;
 }
 
+/* A power that is known has its class, also before its energy is known. */
+static void test_power_has_its_own_class(void **state)
+{
+    (void)state;
+    struct overview overview = three_domains();
+    overview.sums[OVERVIEW_TOTAL].joules = quantity_unknown();
+    print(&overview, METRICS_TEXT);
+    expect_line("joule_total_power_watts{part=\"all\",class=\"measured\"} 123");
+    assert_null(strstr(page, "class=\"none\""));
+}
+
 static void test_text_names_what_it_types(void **state)
 {
     (void)state;
@@ -649,6 +660,7 @@ static void test_figures_of_a_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_power_has_its_own_class),
         cmocka_unit_test(test_text_names_what_it_types),
         cmocka_unit_test(test_openmetrics_names_families),
         cmocka_unit_test(test_each_family_is_told_once),
