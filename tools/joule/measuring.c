@@ -13,6 +13,8 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/string.h"
+#include "joule/meter/cover_choice.h"
 #include "joule/meter/last_reading.h"
 #include "joule/meter/meter_lanes.h"
 #include "joule/session/session.h"
@@ -147,10 +149,17 @@ static bool is_modelled(const struct measuring *m, const struct cover *cover)
     return true;
 }
 
+/* A board, or a part that stands for one. */
+static bool is_of_gpu(const struct channel *ch)
+{
+    return ch->info.scope == JOULE_SCOPE_GPU ||
+           (!cover_can_count(ch) && string_starts(ch->info.device, "gpu:"));
+}
+
 static bool has_gpu(const struct measuring *m, const struct cover *cover)
 {
     for (size_t i = 0; i < cover->count; i++)
-        if (channel_of(m, cover, i)->info.scope == JOULE_SCOPE_GPU)
+        if (is_of_gpu(channel_of(m, cover, i)))
             return true;
     return false;
 }

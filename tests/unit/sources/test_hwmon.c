@@ -295,6 +295,10 @@ static void test_intel_card_that_stands_still(void **state)
     meter_cover(bench->meter, JOULE_TOTAL, bench->meter->begin_ns, meter_now_ns(bench->meter), &cover);
     assert_true(cover.is_partial);
     assert_int_equal(cover.still_id, want(bench->meter, "gpu-0")->info.id);
+    joule_device device = {.struct_size = sizeof device};
+    assert_int_equal(joule_device_get(bench->meter, 0, &device), JOULE_OK);
+    assert_true(fabs(device.power_watts.value - 100) < 0.5);
+    assert_int_equal(device.domain, want(bench->meter, "xe-pkg")->info.id);
 }
 
 static void test_intel_chip_without_card(void **state)
