@@ -107,6 +107,24 @@ for i in range(4200):
 work(b"another")
 """
 
+# Writes noise all over the session's memory, and regions between, for as long as its input is open.
+HOSTILE = CHILD[:CHILD.index("work, unfinished")] + """
+import mmap, random
+random.seed(int(sys.argv[1]))
+file = os.open(os.environ["JOULE_SESSION"], os.O_RDWR)
+memory = mmap.mmap(file, os.fstat(file).st_size)
+tags = [joule.joule_tag(b"noise %d" % i) for i in range(20)]
+for _ in range(100):
+    for tag in tags:
+        region = joule.joule_begin(tag)
+        joule.joule_end(ctypes.byref(region))
+    for _ in range(200):
+        size = random.choice((1, 8, 64, 512))
+        start = random.randrange(200, 1 << 20) if random.random() < 0.8 else random.randrange(200, len(memory) - size)
+        memory[start:start + size] = random.choice((os.urandom(size), b"\\xff" * size, b"\\0" * size))
+    time.sleep(0.002)
+"""
+
 PARENT = f"""
 import subprocess, sys
 children = [subprocess.Popen([sys.executable, "-c", sys.argv[1], "dies" if i == 3 else "ends"]) for i in range({CHILDREN})]
@@ -187,6 +205,29 @@ class Regions(unittest.TestCase):
         self.assertIn(f"{limits['names_beyond_table']} names found the table of 4095 full", text)
         self.assertEqual(again["limits"], limits)
         self.assertEqual({f["name"]: f["folded"] for f in again["functions"]}, {name: f["folded"] for name, f in functions.items()})
+
+    def check_plausible(self, report):
+        total = max(report["gross"]["interval_joules"] or [0, 0])
+        for function in report["functions"]:
+            energies = [{"energy_joules": function["energy_joules"], "interval_joules": function["interval_joules"]}, function["self"]]
+            for energy in energies:
+                if energy["energy_joules"] is not None:
+                    low, high = energy["interval_joules"]
+                    self.assertTrue(0 <= low <= energy["energy_joules"] <= high < 1e15, function)
+                    self.assertLessEqual(energy["energy_joules"], total, function)
+            self.assertTrue(0 <= function["folded"] <= function["count"] < 1 << 62, function)
+            self.assertTrue((function["duration_seconds"] or 0) >= 0, function)
+            self.assertTrue((function["budget_joules"] or 0) >= 0, function)
+
+    def test_noise_in_the_memory_reaches_no_figure(self):
+        for seed in range(4):
+            with self.subTest(seed=seed), tempfile.TemporaryDirectory() as folder, Machine(100) as machine:
+                path = os.path.join(folder, "report.json")
+                result = subprocess.run([JOULE, "run", "--root", machine.root, "--json", path, "--", PYTHON, "-c", HOSTILE, str(seed)],
+                                        capture_output=True, text=True, timeout=120)
+                self.assertIn("joule ", result.stderr)
+                with open(path, encoding="utf-8") as file:
+                    self.check_plausible(json.load(file, parse_constant=self.fail))
 
     def test_a_programs_first_call_is_measured_from_its_beginning(self):
         """Although the parent shows nobody its totals before there is a program that asks for them."""

@@ -46,7 +46,7 @@ static void drain(struct collector *c, bool look)
     int64_t now_ns = meter_now_ns(c->meter);
     struct session_map *map = session_map(c->session);
     if (hub.reader.map != map)
-        reader_start(&hub.reader, map);
+        reader_start(&hub.reader, map, session_begin_ns(c->session));
     /* Known regions may have left the open table without a trace in any ring. */
     if (look || c->knows_regions || reader_has_news(&hub.reader, clock_now_ns()))
         reader_round(&hub.reader, clock_now_ns(), look, give_to_all, NULL);
@@ -291,6 +291,26 @@ joule_status collector_region(struct collector *c, const joule_region *region, j
     return out_result->is_final ? JOULE_OK : JOULE_PENDING;
 }
 
+/* The upper end of all that the devices used since the meter began; INFINITY where sensors did not see all of it. */
+static double most_joules(struct collector *c, uint32_t claims)
+{
+    int64_t now_ns = meter_now_ns(c->meter);
+    payout_choose_covers(c, now_ns);
+    struct window all =
+        claimed_window(c, group_covers_summed(&c->covers, claims), c->meter->begin_ns, now_ns);
+    joule_quantity joules = estimate_quantity(&all.joules);
+    bool is_seen = all.covered_s >= 0.9 * clock_seconds(now_ns - c->meter->begin_ns);
+    return is_seen && joules.high > 0 ? joules.high : INFINITY;
+}
+
+/* The value is kept. */
+static joule_quantity at_most(joule_quantity joules, double limit)
+{
+    if (joules.high > limit)
+        joules.high = fmax(joules.value, limit);
+    return joules;
+}
+
 /* What folded regions used before sharing reached them is in no figure: at most all that the devices used meanwhile. */
 static joule_quantity with_uncovered(joule_quantity joules, const struct tag_state *tag, double window)
 {
@@ -309,10 +329,10 @@ static void fill_tag(struct collector *c, const struct tag_state *tag, joule_res
     out->coverage = part(tag->covered_s, tag->duration_s);
     out->unsynchronised = tag->unsynchronised > 0 && tag->gpu_spans == 0;
     ledger_result(&tag->ledger, tag->claims, &c->covers, c->meter, tag->first_ns, tag->last_ns, out);
-    double window = out->window.value;
+    double window = out->window.value, limit = most_joules(c, tag->claims);
     out->window = with_uncovered(out->window, tag, window);
-    out->attributed = with_uncovered(out->attributed, tag, window);
-    out->self = with_uncovered(out->self, tag, window);
+    out->attributed = at_most(with_uncovered(out->attributed, tag, window), limit);
+    out->self = at_most(with_uncovered(out->self, tag, window), limit);
 }
 
 joule_status collector_tag(struct collector *c, uint32_t tag, joule_result *out_result)
@@ -348,12 +368,17 @@ static double budget_of(struct session *session, const struct tag_row *row)
 
 #define MOST_JOULES 1e15 /* of a region: what says more is no measurement, but another process's memory */
 
-/* Nobody knows how long counted calls took, or what ran beside them. */
-static void expect_joules(struct session *session, const struct tag_state *state, struct tag_row *row)
+/* Nobody knows how long counted calls took, or what ran beside them. They did not use more than there was. */
+static void expect_joules(struct collector *c, const struct tag_state *state, struct tag_row *row)
 {
-    joule_quantity all = quantity_scale(session_expected(session, row->tag), (double)state->counted);
+    joule_quantity all = quantity_scale(session_expected(c->session, row->tag), (double)state->counted);
+    double limit = fmin(most_joules(c, GROUPS_ALL), MOST_JOULES);
     row->flags |= TAG_COUNTED;
-    row->result.attributed = all.high < MOST_JOULES ? all : quantity_unknown();
+    if (!(all.low <= limit))
+        all = quantity_unknown();
+    else
+        all.value = fmin(all.value, limit);
+    row->result.attributed = at_most(all, limit);
     row->result.duration_s = NAN;
     row->result.coverage = NAN;
 }
@@ -421,7 +446,7 @@ static struct tag_row make_row(struct collector *c, uint32_t tag)
     row.budget_joules = budget_of(c->session, &row);
     row.stamps = quantity_unknown();
     if (state->counted && !row.paid)
-        expect_joules(c->session, state, &row);
+        expect_joules(c, state, &row);
     else if (!isnan(session_allowed_each(c->session, tag))) {
         take_stamps(c->session, state, &row);
         if (state->duration_s < TICKS_TO_JUDGE * tick_of(c, state->claims))
@@ -486,7 +511,8 @@ struct region_limits collector_limits(struct collector *c)
     struct session_map *map = session_map(c->session);
     pthread_mutex_lock(&hub.lock);
     pthread_mutex_lock(&c->lock);
-    struct region_limits limits = {.slotless = c->slotless};
+    struct region_limits limits = {.slotless = c->slotless,
+                                   .implausible = hub.reader.implausible + c->implausible};
     pthread_mutex_unlock(&c->lock);
     pthread_mutex_unlock(&hub.lock);
     if (map) {

@@ -75,10 +75,12 @@ struct collector {
     uint32_t tags_end; /* tags at and above were never seen */
     uint16_t touched[SESSION_TAGS];
     size_t touched_count;
-    uint64_t folded, slotless;  /* regions; the second of threads without a slot, and also in the first */
-    int64_t looked_ns;          /* when slots were last looked at; under the hub's lock */
-    struct fold_news *overflow; /* by tag: spans for which there was no room to wait; NULL: none yet */
-    uint32_t overflow_tags;     /* entries at and above were never used */
+    uint64_t folded, slotless;   /* regions; the second of threads without a slot, and also in the first */
+    uint64_t implausible;        /* entries that cannot be true: what lies in the future */
+    double swept_joules[GROUPS]; /* all that was shared out */
+    int64_t looked_ns;           /* when slots were last looked at; under the hub's lock */
+    struct fold_news *overflow;  /* by tag: spans for which there was no room to wait; NULL: none yet */
+    uint32_t overflow_tags;      /* entries at and above were never used */
     int64_t overflow_begin_ns, overflow_end_ns; /* 0: empty */
     int64_t hold_ns;                            /* 0 until the first foreign span */
     struct recent *recent;

@@ -271,6 +271,8 @@ void intake_slot(struct collector *c, const struct slot_news *news)
     for (size_t i = 0; i < news->span_count; i++)
         if (news->spans[i].end_ns <= now_ns + NS_PER_S)
             intake_span(c, &news->spans[i]);
+        else
+            c->implausible++;
     take_folds(c, news, now_ns);
     if (news->slot != READER_CROWD)
         miss_closed(c, news, now_ns);

@@ -283,13 +283,27 @@ static void finish(struct collector *c, size_t i)
     free(r->history);
 }
 
+/* Regions of one tag that are nested in each other, or that another program made up, got more than there was. */
+static void limit_share(struct share *share, double joules)
+{
+    share->attributed = fmin(share->attributed, joules);
+    share->self = fmin(share->self, joules);
+}
+
 /* Only now is it known how much of the sweep each tag was present. */
 static void close_tags(struct collector *c)
 {
+    for (unsigned g = 0; g < GROUPS; g++)
+        c->swept_joules[g] += c->energy.joules[g];
     for (size_t i = 0; i < c->touched_count; i++) {
         struct tag_state *tag = c->tags[c->touched[i]];
-        for (unsigned g = 0; g < GROUPS; g++)
+        for (unsigned g = 0; g < GROUPS; g++) {
+            struct ledger_line *line = &tag->ledger.lines[g];
+            limit_share(&tag->now[g], c->energy.joules[g]);
             ledger_add(&tag->ledger, g, &tag->now[g], &c->energy);
+            line->attributed = fmin(line->attributed, c->swept_joules[g]);
+            line->self = fmin(line->self, c->swept_joules[g]);
+        }
         memset(tag->now, 0, sizeof tag->now);
         tag->is_touched = false;
     }

@@ -19,7 +19,7 @@ static void forget(struct read_slot *slot)
     memset(slot, 0, offsetof(struct read_slot, folds) + slot->tags * sizeof(struct folded));
 }
 
-void reader_start(struct reader *reader, struct session_map *map)
+void reader_start(struct reader *reader, struct session_map *map, int64_t since_ns)
 {
     for (uint32_t i = 0; i < reader->slots_touched; i++)
         forget(&reader->slots[i]);
@@ -27,6 +27,8 @@ void reader_start(struct reader *reader, struct session_map *map)
     reader->slots_touched = 0;
     reader->looked_ns = 0;
     reader->map = map;
+    reader->since_ns = since_ns;
+    reader->implausible = 0;
 }
 
 static uint32_t slots_used(const struct session_map *map)
@@ -83,20 +85,31 @@ static struct span copy(const volatile struct span *cell)
     };
 }
 
-static bool makes_sense(const struct span *span)
+/* A foreign span may have begun before the session, of which the rest is taken. A signal handler between the stamp of an
+ * end and the end itself makes nested regions longer than the region. */
+static bool makes_sense(struct span *span, int64_t since_ns)
 {
-    return span->begin_ns > 0 && span->end_ns >= span->begin_ns && span->tag < SESSION_TAGS &&
-           span->slot < SESSION_SLOTS && (span->index < SESSION_OPEN || span->index == SPAN_NOT_LISTED) &&
-           isfinite(span->error_ns) && span->error_ns >= 0;
+    bool is_foreign = span->flags & SPAN_FOREIGN;
+    if (is_foreign && span->begin_ns < since_ns)
+        span->begin_ns = since_ns;
+    if (span->begin_ns <= 0 || span->begin_ns < since_ns || span->end_ns < span->begin_ns)
+        return false;
+    if (!is_foreign)
+        span->error_ns = fminf(span->error_ns, (float)(span->end_ns - span->begin_ns));
+    return span->tag < SESSION_TAGS && span->slot < SESSION_SLOTS &&
+           (span->index < SESSION_OPEN || span->index == SPAN_NOT_LISTED) && isfinite(span->error_ns) &&
+           span->error_ns >= 0;
 }
 
 /* A place that was claimed and not filled yet is waited for, unless nobody is left to fill it. */
-static void empty_ring(struct slot *slot, struct slot_news *news)
+static void empty_ring(struct reader *reader, struct slot *slot, struct slot_news *news)
 {
     uint64_t head = atomic_load_explicit(&slot->head, memory_order_acquire);
     uint64_t place = atomic_load_explicit(&slot->tail, memory_order_relaxed);
-    if (head - place > SESSION_RING) /* nonsense: start anew */
+    if (head - place > SESSION_RING) { /* its content is unknown */
         place = head;
+        reader->implausible++;
+    }
     uint64_t owned_from = atomic_load_explicit(&slot->owned_from, memory_order_relaxed);
     for (; place != head; place++) {
         struct span *cell = &slot->ring[place % SESSION_RING];
@@ -105,24 +118,42 @@ static void empty_ring(struct slot *slot, struct slot_news *news)
         if (!is_ready && !is_lost)
             break;
         struct span span = copy(cell);
-        if (is_ready && makes_sense(&span))
+        if (is_ready && makes_sense(&span, reader->since_ns))
             news->spans[news->span_count++] = span;
+        else
+            reader->implausible += is_ready;
     }
     atomic_store_explicit(&slot->tail, place, memory_order_release);
 }
 
-/* The increase of one fold since the last round; a sum that fell is nonsense. False: there is none. */
-static bool take_fold(struct folded *seen, struct fold *fold, struct fold_news *out)
+/* Nested regions make a sum of durations longer than the time that there was, calls from many threads that of a slot. */
+#define MAX_NESTED 65536
+
+/* Sums only grow; nothing takes less than a nanosecond; and no region lasts longer than there were any. */
+static bool is_plausible(const struct folded *now, const struct folded *before, double life_ns)
 {
-    struct folded now = {.count = atomic_load_explicit(&fold->count, memory_order_relaxed),
-                         .duration_ns = atomic_load_explicit(&fold->duration_ns, memory_order_relaxed),
-                         .own_ns = atomic_load_explicit(&fold->own_ns, memory_order_relaxed)};
+    double longest_ns = fmin((double)now->count, MAX_NESTED) * life_ns;
+    return now->count >= before->count && now->duration_ns >= before->duration_ns &&
+           now->own_ns >= before->own_ns && (double)now->count <= life_ns &&
+           (double)now->duration_ns <= longest_ns && (double)now->own_ns <= longest_ns;
+}
+
+/* The increase of one fold since the last round. False: there is none. */
+static bool take_fold(struct reader *reader, struct folded *seen, struct fold *fold, double life_ns,
+                      struct fold_news *out)
+{
+    /* Writers add to them in this order. */
+    struct folded now = {.own_ns = atomic_load_explicit(&fold->own_ns, memory_order_acquire)};
+    now.duration_ns = atomic_load_explicit(&fold->duration_ns, memory_order_acquire);
+    now.count = atomic_load_explicit(&fold->count, memory_order_acquire);
     struct folded before = *seen;
+    if (memcmp(&now, &before, sizeof now) == 0)
+        return false;
     *seen = now;
-    if (now.count < before.count || now.duration_ns < before.duration_ns || now.own_ns < before.own_ns)
+    if (!is_plausible(&now, &before, life_ns)) {
+        reader->implausible++;
         return false;
-    if (now.count == before.count && now.duration_ns == before.duration_ns)
-        return false;
+    }
     out->count = now.count - before.count;
     out->duration_s = (double)(now.duration_ns - before.duration_ns) * 1e-9;
     out->own_s = fmin((double)(now.own_ns - before.own_ns) * 1e-9, out->duration_s);
@@ -138,13 +169,14 @@ static void take_folds(struct reader *reader, struct fold_mark *mark, struct fol
     if (changes == seen->changes && !news->is_over)
         return;
     seen->changes = changes;
+    double life_ns = (double)(reader->now_ns - reader->since_ns);
     uint32_t tags = atomic_load_explicit(&mark->tags, memory_order_relaxed);
     if (seen->tags < tags)
         seen->tags = tags < SESSION_TAGS ? tags : SESSION_TAGS;
     for (uint32_t tag = 0; tag < seen->tags; tag++) {
         struct fold_news *fold = &news->folds[news->fold_count];
         fold->tag = (uint16_t)tag;
-        news->fold_count += take_fold(&seen->folds[tag], &folds[tag], fold);
+        news->fold_count += take_fold(reader, &seen->folds[tag], &folds[tag], life_ns, fold);
     }
     news->fold_end_ns = atomic_load_explicit(&mark->end_ns, memory_order_relaxed);
 }
@@ -200,7 +232,7 @@ static void read_slot(struct reader *reader, uint32_t number, bool is_over)
     news->fold_end_ns = 0;
     if (!is_over)
         list_open(slot, news);
-    empty_ring(slot, news);
+    empty_ring(reader, slot, news);
     take_folds(reader, &slot->fold_mark, slot->folds, news);
 }
 
@@ -221,6 +253,7 @@ void reader_round(struct reader *reader, int64_t now_ns, bool look,
 {
     struct session_map *map = reader->map;
     uint32_t used = map ? slots_used(map) : 0;
+    reader->now_ns = now_ns;
     if (now_ns - reader->looked_ns >= LOOK_EVERY_NS) {
         look = true;
         reader->looked_ns = now_ns;

@@ -42,7 +42,10 @@ struct slot_news {
 
 struct reader {
     struct session_map *map;
-    int64_t looked_ns; /* when owners were last asked whether they live */
+    int64_t since_ns;     /* no region began earlier */
+    int64_t now_ns;       /* of this round */
+    int64_t looked_ns;    /* when owners were last asked whether they live */
+    uint64_t implausible; /* entries that cannot be true and were left out */
     struct read_slot {
         uint64_t changes; /* of the slot's fold_mark at the last round */
         uint32_t tags;    /* folds at and above are zero */
@@ -54,9 +57,9 @@ struct reader {
     struct slot_news news;
 };
 
-/* Starts on a mapping, with nothing seen of it yet. `reader` is zeroed memory, or was started before: what no
+/* Starts on a mapping, in which nothing began before since_ns, with nothing seen of it yet. `reader` is zeroed memory, or was started before: what no
  * round touched is not cleared again. */
-void reader_start(struct reader *reader, struct session_map *map);
+void reader_start(struct reader *reader, struct session_map *map, int64_t since_ns);
 /* True when some slot may hold something that reader_round would hand on, or when it is time to ask owners whether they
  * live. A few loads for each slot. */
 bool reader_has_news(const struct reader *reader, int64_t now_ns);

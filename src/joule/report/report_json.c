@@ -138,6 +138,11 @@ static void add_device(struct json *json, const struct report_device *device)
     json_close(json, '}');
 }
 
+static void add_count(struct json *json, const char *key, uint64_t count)
+{
+    json_integer(json, key, count < INT64_MAX ? (int64_t)count : INT64_MAX);
+}
+
 static void add_function(struct json *json, const struct report *report, const struct tag_row *row)
 {
     const joule_result *result = &row->result;
@@ -152,8 +157,8 @@ static void add_function(struct json *json, const struct report *report, const s
     json_double(json, "budget_joules", row->budget_joules);
     json_double(json, "budget_probability", joule_probability_below(joules, row->budget_joules));
     add_status(json, row->budget_joules, report_function_status(row));
-    json_integer(json, "count", (int64_t)result->count);
-    json_integer(json, "folded", (int64_t)result->folded);
+    add_count(json, "count", result->count);
+    add_count(json, "folded", result->folded);
     json_bool(json, "counted", row->flags & TAG_COUNTED);
     json_double(json, "stamps_joules", row->stamps.value);
     json_double(json, "duration_seconds", result->duration_s);
@@ -165,11 +170,6 @@ static void add_function(struct json *json, const struct report *report, const s
     add_energy(json, "cpu", result->cpu);
     add_energy(json, "gpu", result->gpu);
     json_close(json, '}');
-}
-
-static void add_count(struct json *json, const char *key, uint64_t count)
-{
-    json_integer(json, key, count < INT64_MAX ? (int64_t)count : INT64_MAX);
 }
 
 static void add_region_limits(struct json *json, const struct report *report)

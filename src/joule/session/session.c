@@ -22,6 +22,7 @@
 #endif
 #include <time.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/string.h"
 
@@ -42,6 +43,7 @@ struct session {
     _Atomic(struct session_map *) shared; /* the map where it is a file's, else NULL */
     char joined_path[PATH_SIZE];          /* JOULE_SESSION as it was when the program started */
     char owned_path[PATH_SIZE];           /* the file or descriptor that this process made */
+    int64_t owned_begin_ns;               /* when it was made */
     int owned_file;                       /* holds the lock that says that we live; 0: none */
     bool other_namespace;                 /* the owner numbers processes differently */
 };
@@ -178,6 +180,11 @@ static bool is_shared(struct session *session)
 {
     struct session_map *map = session_map(session);
     return map && map == atomic_load_explicit(&session->shared, memory_order_acquire);
+}
+
+int64_t session_begin_ns(struct session *session)
+{
+    return is_shared(session) ? session->owned_begin_ns : 0;
 }
 
 bool session_is_client(struct session *session)
@@ -360,6 +367,7 @@ joule_status session_create_shared(char *out_path, size_t size, joule_error *out
                          strerror(errno));
     string_copy(current.owned_path, sizeof current.owned_path, path);
     current.owned_file = file;
+    current.owned_begin_ns = clock_now_ns();
     current.other_namespace = false;
     atomic_store(&current.shared, map);
     atomic_store(&current.map, map);

@@ -19,6 +19,8 @@ struct session;
 struct session *session_current(void);
 /* What is mapped; NULL when no memory could be had: regions are then timed and nothing more. */
 struct session_map *session_map(struct session *session);
+/* Before this time no region of the session can have begun; 0: unknown. */
+int64_t session_begin_ns(struct session *session);
 /* True when this process measures for others and some have joined. */
 bool session_has_clients(struct session *session);
 /* True when a parent that is still alive measures: this process opens no sensors. */

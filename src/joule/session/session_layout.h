@@ -298,10 +298,11 @@ static inline void fold_add(struct fold_mark *mark, struct fold folds[SESSION_TA
     uint32_t flags = span->flags | (is_unsynchronised ? FOLD_UNSYNCHRONISED : 0);
     if (~atomic_load_explicit(&fold->flags, memory_order_relaxed) & flags)
         atomic_fetch_or_explicit(&fold->flags, flags, memory_order_relaxed);
-    atomic_fetch_add_explicit(&fold->count, 1, memory_order_relaxed);
+    /* In this order, so that a reader who takes them in the other one sees no time without its region. */
+    atomic_fetch_add_explicit(&fold->count, 1, memory_order_release);
     if (duration_ns > 0) {
-        atomic_fetch_add_explicit(&fold->duration_ns, (uint64_t)duration_ns, memory_order_relaxed);
-        atomic_fetch_add_explicit(&fold->own_ns, (uint64_t)(own_ns > 0 ? own_ns : 0), memory_order_relaxed);
+        atomic_fetch_add_explicit(&fold->duration_ns, (uint64_t)duration_ns, memory_order_release);
+        atomic_fetch_add_explicit(&fold->own_ns, (uint64_t)(own_ns > 0 ? own_ns : 0), memory_order_release);
         atomic_store_explicit(&mark->end_ns, span->end_ns, memory_order_relaxed);
     }
     uint32_t tags = atomic_load_explicit(&mark->tags, memory_order_relaxed);

@@ -136,10 +136,12 @@ static struct tag_limits *limits_to_read(struct session *session, uint32_t tag)
     return is_known ? &map->tag_limits[tag] : NULL;
 }
 
+#define MAX_LIMIT 1e15 /* joules: what says more is no limit, but another program's memory */
+
 static double read_limit(_Atomic double *limit)
 {
     double value = atomic_load(limit);
-    return value > 0 && isfinite(value) ? value : NAN;
+    return value > 0 && value < MAX_LIMIT ? value : NAN;
 }
 
 double session_allowed(struct session *session, uint32_t tag)
@@ -162,10 +164,12 @@ joule_quantity session_expected(struct session *session, uint32_t tag)
         return quantity_unknown();
     uint32_t cls = atomic_load(&limits->expected.cls);
     return (joule_quantity){.value = joules,
-                            .low = fmin(joules, atomic_load(&limits->expected.low)),
+                            .low = fmax(0, fmin(joules, atomic_load(&limits->expected.low))),
                             .high = fmax(joules, atomic_load(&limits->expected.high)),
                             .cls = cls == JOULE_CLASS_MODELLED ? JOULE_CLASS_MODELLED : JOULE_CLASS_ASSUMED};
 }
+
+#define MAX_STAMP_SECONDS 1e-3
 
 void session_set_stamp_seconds(struct session *session, double seconds)
 {
@@ -179,5 +183,6 @@ void session_set_stamp_seconds(struct session *session, double seconds)
 double session_stamp_seconds(struct session *session)
 {
     struct session_map *map = session_map(session);
-    return map ? read_limit(&map->stamp_seconds) : NAN;
+    double seconds = map ? read_limit(&map->stamp_seconds) : NAN;
+    return seconds < MAX_STAMP_SECONDS ? seconds : NAN;
 }
