@@ -206,6 +206,24 @@ class Regions(unittest.TestCase):
         self.assertEqual(again["limits"], limits)
         self.assertEqual({f["name"]: f["folded"] for f in again["functions"]}, {name: f["folded"] for name, f in functions.items()})
 
+    def test_sensors_beyond_the_table_are_reported(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for i in range(1100):
+                zone = os.path.join(folder, f"sys/class/powercap/intel-rapl:{i}")
+                os.makedirs(zone)
+                for name, value in (("name", f"package-{i}"), ("max_energy_range_uj", "262143328850"), ("energy_uj", "1000")):
+                    with open(os.path.join(zone, name), "w", encoding="utf-8") as file:
+                        file.write(value + "\n")
+            path = os.path.join(folder, "report.json")
+            result = subprocess.run([JOULE, "run", "--root", folder, "--json", path, "--", "true"],
+                                    capture_output=True, text=True, timeout=120)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(path, encoding="utf-8") as file:
+                report = json.load(file)
+        self.assertGreaterEqual(report["limits"]["sensors_beyond_table"], 1100 - 1024)
+        self.assertTrue(report["gross"]["partial"])
+        self.assertIn("sensors found the table of 1024 full", result.stderr)
+
     def check_plausible(self, report):
         total = max(report["gross"]["interval_joules"] or [0, 0])
         for function in report["functions"]:

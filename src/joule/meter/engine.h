@@ -40,12 +40,13 @@ struct joule_meter {
         struct source *source;
         const char *_Atomic hidden_by; /* the variable that hides its board from programs; NULL: none */
     } channels[METER_MAX_CHANNELS];
-    _Atomic size_t channel_count; /* published after the entry */
-    pthread_mutex_t lock;         /* adding channels; tick listeners */
-    struct session *session;      /* rings of regions; never NULL */
-    struct collector *collector;  /* joins them; NULL in a descendant of a session */
-    int64_t published_ns;         /* of the last totals shown to clients; guarded by lock */
-    int64_t alone_ns;             /* of the last round of readings without clients; guarded by lock */
+    _Atomic size_t channel_count;     /* published after the entry */
+    _Atomic size_t unlisted_channels; /* those for which there was no entry */
+    pthread_mutex_t lock;             /* adding channels; tick listeners */
+    struct session *session;          /* rings of regions; never NULL */
+    struct collector *collector;      /* joins them; NULL in a descendant of a session */
+    int64_t published_ns;             /* of the last totals shown to clients; guarded by lock */
+    int64_t alone_ns;                 /* of the last round of readings without clients; guarded by lock */
     double client_base_joules[BOARD_SUMS]; /* of a client: see session_energy; guarded by lock */
     struct budget_list *budgets;
     _Atomic bool records;      /* a recorder is there: spares regions the lock where none is */

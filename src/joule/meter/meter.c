@@ -198,12 +198,14 @@ void meter_publish(joule_meter *meter, struct lane *lane, struct source *source)
     pthread_mutex_lock(&meter->lock);
     for (size_t i = 0; i < source->channel_count; i++) {
         size_t n = meter_channel_count(meter);
-        if (n == METER_MAX_CHANNELS)
-            break;
         struct channel *ch = source->channels[i];
+        curve_init(&ch->curve, CURVE_POINTS); /* the source reads all that it has */
+        if (n == METER_MAX_CHANNELS) {
+            atomic_fetch_add_explicit(&meter->unlisted_channels, 1, memory_order_relaxed);
+            continue;
+        }
         make_name_unique(meter, ch);
         ch->info.id = (int32_t)n;
-        curve_init(&ch->curve, CURVE_POINTS);
         meter->channels[n] = (struct meter_channel){.channel = ch, .lane = lane, .source = source};
         atomic_store_explicit(&meter->channel_count, n + 1, memory_order_release);
     }

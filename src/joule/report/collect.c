@@ -179,7 +179,8 @@ static void collect_total(const struct collection *c)
     set_total(c, &w);
     collect_classes(c, &cover);
     collect_devices(c, &cover);
-    c->report->is_partial = cover.is_partial || collect_late_source(c);
+    c->report->is_partial =
+        cover.is_partial || collect_late_source(c) || atomic_load(&c->meter->unlisted_channels) > 0;
     c->report->partial_reason = reason_of_still(c, &cover);
     if (!c->report->partial_reason && collect_late_source(c))
         c->report->partial_reason = reason_of_late(c);
@@ -198,6 +199,7 @@ static void collect_from_parent(const struct collection *c)
 static void collect_overhead(const struct collection *c)
 {
     struct report *report = c->report;
+    report->unlisted_channels = atomic_load(&c->meter->unlisted_channels);
     double life_s = clock_seconds(meter_now_ns(c->meter) - c->meter->begin_ns);
     report->overhead_share = life_s > 0 ? meter_overhead_cpu_s(c->meter) / life_s : NAN;
     report->overhead_cpu_s = report->overhead_share * report->duration_s;

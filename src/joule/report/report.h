@@ -56,6 +56,7 @@ struct report {
     size_t function_count;
     uint64_t folded_regions;
     struct region_limits limits;
+    size_t unlisted_channels; /* of sensors beyond METER_MAX_CHANNELS */
     /* The command (joule run); method ATTRIBUTE_NONE: no command. */
     struct attribution share;      /* CPU time and how it was found */
     joule_quantity command_joules; /* the command's share of the total */

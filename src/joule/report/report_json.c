@@ -180,6 +180,7 @@ static void add_region_limits(struct json *json, const struct report *report)
     add_count(json, "names_beyond_table", report->limits.unnamed_tags);
     add_count(json, "regions_not_stored", report->limits.unstored);
     add_count(json, "implausible_entries", report->limits.implausible);
+    add_count(json, "sensors_beyond_table", report->unlisted_channels);
     json_close(json, '}');
 }
 

@@ -247,6 +247,7 @@ static void add_region_limits(const struct page *page)
         {report->limits.slotless, "of these were of threads beyond the 256 that have a ring"},
         {report->limits.unnamed_tags, "names found the table of 4095 full; their regions are in \"(other)\""},
         {report->limits.unstored, "regions are in no row, because there was no memory for them"},
+        {report->unlisted_channels, "sensors found the table of 1024 full and are in no figure"},
         {report->limits.implausible, "entries of the shared memory cannot be true and were left out"},
     };
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
