@@ -1,7 +1,6 @@
-/* joule/session/session_slots.c - who owns which slot of a session's mapping.
+/* joule/session/session_slots.c - gives threads slots of a session's mapping.
  *
- * Owns taking one for a thread; what is written there is region.c's.
- * Newcomers: a thread may come here from a signal handler, and other processes take slots at the same time: atomics alone.
+ * Note: it runs in signal handlers, and in several processes at the same time. It uses atomics and system calls alone.
  */
 #include <errno.h>
 #include "base/clock.h"
@@ -15,8 +14,8 @@ static void raise_used(struct session_map *map, uint32_t number)
         ;
 }
 
-/* Makes slot i ours if `from` owns it. What earlier owners had finished stays for the reader, what they had open is lost
- * with them. NULL: another was faster, or there is no memory. */
+/* Gives slot i to `owner` if `from` owns it. Finished regions of earlier owners stay for the reader; open ones are removed.
+ * NULL: another thread was faster, or there is no memory. */
 static struct slot *take_over(struct session_map *map, uint32_t i, uint64_t from, uint64_t owner,
                               uint32_t *out_number)
 {

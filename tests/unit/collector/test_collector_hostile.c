@@ -25,7 +25,7 @@ static struct tag_row row_of(struct bench *bench, uint32_t tag)
     return row;
 }
 
-/* What a sensor saw of the machine since the meter opened. */
+/* No figure is negative, infinite or above what the machine used. */
 static void check_row(const struct tag_row *row, double machine_joules)
 {
     const joule_quantity *quantities[] = {&row->result.attributed, &row->result.self, &row->stamps};
