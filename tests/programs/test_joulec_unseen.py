@@ -50,6 +50,18 @@ class Unseen(OneFile):
             self.assertEqual({name: function["open"] for name, function in found.items() if function["open"]}, {}, options)
             self.assertEqual(len(found), 3 * (len(one) + len(two) + len(to_whole) + len(with_whole) + len(of_complex) + 2))
 
+    def test_inline_functions_that_are_not_inlined(self):
+        """Those of C99, of which another file has the code, and those of GNU, count as any other."""
+        prints = 'printf("%d %d\\n", s, n); s += x[i] * 7; ' * 48
+        body = "{ int s = 0; for (int i = 0; i < 100; i++) { s += x[i] * n; if (s % 7 == 3) s ^= n; " + prints + "} return s; }\n"
+        text = ("#include <stdio.h>\n{} int big(const int *x, int n) " + body +
+                "int f(const int *x, int n) {{ return big(x, n) + big(x + 1, n) + big(x + 2, n + 7); }}\n")
+        found = {kind: self.check(text.replace("{{", "{").replace("}}", "}").replace("{}", kind, 1), "-D_GNU_SOURCE")["f"]
+                 for kind in ("static", "inline", "extern inline __attribute__((gnu_inline))")}
+        for kind, f in found.items():
+            self.assertEqual(f["open"], [], kind)
+            self.assertAlmostEqual(f["energy_joules"] / found["static"]["energy_joules"], 1, delta=0.1, msg=kind)
+
     def test_mathematics_without_errors_is_the_same(self):
         text = ("#include <math.h>\n"
                 "double waves(const double *x) { double s = 0; for (int i = 0; i < 1000; i++) s += sin(x[i]) + exp(x[i]); return s; }\n"

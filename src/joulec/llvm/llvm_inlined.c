@@ -68,3 +68,21 @@ bool llvm_find_inlined(struct arena *arena, LLVMValueRef from, const struct numb
         }
     return is_good;
 }
+
+bool llvm_is_bodiless(LLVMValueRef function)
+{
+    static const char *const kinds[] = {"inlinehint", "alwaysinline"};
+    bool was_inline = false;
+    for (size_t i = 0; function && LLVMIsAFunction(function) && i < sizeof kinds / sizeof *kinds; i++)
+        was_inline = was_inline || LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex,
+                                                               llvm_attribute_kind(kinds[i]));
+    return was_inline && LLVMIsDeclaration(function);
+}
+
+bool llvm_has_dropped_bodies(LLVMModuleRef module)
+{
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        if (LLVMGetFirstUse(f) && llvm_is_bodiless(f))
+            return true;
+    return false;
+}

@@ -369,24 +369,13 @@ static LLVMValueRef peel(LLVMValueRef value)
     return value;
 }
 
-/* Whether clang had a body of it, which LLVM has dropped: another file has it, too. */
-static bool is_bodiless(LLVMValueRef function)
-{
-    static const char *const kinds[] = {"inlinehint", "alwaysinline"};
-    bool was_inline = false;
-    for (size_t i = 0; function && LLVMIsAFunction(function) && i < sizeof kinds / sizeof *kinds; i++)
-        was_inline = was_inline || LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex,
-                                                               llvm_attribute_kind(kinds[i]));
-    return was_inline && LLVMIsDeclaration(function);
-}
-
 static bool add_annotation(struct reader *r, LLVMValueRef entry)
 {
     LLVMValueRef function = peel(LLVMGetOperand(entry, 0)), global = peel(LLVMGetOperand(entry, 1));
     LLVMValueRef text = global && LLVMIsAGlobalVariable(global) ? LLVMGetInitializer(global) : NULL;
     int32_t index = llvm_number_of(&r->functions.numbers, function);
     size_t length;
-    if (is_bodiless(function))
+    if (llvm_is_bodiless(function))
         r->out->bodiless = llvm_name(r->arena, function);
     if (index < 0 || !text || !LLVMIsConstantString(text))
         return true;
@@ -406,6 +395,7 @@ static bool read_annotations(struct reader *r)
     LLVMValueRef all = LLVMGetNamedGlobal(r->module, "llvm.global.annotations");
     LLVMValueRef list = all ? LLVMGetInitializer(all) : NULL;
     bool is_good = true;
+    r->out->has_dropped_bodies = llvm_has_dropped_bodies(r->module);
     for (int i = 0; list && is_good && i < LLVMGetNumOperands(list); i++)
         is_good = add_annotation(r, LLVMGetOperand(list, (unsigned)i));
     return is_good;

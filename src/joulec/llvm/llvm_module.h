@@ -221,6 +221,10 @@ bool llvm_find_creeps(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBl
  * subprograms. False: no memory. */
 bool llvm_find_inlined(struct arena *arena, LLVMValueRef from, const struct numbering *programs,
                        const struct function *all, struct function *out);
+/* Whether clang had a body of this function, which LLVM has dropped: another file has it, too. */
+bool llvm_is_bodiless(LLVMValueRef function);
+/* Whether something uses such a function. */
+bool llvm_has_dropped_bodies(LLVMModuleRef module);
 
 /* --- names and operands --------------------------------------------------------------------------------------- */
 

@@ -261,7 +261,8 @@ struct module {
     const char *triple;   /* for what machines that is */
     const char *
         foreign; /* the architecture that all of it is for, where this machine is of another; NULL: of the same */
-    const char *loop_text; /* LLVM's print<scalar-evolution> */
+    const char *loop_text;   /* LLVM's print<scalar-evolution> */
+    bool has_dropped_bodies; /* of inline functions that are called: another file has them, too */
     const char *bodiless; /* a function with annotations whose body was left out of it; NULL: there is none */
 };
 

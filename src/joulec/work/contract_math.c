@@ -160,7 +160,7 @@ static int by_name(const void *key, const void *row)
     return strcmp(key, ((const struct family *)row)->name);
 }
 
-/* What stands behind the name of a double's function, and for which number: the letter of a call's type. */
+/* An ending of a name, with the letter of its number in a call's type. */
 static const struct suffix {
     const char *end;
     char letter;
@@ -178,7 +178,7 @@ static const struct family *find_family(const char *name, const struct suffix *s
     return bsearch(base, families, sizeof families / sizeof *families, sizeof *families, by_name);
 }
 
-/* What glibc calls functions for -ffinite-math-only: "__exp_finite". */
+/* The name without glibc's mark of -ffinite-math-only: "__exp_finite". */
 static const char *without_finite(const char *name, char *buffer, size_t size)
 {
     size_t length = strlen(name), end = strlen(FINITE_SUFFIX);

@@ -215,6 +215,29 @@ static bool read_bitcode(const struct order *order, int fd, const struct module_
     return false;
 }
 
+/* Reads the module again with the bodies that clang dropped. Without them, if that cannot be done, calls of these functions have no
+ * figure. */
+static void read_dropped_bodies(const struct order *order, const struct module_build *build,
+                                struct module *module)
+{
+    struct arena arena = {0};
+    struct module whole;
+    char path[64];
+    int fd = memfd_create("joulec-bodies", MFD_CLOEXEC);
+    struct order quiet = *order;
+    quiet.is_quiet = true;
+    const char **words = words_of_count_with_bodies(&arena, order->arguments, order->source);
+    string_print(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (words && fd >= 0 && check_run(&quiet, words, fd) == 0 &&
+        module_read(path, build, &whole, NULL) == JOULE_OK) {
+        module_free(module);
+        *module = whole;
+    }
+    if (fd >= 0)
+        close(fd);
+    arena_free(&arena);
+}
+
 static bool check_bitcode(const struct order *order, int fd, struct aside *aside, struct outputs *outputs,
                           struct checked *out)
 {
@@ -223,6 +246,8 @@ static bool check_bitcode(const struct order *order, int fd, struct aside *aside
     build.keeps = simulator_find(order, &aside->simulator);
     if (!read_bitcode(order, fd, &build, &module))
         return false;
+    if (module.has_dropped_bodies && !module.bodiless)
+        read_dropped_bodies(order, &build, &module);
     simulator_run(order, &module, &aside->simulator);
     bool done = judge_module(order, &module, aside, outputs, out);
     module_free(&module);

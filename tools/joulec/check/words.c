@@ -204,8 +204,9 @@ static const char *profile_word(struct arena *arena, const struct arguments *a)
     return a->counts ? joined(arena, "-fprofile-instr-use=", a->counts) : "-Qunused-arguments";
 }
 
-const char **words_of_count(struct arena *arena, const struct arguments *a, const char *source,
-                            const char *dependencies)
+/* `kept`: an option of clang's front end; NULL: none. */
+static const char **count_words(struct arena *arena, const struct arguments *a, const char *source,
+                                const char *dependencies, const char *kept)
 {
     const char *const added[] = {"-O2",
                                  "-fno-vectorize",
@@ -222,8 +223,21 @@ const char **words_of_count(struct arena *arena, const struct arguments *a, cons
                                  dependencies,
                                  "-o",
                                  "-",
+                                 kept ? "-Xclang" : NULL,
+                                 kept,
                                  NULL};
     return words_for_front_end(arena, a, added, source);
+}
+
+const char **words_of_count(struct arena *arena, const struct arguments *a, const char *source,
+                            const char *dependencies)
+{
+    return count_words(arena, a, source, dependencies, NULL);
+}
+
+const char **words_of_count_with_bodies(struct arena *arena, const struct arguments *a, const char *source)
+{
+    return count_words(arena, a, source, "/dev/null", "-flto=full");
 }
 
 /* "-fno-vectorize" and "-fvectorize": the last one counts. */
