@@ -514,6 +514,41 @@ int nest(const int *x, int n)
 class Html(Reports):
     """The page is whole, asks for nothing from elsewhere, and its bars are where the joules are."""
 
+    def test_an_inlined_copy_counts_for_the_caller_s_line(self):
+        """Not for the lines of the function that was inlined, which has joules of its own where it is called or kept."""
+        self.write("a.c", """int f(const int *x, int n)
+{
+    int s = 0;
+    for (int i = 0; i < 10; i++)
+        s += x[i] / n;
+    return s;
+}
+static inline int sum(const int *x)
+{
+    int s = 0;
+    for (int i = 0; i < 1000; i++)
+        s += x[i];
+    return s;
+}
+int call(const int *x, int n)
+{
+    int s =
+        sum(x);
+    return s + n +
+        f(x, 3);
+}
+""")
+        self.compile("--energy-html", "page.html", "a.c", "--energy-report", "a.json")
+        report = self.report_in("a.json")["functions"]
+        self.assertEqual(set(report), {"f", "call"})
+        rows = dict(re.findall(r'<tr><td class=n>(\d+)<td class="r t">(?:[^<]*<td class=r>([^<]*)<)?', self.read("page.html")))
+        for line in (11, 12):
+            self.assertEqual(rows[str(line)], "", "the lines of sum have nothing")
+        self.assertNotEqual(rows["18"], "", "the call of sum has its joules")
+        self.assertNotEqual(rows["5"], "", "f keeps its own lines")
+        times = dict(re.findall(r'<tr><td class=n>(\d+)<td class="r t">([0-9.e+]+) &times;', self.read("page.html")))
+        self.assertLess(float(times["18"]), 1000)
+
     def test_bars(self):
         self.write("src/a.c", ALL.replace("s += other(i)", "s += i <n&& i%3"))
         self.write("src/b.c", KEPT)

@@ -77,12 +77,25 @@ static struct source_place place_in(struct reader *r, LLVMMetadataRef file, unsi
     return r->path ? (struct source_place){r->path, line, column} : (struct source_place){0};
 }
 
-static struct source_place place_of(struct reader *r, LLVMValueRef instruction)
+static struct source_place place_at(struct reader *r, LLVMMetadataRef place)
 {
-    LLVMMetadataRef place = LLVMInstructionGetDebugLoc(instruction);
     LLVMMetadataRef scope = place ? LLVMDILocationGetScope(place) : NULL;
     return place_in(r, scope ? LLVMDIScopeGetFile(scope) : NULL, place ? LLVMDILocationGetLine(place) : 0,
                     place ? LLVMDILocationGetColumn(place) : 0);
+}
+
+static struct source_place place_of(struct reader *r, LLVMValueRef instruction)
+{
+    return place_at(r, LLVMInstructionGetDebugLoc(instruction));
+}
+
+/* The place of the outermost call that an instruction was inlined for; else its own. */
+static struct source_place own_place_of(struct reader *r, LLVMValueRef instruction)
+{
+    LLVMMetadataRef place = LLVMInstructionGetDebugLoc(instruction), outer = place;
+    while ((outer = outer ? LLVMDILocationGetInlinedAt(outer) : NULL))
+        place = outer;
+    return place_at(r, place);
 }
 
 /* The two places in !llvm.loop are where the loop begins and ends in the source. */
@@ -96,9 +109,7 @@ static struct source_place loop_place(struct reader *r, LLVMValueRef last)
     LLVMMetadataRef place = operands[1] ? LLVMValueAsMetadata(operands[1]) : NULL;
     if (!place || LLVMGetMetadataKind(place) != LLVMDILocationMetadataKind)
         return (struct source_place){0};
-    LLVMMetadataRef scope = LLVMDILocationGetScope(place);
-    return place_in(r, scope ? LLVMDIScopeGetFile(scope) : NULL, LLVMDILocationGetLine(place),
-                    LLVMDILocationGetColumn(place));
+    return place_at(r, place);
 }
 
 static enum parted parted_of(struct reader *r, LLVMValueRef last)
@@ -234,8 +245,10 @@ static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct nu
             add_work(out, v, work);
         if (llvm_is_call(v) && !read_call(r, v, function, out))
             return false;
-        if (!out->place.file)
+        if (!out->place.file) {
             out->place = place_of(r, v);
+            out->own_place = own_place_of(r, v);
+        }
     }
     if (last)
         read_last(r, last, out);

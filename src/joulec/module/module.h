@@ -198,7 +198,8 @@ struct block {
     uint32_t period_edge;
     struct call *calls;
     size_t call_count;
-    struct source_place place;        /* of the first instruction that has one */
+    struct source_place place;     /* of the first instruction that has one */
+    struct source_place own_place; /* the same in the function's own text: of the call, if it was inlined */
     struct source_place branch_place; /* of the last one; file NULL: unknown */
     struct source_place loop_place;   /* of the loop whose last block this is; file NULL: of none */
     enum parted parted;               /* of that loop */

@@ -38,6 +38,7 @@ struct line {
     const struct function_result *begins; /* the function whose line this is */
     const struct function_result *of;     /* to which the rest belongs */
     double joules, times;
+    double copied; /* times of the block of inlined copies that runs least often; 0: there is none */
 };
 
 struct page {
@@ -71,23 +72,27 @@ static double runs_of(const struct function_result *r, uint32_t block)
 static void add_blocks(struct page *p, const struct function_result *r, struct line *own)
 {
     for (uint32_t b = 0; b < r->function->block_count; b++) {
-        struct line *line = line_of(p, &r->function->blocks[b].place);
+        const struct block *block = &r->function->blocks[b];
+        struct line *line = line_of(p, &block->own_place);
         double runs = line ? runs_of(r, b) : 0;
         if (!(runs > 0))
             continue;
         struct line *sum = own + (line - p->lines);
         sum->joules += runs * r->sum.blocks[b].joules[BOUND_EST];
-        sum->times = fmax(sum->times, runs);
+        if (source_place_order(&block->place, &block->own_place) == 0)
+            sum->times = fmax(sum->times, runs);
+        else /* rounds of a loop in an inlined copy are not those of the call */
+            sum->copied = sum->copied > 0 ? fmin(sum->copied, runs) : runs;
     }
     for (uint32_t b = 0; b < r->function->block_count; b++) {
-        struct line *line = line_of(p, &r->function->blocks[b].place);
+        struct line *line = line_of(p, &r->function->blocks[b].own_place);
         struct line *sum = line ? own + (line - p->lines) : NULL;
         if (!sum)
             continue;
         if (sum->joules > line->joules) {
             line->of = r;
             line->joules = sum->joules;
-            line->times = sum->times;
+            line->times = sum->times > 0 ? sum->times : sum->copied;
         }
         *sum = (struct line){0};
     }
