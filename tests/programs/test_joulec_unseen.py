@@ -50,6 +50,53 @@ class Unseen(OneFile):
             self.assertEqual({name: function["open"] for name, function in found.items() if function["open"]}, {}, options)
             self.assertEqual(len(found), 3 * (len(one) + len(two) + len(to_whole) + len(with_whole) + len(of_complex) + 2))
 
+    THREADS = """
+extern int omp_get_thread_num(void);
+{0}double dot(const double *a, const double *b)
+{{
+    double s = 0;
+#pragma omp parallel for reduction(+:s) schedule(dynamic, 16)
+    for (int i = 0; i < 100000; i++)
+        s += a[i] * b[i];
+    return s;
+}}
+void tasks(double *a)
+{{
+#pragma omp parallel
+    {{
+#pragma omp single
+        for (int i = 0; i < 10; i++) {{
+#pragma omp task
+            a[i] = a[i] / 3;
+        }}
+#pragma omp critical
+        a[omp_get_thread_num()]++;
+    }}
+}}
+#ifdef _OPENMP
+int only_with_openmp(int x) {{ return x; }}
+#endif
+"""
+
+    def test_threads_of_openmp_count_for_the_function_that_has_them(self):
+        plain = self.check(self.THREADS.format(""))
+        found = self.check(self.THREADS.format(""), "-fopenmp")
+        self.assertEqual(set(found), {"dot", "tasks", "only_with_openmp"})
+        for name in plain:
+            self.assertEqual(found[name]["open"], [], name)
+            self.assertAlmostEqual(found[name]["energy_joules"] / plain[name]["energy_joules"], 1, delta=0.01)
+        self.assertEqual((found["dot"]["loops"][0]["class"], found["dot"]["loops"][0]["iterations"][1]), ("exact", 100000))
+
+    def test_verdicts_of_openmp_say_what_they_are_of(self):
+        for budget, code in (("100pJ", 1), ("10mJ", 0)):
+            done = self.compile(self.THREADS.format(f'JOULE_BUDGET("max_joules={budget}") '), "--energy-check", "-fopenmp", "-w", "--energy-run=no")
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn("note: OpenMP's threads are counted as one that does the work of all", done.stderr)
+            self.assertEqual("error: energy budget is exceeded in 'dot'" in done.stderr, code == 1)
+        self.assertTrue(self.report(self.THREADS.format(""), "-fopenmp", "-w")["threads_as_one"])
+        self.assertFalse(self.report("int f(int x) { return x; }", "-fopenmp", "-w")["threads_as_one"])
+        self.assertFalse(self.report(self.THREADS.format(""), "-fopenmp", "-fno-openmp", "-w")["threads_as_one"])
+
     def test_inline_functions_that_are_not_inlined(self):
         """Those of C99, of which another file has the code, and those of GNU, count as any other."""
         prints = 'printf("%d %d\\n", s, n); s += x[i] * 7; ' * 48

@@ -312,6 +312,7 @@ static void add_conditions(struct json *json, const struct judged *judged)
     json_string(json, "figures", figures);
     json_string(json, "assumptions", assumptions);
     json_string(json, "build", judged->build);
+    json_bool(json, "threads_as_one", analysis->options.merges_threads);
 }
 
 static void add_baseline(struct json *json, const struct comparisons *c)

@@ -78,7 +78,7 @@ static bool is_warning(const struct finding *finding)
 static bool is_of_figures(const struct finding *finding)
 {
     return finding->rule == RULE_STALE || finding->rule == RULE_FOREIGN || finding->rule == RULE_LEVEL ||
-           finding->rule == RULE_OTHER_BASELINE;
+           finding->rule == RULE_OTHER_BASELINE || finding->rule == RULE_THREADS;
 }
 
 /* -Werror makes it an error. */

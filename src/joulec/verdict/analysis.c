@@ -102,7 +102,7 @@ static void judge_as_built(const struct analysis *a, struct judgement *judgement
 {
     if (a->foreign)
         judge_elsewhere(judgement);
-    if (a->options.level)
+    if (a->options.level || a->options.merges_threads)
         judge_at_least(judgement);
 }
 

@@ -156,6 +156,11 @@ static void see_machine(struct seeing *s)
     s->finding = (struct finding){.judged = s->finding.judged, .result = &a->whole, .mark = MARK_NONE};
     if (is_judged && a->options.level)
         see(s, RULE_LEVEL, false);
+    if (is_judged && a->options.merges_threads) {
+        s->finding.is_note = true;
+        see(s, RULE_THREADS, false);
+        s->finding.is_note = false;
+    }
     if (is_judged && a->foreign)
         see(s, RULE_FOREIGN, false);
     else if (is_judged && is_stale)
@@ -331,6 +336,10 @@ void finding_say(const struct finding *finding, struct text *out)
         text_printf(out,
                     "figures are of -O2, and the build is at %s, where all takes more: nothing is proved",
                     finding->judged->analysis->options.level);
+    else if (finding->rule == RULE_THREADS)
+        text_add(out,
+                 "OpenMP's threads are counted as one that does the work of all: joules lack what starts and "
+                 "joins them, seconds are of that one thread, and nothing is proved");
     else if (finding->rule == RULE_GPU_KERNEL)
         text_printf(out, "'%s' runs on a GPU: its budget is not judged here, joule run measures it", name);
     else if (finding->result == &finding->judged->analysis->whole)

@@ -74,6 +74,12 @@ static const struct rule_words rules[RULES] = {
                     "at -O1 takes more, "
                     "often several times as much; so nothing is proved.",
                     "Judge budgets with the options of the build that is used, -O2 or more.", false},
+    [RULE_THREADS] =
+        {"JN0202", "ThreadsAsOne", "OpenMP's threads are counted as one.",
+         "Joules are those of the work that all threads do together; seconds, watts and warmth are "
+         "those of one thread that does it alone. Starting threads, waiting for each other and work "
+         "that each of them repeats are not counted, so nothing is proved.",
+         "Measure it: joule run, or JOULE_ENERGY_JSON=1.", false},
     [RULE_GROWN] =
         {"JE0007", "EnergyRegression", "A call takes more joules than in a stored report.",
          "The joules that a call is expected to take have grown, against --energy-baseline, by more "

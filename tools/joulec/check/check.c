@@ -150,6 +150,21 @@ static bool tell_analysis(const struct order *order, const struct analysis *anal
     return done;
 }
 
+/* Whether a directive may stand in the source itself; -fopenmp is often given to files without any. */
+static bool uses_openmp(const struct order *order)
+{
+    char path[PATH_MAX];
+    size_t size;
+    if (strcmp(order->source, "-") == 0)
+        return true;
+    string_print(path, sizeof path, "%s%s%s", order->folder && order->source[0] != '/' ? order->folder : "",
+                 order->folder && order->source[0] != '/' ? "/" : "", order->source);
+    char *text = whole_file(path, &size);
+    bool uses = !text || strstr(text, "omp");
+    free(text);
+    return uses;
+}
+
 static bool judge_module(const struct order *order, const struct module *module, const struct aside *aside,
                          struct outputs *outputs, struct checked *out)
 {
@@ -162,6 +177,7 @@ static bool judge_module(const struct order *order, const struct module *module,
                                        .profile = arguments->counts ? &aside->profile : NULL,
                                        .warmer_kelvin = arguments->warmer_kelvin,
                                        .level = words_low_level(arguments),
+                                       .merges_threads = words_merge_threads(arguments) && uses_openmp(order),
                                        .file_joules = arguments->file_joules};
     if (analysis_make(module, &machine->cpu, &machine->target, &options, &analysis, &error) != JOULE_OK) {
         complain("", "%s: %s", order->name, error.message);

@@ -174,12 +174,40 @@ static void add_level(struct line *line, const struct arguments *a)
     add(line, "-fno-validate-pch");
 }
 
+static bool is_openmp(const char *word)
+{
+    return string_starts(word, "-fopenmp") && strcmp(word, "-fopenmp-simd") != 0 &&
+           !string_starts(word, "-fopenmp-version");
+}
+
+bool words_merge_threads(const struct arguments *a)
+{
+    static const char *const switches[] = {"-fopenmp", "-fopenmp=libomp", "-fopenmp=libiomp5", "-fno-openmp",
+                                           NULL};
+    const char *last = arguments_last_of(a, switches);
+    return last && is_openmp(last) && !a->profile;
+}
+
+/* OpenMP's work is what its program does without threads: its directives are left out, so that the work of a
+ * region stands in the function that has it, and not behind calls of the runtime library. */
+static void add_threads(struct line *line, const struct arguments *a)
+{
+    if (!words_merge_threads(a))
+        return;
+    for (size_t i = 0; i < line->count; i++)
+        if (is_openmp(line->words[i]))
+            line->words[i] = "-Qunused-arguments";
+    add(line, "-fopenmp-simd");
+    add(line, "-D_OPENMP=201811");
+}
+
 /* The user's words for the front end, and ours behind them. */
 static const char **words_for_front_end(struct arena *arena, const struct arguments *a,
                                         const char *const *added, const char *source)
 {
     struct line line = line_without(arena, a, is_uncounted);
     add_level(&line, a);
+    add_threads(&line, a);
     return end_with_source(&line, a, added, source);
 }
 
@@ -306,6 +334,7 @@ const char **words_of_text(struct arena *arena, const struct arguments *a, const
     bool is_text = language ? strcmp(language, "cpp-output") == 0 : string_ends(source, ".i");
     struct line line = line_without(arena, a, is_uncounted);
     add_level(&line, a);
+    add_threads(&line, a);
     add_all(&line, added);
     add_source(&line, is_text ? "c" : language,
                source); /* of what was preprocessed clang would print nothing */

@@ -19,6 +19,8 @@ const char **words_of_count_with_bodies(struct arena *arena, const struct argume
                                         const char *source);
 /* The level of the user's build where that is below the -O2 that is counted: "-O0"; NULL: it is not. -Os and -Oz are not. */
 const char *words_low_level(const struct arguments *arguments);
+/* Whether the count build leaves out the threads of OpenMP: it counts what all of them do as if one did it. */
+bool words_merge_threads(const struct arguments *arguments);
 /* What the user's build does with loops, by its words. */
 struct module_build words_on_loops(const struct arguments *arguments);
 /* Words that print the same as LLVM's text. */
