@@ -30,7 +30,7 @@ class Hints(OneFile):
         plain = self.joules(found, "none")
         for name in checks:
             self.assertGreater(self.joules(found, name), 0.7 * plain, name)
-            self.assertLess(self.joules(found, name), 4 * plain, name)
+            self.assertLess(self.joules(found, name), 2 * plain, name)
             self.assertEqual([loop["iterations"][1] for loop in found[name]["loops"]], [300, 90000], name)
         for name in ("asserts", "aborts"):  # no call that returns does less
             self.assertEqual([loop["class"] for loop in found[name]["loops"]], ["exact", "exact"], name)

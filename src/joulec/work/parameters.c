@@ -126,10 +126,11 @@ static void add_call(const struct passing *p, const struct known *known, uint32_
 {
     const struct call *call = &known->function->blocks[block].calls[number];
     struct passed *passed = call->callee < 0 ? NULL : p->of[call->callee];
-    for (size_t i = 0; passed && i < p->e->functions[call->callee].function->parameter_count; i++) {
+    const struct function *callee = call->callee < 0 ? NULL : p->e->functions[call->callee].function;
+    for (size_t i = 0; passed && i < callee->parameter_count; i++) {
         struct trips_symbol one = {0};
-        bool is_known = find_argument(known, block, number, i, &one);
-        add_argument(&passed[i], is_known, &one);
+        if (callee->parameters[i].name && !passed[i].is_unknown)
+            add_argument(&passed[i], find_argument(known, block, number, i, &one), &one);
     }
 }
 

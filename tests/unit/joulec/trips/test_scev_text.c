@@ -88,6 +88,30 @@ static void test_llvm_14(void **state)
     scev_text_free(&text);
 }
 
+/* What is left says how often the loop runs; where nobody knows of one that is left, nothing does. */
+static void test_exits_that_are_left_out(void **state)
+{
+    (void)state;
+    struct scev_text text;
+    assert_true(scev_text_read(of_14, sizeof of_14 - 1, &text));
+    struct scev_function *find = (struct scev_function *)scev_text_function(&text, "find");
+    const struct scev_loop *loop = scev_loop_of(find, "for.body");
+    struct scev_loop counted = scev_loop_without(&find->pool, loop, (const bool[]){true, false});
+    assert_true(counted.exit_count == 1 && !counted.has_several_exits && !counted.is_guard_unclear);
+    assert_ptr_equal(counted.taken, loop->exits[1].taken);
+    assert_int_not_equal(counted.taken_guarded->kind, EXPR_UNKNOWN);
+    struct scev_loop open = scev_loop_without(&find->pool, loop, (const bool[]){false, true});
+    assert_int_equal(open.taken->kind, EXPR_UNKNOWN);
+    struct scev_loop all = scev_loop_without(&find->pool, loop, (const bool[]){false, false});
+    assert_true(all.has_several_exits && all.exit_count == 2 && all.taken->kind == EXPR_UNKNOWN);
+    scev_text_free(&text);
+    assert_true(scev_text_read(of_19, sizeof of_19 - 1, &text));
+    struct scev_function *f = (struct scev_function *)scev_text_function(&text, "f");
+    struct scev_loop least = scev_loop_without(&f->pool, scev_loop_of(f, "b"), (const bool[]){false, false});
+    assert_true(least.taken->kind == EXPR_UMIN && least.taken->count == 2 && least.is_guard_unclear);
+    scev_text_free(&text);
+}
+
 static void test_llvm_19(void **state)
 {
     (void)state;
@@ -123,6 +147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_llvm_14),
+        cmocka_unit_test(test_exits_that_are_left_out),
         cmocka_unit_test(test_llvm_19),
         cmocka_unit_test(test_any_cut_of_the_text_is_read),
     };
