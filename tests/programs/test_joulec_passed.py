@@ -50,6 +50,17 @@ double use(void) { return mm(400); }
         self.assertTrue(loop[1] <= 100 and loop[2] >= 65535, loop)
         self.assertEqual((found["verdict"], found["quality"] in "DE"), ("undecided", True))
 
+    def test_a_type_is_no_estimate_of_how_many_bytes(self):
+        found = self.functions("""#include <string.h>
+JOULE_BUDGET("max_joules=1nJ") void clear(char *a, const unsigned short *n) { memset(a, 0, *n); }
+JOULE_BUDGET("max_joules=1J") void room(char *a, const unsigned short *n) { memset(a, 0, *n); }
+void few(char *a) { memset(a, 0, 1000); }
+void most(char *a) { memset(a, 0, 65535); }
+""")
+        self.assertEqual((found["clear"]["verdict"], found["room"]["verdict"]), ("undecided", "likely"))
+        self.assertLess(found["clear"]["energy_joules"], found["few"]["energy_joules"])
+        self.assertGreater(found["clear"]["interval_joules"][1], 0.5 * found["most"]["energy_joules"])
+
 
 if __name__ == "__main__":
     main()

@@ -92,6 +92,8 @@ static void judge_blocks(struct exits *x, const struct scev_loop *facts, bool is
     bool is_only = facts && !facts->exit_count && facts->taken->kind != EXPR_UNKNOWN;
     for (uint32_t i = loop->first; i < loop->end; i++) {
         uint32_t block = x->loops->members[i];
+        if (!loop_is_left_from(x->loops, x->loop, &x->function->blocks[block]))
+            continue;
         size_t at = facts ? exit_of(facts, x->function->blocks[block].name) : 0;
         bool is_listed = facts && at < facts->exit_count && at < MOST_EXITS;
         bool is_counted = is_only || (is_listed && facts->exits[at].taken->kind != EXPR_UNKNOWN);

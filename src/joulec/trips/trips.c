@@ -47,7 +47,7 @@ static double guess_at(const struct counting *counting, size_t loop)
     if (!isnan(counting->default_trips))
         return fmax(counting->default_trips, 1);
     for (uint32_t at = counting->loops[loop].parent; at != TRIPS_NONE; at = counting->loops[at].parent)
-        if (counting->out[at].cls == TRIPS_GUESSED)
+        if (trips_is_guess(&counting->out[at]))
             return TRIPS_GUESS_INSIDE;
     return TRIPS_GUESS;
 }

@@ -108,6 +108,12 @@ struct trips {
     double total_sigma;
 };
 
+/* Whether how often a loop goes round is guessed, with or without bounds. */
+static inline bool trips_is_guess(const struct trips *trips)
+{
+    return trips->cls == TRIPS_GUESSED || trips->is_guess_within;
+}
+
 /* Fills out[0..count). default_trips: what is guessed, per entry; NaN: TRIPS_GUESS,
  * and TRIPS_GUESS_INSIDE of a loop in another that is guessed. False: memory was used up, or a parent does not
  * stand earlier. `pool` is of the function whose facts these are; NULL where no loop has facts. */

@@ -294,7 +294,7 @@ static void add_open(struct opens *opens, struct open open)
 static void add_function(struct opens *opens, const struct function_result *r)
 {
     for (size_t i = 0; i < r->loops.count; i++)
-        if (r->trips[i].cls == TRIPS_GUESSED || r->trips[i].is_guess_within)
+        if (trips_is_guess(&r->trips[i]))
             add_open(opens, (struct open){.in = r, .loop = i});
     for (size_t i = 0; i < r->sum.doubt_count; i++)
         add_open(opens, (struct open){.in = r, .doubt = &r->sum.doubts[i]});

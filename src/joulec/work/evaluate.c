@@ -152,7 +152,7 @@ static bool calls_in_guess(const struct evaluation *now, uint32_t block)
 {
     bool is = now->is_in_guess;
     for (int32_t l = now->f->loops.innermost[block]; l >= 0 && !is; l = now->f->loops.list[l].parent)
-        is = now->trips[l].cls == TRIPS_GUESSED;
+        is = trips_is_guess(&now->trips[l]);
     return is && isnan(now->evaluator->default_trips);
 }
 
@@ -389,8 +389,9 @@ static struct call_length length_at_call(const struct evaluation *now, uint32_t 
     struct trips_symbol bytes;
     if (!length || !now->known.facts || !known_at_call(&now->known, block, number, length, &bytes) ||
         bytes.high < 0)
-        return (struct call_length){{NAN, NAN, NAN}};
-    return (struct call_length){{fmax((double)bytes.low, 0), fmax((double)bytes.est, 0), (double)bytes.high}};
+        return (struct call_length){.bytes = {NAN, NAN, NAN}};
+    return (struct call_length){{fmax((double)bytes.low, 0), fmax((double)bytes.est, 0), (double)bytes.high},
+                                bytes.is_by_type};
 }
 
 /* Which ways can be gone, and what is called on them. */

@@ -85,6 +85,7 @@ struct block_memory;
 /* How many bytes a call of the library's goes over, where that is known. */
 struct call_length {
     double bytes[BOUNDS]; /* high NaN: it is not */
+    bool is_guess;        /* the likely number is guessed between the others */
 };
 
 /* Of a function, what is known never to happen, and how much is done where something is called. */

@@ -97,6 +97,7 @@ static void add_contract(struct region *r, const struct call *call, struct amoun
     }
     amounts_add(out, once, &contract);
     r->out->has_ways = true;
+    r->out->has_guess = r->out->has_guess || (lengths && lengths[call->number].is_guess);
     if (basis == BASIS_OPEN)
         add_doubt(r, (struct doubt){DOUBT_LENGTH, contract_name(call), call->place, false});
     else if (r->out->basis < basis)
