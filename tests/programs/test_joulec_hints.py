@@ -97,6 +97,8 @@ JOULE_BUDGET("max_joules=1nJ") double table(const double *p) { double s = 0; for
         self.assertEqual((likely["steps"][1], likely["narrow"][1]), (100, 100))
         self.assertTrue(likely["steps"][2] >= 524288 and likely["narrow"][2] >= 65535, likely)
         self.assertTrue(likely["said"][1] > 20000 and likely["table"][1] > 20000, likely)
+        guesses = {name: f["loops"][0]["is_guess"] for name, f in found.items()}
+        self.assertEqual(guesses, {"back": True, "steps": True, "narrow": True, "room": True, "said": False, "table": False})
         verdicts = {name: f["verdict"] for name, f in found.items()}
         for name in ("back", "steps", "narrow"):
             self.assertEqual(verdicts[name], "undecided", name)

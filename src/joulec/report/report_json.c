@@ -108,6 +108,7 @@ static void add_loops(struct json *json, const struct analysis *analysis, const 
         add_place(json, &loop->place);
         json_integer(json, "depth", loop->depth);
         json_string(json, "class", trips_class_name(trips->total_cls));
+        json_bool(json, "is_guess", trips_is_guess(trips));
         add_mark(json, analysis, r->marks[i]);
         json_string(json, "formula", r->words[i].formula);
         add_range(json, "iterations_each", &trips->per_entry);
