@@ -4,12 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_EXITS 16
-#define RARE       0.01 /* so unlikely an exit may stand anywhere in a round: the round has little more of it */
+#define MAX_EXITS 16
+#define RARE      0.01 /* so unlikely an exit may stand anywhere in a round: the round has little more of it */
 /* What __builtin_expect makes of a condition that is said not to hold (LLVM's LowerExpectIntrinsic): it means hardly ever, not once in
  * so many rounds. */
 #define HARDLY_EVER (1.0 / 2001)
-#define MOST_HINTS  8
+#define MAX_HINTS   8
 
 enum exit_kind {
     EXIT_NONE,
@@ -31,7 +31,7 @@ struct exits {
 static bool is_hardly_ever(double probability)
 {
     double none = 1;
-    for (int hints = 1; hints <= MOST_HINTS; hints++) {
+    for (int hints = 1; hints <= MAX_HINTS; hints++) {
         none *= 1 - HARDLY_EVER;
         if (fabs(1 - none - probability) < 2e-7)
             return true;
@@ -86,7 +86,7 @@ static size_t exit_of(const struct scev_loop *facts, const char *block)
 }
 
 /* Adds what each block of the loop does; of LLVM's exits, which have to be left out. */
-static void judge_blocks(struct exits *x, const struct scev_loop *facts, bool is_left_out[MOST_EXITS])
+static void judge_blocks(struct exits *x, const struct scev_loop *facts, bool is_left_out[MAX_EXITS])
 {
     const struct loop *loop = &x->loops->list[x->loop];
     bool is_only = facts && !facts->exit_count && facts->taken->kind != EXPR_UNKNOWN;
@@ -95,7 +95,7 @@ static void judge_blocks(struct exits *x, const struct scev_loop *facts, bool is
         if (!loop_is_left_from(x->loops, x->loop, &x->function->blocks[block]))
             continue;
         size_t at = facts ? exit_of(facts, x->function->blocks[block].name) : 0;
-        bool is_listed = facts && at < facts->exit_count && at < MOST_EXITS;
+        bool is_listed = facts && at < facts->exit_count && at < MAX_EXITS;
         bool is_counted = is_only || (is_listed && facts->exits[at].taken->kind != EXPR_UNKNOWN);
         enum exit_kind kind = kind_of_block(x, block, is_counted);
         double told = kind == EXIT_EARLY ? told_probability(x, block) : NAN;
@@ -113,14 +113,14 @@ void loop_exits_judge(const struct function *function, const struct loops *loops
                       struct scev_function *facts, struct trips_loop *out)
 {
     struct exits x = {.function = function, .loops = loops, .loop = loop};
-    bool is_left_out[MOST_EXITS] = {false}, leaves_any_out = false;
+    bool is_left_out[MAX_EXITS] = {false}, leaves_any_out = false;
     judge_blocks(&x, out->facts, is_left_out);
     out->may_leave_early = x.count[EXIT_EARLY];
     out->early_probability = fmin(x.probability, 1);
     out->has_dead_exits = x.has_other_bounds && x.count[EXIT_REGULAR];
-    for (size_t i = 0; out->facts && i < out->facts->exit_count && i < MOST_EXITS; i++)
+    for (size_t i = 0; out->facts && i < out->facts->exit_count && i < MAX_EXITS; i++)
         leaves_any_out = leaves_any_out || is_left_out[i];
-    if (!leaves_any_out || !x.count[EXIT_REGULAR] || out->facts->exit_count > MOST_EXITS)
+    if (!leaves_any_out || !x.count[EXIT_REGULAR] || out->facts->exit_count > MAX_EXITS)
         return;
     struct scev_loop *live = arena_alloc(&facts->pool.arena, sizeof *live);
     if (live)

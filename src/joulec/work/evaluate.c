@@ -15,7 +15,7 @@
 
 #define MOST_INSTANCES 256 /* of a function */
 #define MOST_DEPTH     24  /* of calls with known arguments within one another */
-#define MOST_SYMBOLS   PARAMETERS_MOST
+#define MOST_SYMBOLS   PARAMETERS_MAX
 #define GUESS_SPREAD   10 /* a loop that nothing bounds may run so many times as often as was guessed */
 
 /* --- one evaluation --------------------------------------------------------------------------------------------- */

@@ -80,7 +80,7 @@ void parameters_find_what_matters(const struct evaluator *e, struct evaluated *f
 
 /* --- what calls pass ---------------------------------------------------------------------------------------------- */
 
-/* What all calls of a function that were seen pass for a parameter. */
+/* The range that all calls of a function pass for one parameter, as far as they were read. */
 struct passed {
     struct trips_symbol range;
     double est_sum;
@@ -90,7 +90,7 @@ struct passed {
 
 struct passing {
     struct evaluator *e;
-    struct passed **of; /* of each function, of each parameter; NULL: nobody asks */
+    struct passed **of; /* of each function, of each parameter; NULL: not collected */
     struct arena scratch;
 };
 
@@ -143,7 +143,7 @@ static bool calls_any(const struct passing *p, const struct function *f)
     return false;
 }
 
-/* What a function passes to those that it calls, by what is passed to itself. */
+/* Adds the arguments of all calls in a function, given what is passed to the function itself. */
 static joule_status add_calls(struct passing *p, const struct evaluated *f)
 {
     struct known known = {.function = f->function, .loops = &f->loops};
@@ -160,14 +160,14 @@ static joule_status add_calls(struct passing *p, const struct evaluated *f)
     return status;
 }
 
-/* What is known of the parameters of a function once all its calls were seen. False: no memory. */
+/* Keeps the ranges of the parameters that are known, once all calls of the function were read. False: no memory. */
 static bool keep_passed(const struct passing *p, struct evaluated *f, const struct passed *passed)
 {
-    f->passed = arena_alloc(p->e->arena, PARAMETERS_MOST * sizeof *f->passed);
+    f->passed = arena_alloc(p->e->arena, PARAMETERS_MAX * sizeof *f->passed);
     for (size_t i = 0; i < f->function->parameter_count && f->passed; i++) {
         struct trips_symbol symbol = passed[i].range;
         symbol.name = f->function->parameters[i].name;
-        if (!symbol.name || !passed[i].calls || passed[i].is_unknown || f->passed_count == PARAMETERS_MOST)
+        if (!symbol.name || !passed[i].calls || passed[i].is_unknown || f->passed_count == PARAMETERS_MAX)
             continue;
         symbol.est = (int64_t)(passed[i].est_sum / (double)passed[i].calls);
         symbol.est = symbol.est < symbol.low    ? symbol.low
@@ -178,7 +178,7 @@ static bool keep_passed(const struct passing *p, struct evaluated *f, const stru
     return f->passed;
 }
 
-/* Of a function that calls itself in the end, what it passes to itself is not followed. */
+/* Whether a function calls its own group. The arguments of such calls are not followed. */
 static bool calls_group(const struct evaluator *e, uint32_t group, const struct function *f)
 {
     for (size_t b = 0; b < f->block_count; b++)

@@ -7,7 +7,7 @@
 
 #include "joulec/work/evaluate.h"
 
-#define PARAMETERS_MOST 16 /* of a function of which something is known */
+#define PARAMETERS_MAX 16 /* of a function of which something is known */
 
 /* Adds the names of all parameters to the pool, also of those that are in no formula, with the bits of their types. False: no
  * memory. */

@@ -6,15 +6,15 @@
 #include <cmocka.h>
 #include "joulec/module/cold.h"
 
-#define MOST_BLOCKS 8
+#define MAX_BLOCKS 8
 
 struct graph {
     struct arena arena;
-    struct block blocks[MOST_BLOCKS];
-    struct edge edges[MOST_BLOCKS][2];
-    struct call call[MOST_BLOCKS];
+    struct block blocks[MAX_BLOCKS];
+    struct edge edges[MAX_BLOCKS][2];
+    struct call call[MAX_BLOCKS];
     struct function function;
-    enum heat heat[MOST_BLOCKS];
+    enum heat heat[MAX_BLOCKS];
     uint32_t edge_count;
 };
 
@@ -43,7 +43,7 @@ static void end_in(struct graph *g, uint32_t block, const char *last_call)
 static void find(struct graph *g, const bool *is_closed)
 {
     struct flow flow;
-    for (size_t i = 0; i < MOST_BLOCKS; i++)
+    for (size_t i = 0; i < MAX_BLOCKS; i++)
         g->heat[i] = HEAT_NORMAL;
     assert_int_equal(flow_find(&g->arena, &g->function, &flow), JOULE_OK);
     cold_find(&g->function, &flow, is_closed, g->heat);
