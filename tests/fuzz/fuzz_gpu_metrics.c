@@ -1,5 +1,6 @@
-/* Fuzz target: AMD's table of figures. Whatever its bytes are, nothing beyond them is read, and a count that comes out is one
- * that the field can hold. */
+/* Fuzz target: AMD's table of figures. Whatever its bytes are, nothing beyond them is read, a count that comes out is one
+ * that the field can hold, and other figures are unknown or can be. */
+#include <math.h>
 #include <stdint.h>
 #include "joule/sources/amd/gpu_metrics.h"
 #include "require.h"
@@ -12,5 +13,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     joule_status status = gpu_metrics_energy(data, size, &counts, &modulus);
     require(status == JOULE_OK || (counts == 0 && modulus == 1));
     require(status != JOULE_OK || modulus == 0 || counts < modulus - 1);
+    struct gpu_metrics said;
+    gpu_metrics_read(data, size, &said);
+    require(isnan(said.busy) || (said.busy >= 0 && said.busy <= 100));
+    require(isnan(said.memory_busy) || (said.memory_busy >= 0 && said.memory_busy <= 100));
+    require(isnan(said.clock_megahertz) || (said.clock_megahertz >= 0 && said.clock_megahertz < 65535));
+    require(isnan(said.fan_rpm) || (said.fan_rpm >= 0 && said.fan_rpm < 65535));
     return 0;
 }

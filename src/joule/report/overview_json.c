@@ -55,6 +55,23 @@ static void add_limits(struct json *json, const joule_device *device)
     json_double(json, "power_limit_most_watts", device->power_limit_most_watts);
 }
 
+/* Engines for video, the PCIe link, errors, and why joules are unknown. */
+static void add_condition(struct json *json, const joule_device *device)
+{
+    json_double(json, "encoder_busy", device->encoder_busy);
+    json_double(json, "decoder_busy", device->decoder_busy);
+    json_double(json, "pcie_receive_bytes_per_second", device->pcie_receive_bytes_per_second);
+    json_double(json, "pcie_transmit_bytes_per_second", device->pcie_transmit_bytes_per_second);
+    json_double(json, "pcie_replays", device->pcie_replays);
+    json_double(json, "ecc_corrected", device->ecc_corrected);
+    json_double(json, "ecc_uncorrected", device->ecc_uncorrected);
+    json_double(json, "ecc_corrected_lifetime", device->ecc_corrected_lifetime);
+    json_double(json, "ecc_uncorrected_lifetime", device->ecc_uncorrected_lifetime);
+    json_double(json, "xid_count", device->xid_count);
+    json_double(json, "last_xid", device->last_xid);
+    json_text(json, "remedy", device->remedy);
+}
+
 static void add_device(struct json *json, const struct overview_device *row)
 {
     const joule_device *device = &row->device;
@@ -78,6 +95,7 @@ static void add_device(struct json *json, const struct overview_device *row)
     json_double(json, "memory_temperature_celsius", device->memory_temperature_celsius);
     json_double(json, "fan_rpm", device->fan_rpm);
     json_double(json, "fan_ratio", device->fan_ratio);
+    add_condition(json, device);
     json_double(json, "clock_megahertz", device->clock_megahertz);
     json_double(json, "memory_clock_megahertz", device->memory_clock_megahertz);
     add_limits(json, device);

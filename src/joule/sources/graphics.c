@@ -103,7 +103,7 @@ static void find_name(struct source *source, const struct pci_device *pci, struc
         string_print(device->model, sizeof device->model, "PCI device %04x:%04x", pci->vendor, pci->device);
 }
 
-/* A channel that shows the board among what cannot be read, so that totals say that a part is missing. */
+/* A channel that shows the board, with the reason, among what cannot be read. */
 static bool add_silent(struct source *source, const struct device *device)
 {
     struct channel *ch = source_add_channel(source);
@@ -171,7 +171,7 @@ static joule_status graphics_open(struct source *source)
     if (!search.is_good)
         return source_say(source, JOULE_NO_MEMORY, "no memory for GPUs");
     if (source->device_count == 0)
-        return source_say(source, JOULE_ABSENT, "every GPU of this machine has a source of its own");
+        return source_say(source, JOULE_ABSENT, "no other GPU is on the PCI bus of this machine");
     return JOULE_OK;
 }
 

@@ -100,6 +100,7 @@ static void test_rows_of_tiles(void **state)
                                        "/XRDU_0/RDU_0/TILE_0 8.0 91.6\n1 2 3 4 5\n",
                                        "/XRDU_0/RDU_0/TILE_0 N/A 0 0 0 0 0\n",
                                        "/XRDU_0/RDU_0/TILE_0 900 0 0 0 0 0\n",
+                                       "/TILE_0 8 92 0 0 0 0\n",
                                        "command not found\n"};
     struct sambanova_tiles tiles;
     (void)state;

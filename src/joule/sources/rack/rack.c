@@ -18,6 +18,9 @@ struct device *rack_add_device(struct source *source, const struct rack_kind *ki
     string_copy(device->vendor, sizeof device->vendor, kind->vendor);
     string_copy(device->model, sizeof device->model, model);
     string_copy(device->uuid, sizeof device->uuid, name);
+    for (char *c = device->uuid; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
     string_print(device->remedy, sizeof device->remedy,
                  "nothing public tells this device's power: name its plugs, controller or watts in %s "
                  "(docs/devices.md)",

@@ -32,12 +32,21 @@ static void add_process(struct sambanova_rdu *rdu, uint64_t pid)
         rdu->pids[rdu->process_count++] = pid;
 }
 
+static bool is_printable(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (text[i] <= ' ' || text[i] > '~')
+            return false;
+    return true;
+}
+
 /* False for a row whose figures cannot be. */
 static bool take_row(struct sambanova_tiles *tiles, const char *row, size_t length)
 {
     const char *tile = strstr(row, "/TILE_");
     double figures[FIGURES], pid;
-    if (*row != '/' || !tile || tile >= row + length)
+    if (*row != '/' || !tile || tile == row || tile >= row + length ||
+        !is_printable(row, (size_t)(tile - row)))
         return true;
     const char *at = row + strcspn(row, " \t\n");
     for (size_t i = 0; i < FIGURES; i++) {
