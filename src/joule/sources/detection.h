@@ -1,7 +1,7 @@
 /* joule/sources/detection.h - device files and environment variables that speak of hardware which a source did not find.
  *
- * Note: neither proves that there is hardware. Images set variables and leave device files behind, so both are reported, and
- * a device is listed only if its driver shows it.
+ * Note: neither proves that there is hardware. Images set variables and leave device files behind, so both are reported.
+ * A device is listed only if its driver shows it.
  */
 #ifndef JOULE_DETECTION_H
 #define JOULE_DETECTION_H

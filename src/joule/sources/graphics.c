@@ -183,7 +183,7 @@ static void graphics_read(struct source *source, struct sink *sink)
     (void)sink;
 }
 
-/* What the bus says: the board is there. One that NVIDIA's library describes is left to that. */
+/* Reports the boards as present. A board that NVIDIA's library describes is left to that. */
 static void graphics_look(struct source *source, struct sink *sink)
 {
     const struct graphics *graphics = source->data;

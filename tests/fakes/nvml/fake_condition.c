@@ -1,4 +1,4 @@
-/* tests/fakes/nvml/fake_condition.c - what the fake library tells of fans, engines for video, the PCIe link and errors.
+/* tests/fakes/nvml/fake_condition.c - fans, engines for video, the PCIe link and errors of the fake library.
  *
  * Traffic is steady, so that counts of bytes are a rate times the time. A board has one Xid error, at xid_at_ms.
  */

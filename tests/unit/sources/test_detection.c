@@ -66,7 +66,7 @@ static void test_variables_that_ask_for_nothing(void **state)
     }
 }
 
-/* Where /sys is hidden the device files tell how many there are; power is told by none of them. */
+/* Device files show how many devices there are if /sys is hidden. They have no power. */
 static void test_devices_by_their_files(void **state)
 {
     static const struct {

@@ -101,7 +101,7 @@ static joule_status open_redfish(struct source *source, const char *file, struct
     return source_say(source, JOULE_UNSUPPORTED, "the management controller tells no power");
 }
 
-/* What follows the first word of `text`; NULL if that is another word. */
+/* Returns the text behind the first word, or NULL if that is another word. */
 static const char *take_word(const char *text, const char *word)
 {
     size_t length = strlen(word);

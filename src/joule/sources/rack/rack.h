@@ -1,6 +1,6 @@
-/* joule/sources/rack/rack.h - accelerators that stand beside the machine in a rack, and tell nobody their power.
+/* joule/sources/rack/rack.h - accelerators beside the machine in a rack, which publish no power.
  *
- * What they draw is known from plugs, a management controller or watts that the user names in one variable:
+ * Their power comes from plugs, a management controller or watts that the user names in one variable:
  *   JOULE_CEREBRAS="pdu raritan:pdu1:outlet.1.7"   as JOULE_PDU; derived
  *   JOULE_CEREBRAS="redfish /etc/joule/cs.conf"    as JOULE_REDFISH; derived
  *   JOULE_CEREBRAS="watts 9000,20000"              at rest and at full load; assumed
@@ -16,7 +16,7 @@
 #define RACK_PERIOD_S  5.0
 #define RACK_MAX_WATTS 100000.0
 
-/* What differs between makers. */
+/* One maker. */
 struct rack_kind {
     const char *domain, *variable; /* "cerebras", "JOULE_CEREBRAS" */
     const char *kind, *vendor;     /* of its devices: "wse", "cerebras" */
