@@ -16,15 +16,16 @@ static int add(struct frame *frame, int y, int x, enum style style, const char *
     return x + frame_width_of(text) <= frame->width ? frame_text(frame, y, x, -1, style, text) + 2 : x;
 }
 
-/* "TOTAL 1.25 kW m  12.4 kJ  1.20 to 1.31 kW  2 of 3 hosts (partial)" */
+/* "joule top  2 of 3 hosts (partial)  0:01:12", "TOTAL 1.25 kW m  12.4 kJ  1.20 to 1.31 kW" */
 static void draw_total(struct frame *frame, const struct hosts *hosts, int64_t now_ns)
 {
     struct hosts_total total;
     char text[96], word[WORD_SIZE];
     hosts_sum(hosts, now_ns, &total);
     int x = frame_text(frame, 0, 1, -1, STYLE_TITLE, "joule top") + 2;
-    string_print(text, sizeof text, "%zu hosts", hosts->count);
-    x = add(frame, 0, x, STYLE_STRONG, text);
+    string_print(text, sizeof text, "%zu of %zu hosts%s", total.live, hosts->count,
+                 total.is_partial ? " (partial)" : "");
+    x = add(frame, 0, x, total.live < hosts->count ? STYLE_WARNING : STYLE_STRONG, text);
     add(frame, 0, x, STYLE_PLAIN, word_time(hosts->running_s, word));
     frame_text(frame, 1, 1, -1, STYLE_STRONG, "TOTAL");
     draw_power(frame, 1, 7, STYLE_STRONG, total.watts.value, total.watts.cls);
@@ -33,10 +34,7 @@ static void draw_total(struct frame *frame, const struct hosts *hosts, int64_t n
                  class_letter(total.joules_class));
     x = add(frame, 1, x, STYLE_PLAIN, text);
     if (!isnan(total.watts.low) && !isnan(total.watts.high))
-        x = add(frame, 1, x, STYLE_DIM, word_range(total.watts, word_power, word));
-    string_print(text, sizeof text, "%zu of %zu hosts%s", total.live, hosts->count,
-                 total.is_partial ? " (partial)" : "");
-    add(frame, 1, x, total.live < hosts->count ? STYLE_WARNING : STYLE_DIM, text);
+        add(frame, 1, x, STYLE_DIM, word_range(total.watts, word_power, word));
 }
 
 /* Writes the state of a host; without a current report also since when, and why. */
@@ -80,10 +78,11 @@ static void draw_host(struct frame *frame, const struct hosts *hosts, const stru
     draw_cell(frame, y, &c[STATE], is_live ? STYLE_DIM : STYLE_WARNING, text);
 }
 
-static void leave_out_empty(struct column *c, const struct hosts *hosts, int64_t now_ns)
+/* A third of the page is enough for states. */
+static void leave_out_empty(struct column *c, const struct hosts *hosts, int64_t now_ns, int page_width)
 {
     char text[160];
-    int name = 8, state = 0;
+    int name = 8, state = 0, room = page_width / 3 > 10 ? page_width / 3 : 10;
     c[GPU].is_empty = c[DEVICES].is_empty = c[CPU].is_empty = true;
     for (size_t i = 0; i < hosts->count; i++) {
         const struct host_row *row = &hosts->list[i];
@@ -95,7 +94,7 @@ static void leave_out_empty(struct column *c, const struct hosts *hosts, int64_t
         state = frame_width_of(text) > state ? frame_width_of(text) : state;
     }
     c[NAME].width = name < 30 ? name : 30;
-    c[STATE].width = state < 44 ? state : 44;
+    c[STATE].width = state < room ? state : room;
     c[STATE].is_empty = state == 0;
 }
 
@@ -107,7 +106,7 @@ static void draw_list(struct frame *frame, struct hosts *hosts, int64_t now_ns, 
         {"ENERGY", 7, 90, .is_right = true}, {"CPUS", 7, 60, .is_right = true},
         {"GPUS", 7, 70, .is_right = true},   {"DEVICES", 7, 20, .is_right = true},
         {title, 10, 40, .grows = true},      {"STATE", 8, 95, .is_right = false}};
-    leave_out_empty(c, hosts, now_ns);
+    leave_out_empty(c, hosts, now_ns, frame->width);
     columns_fit(c, HOST_COLUMNS, 1, frame->width - 2);
     unsigned n = history_ticks_per_bar(HOSTS_TICK_S, SPAN_S, hosts->tick, c[GRAPH].given);
     draw_span_title(n * HOSTS_TICK_S * c[GRAPH].given, title);

@@ -146,11 +146,14 @@ static void test_page(void **state)
     hosts_tick(&hosts, 30 * SECOND);
     assert_true(hosts_draw_once(&frame, &hosts, 30 * SECOND, 120));
     expect_row(1, "100 W m", "150 W");
-    expect_row(1, "1 of 3 hosts (partial)", NULL);
+    expect_row(0, "1 of 3 hosts (partial)", NULL);
     expect_row(4, "100 W m", "stale");
     expect_row(5, "stale, 20 s ago", "50 W");
     expect_row(5, "-", " W");
     expect_row(6, "Connection refused", " W");
+    assert_true(hosts_draw_once(&frame, &hosts, 30 * SECOND, 40));
+    expect_row(0, "1 of 3 hosts (partial)", NULL);
+    expect_row(5, "stale", NULL);
     for (int width = 0; width < 130; width += 7)
         for (int height = 0; height < 12; height++)
             if (frame_clear(&frame, width, height))
