@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "base/array.h"
 #include "base/string.h"
+#include "joule/attribute/attribute.h"
 #include "joule/meter/engine.h"
 
 #define PICK_NS 10000000000LL
@@ -54,7 +55,11 @@ void process_share_cpu(struct process_shares *shares, const joule_quantity *joul
     }
     if (isnan(joules->value))
         return;
-    shares->rest_cpu_joules += fmax(0, joules->value - given);
+    double idle =
+        isnan(shares->busy_step_s) ? 0 : per_s * fmax(0, capacity_s - fmax(shares->busy_step_s, used_s));
+    shares->knows_idle |= idle > 0;
+    shares->idle_cpu_joules += idle;
+    shares->rest_cpu_joules += fmax(0, joules->value - given - idle);
     shares->cpu_class = tenant_class(shares->cpu_class, joules->cls);
 }
 
@@ -234,9 +239,13 @@ static void name_tenant(struct process_row *row, const struct tenants *tenants)
 
 joule_status process_look(struct process_shares *shares, const struct tenants *tenants, int64_t now_ns)
 {
+    bool is_first = !shares->table.looked_ns;
     joule_status status = process_table_look(&shares->table, tenants->meter->host);
     if (status != JOULE_OK)
         return status;
+    double busy_s = attribute_machine(tenants->meter->host).busy_s;
+    shares->busy_step_s = is_first ? NAN : busy_s - shares->machine_busy_s;
+    shares->machine_busy_s = busy_s;
     if (!shares->picked_ns)
         shares->picked_ns = now_ns;
     bool is_due = now_ns - shares->picked_ns >= PICK_NS;

@@ -35,10 +35,14 @@ struct process_shares {
     double other_cpu_joules, other_gpu_joules;
     double ended_cpu_joules, ended_gpu_joules;
     double rest_cpu_joules, rest_gpu_joules;
+    double idle_cpu_joules;           /* of the time in which CPUs were idle, as the kernel counts it */
+    bool knows_idle;                  /* else it is in the rest */
     joule_class cpu_class, gpu_class; /* NONE: nothing was shared out */
     /* Below: attribute_process.c's. The joules in the table are those since the last choice. */
     struct process_table table;
-    int64_t picked_ns; /* of the last choice, or the first look; 0: neither */
+    double machine_busy_s; /* CPU seconds of all at the last look; NaN: unknown */
+    double busy_step_s;    /* of the window that is not settled; NaN: unknown */
+    int64_t picked_ns;     /* of the last choice, or the first look; 0: neither */
 };
 
 /* What processors used in a window in which they could have given capacity_s of CPU time. NaN: not known, nobody's. */

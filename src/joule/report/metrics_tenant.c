@@ -91,6 +91,8 @@ static void add_process_part(struct metrics *metrics, const struct process_share
                 is_cpu ? shares->ended_cpu_joules : shares->ended_gpu_joules);
     add_process(metrics, "unattributed", NULL, part, cls,
                 is_cpu ? shares->rest_cpu_joules : shares->rest_gpu_joules);
+    if (is_cpu && shares->knows_idle)
+        add_process(metrics, "idle", NULL, part, cls, shares->idle_cpu_joules);
 }
 
 static void add_processes(struct metrics *metrics)

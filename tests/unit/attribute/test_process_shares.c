@@ -73,7 +73,8 @@ static void put_machine(struct rig *rig, struct worker *workers, size_t count)
 
 static double all_joules(const struct process_shares *shares)
 {
-    double sum = shares->other_cpu_joules + shares->ended_cpu_joules + shares->rest_cpu_joules;
+    double sum = shares->other_cpu_joules + shares->ended_cpu_joules + shares->rest_cpu_joules +
+                 shares->idle_cpu_joules;
     for (size_t i = 0; i < shares->count; i++)
         sum += shares->rows[i].cpu_joules;
     return sum;
@@ -94,6 +95,7 @@ static void expect_growth(const struct process_shares *before, const struct proc
     assert_true(now->other_cpu_joules >= before->other_cpu_joules);
     assert_true(now->ended_cpu_joules >= before->ended_cpu_joules);
     assert_true(now->rest_cpu_joules >= before->rest_cpu_joules);
+    assert_true(now->idle_cpu_joules >= before->idle_cpu_joules);
     assert_true(now->count <= MOST * PROCESS_ROWS_PER_ONE);
     for (size_t i = 0; i < now->count; i++) {
         assert_ptr_equal(row(now, now->rows[i].pid), &now->rows[i]);
@@ -203,6 +205,33 @@ static void test_new_process_has_all_its_joules(void **state)
         tenants_free(&tenants);
         process_shares_free(&shares);
     }
+}
+
+/* 2.5 of 4 CPUs are busy, half of one with what is no process in sight. */
+static ssize_t stat_of_machine(void *context, int64_t time_ns, char *text, size_t size)
+{
+    double ticks = (double)time_ns * 1e-9 * HZ;
+    (void)context;
+    return snprintf(text, size, "cpu  %.0f 0 %.0f %.0f 0 0 0 0 0 0\n", floor(2 * ticks), floor(ticks / 2),
+                    floor(1.5 * ticks));
+}
+
+static void test_idle_time_is_told(void **state)
+{
+    struct rig *rig = *state;
+    struct worker workers[1], busy = {3000, "busy", 2, 0, NONE_YET};
+    host_script_file(rig->host, "/proc/stat", stat_of_machine, NULL);
+    put_machine(rig, workers, 0);
+    put_worker(rig->host, &busy);
+    struct process_shares shares = {.most = MOST};
+    struct tenants tenants = {.meter = rig->meter, .processes = &shares};
+    run(&tenants, 13); /* the first window has no idle time: there was no look before it */
+    double seconds = (double)(tenants.begin_ns - rig->meter->begin_ns) * 1e-9;
+    expect_near(shares.idle_cpu_joules, 75 * (seconds - 1), 2);
+    expect_near(shares.rest_cpu_joules, 25 * (seconds - 1) + 200, 4);
+    expect_near(row(&shares, 3000)->cpu_joules, 100 * (seconds - 1), 2);
+    tenants_free(&tenants);
+    process_shares_free(&shares);
 }
 
 /* Short processes cannot take all places: one that stays is told apart within ten seconds. */
@@ -334,6 +363,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_those_that_use_most, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(test_many_take_turns, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(test_new_process_has_all_its_joules, rig_set_up, rig_tear_down),
+        cmocka_unit_test_setup_teardown(test_idle_time_is_told, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(test_short_processes_leave_places, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(test_process_that_ends, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(test_number_that_is_used_again, rig_set_up, rig_tear_down),

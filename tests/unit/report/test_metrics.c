@@ -519,6 +519,8 @@ static void test_processes(void **state)
                                     .other_cpu_joules = 5,
                                     .ended_cpu_joules = 2,
                                     .rest_cpu_joules = 70,
+                                    .idle_cpu_joules = 12,
+                                    .knows_idle = true,
                                     .rest_gpu_joules = 9,
                                     .cpu_class = JOULE_CLASS_DERIVED};
     struct overview overview = three_domains();
@@ -537,6 +539,7 @@ static void test_processes(void **state)
     expect_line(SERIES "{kind=\"other\",part=\"cpu\",class=\"derived\"} 5");
     expect_line(SERIES "{kind=\"ended\",part=\"cpu\",class=\"derived\"} 2");
     expect_line(SERIES "{kind=\"unattributed\",part=\"cpu\",class=\"derived\"} 70");
+    expect_line(SERIES "{kind=\"idle\",part=\"cpu\",class=\"derived\"} 12");
     assert_null(strstr(page, "part=\"gpu\",class=\"derived\"")); /* nothing was shared out */
     shares.gpu_class = JOULE_CLASS_DERIVED;
     print(&overview, METRICS_OPENMETRICS);
