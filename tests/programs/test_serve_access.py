@@ -291,6 +291,15 @@ class Users(Access):
             with open(f"/proc/{server.process.pid}/status", encoding="ascii") as file:
                 self.assertRegex(file.read(), r"Uid:\s+0\s")
 
+    def test_a_source_that_needs_root_at_each_reading_is_named(self):
+        os.chmod(self.folder, 0o755)
+        self.file("ipmitool", "#!/bin/sh\necho '    Instantaneous power reading:  120 Watts'\n"
+                              "echo '    Power reading state is:  activated'\n", 0o755)
+        path = self.folder + ":" + os.environ["PATH"]
+        for user, warns in (("nobody", True), ("root", False)):
+            with serving("--sources", "ipmi", "--user", user, JOULE_IPMI="local", PATH=path) as server:
+                self.assertEqual("warning: without root there is no ipmi; --user root keeps it" in server.said, warns, server.said)
+
     def test_no_such_user(self):
         done = usage(*self.options, "--user", "no-such-user")
         self.assertEqual(done.returncode, 125)

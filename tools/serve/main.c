@@ -3,7 +3,9 @@
  * Newcomers: the signals that end it are blocked before the meter's threads exist, so that only the server's loop sees them.
  */
 #include <signal.h>
+#include <joule/joule.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 #include "common/options.h"
 #include "common/output.h"
@@ -60,6 +62,38 @@ static void unload(struct serve_settings *settings)
     secret_free(settings->tls_key);
 }
 
+/* Sources that run a program, or read other users' files, at each reading. */
+static const char *find_root_source(joule_meter *meter, const struct serve_settings *settings)
+{
+    for (size_t i = 0; i < joule_domain_count(meter); i++) {
+        joule_domain domain = {.struct_size = sizeof domain};
+        if (joule_domain_get(meter, i, &domain) == JOULE_OK && strcmp(domain.source, "ipmi") == 0)
+            return "ipmi";
+        if (strcmp(domain.source, "redfish") == 0)
+            return "redfish, unless its configuration is for that user";
+    }
+    for (size_t i = 0; i < joule_device_count(meter) && (settings->shares_out || settings->process_count);
+         i++) {
+        joule_device device = {.struct_size = sizeof device};
+        if (joule_device_get(meter, i, &device) == JOULE_OK &&
+            (strcmp(device.vendor, "amd") == 0 || strcmp(device.vendor, "intel") == 0))
+            return "GPU time of other users' processes";
+    }
+    return NULL;
+}
+
+/* False after a message. Says what is not read any more. */
+static bool drop_rights(joule_meter *meter, const struct serve_settings *settings)
+{
+    bool was_root = geteuid() == 0;
+    if (!privileges_drop(settings->user))
+        return false;
+    const char *lost = was_root && geteuid() != 0 ? find_root_source(meter, settings) : NULL;
+    if (lost)
+        complain(SERVE, "warning: without root there is no %s; --user root keeps it", lost);
+    return true;
+}
+
 /* A recorded machine needs no rights, so that they are given up only if a user is named. */
 static int measure(const joule_options *options, struct serve_settings *settings,
                    const struct listener *listener)
@@ -72,7 +106,7 @@ static int measure(const joule_options *options, struct serve_settings *settings
         return status == JOULE_INVALID ? EXIT_USAGE : EXIT_OWN_FAILURE;
     }
     int code = EXIT_OWN_FAILURE;
-    if ((options->root && !settings->user) || privileges_drop(settings->user)) {
+    if ((options->root && !settings->user) || drop_rights(meter, settings)) {
         host_names_read(&settings->names, listener, &settings->allowed_hosts);
         code = server_run(meter, settings, listener);
     }
