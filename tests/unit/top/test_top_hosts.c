@@ -169,13 +169,17 @@ static void test_reports_that_are_none(void **state)
         assert_false(host_take(&hosts.list[0], texts[i], strlen(texts[i]), SECOND));
         assert_true(hosts.list[0].seen_ns == 0 && hosts.list[0].problem[0]);
     }
-    char odd[][160] = {
-        "{\"schema\":\"joule-serve-1\"}", "{\"schema\":\"joule-serve-1\",\"totals\":[1],\"devices\":7}",
-        "{\"schema\":\"joule-serve-1\",\"totals\":{\"all\":{\"power_watts\":-5,\"power_class\":\"measured\","
-        "\"energy_joules\":-1}}}",
-        "{\"schema\":\"joule-serve-1\",\"totals\":{\"all\":{\"power_watts\":5,\"power_class\":\"best\"}}}"};
+    static const char negative[] = "{\"schema\":\"joule-serve-1\",\"totals\":{\"all\":{\"power_watts\":-5,"
+                                   "\"power_class\":\"measured\",\"energy_joules\":-1}}}";
+    static const char classless[] = "{\"schema\":\"joule-serve-1\",\"totals\":{\"all\":{\"power_watts\":5,"
+                                    "\"power_class\":\"best\"}}}";
+    static const char *const odd[] = {"{\"schema\":\"joule-serve-1\"}",
+                                      "{\"schema\":\"joule-serve-1\",\"totals\":[1],\"devices\":7}", negative,
+                                      classless};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
-        assert_true(host_take(&hosts.list[0], odd[i], strlen(odd[i]), SECOND));
+        char text[256];
+        snprintf(text, sizeof text, "%s", odd[i]);
+        assert_true(host_take(&hosts.list[0], text, strlen(text), SECOND));
         assert_true(isnan(hosts.list[0].watts.value) && isnan(hosts.list[0].joules) &&
                     hosts.list[0].is_partial);
     }
