@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "base/string.h"
 #include "clang_words.h"
+#include "common/options.h"
 #include "object_name.h"
 
 /* Asks for files that are called as the object is, by whatever step ends with the object. */
@@ -86,10 +87,14 @@ static void add_all(struct line *line, const char *const *words)
         add(line, *words++);
 }
 
+/* NULL after a message. */
 static const char **end_line(struct line *line)
 {
     add(line, NULL);
-    return line->arena->is_short ? NULL : line->words;
+    if (!line->arena->is_short)
+        return line->words;
+    complain("", "out of memory for a command line of clang's");
+    return NULL;
 }
 
 /* The user's words without files and their languages, and without what `is_left_out`. */
