@@ -9,5 +9,7 @@
 
 /* So far, by all threads. */
 extern _Atomic unsigned allocations;
+/* The allocation with this number fails; 0: none. */
+extern _Atomic unsigned failing_allocation;
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/array.h"
+#include "base/string.h"
 #include "forge/ir/build.h"
 #include "forge/ir/infer.h"
 
@@ -55,8 +56,11 @@ static forge_graph *make_body(forge_builder *builder, const char *name, const fo
     body(inside, inner, count, context, values);
     for (size_t i = 0; i < value_count; i++)
         forge_output(inside, (char[]){(char)('0' + i), 0}, values[i]);
-    if (forge_builder_finish(inside, &graph, &error) != JOULE_OK) {
-        forge_builder_fail(builder, "in composite '%s': %s", name, error.message);
+    joule_status status = forge_builder_finish(inside, &graph, &error);
+    if (status != JOULE_OK) {
+        char message[400];
+        string_print(message, sizeof message, "in composite '%s': %s", name, error.message);
+        builder_refuse(builder, status == JOULE_NO_MEMORY ? status : JOULE_INVALID, message);
         return NULL;
     }
     return builder_adopt_body(builder, graph) ? graph : NULL;

@@ -48,6 +48,8 @@ static bool takes_attention(forge_builder *b, const forge_value *in, bool is_cau
 static forge_value mask(forge_builder *b, forge_value scores)
 {
     forge_shape shape = forge_value_shape(b, scores);
+    if (!builder_goes_on(b))
+        return FORGE_NO_VALUE;
     forge_dim t = shape.dims[shape.rank - 2], s = shape.dims[shape.rank - 1];
     forge_value query = forge_flip(b, forge_iota(b, FORGE_I32, forge_shape_of(t, 1), 0), 1);
     forge_value key = forge_flip(b, forge_iota(b, FORGE_I32, forge_shape_of(1, s), 1), 2);
@@ -110,7 +112,7 @@ static forge_value angles(forge_builder *b, forge_value positions, int64_t d,
     forge_value angle = forge_mul(b, place, forge_exp(b, i));
     shape = forge_value_shape(b, angle);
     shape.dims[shape.rank++] = 1;
-    if (!a->numbers[0]) {
+    if (!a->numbers[0] && builder_goes_on(b)) {
         shape.dims[shape.rank - 1] = shape.dims[shape.rank - 2];
         shape.dims[shape.rank - 2] = 1;
     }

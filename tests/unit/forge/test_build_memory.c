@@ -1,0 +1,114 @@
+/* Networks that run out of memory while they are built, compiled or loaded: each allocation in turn fails, and the error says so. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <forge/nn.h>
+#include <forge/optim.h>
+#include <forge/program.h>
+#include "support/allocations.h"
+
+typedef forge_value (*model_fn)(forge_builder *b);
+
+static forge_value gpt(forge_builder *b)
+{
+    forge_gpt_options o = {.struct_size = sizeof o,
+                           .layers = 1,
+                           .heads = 2,
+                           .vocabulary = 11,
+                           .context = 8,
+                           .width = 8,
+                           .is_training = true,
+                           .recomputes = true,
+                           .dropout = 0.1};
+    forge_value tokens = forge_input(b, "tokens", FORGE_I32, forge_shape_of(2, 4));
+    forge_value logits = forge_reshape(b, forge_gpt(b, NULL, tokens, &o), forge_shape_of(8, 11));
+    return forge_cross_entropy(b, logits, forge_input(b, "labels", FORGE_I32, forge_shape_of(8)));
+}
+
+static forge_value rotated(forge_builder *b)
+{
+    forge_value x = forge_linear(b, "a", forge_input(b, "x", FORGE_F32, forge_shape_of(2, 4, 8)), 8, true);
+    forge_value at = forge_iota(b, FORGE_I32, forge_shape_of(4), 0);
+    x = forge_add(b, forge_rope(b, x, at, 10000, false), forge_rope(b, x, at, 10000, true));
+    return forge_reduce(b, FORGE_SUM, x, 7, false);
+}
+
+static forge_value residual(forge_builder *b)
+{
+    forge_resnet_options o = {
+        .struct_size = sizeof o, .depth = 18, .classes = 3, .width = 4, .is_training = true};
+    forge_value y = forge_resnet(b, NULL, forge_input(b, "x", FORGE_F32, forge_shape_of(2, 3, 64, 64)), &o);
+    return forge_cross_entropy(b, y, forge_input(b, "labels", FORGE_I32, forge_shape_of(2)));
+}
+
+/* From nothing to a program of a training step. */
+static joule_status make(model_fn model, joule_error *error)
+{
+    forge_device *device = NULL;
+    forge_graph *graph = NULL;
+    forge_program *program = NULL;
+    forge_builder *b = forge_builder_new();
+    forge_adamw_options adamw = FORGE_ADAMW_OPTIONS;
+    forge_value loss = model(b);
+    forge_adamw(b, loss, forge_input(b, "rate", FORGE_F32, (forge_shape){0}), &adamw);
+    forge_output(b, "loss", loss);
+    joule_status status = forge_builder_finish(b, &graph, error);
+    if (status == JOULE_OK)
+        status = forge_device_open("cpu", &device, error);
+    if (status == JOULE_OK)
+        status = forge_compile(graph, device, &program, error);
+    forge_program_free(program);
+    forge_device_close(device);
+    forge_graph_free(graph);
+    return status;
+}
+
+/* Fails about `most` of the allocations, at even distances, or all where they are fewer; ten times as many in a full test. */
+static void check(model_fn model, unsigned most)
+{
+    joule_error error = {0};
+    allocations = failing_allocation = 0;
+    if (make(model, &error) != JOULE_OK)
+        fail_msg("%s", error.message);
+    unsigned count = allocations, step = 1 + count / (getenv("JOULE_TEST_FULL") ? 10 * most : most);
+    for (unsigned number = 1; number <= count; number += step) {
+        allocations = 0;
+        failing_allocation = number;
+        joule_status status = make(model, &error);
+        failing_allocation = 0;
+        /* Some allocations only make things faster; without one of the others there is no program. */
+        if (status != JOULE_OK && status != JOULE_NO_MEMORY)
+            fail_msg("allocation %u of %u: %s: %s", number, count, joule_status_name(status), error.message);
+    }
+}
+
+static void test_gpt(void **state)
+{
+    (void)state;
+    check(gpt, 1000);
+}
+
+static void test_rotary_positions(void **state)
+{
+    (void)state;
+    check(rotated, 1000);
+}
+
+static void test_resnet(void **state)
+{
+    (void)state;
+    check(residual, 200);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gpt),
+        cmocka_unit_test(test_rotary_positions),
+        cmocka_unit_test(test_resnet),
+    };
+    return cmocka_run_group_tests_name("build_memory", tests, NULL, NULL);
+}
