@@ -150,10 +150,10 @@ static void make_folders(char *path)
 static void write_power(struct json *json, const char *key, const struct estimate *watts)
 {
     char name[ERROR_KEY_SIZE];
-    json_double(json, key, watts->value);
+    json_exact(json, key, watts->value);
     for (size_t i = 0; i < ESTIMATE_CAUSES && watts->common[i].cause != CAUSE_NONE; i++) {
         json_integer(json, error_key(key, i, "cause", name), watts->common[i].cause);
-        json_double(json, error_key(key, i, "sd", name), watts->common[i].sd);
+        json_exact(json, error_key(key, i, "sd", name), watts->common[i].sd);
     }
 }
 
@@ -174,7 +174,7 @@ joule_status idle_store(const struct idle_baseline *baseline, joule_error *out_e
     json_string(&json, "class", joule_class_name(baseline->total_watts.cls));
     write_power(&json, "total_watts", &baseline->total_watts);
     write_power(&json, "cpu_watts", &baseline->cpu_watts);
-    json_double(&json, "busy_share", baseline->busy);
+    json_exact(&json, "busy_share", baseline->busy);
     json_integer(&json, "unix_seconds", (int64_t)time(NULL));
     json_close(&json, '}');
     text_add(&text, "\n");

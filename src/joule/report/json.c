@@ -88,6 +88,16 @@ void json_double(struct json *json, const char *key, double value)
     text_add_measure(json->out, value);
 }
 
+void json_exact(struct json *json, const char *key, double value)
+{
+    if (!isfinite(value)) {
+        json_null(json, key);
+        return;
+    }
+    begin_value(json, key);
+    text_add_double(json->out, value);
+}
+
 void json_integer(struct json *json, const char *key, int64_t value)
 {
     begin_value(json, key);

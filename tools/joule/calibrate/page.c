@@ -18,9 +18,9 @@ static void add_term(struct json *json, const char *key, const struct cost_term 
     if (isnan(term->value))
         return;
     json_open(json, key, '{');
-    json_double(json, "value", term->value);
-    json_double(json, "low", term->low);
-    json_double(json, "high", term->high);
+    json_exact(json, "value", term->value);
+    json_exact(json, "low", term->low);
+    json_exact(json, "high", term->high);
     json_close(json, '}');
 }
 
@@ -37,8 +37,8 @@ static void add_time(struct json *json, const struct cost_speeds *speeds)
     json_open(json, "time", '{');
     add_term(json, "hz", &speeds->hz);
     add_term(json, "overlap", &speeds->overlap);
-    json_double(json, "log_sd", speeds->log_sd);
-    json_double(json, "hz_log_sd", speeds->hz_log_sd);
+    json_exact(json, "log_sd", speeds->log_sd);
+    json_exact(json, "hz_log_sd", speeds->hz_log_sd);
     add_terms(json, "per_cycle", speeds->per_cycle);
     add_terms(json, "latency_cycles", speeds->latency);
     json_close(json, '}');
@@ -53,7 +53,7 @@ static void add_energy(struct json *json, const struct cost_prices *prices)
     json_open(json, "energy", '{');
     json_string(json, "class", joule_class_name(prices->cls));
     json_string(json, "source", prices->source);
-    json_double(json, "log_sd", prices->log_sd);
+    json_exact(json, "log_sd", prices->log_sd);
     add_terms(json, "joules", prices->joules);
     json_close(json, '}');
 }
@@ -65,14 +65,14 @@ static void add_kernel(struct json *json, const struct calibrated *c, size_t ind
     json_open(json, NULL, '{');
     json_string(json, "name", k->name);
     json_string(json, "family", fit_family_name(k->family));
-    json_double(json, "cycles", k->cycles);
-    json_double(json, "cycles_log_sd", k->cycles_log_sd);
-    json_double(json, "time_residual", c->time.residual[index]);
-    json_double(json, "time_left_out", c->time.left_out[index]);
-    json_double(json, "joules", k->joules);
-    json_double(json, "joules_log_sd", k->joules_log_sd);
-    json_double(json, "energy_residual", has_energy ? c->energy.residual[index] : NAN);
-    json_double(json, "energy_left_out", has_energy ? c->energy.left_out[index] : NAN);
+    json_exact(json, "cycles", k->cycles);
+    json_exact(json, "cycles_log_sd", k->cycles_log_sd);
+    json_exact(json, "time_residual", c->time.residual[index]);
+    json_exact(json, "time_left_out", c->time.left_out[index]);
+    json_exact(json, "joules", k->joules);
+    json_exact(json, "joules_log_sd", k->joules_log_sd);
+    json_exact(json, "energy_residual", has_energy ? c->energy.residual[index] : NAN);
+    json_exact(json, "energy_left_out", has_energy ? c->energy.left_out[index] : NAN);
     json_close(json, '}');
 }
 
@@ -102,7 +102,7 @@ void calibrate_json(const void *calibrated, struct text *out)
     json_integer(&json, "unix_seconds", calibration->unix_seconds);
     add_cpu(&json, calibration);
     json_string(&json, "uarch", calibration->uarch);
-    json_double(&json, "temperature_celsius", calibration->temperature_celsius);
+    json_exact(&json, "temperature_celsius", calibration->temperature_celsius);
     add_time(&json, &calibration->speeds);
     add_energy(&json, &calibration->prices);
     json_open(&json, "kernels", '[');
