@@ -133,7 +133,7 @@ static struct view *find_zone(struct choice *c, const char *zone, bool among_par
     return NULL;
 }
 
-/* Of neighbours in the list many have the same parent. */
+/* Sets the zone around each view. Neighbours in the list often have the same parent. */
 static void find_outer_zones(struct choice *c)
 {
     const char *parent = "";

@@ -1,6 +1,6 @@
 /* joule/meter/last_reading.h - the readings of slow sources after the end of what is measured.
  *
- * Note: a slow source is asked for a reading at once. What it still does not know then, its next period may show.
+ * Note: a slow source is asked for a reading at once. If that is not enough, its next period is waited for.
  */
 #ifndef JOULE_LAST_READING_H
 #define JOULE_LAST_READING_H
