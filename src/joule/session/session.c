@@ -34,7 +34,8 @@
 #endif
 #define FILE_PREFIX   "joule-session-"
 #define PROC_PREFIX   "/proc/"
-#define SELF_PREFIX   "/proc/self/fd/"
+#define MEMORY_NAME   "joule-session"
+#define MAX_PARENTS   16 /* that are asked for an inherited descriptor */
 #define STALE_AFTER_S 60
 #define PATH_SIZE     512
 
@@ -105,9 +106,19 @@ static bool is_sealed(int file)
 #endif
 }
 
+/* Whatever else a process has under a number is not opened: that may have effects. */
+static bool is_session_memory(const char *path)
+{
+    char target[64] = "";
+    return readlink(path, target, sizeof target - 1) > 0 &&
+           strncmp(target, "/memfd:" MEMORY_NAME, strlen("/memfd:" MEMORY_NAME)) == 0;
+}
+
 static struct session_map *join_at(const char *path)
 {
     bool is_sealed_kind = is_descriptor(path); /* which is a link to follow */
+    if (is_sealed_kind && !is_session_memory(path))
+        return NULL;
     int file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (is_sealed_kind ? 0 : O_NOFOLLOW));
     if (file < 0)
         return NULL;
@@ -123,17 +134,35 @@ static struct session_map *join_at(const char *path)
     return map;
 }
 
+/* The parent of a process; 0: unknown. */
+static long parent_of(long process)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof path, PROC_PREFIX "%ld/stat", process);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    text[length > 0 ? length : 0] = '\0';
+    const char *state = strrchr(text, ')'); /* the name before it may hold anything */
+    return state && strlen(state) > 4 ? strtol(state + 4, NULL, 10) : 0;
+}
+
 /* Where the owner's descriptor cannot be opened, because it has capabilities or a /proc of its own, an inherited one of
- * the same number may be the session. */
+ * the same number may be the session: of this process, or of a parent where this one was started without it. */
 static struct session_map *join(const char *path)
 {
     struct session_map *map = path[0] ? join_at(path) : NULL;
     const char *number = strrchr(path, '/');
-    char inherited[sizeof SELF_PREFIX + 16] = SELF_PREFIX;
-    if (map || !number || !is_descriptor(path) || strlen(number + 1) > 15)
+    char inherited[64];
+    if (map || !number || !is_descriptor(path) || strlen(number) > 16)
         return map;
-    strcpy(inherited + strlen(SELF_PREFIX), number + 1);
-    return join_at(inherited);
+    long process = getpid();
+    for (int i = 0; i < MAX_PARENTS && process > 1 && !map; i++, process = parent_of(process)) {
+        snprintf(inherited, sizeof inherited, PROC_PREFIX "%ld/fd%s", process, number);
+        map = join_at(inherited);
+    }
+    return map;
 }
 
 /* Gives `map` to *place unless another thread was faster; what stands there afterwards. */
@@ -290,9 +319,9 @@ static struct session_map *create_in(const char *folder, char path[PATH_SIZE], i
 
 static int open_memory(void)
 {
-    int file = memfd_create("joule-session", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    int file = memfd_create(MEMORY_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
     if (file < 0 && errno == EINVAL) /* before Linux 6.3 */
-        file = memfd_create("joule-session", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        file = memfd_create(MEMORY_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     return file;
 }
 

@@ -182,6 +182,18 @@ static bool join_by_inherited_descriptor(void *name)
     return false;
 }
 
+/* A child of such a command that was started without its descriptors. */
+static bool join_by_parents_descriptor(void *name)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(atoi(strrchr(getenv("JOULE_SESSION"), '/') + 1));
+        _exit(join_by_inherited_descriptor(name) ? 0 : 1);
+    }
+    return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
 static bool share_by_descriptor(void *unused)
 {
     (void)unused;
@@ -190,10 +202,11 @@ static bool share_by_descriptor(void *unused)
         return false;
     fcntl(atoi(strrchr(path, '/') + 1), F_SETFD, 0);
     setenv("JOULE_SESSION", path, 1);
-    bool has_joined = session_in_child(join_by_inherited_descriptor, name);
+    bool has_joined = session_in_child(join_by_inherited_descriptor, name) &&
+                      session_in_child(join_by_parents_descriptor, name);
     struct seen seen = session_read_all(true);
     session_remove_shared();
-    return has_joined && seen.spans == 3;
+    return has_joined && seen.spans == 6;
 }
 
 static void a_child_may_join_by_an_inherited_descriptor(void **state)
