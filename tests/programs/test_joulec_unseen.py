@@ -3,7 +3,7 @@
 the place of what it sees."""
 import re
 
-from joulec_support import OneFile, main
+from joulec_support import HEADER, INCLUDE, OneFile, main
 
 
 class Unseen(OneFile):
@@ -96,6 +96,14 @@ int only_with_openmp(int x) {{ return x; }}
         self.assertTrue(self.report(self.THREADS.format(""), "-fopenmp", "-w")["threads_as_one"])
         self.assertFalse(self.report("int f(int x) { return x; }", "-fopenmp", "-w")["threads_as_one"])
         self.assertFalse(self.report(self.THREADS.format(""), "-fopenmp", "-fno-openmp", "-w")["threads_as_one"])
+
+    def test_short_functions_with_openmp_are_stamped(self):
+        """What starts and joins threads is not counted, so it is not known that they are short."""
+        text = 'JOULE_BUDGET("max_joules=1uJ") int f(int x)\n{\n#pragma omp parallel\n    x++;\n    return x;\n}\n'
+        for options, is_stamped in (([], False), (["-fopenmp"], True)):
+            done = self.joulec("-I", INCLUDE, "-O2", "-w", *options, "--energy-check", "-S", self.write("a.c", HEADER + text), "-o", "a.s")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(("joule_budget_scope_begin" in self.read("a.s"), "joule_budget_count" in self.read("a.s")), (is_stamped, not is_stamped))
 
     def test_inline_functions_that_are_not_inlined(self):
         """Those of C99, of which another file has the code, and those of GNU, count as any other."""

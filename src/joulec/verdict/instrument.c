@@ -31,7 +31,7 @@ static const char *keep(struct arena *arena, const char *text)
 static bool is_short(const struct analysis *analysis, const struct function_result *result)
 {
     enum basis weakest = analysis->options.profile ? BASIS_BOUNDED : BASIS_SEEN;
-    return !analysis->options.level && result->sum.basis <= weakest &&
+    return !analysis->options.level && !analysis->options.merges_threads && result->sum.basis <= weakest &&
            result->judgement.seconds.high < INSTRUMENT_SECONDS;
 }
 
