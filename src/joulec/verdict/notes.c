@@ -92,7 +92,7 @@ static bool note_largest(const struct finding *f, struct note *out)
     if (largest < 0 || part < 0.1)
         return false;
     *out = (struct note){.place = f->result->loops.list[largest].place, .is_line = true};
-    bool is_of_joules = f->comparison || f->dimension == JOULE_DIMENSION_ENERGY;
+    bool is_of_joules = f->dimension != JOULE_DIMENSION_POWER && f->dimension != JOULE_DIMENSION_TEMPERATURE;
     string_print(out->words, sizeof out->words, "%.0f %% of %s in this loop, %.4g times round in a call",
                  100 * fmin(part, 1), is_of_joules ? "it" : "its energy",
                  f->result->frames[BOUND_EST] * f->result->sum.runs[largest].rounds);
