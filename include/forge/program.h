@@ -104,7 +104,7 @@ FORGE_API joule_status forge_program_write(const forge_program *program, const c
                                            joule_error *out_error);
 /* Everything in the file is checked, so that no file whatever makes an instance read or write outside its own memory. The
  * program is the caller's. INVALID: it is no program, or damaged; UNSUPPORTED: one of another version, or
- * no regular file. */
+ * not a regular file. */
 FORGE_API joule_status forge_program_read(const char *path, forge_program **out_program,
                                           joule_error *out_error);
 /* A page for a person: buffers, the arena as planned and as it must at least be, and each launch with kernel, shapes, work,

@@ -458,7 +458,7 @@ class Tools(unittest.TestCase):
         """What is renamed into a place does away with what was there: a device, too, if it were let."""
         pipe, link, target = self.path("pipe"), self.path("link"), self.path("target")
         os.mkfifo(pipe)
-        for path, words in ((pipe, "no regular file"), (self.folder, "Is a directory")):
+        for path, words in ((pipe, "not a regular file"), (self.folder, "Is a directory")):
             self.bad(125, words, "compile", self.path("g.txt"), "-o", path)
             self.bad(125, words, "run", self.path("p.fprog"), "--get", "y=" + path)
             self.bad(125, words, "run", self.path("p.fprog"), "--save-states", path)

@@ -23,7 +23,7 @@ joule_status file_open(struct file *file, const char *path, joule_error *out_err
     if (reason == EISDIR)
         return error_set(out_error, JOULE_UNSUPPORTED, "%s is a folder, not a file", path);
     if (reason == EOPNOTSUPP)
-        return error_set(out_error, JOULE_UNSUPPORTED, "%s: no regular file; copy it into one", path);
+        return error_set(out_error, JOULE_UNSUPPORTED, "%s: not a regular file; copy it into one", path);
     return error_set(out_error, status_of_errno(reason), "cannot open %s: %s", path, strerror(reason));
 }
 
@@ -63,7 +63,7 @@ static joule_status fail(struct draft *draft, int reason, const char *what)
     if (reason == EISDIR || reason == EOPNOTSUPP)
         return draft->status =
                    error_set(draft->error, JOULE_FAILED, "cannot write %s: it is %s; choose another path",
-                             draft->path, reason == EISDIR ? "a folder" : "no regular file");
+                             draft->path, reason == EISDIR ? "a folder" : "not a regular file");
     if (reason == EWOULDBLOCK)
         return draft->status =
                    error_set(draft->error, JOULE_PENDING,

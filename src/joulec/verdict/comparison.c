@@ -106,10 +106,17 @@ static const char *find_open(const struct baseline_function *f, const struct bas
     return missing || f->guess_count <= other->guess_count ? missing : GUESS;
 }
 
+/* The ratio of two figures; 1 where they differ by no more than a stored figure is rounded. */
+static double ratio_of(double now, double before)
+{
+    double ratio = now / before;
+    return fabs(ratio - 1) <= SAME ? 1 : ratio;
+}
+
 static enum change change_of(const struct growth *c, double limit)
 {
     bool is_open = c->added || c->removed;
-    if (fabs(c->ratio - 1) <= SAME && !is_open)
+    if (c->ratio == 1 && !is_open)
         return CHANGE_NONE;
     if (is_open)
         return c->high <= limit ? CHANGE_LESS : CHANGE_UNDECIDED;
@@ -126,7 +133,7 @@ void comparison_make(const struct baseline_function *before, const struct baseli
     struct growth *c = out_comparison;
     double ends[BOUNDS];
     for (int b = 0; b < BOUNDS; b++) /* rounds, paths and caches are at the same end on both sides */
-        ends[b] = now->joules[b] / before->joules[b];
+        ends[b] = ratio_of(now->joules[b], before->joules[b]);
     *c = (struct growth){.before = before,
                          .ratio = ends[BOUND_EST],
                          .added = find_open(now, before),
@@ -134,8 +141,8 @@ void comparison_make(const struct baseline_function *before, const struct baseli
     double spread = Z90 * ratio_log_sd(before, now, target);
     double least = fmin(fmin(ends[BOUND_LOW], ends[BOUND_HIGH]), c->ratio),
            most = fmax(fmax(ends[BOUND_LOW], ends[BOUND_HIGH]), c->ratio);
-    c->low = c->removed ? 0 : c->ratio * exp(-hypot(log(c->ratio / least), spread));
-    c->high = c->added ? NAN : c->ratio * exp(hypot(log(most / c->ratio), spread));
+    c->low = c->removed ? 0 : ratio_of(c->ratio * exp(-hypot(log(c->ratio / least), spread)), 1);
+    c->high = c->added ? NAN : ratio_of(c->ratio * exp(hypot(log(most / c->ratio), spread)), 1);
     c->probability = c->added || c->removed ? NAN : probability_within(c, 1 + fail_over);
     c->change = change_of(c, 1 + fail_over);
 }

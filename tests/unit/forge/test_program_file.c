@@ -137,7 +137,7 @@ static void test_files(void **state)
     assert_int_equal(forge_program_read(folder, &again, &error), JOULE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "is a folder, not a file"));
     assert_int_equal(forge_program_read("/dev/zero", &again, &error), JOULE_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "no regular file"));
+    assert_non_null(strstr(error.message, "not a regular file"));
     assert_int_equal(mkdir(path, 0700), 0); /* cannot be replaced: nothing is left behind */
     assert_int_equal(forge_program_write(program, path, &error), JOULE_FAILED);
     rmdir(path);
