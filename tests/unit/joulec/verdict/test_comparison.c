@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 #include "joulec/verdict/comparison.h"
@@ -50,6 +51,29 @@ static void test_same_work_has_no_error(void **state)
     struct growth g = compare(work_of(1, 2, 3), work_of(1, 2, 3));
     assert_int_equal(g.change, CHANGE_NONE);
     assert_true(g.ratio == 1 && g.low == 1 && g.high == 1 && g.probability == 1);
+}
+
+/* A report has 12 digits of each figure. */
+static double stored(double joules)
+{
+    char digits[32];
+    snprintf(digits, sizeof digits, "%.12g", joules);
+    return strtod(digits, NULL);
+}
+
+static void test_rounding_of_a_report_is_no_change(void **state)
+{
+    (void)state;
+    for (int i = 1; i <= 200; i++) {
+        struct baseline_function now = work_of(1e-9 / (3 + i), 1e-7 / (7 * i), 3e-8 / (11 + i)), then = now;
+        for (int k = 0; k < COST_FEATURES; k++)
+            then.part[k] = stored(now.part[k]);
+        for (int b = 0; b < BOUNDS; b++)
+            then.joules[b] = stored(now.joules[b]);
+        struct growth g = compare(then, now);
+        assert_int_equal(g.change, CHANGE_NONE);
+        assert_true(g.ratio == 1 && g.low == 1 && g.high == 1);
+    }
 }
 
 static void test_more_of_the_same_mix_is_far_surer_than_its_joules(void **state)
@@ -331,6 +355,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_work_has_no_error),
+        cmocka_unit_test(test_rounding_of_a_report_is_no_change),
         cmocka_unit_test(test_more_of_the_same_mix_is_far_surer_than_its_joules),
         cmocka_unit_test(test_limit_decides),
         cmocka_unit_test(test_another_mix_is_less_sure),
