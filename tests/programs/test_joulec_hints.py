@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """What joulec makes of paths that hardly ever run: failed assertions, calls that never return, cold calls, __builtin_expect."""
-from joulec_support import HEADER, OneFile, main
+import re
+
+from joulec_support import HEADER, INCLUDE, OneFile, main
 
 CHECKS = HEADER + """#include <assert.h>
 #include <setjmp.h>
@@ -102,6 +104,7 @@ JOULE_BUDGET("max_joules=1nJ") double table(const double *p) { double s = 0; for
         verdicts = {name: f["verdict"] for name, f in found.items()}
         for name in ("back", "steps", "narrow"):
             self.assertEqual(verdicts[name], "undecided", name)
+            self.assertIsNone(found[name]["budget_probability"], name)
         self.assertIn(verdicts["room"], ("likely", "proved"))
         self.assertIn(verdicts["table"], ("likely_violated", "violated"))
         done = self.compile(CHECKS + text.replace('"max_joules=1nJ"', '"max_joules=1J"').replace("10uJ\") double said", "1J\") double said"),
@@ -121,6 +124,26 @@ JOULE_BUDGET("max_joules=1nJ") double table(const double *p) { double s = 0; for
         done = self.compile(text, "--energy-check")
         self.assertRegex(done.stderr, r"estimate  .* as guessed, at least [\d.]+ .?J, by how often its loops in line \d run, which nothing bounds")
         self.assertNotIn("90 %,", done.stderr)
+        self.assertNotIn("bounds_joules", free_run)
+
+    def test_a_guess_is_no_limit_of_a_block_or_loop(self):
+        """In what --emit eir prints of loops that nothing bounds, and of calls that have no figure."""
+        text = HEADER + """
+int other(int);
+double row(const double *p, int n) { double s = 0; for (int i = 0; i < 100; i++) for (int j = 0; j < n; j++) s += p[j] * s; return s; }
+double fixed(const double *p) { double s = 0; for (int i = 0; i < 100; i++) s += p[i] * s; return s; }
+int calls(const int *p) { int s = 0; for (int i = 0; i < 100; i++) s += other(p[i]); return s; }
+"""
+        done = self.joulec("-I", INCLUDE, "--emit", "eir", "-O2", self.write("a.c", text))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        parts = {part.split()[0]: part for part in done.stdout.split("\nfunction ")[1:]}
+        entered = {name: re.findall("each time entered (.*)", part) for name, part in parts.items()}
+        for name, count in (("row", 2), ("calls", 1)):
+            self.assertEqual(len(entered[name]), count, parts[name])
+            for line in entered[name]:
+                self.assertRegex(line, r"^[\d.]+ .?J \([\d.]+ .?J and more\)")
+        self.assertRegex(entered["fixed"][0], r"^[\d.]+ .?J \([\d.]+ .?J \.\. [\d.]+ .?J\)")
+        self.assertRegex(parts["calls"], r"block \S+ x [\d.]+:.* and more\)\n +call other")
 
     def test_probabilities_are_no_surer_than_the_model(self):
         found = self.functions(HEADER + """

@@ -6,6 +6,7 @@
 #include "joulec/report/report.h"
 
 #include <math.h>
+#include <string.h>
 #include "joulec/trips/figure_words.h"
 #include "joulec/work/contract.h"
 
@@ -28,11 +29,12 @@ static void add_place(const struct page *p, const struct source_place *place)
         text_printf(p->out, ":%u", place->column);
 }
 
-static void add_bounds(const struct page *p, const double joules[BOUNDS])
+/* is_open: the upper end is unknown. */
+static void add_bounds(const struct page *p, const double joules[BOUNDS], bool is_open)
 {
-    text_printf(p->out, "%s (%s .. %s)", figure_words(joules[BOUND_EST], JOULE_DIMENSION_ENERGY).text,
-                figure_words(joules[BOUND_LOW], JOULE_DIMENSION_ENERGY).text,
-                figure_words(joules[BOUND_HIGH], JOULE_DIMENSION_ENERGY).text);
+    text_printf(p->out, "%s (%s%s%s)", figure_words(joules[BOUND_EST], JOULE_DIMENSION_ENERGY).text,
+                figure_words(joules[BOUND_LOW], JOULE_DIMENSION_ENERGY).text, is_open ? "" : " .. ",
+                is_open ? " and more" : figure_words(joules[BOUND_HIGH], JOULE_DIMENSION_ENERGY).text);
 }
 
 /* --- blocks ------------------------------------------------------------------------------------------------- */
@@ -58,6 +60,25 @@ static double joules_of_call(const struct page *p, const struct call *call)
     return NAN;
 }
 
+static bool is_open_call(const struct page *p, const struct call *call)
+{
+    const struct function_sum *sum = &p->result->sum;
+    for (size_t i = 0; i < sum->doubt_count; i++)
+        if (call->name && sum->doubts[i].name && strcmp(sum->doubts[i].name, call->name) == 0)
+            return true;
+    return isnan(joules_of_call(p, call));
+}
+
+/* Whether a call in the block has no upper end. */
+static bool is_open_block(const struct page *p, uint32_t index)
+{
+    const struct block *block = &p->result->function->blocks[index];
+    for (size_t i = 0; i < block->call_count; i++)
+        if (is_open_call(p, &block->calls[i]))
+            return true;
+    return false;
+}
+
 static void add_block(const struct page *p, uint32_t index, unsigned depth)
 {
     const struct block *block = &p->result->function->blocks[index];
@@ -67,7 +88,7 @@ static void add_block(const struct page *p, uint32_t index, unsigned depth)
     add_work(p, block);
     text_printf(p->out, "; cycles %.4g (%.4g .. %.4g); ", sum->cycles[BOUND_EST], sum->cycles[BOUND_LOW],
                 sum->cycles[BOUND_HIGH]);
-    add_bounds(p, sum->joules);
+    add_bounds(p, sum->joules, is_open_block(p, index));
     text_add(p->out, "\n");
     for (size_t i = 0; i < block->call_count; i++) {
         const struct call *call = &block->calls[i];
@@ -78,6 +99,21 @@ static void add_block(const struct page *p, uint32_t index, unsigned depth)
 }
 
 /* --- loops -------------------------------------------------------------------------------------------------- */
+
+/* Whether nothing bounds the loop, one in it, or a call in it. */
+static bool is_open_loop(const struct page *p, int32_t loop)
+{
+    const struct loops *loops = &p->result->loops;
+    for (uint32_t i = loops->list[loop].first; i < loops->list[loop].end; i++) {
+        uint32_t block = loops->members[i];
+        for (int32_t l = loops->innermost[block]; l >= 0; l = l == loop ? -1 : loops->list[l].parent)
+            if (p->result->trips[l].cls == TRIPS_GUESSED)
+                return true;
+        if (is_open_block(p, block))
+            return true;
+    }
+    return false;
+}
 
 static void add_loop(const struct page *p, size_t index, unsigned depth)
 {
@@ -93,7 +129,7 @@ static void add_loop(const struct page *p, size_t index, unsigned depth)
         text_printf(p->out, "; %s in a call: %s", trips_class_name(trips->total_cls),
                     trips_words(&trips->iterations).text);
     text_add(p->out, "; each time entered ");
-    add_bounds(p, joules);
+    add_bounds(p, joules, is_open_loop(p, (int32_t)index));
     const struct wide_loop *wide = p->result->loops.list[index].wide;
     if (wide && wide->simulated.cycles > 0)
         text_printf(p->out, "; simulated %.4g cycles for %.4g at once", wide->simulated.cycles,

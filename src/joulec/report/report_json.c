@@ -185,12 +185,12 @@ static void add_limit(struct json *json, const char *key, const struct limit *li
     json_close(json, '}');
 }
 
-/* The ends of the work of a call, at the middle of prices: what a comparison needs. */
-static void add_bounds(struct json *json, const struct analysis *analysis, const struct function_result *r)
+/* The ends of the work of a call, at the middle of prices. Note: these ends are no limits if a loop is guessed. */
+static void add_compared(struct json *json, const struct analysis *analysis, const struct function_result *r)
 {
     struct target target = analysis_target(analysis, r);
     bool is_known = !r->is_gpu_kernel;
-    json_open(json, "bounds_joules", '[');
+    json_open(json, "compared_joules", '[');
     json_double(json, NULL, is_known ? amounts_joules(&target, &r->sum.call, BOUND_LOW) : NAN);
     json_double(json, NULL, is_known ? amounts_joules(&target, &r->sum.call, BOUND_HIGH) : NAN);
     json_close(json, ']');
@@ -236,7 +236,7 @@ static void add_function(struct json *json, const struct judged *judged, size_t 
     json_string(json, "name", r->function->name);
     add_place(json, &r->function->place);
     add_figure(json, "energy_joules", "interval_joules", &j->joules);
-    add_bounds(json, analysis, r);
+    add_compared(json, analysis, r);
     add_figure(json, "time_seconds", "interval_seconds", &j->seconds);
     add_figure(json, "power_watts", "interval_watts", &j->watts);
     add_figure(json, "temperature_rise_kelvin", "interval_kelvin", &j->kelvin);

@@ -117,7 +117,7 @@ static void read_doubts(struct arena *arena, const struct json_value *doubts, st
 /* False: it has no name. */
 static bool read_function(struct arena *arena, const struct json_value *value, struct baseline_function *out)
 {
-    const struct json_value *ends = json_member(value, "bounds_joules"),
+    const struct json_value *ends = json_member(value, "compared_joules"),
                             *parts = json_member(value, "breakdown_joules");
     *out = (struct baseline_function){.name = json_text_of(json_member(value, "name")),
                                       .file = json_text_of(json_member(value, "file")),

@@ -183,6 +183,8 @@ static struct limit judge_limit(const struct figure *figure, double limit, const
     if (!grounds->is_open) /* else it were that of a guess */
         result.probability = probability_within(figure, limit);
     result.verdict = verdict_of(figure, limit, result.probability, grounds);
+    if (grounds->has_guess && result.verdict == VERDICT_UNDECIDED)
+        result.probability = NAN;
     if (result.verdict > out->worst)
         out->worst = result.verdict;
     result.is_vacuous = out->basis <= BASIS_BOUNDED && limit > VACUOUS * figure->high;

@@ -190,7 +190,7 @@ static void test_interval_holds_the_ratio_whatever_the_prices(void **state)
     "\",\"build\":\"-O2\",\"joulec_version\":\"1\",\"functions\":[" functions "]}\n"
 #define F(name, joules)                                                                                      \
     "{\"name\":\"" name "\",\"file\":\"a.c\",\"line\":3,\"energy_joules\":" joules                           \
-    ",\"bounds_joules\":[" joules "," joules "],\"breakdown_joules\":{\"cycles\":" joules                    \
+    ",\"compared_joules\":[" joules "," joules "],\"breakdown_joules\":{\"cycles\":" joules                  \
     "},\"loops\":[],\"doubts\":[]}"
 
 static char text[8192];
@@ -326,7 +326,7 @@ static void test_new_gone_and_renamed_functions(void **state)
     static const double then_cycles[] = {500, 5000, 300, 300, 9};
     for (int i = 0; i < 5; i++)
         end += sprintf(end,
-                       "%s{\"name\":\"%s\",\"energy_joules\":%.17g,\"bounds_joules\":[%.17g,%.17g],"
+                       "%s{\"name\":\"%s\",\"energy_joules\":%.17g,\"compared_joules\":[%.17g,%.17g],"
                        "\"breakdown_joules\":{\"cycles\":%.17g},\"loops\":[],\"doubts\":[]}",
                        i ? "," : "", then[i], then_cycles[i] * price, then_cycles[i] * price,
                        then_cycles[i] * price, then_cycles[i] * price);

@@ -161,6 +161,11 @@ static void test_guesses_within_bounds(void **state)
     assert_int_equal(verdict_at(&t, 0.999 * joules.least), VERDICT_VIOLATED);
     assert_int_equal(judge_by(&t, NULL).quality, 'D');
     NEAR(judge_by(&t, NULL).joules.high, joules.high);
+    const double undecided[] = {1.001 * joules.least, joules.low, 0.9 * joules.est, 1.01 * joules.est};
+    for (size_t i = 0; i < sizeof undecided / sizeof *undecided; i++)
+        assert_true(isnan(judge_joules(&t, undecided[i]).joules_limit.probability));
+    NEAR(judge_joules(&t, 1e9 * joules.est).joules_limit.probability, 0.9999);
+    NEAR(judge_joules(&t, 0.999 * joules.least).joules_limit.probability, 0.0001);
 }
 
 static void test_probabilities_are_no_surer_than_the_model(void **state)
