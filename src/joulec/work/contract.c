@@ -33,9 +33,13 @@ static const struct contract {
      "vi",
      {100, 300, 3000}}, /* what ends the program or the call: what comes then is no part of it */
     {"__assert_fail", "vppip", {100, 1000, 10000}},
+    {"__ctype_b_loc", "p", {1, 4, 20}}, /* glibc's isalpha() and the like, toupper(), errno */
+    {"__ctype_tolower_loc", "p", {1, 4, 20}},
+    {"__ctype_toupper_loc", "p", {1, 4, 20}},
     {"__divdc3", NULL, {5, 30, 100}},
     {"__divsc3", NULL, {5, 30, 100}},
     {"__divxc3", NULL, {10, 60, 200}},
+    {"__errno_location", "p", {1, 4, 20}},
     {"__longjmp_chk", "vpi", {5, 30, 100}},
     {"__muldc3", NULL, {2, 12, 60}},
     {"__mulsc3", NULL, {2, 12, 60}},

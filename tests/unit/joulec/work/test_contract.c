@@ -96,6 +96,16 @@ static void test_all_types_of_numbers(void **state)
     }
 }
 
+/* isalpha(), toupper() and errno are calls of these in programs built with glibc. */
+static void test_tables_of_characters_and_errno(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"__ctype_b_loc", "__ctype_tolower_loc", "__ctype_toupper_loc",
+                                        "__errno_location"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_true(middle_of(names[i], "p") < middle_of("rand", "i"));
+}
+
 static void test_names_of_the_same_function(void **state)
 {
     (void)state;
@@ -152,6 +162,7 @@ int main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_others),
         cmocka_unit_test(test_all_types_of_numbers),
+        cmocka_unit_test(test_tables_of_characters_and_errno),
         cmocka_unit_test(test_names_of_the_same_function),
         cmocka_unit_test(test_bytes),
     };
