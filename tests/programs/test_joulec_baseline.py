@@ -224,6 +224,23 @@ class Baseline(Folder):
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stderr, r"src/a\.c:10:31: error: 'leaf' takes .* \.\./base\.json \[JE0007\]")
 
+    def test_another_name_of_a_callee_is_no_difference(self):
+        """Where its figure has no end: callers of a renamed function are compared by what they do."""
+        text = """
+__attribute__((noinline)) static int tree(int n) { return n < 2 ? n : tree(n - 1) + tree(n - 2) * 3; }
+__attribute__((noinline)) static int open_loop(const int *p) { int s = 0; while (*p) s = s * 31 + *p++; return s; }
+__attribute__((noinline)) static int calls_other(int n) { return other(n * 3) / 7; }
+int caller(int n, const int *p) { return tree(n) + open_loop(p) * 5 + calls_other(n) / 3; }
+"""
+        self.keep("int other(int);" + text)
+        text = text.replace("tree", "wood").replace("open_loop", "walk").replace("calls_other", "asks")
+        done = self.compile("--energy-baseline=base.json", "--energy-report=now.json", text="int other(int);" + text)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("warning", done.stderr)
+        self.assertEqual({change["change"] for change in self.changes().values()}, {"same"}, done.stderr)
+        done = self.compile("--energy-baseline=base.json", text="int other(int); int more(int);" + text.replace("other(n * 3)", "more(n * 3)"))
+        self.assertRegex(done.stderr, "1 new, 1 gone, 2 renamed\n")
+
     def test_reports_behind_each_other_are_one(self):
         """Those of several commands."""
         self.write("b.c", "int b(int x) { return x / 3; }\n")

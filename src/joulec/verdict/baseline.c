@@ -80,9 +80,9 @@ joule_status baseline_check(const struct baseline *baseline, const struct target
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-const char *baseline_doubt_key(const char *kind, const char *name)
+const char *baseline_doubt_key(const char *kind, const char *name, const char *function)
 {
-    return name ? name : kind;
+    return name && !(kind && function && strcmp(name, function) == 0) ? name : kind;
 }
 
 static size_t length_of(const struct json_value *list)
@@ -105,8 +105,8 @@ static void read_doubts(struct arena *arena, const struct json_value *doubts, st
     out->missing = arena_alloc(arena, (length_of(doubts) + 1) * sizeof *out->missing);
     for (const struct json_value *v = doubts ? doubts->first : NULL; v && out->missing; v = v->next) {
         const struct json_value *is_missing = json_member(v, "missing");
-        const char *key =
-            baseline_doubt_key(json_text_of(json_member(v, "kind")), json_text_of(json_member(v, "name")));
+        const char *key = baseline_doubt_key(json_text_of(json_member(v, "kind")),
+                                             json_text_of(json_member(v, "name")), out->name);
         bool counts_for_nothing = is_missing && is_missing->kind == JSON_TRUE;
         if (counts_for_nothing && key)
             out->missing[out->missing_count++] = key;

@@ -57,7 +57,8 @@ const struct baseline_function *baseline_find_function(const struct baseline_uni
 void baseline_print_figures(const struct target *target, char out_digits[17]);
 /* Writes the options that change figures and not the code: "--thermal-state=+15K --profile-use"; empty: none. */
 void baseline_print_assumptions(const struct analysis_options *options, char *out_words, size_t size);
-/* The key of a doubt without a figure, as in baseline_function.missing. */
-const char *baseline_doubt_key(const char *kind, const char *name);
+/* The key of a doubt without a figure of `function`, as in baseline_function.missing: the name of a callee, or the
+ * kind if that is the function itself. */
+const char *baseline_doubt_key(const char *kind, const char *name, const char *function);
 
 #endif

@@ -157,7 +157,8 @@ static void add_doubts(struct arena *arena, const struct function_result *r, str
     for (size_t i = 0; i < r->sum.doubt_count && out->missing; i++) {
         const struct doubt *doubt = &r->sum.doubts[i];
         if (doubt->is_missing)
-            out->missing[out->missing_count++] = baseline_doubt_key(doubt_name(doubt->kind), doubt->name);
+            out->missing[out->missing_count++] =
+                baseline_doubt_key(doubt_name(doubt->kind), doubt->name, out->name);
         else
             out->guess_count++;
     }
@@ -256,6 +257,33 @@ static void find_renamed(struct comparisons *c, const struct analysis *a, const 
     c->gone_count = left;
 }
 
+/* Replaces the names of renamed callees without a figure by those of the stored report. True: there was one. */
+static bool take_old_names(const struct comparisons *c, const struct analysis *a,
+                           struct baseline_function *now)
+{
+    bool has_any = false;
+    for (size_t m = 0; m < now->missing_count; m++)
+        for (size_t i = 0; i < a->result_count; i++)
+            if (c->of[i].is_renamed && strcmp(now->missing[m], a->results[i].function->name) == 0) {
+                now->missing[m] = c->of[i].before->name;
+                has_any = true;
+                break;
+            }
+    return has_any;
+}
+
+/* Compares callers of renamed functions again: the other name is no difference. */
+static void compare_callers(struct comparisons *c, const struct analysis *a, struct baseline_function *now)
+{
+    for (size_t i = 0; i < a->result_count; i++) {
+        bool is_renamed = c->of[i].is_renamed;
+        if (!c->of[i].before || !take_old_names(c, a, &now[i]))
+            continue;
+        compare(c, a, c->of[i].before, &now[i], &c->of[i]);
+        c->of[i].is_renamed = is_renamed;
+    }
+}
+
 joule_status comparisons_make(struct arena *arena, const struct baseline *baseline,
                               const struct analysis *analysis, const char *program, const char *build,
                               struct comparisons *out_comparisons)
@@ -280,6 +308,7 @@ joule_status comparisons_make(struct arena *arena, const struct baseline *baseli
     if (c->unit) {
         find_gone(c, count);
         find_renamed(c, analysis, now, fresh, is_paired);
+        compare_callers(c, analysis, now);
     }
     return arena->is_short ? JOULE_NO_MEMORY : JOULE_OK;
 }
