@@ -9,6 +9,10 @@ def joules(number, unit):
     return float(number) * UNITS[unit]
 
 
+def seconds(number, unit):
+    return float(number) * {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[unit]
+
+
 def energies(table):
     """The energy of each row: its last amount in joules outside parentheses. Rows without one are left out."""
     rows = []
@@ -17,6 +21,11 @@ def energies(table):
         if found:
             rows.append(joules(*found[-1]))
     return rows
+
+
+def times(table):
+    """The time of each row: the one before its share."""
+    return [seconds(*found) for found in re.findall(r"([\d.]+) (\w?s) +[\d.]+ %", table)]
 
 
 class Page(html.parser.HTMLParser):

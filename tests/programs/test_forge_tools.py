@@ -335,6 +335,9 @@ class Tools(unittest.TestCase):
         rows = sums.energies(out[each.end():].partition("\n")[2])
         self.assertGreater(len(rows), 1)
         self.assertAlmostEqual(sum(rows) / step, 1, delta=0.011)
+        if not is_expected:
+            time = re.search(r"^\d+ runs?, ([\d.]+) (\w?s) and ", out, re.M)
+            self.assertAlmostEqual(sum(sums.times(out)) / sums.seconds(*time.groups()), 1, delta=0.011, msg=out)
         self.assertAlmostEqual(sums.check_page(self, page) / step, 1, delta=0.011)
 
     def test_tables_of_a_run_add_up(self):
@@ -344,6 +347,15 @@ class Tools(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             with open(page, encoding="utf-8") as file:
                 self.assert_adds_up(done.stdout.replace(": the device estimated only estimates", "; in all 0.0 J"), file.read(), bool(how))
+
+    def test_tables_of_a_short_run_add_up(self):
+        """What begins and ends the measurement is most of its time, and between operations."""
+        page = self.path("sums.html")
+        for repeat in ("1", "3"):
+            done = self.forge("run", self.path("p.fprog"), "--set", "x=" + self.path("x.npy"), "--repeat", repeat, "--html", page)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(page, encoding="utf-8") as file:
+                self.assert_adds_up(done.stdout, file.read())
 
     def test_a_step_as_table_and_page(self):
         graph, page = self.path("nested.graph"), self.path("step.html")

@@ -106,17 +106,32 @@ static void print_expected_head(const struct running *r)
            forge_device_name(r->device));
 }
 
+/* Of one run, that between its launches included. */
+static double seconds_of_all(const struct running *r)
+{
+    forge_launch_facts facts = {.struct_size = sizeof facts};
+    forge_energy_facts between = {.struct_size = sizeof between};
+    size_t count = forge_energy_count(r->instance);
+    double all_s = 0;
+    for (size_t i = 0; forge_instance_launch(r->instance, i, &facts) == JOULE_OK; i++)
+        all_s += facts.seconds / r->runs;
+    if (count && forge_energy_get(r->instance, count - 1, &between) == JOULE_OK)
+        all_s += between.seconds / r->runs;
+    return all_s;
+}
+
 static void print_head(const struct running *r)
 {
     if (device_only_estimates(r->device)) {
         print_expected_head(r);
         return;
     }
-    double seconds = clock_seconds(r->end_ns - r->begin_ns);
     joule_quantity joules = r->sum.all_joules;
+    bool has_joules = !isnan(joules.value);
+    double each_s = has_joules ? seconds_of_all(r) : clock_seconds(r->end_ns - r->begin_ns) / r->runs;
     char time[32], energy[32], low[32], high[32], each[32];
-    joule_format(seconds / r->runs, JOULE_DIMENSION_TIME, 3, time, sizeof time);
-    if (isnan(joules.value)) {
+    joule_format(each_s, JOULE_DIMENSION_TIME, 3, time, sizeof time);
+    if (!has_joules) {
         printf("%u run%s, %s each; joules unknown\n", r->runs, r->runs == 1 ? "" : "s", time);
         return;
     }
@@ -166,20 +181,6 @@ static void print_rests(const struct running *r, double all_s)
         print_rest("(between operations)", between.joules.value / r->runs, between.seconds / r->runs, all_s);
     if (r->sum.unattributed_joules.value > 0)
         print_rest("(unattributed)", r->sum.unattributed_joules.value / r->runs, NAN, all_s);
-}
-
-/* Of one run, that between its launches included. */
-static double seconds_of_all(const struct running *r)
-{
-    forge_launch_facts facts = {.struct_size = sizeof facts};
-    forge_energy_facts between = {.struct_size = sizeof between};
-    size_t count = forge_energy_count(r->instance);
-    double all_s = 0;
-    for (size_t i = 0; forge_instance_launch(r->instance, i, &facts) == JOULE_OK; i++)
-        all_s += facts.seconds / r->runs;
-    if (count && forge_energy_get(r->instance, count - 1, &between) == JOULE_OK)
-        all_s += between.seconds / r->runs;
-    return all_s;
 }
 
 static void print_launches(const struct running *r)

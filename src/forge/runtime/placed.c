@@ -8,7 +8,6 @@
 #include <string.h>
 #include "base/error.h"
 #include "forge/compiler/placed.h"
-#include "forge/runtime/instance.h"
 #include "forge/hal/device.h"
 #include "forge/runtime/instance.h"
 #include "forge/runtime/states.h"
