@@ -45,6 +45,16 @@ class Skip(Folder):
         done, runs = self.compile("-I", INCLUDE, "a.c")
         self.assertEqual((done.returncode, done.stderr, runs), (0, "", 1))
 
+    def test_names_of_libjoule_are_no_budgets(self):
+        """A program that measures itself has many."""
+        self.write("a.c", """#include <joule/joule.h>
+int f(void) { joule_meter *meter; joule_error error; joule_quantity energy;
+    if (joule_open(NULL, &meter, &error) != JOULE_OK) return 1;
+    joule_energy_joules(meter, JOULE_TOTAL, &energy); joule_close(meter); return energy.cls == JOULE_CLASS_MEASURED; }
+""")
+        done, runs = self.compile("-I", INCLUDE, "a.c")
+        self.assertEqual((done.returncode, done.stderr, runs), (0, "", 1))
+
     def test_logs_are_written_of_any_source(self):
         self.write("a.c", PLAIN)
         done, _ = self.compile("a.c", "--energy-sarif=log.sarif", "--energy-annotations=gitlab:lab.json", check=None)
@@ -75,6 +85,9 @@ class Skip(Folder):
     WAYS = {
         "in the source": ({"a.c": "#include <joule/budget.h>\n" + BUDGET + LONG}, ["a.c"]),
         "by an annotation of one's own": ({"a.c": OWN + LONG}, ["a.c"]),
+        "by a name of two parts": ({"a.c": "#include <joule/budget.h>\n#define BOTH(a, b) a##b\nBOTH(JOULE_BUD, GET)(\"max_joules=1pJ\") " + LONG},
+                                   ["a.c"]),
+        "by a name in two lines": ({"a.c": "#include <joule/budget.h>\nJOULE_\\\n" + BUDGET[len("JOULE_"):] + LONG}, ["a.c"]),
         "in a header": ({"a.c": '#include "b.h"\nint g(const int *x) { return f(x); }\n',
                          "b.h": "#include <joule/budget.h>\n" + BUDGET + "static " + LONG}, ["a.c"]),
         "by a header's macro": ({"a.c": '#include "x/b.h"\nLOW ' + LONG, "x/b.h": '#include "c.h"\n',

@@ -177,22 +177,45 @@ static bool hides_headers(const char *word)
     return string_starts(word, "-Wp,") && (strstr(word, ",-i") || strstr(word, ",-I"));
 }
 
-/* Whether `word` stands there otherwise than as the folder of headers in <joule/budget.h>. */
-static bool has_word(const char *text, size_t size, const char *word)
+static bool is_name(char c)
 {
-    size_t length = strlen(word);
-    const char *end = text + size;
-    while ((text = memmem(text, (size_t)(end - text), word, length))) {
-        text += length;
-        if (text == end || *text != '/')
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* Whether a macro of <joule/budget.h> may be meant. `at`: a name that begins with JOULE; the preprocessor may join it
+ * with what follows. */
+static bool is_mark(const char *at, const char *end)
+{
+    static const char *const marks[] = {"JOULE_BUDGET", "JOULE_DEPTH", "JOULE_GPU_KERNEL", "JOULE_LOOP",
+                                        "JOULE_THERMAL_AWARE"};
+    size_t length = 0;
+    while (at + length < end && is_name(at[length]))
+        length++;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        size_t all = strlen(marks[i]);
+        if (memcmp(at, marks[i], length < all ? length : all) == 0)
             return true;
     }
     return false;
 }
 
+/* Whether annotations ("joule.budget:"), pragmas (joule loop) or the macros that make them are in the text. Other names
+ * of libjoule's, such as joule_open or <joule/region.h>, are not judged. */
 static bool names_joule(const char *text, size_t size)
 {
-    return has_word(text, size, "JOULE") || has_word(text, size, "joule");
+    const char *end = text + size, *upper = text, *lower = text;
+    while ((upper = memmem(upper, (size_t)(end - upper), "JOULE", strlen("JOULE")))) {
+        if (is_mark(upper, end))
+            return true;
+        upper += strlen("JOULE");
+    }
+    while ((lower = memmem(lower, (size_t)(end - lower), "joule", strlen("joule")))) {
+        lower += strlen("joule");
+        bool is_header = string_starts(lower, ".h>") || string_starts(lower, ".h\"") || *lower == '/';
+        if (!is_header && !is_name(*lower))
+            return true;
+    }
+    return false;
 }
 
 /* The value of an option that has it in the same word or the next; NULL: it is another option. */
