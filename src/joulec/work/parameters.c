@@ -169,10 +169,10 @@ static bool keep_passed(const struct passing *p, struct evaluated *f, const stru
         symbol.name = f->function->parameters[i].name;
         if (!symbol.name || !passed[i].calls || passed[i].is_unknown || f->passed_count == PARAMETERS_MAX)
             continue;
-        symbol.est = (int64_t)(passed[i].est_sum / (double)passed[i].calls);
-        symbol.est = symbol.est < symbol.low    ? symbol.low
-                     : symbol.est > symbol.high ? symbol.high
-                                                : symbol.est;
+        double est = passed[i].est_sum / (double)passed[i].calls; /* may be past the range of an integer */
+        symbol.est = est <= (double)symbol.low    ? symbol.low
+                     : est >= (double)symbol.high ? symbol.high
+                                                  : (int64_t)est;
         f->passed[f->passed_count++] = symbol;
     }
     return f->passed;
