@@ -1,17 +1,19 @@
 /* forge/energy.h - the joules of every operation.
  *
- * Joins an instance's launches with joules: the energy of each operation, layer, phase and step, each with its error. Time
- * between launches is an item of its own, and the sum over items and what could not be attributed is the total.
+ * Joins an instance's launches with joules: the energy of each operation, layer, phase and step, each with
+ * its error. Time between launches is an item of its own, and the sum over items and what could not be
+ * attributed is the total.
  *
- * Where sensors measure the domain, the joules are those of the metered part of the machine, idle power included
- * (FORGE_ENERGY_OF_MACHINE). Where a model stands in for them (classes modelled and assumed, JOULE_TOTAL and JOULE_CPU), they
- * are those of this process's CPU time by the same model, without idle power, so that other processes' work is not attributed
- * to operations (FORGE_ENERGY_OF_PROCESS).
+ * Where sensors measure the domain, the joules are those of the metered part of the machine, idle power
+ * included (FORGE_ENERGY_OF_MACHINE). Where a model stands in for them (classes modelled and assumed,
+ * JOULE_TOTAL and JOULE_CPU), they are those of this process's CPU time by the same model, without idle
+ * power, so that other processes' work is not attributed to operations (FORGE_ENERGY_OF_PROCESS).
  *
- * Sensors are too slow for single launches. Over many windows of the meter a regression finds the mean power of each item,
- * beginning with what a cost model expects; see docs/energy.md. Class: derived where the meter's windows told, modelled
- * where the cost model did or where the meter itself is a model. On a device that only estimates no meter is asked: all
- * joules are those that it expects, in its own time. All functions: the thread that runs the instance.
+ * Sensors are too slow for single launches. Over many windows of the meter a regression finds the mean power
+ * of each item, beginning with what a cost model expects; see docs/energy.md. Class: derived where the
+ * meter's windows told, modelled where the cost model did or where the meter itself is a model. On a device
+ * that only estimates no meter is asked: all joules are those that it expects, in its own time. All
+ * functions: the thread that runs the instance.
  */
 #ifndef FORGE_ENERGY_H
 #define FORGE_ENERGY_H
@@ -36,11 +38,11 @@ FORGE_API void forge_energy_stop(forge_instance *instance);
  * for each tick of the sensor. Launches are kept for 16 MiB of time stamps (10 s of launches of 5 us); older ones are
  * dropped, and what the meter saw meanwhile is left out. ABSENT: not started. */
 FORGE_API joule_status forge_energy_collect(forge_instance *instance);
-/* The same up to this moment: waits for the sensors to tick past it, `wait_s` seconds at most. Joules of the end that they
- * have not confirmed by then are in the total as unattributed. ABSENT: not started. */
+/* The same up to this moment: waits for the sensors to tick past it, `wait_s` seconds at most. Joules of the
+ * end that they have not confirmed by then are in the total as unattributed. ABSENT: not started. */
 FORGE_API joule_status forge_energy_finish(forge_instance *instance, double wait_s);
-/* Joules from the start to this moment, as far as they are known; collects, and solves nothing. ABSENT: not started. PENDING:
- * nothing is known yet. */
+/* Joules from the start to this moment, as far as they are known; collects, and solves nothing. ABSENT: not
+ * started. PENDING: nothing is known yet. */
 FORGE_API joule_status forge_energy_now(forge_instance *instance, joule_quantity *out_joules);
 
 /* What the instance's launches are told apart by: operation, phase and scope. Where a program has more than

@@ -273,9 +273,9 @@ FORGE_API forge_value forge_random_numbers(forge_builder *builder, forge_random_
 
 /* --- moving elements ---------------------------------------------------------------------------------------- */
 
-/* The same elements in order. One size may be FORGE_REST: what is left of the elements, if the other sizes divide their number,
- * which for symbols has to hold whatever they are. -1 means the same, as in PyTorch, but may be the id of a symbol: with
- * symbols write FORGE_REST. */
+/* The same elements in order. One size may be FORGE_REST: what is left of the elements, if the other sizes
+ * divide their number, which for symbols has to hold whatever they are. -1 means the same, as in PyTorch, but
+ * may be the id of a symbol: with symbols write FORGE_REST. */
 #define FORGE_REST (INT64_MIN + 1)
 FORGE_API forge_value forge_reshape(forge_builder *builder, forge_value x, forge_shape shape);
 /* As NumPy's broadcast_to. */

@@ -15,7 +15,7 @@
 #define MAX_TRIES  100
 #define FIRST_SIZE 4096
 
-/* --- reading --------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static bool is_of_kind(mode_t mode, unsigned kinds)
 {
@@ -114,7 +114,7 @@ char *file_read_whole(const char *path, unsigned kinds, size_t max_size, size_t 
     return NULL;
 }
 
-/* --- drafts ---------------------------------------------------------------------------------------------------- */
+/* --- drafts --------------------------------------------------------------------------------------------- */
 
 /* Finds the file that `path` stands for, and what is there: st_mode is 0 where nothing is. 0 or an errno. */
 static int find_target(const char *path, char **out_target, struct stat *out_old)
@@ -145,8 +145,8 @@ static bool is_same_file(int fd, const char *path, struct stat *out_info)
 
 enum leftover { LEFTOVER_REMOVED, LEFTOVER_IN_USE, LEFTOVER_FOREIGN };
 
-/* Removes the draft of a killed process. Nothing else: a file of another user, one with a second name, a pipe or a link
- * may have been put there so that it is opened or removed. */
+/* Removes the draft of a killed process. Nothing else: a file of another user, one with a second name, a pipe
+ * or a link may have been put there so that it is opened or removed. */
 static enum leftover remove_leftover(const char *path)
 {
     struct stat info;
@@ -163,8 +163,8 @@ static enum leftover remove_leftover(const char *path)
     return found;
 }
 
-/* Creates the draft's file and locks it. Another process may take it for a leftover between the two: then again. 0 or an
- * errno. */
+/* Creates the draft's file and locks it. Another process may take it for a leftover between the two: then
+ * again. 0 or an errno. */
 static int create_partial(struct file_draft *draft, bool is_exclusive, mode_t mode)
 {
     struct stat info;
@@ -238,7 +238,8 @@ int file_sync_folder(const char *path)
     return reason == EACCES ? 0 : reason; /* a folder that may be written and not read */
 }
 
-/* Gives the draft the mode of the file it replaces and, where the system lets this user do that, its owner. */
+/* Gives the draft the mode of the file it replaces and, where the system lets this user do that, its
+ * owner. */
 static int copy_rights(struct file_draft *draft)
 {
     bool is_given = !draft->has_old || fchown(draft->fd, draft->user, draft->group) == 0;

@@ -1,5 +1,5 @@
-/* Fuzz target: the lists that names of boards are found in. Whatever they hold, nothing beyond them is read, and a name that is
- * found is terminated and can be printed. */
+/* Fuzz target: the lists that names of boards are found in. Whatever they hold, nothing beyond them is read,
+ * and a name that is found is terminated and can be printed. */
 #include <string.h>
 #include "joule/sources/pci_names.h"
 #include "require.h"

@@ -1,5 +1,5 @@
-/* Fuzz target: what sntilestat prints. Whatever it is, shares are between 0 and 1, paths can be printed, and there are no more
- * devices and processes than room. */
+/* Fuzz target: what sntilestat prints. Whatever it is, shares are between 0 and 1, paths can be printed, and
+ * there are no more devices and processes than room. */
 #include <stdlib.h>
 #include <string.h>
 #include "joule/sources/rack/sambanova_text.h"

@@ -1,5 +1,5 @@
-/* Fuzz target: bytes from the network in `joule serve` and `joule top --hosts`. The first byte says which: 0 a report of
- * another machine, 1 a Host header, else an Authorization header. */
+/* Fuzz target: bytes from the network in `joule serve` and `joule top --hosts`. The first byte says which: 0
+ * a report of another machine, 1 a Host header, else an Authorization header. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* tools/forge/ledger.h - the table of a training's joules, by layer and operation.
  *
- * Joules between operations (loading, testing, waiting) and joules that could not be attributed have rows of their own, so
- * that the rows add up to the total of the head.
+ * Joules between operations (loading, testing, waiting) and joules that could not be attributed have rows of
+ * their own, so that the rows add up to the total of the head.
  */
 #ifndef FORGE_LEDGER_H
 #define FORGE_LEDGER_H

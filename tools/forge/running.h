@@ -1,7 +1,7 @@
 /* tools/forge/running.h - a program with states and a meter, run again and again for what it takes.
  *
- * Owns them together, and the table of launches for people. Newcomers: runs go on with the states that the one before left;
- * the caller sets all inputs.
+ * Owns them together, and the table of launches for people. Newcomers: runs go on with the states that the
+ * one before left; the caller sets all inputs.
  */
 #ifndef FORGE_RUNNING_H
 #define FORGE_RUNNING_H

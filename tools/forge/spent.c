@@ -36,7 +36,7 @@ void spent_end(struct spent *spent)
     spent->path = NULL;
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 /* The rest of the next line behind `key`; NULL: it is another line. */
 static char *take_line(char **at, const char *key)
@@ -109,7 +109,7 @@ joule_status spent_read(struct spent *spent, joule_error *out_error)
                            spent->path);
 }
 
-/* --- writing -------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
 joule_status spent_write(struct spent *spent, joule_quantity joules, joule_error *out_error)
 {

@@ -118,7 +118,8 @@ static joule_quantity energy_of_run(const struct training *t)
     return q;
 }
 
-/* What was added between two totals; an unknown one is that of the start. The error of a total is one of scale, so the difference has the same relative error. */
+/* What was added between two totals; an unknown one is that of the start. The error of a total is one of
+ * scale, so the difference has the same relative error. */
 static joule_quantity energy_since(joule_quantity before, joule_quantity now)
 {
     double joules = now.value - (isnan(before.value) ? 0 : before.value), part = joules / now.value;
@@ -152,7 +153,8 @@ static void look_at_budget(struct training *t)
     }
 }
 
-/* Between checkpoints. Work is not given up since a count of joules cannot be written: the next checkpoint may be. */
+/* Between checkpoints. Work is not given up since a count of joules cannot be written: the next checkpoint
+ * may be. */
 static void count_spent(struct training *t)
 {
     joule_error error = {0};

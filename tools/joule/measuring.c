@@ -39,8 +39,8 @@ static bool is_set(const char *variable)
     return value && *value;
 }
 
-/* Without a device file NVIDIA's library and program find nothing, unless the user names another one. A recorded machine
- * tells by itself. */
+/* Without a device file NVIDIA's library and program find nothing, unless the user names another one. A
+ * recorded machine tells by itself. */
 static bool may_have_nvidia(const char *root)
 {
     return root || is_set("JOULE_NVML_LIB") || is_set("JOULE_NVIDIA_SMI") ||
@@ -294,8 +294,9 @@ static struct budget_state judge(const struct measuring *m, const struct estimat
                                  .is_over = status == JOULE_BUDGET_OVER || q.value > m->budget_joules};
 }
 
-/* What can be used before a passed budget is noticed, and what was used from then on until all had ended. By then it is
- * known what was used, where `is_all` was seen: no more can be beyond the budget than that, at its 95 % point. */
+/* What can be used before a passed budget is noticed, and what was used from then on until all had ended. By
+ * then it is known what was used, where `is_all` was seen: no more can be beyond the budget than that, at its
+ * 95 % point. */
 static double overshoot_bound(const struct measuring *m, joule_quantity used, bool is_all)
 {
     double afterwards = isnan(m->noticed_joules) ? 0 : used.value - m->noticed_joules;

@@ -66,8 +66,9 @@ int64_t measuring_watch_ns(const struct measuring *m);
 void measuring_watch(struct measuring *m);
 /* A run has ended. */
 void measuring_add(struct measuring *m, int64_t begin_ns, int64_t end_ns, const struct attribution *share);
-/* After the last run: waits at most 250 ms for sensors that tick slowly, and for models where all is recorded. Slow sources
- * are asked once more, and waited for one period, at most 5 s, or until `is_asked_to_end`. */
+/* After the last run: waits at most 250 ms for sensors that tick slowly, and for models where all is
+ * recorded. Slow sources are asked once more, and waited for one period, at most 5 s, or until
+ * `is_asked_to_end`. */
 void measuring_finish(struct measuring *m, bool (*is_asked_to_end)(void));
 /* Fills a report, except what belongs to the command as a process. report_free, also on failure. */
 joule_status measuring_report(struct measuring *m, const char *program, struct report *out_report);

@@ -8,8 +8,8 @@
 
 #include "arguments.h"
 
-/* Whether the command asks for nothing but verdicts of budgets. A log of SARIF or GitLab is more: it says, too,
- * whether clang takes the source. */
+/* Whether the command asks for nothing but verdicts of budgets. A log of SARIF or GitLab is more: it says,
+ * too, whether clang takes the source. */
 bool budget_scan_is_enough(const struct arguments *arguments);
 /* False: no word of joule's is in the source, in any file that it may include, or in an option of clang. */
 bool budget_scan_finds(const struct arguments *arguments, const char *source);

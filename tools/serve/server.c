@@ -247,7 +247,7 @@ static const char *header(struct MHD_Connection *connection, const char *name)
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
-/* --- by which name ----------------------------------------------------------------------------------------------- */
+/* --- by which name -------------------------------------------------------------------------------------- */
 
 struct naming {
     const struct host_names *names;
@@ -276,8 +276,8 @@ static bool is_called_by_its_name(const struct server *server, struct MHD_Connec
 
 /* --- paths ---------------------------------------------------------------------------------------------------- */
 
-/* The page itself knows nothing and needs no token; its script asks for one. A browser asks for a password by itself, once
- * the page needs one. */
+/* The page itself knows nothing and needs no token; its script asks for one. A browser asks for a password by
+ * itself, once the page needs one. */
 static enum MHD_Result give_public(struct server *server, struct MHD_Connection *connection, const char *path,
                                    bool is_let_in, bool *out_is_there)
 {
@@ -357,7 +357,8 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 
 /* --- the loop ------------------------------------------------------------------------------------------------- */
 
-/* Reports why libmicrohttpd cannot use a certificate. Its later messages are about clients, and are dropped. */
+/* Reports why libmicrohttpd cannot use a certificate. Its later messages are about clients, and are
+ * dropped. */
 static void on_log(void *context, const char *format, va_list values)
 {
     char text[256];

@@ -26,7 +26,8 @@ static uint32_t axis_to_find(const forge_shape *shape)
     return shape->rank;
 }
 
-/* Puts the size that is left in its place. A single -1 that is a symbol's id stays that symbol wherever it fits. */
+/* Puts the size that is left in its place. A single -1 that is a symbol's id stays that symbol wherever it
+ * fits. */
 static void find_rest(forge_builder *b, forge_value x, forge_shape *shape)
 {
     uint32_t axis = axis_to_find(shape);

@@ -107,7 +107,7 @@ forge_value update_parameters(forge_builder *b, forge_value loss, forge_value le
     return norm;
 }
 
-/* --- gradients that are given -------------------------------------------------------------------------------- */
+/* --- gradients that are given --------------------------------------------------------------------------- */
 
 size_t forge_parameter_gradients(forge_builder *b, forge_value loss, const forge_parameter_group *groups,
                                  size_t group_count, forge_gradient *out_gradients)
@@ -216,7 +216,7 @@ void forge_accumulate_gradients(forge_builder *b, forge_gradient *gradients, siz
     forge_phase_set(b, phase);
 }
 
-/* --- for rules ----------------------------------------------------------------------------------------------- */
+/* --- for rules ------------------------------------------------------------------------------------------ */
 
 forge_slot update_slot(const struct update *update, const char *suffix)
 {

@@ -168,15 +168,15 @@ static bool cut(struct energy *e, int64_t end_ns)
     return true;
 }
 
-/* --- what the joules are those of ---------------------------------------------------------------------------- */
+/* --- what the joules are those of ----------------------------------------------------------------------- */
 
 static bool is_model(joule_class cls)
 {
     return cls >= JOULE_CLASS_MODELLED;
 }
 
-/* UNKNOWN until the meter has told a class. A total is also weak because of a device with assumed watts beside a measured
- * processor; its CPUs decide then. */
+/* UNKNOWN until the meter has told a class. A total is also weak because of a device with assumed watts
+ * beside a measured processor; its CPUs decide then. */
 static forge_energy_basis find_basis(const struct energy *e)
 {
     joule_quantity all, cpu;
@@ -189,8 +189,8 @@ static forge_energy_basis find_basis(const struct energy *e)
     return is_measured ? FORGE_ENERGY_OF_MACHINE : FORGE_ENERGY_OF_PROCESS;
 }
 
-/* Joins the window from the last cut to now by this process's CPU time in it. The model's error is common to all windows; what
- * is left is the clock's. */
+/* Joins the window from the last cut to now by this process's CPU time in it. The model's error is common to
+ * all windows; what is left is the clock's. */
 static void cut_process(struct energy *e)
 {
     int64_t now_ns = clock_now_ns();
@@ -322,7 +322,8 @@ joule_status forge_energy_finish(forge_instance *instance, double wait_s)
     return JOULE_OK;
 }
 
-/* Of a machine's energy the meter itself knows most; of this process's, what was collected, and the time since then. */
+/* Of a machine's energy the meter itself knows most; of this process's, what was collected, and the time
+ * since then. */
 joule_status forge_energy_now(forge_instance *instance, joule_quantity *out_joules)
 {
     struct energy *e = instance->energy;

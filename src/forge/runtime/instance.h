@@ -48,7 +48,8 @@ joule_status instance_is_poisoned(joule_error *out_error);
 
 /* INVALID, with a message that names it, where an input was never set and the device computes. */
 joule_status instance_check_inputs(forge_instance *instance, joule_error *out_error);
-/* The name of the first input from buffer *at on that was never set, and *at behind it; NULL: there is none. */
+/* The name of the first input from buffer *at on that was never set, and *at behind it; NULL: there is
+ * none. */
 const char *instance_find_missing(const forge_instance *instance, size_t *at);
 joule_status instance_refuse_missing(const char *input, joule_error *out_error);
 

@@ -49,7 +49,7 @@ joule_status joule_cpu_model_look(joule_cpu_model *out_model)
     return done ? JOULE_OK : JOULE_NO_MEMORY;
 }
 
-/* --- the work of a program ----------------------------------------------------------------------------------- */
+/* --- the work of a program ------------------------------------------------------------------------------ */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct cost_cpu this_cpu;

@@ -169,8 +169,8 @@ static joule_status check_running(const joule_region *region, uint32_t generatio
     return JOULE_OK;
 }
 
-/* Removes an ended region from the list of open regions of its slot and stores the time of the regions nested in it.
- * False: it was ended before, through a copy. */
+/* Removes an ended region from the list of open regions of its slot and stores the time of the regions nested
+ * in it. False: it was ended before, through a copy. */
 static bool close_region(const joule_region *region, int64_t end_ns, int64_t *out_nested_ns)
 {
     uint32_t number = region->slot & 0xffff, index = region->slot >> 16 & 0xff;

@@ -1,9 +1,9 @@
 /* joule/attribute/attribute_process.c - see attribute_process.h.
  *
- * Note: half of the places are for processes that have run for ten seconds, so that short ones cannot take all
- * places, and the number of series that a day makes is bounded. A row stays for five minutes after its process
- * ended, so that a rare scrape sees all of it, or was last among the largest, if its place is needed. A process that is
- * picked again counts from 0.
+ * Note: half of the places are for processes that have run for ten seconds, so that short ones cannot take
+ * all places, and the number of series that a day makes is bounded. A row stays for five minutes after its
+ * process ended, so that a rare scrape sees all of it, or was last among the largest, if its place is needed.
+ * A process that is picked again counts from 0.
  */
 #include "joule/attribute/attribute_process.h"
 
@@ -197,8 +197,8 @@ static void pick(struct process_shares *shares, int64_t now_ns)
     shares->picked_ns = now_ns;
 }
 
-/* Picks processes at once while half of the places are free, so that their row has all of their joules. One that used less
- * than a place's part of what all used waits for the choice. */
+/* Picks processes at once while half of the places are free, so that their row has all of their joules. One
+ * that used less than a place's part of what all used waits for the choice. */
 static void pick_early(struct process_shares *shares, int64_t now_ns)
 {
     const struct seen_process *most[PROCESSES_MOST];

@@ -1,9 +1,11 @@
-/* joule/attribute/attribute_process.h - joules of those processes that use most, a bounded number of them, and of all others together.
+/* joule/attribute/attribute_process.h - joules of those processes that use most, a bounded number of them,
+ * and of all others together.
  *
- * Owns which processes are told apart, and sums that only grow. Windows and the rule by which joules are shared are
- * attribute_tenant.c's, so that a process and its tenant are measured alike.
- * Note: joules that were reported as those of others stay there, because a counter of Prometheus must not fall. So a process
- * is picked before the joules of its first window are reported, as long as half of the places are free.
+ * Owns which processes are told apart, and sums that only grow. Windows and the rule by which joules are
+ * shared are attribute_tenant.c's, so that a process and its tenant are measured alike.
+ * Note: joules that were reported as those of others stay there, because a counter of Prometheus must not
+ * fall. So a process is picked before the joules of its first window are reported, as long as half of the
+ * places are free.
  */
 #ifndef JOULE_ATTRIBUTE_PROCESS_H
 #define JOULE_ATTRIBUTE_PROCESS_H
@@ -52,7 +54,8 @@ double process_share_device(struct process_shares *shares, uint64_t pid, double 
 /* What a device used that no process got. */
 void process_leave_device(struct process_shares *shares, const joule_quantity *joules, double given);
 
-/* Reports the joules that the calls above gave to processes: picks processes for free places, then adds to rows and others. */
+/* Reports the joules that the calls above gave to processes: picks processes for free places, then adds to
+ * rows and others. */
 void process_settle(struct process_shares *shares, int64_t now_ns);
 /* Ends a window: looks at /proc, and now and then chooses anew who is told apart. OK, NO_MEMORY or why /proc cannot be read. */
 joule_status process_look(struct process_shares *shares, const struct tenants *tenants, int64_t now_ns);

@@ -85,7 +85,8 @@ static struct tenant *find(const struct tenants *tenants, const char *path)
     return NULL;
 }
 
-/* CPU time since the last look of a cgroup that was not there then: all of it, unless it is more than there was. */
+/* CPU time since the last look of a cgroup that was not there then: all of it, unless it is more than there
+ * was. */
 static double young_cpu_s(const struct tenants *tenants, double usage_s, int64_t now_ns)
 {
     double capacity_s = tenants->cpu_count * (double)(now_ns - tenants->end_ns) * 1e-9;
@@ -334,8 +335,8 @@ static void share_devices(struct tenants *tenants)
 }
 
 /* Shares out what was used in the window that the last look ended. False: the processors' sensors have not
- * ticked past it. One that hangs is not waited for: its joules up to its last tick are shared out, and no guess of those
- * since then, which would be counted twice when it ticks again. */
+ * ticked past it. One that hangs is not waited for: its joules up to its last tick are shared out, and no
+ * guess of those since then, which would be counted twice when it ticks again. */
 static bool settle(struct tenants *tenants, int64_t now_ns)
 {
     joule_quantity joules;

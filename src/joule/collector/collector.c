@@ -229,7 +229,8 @@ static joule_quantity part_of_window(joule_quantity window, double share)
         .value = window.value * fmin(1, fmax(0, share)), .low = 0, .high = window.high, .cls = cls};
 }
 
-/* A region of which no figures are kept has those of its tag on average: of the window, the part that is the tag's. */
+/* A region of which no figures are kept has those of its tag on average: of the window, the part that is the
+ * tag's. */
 static void estimate_shares(const struct tag_state *tag, uint32_t groups, joule_result *out)
 {
     double window = 0, attributed = 0, self = 0;
@@ -291,7 +292,8 @@ joule_status collector_region(struct collector *c, const joule_region *region, j
     return out_result->is_final ? JOULE_OK : JOULE_PENDING;
 }
 
-/* The upper end of all that the devices used since the meter began; INFINITY where sensors did not see all of it. */
+/* The upper end of all that the devices used since the meter began; INFINITY where sensors did not see all of
+ * it. */
 static double most_joules(struct collector *c, uint32_t claims)
 {
     int64_t now_ns = meter_now_ns(c->meter);
@@ -311,7 +313,8 @@ static joule_quantity at_most(joule_quantity joules, double limit)
     return joules;
 }
 
-/* What folded regions used before sharing reached them is in no figure: at most all that the devices used meanwhile. */
+/* What folded regions used before sharing reached them is in no figure: at most all that the devices used
+ * meanwhile. */
 static joule_quantity with_uncovered(joule_quantity joules, const struct tag_state *tag, double window)
 {
     double uncovered_s = tag->duration_s - tag->covered_s;

@@ -46,7 +46,8 @@ struct tag_row {
 /* The row of one tag; false: no region of it has finished. */
 bool collector_row(struct collector *collector, uint32_t tag, struct tag_row *out_row);
 size_t collector_table(struct collector *collector, struct tag_row *out_rows, size_t size);
-/* Regions whose ring was full, or for which there was no room to wait, and that were attributed by their total time. */
+/* Regions whose ring was full, or for which there was no room to wait, and that were attributed by their
+ * total time. */
 uint64_t collector_folded(struct collector *collector);
 
 /* What a session's limits kept from being complete. */

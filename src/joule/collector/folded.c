@@ -74,8 +74,8 @@ static int by_begin(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The times in [begin_ns, end_ns) at which the thread was not in a kept region's own code. A kept region that is more than
- * half made of others holds folded ones. */
+/* The times in [begin_ns, end_ns) at which the thread was not in a kept region's own code. A kept region that
+ * is more than half made of others holds folded ones. */
 static size_t list_gaps(const struct fold_time *time, struct gap gaps[MAX_GAPS])
 {
     struct gap busy[MAX_GAPS];

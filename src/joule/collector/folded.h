@@ -1,8 +1,8 @@
 /* joule/collector/folded.h - the energy of regions of which only the count and the total time are known.
  *
- * Regions that find their ring full are folded: added up by tag. A batch holds what one slot folded between two rounds. It
- * takes part in sharing as regions of the slot's thread whose lengths add up to the time that the folded regions had for
- * themselves. Each tag gets the part of their energy that its time is of theirs.
+ * Regions that find their ring full are folded: added up by tag. A batch holds what one slot folded between
+ * two rounds. It takes part in sharing as regions of the slot's thread whose lengths add up to the time that
+ * the folded regions had for themselves. Each tag gets the part of their energy that its time is of theirs.
  * Note: power is taken for constant over a batch, as it is between two readings.
  */
 #ifndef JOULE_FOLDED_H
@@ -27,8 +27,8 @@ struct fold_time {
     size_t span_count;
 };
 
-/* Lets folds of the thread `track`, or of several threads where it is TRACK_ALONE, take part in sharing. Counts what has
- * no time. */
+/* Lets folds of the thread `track`, or of several threads where it is TRACK_ALONE, take part in sharing.
+ * Counts what has no time. */
 void folded_add(struct collector *c, uint16_t track, const struct fold_news *folds, size_t count,
                 const struct fold_time *time);
 /* One of the regions that stand for a batch is paid or dropped. */

@@ -238,8 +238,8 @@ static void miss_closed(struct collector *c, const struct slot_news *news, int64
     }
 }
 
-/* A ring is full from the end of its last short span on; without one, regions were folded since slots were last
- * looked at. */
+/* A ring is full from the end of its last short span on; without one, regions were folded since slots were
+ * last looked at. */
 static void take_folds(struct collector *c, const struct slot_news *news, int64_t now_ns)
 {
     struct fold_time time = {

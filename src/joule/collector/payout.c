@@ -233,9 +233,9 @@ static void add_history(struct ledger_line *line, const struct ledger_line *more
     line->covered_s += more->covered_s * part;
 }
 
-/* Gives the regions of one tag their part of what region i got, which stands for them. Regions of one tag may be nested in
- * each other; they get no more than all of it. `self` follows from their own time, since region i may by chance lie where
- * another region of its thread does. */
+/* Gives the regions of one tag their part of what region i got, which stands for them. Regions of one tag may
+ * be nested in each other; they get no more than all of it. `self` follows from their own time, since region
+ * i may by chance lie where another region of its thread does. */
 static void pay_fold(struct collector *c, size_t i, const struct fold_news *fold, double covered_s)
 {
     const struct region *r = &c->regions[i];
@@ -283,7 +283,8 @@ static void finish(struct collector *c, size_t i)
     free(r->history);
 }
 
-/* Regions of one tag that are nested in each other, or that another program made up, got more than there was. */
+/* Regions of one tag that are nested in each other, or that another program made up, got more than there
+ * was. */
 static void limit_share(struct share *share, double joules)
 {
     share->attributed = fmin(share->attributed, joules);

@@ -85,8 +85,8 @@ static struct span copy(const volatile struct span *cell)
     };
 }
 
-/* A foreign span may have begun before the session, of which the rest is taken. A signal handler between the stamp of an
- * end and the end itself makes nested regions longer than the region. */
+/* A foreign span may have begun before the session, of which the rest is taken. A signal handler between the
+ * stamp of an end and the end itself makes nested regions longer than the region. */
 static bool makes_sense(struct span *span, int64_t since_ns)
 {
     bool is_foreign = span->flags & SPAN_FOREIGN;
@@ -126,7 +126,8 @@ static void empty_ring(struct reader *reader, struct slot *slot, struct slot_new
     atomic_store_explicit(&slot->tail, place, memory_order_release);
 }
 
-/* Nested regions make a sum of durations longer than the time that there was, calls from many threads that of a slot. */
+/* Nested regions make a sum of durations longer than the time that there was, calls from many threads that of
+ * a slot. */
 #define MAX_NESTED 65536
 
 /* Sums only grow; nothing takes less than a nanosecond; and no region lasts longer than there were any. */

@@ -57,14 +57,15 @@ struct reader {
     struct slot_news news;
 };
 
-/* Starts on a mapping, in which nothing began before since_ns, with nothing seen of it yet. `reader` is zeroed memory, or was started before: what no
- * round touched is not cleared again. */
+/* Starts on a mapping, in which nothing began before since_ns, with nothing seen of it yet. `reader` is
+ * zeroed memory, or was started before: what no round touched is not cleared again. */
 void reader_start(struct reader *reader, struct session_map *map, int64_t since_ns);
 /* True when some slot may hold something that reader_round would hand on, or when it is time to ask owners whether they
  * live. A few loads for each slot. */
 bool reader_has_news(const struct reader *reader, int64_t now_ns);
-/* One round over all slots; `take` gets each slot that is owned, and READER_CROWD where it has news. now_ns: CLOCK_MONOTONIC; owners are asked whether they
- * live when a second has passed since the last time, or always with `look`. */
+/* One round over all slots; `take` gets each slot that is owned, and READER_CROWD where it has news. now_ns:
+ * CLOCK_MONOTONIC; owners are asked whether they live when a second has passed since the last time, or always
+ * with `look`. */
 void reader_round(struct reader *reader, int64_t now_ns, bool look,
                   void (*take)(void *context, const struct slot_news *news), void *context);
 

@@ -233,7 +233,8 @@ void cost_cpu_table(const struct cost_cpu *cpu, struct cost_table *out_table)
     set_errors(row, cpu, out_table);
 }
 
-/* AMD's last cache belongs to a core complex: 4 cores of Zen and Zen 2, 16 of Zen 5c, else 8 (AMD, Processor Programming References). */
+/* AMD's last cache belongs to a core complex: 4 cores of Zen and Zen 2, 16 of Zen 5c, else 8 (AMD, Processor
+ * Programming References). */
 static double cores_of_last_cache(const struct family *row)
 {
     double cores = row->cores;

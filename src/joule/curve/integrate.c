@@ -95,7 +95,8 @@ static enum integrate_verdict repeat(struct integrator *in, int64_t time_ns)
     return INTEGRATE_MOVED;
 }
 
-/* A sensor that is faster than the readings has updated since the last one: an equal value is another sample. */
+/* A sensor that is faster than the readings has updated since the last one: an equal value is another
+ * sample. */
 static bool has_updated(const struct integrator *in, int64_t time_ns)
 {
     return in->age_s > 0 && seconds(in->seen_ns, time_ns) > UPDATED_AGES * in->age_s;

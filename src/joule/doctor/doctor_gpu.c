@@ -1,8 +1,8 @@
 /* joule/doctor/doctor_gpu.c - what keeps the energy of GPUs out of the figures.
  *
- * NVIDIA's boards are read through their driver's library; AMD's and Intel's through their kernel drivers, and through
- * their vendors' libraries and programs. Note: a GPU inside the processor is in the package's energy already, so nothing
- * is to be done for it.
+ * NVIDIA's boards are read through their driver's library; AMD's and Intel's through their kernel drivers,
+ * and through their vendors' libraries and programs. Note: a GPU inside the processor is in the package's
+ * energy already, so nothing is to be done for it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -100,7 +100,8 @@ struct meter_found {
 
 enum outcome { IS_READ, SLEEPS, IS_DENIED, TELLS_NOTHING, IS_LENT, IS_NOT_TAKEN, HAS_NO_DRIVER, OUTCOMES };
 
-/* Whether the channel is of that GPU: by what sources call the device with its address, or by the address itself. */
+/* Whether the channel is of that GPU: by what sources call the device with its address, or by the address
+ * itself. */
 static bool is_of_gpu(const struct meter_channel *mc, const struct doctor_gpu *gpu)
 {
     const joule_domain *info = &mc->channel->info;

@@ -1,4 +1,5 @@
-/* joule/doctor/doctor_still.c - meters that answer and are in no total: counters that stand still, boards that are hidden. */
+/* joule/doctor/doctor_still.c - meters that answer and are in no total: counters that stand still, boards
+ * that are hidden. */
 #include "joule/doctor/doctor_exam.h"
 
 /* Counters that were read twice at least. */
@@ -25,7 +26,8 @@ static struct counters count_counters(struct exam *exam)
     return counters;
 }
 
-/* The power PMU of some virtual machines has events that never move, and some boards have a counter that stays at 0. */
+/* The power PMU of some virtual machines has events that never move, and some boards have a counter that
+ * stays at 0. */
 void check_still_counters(struct exam *exam)
 {
     struct counters counters = count_counters(exam);

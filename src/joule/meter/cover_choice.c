@@ -1,6 +1,7 @@
 /* joule/meter/cover_choice.c - see cover_choice.h.
  *
- * Note: a zone has several views (perf, powercap, model). The choice is made among the views that covered the window.
+ * Note: a zone has several views (perf, powercap, model). The choice is made among the views that covered the
+ * window.
  */
 #include "joule/meter/cover_choice.h"
 
@@ -13,7 +14,8 @@
 /* A meter stands still if it shows no energy for so long, and for so many of its own periods. */
 #define STILL_S       0.2
 #define STILL_PERIODS 5
-/* Parts of a zone used energy while its meter stood still, if they used this many times what the meter can hide. */
+/* Parts of a zone used energy while its meter stood still, if they used this many times what the meter can
+ * hide. */
 #define STILL_GRAINS  2
 #define MAX_ANCESTORS 16
 
@@ -65,7 +67,7 @@ bool cover_is_wanted(joule_scope scope, int32_t group)
     return group == JOULE_CPU ? cpu : group == JOULE_GPU ? gpu : cpu || gpu;
 }
 
-/* --- views -------------------------------------------------------------------------------------------------- */
+/* --- views ---------------------------------------------------------------------------------------------- */
 
 /* Reads what the lane keeps, and the window. */
 static void query(struct choice *c, struct view *view)
@@ -105,7 +107,8 @@ static void add_views(struct choice *c, bool parts)
     }
 }
 
-/* The other views of a mirrored zone, another way of reading it or the model, are views of the zone that it mirrors. */
+/* The other views of a mirrored zone, another way of reading it or the model, are views of the zone that it
+ * mirrors. */
 static void join_mirrored_zones(struct choice *c)
 {
     for (size_t i = 0; i < c->whole_count; i++) {
@@ -116,7 +119,7 @@ static void join_mirrored_zones(struct choice *c)
     }
 }
 
-/* --- zones -------------------------------------------------------------------------------------------------- */
+/* --- zones ---------------------------------------------------------------------------------------------- */
 
 static bool is_model(const struct view *view)
 {
@@ -197,7 +200,8 @@ static bool is_unreadable(struct choice *c, const struct view *zone)
     return false;
 }
 
-/* Returns true if a hardware figure, counted or sampled, exists for some domain of this scope and at least this tier. */
+/* Returns true if a hardware figure, counted or sampled, exists for some domain of this scope and at least
+ * this tier. */
 static bool has_measured(const struct choice *c, joule_scope scope, uint32_t tier)
 {
     for (size_t i = 0; i < c->whole_count; i++) {
@@ -209,14 +213,15 @@ static bool has_measured(const struct choice *c, joule_scope scope, uint32_t tie
     return false;
 }
 
-/* Returns true for an accelerator that a node's controller measures, if drivers report boards: these may be the same. */
+/* Returns true for an accelerator that a node's controller measures, if drivers report boards: these may be
+ * the same. */
 static bool repeats_boards(const struct choice *c, const struct view *zone)
 {
     return zone->is_part && zone->channel->info.tier >= ACCELERATOR && zone->channel->info.device_index < 0 &&
            has_measured(c, JOULE_SCOPE_GPU, 0);
 }
 
-/* --- meters that stand still -------------------------------------------------------------------------------- */
+/* --- meters that stand still ---------------------------------------------------------------------------- */
 
 static double seconds(int64_t from_ns, int64_t to_ns)
 {
@@ -255,7 +260,8 @@ static double joules_shown(const struct choice *c, const struct view *view,
     return joules;
 }
 
-/* Energy that the parts of a zone showed, by their own meters or by those inside them, whichever shows more. */
+/* Energy that the parts of a zone showed, by their own meters or by those inside them, whichever shows
+ * more. */
 static double parts_joules(struct choice *c, const struct view *zone, const struct standstill_view *still,
                            unsigned depth)
 {
@@ -271,7 +277,8 @@ static double parts_joules(struct choice *c, const struct view *zone, const stru
     return sum;
 }
 
-/* Returns true for a view that showed no energy while parts of its zone used some: its figure lacks that time. */
+/* Returns true for a view that showed no energy while parts of its zone used some: its figure lacks that
+ * time. */
 static bool stood_still(struct choice *c, const struct view *zone, const struct view *view)
 {
     struct standstill_view still;
@@ -279,7 +286,7 @@ static bool stood_still(struct choice *c, const struct view *zone, const struct 
            parts_joules(c, zone, &still, 0) > STILL_GRAINS * still.grain_joules;
 }
 
-/* --- taking ------------------------------------------------------------------------------------------------- */
+/* --- taking --------------------------------------------------------------------------------------------- */
 
 static void take(struct choice *c, const struct view *view)
 {
@@ -341,7 +348,8 @@ static void note_still(struct choice *c, const struct view *zone, bool has_parts
     c->cover->has_parts_of_still = has_parts;
 }
 
-/* Counts the zone, or what is inside it if its own meter stands still or cannot be read; a model is the last choice. */
+/* Counts the zone, or what is inside it if its own meter stands still or cannot be read; a model is the last
+ * choice. */
 static bool take_zone(struct choice *c, struct view *zone)
 {
     if (zone->is_taken || repeats_boards(c, zone))
@@ -366,7 +374,8 @@ static bool take_zone(struct choice *c, struct view *zone)
     return best != NULL;
 }
 
-/* Returns true for a zone inside another one that is summed for the group: that one is counted or yields to this one. */
+/* Returns true for a zone inside another one that is summed for the group: that one is counted or yields to
+ * this one. */
 static bool is_inside_wanted(const struct choice *c, const struct view *zone)
 {
     for (unsigned depth = 0; (zone = zone->outer) != NULL && depth < MAX_ANCESTORS; depth++)
@@ -375,7 +384,7 @@ static bool is_inside_wanted(const struct choice *c, const struct view *zone)
     return false;
 }
 
-/* --- the whole machine -------------------------------------------------------------------------------------- */
+/* --- the whole machine ---------------------------------------------------------------------------------- */
 
 /* Counts every zone of a scope (two superchips, two batteries) and at least this tier that is trusted. */
 static bool take_scope(struct choice *c, joule_scope scope, uint32_t tier)
@@ -412,8 +421,9 @@ static bool take_parts_of_machine(struct choice *c, size_t from, size_t until)
     return any;
 }
 
-/* Domains that cover CPUs and more stand alone: where no package is measured, and for a superchip whose GPU's meter is
- * the module's. A board's meter of the module is another view of that one, and never beats the socket's own. */
+/* Domains that cover CPUs and more stand alone: where no package is measured, and for a superchip whose GPU's
+ * meter is the module's. A board's meter of the module is another view of that one, and never beats the
+ * socket's own. */
 static bool take_whole_machine(struct choice *c)
 {
     if (has_measured(c, JOULE_SCOPE_MODULE, ACCELERATOR) && !has_measured(c, JOULE_SCOPE_GPU, 0))
@@ -430,9 +440,10 @@ static bool take_whole_machine(struct choice *c)
     return false;
 }
 
-/* --- the sum of devices ------------------------------------------------------------------------------------- */
+/* --- the sum of devices --------------------------------------------------------------------------------- */
 
-/* A package's counter that was never seen to move although it is read: unlike a board, no package is ever off. */
+/* A package's counter that was never seen to move although it is read: unlike a board, no package is ever
+ * off. */
 static bool is_still_package(struct choice *c, const struct view *zone)
 {
     struct standstill_view still;
@@ -456,7 +467,7 @@ static void take_devices(struct choice *c)
     c->cover->is_partial |= lacks_package && c->cover->count > 0;
 }
 
-/* --- order -------------------------------------------------------------------------------------------------- */
+/* --- order ---------------------------------------------------------------------------------------------- */
 
 static bool comes_before(const struct channel *a, const struct channel *b)
 {

@@ -1,7 +1,7 @@
 /* joule/meter/cover_choice.h - the choice of the domains that make up a total.
  *
- * Note: zones form trees, by parent_zone. A zone that counts stands for everything inside it. A zone whose meter stands
- * still, or cannot be read, yields to the zones inside it.
+ * Note: zones form trees, by parent_zone. A zone that counts stands for everything inside it. A zone whose
+ * meter stands still, or cannot be read, yields to the zones inside it.
  */
 #ifndef JOULE_COVER_CHOICE_H
 #define JOULE_COVER_CHOICE_H
@@ -11,7 +11,8 @@
 /* Fills an empty cover with the domains of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window. */
 void cover_choose(joule_meter *meter, int32_t group, int64_t begin_ns, int64_t end_ns,
                   struct cover *out_cover);
-/* Returns true for channels of whole devices and of whole machines. Other channels count only for a zone that yields. */
+/* Returns true for channels of whole devices and of whole machines. Other channels count only for a zone that
+ * yields. */
 bool cover_can_count(const struct channel *channel);
 /* Returns true if zones of this scope are summed for the group. */
 bool cover_is_wanted(joule_scope scope, int32_t group);

@@ -116,15 +116,16 @@ bool meter_has_energy(joule_meter *meter, int32_t domain);
 /* Energy of one domain over a window, whether trusted or not. end_ns METER_LAST_TICK: up to the domain's last. */
 #define METER_LAST_TICK INT64_MAX
 struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
-/* Chooses the cover of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window: domains that rose since the meter opened,
- * outermost, one view for each zone. Where no CPU package is measured, what covers more (module, psys, node, battery)
- * stands alone before a model does. A domain that stands still while parts of it use energy yields to these parts, and
- * the cover is partial. A plain domain id is its own cover. */
+/* Chooses the cover of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window: domains that rose since the meter
+ * opened, outermost, one view for each zone. Where no CPU package is measured, what covers more (module,
+ * psys, node, battery) stands alone before a model does. A domain that stands still while parts of it use
+ * energy yields to these parts, and the cover is partial. A plain domain id is its own cover. */
 void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns,
                  struct cover *out_cover);
 /* Finds out anew which channels' boards the environment hides from programs. The meter's lock is held. */
 void meter_hide(joule_meter *meter);
-/* Writes the boards that one variable hides, as "gpu:0, gpu:1". Returns that variable, or NULL: none is hidden. */
+/* Writes the boards that one variable hides, as "gpu:0, gpu:1". Returns that variable, or NULL: none is
+ * hidden. */
 const char *meter_hidden_boards(joule_meter *meter, char *out_boards, size_t size);
 /* Energy of a cover over a window; unknown when the cover is empty. Coverage is the smallest of its domains. */
 struct window meter_cover_window(joule_meter *meter, const struct cover *cover, int64_t begin_ns,

@@ -68,8 +68,8 @@ void lane_read(struct lane *lane);
 bool lane_start(struct lane *lane);
 /* Waits until the sources are open and read once, at most until deadline_ns (CLOCK_MONOTONIC). */
 bool lane_wait_opened(struct lane *lane, int64_t deadline_ns);
-/* Asks the thread for a reading now, between two of its pace. Returns the number that lane->served has when a reading is done
- * that began after this call; 0: there is no thread. */
+/* Asks the thread for a reading now, between two of its pace. Returns the number that lane->served has when a
+ * reading is done that began after this call; 0: there is no thread. */
 uint64_t lane_ask(struct lane *lane);
 /* Asks the thread to stop and waits for it until deadline_ns. False: it hangs in a source, or is the calling one; it
  * keeps its lane, frees it when it returns, and still uses the host until then, but never the meter. Once for a lane. */

@@ -16,7 +16,7 @@ struct last_reading last_reading_start(joule_meter *meter, int64_t begin_ns, int
         .meter = meter, .begin_ns = begin_ns, .end_ns = end_ns, .start_ns = meter_now_ns(meter)};
 }
 
-/* --- which channels ----------------------------------------------------------------------------------------- */
+/* --- which channels ------------------------------------------------------------------------------------- */
 
 static bool is_in_cover(const joule_meter *meter, const struct cover *cover, const char *zone,
                         joule_scope scope)
@@ -45,7 +45,8 @@ static bool matters(const joule_meter *meter, const struct cover *cover, size_t 
                : !is_in_cover(meter, cover, NULL, JOULE_SCOPE_PACKAGE);
 }
 
-/* Returns how long to wait for a channel that does not know yet what was used until end_ns; 0: it knows, or never will. */
+/* Returns how long to wait for a channel that does not know yet what was used until end_ns; 0: it knows, or
+ * never will. */
 static double patience_s(const struct channel *ch, int64_t end_ns, bool was_asked)
 {
     if (ch->info.state != JOULE_OK || curve_last_ns(&ch->curve) >= end_ns)
@@ -56,7 +57,7 @@ static double patience_s(const struct channel *ch, int64_t end_ns, bool was_aske
     return fmin(tick_s, LAST_READING_MAX_S) + SLACK_S;
 }
 
-/* --- which lanes -------------------------------------------------------------------------------------------- */
+/* --- which lanes ---------------------------------------------------------------------------------------- */
 
 static double patience_of_lane_s(const struct last_reading *last, const struct cover *cover, size_t l,
                                  bool was_asked)

@@ -23,7 +23,8 @@ struct last_reading {
 };
 
 struct last_reading last_reading_start(joule_meter *meter, int64_t begin_ns, int64_t end_ns);
-/* Asks where it helps, without waiting. Returns true while a source has still to answer, one period at most for each. */
+/* Asks where it helps, without waiting. Returns true while a source has still to answer, one period at most
+ * for each. */
 bool last_reading_is_due(struct last_reading *last);
 
 #endif

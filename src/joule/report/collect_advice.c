@@ -1,4 +1,5 @@
-/* joule/report/collect_advice.c - the one advice of a report: why a figure is unknown, modelled or partial. */
+/* joule/report/collect_advice.c - the one advice of a report: why a figure is unknown, modelled or
+ * partial. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,7 @@ const char *collect_copy(struct report *report, const char *string)
     return result ? result : "";
 }
 
-/* --- sensors that refuse ------------------------------------------------------------------------------------ */
+/* --- sensors that refuse -------------------------------------------------------------------------------- */
 
 static bool is_whole_device(joule_scope scope)
 {
@@ -61,7 +62,7 @@ static const char *remedy_of_source(const struct collection *c)
     return NULL;
 }
 
-/* --- sensors that answer too late, or not in this time ------------------------------------------------------ */
+/* --- sensors that answer too late, or not in this time -------------------------------------------------- */
 
 const char *collect_late_source(const struct collection *c)
 {
@@ -80,7 +81,8 @@ static const char *advice_of_late_source(const struct collection *c)
     return name ? collect_copy(c->report, advice) : NULL;
 }
 
-/* How often a sensor shows a new value, and whether it has shown one too few to tell anything of this time. */
+/* How often a sensor shows a new value, and whether it has shown one too few to tell anything of this
+ * time. */
 static bool is_too_seldom(const struct collection *c, size_t domain, double *out_period_s)
 {
     const struct meter_channel *mc = &c->meter->channels[domain];
@@ -136,7 +138,7 @@ static const char *advice_of_still(const struct collection *c)
     return NULL;
 }
 
-/* --- boards that are hidden --------------------------------------------------------------------------------- */
+/* --- boards that are hidden ----------------------------------------------------------------------------- */
 
 static bool is_measured(const struct report *report)
 {

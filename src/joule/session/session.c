@@ -148,8 +148,9 @@ static long parent_of(long process)
     return state && strlen(state) > 4 ? strtol(state + 4, NULL, 10) : 0;
 }
 
-/* Where the owner's descriptor cannot be opened, because it has capabilities or a /proc of its own, an inherited one of
- * the same number may be the session: of this process, or of a parent where this one was started without it. */
+/* Where the owner's descriptor cannot be opened, because it has capabilities or a /proc of its own, an
+ * inherited one of the same number may be the session: of this process, or of a parent where this one was
+ * started without it. */
 static struct session_map *join(const char *path)
 {
     struct session_map *map = path[0] ? join_at(path) : NULL;
@@ -277,8 +278,8 @@ static struct session_map *prepare(int file)
     struct session_map *map = NULL;
     if (flock(file, LOCK_EX | LOCK_NB) == 0 && ftruncate(file, sizeof(struct session_map)) == 0)
         map = map_memory(file);
-    /* The file system's promise is enough here, and half as dear as pages of our own. Names, board and slots get theirs
-     * from who uses them. */
+    /* The file system's promise is enough here, and half as dear as pages of our own. Names, board and slots
+     * get theirs from who uses them. */
     int full = map ? posix_fallocate(file, 0, (off_t)offsetof(struct session_map, tag_names)) : errno;
     if (map && full == 0) {
         fill(map);
@@ -331,9 +332,9 @@ static bool is_reachable(const char *path, int file)
     return stat(path, &a) == 0 && fstat(file, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Memory of no file system, which other processes open by our descriptor and cannot cut off: whoever has it mapped is safe
- * from SIGBUS, and a full /dev/shm does not matter. A process with capabilities that its children lack hides its
- * descriptors from them: they inherit it. */
+/* Memory of no file system, which other processes open by our descriptor and cannot cut off: whoever has it
+ * mapped is safe from SIGBUS, and a full /dev/shm does not matter. A process with capabilities that its
+ * children lack hides its descriptors from them: they inherit it. */
 static struct session_map *create_sealed(char path[PATH_SIZE], int *out_file)
 {
     int file = open_memory();

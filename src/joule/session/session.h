@@ -1,9 +1,11 @@
 /* joule/session/session.h - the shared memory in which regions are written.
  *
- * Owns the life of one mapping (session_layout.h): making or joining it, names of tags, who owns which slot, and the
- * board on which the measuring process shows its totals. `joule run` makes the mapping of sealed memory and names
- * its descriptor in JOULE_SESSION (/proc/PID/fd/N; a file where there is no /proc); any libjoule below it writes there. Without one, a process has an anonymous mapping of the same layout.
- * Newcomers: writers never wait and never allocate; the only reader is the process that measures (reader.h).
+ * Owns the life of one mapping (session_layout.h): making or joining it, names of tags, who owns which slot,
+ * and the board on which the measuring process shows its totals. `joule run` makes the mapping of sealed
+ * memory and names its descriptor in JOULE_SESSION (/proc/PID/fd/N; a file where there is no /proc); any
+ * libjoule below it writes there. Without one, a process has an anonymous mapping of the same layout.
+ * Newcomers: writers never wait and never allocate; the only reader is the process that measures
+ * (reader.h).
  */
 #ifndef JOULE_SESSION_H
 #define JOULE_SESSION_H
@@ -25,9 +27,9 @@ int64_t session_begin_ns(struct session *session);
 bool session_has_clients(struct session *session);
 /* True when a parent that is still alive measures: this process opens no sensors. */
 bool session_is_client(struct session *session);
-/* Makes a session for child processes of the same user and returns its path in out_path, for JOULE_SESSION. No process can
- * take its memory away. It becomes
- * the current session of this process; call it before regions begin. */
+/* Makes a session for child processes of the same user and returns its path in out_path, for JOULE_SESSION.
+ * No process can take its memory away. It becomes the current session of this process; call it before regions
+ * begin. */
 joule_status session_create_shared(char *out_path, size_t size, joule_error *out_error);
 /* Removes files of sessions whose owner is dead, beside the file that this process made, if it made one. */
 void session_remove_leftovers(void);

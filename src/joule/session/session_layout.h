@@ -216,9 +216,9 @@ static inline unsigned slot_open(struct slot *slot, int64_t begin_ns, uint64_t w
     return SPAN_NOT_LISTED;
 }
 
-/* Takes a region off the list and stores the time of the regions nested in it. False when it does not stand there: it was
- * ended before. Whoever wins the place ends the region, also among the owner's thread, its signal handlers and other
- * threads at once. */
+/* Takes a region off the list and stores the time of the regions nested in it. False when it does not stand
+ * there: it was ended before. Whoever wins the place ends the region, also among the owner's thread, its
+ * signal handlers and other threads at once. */
 static inline bool slot_close(struct slot *slot, unsigned index, int64_t begin_ns, bool is_owner,
                               int64_t *out_nested_ns)
 {
@@ -234,7 +234,8 @@ static inline bool slot_close(struct slot *slot, unsigned index, int64_t begin_n
     return true;
 }
 
-/* Adds the duration of a closed region to the region that it was nested in, which stands below it in the list. */
+/* Adds the duration of a closed region to the region that it was nested in, which stands below it in the
+ * list. */
 static inline void slot_add_nested(struct slot *slot, unsigned index, int64_t begin_ns, int64_t duration_ns)
 {
     for (unsigned i = 1; i <= PARENT_SEARCH; i++) {
@@ -287,7 +288,8 @@ static inline bool slot_push(struct slot *slot, const struct span *span)
     return true;
 }
 
-/* Adds a region that found no room, or, with duration 0, a call without stamps. own_ns: duration less nested regions. */
+/* Adds a region that found no room, or, with duration 0, a call without stamps. own_ns: duration less nested
+ * regions. */
 static inline void fold_add(struct fold_mark *mark, struct fold folds[SESSION_TAGS], const struct span *span,
                             int64_t own_ns)
 {

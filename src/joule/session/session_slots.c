@@ -1,6 +1,7 @@
 /* joule/session/session_slots.c - gives threads slots of a session's mapping.
  *
- * Note: it runs in signal handlers, and in several processes at the same time. It uses atomics and system calls alone.
+ * Note: it runs in signal handlers, and in several processes at the same time. It uses atomics and system
+ * calls alone.
  */
 #include <errno.h>
 #include "base/clock.h"
@@ -14,8 +15,8 @@ static void raise_used(struct session_map *map, uint32_t number)
         ;
 }
 
-/* Gives slot i to `owner` if `from` owns it. Finished regions of earlier owners stay for the reader; open ones are removed.
- * NULL: another thread was faster, or there is no memory. */
+/* Gives slot i to `owner` if `from` owns it. Finished regions of earlier owners stay for the reader; open
+ * ones are removed. NULL: another thread was faster, or there is no memory. */
 static struct slot *take_over(struct session_map *map, uint32_t i, uint64_t from, uint64_t owner,
                               uint32_t *out_number)
 {
@@ -75,7 +76,8 @@ static struct slot *inherit(struct session_map *map, uint64_t owner, has_ended_f
 
 #define WAYS 2
 
-/* Asking all owners costs two system calls each at most, so that it is not done again soon after it was in vain. */
+/* Asking all owners costs two system calls each at most, so that it is not done again soon after it was in
+ * vain. */
 static struct slot *inherit_any(struct session_map *map, uint64_t owner, uint32_t *out_number)
 {
     static has_ended_fn *const ways[WAYS] = {thread_is_gone, thread_has_ended};

@@ -1,7 +1,9 @@
-/* joule/sources/graphics.c - the source "graphics": GPUs on the PCI bus that no other source opens, and why they have no joules.
+/* joule/sources/graphics.c - the source "graphics": GPUs on the PCI bus that no other source opens, and why
+ * they have no joules.
  *
- * These are boards of AMD, Intel and NVIDIA with the drivers radeon or nouveau, with none, lent to a virtual machine, or with
- * NVIDIA's driver but without its library. A graphics unit inside a processor is listed too; its joules are the package's.
+ * These are boards of AMD, Intel and NVIDIA with the drivers radeon or nouveau, with none, lent to a virtual
+ * machine, or with NVIDIA's driver but without its library. A graphics unit inside a processor is listed too;
+ * its joules are the package's.
  * Note: only files are read, so no board is woken.
  */
 #include <string.h>
@@ -20,7 +22,7 @@ struct graphics {
     size_t count;
 };
 
-/* --- what a board is --------------------------------------------------------------------------------------------- */
+/* --- what a board is ------------------------------------------------------------------------------------ */
 
 static const char *vendor_word(uint32_t vendor)
 {
@@ -89,7 +91,7 @@ static bool has_meter(struct source *source, const struct pci_device *pci)
     return false;
 }
 
-/* --- opening ------------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static void find_name(struct source *source, const struct pci_device *pci, struct device *device)
 {
@@ -175,7 +177,7 @@ static joule_status graphics_open(struct source *source)
     return JOULE_OK;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static void graphics_read(struct source *source, struct sink *sink)
 {

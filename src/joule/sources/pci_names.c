@@ -1,7 +1,7 @@
 /* joule/sources/pci_names.c - see pci_names.h.
  *
- * libdrm's amdgpu.ids has lines "7550,	C0,	AMD Radeon RX 9070 XT": the revision tells boards of one chip apart.
- * pci.ids has vendors at the start of a line, their devices behind a tab and subsystems behind two:
+ * libdrm's amdgpu.ids has lines "7550,	C0,	AMD Radeon RX 9070 XT": the revision tells boards of one chip
+ * apart. pci.ids has vendors at the start of a line, their devices behind a tab and subsystems behind two:
  *   1002  Advanced Micro Devices, Inc. [AMD/ATI]
  *   	744c  Navi 31 [Radeon RX 7900 XT/7900 XTX/7900 GRE/7900M]
  */
@@ -59,7 +59,7 @@ static void write_name(char *out_name, size_t size, const char *before, const ch
             *c = '?';
 }
 
-/* --- amdgpu.ids ------------------------------------------------------------------------------------------------- */
+/* --- amdgpu.ids ----------------------------------------------------------------------------------------- */
 
 static bool find_amd_name(const char *list, uint32_t device, uint32_t revision, char *out_name, size_t size)
 {
@@ -79,7 +79,7 @@ static bool find_amd_name(const char *list, uint32_t device, uint32_t revision, 
     return false;
 }
 
-/* --- pci.ids ---------------------------------------------------------------------------------------------------- */
+/* --- pci.ids -------------------------------------------------------------------------------------------- */
 
 static const char *maker(uint32_t vendor)
 {

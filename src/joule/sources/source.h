@@ -131,8 +131,8 @@ struct source_ops {
     /* Where all that it reads would be found, several folders with colons between them; empty or absent: it will find
      * nothing, and who only measures does not open it to learn that. NULL: it must be opened to know. */
     const char *folder;
-    /* The environment variable without which it finds nothing, of sources that must be configured; else NULL. Beside a folder
-     * it names what is asked instead, a library or a program. */
+    /* The environment variable without which it finds nothing, of sources that must be configured; else NULL.
+     * Beside a folder it names what is asked instead, a library or a program. */
     const char *variable;
     double period_s; /* preferred sampling period; 0: the meter's */
     /* Looks for the hardware and adds channels. OK with at least one channel, or ABSENT, DENIED ... with the

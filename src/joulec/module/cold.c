@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Whether a block that ends the program does so because of an error: it calls abort or the like, or cannot be reached in a valid
- * call. */
+/* Whether a block that ends the program does so because of an error: it calls abort or the like, or cannot be
+ * reached in a valid call. */
 static bool is_error(const struct block *block)
 {
     static const char *const names[] = {

@@ -6,8 +6,8 @@
 
 #define MAX_EXITS 16
 #define RARE      0.01 /* so unlikely an exit may stand anywhere in a round: the round has little more of it */
-/* What __builtin_expect makes of a condition that is said not to hold (LLVM's LowerExpectIntrinsic): it means hardly ever, not once in
- * so many rounds. */
+/* What __builtin_expect makes of a condition that is said not to hold (LLVM's LowerExpectIntrinsic): it means
+ * hardly ever, not once in so many rounds. */
 #define HARDLY_EVER (1.0 / 2001)
 #define MAX_HINTS   8
 
@@ -39,7 +39,8 @@ static bool is_hardly_ever(double probability)
     return false;
 }
 
-/* How likely a block leaves the loop by what a hint says; NaN: there is none, or it is of more rounds than this loop's. */
+/* How likely a block leaves the loop by what a hint says; NaN: there is none, or it is of more rounds than
+ * this loop's. */
 static double told_probability(const struct exits *x, uint32_t block)
 {
     const struct block *b = &x->function->blocks[block];
@@ -63,7 +64,8 @@ static enum exit_kind kind_of_edge(const struct exits *x, const struct edge *edg
     return heat == HEAT_DEAD || (heat == HEAT_COLD && !is_counted) ? EXIT_EARLY : EXIT_REGULAR;
 }
 
-/* is_counted: scalar evolution knows in which round the block leaves the loop, so that a hint has nothing to say. */
+/* is_counted: scalar evolution knows in which round the block leaves the loop, so that a hint has nothing to
+ * say. */
 static enum exit_kind kind_of_block(const struct exits *x, uint32_t block, bool is_counted)
 {
     const struct block *b = &x->function->blocks[block];

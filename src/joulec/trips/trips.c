@@ -95,14 +95,15 @@ static double middle_of(const struct counting *counting, size_t at, const struct
     return sqrt((range->low + 1) * (range->high + 1)) - 1;
 }
 
-/* How often a loop that runs `most` times goes round on the average if it may end in each round, with this probability. */
+/* How often a loop that runs `most` times goes round on the average if it may end in each round, with this
+ * probability. */
 static double rounds_until(double most, double probability)
 {
     return probability > 0 ? -expm1(most * log1p(-fmin(probability, 1 - 1e-12))) / probability : most;
 }
 
-/* The greatest number of rounds that says something of how many are likely: neither a failed assertion's, nor a type's. Infinite: none
- * does. */
+/* The greatest number of rounds that says something of how many are likely: neither a failed assertion's, nor
+ * a type's. Infinite: none does. */
 static double likely_most(struct counting *counting, size_t at, double by_exits)
 {
     const struct trips_loop *loop = &counting->loops[at];
@@ -136,8 +137,8 @@ static void use_profile(const struct trips_loop *loop, struct trips *out, struct
     out->is_guess_within = false;
 }
 
-/* A range from what is not a formula, or from one that hardly ever fails to hold, and its class. by_formula: of one entry; NULL: there
- * is no formula. */
+/* A range from what is not a formula, or from one that hardly ever fails to hold, and its class. by_formula:
+ * of one entry; NULL: there is no formula. */
 static void plan_range(struct counting *counting, size_t at, const struct trips_range *by_formula)
 {
     const struct trips_loop *loop = &counting->loops[at];

@@ -65,7 +65,8 @@ struct trips_loop {
     /* Each round calls its own function in the end. Every call but the first is made by another one of them, so that on the average
      * of all calls there is just under one round, however many one of them may have. */
     bool calls_back;
-    /* Some exits are not in `facts` as they say nothing of how often it runs, and what LLVM says of all exits may be theirs. */
+    /* Some exits are not in `facts` as they say nothing of how often it runs, and what LLVM says of all exits
+     * may be theirs. */
     bool has_dead_exits;
     bool may_leave_early;     /* by exits that are hardly ever taken ... */
     double early_probability; /* ... so likely in each round, by what hints say */

@@ -216,7 +216,7 @@ double trips_most_by_exits(struct counting *counting, size_t loop)
     return most < ENDLESS_EXIT ? most : INFINITY;
 }
 
-/* --- types ---------------------------------------------------------------------------------------------------- */
+/* --- types ---------------------------------------------------------------------------------------------- */
 
 static void set_unknown(struct counting *counting, uint32_t name, struct expr_range range)
 {

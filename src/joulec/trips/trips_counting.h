@@ -45,7 +45,8 @@ bool trips_is_of_points(const struct counting *counting, size_t loop);
 bool trips_is_sure(const struct trips_loop *loop);
 /* The value of a formula for all that symbols and the loops around it may be. */
 struct expr_range trips_value_anywhere(struct counting *counting, const struct expr *expr, size_t loop);
-/* The most iterations of one entry that any of several exits allows; infinite where that is only the size of the address space. */
+/* The most iterations of one entry that any of several exits allows; infinite where that is only the size of
+ * the address space. */
 double trips_most_by_exits(struct counting *counting, size_t loop);
 /* Whether so many iterations of one entry are no fewer than the types allow of what the loop compares. */
 bool trips_is_by_type(struct counting *counting, size_t loop, double most);

@@ -55,7 +55,8 @@ const struct baseline_function *baseline_find_function(const struct baseline_uni
 
 /* Writes 16 hexadecimal digits for the prices and the description of the core, without its clock rate. */
 void baseline_print_figures(const struct target *target, char out_digits[17]);
-/* Writes the options that change figures and not the code: "--thermal-state=+15K --profile-use"; empty: none. */
+/* Writes the options that change figures and not the code: "--thermal-state=+15K --profile-use"; empty:
+ * none. */
 void baseline_print_assumptions(const struct analysis_options *options, char *out_words, size_t size);
 /* The key of a doubt without a figure of `function`, as in baseline_function.missing: the name of a callee, or the
  * kind if that is the function itself. */

@@ -9,7 +9,8 @@
 
 /* --- rows ----------------------------------------------------------------------------------------------- */
 
-/* Order of the table: growth over the limit, undecided, other changes, new functions, functions that are gone. */
+/* Order of the table: growth over the limit, undecided, other changes, new functions, functions that are
+ * gone. */
 static int rank_of(const struct change_row *row)
 {
     static const int ranks[CHANGES] = {

@@ -48,8 +48,8 @@ static struct excess find_excess(const double *part, const double *other, double
     return excess;
 }
 
-/* The error of the ratio's logarithm. Each cause of the table's error moves both sides, so only the difference
- * of their mixes counts. */
+/* The error of the ratio's logarithm. Each cause of the table's error moves both sides, so only the
+ * difference of their mixes counts. */
 static double ratio_log_sd(const struct baseline_function *before, const struct baseline_function *now,
                            const struct target *target)
 {

@@ -51,7 +51,8 @@ static double normal_below(double z)
     return 0.5 * erfc(-z / sqrt(2));
 }
 
-/* No model is so sure of its tails that more would say anything: proofs, too, are wrong of one in ten thousand. */
+/* No model is so sure of its tails that more would say anything: proofs, too, are wrong of one in ten
+ * thousand. */
 static double supported(double probability)
 {
     return fmin(fmax(round(1e4 * probability) / 1e4, 1e-4), 1 - 1e-4);
@@ -135,7 +136,8 @@ static void forget_power(const struct target *target, const struct cost_cooling 
     j->watts.most = j->kelvin.most = NAN;
 }
 
-/* How often loops run has no limit, or something counts for nothing: what is guessed of it is no limit either. */
+/* How often loops run has no limit, or something counts for nothing: what is guessed of it is no limit
+ * either. */
 static void forget_work_ends(struct judgement *j, bool is_sustained)
 {
     if (!is_sustained)

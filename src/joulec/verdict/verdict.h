@@ -46,10 +46,11 @@ struct judgement {
         quality; /* A exact, B bounded, C profiled, D guessed, E no table that was measured, or hardly a figure */
 };
 
-/* By the amounts of a call, and what they rest on. Where something is open nothing is decided, and what was only seen proves nothing.
- * Where something is open or missing joules and seconds have no upper end; where it is missing and watts and kelvin, which more time may lower, none at all.
- * Where there are several ways watts and kelvin have no `most`, and the `least` of a core that waits: ways are kept by their joules.
- * `budget` NULL: figures alone. */
+/* By the amounts of a call, and what they rest on. Where something is open nothing is decided, and what was
+ * only seen proves nothing. Where something is open or missing joules and seconds have no upper end; where it
+ * is missing and watts and kelvin, which more time may lower, none at all. Where there are several ways watts
+ * and kelvin have no `most`, and the `least` of a core that waits: ways are kept by their joules. `budget`
+ * NULL: figures alone. */
 void judge(const struct target *target, const struct function_sum *sum, const struct cost_cooling *cooling,
            const struct budget_text *budget, struct judgement *out);
 /* Of what nobody can tell anything: figures are NaN, each limit undecided. */

@@ -112,7 +112,8 @@ static int by_name(const void *key, const void *row)
     return strcmp(key, ((const struct contract *)row)->name);
 }
 
-/* Functions of LLVM, which become calls of these. It multiplies as often as the bits of a power say: about as an ldexp. */
+/* Functions of LLVM, which become calls of these. It multiplies as often as the bits of a power say: about as
+ * an ldexp. */
 const char *contract_name(const struct call *call)
 {
     const char *name = call->name ? call->name : "";

@@ -9,12 +9,12 @@
 #define BINARY128     12 /* times what an x87 long double takes: those numbers are computed by whole ones */
 #define FINITE_SUFFIX "_finite"
 
-/* Cycles of a call for a double: no core takes less than the first; the middle; and the 95 % point. The factors
- * are those of a float and of a long double. The figures of acos to tanh are those of bench/calls.c, as far as it
- * has them. The others, and the factors, were measured on a Zen 4 guest with glibc 2.36 and arguments between 0.1
- * and 6: the middle lies between calls beside each other and calls that wait for one another. Functions that this
- * library does not have yet are taken for the nearest one that it has, and those of complex numbers for the real
- * functions that they call. Sorted by name. */
+/* Cycles of a call for a double: no core takes less than the first; the middle; and the 95 % point. The
+ * factors are those of a float and of a long double. The figures of acos to tanh are those of bench/calls.c,
+ * as far as it has them. The others, and the factors, were measured on a Zen 4 guest with glibc 2.36 and
+ * arguments between 0.1 and 6: the middle lies between calls beside each other and calls that wait for one
+ * another. Functions that this library does not have yet are taken for the nearest one that it has, and those
+ * of complex numbers for the real functions that they call. Sorted by name. */
 static const struct family {
     const char *name;
     const char

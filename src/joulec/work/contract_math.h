@@ -1,4 +1,5 @@
-/* joulec/work/contract_math.h - what the functions of the mathematical library take, for all types of numbers. */
+/* joulec/work/contract_math.h - what the functions of the mathematical library take, for all types of
+ * numbers. */
 #ifndef JOULEC_CONTRACT_MATH_H
 #define JOULEC_CONTRACT_MATH_H
 

@@ -19,7 +19,7 @@ bool parameters_name(const struct function *f, struct expr_pool *pool)
     return pool->bits;
 }
 
-/* --- what matters --------------------------------------------------------------------------------------------- */
+/* --- what matters --------------------------------------------------------------------------------------- */
 
 static bool loop_uses(const struct scev_loop *loop, uint32_t name)
 {
@@ -78,7 +78,7 @@ void parameters_find_what_matters(const struct evaluator *e, struct evaluated *f
     }
 }
 
-/* --- what calls pass ---------------------------------------------------------------------------------------------- */
+/* --- what calls pass ------------------------------------------------------------------------------------ */
 
 /* The range that all calls of a function pass for one parameter, as far as they were read. */
 struct passed {
@@ -160,7 +160,8 @@ static joule_status add_calls(struct passing *p, const struct evaluated *f)
     return status;
 }
 
-/* Keeps the ranges of the parameters that are known, once all calls of the function were read. False: no memory. */
+/* Keeps the ranges of the parameters that are known, once all calls of the function were read. False: no
+ * memory. */
 static bool keep_passed(const struct passing *p, struct evaluated *f, const struct passed *passed)
 {
     f->passed = arena_alloc(p->e->arena, PARAMETERS_MAX * sizeof *f->passed);

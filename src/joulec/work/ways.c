@@ -6,7 +6,8 @@
 #define GUARDED 0.95 /* a branch that only asks whether a loop runs at all: it mostly does */
 /* As often is a value what it is compared with (Ball and Larus 1993, Wu and Larus 1994: foresight.c); of two variables, assumed. */
 #define EQUAL (1.0 / 6)
-/* Weight of a cold successor, where that of another one is 1: that of what __builtin_expect calls unlikely (LLVM's LowerExpectIntrinsic). */
+/* Weight of a cold successor, where that of another one is 1: that of what __builtin_expect calls unlikely
+ * (LLVM's LowerExpectIntrinsic). */
 #define COLD (1.0 / 2000)
 
 bool ways_is_open(const struct ways *w, const struct edge *edge)

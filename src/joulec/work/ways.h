@@ -33,7 +33,8 @@ struct leads ways_leads_of(const struct ways *ways, uint32_t block, int32_t loop
 /* How likely an edge is among those of its block that stay, and what that makes for all of them. */
 double ways_likelihood(const struct ways *ways, const struct block *block, const struct edge *edge,
                        const struct leads *leads, int32_t loop);
-/* The share of the calls of a loop's exits that are by this edge is its weight by those of all exits. rounds: of one entry. */
+/* The share of the calls of a loop's exits that are by this edge is its weight by those of all exits. rounds:
+ * of one entry. */
 double ways_exit_weight(const struct ways *ways, const struct edge *edge, double rounds);
 double ways_sum(const struct ways *ways, uint32_t block, int32_t loop, const struct leads *leads);
 

@@ -1,4 +1,5 @@
-/* port/windows/file.c - base/file.h on Windows, where files in use cannot be replaced and folders cannot be flushed. */
+/* port/windows/file.c - base/file.h on Windows, where files in use cannot be replaced and folders cannot be
+ * flushed. */
 #include "base/file.h"
 
 #include <stdio.h>

@@ -1,10 +1,13 @@
-/* fakes/faults/faults.c - a C library in which the n-th call of one kind fails: preloaded into the programs under test.
+/* fakes/faults/faults.c - a C library in which the n-th call of one kind fails: preloaded into the programs
+ * under test.
  *
  * JOULE_FAULT           KIND:N, the call that fails, from 1; with a '+' behind N all later ones fail as well
  * JOULE_FAULT_PROGRAMS  names of the programs concerned, with commas; all others run as ever
- * JOULE_FAULT_STATE     a file of 16 bytes, mapped by all of these processes: calls so far and faults so far, u64 each
+ * JOULE_FAULT_STATE     a file of 16 bytes, mapped by all of these processes: calls so far and faults so far,
+ * u64 each
  *
- * Note: calls by LLVM and the C++ library are left out, since they end the process at their first failure by design.
+ * Note: calls by LLVM and the C++ library are left out, since they end the process at their first failure by
+ * design.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -45,7 +48,7 @@ extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *block, size_t size);
 extern void *__libc_memalign(size_t alignment, size_t size);
 
-/* --- which call fails ------------------------------------------------------------------------------------------ */
+/* --- which call fails ----------------------------------------------------------------------------------- */
 
 static int note_object(struct dl_phdr_info *object, size_t size, void *context)
 {
@@ -127,7 +130,7 @@ static bool fails(enum kind kind, const void *caller)
     if (!real)                                                                                               \
     real = (__typeof__(name) *)(uintptr_t)dlsym(RTLD_NEXT, #name)
 
-/* --- memory ---------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 void *malloc(size_t size)
 {
@@ -166,7 +169,7 @@ void *mmap(void *address, size_t length, int protection, int flags, int fd, off_
 
 void *mmap64(void *, size_t, int, int, int, off64_t) __attribute__((alias("mmap")));
 
-/* --- files ----------------------------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------------------------------------- */
 
 #define MODE_OF(flags)                                                                                       \
     mode_t mode = 0;                                                                                         \
@@ -252,7 +255,7 @@ int rename(const char *from, const char *to)
     return FAILS(RENAME) ? -1 : real(from, to);
 }
 
-/* --- threads --------------------------------------------------------------------------------------------------- */
+/* --- threads -------------------------------------------------------------------------------------------- */
 
 int pthread_create(pthread_t *out_thread, const pthread_attr_t *attributes, void *(*run)(void *),
                    void *argument)

@@ -1,6 +1,7 @@
 /* tests/fakes/nvml/fake_condition.c - fans, engines for video, the PCIe link and errors of the fake library.
  *
- * Traffic is steady, so that counts of bytes are a rate times the time. A board has one Xid error, at xid_at_ms.
+ * Traffic is steady, so that counts of bytes are a rate times the time. A board has one Xid error, at
+ * xid_at_ms.
  */
 #include <stdlib.h>
 #include "fake_driver.h"
@@ -26,7 +27,7 @@ nvml_return nvmlDeviceGetDecoderUtilization(nvml_device device, unsigned *percen
     return put_share(board->mig > 0 ? -1 : board->decoder, percent, period_us);
 }
 
-/* --- fans ----------------------------------------------------------------------------------------------------------- */
+/* --- fans ----------------------------------------------------------------------------------------------- */
 
 nvml_return nvmlDeviceGetNumFans(nvml_device device, unsigned *count)
 {
@@ -65,7 +66,7 @@ nvml_return nvmlDeviceGetFanSpeedRPM(nvml_device device, struct nvml_fan *fan)
 }
 #endif
 
-/* --- the PCIe link -------------------------------------------------------------------------------------------------- */
+/* --- the PCIe link -------------------------------------------------------------------------------------- */
 
 /* A driver that counts in 32 bits lets the count wrap. */
 void fake_put_bytes(const struct fake_board *board, struct nvml_field *field)
@@ -96,7 +97,7 @@ nvml_return nvmlDeviceGetPcieReplayCounter(nvml_device device, unsigned *count)
     return NVML_SUCCESS;
 }
 
-/* --- errors ----------------------------------------------------------------------------------------------------------- */
+/* --- errors --------------------------------------------------------------------------------------------- */
 
 nvml_return nvmlDeviceGetTotalEccErrors(nvml_device device, int kind, int period, unsigned long long *count)
 {

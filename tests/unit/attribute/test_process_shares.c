@@ -174,8 +174,8 @@ static void expect_share(const struct tenants *tenants, const struct worker *wor
     expect_near(found->cpu_joules, 50 * worker->cpus * seconds, tolerance);
 }
 
-/* While places are free a process has all of its joules, also those of before the first look at it; at most without a
- * first window in which it used less than a place's part. */
+/* While places are free a process has all of its joules, also those of before the first look at it; at most
+ * without a first window in which it used less than a place's part. */
 static void test_new_process_has_all_its_joules(void **state)
 {
     /* Between two choices; within a tick of a look; shortly before a look. */

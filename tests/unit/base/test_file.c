@@ -1,4 +1,5 @@
-/* Files that somebody else named or made: no wait for a pipe, nothing of another file changed, no leftover kept. */
+/* Files that somebody else named or made: no wait for a pipe, nothing of another file changed, no leftover
+ * kept. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -198,7 +199,8 @@ static void test_a_name_that_was_taken_is_not_touched(void **state)
     expect_untouched(NULL);
 }
 
-/* Many writers and killers at once: the file is always one writer's, and the last one leaves nothing behind. */
+/* Many writers and killers at once: the file is always one writer's, and the last one leaves nothing
+ * behind. */
 static void test_writers_at_once(void **state)
 {
     (void)state;

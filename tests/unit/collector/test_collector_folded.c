@@ -1,4 +1,5 @@
-/* Regions for which there was no room: only their number and times are known, and they get their energy by these. */
+/* Regions for which there was no room: only their number and times are known, and they get their energy by
+ * these. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +11,8 @@
 
 #define ROUNDS 10
 
-/* A thread that is inside short regions for `busy` of the time: a few fit into the ring, the others are folded. */
+/* A thread that is inside short regions for `busy` of the time: a few fit into the ring, the others are
+ * folded. */
 static void flood(struct bench *bench, unsigned thread, uint32_t tag, double from_s, double busy)
 {
     for (int i = 0; i < 10; i++)
@@ -143,7 +145,8 @@ static void a_single_folded_region_is_never_ok_and_unknown(void **state)
     assert_int_equal(r.attributed.cls, JOULE_CLASS_DERIVED);
 }
 
-/* Sharing does not go back: a folded region of 1 s has its last 50 ms covered, and an interval that holds the rest. */
+/* Sharing does not go back: a folded region of 1 s has its last 50 ms covered, and an interval that holds the
+ * rest. */
 static void time_that_was_not_shared_widens_the_interval(void **state)
 {
     struct bench *bench = *state;

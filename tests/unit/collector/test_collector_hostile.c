@@ -1,4 +1,5 @@
-/* Shared memory in which another program wrote what cannot be true: it is left out, counted, and reaches no figure. */
+/* Shared memory in which another program wrote what cannot be true: it is left out, counted, and reaches no
+ * figure. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

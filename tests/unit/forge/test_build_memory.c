@@ -1,4 +1,5 @@
-/* Networks that run out of memory while they are built, compiled or loaded: each allocation in turn fails, and the error says so. */
+/* Networks that run out of memory while they are built, compiled or loaded: each allocation in turn fails,
+ * and the error says so. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +67,8 @@ static joule_status make(model_fn model, joule_error *error)
     return status;
 }
 
-/* Fails about `most` of the allocations, at even distances, or all where they are fewer; ten times as many in a full test. */
+/* Fails about `most` of the allocations, at even distances, or all where they are fewer; ten times as many in
+ * a full test. */
 static void check(model_fn model, unsigned most)
 {
     joule_error error = {0};

@@ -163,7 +163,7 @@ static void test_any_number_of_threads(void **state)
     free(results);
 }
 
-/* --- subnormals ---------------------------------------------------------------------------------------------- */
+/* --- subnormals ----------------------------------------------------------------------------------------- */
 
 static bool caller_has_subnormals(void)
 {
@@ -194,8 +194,8 @@ static void add_tiny(unsigned threads, forge_dtype dtype, const void *tiny, void
     workbench_end(&bench);
 }
 
-/* As program.h and libforge(3) say it: f32 and f64 arithmetic of the kernels, in all threads; copies keep their bits, and so does
- * arithmetic in narrower types; the caller's setting stays. */
+/* As program.h and libforge(3) say it: f32 and f64 arithmetic of the kernels, in all threads; copies keep
+ * their bits, and so does arithmetic in narrower types; the caller's setting stays. */
 static void test_subnormals_are_zero_in_kernels_alone(void **state)
 {
     (void)state;

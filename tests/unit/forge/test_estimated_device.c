@@ -317,7 +317,7 @@ static void test_wrong_figures_are_told(void **state)
     unsetenv("FORGE_MACHINE");
 }
 
-/* --- kernels of the reference -------------------------------------------------------------------------------- */
+/* --- kernels of the reference --------------------------------------------------------------------------- */
 
 static double expected_of(const forge_instance *instance, const char *op)
 {

@@ -344,9 +344,10 @@ static void test_wrong_options(void **state)
     expect_refusal(&t, "adamw: set struct_size to sizeof(forge_adamw_options)");
 }
 
-/* --- gradients that the caller has --------------------------------------------------------------------------- */
+/* --- gradients that the caller has ---------------------------------------------------------------------- */
 
-/* The optimiser's own gradients give the same bits as those that are taken, summed over a group of one, and given. */
+/* The optimiser's own gradients give the same bits as those that are taken, summed over a group of one, and
+ * given. */
 static void test_given_gradients_have_the_bits_of_the_optimisers_own(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Totals over trees of zones in which meters stand still: nothing that moves is lost, nothing is counted twice.
+/* Totals over trees of zones in which meters stand still: nothing that moves is lost, nothing is counted
+ * twice.
  *
  * Note: the channels come from a source of this test, so that a tree may have any shape. */
 #include <math.h>
@@ -134,7 +135,7 @@ static void assert_total(const struct machine_bench *bench, const char *names, b
         fail_msg("%g W instead of %g", mean, watts);
 }
 
-/* --- one tree at a time ------------------------------------------------------------------------------------- */
+/* --- one tree at a time --------------------------------------------------------------------------------- */
 
 static void test_a_still_board_yields_to_its_chip(void **state)
 {
@@ -274,7 +275,7 @@ static void test_a_board_that_stood_still_for_a_while_yields(void **state)
     }
 }
 
-/* --- any tree ----------------------------------------------------------------------------------------------- */
+/* --- any tree ------------------------------------------------------------------------------------------- */
 
 static uint64_t random_state;
 

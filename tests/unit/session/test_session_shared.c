@@ -170,7 +170,8 @@ static void no_child_can_take_the_memory_away(void **state)
     assert_true(session_in_child(share_with_a_hostile_child, NULL));
 }
 
-/* As a command that the measuring process cannot be asked about: it has more rights, or another /proc is mounted. */
+/* As a command that the measuring process cannot be asked about: it has more rights, or another /proc is
+ * mounted. */
 static bool join_by_inherited_descriptor(void *name)
 {
     const char *path = getenv("JOULE_SESSION");
@@ -238,7 +239,8 @@ static void in_namespace(const char *shm, bool hides_proc, bool (*body)(void))
     assert_int_equal(status, 0);
 }
 
-/* A file that its owner could not remove goes when the next session looks; one that is in use, or new, stays. */
+/* A file that its owner could not remove goes when the next session looks; one that is in use, or new,
+ * stays. */
 static bool leave_files(void)
 {
     char mine[256], dead[300], fresh[300];
@@ -276,8 +278,8 @@ static void files_of_dead_owners_are_removed(void **state)
     in_namespace("size=16m", true, leave_files);
 }
 
-/* With room for the session's header and a few names, and neither for the board nor for a slot: regions are timed, names
- * become "(other)", and nobody is killed by SIGBUS. */
+/* With room for the session's header and a few names, and neither for the board nor for a slot: regions are
+ * timed, names become "(other)", and nobody is killed by SIGBUS. */
 static bool use_a_full_file_system(void)
 {
     char path[256];
@@ -339,7 +341,8 @@ static bool is_numbered_differently(void *unused)
     return session_is_client(session_current()) && session_process(session_current()) == 0;
 }
 
-/* Process numbers of a child in a namespace of its own mean others outside: who reads the session must not ask by them. */
+/* Process numbers of a child in a namespace of its own mean others outside: who reads the session must not
+ * ask by them. */
 static int fork_into_a_namespace(void)
 {
     char path[256];

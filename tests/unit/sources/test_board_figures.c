@@ -1,5 +1,5 @@
-/* Boards of AMD and Intel beside their joules: product names by PCI id, clocks, memory activity, fans, and what each
- * revision of AMD's table says of them. */
+/* Boards of AMD and Intel beside their joules: product names by PCI id, clocks, memory activity, fans, and
+ * what each revision of AMD's table says of them. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -43,7 +43,7 @@ static const char amd_ids[] = "# List of AMDGPU IDs\n"
                               "7550,\tC3,\tAMD Radeon RX 9070\n"
                               "67DF,\tE7,\tRadeon RX 580 Series\n";
 
-/* --- names ------------------------------------------------------------------------------------------------------ */
+/* --- names ---------------------------------------------------------------------------------------------- */
 
 static void expect_name(struct machine_bench *bench, uint32_t vendor, uint32_t device, int32_t revision,
                         const char *wanted)
@@ -96,7 +96,7 @@ static void test_lists_of_nonsense(void **state)
     }
 }
 
-/* --- AMD's table ------------------------------------------------------------------------------------------------- */
+/* --- AMD's table ---------------------------------------------------------------------------------------- */
 
 static void put(unsigned char *table, size_t at, size_t bytes, uint64_t value)
 {
@@ -191,7 +191,7 @@ static void test_clocks_of_several_dies(void **state)
     assert_true(said.clock_megahertz == 2100);
 }
 
-/* --- recorded boards ---------------------------------------------------------------------------------------------- */
+/* --- recorded boards ------------------------------------------------------------------------------------ */
 
 static const struct recorded {
     const char *folder, *card, *model;

@@ -1,4 +1,5 @@
-/* Device files and environment variables: they lead to devices where a driver has them, and are named where nothing answers. */
+/* Device files and environment variables: they lead to devices where a driver has them, and are named where
+ * nothing answers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

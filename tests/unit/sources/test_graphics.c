@@ -117,7 +117,8 @@ static void test_temperature_of_radeon(void **state)
     assert_true(device_at(bench, 0).remedy[0]);
 }
 
-/* Boards with a source of their own, BMCs, virtual graphics and other devices of the same vendors are left out. */
+/* Boards with a source of their own, BMCs, virtual graphics and other devices of the same vendors are left
+ * out. */
 static void test_what_is_none(void **state)
 {
     struct machine_bench *bench = *state;
@@ -133,7 +134,8 @@ static void test_what_is_none(void **state)
     assert_int_equal(bench->meter->channel_count, 0);
 }
 
-/* A graphics unit in a processor is in the package's joules: it is listed, and nothing is missing from a total. */
+/* A graphics unit in a processor is in the package's joules: it is listed, and nothing is missing from a
+ * total. */
 static void test_integrated_graphics(void **state)
 {
     struct machine_bench *bench = *state;

@@ -1,5 +1,5 @@
-/* tests/unit/sources/test_nvml_module.c - superchips: the counter of a GPU that counts its module is no GPU's, and is not counted
- * beside Grace's own meters.
+/* tests/unit/sources/test_nvml_module.c - superchips: the counter of a GPU that counts its module is no
+ * GPU's, and is not counted beside Grace's own meters.
  *
  * The scripted GPU draws 245 W, all else on its module 150 W.
  */

@@ -1,5 +1,5 @@
-/* Cerebras' and SambaNova's systems: what their public programs list, and joules from plugs, a controller or watts that a user
- * names, each with its class. */
+/* Cerebras' and SambaNova's systems: what their public programs list, and joules from plugs, a controller or
+ * watts that a user names, each with its class. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -90,7 +90,7 @@ static void expect_power(const struct machine_bench *bench, const char *name, do
         fail_msg("%s draws %g W instead of %g", name, mean, watts);
 }
 
-/* --- SambaNova ------------------------------------------------------------------------------------------------- */
+/* --- SambaNova ------------------------------------------------------------------------------------------ */
 
 static void test_rows_of_tiles(void **state)
 {
@@ -146,7 +146,7 @@ static void test_sambanova_assumed(void **state)
     assert_true(isnan(device_at(bench, 0).busy));
 }
 
-/* --- Cerebras -------------------------------------------------------------------------------------------------- */
+/* --- Cerebras ------------------------------------------------------------------------------------------- */
 
 static const char one_system[] = "{\"items\":[{\"meta\":{\"name\":\"cs-sy01\"}}]}";
 

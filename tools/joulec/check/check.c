@@ -65,7 +65,8 @@ static int start(pid_t *out_pid, const char **words, const posix_spawn_file_acti
     return problem;
 }
 
-/* What the program finds when it starts. 0 or an errno: without one of these it would write to somebody else's output. */
+/* What the program finds when it starts. 0 or an errno: without one of these it would write to somebody
+ * else's output. */
 static int prepare(const struct order *order, int fd, posix_spawn_file_actions_t *actions)
 {
     int problem = posix_spawn_file_actions_adddup2(actions, fd, STDOUT_FILENO);
@@ -231,8 +232,8 @@ static bool read_bitcode(const struct order *order, int fd, const struct module_
     return false;
 }
 
-/* Reads the module again with the bodies that clang dropped. Without them, if that cannot be done, calls of these functions have no
- * figure. */
+/* Reads the module again with the bodies that clang dropped. Without them, if that cannot be done, calls of
+ * these functions have no figure. */
 static void read_dropped_bodies(const struct order *order, const struct module_build *build,
                                 struct module *module)
 {

@@ -1,10 +1,11 @@
-/* joule/sources/amd/amdgpu.c - AMD's boards: their energy, as the driver's table of figures has it, how busy they are, and their clocks.
+/* joule/sources/amd/amdgpu.c - AMD's boards: their energy, as the driver's table of figures has it, how busy
+ * they are, and their clocks.
  *
- * Owns what hwmon does not have of them. Their power, which is another view of the same zone, and their temperatures are
- * hwmon's and thermal's.
- * Newcomers: the table has a counter in every revision, but many boards leave it at 0 or let it stand. At 0 it is left out;
- * one that stands is never trusted, as no counter is before it has moved, and hwmon's power is then taken. Reading would
- * wake a sleeping board, so such a board is left alone.
+ * Owns what hwmon does not have of them. Their power, which is another view of the same zone, and their
+ * temperatures are hwmon's and thermal's.
+ * Newcomers: the table has a counter in every revision, but many boards leave it at 0 or let it stand. At 0
+ * it is left out; one that stands is never trusted, as no counter is before it has moved, and hwmon's power
+ * is then taken. Reading would wake a sleeping board, so such a board is left alone.
  */
 #include <math.h>
 #include <string.h>

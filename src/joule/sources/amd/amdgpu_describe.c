@@ -1,7 +1,8 @@
 /* joule/sources/amd/amdgpu_describe.c - see amdgpu.h.
  *
- * Newcomers: only servers' boards have a product name of their own; those of others are found by PCI id. Unique ids are there on most that are newer than Vega; the name of an
- * architecture ("gfx942") comes from the compute driver.
+ * Newcomers: only servers' boards have a product name of their own; those of others are found by PCI id.
+ * Unique ids are there on most that are newer than Vega; the name of an architecture ("gfx942") comes from
+ * the compute driver.
  */
 #include "joule/sources/amd/amdgpu.h"
 

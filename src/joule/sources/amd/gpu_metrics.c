@@ -119,7 +119,7 @@ joule_status gpu_metrics_energy(const void *bytes, size_t length, uint64_t *out_
     return JOULE_OK;
 }
 
-/* --- beside the energy -------------------------------------------------------------------------------------------- */
+/* --- beside the energy ---------------------------------------------------------------------------------- */
 
 #define MAX_MEGAHERTZ 20000
 #define MAX_RPM       30000
@@ -149,8 +149,8 @@ static double highest_clock(const unsigned char *table, const struct layout *lay
     return isnan(highest) ? figure(table, layout->mean_clock, MAX_MEGAHERTZ) : highest;
 }
 
-/* Bits of indep_throttle_status, as amdgpu_smu.h numbers them: power 0 to 7, currents 16 to 23, temperatures 32 to 43,
- * signals of hot regulators and processors 44 to 47. */
+/* Bits of indep_throttle_status, as amdgpu_smu.h numbers them: power 0 to 7, currents 16 to 23, temperatures
+ * 32 to 43, signals of hot regulators and processors 44 to 47. */
 static uint32_t reasons_of(uint64_t bits)
 {
     static const struct {

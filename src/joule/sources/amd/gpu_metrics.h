@@ -1,8 +1,8 @@
 /* joule/sources/amd/gpu_metrics.h - the table of figures that AMD's kernel driver gives of each board.
  *
  * Owns where energy, activity, clocks and fan stand in each revision of the file gpu_metrics. Newcomers: a
- * field with all bits set is one that the board does not have, and a revision that is not known here says nothing,
- * however much it looks like one that is.
+ * field with all bits set is one that the board does not have, and a revision that is not known here says
+ * nothing, however much it looks like one that is.
  */
 #ifndef JOULE_GPU_METRICS_H
 #define JOULE_GPU_METRICS_H

@@ -1,10 +1,10 @@
 /* joule/sources/cpu/cpu_caches.h - the caches of this machine, and its core for the cost model.
  *
- * Owns the reading of sizes from the kernel's files, or from the CPU itself where those are hidden. What is typical for a
- * family stands in cost/core_seed.c.
- * Note: a guest is shown all of its host's last cache, which others use as well. On an Emerald Rapids that showed 260 MiB to 2 of its
- * 64 cores, 16 MiB took DRAM's time. Its part is that of its CPUs in the cores that share the cache: of a socket, or of a core
- * complex.
+ * Owns the reading of sizes from the kernel's files, or from the CPU itself where those are hidden. What is
+ * typical for a family stands in cost/core_seed.c.
+ * Note: a guest is shown all of its host's last cache, which others use as well. On an Emerald Rapids that
+ * showed 260 MiB to 2 of its 64 cores, 16 MiB took DRAM's time. Its part is that of its CPUs in the cores
+ * that share the cache: of a socket, or of a core complex.
  */
 #ifndef JOULE_CPU_CACHES_H
 #define JOULE_CPU_CACHES_H

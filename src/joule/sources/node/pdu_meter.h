@@ -10,7 +10,8 @@ struct pdu_meter {
     double unit_watts[PDU_MOST_PLUGS]; /* of a count, with its decimals */
 };
 
-/* Opens the plugs that `plugs` lists and reads them once. On failure sets the source's state and remedy, which name `variable`. */
+/* Opens the plugs that `plugs` lists and reads them once. On failure sets the source's state and remedy,
+ * which name `variable`. */
 joule_status pdu_meter_open(struct source *source, const char *variable, const char *plugs,
                             struct pdu_meter *out_meter);
 /* The sum over its plugs. A plug that does not answer leaves it unknown. Blocks for seconds. */

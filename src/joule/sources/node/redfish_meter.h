@@ -1,4 +1,5 @@
-/* joule/sources/node/redfish_meter.h - a management controller that is asked for power, for the sources that have one. */
+/* joule/sources/node/redfish_meter.h - a management controller that is asked for power, for the sources that
+ * have one. */
 #ifndef JOULE_REDFISH_METER_H
 #define JOULE_REDFISH_METER_H
 
@@ -14,7 +15,8 @@ struct redfish_meter {
     unsigned readings;   /* since they were */
 };
 
-/* Asks the controller that the file `config` describes what it tells. On failure sets the source's state and remedy. */
+/* Asks the controller that the file `config` describes what it tells. On failure sets the source's state and
+ * remedy. */
 joule_status redfish_meter_open(struct source *source, const char *config, struct redfish_meter *out_meter,
                                 struct redfish_text *out_text);
 /* Reads it again. Blocks for seconds. */

@@ -143,8 +143,8 @@ static void take_partition(struct smi_board *board, const char *name, const char
         take_mib(&partition->memory_free_bytes, text);
 }
 
-/* Errors of one kind of memory, "volatile/sram_uncorrectable_parity"; before 418 "volatile/single_bit/total". Those whose name
- * says nothing of a correction, such as thresholds, are no counts. */
+/* Errors of one kind of memory, "volatile/sram_uncorrectable_parity"; before 418 "volatile/single_bit/total".
+ * Those whose name says nothing of a correction, such as thresholds, are no counts. */
 static void take_errors(struct smi_board *board, const char *path, const char *text)
 {
     bool is_lifetime = string_starts(path, "aggregate/");

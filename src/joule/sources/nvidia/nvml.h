@@ -40,7 +40,8 @@ void nvml_identify(const struct nvml_api *api, nvml_device device, struct nvml_i
 
 /* "NVIDIA GH200 480GB", "NVIDIA GB300": a GPU and an Arm CPU on one module. */
 bool nvml_is_superchip(const char *name);
-/* The zone of the module that a superchip's GPU is on, "module0" by its CPU socket: the same in every source. */
+/* The zone of the module that a superchip's GPU is on, "module0" by its CPU socket: the same in every
+ * source. */
 void nvml_module_zone(struct joule_host *host, const char *name, const char *pci_address, unsigned index,
                       char out_zone[48]);
 /* The driver's bits for low clocks as JOULE_CLOCKS_... */
@@ -102,8 +103,8 @@ struct nvml_source {
 /* Adds the channels of the board with this index; false when memory is used up. */
 bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned index);
 
-/* Whether what a board calls the GPU's power, or the GPU's energy, is that of a superchip's whole module: its module scope says
- * the same, or it is the only one that answers. */
+/* Whether what a board calls the GPU's power, or the GPU's energy, is that of a superchip's whole module: its
+ * module scope says the same, or it is the only one that answers. */
 bool nvml_power_covers_module(const struct nvml_api *api, const struct nvml_board *board);
 bool nvml_counter_covers_module(const struct nvml_api *api, const struct nvml_board *board);
 
@@ -123,11 +124,12 @@ void nvml_board_introduce(const struct nvml_api *api, struct nvml_board *board);
 /* What it says of itself now: memory, limits, reasons for low clocks, processes, MIG instances. */
 struct device_facts nvml_board_facts(const struct nvml_api *api, struct nvml_board *board);
 
-/* --- condition of boards: fans, engines for video, the PCIe link, errors ---------------------------------------- */
+/* --- condition of boards: fans, engines for video, the PCIe link, errors -------------------------------- */
 
 /* Registers for Xid errors of all boards. */
 void nvml_condition_begin(struct nvml_source *nvml);
-/* Collects Xid errors, and samples the traffic of one board. Blocks 20 ms if a board has no counts of bytes. */
+/* Collects Xid errors, and samples the traffic of one board. Blocks 20 ms if a board has no counts of
+ * bytes. */
 void nvml_condition_refresh(struct nvml_source *nvml);
 /* Adds what is known of a board to `facts`. now_ns: CLOCK_MONOTONIC. */
 void nvml_condition_add(const struct nvml_api *api, struct nvml_board *board, int64_t now_ns,

@@ -1,7 +1,8 @@
-/* joule/sources/nvidia/nvml_condition.c - fans, engines for video, the PCIe link and errors of a board. See nvml.h.
+/* joule/sources/nvidia/nvml_condition.c - fans, engines for video, the PCIe link and errors of a board. See
+ * nvml.h.
  *
- * Note: DeviceGetPcieThroughput blocks the caller for 20 ms. Boards whose driver counts bytes are not asked so; of the others one
- * is asked each second, in one direction.
+ * Note: DeviceGetPcieThroughput blocks the caller for 20 ms. Boards whose driver counts bytes are not asked
+ * so; of the others one is asked each second, in one direction.
  */
 #include <math.h>
 #include "joule/sources/nvidia/nvml.h"
@@ -11,7 +12,7 @@
 #define MAX_RPM              30000
 #define MAX_BYTES_PER_SECOND 1e12 /* several times what any link has */
 
-/* --- Xid errors ---------------------------------------------------------------------------------------------------- */
+/* --- Xid errors ----------------------------------------------------------------------------------------- */
 
 static bool is_registered(const struct nvml_source *nvml, const struct nvml_board *board)
 {
@@ -62,7 +63,7 @@ void nvml_condition_end(struct nvml_source *nvml)
     nvml->events = NULL;
 }
 
-/* --- the PCIe link ------------------------------------------------------------------------------------------------- */
+/* --- the PCIe link -------------------------------------------------------------------------------------- */
 
 static void sample_traffic(const struct nvml_api *api, struct nvml_board *board, int direction)
 {
@@ -126,7 +127,7 @@ static void count_traffic(const struct nvml_api *api, struct nvml_board *board, 
     traffic->time_ns = now_ns;
 }
 
-/* --- fans and engines ------------------------------------------------------------------------------------------------ */
+/* --- fans and engines ----------------------------------------------------------------------------------- */
 
 static double share_of(nvml_return (*call)(nvml_device, unsigned *, unsigned *), nvml_device device)
 {
@@ -166,7 +167,7 @@ static void add_fans(const struct nvml_api *api, nvml_device device, struct devi
     }
 }
 
-/* --- all of it -------------------------------------------------------------------------------------------------------- */
+/* --- all of it ------------------------------------------------------------------------------------------ */
 
 static double ecc_errors(const struct nvml_api *api, nvml_device device, int kind, int period)
 {

@@ -1,7 +1,8 @@
 /* joule/sources/nvidia/nvml_module.c - superchips: a GPU or two and a Grace CPU on one module. See nvml.h.
  *
- * On a GH200 the GPU's energy counter counts the whole module, although its power may be the GPU's alone (ml-energy/zeus, pull
- * request 172). Hardware monitors have a meter of the same module, and of Grace in it (hwmon_domain.c).
+ * On a GH200 the GPU's energy counter counts the whole module, although its power may be the GPU's alone
+ * (ml-energy/zeus, pull request 172). Hardware monitors have a meter of the same module, and of Grace in it
+ * (hwmon_domain.c).
  */
 #include <ctype.h>
 #include <math.h>

@@ -1,7 +1,8 @@
-/* joule/sources/rack/cerebras.c - the source "cerebras": wafer-scale systems of the cluster that this machine is a user node of.
+/* joule/sources/rack/cerebras.c - the source "cerebras": wafer-scale systems of the cluster that this machine
+ * is a user node of.
  *
- * Cerebras' installer leaves /opt/cerebras/config_v2 and the program csctl, which lists the systems (JOULE_CSCTL names another
- * one). Neither tells power or load.
+ * Cerebras' installer leaves /opt/cerebras/config_v2 and the program csctl, which lists the systems
+ * (JOULE_CSCTL names another one). Neither tells power or load.
  */
 #include <math.h>
 #include "base/json.h"

@@ -28,7 +28,7 @@ struct device *rack_add_device(struct source *source, const struct rack_kind *ki
     return device;
 }
 
-/* --- opening -------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static const char *way_label(const struct rack_meter *meter)
 {
@@ -42,7 +42,8 @@ static const char *way_label(const struct rack_meter *meter)
     }
 }
 
-/* Watts without a share lie anywhere between the two: the middle, with the deviation of a uniform distribution. */
+/* Watts without a share lie anywhere between the two: the middle, with the deviation of a uniform
+ * distribution. */
 static double gain_sd(const struct rack_meter *meter)
 {
     double sum = meter->watts.idle + meter->watts.most;
@@ -137,7 +138,7 @@ joule_status rack_meter_open(struct source *source, const struct rack_kind *kind
     return status;
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static joule_status read_watts(struct source *source, struct rack_meter *meter, double share,
                                double *out_watts)

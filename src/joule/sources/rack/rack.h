@@ -35,8 +35,8 @@ struct rack_meter {
 /* Adds a device with this serial or name; NULL when memory is used up. */
 struct device *rack_add_device(struct source *source, const struct rack_kind *kind, const char *model,
                                const char *name);
-/* Opens what the variable names, for all devices of the source together, which have been added. OK also if it is not set. On
- * failure sets the source's state and remedy. */
+/* Opens what the variable names, for all devices of the source together, which have been added. OK also if it
+ * is not set. On failure sets the source's state and remedy. */
 joule_status rack_meter_open(struct source *source, const struct rack_kind *kind,
                              struct rack_meter *out_meter);
 /* share: of the time in which its devices worked, 0 to 1; NaN: unknown. Blocks for seconds. */

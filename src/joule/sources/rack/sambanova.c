@@ -1,7 +1,8 @@
-/* joule/sources/rack/sambanova.c - the source "sambanova": RDUs of SambaNova's systems, as sntilestat shows them.
+/* joule/sources/rack/sambanova.c - the source "sambanova": RDUs of SambaNova's systems, as sntilestat shows
+ * them.
  *
- * The program comes with SambaNova's runtime (JOULE_SNTILESTAT names another one) and has a row for each tile of each RDU:
- * how long it did what, and whose process holds it. Nothing of SambaNova's tells power.
+ * The program comes with SambaNova's runtime (JOULE_SNTILESTAT names another one) and has a row for each tile
+ * of each RDU: how long it did what, and whose process holds it. Nothing of SambaNova's tells power.
  */
 #include <math.h>
 #include <string.h>

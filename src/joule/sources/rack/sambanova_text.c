@@ -6,7 +6,8 @@
 
 #define FIGURES 6 /* of time: idle, exec, pload, aload, chkpt, quiesce */
 
-/* The RDU with the first `length` bytes of a row as its path, added if it is new; NULL: there are too many. */
+/* The RDU with the first `length` bytes of a row as its path, added if it is new; NULL: there are too
+ * many. */
 static struct sambanova_rdu *find_rdu(struct sambanova_tiles *tiles, const char *row, size_t length)
 {
     struct sambanova_rdu *rdu = NULL;

@@ -1,5 +1,6 @@
-/* A function against a stored report: errors that both sides share cancel, what only one side does keeps them, and what has no
- * figure on one side alone is never called a growth. Stored reports of another machine, or that are none, are refused. */
+/* A function against a stored report: errors that both sides share cancel, what only one side does keeps
+ * them, and what has no figure on one side alone is never called a growth. Stored reports of another machine,
+ * or that are none, are refused. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -137,7 +138,7 @@ static void test_unknown_parts_of_one_side_are_no_growth(void **state)
     assert_int_equal(compare(guesses, guesses).change, CHANGE_NONE);
 }
 
-/* --- intervals hold what they say ---------------------------------------------------------------------------- */
+/* --- intervals hold what they say ----------------------------------------------------------------------- */
 
 static uint64_t seed = 1;
 
@@ -152,8 +153,8 @@ static double normal(void)
     return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
 }
 
-/* Prices that the table's errors allow, the same ones for both sides. The interval must hold the ratio in at least 85 % of them:
- * it is that of 90 %, to first order. */
+/* Prices that the table's errors allow, the same ones for both sides. The interval must hold the ratio in at
+ * least 85 % of them: it is that of 90 %, to first order. */
 static void test_interval_holds_the_ratio_whatever_the_prices(void **state)
 {
     (void)state;
@@ -182,7 +183,7 @@ static void test_interval_holds_the_ratio_whatever_the_prices(void **state)
     assert_true(most / least > 5 * g.high / g.low); /* of the joules themselves */
 }
 
-/* --- stored reports ------------------------------------------------------------------------------------------ */
+/* --- stored reports ------------------------------------------------------------------------------------- */
 
 #define UNIT(program, core, assumptions, functions)                                                          \
     "{\"schema\":\"joulec-report-1\",\"program\":\"" program "\",\"table\":\"%s\",\"core\":\"" core          \
@@ -283,7 +284,7 @@ static void test_a_file_is_found_by_its_path(void **state)
     baseline_free(&baseline);
 }
 
-/* --- whole files --------------------------------------------------------------------------------------------- */
+/* --- whole files ---------------------------------------------------------------------------------------- */
 
 struct file {
     struct analysis analysis;
