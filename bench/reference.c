@@ -1,8 +1,8 @@
-/* bench/reference.c - how fast the reference's kernels are, for the figures of
+/* bench/reference.c - speed of the reference's kernels; source of the figures in
  * src/forge/backends/estimated/reference_rates.c.
  *
- * One thread, by its CPU time, so that other programs matter little. The work of a kernel is its FLOP or
- * the elements that it reads and writes, whichever are more, as the device "estimated" counts it.
+ * Measures the CPU time of one thread, so that other programs matter little. The work of a kernel is its FLOP
+ * or the elements that it reads and writes, whichever are more, as the device "estimated" counts it.
  */
 #include <math.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static void unload(struct bench *b)
     forge_device_close(b->device);
 }
 
-/* Work in a second of the slowest launch of this family. */
+/* Work per second of the slowest launch of this family. */
 static double rate_of(const struct bench *b, enum op op, double *out_of_row)
 {
     double worst = INFINITY;
@@ -96,7 +96,7 @@ static void show(const char *name, enum op op, const struct check_case *c)
     unload(&b);
 }
 
-/* What the size of rows does to a copy. */
+/* Measures how the row size changes the time of a copy. */
 static void show_rows(enum op op, int64_t columns)
 {
     char name[48];

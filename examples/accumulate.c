@@ -1,8 +1,7 @@
-/* accumulate.c - a batch that is computed in parts, whose gradients are accumulated before the optimiser's
- * step.
+/* accumulate.c - computes a batch in parts and accumulates their gradients before the optimiser's step.
  *
- * Two programs share the states: one for all parts but the last adds gradients to slots, the other adds
- * its own, clips them and makes the step. Compile it with
+ * Two programs share the states: the first runs for all parts but the last and adds gradients to slots. The
+ * second adds the gradients of the last part, clips the sums and makes the step. Compile it with
  *
  *     cc accumulate.c $(pkg-config --cflags --libs forge) -lm -o accumulate && ./accumulate
  */
@@ -15,12 +14,12 @@ enum { PARTS = 4, ROWS = 8, IN = 3, STEPS = 200 };
 struct run {
     forge_device *device;
     forge_states *states;
-    forge_program *programs[2]; /* [1]: of the last part */
+    forge_program *programs[2]; /* [1]: for the last part */
     forge_instance *instances[2];
     joule_error error;
 };
 
-/* The loss of a linear layer on one part, and what is done with its gradients. */
+/* Builds the loss of a linear layer on one part, then accumulates or applies its gradients. */
 static joule_status load(struct run *run, int is_last)
 {
     forge_gradient gradients[2];

@@ -1,19 +1,19 @@
 /* forge/energy.h - the joules of every operation.
  *
- * Joins an instance's launches with joules: the energy of each operation, layer, phase and step, each with
- * its error. Time between launches is an item of its own, and the sum over items and what could not be
- * attributed is the total.
+ * Attributes joules to an instance's launches: the energy of each operation, layer, phase and step, each with
+ * its error. Time between launches is an item of its own. The total is the sum over the items plus what could
+ * not be attributed.
  *
  * Where sensors measure the domain, the joules are those of the metered part of the machine, idle power
- * included (FORGE_ENERGY_OF_MACHINE). Where a model stands in for them (classes modelled and assumed,
- * JOULE_TOTAL and JOULE_CPU), they are those of this process's CPU time by the same model, without idle
- * power, so that other processes' work is not attributed to operations (FORGE_ENERGY_OF_PROCESS).
+ * included (FORGE_ENERGY_OF_MACHINE). Where a model replaces sensors (classes modelled and assumed,
+ * JOULE_TOTAL and JOULE_CPU), the model is applied to this process's CPU time, without idle power. Work of
+ * other processes is then not attributed to operations (FORGE_ENERGY_OF_PROCESS).
  *
  * Sensors are too slow for single launches. Over many windows of the meter a regression finds the mean power
- * of each item, beginning with what a cost model expects; see docs/energy.md. Class: derived where the
- * meter's windows told, modelled where the cost model did or where the meter itself is a model. On a device
- * that only estimates no meter is asked: all joules are those that it expects, in its own time. All
- * functions: the thread that runs the instance.
+ * of each item, beginning with what a cost model expects; see docs/energy.md. Class: derived where the figure
+ * follows from the meter's windows; modelled where it follows from the cost model, or where the meter itself
+ * is a model. A device that only estimates uses no meter: all joules are its expected ones, over its own
+ * simulated time. All functions: the thread that runs the instance.
  */
 #ifndef FORGE_ENERGY_H
 #define FORGE_ENERGY_H
@@ -38,11 +38,12 @@ FORGE_API void forge_energy_stop(forge_instance *instance);
  * for each tick of the sensor. Launches are kept for 16 MiB of time stamps (10 s of launches of 5 us); older ones are
  * dropped, and what the meter saw meanwhile is left out. ABSENT: not started. */
 FORGE_API joule_status forge_energy_collect(forge_instance *instance);
-/* The same up to this moment: waits for the sensors to tick past it, `wait_s` seconds at most. Joules of the
- * end that they have not confirmed by then are in the total as unattributed. ABSENT: not started. */
+/* As forge_energy_collect, up to this moment: waits at most `wait_s` seconds until the sensors have ticked
+ * past it. Joules that they have not confirmed by then count as unattributed in the total. ABSENT: not
+ * started. */
 FORGE_API joule_status forge_energy_finish(forge_instance *instance, double wait_s);
-/* Joules from the start to this moment, as far as they are known; collects, and solves nothing. ABSENT: not
- * started. PENDING: nothing is known yet. */
+/* Joules from the start to this moment, as far as they are known. Collects, but does not solve the
+ * regression. ABSENT: not started. PENDING: nothing is known yet. */
 FORGE_API joule_status forge_energy_now(forge_instance *instance, joule_quantity *out_joules);
 
 /* What the instance's launches are told apart by: operation, phase and scope. Where a program has more than
@@ -78,7 +79,7 @@ FORGE_API joule_status forge_step_energy(forge_instance *instance, int phase, jo
 FORGE_API joule_status forge_launch_energy(forge_instance *instance, size_t i, joule_quantity *out_joules);
 
 typedef enum forge_energy_basis {
-    FORGE_ENERGY_UNKNOWN = 0,    /* the meter has told nothing yet */
+    FORGE_ENERGY_UNKNOWN = 0,    /* the meter has no reading yet */
     FORGE_ENERGY_OF_MACHINE = 1, /* all that the metered part of the machine used */
     FORGE_ENERGY_OF_PROCESS = 2, /* modelled from this process's CPU time */
     FORGE_ENERGY_EXPECTED = 3,   /* the device only estimates */
@@ -88,12 +89,12 @@ typedef enum forge_energy_basis {
 typedef struct forge_energy_sum {
     uint32_t struct_size; /* sizeof(forge_energy_sum) */
     uint32_t reserved;
-    uint64_t windows;                   /* of the meter, joined */
+    uint64_t windows;                   /* windows of the meter that were joined */
     double seconds;                     /* from the start to the last tick */
-    double seen_seconds;                /* of these, those with known energy and known launches */
+    double seen_seconds;                /* part of it with known energy and known launches */
     joule_quantity joules;              /* of the items */
     joule_quantity unattributed_joules; /* of time without known launches, or beyond the sensors' last tick */
-    joule_quantity all_joules;          /* both together; NaN: nothing is known */
+    joule_quantity all_joules;          /* sum of both; NaN: nothing is known */
     forge_energy_basis basis;
     uint32_t reserved2;
 } forge_energy_sum;

@@ -273,9 +273,9 @@ FORGE_API forge_value forge_random_numbers(forge_builder *builder, forge_random_
 
 /* --- moving elements ---------------------------------------------------------------------------------------- */
 
-/* The same elements in order. One size may be FORGE_REST: what is left of the elements, if the other sizes
- * divide their number, which for symbols has to hold whatever they are. -1 means the same, as in PyTorch, but
- * may be the id of a symbol: with symbols write FORGE_REST. */
+/* Returns the same elements in the same order. One size may be FORGE_REST: the number of elements divided by
+ * the other sizes. The division must be exact; with symbols, for all their values. -1 means the same, as in
+ * PyTorch. With symbols write FORGE_REST, because -1 may be the id of a symbol. */
 #define FORGE_REST (INT64_MIN + 1)
 FORGE_API forge_value forge_reshape(forge_builder *builder, forge_value x, forge_shape shape);
 /* As NumPy's broadcast_to. */
@@ -283,7 +283,7 @@ FORGE_API forge_value forge_broadcast(forge_builder *builder, forge_value x, for
 /* Dimension i of the result is dimension order[i] of x; `order` holds rank numbers. */
 FORGE_API forge_value forge_transpose(forge_builder *builder, forge_value x, const uint32_t *order);
 
-/* Any number of values one after the other along `axis`; the other sizes are the same. */
+/* Concatenates any number of values along `axis`; their other sizes must be equal. */
 FORGE_API forge_value forge_concat(forge_builder *builder, const forge_value *inputs, size_t count,
                                    uint32_t axis);
 /* NumPy's x[start:limit:step] in every dimension; the arrays hold rank numbers. NULL is 0, all of the dimension, and 1.
@@ -380,7 +380,8 @@ FORGE_API forge_value forge_cross_entropy(forge_builder *builder, forge_value lo
 FORGE_API void forge_gradients(forge_builder *builder, forge_value loss, const forge_value *wrt, size_t count,
                                forge_value *out_gradients);
 
-/* x, whose gradient is 0: what it was made of gets nothing through it. Costs nothing. */
+/* Returns x with a gradient of 0, so that no gradient reaches the values that x was computed from. Costs
+ * nothing. */
 FORGE_API forge_value forge_stop_gradient(forge_builder *builder, forge_value x);
 
 /* Nodes made until the matching end are not remembered from the way forward to the way back: forge_gradients keeps what they

@@ -1,10 +1,10 @@
 /* forge/optim.h - optimisers.
  *
- * Owns the rules by which gradients change parameters, and how the learning rate goes. An optimiser adds
- * nodes of phase "optimiser", in each parameter's scope, and in-place writes of every parameter and of its
- * own slots.
- * Newcomers: there is no optimiser object. What it remembers are state slots ("fc1.weight.momentum",
- * "optimiser.step"), saved with the rest. A program may have several, each for parameters of its own.
+ * Declares optimisers and learning rate schedules. An optimiser adds nodes of phase "optimiser" in each
+ * parameter's scope, and in-place writes of every parameter and of its own slots.
+ * Note: there is no optimiser object. An optimiser's state is in slots ("fc1.weight.momentum",
+ * "optimiser.step"), saved with the other slots. A program may have several optimisers, each with parameters
+ * of its own.
  */
 #ifndef FORGE_OPTIM_H
 #define FORGE_OPTIM_H
@@ -32,24 +32,25 @@ typedef struct forge_parameter_group {
  * as an input. Returned is the norm of all gradients together before clipping, f64 of rank 0, for those who want to see it:
  * where nobody uses it, it is not computed. */
 
-/* A parameter and what is to be taken for its gradient: a float value of its shape. Its layout is final. */
+/* A parameter and the value to use as its gradient: a float value of the same shape. The layout of this
+ * struct is final. */
 typedef struct forge_gradient {
     forge_slot parameter;
     forge_value value;
 } forge_gradient;
 
-/* The parameters that no group freezes, in the order in which they were made, and the gradient of the loss
- * for each. out_gradients: room for forge_parameter_count(builder) entries. Returns their number; 0 after a
- * mistake. Between this and the *_step functions gradients may be clipped, accumulated, summed over processes
- * by forge_collective, or left out. */
+/* Lists the parameters that no group freezes, in the order of their creation, each with its gradient of the
+ * loss. out_gradients: room for forge_parameter_count(builder) entries. Returns their number; 0 after a
+ * mistake. Before a *_step function the caller may clip gradients, accumulate them, sum them over processes
+ * by forge_collective, or leave some out. */
 FORGE_API size_t forge_parameter_gradients(forge_builder *builder, forge_value loss,
                                            const forge_parameter_group *groups, size_t group_count,
                                            forge_gradient *out_gradients);
 
 /* Sums the gradients of several runs, for a batch that is computed in parts. A program for all parts but the
- * last (`is_last` false) adds them in place to slots NAME.gradient, and gives the sums. The program for the
- * last part adds its own, divides by `parts`, and sets the slots to 0: an optimiser's step follows. Both
- * programs run on the same states. Slots are f32, or f64 for f64 parameters. */
+ * last (`is_last` false) adds them in place to slots NAME.gradient and returns the sums. The program for the
+ * last part adds its own gradients, divides the sums by `parts`, and sets the slots to 0; an optimiser's step
+ * follows. Both programs run on the same states. Slots are f32, or f64 for f64 parameters. */
 FORGE_API void forge_accumulate_gradients(forge_builder *builder, forge_gradient *gradients, size_t count,
                                           uint32_t parts, bool is_last);
 
@@ -67,9 +68,9 @@ typedef struct forge_sgd_options {
  * NAME.momentum. */
 FORGE_API forge_value forge_sgd(forge_builder *builder, forge_value loss, forge_value learning_rate,
                                 const forge_sgd_options *options);
-/* The same with gradients that the caller has: one step on these parameters alone. Groups give rates and
- * decay, and those of frozen ones are left alone; max_norm clips these gradients together. A mistake: no
- * parameter, one given twice, or a value that is no float of its shape. */
+/* As forge_sgd with the caller's gradients: one step on these parameters alone. Groups set rates and decay;
+ * frozen parameters do not change; max_norm clips these gradients together. Mistakes: a value that is not a
+ * parameter, a parameter given twice, a gradient that is not a float of the parameter's shape. */
 FORGE_API forge_value forge_sgd_step(forge_builder *builder, const forge_gradient *gradients, size_t count,
                                      forge_value learning_rate, const forge_sgd_options *options);
 
@@ -82,8 +83,8 @@ typedef struct forge_adamw_options {
     double max_norm;      /* as above */
     const forge_parameter_group *groups;
     size_t group_count;
-    const char
-        *name; /* of its counter of steps, NAME.step; NULL: "optimiser". Two in a program need two names */
+    const char *
+        name; /* prefix of its step counter, NAME.step; NULL: "optimiser". Two optimisers in a program need two names */
 } forge_adamw_options;
 
 /* What is usual. */

@@ -102,9 +102,9 @@ FORGE_API void forge_program_free(forge_program *program);
  * or FAILED: the path cannot be written, or is no file. PENDING: another writer is at work on this path. */
 FORGE_API joule_status forge_program_write(const forge_program *program, const char *path,
                                            joule_error *out_error);
-/* Everything in the file is checked, so that no file whatever makes an instance read or write outside its own
- * memory. The program is the caller's. INVALID: it is no program, or damaged; UNSUPPORTED: one of another
- * version, or not a regular file. */
+/* Reads a program and checks all of it: no file can make an instance read or write outside its own memory.
+ * The caller owns the program. INVALID: the file is not a program, or damaged. UNSUPPORTED: a program of
+ * another version, or not a regular file. */
 FORGE_API joule_status forge_program_read(const char *path, forge_program **out_program,
                                           joule_error *out_error);
 /* A page for a person: buffers, the arena as planned and as it must at least be, and each launch with kernel, shapes, work,
@@ -170,18 +170,18 @@ FORGE_API void forge_instance_free(forge_instance *instance);
  * set before and depend on it are to be set again. ABSENT: there is no such symbol; INVALID: it cannot be this number. */
 FORGE_API joule_status forge_instance_set_size(forge_instance *instance, const char *symbol, int64_t value,
                                                joule_error *out_error);
-/* Copies a packed tensor of the input's type and shape (a device that only estimates does not look at its
- * elements); where the shape has a symbol, that is the tensor's size from the next run on. An input keeps
- * what was set last; a run is refused before all are set. ABSENT: there is no such input. INVALID names what
- * differs. */
+/* Copies a packed tensor of the input's type and shape; a device that only estimates does not read its
+ * elements. Symbols in the shape take the tensor's sizes from the next run on. An input keeps its value until
+ * it is set again; a run fails while an input was never set. ABSENT: there is no such input. INVALID: type or
+ * shape differs; the message says how. */
 FORGE_API joule_status forge_instance_set(forge_instance *instance, const char *input,
                                           const forge_tensor *tensor, joule_error *out_error);
-/* Sets an input to zeros, at any size; NULL: every input that was not set yet. ABSENT: there is no such
- * input. */
+/* Sets an input to zeros, whatever its size becomes; NULL: every input that was not set yet. ABSENT: there is
+ * no such input. */
 FORGE_API joule_status forge_instance_set_zeros(forge_instance *instance, const char *input,
                                                 joule_error *out_error);
-/* One run. Allocates nothing, also where sizes have changed. INVALID: an input was never set, which the
- * message names (a device that only estimates needs none), or with other sizes than the program has now. On
+/* One run. Allocates nothing, also where sizes have changed. INVALID: an input was never set (a device that
+ * only estimates needs none), or has other sizes than the program has now; the message names the input. On
  * x86 the kernels of the device "cpu" take subnormal numbers of f32 and f64 as zero, and give zero for them,
  * in all its threads; the caller's own setting is as before when the run returns. See libforge(3). */
 FORGE_API joule_status forge_instance_run(forge_instance *instance, joule_error *out_error);

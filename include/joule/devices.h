@@ -65,9 +65,9 @@ typedef struct joule_device {
     uint32_t partition_count; /* MIG instances, compute partitions; its energy is that of all together */
     double age_s;             /* since it last answered; NaN: never */
     double fan_rpm;           /* of its fastest fan */
-    double fan_ratio;         /* speed of its fastest fan as a share of the highest; may exceed 1 */
+    double fan_ratio;         /* speed of its fastest fan divided by the highest speed; may exceed 1 */
     double encoder_busy, decoder_busy; /* 0 to 1: share of time in which video was encoded, decoded */
-    /* Traffic of its PCIe link, as the device sees it. */
+    /* Traffic of its PCIe link, from the device's side. */
     double pcie_receive_bytes_per_second, pcie_transmit_bytes_per_second;
     /* Counts; NaN: unknown. ECC errors: since the driver was loaded, and since the board was made. */
     double pcie_replays, ecc_corrected, ecc_uncorrected, ecc_corrected_lifetime, ecc_uncorrected_lifetime;

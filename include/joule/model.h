@@ -27,9 +27,10 @@ typedef struct joule_cpu_model {
 JOULE_API joule_status joule_cpu_model_look(joule_cpu_model *out_model);
 
 /* Modelled joules, without idle power, of a program that used `cpu_seconds` of CPU time in `wall_seconds` on
- * this machine: what `joule run` reports for the command alone where no sensor measures the processor. The
- * first call reads files below /proc and /sys; later ones compute. INVALID: a time is negative or not finite,
- * or out_joules is NULL. NO_MEMORY. For other than JOULE_OK the quantity is unknown. Any thread. */
+ * this machine: the figure that `joule run` reports for the command alone where no sensor measures the
+ * processor. The first call reads files below /proc and /sys; later ones compute. INVALID: a time is negative
+ * or not finite, or out_joules is NULL. NO_MEMORY. On any other status than JOULE_OK the quantity is unknown.
+ * Any thread. */
 JOULE_API joule_status joule_cpu_work_joules(double cpu_seconds, double wall_seconds,
                                              joule_quantity *out_joules);
 

@@ -35,9 +35,9 @@ typedef struct joule_region {
  * paths: keep the result. Any thread. */
 JOULE_API uint32_t joule_tag(const char *name);
 
-/* Begins a region. Never fails: where no ring is free (over 256 threads have regions) it is attributed by its
- * time, with others of such threads (`folded`). May be called in a signal handler. Any thread; regions of one
- * thread nest. */
+/* Begins a region. Never fails. Where no ring is free (more than 256 threads have regions), regions of such
+ * threads are attributed together, by their time (`folded`). May be called in a signal handler. Any thread;
+ * regions of one thread nest. */
 JOULE_API joule_region joule_begin(uint32_t tag);
 JOULE_API joule_region joule_begin_with(uint32_t tag, uint32_t flags);
 
@@ -51,7 +51,7 @@ typedef struct joule_result {
     uint32_t struct_size; /* set by the caller to sizeof(joule_result) */
     uint32_t is_final;    /* 0: sensors have not ticked past its end; figures may still move */
     uint64_t count;       /* finished regions in this result */
-    uint64_t folded;      /* of these, those for which there was no room: attributed by their total time */
+    uint64_t folded;      /* those that found no room; they are attributed by their total time */
     double duration_s;    /* sum of their lengths */
     double coverage;      /* 0 to 1: the part of that time that sensors saw and that was shared out in time */
     joule_quantity window;     /* joules: all that the claimed devices used meanwhile */
@@ -64,12 +64,12 @@ typedef struct joule_result {
 } joule_result;
 
 /* Joules of one ended region. JOULE_PENDING: no reading after its end yet (out_result holds what is known).
- * JOULE_INVALID: not ended, or struct_size too small. JOULE_STALE: the meter is from before fork.
- * JOULE_ABSENT, JOULE_DENIED and their like: `window` is not known and will not be, as nothing reads those
- * devices or nothing did when the region began; JOULE_OK says that it is. `attributed` and `self` are kept
- * for the last few thousand regions; for others `folded` is 1 and they are their tag's part of the window,
- * with an interval from 0 to all of it. In a process whose parent measures (see `joule run`: only the parent
- * sees all sharers) they are unknown although the result is final. `meter` may be NULL. Any thread. */
+ * JOULE_INVALID: not ended, or struct_size too small. JOULE_STALE: the meter is from before fork. JOULE_OK:
+ * `window` is known. JOULE_ABSENT, JOULE_DENIED and similar: `window` is not known and will never be, because
+ * nothing reads those devices or nothing did when the region began. `attributed` and `self` are kept for the
+ * last few thousand regions. For older ones `folded` is 1, and both are their tag's part of the window, with
+ * an interval from 0 to the whole window. In a process whose parent measures (`joule run`) both stay unknown
+ * although the result is final, because only the parent sees all sharers. `meter` may be NULL. Any thread. */
 JOULE_API joule_status joule_region_result(joule_meter *meter, const joule_region *region,
                                            joule_result *out_result);
 

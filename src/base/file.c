@@ -116,7 +116,8 @@ char *file_read_whole(const char *path, unsigned kinds, size_t max_size, size_t 
 
 /* --- drafts --------------------------------------------------------------------------------------------- */
 
-/* Finds the file that `path` stands for, and what is there: st_mode is 0 where nothing is. 0 or an errno. */
+/* Resolves `path` through symbolic links and queries the file there; st_mode is 0 where there is none. 0 or
+ * an errno. */
 static int find_target(const char *path, char **out_target, struct stat *out_old)
 {
     *out_old = (struct stat){0};
@@ -130,7 +131,7 @@ static int find_target(const char *path, char **out_target, struct stat *out_old
         return reason;
     }
     int reason = *path ? errno : ENOENT;
-    if (reason != ENOENT || !*path || lstat(path, out_old) == 0) /* a link to nowhere stays one */
+    if (reason != ENOENT || !*path || lstat(path, out_old) == 0) /* a dangling link is left as it is */
         return reason;
     *out_target = strdup(path);
     return *out_target ? 0 : ENOMEM;
@@ -145,8 +146,8 @@ static bool is_same_file(int fd, const char *path, struct stat *out_info)
 
 enum leftover { LEFTOVER_REMOVED, LEFTOVER_IN_USE, LEFTOVER_FOREIGN };
 
-/* Removes the draft of a killed process. Nothing else: a file of another user, one with a second name, a pipe
- * or a link may have been put there so that it is opened or removed. */
+/* Removes the draft of a killed process and nothing else. An attacker may have put a file of another user, a
+ * hard link, a pipe or a symbolic link there so that it is opened or removed. */
 static enum leftover remove_leftover(const char *path)
 {
     struct stat info;
@@ -163,8 +164,8 @@ static enum leftover remove_leftover(const char *path)
     return found;
 }
 
-/* Creates the draft's file and locks it. Another process may take it for a leftover between the two: then
- * again. 0 or an errno. */
+/* Creates the draft's file and locks it. Tries again if another process took the new file for a leftover
+ * before it was locked. 0 or an errno. */
 static int create_partial(struct file_draft *draft, bool is_exclusive, mode_t mode)
 {
     struct stat info;
@@ -235,7 +236,7 @@ int file_sync_folder(const char *path)
     if (fd >= 0)
         close(fd);
     free(copy);
-    return reason == EACCES ? 0 : reason; /* a folder that may be written and not read */
+    return reason == EACCES ? 0 : reason; /* a folder that may be written but not read */
 }
 
 /* Gives the draft the mode of the file it replaces and, where the system lets this user do that, its

@@ -24,8 +24,8 @@ void text_add_bytes(struct text *text, const char *bytes, size_t count);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Adds a finite double in the shortest form that reads back equal, with '.' whatever the locale. */
 void text_add_double(struct text *text, double value);
-/* The same for what was measured or computed: whole numbers exactly, others with 12 digits, or six behind the
- * point where these are more, so that the last bits of sums and products do not show. */
+/* As above, for measured or computed numbers. Whole numbers are exact; others have 12 digits, or six decimals
+ * where these are more, so that rounding errors of sums and products do not show. */
 void text_add_measure(struct text *text, double value);
 
 /* snprintf for what may be cut: words for people, names, and paths, as a path that was cut does not exist. */

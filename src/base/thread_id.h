@@ -13,7 +13,7 @@ uint32_t thread_id(void);
 /* True only where it is certain that the process has no such thread. */
 bool thread_is_gone(int32_t process, uint32_t thread);
 
-/* As thread_is_gone, and also true for a thread that has ended and that its parent did not collect yet.
+/* As thread_is_gone, but also true for a thread that has ended and was not yet collected by its parent.
  * Async-signal-safe. */
 bool thread_has_ended(int32_t process, uint32_t thread);
 

@@ -13,7 +13,7 @@ void gradient_transfer(struct gradient *r)
 
 void gradient_stop_gradient(struct gradient *r)
 {
-    (void)r; /* nothing flows back */
+    (void)r; /* no gradient */
 }
 
 /* Of the sum of all processes' losses. */

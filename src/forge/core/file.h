@@ -1,6 +1,7 @@
-/* core/file.h - files that are read from their middle, and files that are replaced as a whole.
+/* core/file.h - reads files at an offset, and replaces files atomically.
  *
- * Note: drafts are those of base/file.h, with messages; one process at a time writes a draft for a path.
+ * Note: drafts are those of base/file.h, with error messages. Only one process at a time writes a draft for a
+ * path.
  */
 #ifndef FORGE_CORE_FILE_H
 #define FORGE_CORE_FILE_H

@@ -9,7 +9,7 @@ static bool has_shape_already(const forge_builder *builder, forge_value x, const
     return builder_goes_on(builder) && x && forge_shape_equal(&own, shape);
 }
 
-/* The axis whose size is left to be found; the rank: there is none, or there are several. */
+/* Returns the axis whose size is to be computed, or the rank if there is none or more than one. */
 static uint32_t axis_to_find(const forge_shape *shape)
 {
     static const forge_dim marks[] = {FORGE_REST, -1};
@@ -26,7 +26,7 @@ static uint32_t axis_to_find(const forge_shape *shape)
     return shape->rank;
 }
 
-/* Puts the size that is left in its place. A single -1 that is a symbol's id stays that symbol wherever it
+/* Fills in the size that was left open. A single -1 that is a symbol's id stays that symbol wherever it
  * fits. */
 static void find_rest(forge_builder *b, forge_value x, forge_shape *shape)
 {
@@ -78,9 +78,9 @@ forge_value forge_transpose(forge_builder *builder, forge_value x, const uint32_
     return builder_emit(builder, OP_TRANSPOSE, &attributes, sizeof attributes, &x, 1);
 }
 
-enum { CONCAT_INPUTS = 16 }; /* of one node */
+enum { CONCAT_INPUTS = 16 }; /* inputs of one node */
 
-/* Joins neighbours until one node can join what there is. */
+/* Concatenates neighbours until one node can take all of them. */
 static forge_value concat_many(forge_builder *builder, const forge_value *inputs, size_t count, uint32_t axis)
 {
     forge_value *parts = calloc(count, sizeof *parts), joined = FORGE_NO_VALUE;

@@ -68,7 +68,7 @@ static bool is_beta(double value)
     return value >= 0 && value < 1;
 }
 
-/* False, after a mistake was noted. */
+/* Returns false after the builder has recorded a mistake. */
 static bool take_options(forge_builder *builder, const forge_adamw_options *options, forge_adamw_options *own)
 {
     if (!builder_goes_on(builder) ||

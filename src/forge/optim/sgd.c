@@ -19,7 +19,7 @@ static forge_value update_by_sgd(const struct update *u, const void *context)
     return forge_sub(b, u->parameter, forge_mul(b, way, forge_cast(b, u->dtype, u->rate)));
 }
 
-/* False, after a mistake was noted. */
+/* Returns false after the builder has recorded a mistake. */
 static bool take_options(forge_builder *builder, const forge_sgd_options *options, forge_sgd_options *own)
 {
     if (!builder_goes_on(builder) ||

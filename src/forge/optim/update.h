@@ -35,7 +35,7 @@ typedef forge_value update_fn(const struct update *update, const void *context);
 forge_value update_parameters(forge_builder *b, forge_value loss, forge_value learning_rate,
                               const struct update_options *options, update_fn *rule, const void *context);
 
-/* The same with gradients that are there. */
+/* The same with gradients of the caller. */
 forge_value update_given(forge_builder *b, const forge_gradient *gradients, size_t count,
                          forge_value learning_rate, const struct update_options *options, update_fn *rule,
                          const void *context);

@@ -50,7 +50,7 @@ void attribution_feed(struct attribution *attribution, const struct attribution_
 struct attribution_meter {
     joule_class cls;
     double gain_sd; /* relative error common to all windows */
-    bool is_exact;  /* apart from that error the sum is known: what a fit leaves over is no error of it */
+    bool is_exact;  /* the sum has no other error: residuals of the fit do not add to it */
 };
 
 struct attribution_answer;

@@ -19,7 +19,7 @@
 #define FIXED_WINDOW_NS (NS_PER_S / 2)
 #define TICKS           256
 #define LEAST_COVERAGE  0.99
-#define CLOCK_ERROR     0.01 /* of CPU times, as a part of the window */
+#define CLOCK_ERROR     0.01 /* error of CPU times, relative to the window */
 #define PAUSE_NS        (NS_PER_S / 100)
 
 /* --- life --------------------------------------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ none:
     return NULL;
 }
 
-/* Of all threads, those that have ended included. */
+/* CPU time of all threads, including those that have ended. */
 static double process_cpu_s(void)
 {
     struct timespec used;
@@ -175,8 +175,8 @@ static bool is_model(joule_class cls)
     return cls >= JOULE_CLASS_MODELLED;
 }
 
-/* UNKNOWN until the meter has told a class. A total is also weak because of a device with assumed watts
- * beside a measured processor; its CPUs decide then. */
+/* Returns UNKNOWN until the meter reports a class. A device with assumed watts beside a measured processor
+ * also weakens a total; the class of the CPUs decides then. */
 static forge_energy_basis find_basis(const struct energy *e)
 {
     joule_quantity all, cpu;
@@ -190,7 +190,7 @@ static forge_energy_basis find_basis(const struct energy *e)
 }
 
 /* Joins the window from the last cut to now by this process's CPU time in it. The model's error is common to
- * all windows; what is left is the clock's. */
+ * all windows; the remaining error is the clock's. */
 static void cut_process(struct energy *e)
 {
     int64_t now_ns = clock_now_ns();
@@ -232,7 +232,7 @@ static void collect_expected(forge_instance *instance)
     forget_answer(e);
 }
 
-/* Feeds the attribution with every window up to end_ns that the sensors have seen the end of. */
+/* Feeds the attribution with every window up to end_ns whose end the sensors have passed. */
 static void collect_metered(struct energy *e, int64_t end_ns)
 {
     int64_t ticks[TICKS], first_ns = e->cut_ns, before_ns;
@@ -285,7 +285,7 @@ static bool cut_rest(struct energy *e, int64_t end_ns)
     return true;
 }
 
-/* What the sensors say of the end without having confirmed it. */
+/* Returns the energy of the end that the sensors report but have not confirmed. */
 static void lose_rest(struct energy *e, int64_t end_ns)
 {
     joule_quantity joules;
@@ -322,8 +322,8 @@ joule_status forge_energy_finish(forge_instance *instance, double wait_s)
     return JOULE_OK;
 }
 
-/* Of a machine's energy the meter itself knows most; of this process's, what was collected, and the time
- * since then. */
+/* The machine's energy comes from the meter itself. This process's energy is what was collected, plus the
+ * time since then. */
 joule_status forge_energy_now(forge_instance *instance, joule_quantity *out_joules)
 {
     struct energy *e = instance->energy;

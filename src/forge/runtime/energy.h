@@ -28,9 +28,9 @@ struct energy {
     double seen_s;
     forge_energy_basis basis;
     double cut_cpu_s;   /* CPU time of this process at cut_ns */
-    double joules_seen; /* of windows that were attributed */
-    double lost_joules; /* of windows that were not */
-    double relative_sd; /* of the joules of any window, where the process is the basis */
+    double joules_seen; /* joules of windows that were attributed */
+    double lost_joules; /* joules of windows that were not */
+    double relative_sd; /* error of each window's joules where the process is the basis */
     /* Of the windows with energy: what tells the error that they have in common from their own. */
     double joules, squares, variance;
     int64_t first_ns; /* where the first of them without a gap since begins */

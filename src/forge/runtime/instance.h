@@ -15,7 +15,7 @@ struct energy; /* energy.h */
 struct given {
     forge_shape shape;
     bool is_given;
-    bool is_zeros; /* at any size */
+    bool is_zeros; /* set to zeros, at any size */
 };
 
 struct forge_instance {
@@ -27,7 +27,7 @@ struct forge_instance {
     int64_t *wanted;        /* of each of the program's symbols: its number from the next run on */
     bool is_bound;          /* to what is wanted */
     struct given *given;    /* of each buffer */
-    bool has_inputs;        /* all inputs are given: they stay so */
+    bool has_inputs;        /* all inputs are set, and stay set */
     struct view *views;     /* of each binding */
     struct bound_launch *launches;
     const char **kernels;      /* of each launch: what runs it at these sizes */
@@ -46,9 +46,9 @@ struct forge_instance {
 /* FAILED, with what a run says after one that failed. */
 joule_status instance_is_poisoned(joule_error *out_error);
 
-/* INVALID, with a message that names it, where an input was never set and the device computes. */
+/* Returns INVALID, with a message that names the input, if the device computes and an input was never set. */
 joule_status instance_check_inputs(forge_instance *instance, joule_error *out_error);
-/* The name of the first input from buffer *at on that was never set, and *at behind it; NULL: there is
+/* Returns the name of the first input from buffer *at on that was never set and moves *at past it; NULL:
  * none. */
 const char *instance_find_missing(const forge_instance *instance, size_t *at);
 joule_status instance_refuse_missing(const char *input, joule_error *out_error);

@@ -204,7 +204,7 @@ static joule_status wait_for_all(forge_placed_instance *instance, joule_error *e
     return status;
 }
 
-/* Whether an earlier segment brings this input of segment i. */
+/* Returns true if an earlier segment provides this input of segment i. */
 static bool is_brought(const struct forge_placed *placed, uint32_t i, const char *input)
 {
     for (size_t k = 0; k < placed->edge_count; k++)
@@ -213,7 +213,7 @@ static bool is_brought(const struct forge_placed *placed, uint32_t i, const char
     return false;
 }
 
-/* Before any segment begins: a run that is refused leaves all slots as they are. */
+/* Runs before any segment begins, so that a refused run leaves all slots unchanged. */
 static joule_status check_inputs(const forge_placed_instance *instance, joule_error *error)
 {
     const char *missing;

@@ -170,7 +170,7 @@ static const char *advice_of_hidden(const struct collection *c)
     return collect_copy(c->report, advice);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ */
+/* -------------------------------------------------------------------------------------------------------- */
 
 static const char *advice_of_total(const struct report *report)
 {

@@ -1,10 +1,9 @@
 /* fakes/faults/faults.c - a C library in which the n-th call of one kind fails: preloaded into the programs
  * under test.
  *
- * JOULE_FAULT           KIND:N, the call that fails, from 1; with a '+' behind N all later ones fail as well
- * JOULE_FAULT_PROGRAMS  names of the programs concerned, with commas; all others run as ever
- * JOULE_FAULT_STATE     a file of 16 bytes, mapped by all of these processes: calls so far and faults so far,
- * u64 each
+ * JOULE_FAULT           KIND:N, the failing call, counted from 1; with a '+' after N all later calls fail too
+ * JOULE_FAULT_PROGRAMS  names of the programs concerned, separated by commas; other programs are unaffected
+ * JOULE_FAULT_STATE     a file of 16 bytes, mapped by all of these processes: two u64, calls and faults so far
  *
  * Note: calls by LLVM and the C++ library are left out, since they end the process at their first failure by
  * design.

@@ -10,9 +10,9 @@
 #include "forge/ir/program.h"
 
 enum figure {
-    FIGURE_FLOP_RATE,   /* FLOP/s in f32; of f64 half */
+    FIGURE_FLOP_RATE,   /* FLOP/s in f32; half of it in f64 */
     FIGURE_BYTE_RATE,   /* bytes/s from and to memory */
-    FIGURE_PLAIN_RATE,  /* units/s of the reference's kernels (reference_rates.h); infinite: it needs none */
+    FIGURE_PLAIN_RATE,  /* units/s of the reference's kernels (reference_rates.h); infinite: no time */
     FIGURE_LAUNCH_TIME, /* seconds that each launch takes besides */
     FIGURE_IDLE_WATTS,  /* always */
     FIGURE_BUSY_WATTS,  /* while a launch runs, besides */
@@ -41,7 +41,7 @@ joule_status machine_read(struct machine *machine, const char *text, joule_error
 struct machine_work {
     struct program_cost cost;
     bool is_double;
-    double plain_units; /* of the reference's kernel (reference_rates.h); 0: it is another's */
+    double plain_units; /* units of the reference's kernel (reference_rates.h); 0: another kernel */
 };
 
 /* What a device's page shows of a figure. */

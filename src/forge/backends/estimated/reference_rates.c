@@ -6,13 +6,12 @@
 
 #include <math.h>
 
-/* A copy takes this long for each run of elements that lie together, besides: 23 to 110 ns for runs of 1
- * to 64. */
+/* Additional time of a copy for each run of contiguous elements: 23 to 110 ns for runs of 1 to 64. */
 #define PIECE_SECONDS 60e-9
 
 static const struct {
-    double per_s; /* FLOP or elements read and written, whichever are more */
-    bool copies;  /* whole runs of elements at once */
+    double per_s; /* the larger of FLOP and elements read and written */
+    bool copies;  /* copies whole runs of elements */
 } rates[OP_COUNT] = {
     [OP_IOTA] = {2.2e8},
     [OP_UNARY] = {3.1e8},
@@ -47,7 +46,7 @@ double reference_rate(enum op op)
     return rates[op].per_s > 0 ? rates[op].per_s : NAN;
 }
 
-/* Elements of a view that lie together in memory, from one of its ends on. */
+/* Number of contiguous elements of a view, counted from its first or last dimension. */
 static double run_of(const struct view *view)
 {
     int64_t run = 1;
@@ -57,7 +56,7 @@ static double run_of(const struct view *view)
     return (double)run;
 }
 
-/* Elements of the output that follow each other and come from one place. */
+/* Number of consecutive output elements that come from one place. */
 static double joint_of(const struct launch *launch, const struct view *input)
 {
     const struct axis_attributes *a = launch->attributes;
@@ -69,7 +68,7 @@ static double joint_of(const struct launch *launch, const struct view *input)
     return fmax(run, 1);
 }
 
-/* Runs of elements that a copy moves. A packed whole that is only looked at in another way is one. */
+/* Number of runs of elements that a copy moves; 1 where a packed tensor only changes its view. */
 static double pieces_of(const struct launch *launch)
 {
     double pieces = 0;

@@ -1,6 +1,7 @@
 /* backends/estimated/reference_rates.h - the cost of the reference's kernels, one by one.
  *
- * A unit is what a loop over elements takes for one of them: 10 ns of a thread, by which plain_per_s counts.
+ * A unit is the time of a loop over elements for one element: 10 ns of a thread. plain_per_s counts in
+ * units.
  */
 #ifndef FORGE_ESTIMATED_REFERENCE_RATES_H
 #define FORGE_ESTIMATED_REFERENCE_RATES_H
@@ -12,8 +13,8 @@
 
 /* Units of a launch that the reference runs. */
 double reference_units(const struct launch *launch, const struct program_cost *cost);
-/* FLOP or elements, whichever are more, that the family's kernel does in a second of a thread; NaN: leaves
- * and composites. */
+/* Work per second of a thread by the family's kernel, the larger of FLOP and elements; NaN: leaves and
+ * composites. */
 double reference_rate(enum op op);
 
 #endif
