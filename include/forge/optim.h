@@ -69,7 +69,7 @@ typedef struct forge_sgd_options {
 FORGE_API forge_value forge_sgd(forge_builder *builder, forge_value loss, forge_value learning_rate,
                                 const forge_sgd_options *options);
 /* As forge_sgd with the caller's gradients: one step on these parameters alone. Groups set rates and decay;
- * frozen parameters do not change; max_norm clips these gradients together. Mistakes: a value that is not a
+ * frozen parameters do not change; max_norm clips these gradients together. Mistakes: a gradient of no
  * parameter, a parameter given twice, a gradient that is not a float of the parameter's shape. */
 FORGE_API forge_value forge_sgd_step(forge_builder *builder, const forge_gradient *gradients, size_t count,
                                      forge_value learning_rate, const forge_sgd_options *options);

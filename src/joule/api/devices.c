@@ -305,7 +305,7 @@ struct choice {
     int32_t id; /* -1: there is none */
     bool has_moved, is_module;
     uint32_t rank;
-    char remedy[sizeof((joule_domain *)NULL)->remedy]; /* empty where it is read */
+    char remedy[sizeof((joule_domain *)NULL)->remedy]; /* empty if the domain is read */
 };
 
 /* As covers choose: one that has risen before one that has not, then the better view. */
@@ -315,7 +315,7 @@ static bool is_better(const struct channel *ch, const struct choice *best)
         return true;
     if (ch->moved != best->has_moved)
         return ch->moved;
-    bool is_module = ch->info.scope == JOULE_SCOPE_MODULE; /* has a CPU's joules in it, too */
+    bool is_module = ch->info.scope == JOULE_SCOPE_MODULE; /* includes the joules of a CPU */
     return is_module != best->is_module ? best->is_module : ch->rank < best->rank;
 }
 
@@ -336,12 +336,13 @@ static void add_quantity(joule_quantity *sum, joule_quantity term)
         return;
     }
     sum->value += term.value;
-    sum->low += term.low; /* parts of one board may err together */
+    sum->low += term.low; /* errors of the parts of one board may be correlated */
     sum->high += term.high;
     sum->cls = term.cls > sum->cls ? term.cls : sum->cls;
 }
 
-/* What a total counts of a device whose own meter stands still. Returns false if that is nothing. */
+/* Uses the energy of its parts, as in a total, for a device whose own meter stands still. Returns false if no
+ * part counts. */
 static bool take_parts(joule_meter *meter, joule_device *d)
 {
     struct cover cover;

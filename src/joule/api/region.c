@@ -19,7 +19,7 @@
 
 #define RETRY_NS     NS_PER_S /* a thread that found no slot looks again after this long */
 #define NO_SLOT      0xffffu
-#define MAX_DEPTH    8 /* nested regions of a thread without a slot whose own time is known */
+#define MAX_DEPTH    8 /* nesting depth up to which a thread without a slot knows the own time of its regions */
 #define PUBLIC_FLAGS (JOULE_REGION_CPU | JOULE_REGION_GPU | JOULE_REGION_THREAD_OWNED)
 
 /* joule_region.flags: public bits, SPAN_SYNCHRONISED, and 16 bits of session_generation. slot: the slot's number or
@@ -32,8 +32,8 @@ static __thread struct {
     uint32_t tid;
     uint32_t generation; /* under which all this holds; 0: not yet */
     int64_t tried_ns;    /* when no slot was to be had */
-    bool has_crowd;      /* without a slot: its regions can be folded with those of other such threads */
-    uint32_t depth;      /* without a slot: regions that are open; MAX_DEPTH: or more */
+    bool has_crowd; /* without a slot: its regions can be folded with those of other threads without one */
+    uint32_t depth; /* without a slot: number of open regions; MAX_DEPTH: this many or more */
     struct {
         int64_t begin_ns, nested_ns;
     } open[MAX_DEPTH];
@@ -95,7 +95,7 @@ void joule_set_sync(joule_sync_fn sync, void *context)
     atomic_store_explicit(&synchronise.hook, sync, memory_order_release);
 }
 
-/* A signal handler in the middle of it uses the place above. */
+/* A signal handler that interrupts it uses the next place. */
 static void open_without_slot(int64_t begin_ns)
 {
     uint32_t depth = self.depth;
@@ -107,7 +107,7 @@ static void open_without_slot(int64_t begin_ns)
     self.open[depth].nested_ns = 0;
 }
 
-/* The time of the regions nested in one that ends; those above it ended elsewhere. */
+/* Returns the time of the regions nested in the region that ends. Regions above it ended elsewhere. */
 static int64_t close_without_slot(int64_t begin_ns, int64_t duration_ns)
 {
     for (uint32_t i = self.depth; i-- > 0;) {
@@ -170,7 +170,7 @@ static joule_status check_running(const joule_region *region, uint32_t generatio
 }
 
 /* Removes an ended region from the list of open regions of its slot and stores the time of the regions nested
- * in it. False: it was ended before, through a copy. */
+ * in it. Returns false if it was ended before, through a copy. */
 static bool close_region(const joule_region *region, int64_t end_ns, int64_t *out_nested_ns)
 {
     uint32_t number = region->slot & 0xffff, index = region->slot >> 16 & 0xff;
@@ -278,7 +278,7 @@ double region_stamp_seconds(void)
         joule_region region = begin_region(TAG_OTHER, 0);
         bool is_right = check_running(&region, generation_now()) == JOULE_OK;
         int64_t end_ns = clock_now_ns(), took_ns = end_ns - (int64_t)region.begin_ns, nested_ns;
-        close_region(&region, end_ns, &nested_ns); /* and never recorded */
+        close_region(&region, end_ns, &nested_ns); /* and is never recorded */
         least_ns = is_right && took_ns < least_ns ? took_ns : least_ns;
     }
     return least_ns < INT64_MAX ? clock_seconds(least_ns) : NAN;

@@ -1,9 +1,9 @@
 /* joule/attribute/attribute_process.c - see attribute_process.h.
  *
- * Note: half of the places are for processes that have run for ten seconds, so that short ones cannot take
- * all places, and the number of series that a day makes is bounded. A row stays for five minutes after its
- * process ended, so that a rare scrape sees all of it, or was last among the largest, if its place is needed.
- * A process that is picked again counts from 0.
+ * Note: half of the places are reserved for processes that have run for ten seconds. Short processes can then
+ * not take all places, and the number of series per day is bounded. A row stays for five minutes after its
+ * process ended, so that a rare scrape sees all of it. If its place is needed, five minutes count from when
+ * it was last among the largest. A process that is picked again counts from 0.
  */
 #include "joule/attribute/attribute_process.h"
 
@@ -142,19 +142,19 @@ static void take(struct process_shares *shares, const struct seen_process *proce
     row->most_ns = now_ns;
 }
 
-/* Since the last choice. */
+/* Returns the joules of a process since the last choice. */
 static double joules_of(const struct seen_process *process)
 {
     return process->cpu_joules + process->gpu_joules;
 }
 
-/* Of the window that is being settled. */
+/* Returns the joules of a process in the window that is being settled. */
 static double step_of(const struct seen_process *process)
 {
     return process->cpu_step_joules + process->gpu_step_joules;
 }
 
-/* Those that used most, in descending order. */
+/* Lists the processes that used most, in descending order. */
 static size_t find_most(const struct process_shares *shares, double (*used)(const struct seen_process *),
                         const struct seen_process *most[PROCESSES_MOST])
 {
@@ -178,7 +178,7 @@ static bool has_early_places(const struct process_shares *shares)
     return shares->count < shares->most * PROCESS_ROWS_PER_ONE / 2;
 }
 
-/* A process that only a driver knows has no begin. */
+/* A process known only from a driver has no start time. */
 static bool is_old(const struct process_shares *shares, const struct seen_process *process)
 {
     double begin_s = (double)process->start_ticks / (double)sysconf(_SC_CLK_TCK);
@@ -197,8 +197,8 @@ static void pick(struct process_shares *shares, int64_t now_ns)
     shares->picked_ns = now_ns;
 }
 
-/* Picks processes at once while half of the places are free, so that their row has all of their joules. One
- * that used less than a place's part of what all used waits for the choice. */
+/* Picks processes at once while half of the places are free, so that their rows have all of their joules. A
+ * process whose use is less than total / places waits for the choice. */
 static void pick_early(struct process_shares *shares, int64_t now_ns)
 {
     const struct seen_process *most[PROCESSES_MOST];

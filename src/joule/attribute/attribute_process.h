@@ -1,11 +1,11 @@
-/* joule/attribute/attribute_process.h - joules of those processes that use most, a bounded number of them,
- * and of all others together.
+/* joule/attribute/attribute_process.h - joules of the processes that use most, up to a limit, and of all
+ * others together.
  *
- * Owns which processes are told apart, and sums that only grow. Windows and the rule by which joules are
- * shared are attribute_tenant.c's, so that a process and its tenant are measured alike.
- * Note: joules that were reported as those of others stay there, because a counter of Prometheus must not
- * fall. So a process is picked before the joules of its first window are reported, as long as half of the
- * places are free.
+ * Chooses the processes that get a row, and keeps sums that only grow. attribute_tenant.c defines the windows
+ * and the rule by which joules are shared, so that a process and its tenant are measured alike.
+ * Note: joules once reported under "others" stay there, because a Prometheus counter must not fall. While
+ * half of the places are free, a process is therefore picked before the joules of its first window are
+ * reported.
  */
 #ifndef JOULE_ATTRIBUTE_PROCESS_H
 #define JOULE_ATTRIBUTE_PROCESS_H
@@ -37,14 +37,14 @@ struct process_shares {
     double other_cpu_joules, other_gpu_joules;
     double ended_cpu_joules, ended_gpu_joules;
     double rest_cpu_joules, rest_gpu_joules;
-    double idle_cpu_joules;           /* of the time in which CPUs were idle, as the kernel counts it */
-    bool knows_idle;                  /* else it is in the rest */
+    double idle_cpu_joules;           /* joules of the time in which the kernel counts CPUs as idle */
+    bool knows_idle;                  /* false: idle joules are part of the rest */
     joule_class cpu_class, gpu_class; /* NONE: nothing was shared out */
     /* Below: attribute_process.c's. The joules in the table are those since the last choice. */
     struct process_table table;
     double machine_busy_s; /* CPU seconds of all at the last look; NaN: unknown */
-    double busy_step_s;    /* of the window that is not settled; NaN: unknown */
-    int64_t picked_ns;     /* of the last choice, or the first look; 0: neither */
+    double busy_step_s;    /* CPU seconds of all in the window that is not settled; NaN: unknown */
+    int64_t picked_ns;     /* time of the last choice, or of the first look; 0: neither */
 };
 
 /* What processors used in a window in which they could have given capacity_s of CPU time. NaN: not known, nobody's. */
@@ -55,7 +55,7 @@ double process_share_device(struct process_shares *shares, uint64_t pid, double 
 void process_leave_device(struct process_shares *shares, const joule_quantity *joules, double given);
 
 /* Reports the joules that the calls above gave to processes: picks processes for free places, then adds to
- * rows and others. */
+ * the rows and to the sum of others. */
 void process_settle(struct process_shares *shares, int64_t now_ns);
 /* Ends a window: looks at /proc, and now and then chooses anew who is told apart. OK, NO_MEMORY or why /proc cannot be read. */
 joule_status process_look(struct process_shares *shares, const struct tenants *tenants, int64_t now_ns);

@@ -62,8 +62,8 @@ struct look {
     size_t count, ended_count;
 };
 
-/* What a process did before it was first seen is not counted, unless it began after the last look. The kernel
- * rounds its begin down to a tick. */
+/* CPU time before a process was first seen is not counted, unless the process began after the last look. The
+ * kernel rounds its start time down to a tick. */
 static struct seen_process first_sight(const struct look *look, const struct tree_process *seen)
 {
     int64_t since_ns = look->table->looked_ns;

@@ -26,8 +26,9 @@ struct seen_process {
     double own_s, children_s; /* as /proc showed last */
     double owed_s;            /* of descendants that ended and were counted, until the waits for them show */
     double step_s;            /* CPU time that waits for its joules */
-    double cpu_step_joules, gpu_step_joules; /* of the window that is being settled: attribute_process.c's */
-    bool is_listed;                          /* is_outside: a driver still knew it at the last look */
+    double cpu_step_joules,
+        gpu_step_joules; /* joules of the window that is being settled; used by attribute_process.c */
+    bool is_listed;      /* is_outside: a driver still knew it at the last look */
 };
 
 struct process_table {

@@ -85,15 +85,15 @@ static struct tenant *find(const struct tenants *tenants, const char *path)
     return NULL;
 }
 
-/* CPU time since the last look of a cgroup that was not there then: all of it, unless it is more than there
- * was. */
+/* CPU time since the last look of a cgroup that did not exist then: all of its usage, or 0 if that exceeds
+ * the machine's capacity. */
 static double young_cpu_s(const struct tenants *tenants, double usage_s, int64_t now_ns)
 {
     double capacity_s = tenants->cpu_count * (double)(now_ns - tenants->end_ns) * 1e-9;
     return tenants->end_ns && usage_s <= capacity_s ? usage_s : 0;
 }
 
-/* Adds a tenant; NULL: no memory, or too many. */
+/* Adds a tenant. Returns NULL without memory or if there are too many. */
 static struct tenant *add(struct tenants *tenants, const char *path, const struct tenant_name *name,
                           double usage_s, int64_t now_ns)
 {
@@ -334,9 +334,9 @@ static void share_devices(struct tenants *tenants)
     }
 }
 
-/* Shares out what was used in the window that the last look ended. False: the processors' sensors have not
- * ticked past it. One that hangs is not waited for: its joules up to its last tick are shared out, and no
- * guess of those since then, which would be counted twice when it ticks again. */
+/* Shares out what was used in the window that the last look ended. Returns false if the processors' sensors
+ * have not ticked past its end. A sensor that hangs is not waited for: its joules up to its last tick are
+ * shared out. Later joules are not estimated, because they would be counted twice when it ticks again. */
 static bool settle(struct tenants *tenants, int64_t now_ns)
 {
     joule_quantity joules;
@@ -375,8 +375,7 @@ joule_status tenants_update(struct tenants *tenants)
     if (!settle(tenants, now_ns))
         return JOULE_OK; /* the next look tells what is used meanwhile, too */
     if (!tenants->begin_ns)
-        tenants->begin_ns =
-            tenants->meter->begin_ns; /* who used what the meter has seen so far is not known */
+        tenants->begin_ns = tenants->meter->begin_ns; /* the meter's energy so far cannot be attributed */
     joule_status status = has_tree ? look_below(tenants, "", 0, now_ns) : JOULE_ABSENT;
     pods_name(tenants, now_ns);
     joule_status told = tenants->processes ? process_look(tenants->processes, tenants, now_ns) : JOULE_OK;

@@ -71,8 +71,8 @@ struct tenants {
  * nobody's from the last look at it on; it stays in the list for some minutes. ABSENT: there are no cgroups here.
  * NO_MEMORY: some are not in the list. Others: why processes could not be told apart. */
 joule_status tenants_update(struct tenants *tenants);
-/* Shares out what was used up to the last update, if the sensors have told it since: so that sums are as new
- * as can be. */
+/* Attributes the energy up to the last update, if the sensors have reported it since, so that sums are as
+ * recent as possible. */
 void tenants_settle(struct tenants *tenants);
 void tenants_free(struct tenants *tenants);
 /* The tenant in which a process is, itself or further out; NULL: none. Until the next update. */

@@ -33,7 +33,7 @@ static void give_to_all(void *context, const struct slot_news *news)
     }
 }
 
-/* A round is everybody's; by then another meter's time has gone on a little. */
+/* A round serves all collectors; another meter's clock may be slightly ahead by then. */
 static void note_look(struct collector *looker, int64_t now_ns)
 {
     for (struct collector *c = hub.first; c; c = c->next)
@@ -88,7 +88,7 @@ struct collector *collector_create(joule_meter *meter, struct session *session)
     c->next = hub.first;
     hub.first = c;
     pthread_mutex_unlock(&hub.lock);
-    drain(c, false); /* what was folded before this meter began has no part in its energy */
+    drain(c, false); /* regions folded before this meter began get none of its energy */
     return c;
 }
 
@@ -221,7 +221,7 @@ static joule_quantity part_of(const struct window *whole, const struct recent *r
     return estimate_quantity(&e);
 }
 
-/* A part of the window. The interval is all that it can be. */
+/* Returns a part of the window, with the interval from 0 to the whole window. */
 static joule_quantity part_of_window(joule_quantity window, double share)
 {
     joule_class cls = window.cls > JOULE_CLASS_DERIVED ? window.cls : JOULE_CLASS_DERIVED;
@@ -229,8 +229,7 @@ static joule_quantity part_of_window(joule_quantity window, double share)
         .value = window.value * fmin(1, fmax(0, share)), .low = 0, .high = window.high, .cls = cls};
 }
 
-/* A region of which no figures are kept has those of its tag on average: of the window, the part that is the
- * tag's. */
+/* A region without figures of its own gets the average of its tag: the tag's share of the window. */
 static void estimate_shares(const struct tag_state *tag, uint32_t groups, joule_result *out)
 {
     double window = 0, attributed = 0, self = 0;
@@ -292,8 +291,8 @@ joule_status collector_region(struct collector *c, const joule_region *region, j
     return out_result->is_final ? JOULE_OK : JOULE_PENDING;
 }
 
-/* The upper end of all that the devices used since the meter began; INFINITY where sensors did not see all of
- * it. */
+/* Returns the upper bound of the devices' energy since the meter began; INFINITY if sensors did not cover
+ * that time. */
 static double most_joules(struct collector *c, uint32_t claims)
 {
     int64_t now_ns = meter_now_ns(c->meter);
@@ -305,7 +304,7 @@ static double most_joules(struct collector *c, uint32_t claims)
     return is_seen && joules.high > 0 ? joules.high : INFINITY;
 }
 
-/* The value is kept. */
+/* Lowers the upper bound to `limit`, but never below the value. */
 static joule_quantity at_most(joule_quantity joules, double limit)
 {
     if (joules.high > limit)
@@ -313,8 +312,8 @@ static joule_quantity at_most(joule_quantity joules, double limit)
     return joules;
 }
 
-/* What folded regions used before sharing reached them is in no figure: at most all that the devices used
- * meanwhile. */
+/* The energy of folded regions before sharing reached them is in no figure. It is at most all energy of the
+ * devices in that time, by which the upper bound grows. */
 static joule_quantity with_uncovered(joule_quantity joules, const struct tag_state *tag, double window)
 {
     double uncovered_s = tag->duration_s - tag->covered_s;
@@ -371,7 +370,8 @@ static double budget_of(struct session *session, const struct tag_row *row)
 
 #define MOST_JOULES 1e15 /* of a region: what says more is no measurement, but another process's memory */
 
-/* Nobody knows how long counted calls took, or what ran beside them. They did not use more than there was. */
+/* The duration of counted calls, and what ran at the same time, is unknown. They used at most all energy of
+ * the devices. */
 static void expect_joules(struct collector *c, const struct tag_state *state, struct tag_row *row)
 {
     joule_quantity all = quantity_scale(session_expected(c->session, row->tag), (double)state->counted);
@@ -430,7 +430,8 @@ static double tick_of(struct collector *c, uint32_t claims)
     return tick_s;
 }
 
-/* Regions whose energy is known: all but those that wait, calls without stamps, and folds that got none. */
+/* Number of regions with known energy: all except waiting ones, calls without timestamps, and folds that got
+ * no energy. */
 static uint64_t paid_of(const struct tag_state *tag)
 {
     uint64_t without = tag->waiting + tag->counted + tag->unpaid;

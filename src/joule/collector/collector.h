@@ -46,16 +46,16 @@ struct tag_row {
 /* The row of one tag; false: no region of it has finished. */
 bool collector_row(struct collector *collector, uint32_t tag, struct tag_row *out_row);
 size_t collector_table(struct collector *collector, struct tag_row *out_rows, size_t size);
-/* Regions whose ring was full, or for which there was no room to wait, and that were attributed by their
- * total time. */
+/* Number of regions that were attributed by their total time, because their ring or the list of waiting
+ * regions was full. */
 uint64_t collector_folded(struct collector *collector);
 
-/* What a session's limits kept from being complete. */
+/* What is missing from a session's figures because of its limits. */
 struct region_limits {
     uint64_t slotless;     /* regions of threads beyond SESSION_SLOTS, which are also folded */
     uint64_t unnamed_tags; /* names beyond SESSION_TAGS, which became "(other)" */
-    uint64_t unstored;     /* regions that no memory could be had for: counted here and nowhere else */
-    uint64_t implausible;  /* entries of the shared memory that cannot be true and were left out */
+    uint64_t unstored;     /* regions lost for lack of memory: counted only here */
+    uint64_t implausible;  /* impossible entries of the shared memory, left out */
 };
 struct region_limits collector_limits(struct collector *collector);
 

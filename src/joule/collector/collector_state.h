@@ -38,7 +38,7 @@ struct tag_state {
     struct share now[GROUPS]; /* of the running sweep, until the tag's presence in it is known */
     bool is_touched;
     uint64_t count, folded, waiting;
-    uint64_t unpaid;  /* of `folded`: those that get no energy */
+    uint64_t unpaid;  /* part of `folded`: regions that get no energy */
     uint64_t counted; /* calls without stamps */
     uint64_t unsynchronised, gpu_spans;
     double duration_s, covered_s;
@@ -75,12 +75,12 @@ struct collector {
     uint32_t tags_end; /* tags at and above were never seen */
     uint16_t touched[SESSION_TAGS];
     size_t touched_count;
-    uint64_t folded, slotless;   /* regions; the second of threads without a slot, and also in the first */
-    uint64_t implausible;        /* entries that cannot be true: what lies in the future */
-    double swept_joules[GROUPS]; /* all that was shared out */
-    int64_t looked_ns;           /* when slots were last looked at; under the hub's lock */
-    struct fold_news *overflow;  /* by tag: spans for which there was no room to wait; NULL: none yet */
-    uint32_t overflow_tags;      /* entries at and above were never used */
+    uint64_t folded, slotless; /* regions; `slotless`: of threads without a slot, also counted in `folded` */
+    uint64_t implausible;      /* impossible entries: times in the future */
+    double swept_joules[GROUPS];                /* all that was shared out */
+    int64_t looked_ns;                          /* when slots were last looked at; under the hub's lock */
+    struct fold_news *overflow;                 /* by tag: spans that found no room to wait; NULL: none yet */
+    uint32_t overflow_tags;                     /* entries at and above were never used */
     int64_t overflow_begin_ns, overflow_end_ns; /* 0: empty */
     int64_t hold_ns;                            /* 0 until the first foreign span */
     struct recent *recent;
@@ -93,9 +93,9 @@ void intake_span(struct collector *c, const struct span *span);
 /* Gives up regions whose end should have come by now. */
 void intake_give_up_lost(struct collector *c, int64_t now_ns);
 struct tag_state *intake_tag(struct collector *c, uint32_t tag);
-/* The new region's number, or NO_REGION when there are too many. */
+/* Returns the new region's number, or NO_REGION if there are too many. */
 uint32_t intake_add_region(struct collector *c, const struct region *region);
-/* Lets spans for which there was no room take part in sharing. */
+/* Adds spans that found no room to the sharing of energy, as a batch. */
 void intake_flush(struct collector *c);
 uint16_t intake_claims(uint8_t flags, uint8_t device);
 

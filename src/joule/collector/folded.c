@@ -6,9 +6,9 @@
 #include <string.h>
 #include "joule/collector/collector_state.h"
 
-#define SLICES      64   /* of a batch, spread over its time, so that regions around it lose evenly */
-#define MAX_THREADS 4096 /* that a batch of several threads may stand for */
-#define MAX_GAPS    640  /* more than regions that a full ring keeps */
+#define SLICES      64   /* pieces of a batch, spread over its time, so that concurrent regions lose evenly */
+#define MAX_THREADS 4096 /* upper limit of the threads that one batch represents */
+#define MAX_GAPS    640  /* exceeds the number of regions in a full ring */
 
 struct gap {
     int64_t begin_ns, end_ns;
@@ -54,7 +54,7 @@ static struct batch *make_batch(const struct fold_news *folds, size_t count)
     return batch;
 }
 
-/* A stretch of time of which a batch has `part`, as regions that are spread evenly over it. */
+/* Adds regions, spread evenly over [begin_ns, end_ns), that take `part` of this time for a batch. */
 static void add_pieces(struct collector *c, const struct region *model, int64_t begin_ns, int64_t end_ns,
                        double part, size_t pieces)
 {
@@ -74,8 +74,8 @@ static int by_begin(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The times in [begin_ns, end_ns) at which the thread was not in a kept region's own code. A kept region that
- * is more than half made of others holds folded ones. */
+/* Lists the times in [begin_ns, end_ns) at which the thread was not in a kept region's own code. A kept
+ * region with more than half of its time in nested regions is taken as free for folded ones. */
 static size_t list_gaps(const struct fold_time *time, struct gap gaps[MAX_GAPS])
 {
     struct gap busy[MAX_GAPS];
@@ -98,7 +98,7 @@ static size_t list_gaps(const struct fold_time *time, struct gap gaps[MAX_GAPS])
     return count;
 }
 
-/* One thread's: in the gaps between kept regions, or everywhere where these leave too little. */
+/* Places one thread's batch in the gaps between kept regions, or everywhere if the gaps are too short. */
 static void add_thread(struct collector *c, const struct region *model, const struct fold_time *time)
 {
     struct gap gaps[MAX_GAPS];
@@ -119,7 +119,7 @@ static void add_thread(struct collector *c, const struct region *model, const st
     }
 }
 
-/* Several threads, each of which has the same part. */
+/* Places the batch of several threads, each with the same part. */
 static void add_threads(struct collector *c, const struct region *model, const struct fold_time *time)
 {
     double parts = model->batch->own_s * 1e9 / (double)(time->end_ns - time->begin_ns);
@@ -128,7 +128,7 @@ static void add_threads(struct collector *c, const struct region *model, const s
         add_pieces(c, model, time->begin_ns, time->end_ns, fmin(1, parts / threads), 1);
 }
 
-/* Regions that stand for a batch; none without time. */
+/* Adds the regions that represent a batch; none if the batch has no time. */
 static void stand_for(struct collector *c, uint16_t track, struct batch *batch, const struct fold_time *time)
 {
     if (time->end_ns <= time->begin_ns || !(batch->own_s * 1e9 >= 1))

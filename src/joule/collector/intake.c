@@ -10,7 +10,7 @@
 #include <string.h>
 #include "joule/collector/collector_state.h"
 
-#define MAX_REGIONS      (1u << 20) /* waiting at one time; more are folded */
+#define MAX_REGIONS      (1u << 20) /* regions waiting at one time; more are folded */
 #define LOST_AFTER_NS    NS_PER_S
 #define SPAN_HOLD_NS     NS_PER_S /* how long sharing waits for foreign spans, once there are any */
 #define SPAN_HOLD_MAX_NS (10 * NS_PER_S)
@@ -44,7 +44,7 @@ uint16_t intake_claims(uint8_t flags, uint8_t device)
     return (uint16_t)(claims ? claims : GROUPS_ALL);
 }
 
-/* What stands for folded regions has as much room again. */
+/* Regions that represent folded ones have the same limit again. */
 uint32_t intake_add_region(struct collector *c, const struct region *region)
 {
     if (c->region_count >= MAX_REGIONS && !region->batch)
@@ -121,7 +121,7 @@ static uint32_t find_open(struct collector *c, const struct span *span)
     return found;
 }
 
-/* Keeps the span's time for intake_flush. Without memory it is counted alone. */
+/* Keeps the span's time for intake_flush. Without memory the span is only counted. */
 static void fold_span(struct collector *c, const struct span *span)
 {
     double duration_s = (double)(span->end_ns - span->begin_ns) * 1e-9;
@@ -238,8 +238,8 @@ static void miss_closed(struct collector *c, const struct slot_news *news, int64
     }
 }
 
-/* A ring is full from the end of its last short span on; without one, regions were folded since slots were
- * last looked at. */
+/* A ring is full from the end of its last short span. If it has none, regions were folded since the last look
+ * at the slots. */
 static void take_folds(struct collector *c, const struct slot_news *news, int64_t now_ns)
 {
     struct fold_time time = {

@@ -221,7 +221,7 @@ static void pay(struct collector *c, size_t i, struct tag_state *tag)
         ledger_merge(&tag->ledger, r->history);
 }
 
-/* A part of what the regions that stand for a batch got in earlier sweeps. */
+/* Adds `part` of the energy that a batch's representing regions got in earlier sweeps. */
 static void add_history(struct ledger_line *line, const struct ledger_line *more, double part, double own)
 {
     line->window += more->window * part;
@@ -233,9 +233,9 @@ static void add_history(struct ledger_line *line, const struct ledger_line *more
     line->covered_s += more->covered_s * part;
 }
 
-/* Gives the regions of one tag their part of what region i got, which stands for them. Regions of one tag may
- * be nested in each other; they get no more than all of it. `self` follows from their own time, since region
- * i may by chance lie where another region of its thread does. */
+/* Gives the folded regions of one tag their part of the energy of region i, which represents them. Regions of
+ * one tag may be nested in each other, but never get more than all of it. `self` follows from their own time,
+ * because region i may overlap another region of its thread by chance. */
 static void pay_fold(struct collector *c, size_t i, const struct fold_news *fold, double covered_s)
 {
     const struct region *r = &c->regions[i];
@@ -283,8 +283,8 @@ static void finish(struct collector *c, size_t i)
     free(r->history);
 }
 
-/* Regions of one tag that are nested in each other, or that another program made up, got more than there
- * was. */
+/* Regions of one tag got more than there was if they are nested in each other, or if another program made
+ * them up. */
 static void limit_share(struct share *share, double joules)
 {
     share->attributed = fmin(share->attributed, joules);

@@ -85,8 +85,9 @@ static struct span copy(const volatile struct span *cell)
     };
 }
 
-/* A foreign span may have begun before the session, of which the rest is taken. A signal handler between the
- * stamp of an end and the end itself makes nested regions longer than the region. */
+/* A foreign span may have begun before the session; the part inside the session is taken. A signal handler
+ * that runs after the end's timestamp, but before the end itself, makes nested regions longer than the
+ * region. */
 static bool makes_sense(struct span *span, int64_t since_ns)
 {
     bool is_foreign = span->flags & SPAN_FOREIGN;
@@ -126,11 +127,12 @@ static void empty_ring(struct reader *reader, struct slot *slot, struct slot_new
     atomic_store_explicit(&slot->tail, place, memory_order_release);
 }
 
-/* Nested regions make a sum of durations longer than the time that there was, calls from many threads that of
- * a slot. */
+/* With nested regions the sum of durations exceeds the elapsed time, and so do calls from many threads in one
+ * slot. */
 #define MAX_NESTED 65536
 
-/* Sums only grow; nothing takes less than a nanosecond; and no region lasts longer than there were any. */
+/* Sums only grow, each region takes at least a nanosecond, and no region is longer than the time since
+ * regions began. */
 static bool is_plausible(const struct folded *now, const struct folded *before, double life_ns)
 {
     double longest_ns = fmin((double)now->count, MAX_NESTED) * life_ns;
@@ -139,11 +141,11 @@ static bool is_plausible(const struct folded *now, const struct folded *before, 
            (double)now->duration_ns <= longest_ns && (double)now->own_ns <= longest_ns;
 }
 
-/* The increase of one fold since the last round. False: there is none. */
+/* Reads the increase of one fold since the last round. Returns false if there is none. */
 static bool take_fold(struct reader *reader, struct folded *seen, struct fold *fold, double life_ns,
                       struct fold_news *out)
 {
-    /* Writers add to them in this order. */
+    /* Writers update the members in this order. */
     struct folded now = {.own_ns = atomic_load_explicit(&fold->own_ns, memory_order_acquire)};
     now.duration_ns = atomic_load_explicit(&fold->duration_ns, memory_order_acquire);
     now.count = atomic_load_explicit(&fold->count, memory_order_acquire);
@@ -182,7 +184,7 @@ static void take_folds(struct reader *reader, struct fold_mark *mark, struct fol
     news->fold_end_ns = atomic_load_explicit(&mark->end_ns, memory_order_relaxed);
 }
 
-/* From here on no new thread takes the slot over. False: one has. */
+/* Prevents new threads from taking the slot over. Returns false if one has done so. */
 static bool lock_slot(struct session_map *map, uint32_t number, uint64_t owner)
 {
     return atomic_compare_exchange_strong(&map->owners[number], &owner, OWNER_PREPARING);

@@ -10,7 +10,7 @@
 
 #include "joule/session/session_layout.h"
 
-#define READER_CROWD SESSION_SLOTS /* as number of a slot: all threads that have none */
+#define READER_CROWD SESSION_SLOTS /* slot number that stands for all threads without a slot */
 
 struct open_news {
     int64_t begin_ns;
@@ -43,11 +43,11 @@ struct slot_news {
 struct reader {
     struct session_map *map;
     int64_t since_ns;     /* no region began earlier */
-    int64_t now_ns;       /* of this round */
-    int64_t looked_ns;    /* when owners were last asked whether they live */
-    uint64_t implausible; /* entries that cannot be true and were left out */
+    int64_t now_ns;       /* time of this round */
+    int64_t looked_ns;    /* when owners were last checked for being alive */
+    uint64_t implausible; /* impossible entries, left out */
     struct read_slot {
-        uint64_t changes; /* of the slot's fold_mark at the last round */
+        uint64_t changes; /* fold_mark.changes of the slot at the last round */
         uint32_t tags;    /* folds at and above are zero */
         struct folded {
             uint64_t count, duration_ns, own_ns;
@@ -57,15 +57,15 @@ struct reader {
     struct slot_news news;
 };
 
-/* Starts on a mapping, in which nothing began before since_ns, with nothing seen of it yet. `reader` is
- * zeroed memory, or was started before: what no round touched is not cleared again. */
+/* Starts reading a mapping in which no region began before since_ns. `reader` is zeroed memory, or was
+ * started before; parts that no round touched are not cleared again. */
 void reader_start(struct reader *reader, struct session_map *map, int64_t since_ns);
 /* True when some slot may hold something that reader_round would hand on, or when it is time to ask owners whether they
  * live. A few loads for each slot. */
 bool reader_has_news(const struct reader *reader, int64_t now_ns);
-/* One round over all slots; `take` gets each slot that is owned, and READER_CROWD where it has news. now_ns:
- * CLOCK_MONOTONIC; owners are asked whether they live when a second has passed since the last time, or always
- * with `look`. */
+/* Reads all slots once. Calls `take` for each owned slot, and for READER_CROWD if it has news. now_ns:
+ * CLOCK_MONOTONIC. Checks whether owners are alive if the last check is a second ago, or always with
+ * `look`. */
 void reader_round(struct reader *reader, int64_t now_ns, bool look,
                   void (*take)(void *context, const struct slot_news *news), void *context);
 

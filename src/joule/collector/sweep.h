@@ -49,7 +49,7 @@ struct region {
     uint8_t flags;
     float error_ns;
     struct ledger *history; /* the collector's: what earlier sweeps gave; NULL: nothing */
-    struct batch *batch;    /* folded regions that this one stands for; NULL: none */
+    struct batch *batch;    /* folded regions that this one represents; NULL: none */
     uint32_t outer, inner;  /* the sweep's: neighbours among the open regions of the track */
 };
 

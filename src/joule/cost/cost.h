@@ -128,7 +128,7 @@ struct cost_cpu_type {
     enum cost_core_class core_class;
     const char *core;     /* its microarchitecture, or one like it; static storage */
     double cores;         /* of a package */
-    double cache_cores;   /* of those, the ones that share a last-level cache */
+    double cache_cores;   /* those of them that share a last-level cache */
     double package_watts; /* all threads busy */
     const char *family;   /* static storage */
 };

@@ -67,8 +67,8 @@ struct window curve_window(const struct curve *curve, const struct curve_traits 
 int64_t curve_last_ns(const struct curve *curve);
 /* The number of points at or before a time. */
 size_t curve_count_until(const struct curve *curve, int64_t time_ns);
-/* Joules between the first and the last point in [begin_ns, end_ns]: what the sensor showed, nothing
- * interpolated. */
+/* Joules between the first and the last point in [begin_ns, end_ns], as the sensor showed them, without
+ * interpolation. */
 double curve_joules_shown(const struct curve *curve, int64_t begin_ns, int64_t end_ns);
 /* Times of points in (after_ns, last_ns]: writes the first `capacity`, returns how many there are. */
 size_t curve_ticks(const struct curve *curve, int64_t after_ns, int64_t last_ns, int64_t *out_ticks_ns,

@@ -53,7 +53,7 @@ struct estimate estimate_weaken(struct estimate e, joule_class cls);
 double estimate_sd(const struct estimate *e);
 joule_quantity estimate_quantity(const struct estimate *e);
 joule_quantity quantity_unknown(void);
-/* The first one, unless it is unknown: power may be known where energy is not yet. */
+/* Returns the first one, or the second if the first is unknown: power may be known before energy is. */
 joule_quantity quantity_first_known(joule_quantity first, joule_quantity second);
 /* `by` times as much, and as sure; by is not negative. */
 joule_quantity quantity_scale(joule_quantity q, double by);

@@ -8,7 +8,7 @@
 #define LATE_CHANGE_PERIODS 1.5
 /* An equal reading at least this much later must be another one. */
 #define REPEAT_PERIODS 2.0
-/* And so much later than the sensor's own pace, where that is known. */
+/* The same margin beyond the sensor's own period, where that is known. */
 #define UPDATED_AGES 2.0
 /* Changes from which noise is told. */
 #define MEMORY 64
@@ -95,8 +95,7 @@ static enum integrate_verdict repeat(struct integrator *in, int64_t time_ns)
     return INTEGRATE_MOVED;
 }
 
-/* A sensor that is faster than the readings has updated since the last one: an equal value is another
- * sample. */
+/* A sensor that updates faster than it is read has a new sample, although the value is equal. */
 static bool has_updated(const struct integrator *in, int64_t time_ns)
 {
     return in->age_s > 0 && seconds(in->seen_ns, time_ns) > UPDATED_AGES * in->age_s;

@@ -39,11 +39,11 @@ enum integrate_verdict {
     INTEGRATE_REJECTED, /* not a number, negative or above max_watts: nothing was taken */
 };
 
-/* Takes one reading in watts. time_ns is the sensor's own stamp where it has one (`exact_time`), else the
- * middle of the poll. Without an exact time an equal value may be the same sample, unless age_s says that the
- * sensor has updated since: it is held, two periods at most before the totals move, and when another value
- * comes the old one has lasted until one period before. Readings must come in order of time; others are
- * dropped. */
+/* Takes one reading in watts. time_ns is the sensor's own timestamp if it has one (`exact_time`), else the
+ * middle of the poll. Without an exact time an equal value may be the same sample, unless age_s shows that
+ * the sensor has updated since. Such a value is held: totals move after at most two periods. When another
+ * value comes, the old one is taken to have lasted until one period before. Readings must come in order of
+ * time; others are dropped. */
 enum integrate_verdict integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, double watts);
 
 /* Takes `joules` that a meter says were used in the period ending at time_ns. Each call is a sample of its own, whether

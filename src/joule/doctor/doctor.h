@@ -31,7 +31,7 @@ struct diagnosis {
     struct arena arena; /* of the texts */
     struct finding findings[DOCTOR_MAX_FINDINGS];
     size_t count;
-    bool no_counter_moves; /* there are counters, all answer, and none has moved */
+    bool no_counter_moves; /* all counters answer, and none has moved */
     joule_class cpu_class; /* of the best CPU energy that can be had now; NONE: none at all */
 };
 

@@ -18,8 +18,9 @@ struct exam {
     bool is_recorded;              /* values stand still because nobody changes the files */
     const struct channel *package; /* the first package's meter that answers and moves; NULL: none */
     const struct channel *whole;   /* the first such meter of more than a package: board, node, battery */
-    const struct channel *other;   /* the first such meter of anything else: a board, memory, a rail */
-    bool has_refused_package;      /* one that is there and may not be read */
+    const struct channel
+        *other; /* the first meter that stands still and is not the CPU's: a board, memory, a rail */
+    bool has_refused_package; /* one that is there and may not be read */
     struct diagnosis *out;
 };
 

@@ -1,4 +1,4 @@
-/* joule/doctor/doctor_gpu.c - what keeps the energy of GPUs out of the figures.
+/* joule/doctor/doctor_gpu.c - finds out why the energy of GPUs is missing from the figures.
  *
  * NVIDIA's boards are read through their driver's library; AMD's and Intel's through their kernel drivers,
  * and through their vendors' libraries and programs. Note: a GPU inside the processor is in the package's
@@ -71,8 +71,8 @@ static const struct maker {
     const char *name, *id; /* id: how its findings begin */
     const char *load, *log, *open;
     const char *firmware;   /* its package in Debian */
-    const char *sources[8]; /* that read its boards' energy or power */
-    const char *library;    /* what to install for one of these */
+    const char *sources[8]; /* sources that read its boards' energy or power */
+    const char *library;    /* the package to install for one of these sources */
 } makers[] = {
     [GPU_AMD] = {"AMD",
                  "amd",
@@ -95,13 +95,13 @@ static const struct maker {
 
 struct meter_found {
     joule_class cls;
-    const char *source; /* of the channel */
+    const char *source; /* identifier of the channel's device */
 };
 
 enum outcome { IS_READ, SLEEPS, IS_DENIED, TELLS_NOTHING, IS_LENT, IS_NOT_TAKEN, HAS_NO_DRIVER, OUTCOMES };
 
-/* Whether the channel is of that GPU: by what sources call the device with its address, or by the address
- * itself. */
+/* Returns true if the channel belongs to that GPU, by the name that sources give to the device at its
+ * address, or by the address. */
 static bool is_of_gpu(const struct meter_channel *mc, const struct doctor_gpu *gpu)
 {
     const joule_domain *info = &mc->channel->info;
@@ -112,7 +112,7 @@ static bool is_of_gpu(const struct meter_channel *mc, const struct doctor_gpu *g
     return strcmp(info->uuid, gpu->address) == 0;
 }
 
-/* The best state of what any source tells of a GPU's energy; ABSENT: nothing. */
+/* Returns the best state of any source's energy or power of a GPU; ABSENT: there is none. */
 static joule_status look_for_meter(struct exam *exam, const struct doctor_gpu *gpu, struct meter_found *out)
 {
     joule_status best = JOULE_ABSENT;
@@ -187,7 +187,7 @@ static struct finding *find_group(struct exam *exam, enum finding_severity sever
                      group->maker->name, group->count == 1 ? "GPU" : "GPUs", group->names, what);
 }
 
-/* "absent" where it was never asked, for there is nothing that it could read. */
+/* "absent" for a source that was never opened, because there is nothing to read. */
 static const char *state_of_source(struct exam *exam, const char *name)
 {
     const char *state = joule_status_name(JOULE_ABSENT);

@@ -1,8 +1,8 @@
-/* joule/doctor/doctor_still.c - meters that answer and are in no total: counters that stand still, boards
- * that are hidden. */
+/* joule/doctor/doctor_still.c - reports meters that answer but are in no total: counters that stand still,
+ * boards that are hidden. */
 #include "joule/doctor/doctor_exam.h"
 
-/* Counters that were read twice at least. */
+/* Counters that were read at least twice. */
 struct counters {
     size_t moving, still;
     const struct channel *first_still;

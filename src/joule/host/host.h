@@ -88,8 +88,8 @@ bool host_read_u64(struct joule_host *host, const char *path, uint64_t *out_valu
 /* Whether processes have the numbers that the kernel's drivers know them by: not in a container with its own. False also where
  * it cannot be told. */
 bool host_is_in_first_pid_space(struct joule_host *host);
-/* Whether any of these folders, with colons between them, has anything in it; or any file with the path
- * "/dev/neuron*". */
+/* Returns true if any of these folders, separated by colons, has an entry. "/dev/neuron*": if any file has
+ * such a path. */
 bool host_has_any(struct joule_host *host, const char *folders);
 /* Puts the symbol of this name into a pointer to a function or an object, which out_pointer points to; NULL, and false, where
  * the library has none. */

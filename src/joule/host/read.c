@@ -48,7 +48,7 @@ void host_close_handle(struct joule_host *host, int handle)
         host->ops->close_handle(host, handle);
 }
 
-/* A folder with anything in it, or files whose path begins so where it ends with a star. */
+/* Returns true for a folder with an entry; a path that ends with a star matches files that begin with it. */
 static bool has_entry(struct joule_host *host, char *path, struct arena *arena)
 {
     char **names, *slash = strrchr(path, '/');

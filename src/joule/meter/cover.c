@@ -1,4 +1,4 @@
-/* joule/meter/cover.c - the energy of a total over a window. Which domains make it up: cover_choice.h. */
+/* joule/meter/cover.c - the energy of a total over a window. cover_choice.h chooses its domains. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"

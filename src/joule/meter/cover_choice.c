@@ -11,24 +11,24 @@
 /* A view must cover at least this part of what the best-covering view of its zone covers. */
 #define MIN_COVERAGE 0.5
 #define ACCELERATOR  3 /* tier of what an accelerator's driver reports */
-/* A meter stands still if it shows no energy for so long, and for so many of its own periods. */
+/* A meter stands still if it shows no energy for STILL_S seconds and for STILL_PERIODS of its own periods. */
 #define STILL_S       0.2
 #define STILL_PERIODS 5
-/* Parts of a zone used energy while its meter stood still, if they used this many times what the meter can
- * hide. */
+/* Parts of a zone count as active while its meter stood still if they used this many times the energy that
+ * the meter can hide. */
 #define STILL_GRAINS  2
 #define MAX_ANCESTORS 16
 
 struct view {
     int32_t id;
     const struct channel *channel;
-    const char *zone, *parent; /* the channel's, or those that it was found to mirror */
+    const char *zone, *parent; /* zone and parent of the channel, or of the zone that it mirrors */
     const struct view *outer;  /* the zone that contains it; NULL: none */
-    bool is_part;              /* counts only if the zone around it yields */
+    bool is_part;              /* counts only if the zone that contains it yields */
     bool is_queried;           /* the fields below are set */
-    bool is_taken;             /* of the first view of a zone: the zone was decided */
+    bool is_taken;             /* in the first view of a zone: the zone is decided */
     joule_status state;
-    double covered_s; /* of the window; 0: not trusted */
+    double covered_s; /* covered part of the window; 0: not trusted */
 };
 
 struct choice {
@@ -69,7 +69,7 @@ bool cover_is_wanted(joule_scope scope, int32_t group)
 
 /* --- views ---------------------------------------------------------------------------------------------- */
 
-/* Reads what the lane keeps, and the window. */
+/* Reads the lane's state of the view, and its window. */
 static void query(struct choice *c, struct view *view)
 {
     const struct meter_channel *mc = &c->meter->channels[view->id];
@@ -85,7 +85,7 @@ static void query(struct choice *c, struct view *view)
     if (!moved)
         return;
     struct window w = meter_channel_window(c->meter, view->id, c->begin_ns, c->end_ns);
-    /* No rise over the window is no knowledge: sensors stand still, machines do not. */
+    /* A window without a rise says nothing: a sensor may stand still, but a machine always uses energy. */
     if (w.covered_s > 0 && w.joules.value > 0)
         view->covered_s = w.covered_s;
 }
@@ -107,7 +107,7 @@ static void add_views(struct choice *c, bool parts)
     }
 }
 
-/* The other views of a mirrored zone, another way of reading it or the model, are views of the zone that it
+/* Other views of a mirrored zone (another interface, or the model) become views of the zone that it
  * mirrors. */
 static void join_mirrored_zones(struct choice *c)
 {
@@ -126,7 +126,7 @@ static bool is_model(const struct view *view)
     return view->channel->info.cls >= JOULE_CLASS_MODELLED;
 }
 
-/* The first view of the zone; NULL: there is none. It stands for the zone. */
+/* Returns the first view of the zone, which represents the zone; NULL: none. */
 static struct view *find_zone(struct choice *c, const char *zone, bool among_parts)
 {
     for (size_t i = among_parts ? c->whole_count : 0; *zone && i < (among_parts ? c->count : c->whole_count);
@@ -166,7 +166,7 @@ static struct view *next_view(struct choice *c, const struct view *zone, const s
     return NULL;
 }
 
-/* The view of the zone that counts; NULL when none covered the window. */
+/* Returns the view of the zone that counts; NULL if none covered the window. */
 static const struct view *best_view(struct choice *c, const struct view *zone)
 {
     double most_s = 0;
@@ -191,7 +191,7 @@ static bool has_meter(struct choice *c, const struct view *zone)
     return false;
 }
 
-/* A zone without a trusted view although somebody could have read it. */
+/* Returns true for a zone without a trusted view that a user with more rights could read. */
 static bool is_unreadable(struct choice *c, const struct view *zone)
 {
     for (const struct view *v = NULL; (v = next_view(c, zone, v)) != NULL;)
@@ -228,7 +228,7 @@ static double seconds(int64_t from_ns, int64_t to_ns)
     return (double)(to_ns - from_ns) * 1e-9;
 }
 
-/* The time in the window in which a view showed no energy, and what its meter hides. */
+/* Reads the time in the window in which a view showed no energy, and the energy that its meter can hide. */
 struct standstill_view {
     int64_t begin_ns, end_ns;
     double grain_joules;
@@ -260,8 +260,8 @@ static double joules_shown(const struct choice *c, const struct view *view,
     return joules;
 }
 
-/* Energy that the parts of a zone showed, by their own meters or by those inside them, whichever shows
- * more. */
+/* Returns the energy that the parts of a zone showed: of each, the larger of its own meter and the sum of the
+ * meters inside it. */
 static double parts_joules(struct choice *c, const struct view *zone, const struct standstill_view *still,
                            unsigned depth)
 {
@@ -339,7 +339,7 @@ static bool take_parts(struct choice *c, const struct view *zone)
     return c->cover->count > before;
 }
 
-/* The first one is reported. */
+/* Only the first one is reported. */
 static void note_still(struct choice *c, const struct view *zone, bool has_parts)
 {
     if (c->cover->still_id >= 0)
@@ -421,9 +421,9 @@ static bool take_parts_of_machine(struct choice *c, size_t from, size_t until)
     return any;
 }
 
-/* Domains that cover CPUs and more stand alone: where no package is measured, and for a superchip whose GPU's
- * meter is the module's. A board's meter of the module is another view of that one, and never beats the
- * socket's own. */
+/* A domain that covers CPUs and more stands alone where no package is measured, and for a superchip whose GPU
+ * meter measures the module. A board's meter of the module is another view of the module, and the socket's
+ * own meter takes precedence. */
 static bool take_whole_machine(struct choice *c)
 {
     if (has_measured(c, JOULE_SCOPE_MODULE, ACCELERATOR) && !has_measured(c, JOULE_SCOPE_GPU, 0))
@@ -435,14 +435,14 @@ static bool take_whole_machine(struct choice *c)
             take_parts_of_machine(c, 0, s + 1);
             return true;
         }
-    /* The model of a CPU would repeat what such a part measures of it. */
+    /* The model of a CPU would count again what such a part measures. */
     c->without_models = take_parts_of_machine(c, 0, MACHINE_SCOPES);
     return false;
 }
 
 /* --- the sum of devices --------------------------------------------------------------------------------- */
 
-/* A package's counter that was never seen to move although it is read: unlike a board, no package is ever
+/* Returns true for a package's counter that is read but never moved: unlike a board, a package is never
  * off. */
 static bool is_still_package(struct choice *c, const struct view *zone)
 {
@@ -475,7 +475,7 @@ static bool comes_before(const struct channel *a, const struct channel *b)
                                           : a->info.device_index < b->info.device_index;
 }
 
-/* CPUs before boards, the first before the second, however soon each source answered. */
+/* Sorts CPUs before boards and lower indices first, independent of the order in which sources answered. */
 static void put_in_order(joule_meter *meter, struct cover *cover)
 {
     for (size_t i = 1; i < cover->count; i++) {

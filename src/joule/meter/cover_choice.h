@@ -1,4 +1,4 @@
-/* joule/meter/cover_choice.h - the choice of the domains that make up a total.
+/* joule/meter/cover_choice.h - chooses the domains that make up a total.
  *
  * Note: zones form trees, by parent_zone. A zone that counts stands for everything inside it. A zone whose
  * meter stands still, or cannot be read, yields to the zones inside it.

@@ -41,12 +41,12 @@ struct joule_meter {
         const char *_Atomic hidden_by; /* the variable that hides its board from programs; NULL: none */
     } channels[METER_MAX_CHANNELS];
     _Atomic size_t channel_count;     /* published after the entry */
-    _Atomic size_t unlisted_channels; /* those for which there was no entry */
+    _Atomic size_t unlisted_channels; /* channels that found no entry */
     pthread_mutex_t lock;             /* adding channels; tick listeners */
     struct session *session;          /* rings of regions; never NULL */
-    struct collector *collector;      /* joins them; NULL in a descendant of a session */
-    int64_t published_ns;             /* of the last totals shown to clients; guarded by lock */
-    int64_t alone_ns;                 /* of the last round of readings without clients; guarded by lock */
+    struct collector *collector; /* attributes energy to the regions; NULL in a descendant of a session */
+    int64_t published_ns;        /* time of the last totals shown to clients; guarded by lock */
+    int64_t alone_ns;            /* time of the last round of readings without clients; guarded by lock */
     double client_base_joules[BOARD_SUMS]; /* of a client: see session_energy; guarded by lock */
     struct budget_list *budgets;
     _Atomic bool records;      /* a recorder is there: spares regions the lock where none is */
@@ -61,7 +61,7 @@ struct cover {
     bool is_partial;         /* a domain that belongs to it could not be read, or parts stand for it */
     joule_class cls;         /* weakest */
     int32_t still_id;        /* a domain whose meter stands still; -1: none */
-    bool has_parts_of_still; /* its parts are counted in its place; else nothing of it is */
+    bool has_parts_of_still; /* its parts are counted instead; false: nothing of it is counted */
 };
 
 /* As joule_open. Without `watches` the prompt sources are read once and then not before meter_watch or a question. */
@@ -117,9 +117,10 @@ bool meter_has_energy(joule_meter *meter, int32_t domain);
 #define METER_LAST_TICK INT64_MAX
 struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
 /* Chooses the cover of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window: domains that rose since the meter
- * opened, outermost, one view for each zone. Where no CPU package is measured, what covers more (module,
- * psys, node, battery) stands alone before a model does. A domain that stands still while parts of it use
- * energy yields to these parts, and the cover is partial. A plain domain id is its own cover. */
+ * opened, outermost, one view for each zone. Where no CPU package is measured, a domain that covers more
+ * (module, psys, node, battery) stands alone and takes precedence over a model. A domain that stands still
+ * while parts of it use energy yields to these parts, and the cover is partial. A plain domain id is its own
+ * cover. */
 void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns,
                  struct cover *out_cover);
 /* Finds out anew which channels' boards the environment hides from programs. The meter's lock is held. */

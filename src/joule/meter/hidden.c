@@ -74,8 +74,8 @@ void meter_hide(joule_meter *meter)
                      hidden_by(&boards, meter->channels[i].channel->info.device));
 }
 
-/* The variable that hides the channel's board; NULL: none, or the channel is not the first one of its board
- * with joules. */
+/* Returns the variable that hides the channel's board; NULL: none, or the channel is not the first one of its
+ * board with joules. */
 static const char *hides_board(joule_meter *meter, size_t i)
 {
     const char *variable = atomic_load(&meter->channels[i].hidden_by),

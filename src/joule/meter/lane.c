@@ -205,9 +205,9 @@ static bool is_to_stop(struct lane *lane)
     return stop;
 }
 
-/* True when it is time to stop; false at the deadline, or when a reading is asked for. On a semaphore, as a
- * condition would cost a second system call each time: what waits for one comes back with a mutex that must
- * be taken for contended. */
+/* Returns true if the lane is to stop; false at the deadline, or if a reading is requested. It sleeps on a
+ * semaphore: a condition variable costs a second system call each time, because its mutex counts as contended
+ * after the wait. */
 static bool sleep_until(struct lane *lane, int64_t deadline_ns)
 {
     struct timespec deadline = clock_timespec(deadline_ns);

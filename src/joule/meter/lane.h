@@ -33,18 +33,18 @@ struct lane {
     bool is_late;            /* has no joules: starts when somebody watches, and nobody waits for it */
     pthread_mutex_t lock;    /* channels, and the fields below */
     pthread_cond_t wake;     /* one of those changed */
-    sem_t woken;             /* posted with stop and with `asked`: the thread sleeps on it */
+    sem_t woken;             /* the thread sleeps on it; posted with `stop` and `asked` */
     pthread_mutex_t reading; /* one opener or reader of the hardware at a time; taken before any other lock */
     bool stop, opened, finished;
-    bool is_detached; /* the thread ended without being told to: nothing to join */
-    bool in_meter;    /* the thread works on the meter, which waits for that however long it takes to close */
+    bool is_detached; /* the thread ended by itself: nothing to join */
+    bool in_meter;    /* the thread uses the meter; closing the meter waits for it, however long it takes */
     _Atomic int references; /* meter and thread; the last one frees */
     _Atomic uint64_t ticks, overruns;
-    _Atomic uint64_t asked, served; /* readings outside of the pace: see lane_ask */
+    _Atomic uint64_t asked, served; /* readings between the periodic ones: see lane_ask */
     _Atomic int64_t read_ns;        /* end of the last round of readings */
-    bool looks;                     /* at devices, too */
-    int64_t look_ns;                /* when next; the reader's */
-    uint64_t dither;                /* the thread's: state of a generator of random numbers */
+    bool looks;                     /* the thread also reads devices */
+    int64_t look_ns;                /* time of the next such reading; used by the reader */
+    uint64_t dither;                /* state of the thread's random number generator */
     bool knows_offset;
     int64_t boottime_minus_monotonic_ns; /* a jump is a suspend: a gap in every curve */
 };
@@ -68,7 +68,7 @@ void lane_read(struct lane *lane);
 bool lane_start(struct lane *lane);
 /* Waits until the sources are open and read once, at most until deadline_ns (CLOCK_MONOTONIC). */
 bool lane_wait_opened(struct lane *lane, int64_t deadline_ns);
-/* Asks the thread for a reading now, between two of its pace. Returns the number that lane->served has when a
+/* Requests a reading now, between two periodic ones. Returns the value that lane->served reaches once a
  * reading is done that began after this call; 0: there is no thread. */
 uint64_t lane_ask(struct lane *lane);
 /* Asks the thread to stop and waits for it until deadline_ns. False: it hangs in a source, or is the calling one; it

@@ -53,7 +53,7 @@ static struct curve_point counter_point(const struct channel *ch, int64_t time_n
     };
 }
 
-/* The readings from begin_ns to end_ns showed no energy. */
+/* Records that the readings from begin_ns to end_ns showed no energy. */
 static void note_standstill(struct channel *ch, int64_t begin_ns, int64_t end_ns)
 {
     if (end_ns - begin_ns <= ch->still.end_ns - ch->still.begin_ns)

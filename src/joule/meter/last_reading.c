@@ -6,9 +6,10 @@
 #include "base/clock.h"
 #include "joule/meter/cover_choice.h"
 
-#define MAX_REQUESTS   3 /* some sensors show in the second reading what the first one has begun */
+#define MAX_REQUESTS                                                                                         \
+    3 /* some sensors show a value only in the reading after the one that started the measurement */
 #define REQUEST_GAP_NS (100 * NS_PER_S / 1000)
-#define SLACK_S        0.25 /* of the time that a reading takes */
+#define SLACK_S        0.25 /* multiple of the time that a reading takes */
 
 struct last_reading last_reading_start(joule_meter *meter, int64_t begin_ns, int64_t end_ns)
 {
@@ -45,15 +46,15 @@ static bool matters(const joule_meter *meter, const struct cover *cover, size_t 
                : !is_in_cover(meter, cover, NULL, JOULE_SCOPE_PACKAGE);
 }
 
-/* Returns how long to wait for a channel that does not know yet what was used until end_ns; 0: it knows, or
- * never will. */
+/* Returns how long to wait for a channel whose energy until end_ns is not known yet; 0: it is known, or never
+ * will be. */
 static double patience_s(const struct channel *ch, int64_t end_ns, bool was_asked)
 {
     if (ch->info.state != JOULE_OK || curve_last_ns(&ch->curve) >= end_ns)
         return 0;
     double tick_s = meter_channel_traits(ch).tick_s;
     if (ch->mode == CHANNEL_COUNTER && was_asked && tick_s < SLACK_S)
-        return 0; /* it was read and stands still */
+        return 0; /* it was read, but stands still */
     return fmin(tick_s, LAST_READING_MAX_S) + SLACK_S;
 }
 
@@ -92,7 +93,7 @@ bool last_reading_is_due(struct last_reading *last)
     struct cover cover;
     bool is_due = false;
     meter_cover(meter, JOULE_TOTAL, last->begin_ns, last->end_ns, &cover);
-    for (size_t l = 1; l < meter->lane_count; l++) { /* the first one is read by who waits */
+    for (size_t l = 1; l < meter->lane_count; l++) { /* the waiting thread does the first reading */
         struct lane *lane = meter->lanes[l];
         bool was_asked = last->lanes[l].count > 0,
              is_served = atomic_load(&lane->served) >= last->lanes[l].number;

@@ -1,6 +1,7 @@
-/* joule/meter/last_reading.h - the readings of slow sources after the end of what is measured.
+/* joule/meter/last_reading.h - reads slow sources once more after the end of a measurement.
  *
- * Note: a slow source is asked for a reading at once. If that is not enough, its next period is waited for.
+ * Note: a slow source is asked for a reading at once. If that is not enough, its next period is waited
+ * for.
  */
 #ifndef JOULE_LAST_READING_H
 #define JOULE_LAST_READING_H
@@ -13,18 +14,18 @@
 struct last_reading {
     joule_meter *meter;
     int64_t begin_ns, end_ns;
-    int64_t start_ns; /* of waiting */
+    int64_t start_ns; /* seconds of waiting */
     struct {
-        uint64_t number; /* of the last request; 0: none */
-        unsigned count;  /* of requests */
+        uint64_t number; /* time of the last request; 0: none */
+        unsigned count;  /* number of requests */
         int64_t asked_ns;
     } lanes[METER_MAX_LANES];
     const char *source; /* the last one that was waited for; NULL: none */
 };
 
 struct last_reading last_reading_start(joule_meter *meter, int64_t begin_ns, int64_t end_ns);
-/* Asks where it helps, without waiting. Returns true while a source has still to answer, one period at most
- * for each. */
+/* Requests readings where they help, without waiting. Returns true while a source has still to answer, for at
+ * most one period of each. */
 bool last_reading_is_due(struct last_reading *last);
 
 #endif

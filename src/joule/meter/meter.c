@@ -199,7 +199,7 @@ void meter_publish(joule_meter *meter, struct lane *lane, struct source *source)
     for (size_t i = 0; i < source->channel_count; i++) {
         size_t n = meter_channel_count(meter);
         struct channel *ch = source->channels[i];
-        curve_init(&ch->curve, CURVE_POINTS); /* the source reads all that it has */
+        curve_init(&ch->curve, CURVE_POINTS); /* the source reads all of its channels */
         if (n == METER_MAX_CHANNELS) {
             atomic_fetch_add_explicit(&meter->unlisted_channels, 1, memory_order_relaxed);
             continue;

@@ -12,8 +12,8 @@
 
 struct recorder;
 
-/* Opens or creates the file, which keeps what it held until the first block is written. The recorder takes
- * part in the meter's rounds until recorder_close. FAILED or DENIED: the file cannot be written, or another
+/* Opens or creates the file. Its old content stays until the first block is written. The recorder takes part
+ * in the meter's rounds until recorder_close. FAILED or DENIED: the file cannot be written, or another
  * process records into it; the message says why. */
 joule_status recorder_open(joule_meter *meter, const char *path, const char *program,
                            struct recorder **out_recorder, joule_error *out_error);
@@ -29,8 +29,8 @@ void recorder_region(struct recorder *recorder, uint64_t begin_ns, uint64_t end_
                      uint32_t thread, uint32_t flags);
 /* What a finished report knows beside the meter: regions by name, the command, its share, idle, labels, budget. */
 void recorder_report(struct recorder *recorder, const struct report *report);
-/* Writes the rest and a last block that says that the file is whole, and flushes the file to the disk.
- * Frees. */
+/* Writes the rest and an end block that marks the file as complete, flushes the file to the disk, and frees
+ * the recorder. */
 joule_status recorder_close(struct recorder *recorder, joule_error *out_error);
 
 struct record_region {

@@ -54,7 +54,8 @@ void record_read_tags(struct byte_reader *in, struct record *record)
     found->folded_regions = folded;
 }
 
-/* Of the table of regions that was read before; no more of a row's regions can be folded than it has. */
+/* Adds the folded regions to the table that was read before. A row cannot have more folded regions than
+ * regions. */
 void record_read_limits(struct byte_reader *in, struct record *record)
 {
     struct report *found = &record->found;

@@ -441,7 +441,8 @@ static void let_take_part(joule_meter *meter, struct recorder *r)
     pthread_mutex_unlock(&meter->lock);
 }
 
-/* An old file keeps what it holds for now. -1 with errno; EWOULDBLOCK: another recorder writes this file. */
+/* Opens the file without truncating it. Returns -1 with errno; EWOULDBLOCK: another recorder writes this
+ * file. */
 static int open_file(const char *path, bool *out_is_new)
 {
     struct stat info;

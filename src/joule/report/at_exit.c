@@ -93,7 +93,7 @@ static bool write_all(int fd, const char *bytes, size_t count)
     return true;
 }
 
-/* A pipe or a device. A pipe without a reader is an error: a program that ends does not wait for one. */
+/* A pipe or a device. A pipe without a reader is an error: an ending program does not wait for a reader. */
 static bool write_stream(const char *path, const char *line, size_t length)
 {
     int fd = file_open_stream(path);
@@ -105,7 +105,7 @@ static bool write_stream(const char *path, const char *line, size_t length)
     return close(fd) == 0 && done;
 }
 
-/* As a whole: whatever ends the program, the file is the old one or the new one. */
+/* Replaces the file atomically: however the program ends, the file has the old content or the new one. */
 static bool replace_file(const char *path, const char *line, size_t length)
 {
     struct file_draft draft;

@@ -151,7 +151,7 @@ static void collect_classes(const struct collection *c, const struct cover *cove
             c->report->by_class[i] = estimate_quantity(&classes[i]);
 }
 
-/* NULL where no meter stands still. */
+/* Returns NULL if no meter stands still. */
 static const char *reason_of_still(const struct collection *c, const struct cover *cover)
 {
     char reason[192];

@@ -1,4 +1,5 @@
-/* joule/report/collect.h - what the files that fill a report share. Only collect*.c include it. */
+/* joule/report/collect.h - declarations shared by the files that fill a report. Only collect*.c include
+ * it. */
 #ifndef JOULE_REPORT_COLLECT_H
 #define JOULE_REPORT_COLLECT_H
 
@@ -17,7 +18,7 @@ const char *collect_copy(struct report *report, const char *string);
 bool collect_is_unreadable(const struct collection *c, size_t domain);
 /* Returns the name of a source that has not answered at all so far, or NULL. */
 const char *collect_late_source(const struct collection *c);
-/* Sets the report's one advice, when the rest of it is known. */
+/* Sets the report's one piece of advice. Call it when the rest of the report is complete. */
 void collect_advice(const struct collection *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* joule/report/collect_advice.c - the one advice of a report: why a figure is unknown, modelled or
+/* joule/report/collect_advice.c - the one piece of advice in a report: why a figure is unknown, modelled or
  * partial. */
 #include <math.h>
 #include <stdio.h>
@@ -30,7 +30,8 @@ bool collect_is_unreadable(const struct collection *c, size_t domain)
            (state == JOULE_DENIED || state == JOULE_FAILED || state == JOULE_STALE);
 }
 
-/* The remedy of a sensor that is there and refuses; packages first, because most of the energy is theirs. */
+/* Returns the remedy of a sensor that exists but refuses access; packages first, because they use most of the
+ * energy. */
 static const char *remedy_of_refused(const struct collection *c)
 {
     const char *found = NULL;
@@ -81,8 +82,7 @@ static const char *advice_of_late_source(const struct collection *c)
     return name ? collect_copy(c->report, advice) : NULL;
 }
 
-/* How often a sensor shows a new value, and whether it has shown one too few to tell anything of this
- * time. */
+/* Returns how often a sensor shows a new value, and whether it showed too few values to measure this time. */
 static bool is_too_seldom(const struct collection *c, size_t domain, double *out_period_s)
 {
     const struct meter_channel *mc = &c->meter->channels[domain];
@@ -117,7 +117,7 @@ static const char *advice_of_seldom(const struct collection *c)
     return NULL;
 }
 
-/* The first meter that answers and shows no energy at all, where nothing is measured. */
+/* Returns the first meter that answers but shows no energy at all, where nothing is measured. */
 static const char *advice_of_still(const struct collection *c)
 {
     for (size_t i = 0; i < meter_channel_count(c->meter); i++) {
@@ -151,7 +151,7 @@ static bool has_measured_part(const struct report *report)
            !isnan(report->by_class[JOULE_CLASS_DERIVED].value);
 }
 
-/* That a board was left out must not go unsaid, nor what the total then is. */
+/* A total without a hidden board must say so, and say what it then covers. */
 static const char *advice_of_hidden(const struct collection *c)
 {
     char advice[384], boards[128];

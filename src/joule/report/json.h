@@ -18,9 +18,9 @@ void json_open(struct json *json, const char *key, char bracket);        /* '{' 
 void json_close(struct json *json, char bracket);                        /* '}' or ']' */
 void json_string(struct json *json, const char *key, const char *value); /* NULL: null */
 void json_text(struct json *json, const char *key, const char *value);   /* the same, and empty: null */
-/* Not finite: null. A figure for people and programs: see text_add_measure. */
+/* Adds a number, or null if it is not finite. For measured figures; see text_add_measure. */
 void json_double(struct json *json, const char *key, double value);
-/* The same with all digits, for what is read back. */
+/* The same with all digits, for values that are read back. */
 void json_exact(struct json *json, const char *key, double value);
 void json_integer(struct json *json, const char *key, int64_t value);
 void json_bool(struct json *json, const char *key, bool value);

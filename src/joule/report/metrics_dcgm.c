@@ -147,7 +147,7 @@ static void label_memory(struct metrics *metrics, const void *row)
     label_part(metrics, &metrics->overview->devices[part->device].device, &part->info);
 }
 
-/* Joule's bits for low clocks as NVIDIA numbers them. A reason without a bit of its own there is left out. */
+/* Converts joule's bits for low clocks to NVIDIA's. A reason without a bit of NVIDIA's is left out. */
 static uint64_t reason_bits(uint32_t ours)
 {
     static const struct {
@@ -165,7 +165,7 @@ static uint64_t reason_bits(uint32_t ours)
     return theirs;
 }
 
-/* Under the name of DCGM 4 and the one before. */
+/* Adds the metric under its name in DCGM 4 and its name in earlier releases. */
 static void add_reasons(struct metrics *metrics, const struct metric_table *gpus)
 {
     static const struct metric_family families[] = {

@@ -56,7 +56,7 @@ struct report {
     size_t function_count;
     uint64_t folded_regions;
     struct region_limits limits;
-    size_t unlisted_channels; /* of sensors beyond METER_MAX_CHANNELS */
+    size_t unlisted_channels; /* number of sensors beyond METER_MAX_CHANNELS */
     /* The command (joule run); method ATTRIBUTE_NONE: no command. */
     struct attribution share;      /* CPU time and how it was found */
     joule_quantity command_joules; /* the command's share of the total */
@@ -81,7 +81,7 @@ struct report {
     double overhead_cpu_s; /* CPU seconds of libjoule's threads */
     double overhead_share; /* of one core over the window */
     uint64_t ticks, overruns;
-    double waited_s;          /* after the end, for slow sources; not part of the duration */
+    double waited_s;          /* seconds waited after the end for slow sources; not part of the duration */
     const char *waited_for;   /* the last such source; NULL: none */
     const char *first_advice; /* one remedy that would make the figures better; NULL: none */
 };

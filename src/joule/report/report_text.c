@@ -298,7 +298,7 @@ static void add_devices(const struct page *page, struct arena *arena)
     table_print(&table, INDENT, WIDTH, page->colour, page->out);
 }
 
-/* What a reader needs to know of a row: its verdict, and how much of it was attributed by total time. */
+/* Notes behind a row: its verdict, and how much of it was attributed by total time. */
 static void note_function(const struct tag_row *row, char out_note[NOTE_SIZE])
 {
     const char *verdict = row->unsynchronised          ? "not synced"
