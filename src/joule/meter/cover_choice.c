@@ -191,7 +191,7 @@ static bool has_meter(struct choice *c, const struct view *zone)
     return false;
 }
 
-/* Returns true for a zone without a trusted view that a user with more rights could read. */
+/* Returns true if a sensor of the zone exists but could not be read. */
 static bool is_unreadable(struct choice *c, const struct view *zone)
 {
     for (const struct view *v = NULL; (v = next_view(c, zone, v)) != NULL;)

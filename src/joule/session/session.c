@@ -35,7 +35,7 @@
 #define FILE_PREFIX   "joule-session-"
 #define PROC_PREFIX   "/proc/"
 #define MEMORY_NAME   "joule-session"
-#define MAX_PARENTS   16 /* that are asked for an inherited descriptor */
+#define MAX_PARENTS   16 /* parents whose descriptors are searched */
 #define STALE_AFTER_S 60
 #define PATH_SIZE     512
 
@@ -95,7 +95,7 @@ static bool is_descriptor(const char *path)
     return strncmp(path, PROC_PREFIX, strlen(PROC_PREFIX)) == 0;
 }
 
-/* True when nothing can take the memory behind a mapping of the file away. */
+/* Returns true if no process can remove the memory behind a mapping of the file. */
 static bool is_sealed(int file)
 {
 #ifdef __linux__
@@ -106,7 +106,7 @@ static bool is_sealed(int file)
 #endif
 }
 
-/* Whatever else a process has under a number is not opened: that may have effects. */
+/* Opens nothing else that a process has under this number, because opening it may have effects. */
 static bool is_session_memory(const char *path)
 {
     char target[64] = "";
@@ -134,7 +134,7 @@ static struct session_map *join_at(const char *path)
     return map;
 }
 
-/* The parent of a process; 0: unknown. */
+/* Returns the parent of a process; 0: unknown. */
 static long parent_of(long process)
 {
     char path[64], text[256];
@@ -148,9 +148,9 @@ static long parent_of(long process)
     return state && strlen(state) > 4 ? strtol(state + 4, NULL, 10) : 0;
 }
 
-/* Where the owner's descriptor cannot be opened, because it has capabilities or a /proc of its own, an
- * inherited one of the same number may be the session: of this process, or of a parent where this one was
- * started without it. */
+/* The owner's descriptor cannot be opened if the owner has capabilities or another /proc. The session may
+ * then be an inherited descriptor of the same number, of this process or of a parent that passed it on to no
+ * child. */
 static struct session_map *join(const char *path)
 {
     struct session_map *map = path[0] ? join_at(path) : NULL;
@@ -278,8 +278,8 @@ static struct session_map *prepare(int file)
     struct session_map *map = NULL;
     if (flock(file, LOCK_EX | LOCK_NB) == 0 && ftruncate(file, sizeof(struct session_map)) == 0)
         map = map_memory(file);
-    /* The file system's promise is enough here, and half as dear as pages of our own. Names, board and slots
-     * get theirs from who uses them. */
+    /* Reserving the blocks in the file system is enough here, and half as expensive as allocating pages.
+     * Users of names, board and slots allocate their own pages. */
     int full = map ? posix_fallocate(file, 0, (off_t)offsetof(struct session_map, tag_names)) : errno;
     if (map && full == 0) {
         fill(map);
@@ -332,9 +332,9 @@ static bool is_reachable(const char *path, int file)
     return stat(path, &a) == 0 && fstat(file, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Memory of no file system, which other processes open by our descriptor and cannot cut off: whoever has it
- * mapped is safe from SIGBUS, and a full /dev/shm does not matter. A process with capabilities that its
- * children lack hides its descriptors from them: they inherit it. */
+/* Sealed memory outside of all file systems, which other processes open by our descriptor and cannot
+ * truncate: mapping it is safe from SIGBUS, and a full /dev/shm does not matter. A process with capabilities
+ * that its children lack hides its descriptors from them, so they inherit this one. */
 static struct session_map *create_sealed(char path[PATH_SIZE], int *out_file)
 {
     int file = open_memory();

@@ -1,11 +1,10 @@
 /* joule/session/session.h - the shared memory in which regions are written.
  *
- * Owns the life of one mapping (session_layout.h): making or joining it, names of tags, who owns which slot,
- * and the board on which the measuring process shows its totals. `joule run` makes the mapping of sealed
- * memory and names its descriptor in JOULE_SESSION (/proc/PID/fd/N; a file where there is no /proc); any
- * libjoule below it writes there. Without one, a process has an anonymous mapping of the same layout.
- * Newcomers: writers never wait and never allocate; the only reader is the process that measures
- * (reader.h).
+ * Creates or joins one mapping (session_layout.h). Manages names of tags, owners of slots, and the board on
+ * which the measuring process shows its totals. `joule run` creates the mapping from sealed memory and passes
+ * its descriptor in JOULE_SESSION (/proc/PID/fd/N; a file where there is no /proc); libjoule in any child
+ * process writes there. Without JOULE_SESSION a process has an anonymous mapping of the same layout.
+ * Note: writers never wait and never allocate; the only reader is the process that measures (reader.h).
  */
 #ifndef JOULE_SESSION_H
 #define JOULE_SESSION_H
@@ -21,19 +20,20 @@ struct session;
 struct session *session_current(void);
 /* What is mapped; NULL when no memory could be had: regions are then timed and nothing more. */
 struct session_map *session_map(struct session *session);
-/* Before this time no region of the session can have begun; 0: unknown. */
+/* Returns the time before which no region of the session can have begun; 0: unknown. */
 int64_t session_begin_ns(struct session *session);
 /* True when this process measures for others and some have joined. */
 bool session_has_clients(struct session *session);
 /* True when a parent that is still alive measures: this process opens no sensors. */
 bool session_is_client(struct session *session);
 /* Makes a session for child processes of the same user and returns its path in out_path, for JOULE_SESSION.
- * No process can take its memory away. It becomes the current session of this process; call it before regions
- * begin. */
+ * No process can remove its memory. The session becomes the current one of this process; call this before
+ * regions begin. */
 joule_status session_create_shared(char *out_path, size_t size, joule_error *out_error);
-/* Removes files of sessions whose owner is dead, beside the file that this process made, if it made one. */
+/* Removes files of sessions whose owner is dead from the folder of this process's own session file, if it has
+ * one. */
 void session_remove_leftovers(void);
-/* No process can join from now on; the mapping stays until the process ends. */
+/* Lets no further process join; the mapping stays until the process ends. */
 void session_remove_shared(void);
 
 /* Puts memory behind a part of the session's mapping, so that a full file system shows here and not as SIGBUS in the middle

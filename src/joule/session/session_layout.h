@@ -58,7 +58,7 @@ struct span {
     uint8_t flags;
     uint8_t device; /* of a foreign span: GPU number or SPAN_ALL_GPUS */
     uint8_t unused;
-    float error_ns; /* foreign span: standard error of its stamps; others: time of regions nested in it */
+    float error_ns; /* foreign span: standard error of its timestamps; others: time of regions nested in it */
     _Atomic uint32_t ready; /* low half of (place + 1), written last */
 };
 static_assert(sizeof(struct span) == 32, "layout");
@@ -77,7 +77,7 @@ static inline uint64_t open_what(uint32_t tag, uint32_t flags)
     return UINT64_C(1) << 63 | (uint64_t)(flags & 0xff) << 32 | tag;
 }
 
-/* Flag of folds, beside those of spans: a GPU region ran without the hook at both edges. */
+/* Flag of folds, in addition to those of spans: a GPU region ran without the hook at begin and end. */
 #define FOLD_UNSYNCHRONISED 64
 
 /* Regions of one tag that found no place in the ring. The sums only grow: a reader takes differences. */
@@ -89,10 +89,10 @@ struct fold {
     _Atomic uint64_t own_ns; /* duration less the regions nested in them */
 };
 
-/* Tells a reader whether and where to look in a table of folds. */
+/* Tells a reader whether a table of folds has changed, and up to which entry. */
 struct fold_mark {
-    _Atomic uint64_t changes; /* moves when a fold does */
-    _Atomic int64_t end_ns;   /* of the latest region */
+    _Atomic uint64_t changes; /* changes whenever a fold does */
+    _Atomic int64_t end_ns;   /* end of the latest folded region */
     _Atomic uint32_t tags;    /* folds at and above were never used */
 };
 
@@ -154,8 +154,8 @@ struct session_map {
         stamp_seconds; /* between the stamps of a region with nothing in it, at least; 0: unknown */
     _Atomic uint64_t board_count;
     _Atomic uint64_t unnamed_tags; /* names for which there was no place in the table */
-    _Atomic uint64_t unstored;     /* regions of which not even the time could be kept */
-    _Atomic int64_t full_ns[2];    /* when all slots were last found taken, by each of two ways to look */
+    _Atomic uint64_t unstored;     /* lost regions: not even their time could be kept */
+    _Atomic int64_t full_ns[2];    /* when all slots were last found taken, by each of two ways to search */
     struct fold_mark crowd_mark;
     alignas(
         64) _Atomic uint64_t owners[SESSION_SLOTS]; /* session_owner(), or with OWNER_PREPARING; 0: free */
@@ -216,9 +216,9 @@ static inline unsigned slot_open(struct slot *slot, int64_t begin_ns, uint64_t w
     return SPAN_NOT_LISTED;
 }
 
-/* Takes a region off the list and stores the time of the regions nested in it. False when it does not stand
- * there: it was ended before. Whoever wins the place ends the region, also among the owner's thread, its
- * signal handlers and other threads at once. */
+/* Removes a region from the list and stores the time of the regions nested in it. Returns false if it is not
+ * in the list because it was ended before. The caller that removes it ends the region, also if the owner's
+ * thread, its signal handlers and other threads try at the same time. */
 static inline bool slot_close(struct slot *slot, unsigned index, int64_t begin_ns, bool is_owner,
                               int64_t *out_nested_ns)
 {
@@ -234,8 +234,7 @@ static inline bool slot_close(struct slot *slot, unsigned index, int64_t begin_n
     return true;
 }
 
-/* Adds the duration of a closed region to the region that it was nested in, which stands below it in the
- * list. */
+/* Adds the duration of a closed region to the region that contained it, which is below it in the list. */
 static inline void slot_add_nested(struct slot *slot, unsigned index, int64_t begin_ns, int64_t duration_ns)
 {
     for (unsigned i = 1; i <= PARENT_SEARCH; i++) {
@@ -258,7 +257,7 @@ static inline void slot_clear_open(struct slot *slot)
     }
 }
 
-/* Forgets what was folded. No other thread uses the table. */
+/* Clears the folds. No other thread may use the table. */
 static inline void folds_clear(struct fold_mark *mark, struct fold folds[SESSION_TAGS])
 {
     uint32_t tags = atomic_load_explicit(&mark->tags, memory_order_relaxed);
@@ -288,8 +287,8 @@ static inline bool slot_push(struct slot *slot, const struct span *span)
     return true;
 }
 
-/* Adds a region that found no room, or, with duration 0, a call without stamps. own_ns: duration less nested
- * regions. */
+/* Adds a region that found no room or, with duration 0, a call without timestamps. own_ns: duration less
+ * nested regions. */
 static inline void fold_add(struct fold_mark *mark, struct fold folds[SESSION_TAGS], const struct span *span,
                             int64_t own_ns)
 {
@@ -300,7 +299,7 @@ static inline void fold_add(struct fold_mark *mark, struct fold folds[SESSION_TA
     uint32_t flags = span->flags | (is_unsynchronised ? FOLD_UNSYNCHRONISED : 0);
     if (~atomic_load_explicit(&fold->flags, memory_order_relaxed) & flags)
         atomic_fetch_or_explicit(&fold->flags, flags, memory_order_relaxed);
-    /* In this order, so that a reader who takes them in the other one sees no time without its region. */
+    /* Stores in this order; a reader loads in the reverse order and so never sees time without its region. */
     atomic_fetch_add_explicit(&fold->count, 1, memory_order_release);
     if (duration_ns > 0) {
         atomic_fetch_add_explicit(&fold->duration_ns, (uint64_t)duration_ns, memory_order_release);

@@ -35,7 +35,7 @@ static struct slot *take_over(struct session_map *map, uint32_t i, uint64_t from
     return slot;
 }
 
-/* The slot of an earlier thread with our number, or of the program that called exec in our place. */
+/* Returns the slot of an earlier thread with our number, or of the program that this one replaced by exec. */
 static struct slot *adopt(struct session_map *map, uint64_t owner, uint32_t *out_number)
 {
     for (uint32_t i = 0; i < SESSION_SLOTS; i++)
@@ -76,8 +76,7 @@ static struct slot *inherit(struct session_map *map, uint64_t owner, has_ended_f
 
 #define WAYS 2
 
-/* Asking all owners costs two system calls each at most, so that it is not done again soon after it was in
- * vain. */
+/* Checking all owners costs at most two system calls each, so it is not repeated soon after a failure. */
 static struct slot *inherit_any(struct session_map *map, uint64_t owner, uint32_t *out_number)
 {
     static has_ended_fn *const ways[WAYS] = {thread_is_gone, thread_has_ended};

@@ -136,7 +136,7 @@ static struct tag_limits *limits_to_read(struct session *session, uint32_t tag)
     return is_known ? &map->tag_limits[tag] : NULL;
 }
 
-#define MAX_LIMIT 1e15 /* joules: what says more is no limit, but another program's memory */
+#define MAX_LIMIT 1e15 /* joules: a larger value is not a limit, but was written by another program */
 
 static double read_limit(_Atomic double *limit)
 {

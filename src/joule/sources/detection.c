@@ -5,7 +5,7 @@
 #include "base/string.h"
 
 static const struct signs {
-    const char *folder, *prefix; /* of device files */
+    const char *folder, *prefix; /* entries of a folder of device files */
     const char *variables[3];
 } signs[] = {
     [DETECT_NVIDIA] = {"/dev", "nvidia", {"CUDA_VISIBLE_DEVICES"}},
@@ -16,7 +16,7 @@ static const struct signs {
     [DETECT_GROQ] = {"/dev", "groq", {"GROQ_DEVICE_ID"}},
 };
 
-/* The first device file of the kind; false without one. */
+/* Finds the first device file of the kind; false if there is none. */
 static bool find_file(struct source *source, const struct signs *sign, char *out_path, size_t size)
 {
     char **names;
@@ -29,7 +29,7 @@ static bool find_file(struct source *source, const struct signs *sign, char *out
     return false;
 }
 
-/* A value that asks for a device; those that ask for none do not. */
+/* Returns true if the variable's value requests a device, not none. */
 static bool asks_for_device(const char *value)
 {
     static const char *const none[] = {"", "-1", "none", "void", "NoDevFiles", NULL};

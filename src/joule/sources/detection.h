@@ -1,8 +1,8 @@
-/* joule/sources/detection.h - device files and environment variables that speak of hardware which a source
- * did not find.
+/* joule/sources/detection.h - device files and environment variables that suggest hardware which a source did
+ * not find.
  *
- * Note: neither proves that there is hardware. Images set variables and leave device files behind, so both
- * are reported. A device is listed only if its driver shows it.
+ * Note: neither is proof of hardware. Images set variables and leave device files behind, so both are
+ * reported. A device is listed only if its driver shows it.
  */
 #ifndef JOULE_DETECTION_H
 #define JOULE_DETECTION_H
@@ -11,7 +11,7 @@
 
 enum detection_kind { DETECT_NVIDIA, DETECT_AMD, DETECT_INTEL, DETECT_TPU, DETECT_NEURON, DETECT_GROQ };
 
-/* As source_say with ABSENT and `text`, to which it adds the device file or variable that expects such
+/* As source_say with ABSENT and `text`; also names the device file or variable that suggests such
  * hardware. */
 joule_status detection_absent(struct source *source, enum detection_kind kind, const char *text);
 

@@ -22,7 +22,7 @@ struct drm_card {
 /* What /sys/class/drm has under this name; false where it is no card: a connector ("card0-DP-1"), a render node. */
 bool drm_card_open(struct source *source, const char *id, struct drm_card *out_card);
 
-/* Writes the name that people know the board by; false, and `out_name` as it was, if no list has it
+/* Writes the board's product name. Returns false and leaves `out_name` unchanged if no list has it
  * (pci_names.h). */
 bool drm_card_find_name(struct source *source, const struct drm_card *card, char *out_name, size_t size);
 

@@ -5,8 +5,8 @@
 #include "base/string.h"
 
 #define MAX_FANS 8
-#define MAX_RPM  30000 /* 65535 is a driver's word for "not known" */
-#define MAX_DUTY 255   /* of pwm1, unless pwm1_max says otherwise */
+#define MAX_RPM  30000 /* drivers report 65535 for "unknown" */
+#define MAX_DUTY 255   /* highest pwm1, unless pwm1_max has another value */
 
 static double read_number(struct joule_host *host, const char *hwmon, const char *file)
 {

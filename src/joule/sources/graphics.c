@@ -1,9 +1,9 @@
-/* joule/sources/graphics.c - the source "graphics": GPUs on the PCI bus that no other source opens, and why
- * they have no joules.
+/* joule/sources/graphics.c - the source "graphics": GPUs on the PCI bus that no other source opens, with the
+ * reason why their energy is unknown.
  *
- * These are boards of AMD, Intel and NVIDIA with the drivers radeon or nouveau, with none, lent to a virtual
- * machine, or with NVIDIA's driver but without its library. A graphics unit inside a processor is listed too;
- * its joules are the package's.
+ * These are boards of AMD, Intel and NVIDIA with the drivers radeon or nouveau, without a driver, passed
+ * through to a virtual machine, or with NVIDIA's driver but without its library. A GPU inside a processor is
+ * listed too; its energy is part of the package's.
  * Note: only files are read, so no board is woken.
  */
 #include <string.h>
@@ -52,7 +52,7 @@ static bool is_with_nvidia(const struct pci_device *pci)
     return strcmp(pci->driver, "nvidia") == 0;
 }
 
-/* Why no joules of a board with this driver are known, and what helps. */
+/* Why the energy of a board with this driver is unknown, and what helps. */
 static const char *reason(const struct pci_device *pci)
 {
     if (!pci->driver[0])
@@ -75,7 +75,8 @@ static const char *reason(const struct pci_device *pci)
     return "the driver of this board tells no power: measure the machine at its BMC, supply or PDU";
 }
 
-/* Whether the board's driver has a hardware monitor with power or energy, which the source hwmon reads. */
+/* Returns true if the board's driver has a hardware monitor with power or energy, which the source hwmon
+ * reads. */
 static bool has_meter(struct source *source, const struct pci_device *pci)
 {
     static const char *const files[] = {"power1_input", "power1_average", "energy1_input"};
@@ -105,7 +106,7 @@ static void find_name(struct source *source, const struct pci_device *pci, struc
         string_print(device->model, sizeof device->model, "PCI device %04x:%04x", pci->vendor, pci->device);
 }
 
-/* A channel that shows the board, with the reason, among what cannot be read. */
+/* Adds a channel that lists the board, with the reason, among the sensors that cannot be read. */
 static bool add_silent(struct source *source, const struct device *device)
 {
     struct channel *ch = source_add_channel(source);
@@ -127,7 +128,8 @@ static bool add_silent(struct source *source, const struct device *device)
     return true;
 }
 
-/* Boards of NVIDIA's driver have its numbers, which go by PCI address; `nvidia_index` is the next. */
+/* Boards of NVIDIA's driver are numbered by PCI address, as the driver does; `nvidia_index` is the next
+ * number. */
 static bool add_board(struct source *source, const struct pci_device *pci, int32_t nvidia_index)
 {
     struct graphics *graphics = source->data;
@@ -185,7 +187,7 @@ static void graphics_read(struct source *source, struct sink *sink)
     (void)sink;
 }
 
-/* Reports the boards as present. A board that NVIDIA's library describes is left to that. */
+/* Reports the boards as present, except those that NVIDIA's library describes. */
 static void graphics_look(struct source *source, struct sink *sink)
 {
     const struct graphics *graphics = source->data;

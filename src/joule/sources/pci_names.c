@@ -1,7 +1,7 @@
 /* joule/sources/pci_names.c - see pci_names.h.
  *
  * libdrm's amdgpu.ids has lines "7550,	C0,	AMD Radeon RX 9070 XT": the revision tells boards of one chip
- * apart. pci.ids has vendors at the start of a line, their devices behind a tab and subsystems behind two:
+ * apart. pci.ids has vendors at the start of a line, their devices after one tab and subsystems after two:
  *   1002  Advanced Micro Devices, Inc. [AMD/ATI]
  *   	744c  Navi 31 [Radeon RX 7900 XT/7900 XTX/7900 GRE/7900M]
  */
@@ -17,7 +17,7 @@
 static const char *const pci_lists[] = {"/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids", NULL};
 static const char *const amd_lists[] = {"/usr/share/libdrm/amdgpu.ids", NULL};
 
-/* The first of the files that can be read, for free(); NULL without any. */
+/* Returns the content of the first readable file, for free(); NULL if there is none. */
 static char *read_list(struct joule_host *host, const char *const *paths)
 {
     char *text = malloc(MAX_LIST_BYTES);
@@ -28,7 +28,7 @@ static char *read_list(struct joule_host *host, const char *const *paths)
     return NULL;
 }
 
-/* Whether the line begins with this number of `digits` hexadecimal digits. *out_rest: what follows it. */
+/* Whether the line begins with this number of `digits` hexadecimal digits. *out_rest: the text after it. */
 static bool begins_with(const char *line, uint32_t number, int digits, const char **out_rest)
 {
     char theirs[9], ours[9];
@@ -47,7 +47,7 @@ static const char *next_line(const char *line)
     return line + (*line == '\n');
 }
 
-/* Copies printable characters of `text`, at most `length`, behind `before`. */
+/* Writes `before`, then at most `length` bytes of `text`, with unprintable characters replaced. */
 static void write_name(char *out_name, size_t size, const char *before, const char *text, size_t length)
 {
     struct text name;

@@ -56,7 +56,7 @@ struct channel {
     int64_t read_ns; /* last reading that answered; 0: none yet */
     uint64_t readings, failures;
     bool moved;      /* the curve has risen at least once: the channel may be trusted */
-    int64_t used_ns; /* last reading that showed power, or the first one; not of counters */
+    int64_t used_ns; /* last reading that showed power, or the first one; not for counters */
     struct {
         int64_t begin_ns, end_ns;
     } still;              /* the longest time in which readings showed no energy */
@@ -131,8 +131,8 @@ struct source_ops {
     /* Where all that it reads would be found, several folders with colons between them; empty or absent: it will find
      * nothing, and who only measures does not open it to learn that. NULL: it must be opened to know. */
     const char *folder;
-    /* The environment variable without which it finds nothing, of sources that must be configured; else NULL.
-     * Beside a folder it names what is asked instead, a library or a program. */
+    /* Environment variable that a source needs to find anything, for sources that must be configured; else
+     * NULL. If the source also has a folder, the variable names the library or program to use instead. */
     const char *variable;
     double period_s; /* preferred sampling period; 0: the meter's */
     /* Looks for the hardware and adds channels. OK with at least one channel, or ABSENT, DENIED ... with the
@@ -143,7 +143,7 @@ struct source_ops {
     /* The facts of its devices, about once a second where somebody asked for devices: sink_facts. May be NULL. */
     void (*look)(struct source *source, struct sink *sink);
     void (*close)(struct source *source); /* handles only; may be NULL */
-    /* Closes the handles of one channel, which is not read any more. May be NULL: they stay open. */
+    /* Closes the handles of a channel that is no longer read. May be NULL: they stay open. */
     void (*drop)(struct source *source, const struct channel *channel);
 };
 

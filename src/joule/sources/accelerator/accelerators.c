@@ -98,14 +98,14 @@ static bool add(struct source *source, const struct accelerator *accelerator)
     return source_add_accelerator(source, accelerator) != NULL;
 }
 
-/* Groq's driver has files "/dev/groqA0.pci", also where a container hides the bus. */
+/* Groq's driver has files "/dev/groqA0.pci", which are visible even where a container hides the bus. */
 static bool add_groq_files(struct source *source, const struct accelerator *found, size_t count)
 {
     struct accelerator chip = {.kind = "npu", .vendor = "groq", .model = "GroqChip", .pci.driver = "groq"};
     char **names;
     for (size_t i = 0; i < count; i++) {
         if (strcmp(found[i].vendor, "groq") == 0)
-            return true; /* the bus shows them */
+            return true; /* already found on the bus */
         chip.index += strcmp(found[i].kind, "npu") == 0;
     }
     ssize_t files = source->host->ops->list(source->host, "/dev", &source->arena, &names);

@@ -179,7 +179,7 @@ static joule_status neuron_open(struct source *source)
     char **names;
     bool is_wrong;
     ssize_t count = source->host->ops->list(source->host, FOLDER, &source->arena, &names);
-    if (count <= 0) /* a container may show the device files alone */
+    if (count <= 0) /* a container may show only the device files */
         count = source->host->ops->list(source->host, "/dev", &source->arena, &names);
     if (!has_device(names, count))
         return detection_absent(source, DETECT_NEURON,

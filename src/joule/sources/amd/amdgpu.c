@@ -1,11 +1,11 @@
-/* joule/sources/amd/amdgpu.c - AMD's boards: their energy, as the driver's table of figures has it, how busy
- * they are, and their clocks.
+/* joule/sources/amd/amdgpu.c - energy of AMD's boards from the driver's table gpu_metrics, their load and
+ * their clocks.
  *
- * Owns what hwmon does not have of them. Their power, which is another view of the same zone, and their
- * temperatures are hwmon's and thermal's.
- * Newcomers: the table has a counter in every revision, but many boards leave it at 0 or let it stand. At 0
- * it is left out; one that stands is never trusted, as no counter is before it has moved, and hwmon's power
- * is then taken. Reading would wake a sleeping board, so such a board is left alone.
+ * Reads what hwmon lacks. The sources hwmon and thermal read their power, which is another view of the same
+ * zone, and their temperatures.
+ * Note: every revision of the table has an energy counter, but on many boards it stays at 0 or stands still.
+ * A counter at 0 is left out. No counter is trusted before it has moved; until then hwmon's power is used. A
+ * sleeping board is not read, because reading would wake it.
  */
 #include <math.h>
 #include <string.h>
@@ -19,19 +19,19 @@
 
 #define MOST_BOARDS 64
 #define PERIOD_S    0.1
-#define TICK_S      1e-3      /* for so long the driver keeps the firmware's answer */
+#define TICK_S      1e-3      /* how long the driver caches the firmware's answer */
 #define GAIN_SD     0.05      /* assumed, as for all boards */
 #define MOST_WATTS  5000.0    /* several times what any board may draw */
-#define TABLE_NS    500000000 /* for so long gauges take what the table said last */
+#define TABLE_NS    500000000 /* how long gauges use the last reading of the table */
 
-/* What gauges read: a file, or where that is missing or refuses, the driver's table. */
+/* Sources of gauges: a file or, if it is missing or cannot be read, the driver's table. */
 static const struct gauge_kind {
-    const char *file;         /* of the card; NULL: `clock` */
+    const char *file;         /* file in the card's folder; NULL: `clock` */
     const char *clock;        /* label of one of hwmon's frequencies */
-    const char *what, *label; /* what goes behind the board's name; for people */
+    const char *what, *label; /* suffix of the domain's name; label for people */
     enum gauge_role role;
-    double unit, most;   /* of the file's figure; the highest that can be */
-    double table_unit;   /* of the table's */
+    double unit, most;   /* unit of the file's figure; highest possible figure */
+    double table_unit;   /* unit of the table's figure */
     size_t table_offset; /* in struct gpu_metrics */
 } gauge_kinds[] = {
     {"gpu_busy_percent", NULL, "busy", "graphics and compute busy", ROLE_BUSY, 0.01, 100, 0.01,
@@ -48,7 +48,7 @@ static const struct gauge_kind {
 struct gauge {
     const struct gauge_kind *kind;
     struct channel *channel;
-    int handle; /* < 0: the table alone has it */
+    int handle; /* < 0: only the table has it */
 };
 
 struct board {
@@ -62,7 +62,7 @@ struct board {
     int power_state; /* as hwmon_open_power_state */
     struct gauge gauges[GAUGE_KINDS];
     size_t gauge_count;
-    struct gpu_metrics said; /* what the table said at table_ns */
+    struct gpu_metrics said; /* the table as read at table_ns */
     int64_t table_ns;        /* 0: never */
 };
 
@@ -97,7 +97,7 @@ static struct channel *add_channel(struct source *source, const struct board *bo
     return ch;
 }
 
-/* Reads the table, and keeps what it says beside the energy. */
+/* Reads the table and keeps its other figures beside the energy. */
 static joule_status read_counts(struct joule_host *host, struct board *board, uint64_t *out_counts,
                                 uint64_t *out_modulus)
 {
@@ -111,7 +111,7 @@ static joule_status read_counts(struct joule_host *host, struct board *board, ui
     return gpu_metrics_energy(table, (size_t)length, out_counts, out_modulus);
 }
 
-/* What the table says now, or said a moment ago. */
+/* Returns the table's figures, read now or a moment ago. */
 static const struct gpu_metrics *refresh_table(struct joule_host *host, struct board *board)
 {
     uint64_t counts, modulus;
@@ -143,7 +143,7 @@ static void add_energy(struct source *source, struct board *board)
     ch->counter.tick_s = ch->info.update_period_s = TICK_S;
 }
 
-/* The handle of hwmon's frequency with this label; negative without one. */
+/* Returns the handle of hwmon's frequency with this label; negative if there is none. */
 static int open_clock(struct source *source, const struct board *board, const char *label)
 {
     char path[128], text[16];

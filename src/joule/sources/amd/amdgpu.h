@@ -15,7 +15,7 @@ void amdgpu_introduce(struct source *source, const struct drm_card *card, const 
                       struct device *device);
 /* The folder of its sensors, "/sys/class/drm/card1/device/hwmon/hwmon4"; empty: it has none. */
 void amdgpu_find_hwmon(struct source *source, const struct drm_card *card, char *out_folder, size_t size);
-/* Its memory, power limits, fan and link now; `folder` is the card's. */
+/* Reads the board's memory, power limits, fan and link; `folder` is the card's. */
 struct device_facts amdgpu_facts(struct joule_host *host, const char *folder, const char *hwmon);
 /* Its modes of partitions, "CPX/NPS4"; empty where it is whole. */
 void amdgpu_mode(struct joule_host *host, const char *folder, char *out_mode, size_t size);

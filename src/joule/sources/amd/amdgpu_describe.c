@@ -1,8 +1,7 @@
 /* joule/sources/amd/amdgpu_describe.c - see amdgpu.h.
  *
- * Newcomers: only servers' boards have a product name of their own; those of others are found by PCI id.
- * Unique ids are there on most that are newer than Vega; the name of an architecture ("gfx942") comes from
- * the compute driver.
+ * Note: only server boards report a product name; names of other boards are found by PCI id. Most boards
+ * newer than Vega have a unique id. The name of the architecture ("gfx942") comes from the compute driver.
  */
 #include "joule/sources/amd/amdgpu.h"
 

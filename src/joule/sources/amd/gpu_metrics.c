@@ -20,11 +20,12 @@ static const struct layout {
     struct header header;
     /* Offsets in bytes; 0: there is none. */
     uint16_t energy;
-    bool is_narrow;             /* the energy has 32 bits */
-    uint16_t busy, memory_busy; /* percent. Revision 2 has hundredths of them on some processors: left out */
-    uint16_t clock, clocks;     /* the first of `clocks` shader clocks, MHz */
-    uint16_t memory_clock;      /* MHz */
-    uint16_t mean_clock, mean_memory_clock; /* of the same, where a board tells no current one */
+    bool is_narrow; /* the energy has 32 bits */
+    uint16_t busy,
+        memory_busy; /* percent. Some processors with revision 2 use hundredths of a percent: left out */
+    uint16_t clock, clocks;                 /* the first of `clocks` shader clocks, MHz */
+    uint16_t memory_clock;                  /* MHz */
+    uint16_t mean_clock, mean_memory_clock; /* average clock, for boards without a current one */
     uint16_t fan;                           /* rpm. Revision 2 has a duty of unknown range there */
     uint16_t throttle;                      /* 64 bits that mean the same on all boards */
 } layouts[] = {
@@ -134,7 +135,7 @@ struct gpu_metrics gpu_metrics_unknown(void)
                                 .clock_reasons = JOULE_CLOCKS_UNKNOWN};
 }
 
-/* Two bytes; NaN for those that are not told and those that cannot be. */
+/* Reads two bytes; NaN for a missing or impossible figure. */
 static double figure(const unsigned char *table, uint16_t offset, double most)
 {
     double value = offset ? (double)field(table + offset, 2) : NAN;

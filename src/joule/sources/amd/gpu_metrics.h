@@ -1,8 +1,9 @@
-/* joule/sources/amd/gpu_metrics.h - the table of figures that AMD's kernel driver gives of each board.
+/* joule/sources/amd/gpu_metrics.h - reads gpu_metrics, the table of figures that AMD's kernel driver has for
+ * each board.
  *
- * Owns where energy, activity, clocks and fan stand in each revision of the file gpu_metrics. Newcomers: a
- * field with all bits set is one that the board does not have, and a revision that is not known here says
- * nothing, however much it looks like one that is.
+ * Knows the offsets of energy, activity, clocks and fan in each revision of the table.
+ * Note: a field with all bits set is missing on the board. A revision that is not known here is not read,
+ * even if it resembles a known one.
  */
 #ifndef JOULE_GPU_METRICS_H
 #define JOULE_GPU_METRICS_H
@@ -20,15 +21,15 @@
 joule_status gpu_metrics_energy(const void *bytes, size_t length, uint64_t *out_counts,
                                 uint64_t *out_modulus);
 
-/* What a table says beside the energy. NaN: the board, or the revision, does not tell. */
+/* Figures of a table beside the energy. NaN: missing on the board or in the revision. */
 struct gpu_metrics {
     double busy, memory_busy;                       /* percent */
-    double clock_megahertz, memory_clock_megahertz; /* of several shader clocks the highest */
+    double clock_megahertz, memory_clock_megahertz; /* the highest of several shader clocks */
     double fan_rpm;
     uint32_t clock_reasons; /* JOULE_CLOCKS_..., or JOULE_CLOCKS_UNKNOWN */
 };
 
-/* All unknown. */
+/* Returns metrics with all figures unknown. */
 struct gpu_metrics gpu_metrics_unknown(void);
 /* OK, FAILED or UNSUPPORTED as above; *out_metrics is always set. */
 joule_status gpu_metrics_read(const void *bytes, size_t length, struct gpu_metrics *out_metrics);

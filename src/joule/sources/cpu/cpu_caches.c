@@ -52,7 +52,7 @@ static void count_cpu(unsigned cpu, void *context)
     ++*(unsigned *)context;
 }
 
-/* 0: the file is missing. */
+/* Returns 0 if the file is missing. */
 static unsigned read_sharing(struct joule_host *host, unsigned index)
 {
     char path[96], text[4096];
@@ -104,8 +104,8 @@ bool cpu_caches_read(struct joule_host *host, struct cpu_caches *out_caches)
     return out_caches->bytes[COST_L1] > 0;
 }
 
-/* A guest is shown all of a last cache of its host, but can count on its part of the cores that share it
- * only. It has no less than the level above, which is its own. */
+/* A guest sees the whole last-level cache of its host, but can rely only on its share of the cores that use
+ * it. The share is never smaller than the next inner level, which is its own. */
 static void share_last(const struct cost_cpu *cpu, struct cpu_caches *caches)
 {
     bool is_shared_by_some = caches->sharing > 0 && caches->sharing < cpu->cores;

@@ -15,7 +15,7 @@ struct watts_pair {
 
 /* The pair in a text such as "90,192": 0 <= IDLE <= MAX <= 5000, MAX > 0. False, and the pair left alone, for another. */
 bool watts_pair_parse(const char *text, struct watts_pair *out_pair);
-/* The same with another ceiling than 5000 W. */
+/* The same with another limit than 5000 W. */
 bool watts_pair_parse_up_to(const char *text, double most_watts, struct watts_pair *out_pair);
 /* The same of an environment variable; *out_is_wrong where it is set and holds no pair. */
 bool watts_pair_of_env(struct joule_host *host, const char *variable, struct watts_pair *out_pair,

@@ -1,4 +1,4 @@
-/* joule/sources/node/pdu_meter.h - metered plugs that are read together, for the sources that have some. */
+/* joule/sources/node/pdu_meter.h - reads metered plugs together, for the sources that use them. */
 #ifndef JOULE_PDU_METER_H
 #define JOULE_PDU_METER_H
 
@@ -7,14 +7,14 @@
 
 struct pdu_meter {
     struct pdu_plugs plugs;
-    double unit_watts[PDU_MOST_PLUGS]; /* of a count, with its decimals */
+    double unit_watts[PDU_MOST_PLUGS]; /* text of a count, with its decimals */
 };
 
-/* Opens the plugs that `plugs` lists and reads them once. On failure sets the source's state and remedy,
- * which name `variable`. */
+/* Opens the plugs listed in `plugs` and reads them once. On failure sets the source's state and remedy, which
+ * name `variable`. */
 joule_status pdu_meter_open(struct source *source, const char *variable, const char *plugs,
                             struct pdu_meter *out_meter);
-/* The sum over its plugs. A plug that does not answer leaves it unknown. Blocks for seconds. */
+/* Reads the sum over its plugs. The sum is unknown if a plug does not answer. Blocks for seconds. */
 joule_status pdu_meter_read(struct source *source, const struct pdu_meter *meter, double *out_watts);
 
 #endif

@@ -1,22 +1,22 @@
-/* joule/sources/node/redfish_meter.h - a management controller that is asked for power, for the sources that
- * have one. */
+/* joule/sources/node/redfish_meter.h - reads power from a management controller, for the sources that use
+ * one. */
 #ifndef JOULE_REDFISH_METER_H
 #define JOULE_REDFISH_METER_H
 
 #include "joule/sources/node/redfish_text.h"
 #include "joule/sources/source.h"
 
-/* Begins as zeros. */
+/* Must be zeroed before use. */
 struct redfish_meter {
     const char *config;  /* the file that describes the controller */
-    const char *program; /* the one that has answered */
+    const char *program; /* the program that answered */
     char targets[REDFISH_MOST_READINGS][sizeof((struct redfish_reading *)0)->target];
-    size_t target_count; /* 0: they have to be found */
-    unsigned readings;   /* since they were */
+    size_t target_count; /* 0: sensors are still to be found */
+    unsigned readings;   /* number of readings since they were found */
 };
 
-/* Asks the controller that the file `config` describes what it tells. On failure sets the source's state and
- * remedy. */
+/* Queries the controller described by the file `config` for its sensors. On failure sets the source's state
+ * and remedy. */
 joule_status redfish_meter_open(struct source *source, const char *config, struct redfish_meter *out_meter,
                                 struct redfish_text *out_text);
 /* Reads it again. Blocks for seconds. */

@@ -52,17 +52,17 @@ enum smi_field {
     SMI_FIELDS,
     /* Of the full description alone. */
     SMI_REPLAYS = SMI_FIELDS,
-    SMI_TRANSMIT, /* KB/s, as is the next */
+    SMI_TRANSMIT, /* KB/s, like the next member */
     SMI_RECEIVE,
     SMI_WORDS
 };
 #define SMI_ECC_COUNTS 4
 
 struct smi_board {
-    const char *words[SMI_WORDS]; /* in the text that they were read from; NULL: not told */
+    const char *words[SMI_WORDS]; /* point into the text that was read; NULL: missing */
     /* Of the full description alone. */
     bool knows_reasons, knows_processes;
-    bool knows_ecc[SMI_ECC_COUNTS]; /* from SMI_ECC_CORRECTED on; summed up over kinds of memory */
+    bool knows_ecc[SMI_ECC_COUNTS]; /* from SMI_ECC_CORRECTED on; sums over kinds of memory */
     double ecc[SMI_ECC_COUNTS];
     uint64_t reasons; /* NVML's bits */
     size_t process_count, partition_count;
@@ -80,9 +80,9 @@ double smi_number(const struct smi_board *board, enum smi_field field);
 const char *smi_text(const struct smi_board *board, enum smi_field field);
 /* The board's PCI address as sysfs names it; empty: unknown. */
 void smi_pci_address(const struct smi_board *board, char out_address[16]);
-/* Memory, limits, reasons for low clocks, fan, engines for video and ECC errors. */
+/* Memory, limits, reasons for low clocks, fan, video engines and ECC errors. */
 void smi_take_facts(const struct smi_board *board, struct device_facts *facts);
-/* Processes, partitions and the PCIe link: of the full description alone. */
+/* Processes, partitions and the PCIe link: only in the full description. */
 void smi_take_users(const struct smi_board *board, struct device_facts *facts);
 /* "Hopper", of a compute capability "9.0"; empty where it is none that is known. */
 const char *smi_architecture(const char *capability);

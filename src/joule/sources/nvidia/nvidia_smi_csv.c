@@ -95,7 +95,7 @@ static size_t youngest_field(const struct smi_query *query)
     return SMI_FIELDS;
 }
 
-/* Gives up a field, and those that came with it: each refusal costs a call. */
+/* Drops a field and the fields that were added with it, because each refusal costs a call. */
 static void give_up(struct smi_query *query, size_t field)
 {
     size_t first = field, last = field;

@@ -88,14 +88,14 @@ static void take_reasons(const struct smi_board *board, struct device_facts *fac
         facts->clock_reasons = nvml_clock_reasons(bits);
 }
 
-/* NaN for a share that is not told, or above `most`. */
+/* Returns NaN for a share that is missing or above `most`. */
 static double share_of(const struct smi_board *board, enum smi_field field, double most)
 {
     double share = smi_number(board, field) * 0.01;
     return share >= 0 && share <= most ? share : NAN;
 }
 
-/* NaN for a number that is no count: not told, negative, or with all bits set. */
+/* Returns NaN for a number that is not a count: missing, negative, or with all bits set. */
 static double count_of(const struct smi_board *board, enum smi_field field)
 {
     double count = smi_number(board, field);

@@ -144,7 +144,7 @@ static void take_partition(struct smi_board *board, const char *name, const char
 }
 
 /* Errors of one kind of memory, "volatile/sram_uncorrectable_parity"; before 418 "volatile/single_bit/total".
- * Those whose name says nothing of a correction, such as thresholds, are no counts. */
+ * Elements whose name does not mention correction, such as thresholds, are not counts. */
 static void take_errors(struct smi_board *board, const char *path, const char *text)
 {
     bool is_lifetime = string_starts(path, "aggregate/");

@@ -40,8 +40,8 @@ void nvml_identify(const struct nvml_api *api, nvml_device device, struct nvml_i
 
 /* "NVIDIA GH200 480GB", "NVIDIA GB300": a GPU and an Arm CPU on one module. */
 bool nvml_is_superchip(const char *name);
-/* The zone of the module that a superchip's GPU is on, "module0" by its CPU socket: the same in every
- * source. */
+/* Writes the zone of the module that contains a superchip's GPU: "module0", numbered by its CPU socket, the
+ * same in every source. */
 void nvml_module_zone(struct joule_host *host, const char *name, const char *pci_address, unsigned index,
                       char out_zone[48]);
 /* The driver's bits for low clocks as JOULE_CLOCKS_... */
@@ -57,9 +57,10 @@ struct nvml_board {
     nvml_device handle;
     struct device *device; /* what people are told of it */
     struct nvml_identity id;
-    unsigned architecture;            /* 0: unknown */
-    double limit_watts;               /* NaN: unknown */
-    joule_scope scope, counter_scope; /* of its power and of its counter: the GPU, or a superchip's module */
+    unsigned architecture; /* 0: unknown */
+    double limit_watts;    /* NaN: unknown */
+    joule_scope scope,
+        counter_scope; /* scopes of its power and of its counter: the GPU, or a superchip's module */
     char zone[48], counter_zone[48];
     bool is_lost;
 
@@ -79,9 +80,9 @@ struct nvml_board {
         uint64_t bytes[2]; /* as counted at time_ns; by direction: NVML_PCIE_TRANSMIT, NVML_PCIE_RECEIVE */
         int64_t time_ns;   /* 0: never */
         double rates[2];   /* bytes per second */
-        bool is_sampled;   /* it has no such counts: the driver looks for 20 ms */
+        bool is_sampled;   /* it has no byte counts: the driver samples for 20 ms */
     } traffic;
-    double xid_count, last_xid; /* NaN: it tells no Xid errors */
+    double xid_count, last_xid; /* NaN: it does not report Xid errors */
 
     uint64_t process_us; /* stamp of the latest sample of what processes did */
     int64_t trouble_ns;  /* since when passing failures come; 0: all is well */
@@ -92,7 +93,7 @@ struct nvml_source {
     struct nvml_board boards[NVML_MOST_BOARDS];
     size_t board_count;
     int64_t gauges_ns;     /* when gauges were last read */
-    nvml_event_set events; /* of Xid errors; NULL: none */
+    nvml_event_set events; /* events of Xid errors; NULL: none */
     bool has_begun;        /* nvml_condition_begin was called */
     unsigned turn;         /* whose traffic is sampled next, and in which direction */
     /* Room for answers. */
@@ -103,8 +104,8 @@ struct nvml_source {
 /* Adds the channels of the board with this index; false when memory is used up. */
 bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned index);
 
-/* Whether what a board calls the GPU's power, or the GPU's energy, is that of a superchip's whole module: its
- * module scope says the same, or it is the only one that answers. */
+/* Returns true if the board's power or energy of the GPU scope is that of a superchip's whole module: the
+ * module scope has the same value, or the GPU scope is the only one that answers. */
 bool nvml_power_covers_module(const struct nvml_api *api, const struct nvml_board *board);
 bool nvml_counter_covers_module(const struct nvml_api *api, const struct nvml_board *board);
 
@@ -131,7 +132,7 @@ void nvml_condition_begin(struct nvml_source *nvml);
 /* Collects Xid errors, and samples the traffic of one board. Blocks 20 ms if a board has no counts of
  * bytes. */
 void nvml_condition_refresh(struct nvml_source *nvml);
-/* Adds what is known of a board to `facts`. now_ns: CLOCK_MONOTONIC. */
+/* Adds what is known about a board to `facts`. now_ns: CLOCK_MONOTONIC. */
 void nvml_condition_add(const struct nvml_api *api, struct nvml_board *board, int64_t now_ns,
                         struct device_facts *facts);
 void nvml_condition_end(struct nvml_source *nvml);

@@ -167,7 +167,7 @@ struct nvml_fan {
 struct nvml_event {
     nvml_device device;
     uint64_t type;
-    uint64_t data; /* of NVML_EVENT_XID: the number of the error */
+    uint64_t data; /* for NVML_EVENT_XID: the number of the error */
     uint32_t gpu_instance, compute_instance;
 };
 

@@ -74,7 +74,8 @@ static struct channel *add_channel(struct making *m, const char *what, const cha
 static struct channel *add_counter(struct making *m)
 {
     const struct nvml_board *board = m->board;
-    bool is_apart = board->counter_scope != board->scope; /* it counts the module, and power is the GPU's */
+    bool is_apart =
+        board->counter_scope != board->scope; /* the counter is the module's, power is the GPU's */
     struct channel *channel =
         add_channel(m, is_apart ? "module" : "", is_apart ? "energy counter of the module" : "energy counter",
                     CHANNEL_COUNTER, JOULE_READING_ENERGY);

@@ -1,13 +1,13 @@
-/* joule/sources/nvidia/nvml_condition.c - fans, engines for video, the PCIe link and errors of a board. See
+/* joule/sources/nvidia/nvml_condition.c - fans, video engines, the PCIe link and errors of a board. See
  * nvml.h.
  *
- * Note: DeviceGetPcieThroughput blocks the caller for 20 ms. Boards whose driver counts bytes are not asked
- * so; of the others one is asked each second, in one direction.
+ * Note: DeviceGetPcieThroughput blocks the caller for 20 ms. It is not used for boards whose driver counts
+ * bytes. Of the others one board is queried each second, in one direction.
  */
 #include <math.h>
 #include "joule/sources/nvidia/nvml.h"
 
-#define MAX_EVENTS           256 /* taken at a time */
+#define MAX_EVENTS           256 /* events taken at a time */
 #define MAX_FANS             16
 #define MAX_RPM              30000
 #define MAX_BYTES_PER_SECOND 1e12 /* several times what any link has */
@@ -83,11 +83,11 @@ void nvml_condition_refresh(struct nvml_source *nvml)
             sample_traffic(&nvml->api, board, (int)(turn % 2));
             return;
         }
-        nvml->turn++; /* past the other direction */
+        nvml->turn++; /* skips the other direction */
     }
 }
 
-/* A count of 64 bits: one of 32 wraps several times between two looks. */
+/* Only a 64-bit count is used: a 32-bit one wraps several times between two readings. */
 static bool read_count(const struct nvml_api *api, nvml_device device, uint32_t id, uint64_t *out_bytes)
 {
     struct nvml_field field = {.id = id};
@@ -115,7 +115,7 @@ static void count_traffic(const struct nvml_api *api, struct nvml_board *board, 
         return;
     if (!read_count(api, board->handle, ids[0], &bytes[0]) ||
         !read_count(api, board->handle, ids[1], &bytes[1])) {
-        traffic->is_sampled = traffic->time_ns == 0; /* one that counted does so again */
+        traffic->is_sampled = traffic->time_ns == 0; /* a board that counted bytes before will do so again */
         traffic->rates[0] = traffic->rates[1] = NAN;
         return;
     }
@@ -162,7 +162,7 @@ static void add_fans(const struct nvml_api *api, nvml_device device, struct devi
     if (api->DeviceGetNumFans && api->DeviceGetNumFans(device, &count) != NVML_SUCCESS)
         return;
     for (unsigned fan = 0; fan < count && fan < MAX_FANS; fan++) {
-        facts->fan_rpm = fmax(facts->fan_rpm, fan_rpm(api, device, fan)); /* fmax passes over NaN */
+        facts->fan_rpm = fmax(facts->fan_rpm, fan_rpm(api, device, fan)); /* fmax ignores NaN */
         facts->fan_ratio = fmax(facts->fan_ratio, fan_ratio(api, device, fan));
     }
 }

@@ -1,7 +1,7 @@
-/* joule/sources/nvidia/nvml_module.c - superchips: a GPU or two and a Grace CPU on one module. See nvml.h.
+/* joule/sources/nvidia/nvml_module.c - superchips: one or two GPUs and a Grace CPU on one module. See nvml.h.
  *
  * On a GH200 the GPU's energy counter counts the whole module, although its power may be the GPU's alone
- * (ml-energy/zeus, pull request 172). Hardware monitors have a meter of the same module, and of Grace in it
+ * (ml-energy/zeus, pull request 172). Hardware monitors measure the same module, and the Grace CPU in it
  * (hwmon_domain.c).
  */
 #include <ctype.h>
@@ -29,7 +29,7 @@ static bool has_two_gpus(const char *name)
     return strstr(name, "GB200") || strstr(name, "GB300");
 }
 
-/* Grace's memory nodes have the numbers of its sockets; those of GPU memory come behind them. */
+/* Grace's memory nodes have the numbers of its sockets; nodes of GPU memory follow them. */
 void nvml_module_zone(struct joule_host *host, const char *name, const char *pci_address, unsigned index,
                       char out_zone[48])
 {
@@ -66,6 +66,6 @@ bool nvml_counter_covers_module(const struct nvml_api *api, const struct nvml_bo
         return false;
     if (nvml_read_field(api, board->handle, NVML_FIELD_ENERGY, NVML_SCOPE_MODULE, &module) != NVML_SUCCESS ||
         nvml_read_field(api, board->handle, NVML_FIELD_ENERGY, NVML_SCOPE_GPU, &gpu) != NVML_SUCCESS)
-        return true; /* nothing shows that it does not */
+        return true; /* nothing indicates otherwise */
     return is_same(gpu, module);
 }

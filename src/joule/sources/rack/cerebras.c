@@ -1,8 +1,8 @@
-/* joule/sources/rack/cerebras.c - the source "cerebras": wafer-scale systems of the cluster that this machine
- * is a user node of.
+/* joule/sources/rack/cerebras.c - the source "cerebras": wafer-scale systems of the cluster to which this
+ * user node belongs.
  *
  * Cerebras' installer leaves /opt/cerebras/config_v2 and the program csctl, which lists the systems
- * (JOULE_CSCTL names another one). Neither tells power or load.
+ * (JOULE_CSCTL names another one). Neither reports power or load.
  */
 #include <math.h>
 #include "base/json.h"
@@ -78,7 +78,7 @@ static void cerebras_read(struct source *source, struct sink *sink)
     rack_meter_read(source, &cerebras->meter, sink, NAN);
 }
 
-/* Whether the systems are up is not asked again: each call costs the cluster's server a query. */
+/* The state of the systems is not queried again, because each call costs the cluster's server a query. */
 static void cerebras_look(struct source *source, struct sink *sink)
 {
     const struct cerebras *cerebras = source->data;

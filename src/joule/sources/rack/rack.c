@@ -7,7 +7,7 @@
 
 #define GAIN_SD_PLUGS   0.01 /* as in pdu.c */
 #define GAIN_SD_REDFISH 0.03 /* as in redfish.c */
-#define GAIN_SD_SHARE   0.35 /* assumed, as for TPUs: a share of time says not how hard a chip worked */
+#define GAIN_SD_SHARE   0.35 /* assumed, as for TPUs: a share of time does not tell how hard a chip worked */
 
 struct device *rack_add_device(struct source *source, const struct rack_kind *kind, const char *model,
                                const char *name)
@@ -42,8 +42,8 @@ static const char *way_label(const struct rack_meter *meter)
     }
 }
 
-/* Watts without a share lie anywhere between the two: the middle, with the deviation of a uniform
- * distribution. */
+/* Without a known share the watts lie anywhere between the two: takes the middle, with the deviation of a
+ * uniform distribution. */
 static double gain_sd(const struct rack_meter *meter)
 {
     double sum = meter->watts.idle + meter->watts.most;
@@ -58,7 +58,7 @@ static double gain_sd(const struct rack_meter *meter)
     }
 }
 
-/* The power of one device is its own; that of several is a domain without a device. */
+/* The power of a single device belongs to that device; the power of several is a domain without a device. */
 static bool add_channel(struct source *source, const struct rack_kind *kind, struct rack_meter *meter)
 {
     struct channel *ch = meter->channel = source_add_channel(source);
@@ -89,7 +89,7 @@ static bool add_channel(struct source *source, const struct rack_kind *kind, str
     return true;
 }
 
-/* The best view that the controller tells. */
+/* Returns the best view that the controller has. */
 static joule_status open_redfish(struct source *source, const char *file, struct rack_meter *meter)
 {
     struct redfish_text text;
@@ -102,7 +102,7 @@ static joule_status open_redfish(struct source *source, const char *file, struct
     return source_say(source, JOULE_UNSUPPORTED, "the management controller tells no power");
 }
 
-/* Returns the text behind the first word, or NULL if that is another word. */
+/* Returns the text after the first word, or NULL if the first word is another one. */
 static const char *take_word(const char *text, const char *word)
 {
     size_t length = strlen(word);

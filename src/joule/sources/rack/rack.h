@@ -1,4 +1,4 @@
-/* joule/sources/rack/rack.h - accelerators beside the machine in a rack, which publish no power.
+/* joule/sources/rack/rack.h - accelerators in a rack outside of the machine, which report no power.
  *
  * Their power comes from plugs, a management controller or watts that the user names in one variable:
  *   JOULE_CEREBRAS="pdu raritan:pdu1:outlet.1.7"   as JOULE_PDU; derived
@@ -16,11 +16,11 @@
 #define RACK_PERIOD_S  5.0
 #define RACK_MAX_WATTS 100000.0
 
-/* One maker. */
+/* One manufacturer. */
 struct rack_kind {
     const char *domain, *variable; /* "cerebras", "JOULE_CEREBRAS" */
-    const char *kind, *vendor;     /* of its devices: "wse", "cerebras" */
-    uint32_t cause;                /* its own among those of CAUSE_GPU_GAIN */
+    const char *kind, *vendor;     /* names of its devices: "wse", "cerebras" */
+    uint32_t cause;                /* its number among the causes CAUSE_GPU_GAIN */
 };
 
 struct rack_meter {
@@ -32,14 +32,14 @@ struct rack_meter {
     struct channel *channel; /* NULL: none */
 };
 
-/* Adds a device with this serial or name; NULL when memory is used up. */
+/* Adds a device with this serial or name; NULL: out of memory. */
 struct device *rack_add_device(struct source *source, const struct rack_kind *kind, const char *model,
                                const char *name);
-/* Opens what the variable names, for all devices of the source together, which have been added. OK also if it
- * is not set. On failure sets the source's state and remedy. */
+/* Opens what the variable names, for all devices together that were added to the source. Returns OK also if
+ * the variable is not set. On failure sets the source's state and remedy. */
 joule_status rack_meter_open(struct source *source, const struct rack_kind *kind,
                              struct rack_meter *out_meter);
-/* share: of the time in which its devices worked, 0 to 1; NaN: unknown. Blocks for seconds. */
+/* share: fraction of time in which its devices worked, 0 to 1; NaN: unknown. Blocks for seconds. */
 void rack_meter_read(struct source *source, struct rack_meter *meter, struct sink *sink, double share);
 
 #endif

@@ -1,8 +1,9 @@
 /* joule/sources/rack/sambanova.c - the source "sambanova": RDUs of SambaNova's systems, as sntilestat shows
  * them.
  *
- * The program comes with SambaNova's runtime (JOULE_SNTILESTAT names another one) and has a row for each tile
- * of each RDU: how long it did what, and whose process holds it. Nothing of SambaNova's tells power.
+ * The program comes with SambaNova's runtime (JOULE_SNTILESTAT names another one) and prints a row for each
+ * tile of each RDU: its time in each state, and the process that holds it. SambaNova publishes no power
+ * figures.
  */
 #include <math.h>
 #include <string.h>
@@ -20,8 +21,8 @@ static const struct rack_kind kind = {"sambanova", "JOULE_SAMBANOVA", "rdu", "sa
 struct sambanova {
     struct rack_meter meter;
     struct channel *busy[SAMBANOVA_MAX_RDUS];
-    struct sambanova_tiles said; /* by the last answer */
-    joule_status status;         /* of it */
+    struct sambanova_tiles said; /* from the last answer */
+    joule_status status;         /* time of it */
     char text[MAX_TEXT];
 };
 
@@ -33,7 +34,7 @@ static joule_status run_program(struct source *source, const char *program, stru
     return status == JOULE_OK && out->exit_status != 0 ? JOULE_FAILED : status;
 }
 
-/* Asks for the tiles; the runtime's folder need not be on the path. */
+/* Queries the tiles; the runtime's folder need not be on the path. */
 static joule_status ask(struct source *source)
 {
     struct sambanova *sambanova = source->data;
@@ -79,7 +80,7 @@ static joule_status sambanova_open(struct source *source)
     return rack_meter_open(source, &kind, &sambanova->meter);
 }
 
-/* The RDU with this path in the last answer; NULL: it is not in it. */
+/* Returns the RDU with this path in the last answer; NULL: none. */
 static const struct sambanova_rdu *find_rdu(const struct sambanova *sambanova, const char *path)
 {
     for (size_t i = 0; i < sambanova->said.count && sambanova->status == JOULE_OK; i++)

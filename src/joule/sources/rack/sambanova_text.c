@@ -4,10 +4,9 @@
 #include <string.h>
 #include "base/string.h"
 
-#define FIGURES 6 /* of time: idle, exec, pload, aload, chkpt, quiesce */
+#define FIGURES 6 /* shares of time: idle, exec, pload, aload, chkpt, quiesce */
 
-/* The RDU with the first `length` bytes of a row as its path, added if it is new; NULL: there are too
- * many. */
+/* Finds or adds the RDU whose path is the first `length` bytes of a row; NULL: there are too many. */
 static struct sambanova_rdu *find_rdu(struct sambanova_tiles *tiles, const char *row, size_t length)
 {
     struct sambanova_rdu *rdu = NULL;
@@ -41,7 +40,7 @@ static bool is_printable(const char *text, size_t length)
     return true;
 }
 
-/* False for a row whose figures cannot be. */
+/* Returns false for a row with impossible figures. */
 static bool take_row(struct sambanova_tiles *tiles, const char *row, size_t length)
 {
     const char *tile = strstr(row, "/TILE_");

@@ -1,5 +1,5 @@
-/* joule/sources/rack/sambanova_text.h - what sntilestat prints: a row for each tile, "/XRDU_0/RDU_0/TILE_0
- * 8.0 91.6 ... PID". */
+/* joule/sources/rack/sambanova_text.h - reads the output of sntilestat: a row for each tile,
+ * "/XRDU_0/RDU_0/TILE_0 8.0 91.6 ... PID". */
 #ifndef JOULE_SAMBANOVA_TEXT_H
 #define JOULE_SAMBANOVA_TEXT_H
 
@@ -20,8 +20,8 @@ struct sambanova_tiles {
     } rdus[SAMBANOVA_MAX_RDUS];
 };
 
-/* Reads every row of a tile; other lines are passed over. False if there is none, or one with an idle share
- * that cannot be. */
+/* Reads every row of a tile and skips other lines. Returns false if there is none, or one has an impossible
+ * idle share. */
 bool sambanova_parse(const char *text, struct sambanova_tiles *out_tiles);
 
 #endif
