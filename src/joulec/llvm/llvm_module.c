@@ -89,7 +89,7 @@ static struct source_place place_of(struct reader *r, LLVMValueRef instruction)
     return place_at(r, LLVMInstructionGetDebugLoc(instruction));
 }
 
-/* The place of the outermost call that an instruction was inlined for; else its own. */
+/* Returns the location of the outermost call into which an instruction was inlined; else its own location. */
 static struct source_place own_place_of(struct reader *r, LLVMValueRef instruction)
 {
     LLVMMetadataRef place = LLVMInstructionGetDebugLoc(instruction), outer = place;

@@ -151,7 +151,7 @@ struct pointers {
 
 /* Of which of these functions somebody has the address; NULL: no memory. */
 bool *llvm_find_taken(struct arena *arena, LLVMValueRef *functions, size_t count);
-/* Whether nobody outside of the module can call a function whose address is not taken. */
+/* Returns true if no code outside of the module can call the function, unless its address is taken. */
 bool llvm_is_local(LLVMModuleRef module, LLVMValueRef function);
 /* Sets the targets of a call through a pointer. False: no memory. */
 bool llvm_find_targets(struct arena *arena, const struct pointers *pointers, LLVMValueRef instruction,
@@ -221,9 +221,9 @@ bool llvm_find_creeps(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBl
  * subprograms. False: no memory. */
 bool llvm_find_inlined(struct arena *arena, LLVMValueRef from, const struct numbering *programs,
                        const struct function *all, struct function *out);
-/* Whether clang had a body of this function, which LLVM has dropped: another file has it, too. */
+/* Returns true if clang had a body of this function that LLVM dropped, because another file has it, too. */
 bool llvm_is_bodiless(LLVMValueRef function);
-/* Whether something uses such a function. */
+/* Returns true if the module uses such a function. */
 bool llvm_has_dropped_bodies(LLVMModuleRef module);
 
 /* --- names and operands --------------------------------------------------------------------------------------- */

@@ -37,7 +37,7 @@ static bool is_taken(LLVMValueRef value, unsigned depth)
     return is;
 }
 
-/* Assembly may call what it names; an alias is another name, which others may see. */
+/* Assembly may call any function that it names. An alias is another name that other modules may see. */
 bool llvm_is_local(LLVMModuleRef module, LLVMValueRef function)
 {
     size_t length = 0;

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Whether a block that ends the program does so because of an error: it calls abort or the like, or cannot be
- * reached in a valid call. */
+/* Returns true if a block ends the program because of an error: it calls abort or similar, or no valid call
+ * reaches it. */
 static bool is_error(const struct block *block)
 {
     static const char *const names[] = {
@@ -17,7 +17,7 @@ static bool is_error(const struct block *block)
     return false;
 }
 
-/* The heat of the warmest successor. */
+/* Returns the heat of the warmest successor. */
 static enum heat heat_of_paths(const struct block *block, const bool *is_closed, const enum heat *heat)
 {
     enum heat least = block->edge_count ? HEAT_NEVER : HEAT_NORMAL;

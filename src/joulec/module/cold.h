@@ -1,8 +1,7 @@
-/* joulec/module/cold.h - blocks that hardly ever run, as every path from them ends the program or calls a
- * cold function.
+/* joulec/module/cold.h - finds blocks that hardly ever run, because every path from them ends the program or
+ * calls a cold function.
  *
- * Note: an edge back to a block that comes earlier makes nothing cold, so that a loop without an exit is
- * normal.
+ * Note: an edge back to an earlier block counts as normal, so a loop without an exit is not cold.
  */
 #ifndef JOULEC_COLD_H
 #define JOULEC_COLD_H
@@ -13,7 +12,7 @@ enum heat {
     HEAT_NORMAL,
     HEAT_COLD, /* every path calls a function with the attribute cold */
     HEAT_DEAD, /* every path ends the program, if only by exit() or longjmp() */
-    HEAT_NEVER /* every path is an error's: it aborts, or cannot be */
+    HEAT_NEVER /* every path is an error: it aborts or is impossible */
 };
 
 static inline bool heat_is_dead(enum heat heat)
@@ -21,8 +20,8 @@ static inline bool heat_is_dead(enum heat heat)
     return heat >= HEAT_DEAD;
 }
 
-/* Fills out_heat of each reached block; out_heat begins as zeros. is_closed: by an edge's number, whether it
- * is never taken; NULL: all edges are open. */
+/* Sets out_heat of each reachable block; out_heat must be zeroed. is_closed: for each edge number, true if
+ * the edge is never taken; NULL: all edges are open. */
 void cold_find(const struct function *function, const struct flow *flow, const bool *is_closed,
                enum heat *out_heat);
 

@@ -198,8 +198,9 @@ struct block {
     uint32_t period_edge;
     struct call *calls;
     size_t call_count;
-    struct source_place place;     /* of the first instruction that has one */
-    struct source_place own_place; /* the same in the function's own text: of the call, if it was inlined */
+    struct source_place place; /* line of the first instruction that has one */
+    struct source_place
+        own_place; /* line in the function's own text; of the call, if the instruction was inlined */
     struct source_place branch_place; /* of the last one; file NULL: unknown */
     struct source_place loop_place;   /* of the loop whose last block this is; file NULL: of none */
     enum parted parted;               /* of that loop */
@@ -238,7 +239,7 @@ struct function {
     size_t edge_count, call_count;
     struct operand *parameters; /* without a name: no whole number */
     size_t parameter_count;
-    bool is_local; /* all calls of it are in this module, by its name */
+    bool is_local; /* all calls of it are in this module and use its name */
     bool has_loops;
     /* Critical paths, where there are no loops: steps that wait for each other from whatever it is given to its result, from what it
      * finds in variables to what it leaves in any, and in the same. None: there is no such path, or nobody knows. */
@@ -263,7 +264,7 @@ struct module {
     const char *
         foreign; /* the architecture that all of it is for, where this machine is of another; NULL: of the same */
     const char *loop_text;   /* LLVM's print<scalar-evolution> */
-    bool has_dropped_bodies; /* of inline functions that are called: another file has them, too */
+    bool has_dropped_bodies; /* bodies of called inline functions that another file has, too */
     const char *bodiless; /* a function with annotations whose body was left out of it; NULL: there is none */
 };
 

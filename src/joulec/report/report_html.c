@@ -38,7 +38,7 @@ struct line {
     const struct function_result *begins; /* the function whose line this is */
     const struct function_result *of;     /* to which the rest belongs */
     double joules, times;
-    double copied; /* times of the block of inlined copies that runs least often; 0: there is none */
+    double copied; /* executions of the least executed block of inlined copies; 0: none */
 };
 
 struct page {
@@ -81,7 +81,7 @@ static void add_blocks(struct page *p, const struct function_result *r, struct l
         sum->joules += runs * r->sum.blocks[b].joules[BOUND_EST];
         if (source_place_order(&block->place, &block->own_place) == 0)
             sum->times = fmax(sum->times, runs);
-        else /* rounds of a loop in an inlined copy are not those of the call */
+        else /* iterations of a loop in an inlined copy are not executions of the call */
             sum->copied = sum->copied > 0 ? fmin(sum->copied, runs) : runs;
     }
     for (uint32_t b = 0; b < r->function->block_count; b++) {

@@ -302,7 +302,8 @@ static void add_simulator(struct json *json, const struct judged *judged)
     json_close(json, '}');
 }
 
-/* What figures depend on beside the source: those of two reports can be compared where this is the same. */
+/* Adds what figures depend on beside the source. Figures of two reports are comparable if these members are
+ * equal. */
 static void add_conditions(struct json *json, const struct judged *judged)
 {
     const struct analysis *analysis = judged->analysis;

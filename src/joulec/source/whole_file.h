@@ -7,10 +7,11 @@
 
 #include "base/arena.h"
 
-/* All of a file that the user named, which may be a pipe, to its first NUL, for free(); NULL with errno. */
+/* Returns the text of a file that the user named, up to its first NUL, for free(); NULL with errno. The file
+ * may be a pipe. */
 char *whole_file(const char *path, size_t *out_size);
-/* The same of a file that a source's text or debug information names: anything but a regular file gives
- * EOPNOTSUPP. */
+/* The same for a file named by a source's text or debug information: EOPNOTSUPP for anything but a regular
+ * file. */
 char *whole_source_file(const char *path, size_t *out_size);
 /* All of an open file that is no pipe, wherever it stands, in `arena`. NULL: no memory, or it cannot be read. */
 char *whole_fd(struct arena *arena, int fd);

@@ -63,7 +63,7 @@ struct expr_pool {
     char **names;
     size_t name_count;
     struct index index;
-    unsigned *bits; /* of the type of each name below bits_count; 0: not known */
+    unsigned *bits; /* bits of the type of each name below bits_count; 0: unknown */
     size_t bits_count;
     struct expr_range *trial; /* by name; not known but while a formula is tried */
     size_t trial_count;

@@ -274,7 +274,7 @@ static struct expr_range printed_range(const struct known *known, const struct o
     return says ? value->range : (struct expr_range){0};
 }
 
-/* Whether a range is all that a type of so many bits can hold. */
+/* Returns true if a range covers all values of a type with this many bits. */
 static bool is_of_type(struct expr_range range)
 {
     for (unsigned bits = 8; bits <= 32; bits *= 2) {

@@ -5,29 +5,30 @@
 #include <string.h>
 
 #define MAX_EXITS 16
-#define RARE      0.01 /* so unlikely an exit may stand anywhere in a round: the round has little more of it */
-/* What __builtin_expect makes of a condition that is said not to hold (LLVM's LowerExpectIntrinsic): it means
- * hardly ever, not once in so many rounds. */
+#define RARE                                                                                                 \
+    0.01 /* an exit up to this probability may be in an inner loop: the probability per round is hardly larger */
+/* Probability that __builtin_expect gives to the unexpected value (LLVM's LowerExpectIntrinsic). It means
+ * "hardly ever", and is no estimate of a number of rounds. */
 #define HARDLY_EVER (1.0 / 2001)
 #define MAX_HINTS   8
 
 enum exit_kind {
     EXIT_NONE,
     EXIT_NEVER,
-    EXIT_EARLY,  /* dead, cold, or told to be unlikely */
-    EXIT_REGULAR /* what the source has a loop for */
+    EXIT_EARLY,  /* dead, cold, or unlikely by a hint */
+    EXIT_REGULAR /* the exit that the loop is written for */
 };
 
 struct exits {
     const struct function *function;
     const struct loops *loops;
     int32_t loop;
-    double probability;    /* of early ones, in a round */
-    bool has_other_bounds; /* LLVM's bound of all exits may be that of one which is not regular */
+    double probability;    /* probability of an early exit in one round */
+    bool has_other_bounds; /* LLVM's bound over all exits may come from an exit that is not regular */
     size_t count[EXIT_REGULAR + 1];
 };
 
-/* Whether a probability is that of some hints at once, of which LLVM has made one branch. */
+/* Returns true if the probability is that of several hints that LLVM combined into one branch. */
 static bool is_hardly_ever(double probability)
 {
     double none = 1;
@@ -39,8 +40,8 @@ static bool is_hardly_ever(double probability)
     return false;
 }
 
-/* How likely a block leaves the loop by what a hint says; NaN: there is none, or it is of more rounds than
- * this loop's. */
+/* Returns the probability, from hints, that a block leaves the loop; NaN: there is no hint, or the block is
+ * in an inner loop. */
 static double told_probability(const struct exits *x, uint32_t block)
 {
     const struct block *b = &x->function->blocks[block];
@@ -64,8 +65,7 @@ static enum exit_kind kind_of_edge(const struct exits *x, const struct edge *edg
     return heat == HEAT_DEAD || (heat == HEAT_COLD && !is_counted) ? EXIT_EARLY : EXIT_REGULAR;
 }
 
-/* is_counted: scalar evolution knows in which round the block leaves the loop, so that a hint has nothing to
- * say. */
+/* is_counted: scalar evolution knows the round in which the block leaves the loop, so hints are ignored. */
 static enum exit_kind kind_of_block(const struct exits *x, uint32_t block, bool is_counted)
 {
     const struct block *b = &x->function->blocks[block];
@@ -78,7 +78,7 @@ static enum exit_kind kind_of_block(const struct exits *x, uint32_t block, bool 
     return is_told ? EXIT_EARLY : kind;
 }
 
-/* The exit of LLVM's list that a block is; exit_count: none. */
+/* Returns the index of a block in LLVM's list of exits; exit_count: none. */
 static size_t exit_of(const struct scev_loop *facts, const char *block)
 {
     size_t i = 0;
@@ -87,7 +87,7 @@ static size_t exit_of(const struct scev_loop *facts, const char *block)
     return i;
 }
 
-/* Adds what each block of the loop does; of LLVM's exits, which have to be left out. */
+/* Counts the loop's exits by kind and marks those of LLVM's exits that are left out. */
 static void judge_blocks(struct exits *x, const struct scev_loop *facts, bool is_left_out[MAX_EXITS])
 {
     const struct loop *loop = &x->loops->list[x->loop];

@@ -57,7 +57,7 @@ static bool ends_without(const struct nest *nest, int32_t loop, uint32_t without
            ends->last > flow->tree_last[without];
 }
 
-/* Whether a call that returns leaves a loop somewhere. */
+/* Returns true if the loop has an exit in a call that returns. */
 static bool has_live_exit(const struct nest *nest, int32_t number)
 {
     const struct loop *loop = &nest->loops->list[number];

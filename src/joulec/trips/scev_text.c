@@ -233,7 +233,7 @@ static void add_guarded(struct expr_pool *pool, struct scev_loop *loop)
         count && count <= MOST_EXITS ? expr_nary(pool, EXPR_SMIN, taken, count) : expr_unknown();
 }
 
-/* The least of all counts; unknown where one is. */
+/* Returns the minimum of all counts; unknown if one is unknown. */
 static const struct expr *first_of_exits(struct expr_pool *pool, const struct scev_loop *loop)
 {
     const struct expr *taken[MOST_EXITS];

@@ -60,8 +60,8 @@ void scev_text_free(struct scev_text *text);
 
 /* By names as LLVM-C gives them, without '@' and '%'; NULL: the text does not have it. The first of equal ones. */
 const struct scev_function *scev_text_function(const struct scev_text *text, const char *name);
-/* The same loop without those of its exits that is_left_out names, by their place in `exits`; some are left.
- * In `pool`. */
+/* Returns the loop without the exits i with is_left_out[i], allocated in `pool`. At least one exit must
+ * remain. */
 struct scev_loop scev_loop_without(struct expr_pool *pool, const struct scev_loop *loop,
                                    const bool *is_left_out);
 const struct scev_loop *scev_loop_of(const struct scev_function *function, const char *header);

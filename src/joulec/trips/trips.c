@@ -95,15 +95,15 @@ static double middle_of(const struct counting *counting, size_t at, const struct
     return sqrt((range->low + 1) * (range->high + 1)) - 1;
 }
 
-/* How often a loop that runs `most` times goes round on the average if it may end in each round, with this
+/* Returns the mean number of rounds of a loop with at most `most` rounds that ends in each round with this
  * probability. */
 static double rounds_until(double most, double probability)
 {
     return probability > 0 ? -expm1(most * log1p(-fmin(probability, 1 - 1e-12))) / probability : most;
 }
 
-/* The greatest number of rounds that says something of how many are likely: neither a failed assertion's, nor
- * a type's. Infinite: none does. */
+/* Returns the smallest bound that is evidence of the likely number of rounds. Bounds from failing assertions
+ * and from types are none. Infinite: there is no such bound. */
 static double likely_most(struct counting *counting, size_t at, double by_exits)
 {
     const struct trips_loop *loop = &counting->loops[at];
@@ -113,7 +113,7 @@ static double likely_most(struct counting *counting, size_t at, double by_exits)
     return fmin(most, trips_is_by_type(counting, at, by_exits) ? INFINITY : by_exits);
 }
 
-/* What an annotation says of one entry. */
+/* Applies the annotated range to one entry. */
 static void annotate(const struct trips_loop *loop, struct trips_range *range, double *likely)
 {
     range->low = loop->annotated_low > 0 ? loop->annotated_low : 0;
@@ -122,7 +122,7 @@ static void annotate(const struct trips_loop *loop, struct trips_range *range, d
     *likely = fmin(*likely, range->high);
 }
 
-/* What a profile saw of one entry. */
+/* Applies the profile's counts to one entry. */
 static void use_profile(const struct trips_loop *loop, struct trips *out, struct trips_range *range)
 {
     if (!loop->has_profile || !(loop->seen_mean >= 0))
@@ -137,8 +137,8 @@ static void use_profile(const struct trips_loop *loop, struct trips *out, struct
     out->is_guess_within = false;
 }
 
-/* A range from what is not a formula, or from one that hardly ever fails to hold, and its class. by_formula:
- * of one entry; NULL: there is no formula. */
+/* Sets the range and its class where no formula gives them, or one that holds almost always. by_formula:
+ * range of one entry; NULL: there is no formula. */
 static void plan_range(struct counting *counting, size_t at, const struct trips_range *by_formula)
 {
     const struct trips_loop *loop = &counting->loops[at];
@@ -208,7 +208,7 @@ static void plan(struct counting *counting, size_t at)
         return;
     }
     plan_formula(counting, at);
-    if (plan->has_ranges && loop->has_annotation) /* which may say more */
+    if (plan->has_ranges && loop->has_annotation) /* which may be more precise */
         plan->most = fmin(plan->most, out->per_entry.high);
     if (loop->may_leave_early)
         plan_range(counting, at, &(struct trips_range){1, out->per_entry.est, out->per_entry.high});

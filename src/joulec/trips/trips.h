@@ -65,11 +65,11 @@ struct trips_loop {
     /* Each round calls its own function in the end. Every call but the first is made by another one of them, so that on the average
      * of all calls there is just under one round, however many one of them may have. */
     bool calls_back;
-    /* Some exits are not in `facts` as they say nothing of how often it runs, and what LLVM says of all exits
-     * may be theirs. */
+    /* Some exits are not in `facts`, because they do not determine the trip count; LLVM's figures for all
+     * exits may come from them. */
     bool has_dead_exits;
-    bool may_leave_early;     /* by exits that are hardly ever taken ... */
-    double early_probability; /* ... so likely in each round, by what hints say */
+    bool may_leave_early;     /* the loop has exits that are hardly ever taken ... */
+    double early_probability; /* ... with this probability in each round, by hints */
     bool has_annotation, has_profile;
     double annotated_low, annotated_high;  /* iterations per entry; low 0: it may not be entered at all */
     double seen_low, seen_mean, seen_high; /* iterations per entry; low and high NaN: not seen */
@@ -86,8 +86,8 @@ struct trips_loop {
 struct trips_symbol {
     const char *name;
     int64_t low, est, high;
-    unsigned bits;   /* of its type; 0: not known, and it is wide enough for whatever is made of it */
-    bool is_by_type; /* low and high are those of a type, and est is guessed */
+    unsigned bits;   /* bits of its type; 0: unknown; the type is then wide enough for all values */
+    bool is_by_type; /* low and high are the limits of a type, and est is guessed */
 };
 
 struct trips_range {
@@ -100,8 +100,8 @@ struct trips {
     struct trips_range per_entry;
     double sigma;            /* of the logarithm */
     bool refutes_annotation; /* what follows from the code is another count: the code's is taken */
-    bool is_guess_within; /* BOUNDED, but what bounds it says nothing of what is likely: `est` is guessed */
-    bool may_run_over;    /* it has a formula, which is not the machine's count for all that symbols may be */
+    bool is_guess_within; /* BOUNDED, but the bounds are no evidence of the likely count: `est` is guessed */
+    bool may_run_over;    /* its formula differs from the machine's count for some values of the symbols */
     /* Of one call of the function, over all entries. The class is the weakest on the way from the outermost loop; exact and
      * symbolic with low = est = high is what a count by execution gives, as long as called functions return. */
     enum trips_class total_cls;
@@ -109,7 +109,7 @@ struct trips {
     double total_sigma;
 };
 
-/* Whether how often a loop goes round is guessed, with or without bounds. */
+/* Returns true if the trip count is guessed, with or without bounds. */
 static inline bool trips_is_guess(const struct trips *trips)
 {
     return trips->cls == TRIPS_GUESSED || trips->is_guess_within;

@@ -10,7 +10,7 @@
 #define MOST_NODES 256                 /* of formulas of which more is asked than their range */
 #define ENDLESS    ((expr_int)1 << 62) /* more iterations than any loop can do */
 #define ENDLESS_EXIT                                                                                         \
-    0x1p40 /* a call does not run so many, which take longer than a quarter of an hour: it is how far a pointer goes */
+    0x1p40 /* more iterations than a call runs (they take over a quarter of an hour): a bound this large is the size of the address space */
 
 static bool is_around(const struct counting *counting, uint32_t outer, size_t loop)
 {
@@ -233,7 +233,7 @@ static struct expr_range range_of_type(unsigned bits, bool is_unsigned)
                        : (struct expr_range){-half, half - 1, true, false, bits};
 }
 
-/* Lets each symbol of which nothing is known be all that its type can hold, or be unknown again. */
+/* Gives each unknown symbol the range of its type, or makes it unknown again. */
 static void let_be_typed(struct counting *counting, const struct expr *expr, bool is_typed)
 {
     const struct expr_pool *pool = counting->pool;

@@ -12,7 +12,7 @@ struct plan {
     const struct expr *taken; /* a formula whose names are all known; else NULL */
     bool has_symbols;         /* it uses some */
     bool has_ranges;          /* and one of them is a range */
-    bool has_types;           /* which says no more than a type does */
+    bool has_types;           /* true if the bound is only that of a type */
     struct trips_range fixed; /* without a formula: iterations per arrival */
     double most;              /* iterations per entry, by LLVM */
 };
@@ -45,10 +45,11 @@ bool trips_is_of_points(const struct counting *counting, size_t loop);
 bool trips_is_sure(const struct trips_loop *loop);
 /* The value of a formula for all that symbols and the loops around it may be. */
 struct expr_range trips_value_anywhere(struct counting *counting, const struct expr *expr, size_t loop);
-/* The most iterations of one entry that any of several exits allows; infinite where that is only the size of
- * the address space. */
+/* Returns the maximum of iterations per entry that the exits allow; infinite if that is only the size of the
+ * address space. */
 double trips_most_by_exits(struct counting *counting, size_t loop);
-/* Whether so many iterations of one entry are no fewer than the types allow of what the loop compares. */
+/* Returns true if a bound on the iterations per entry is no smaller than the types of the compared values
+ * allow. */
 bool trips_is_by_type(struct counting *counting, size_t loop, double most);
 /* Whether this loop's formula is the machine's count, and its guard asks what it is taken to ask, for all that symbols and the loops
  * around it may be. */

@@ -44,8 +44,8 @@ struct analysis_options {
     double warmer_kelvin; /* the machine, than where the table's figures hold; NaN: nothing was said */
     const char
         *level; /* of the build, where it is below the one that figures are of: "-O0"; NULL: it is not */
-    bool merges_threads; /* OpenMP's threads are counted as one, without what starts and joins them */
-    double file_joules;  /* that the file as a whole may take (analysis.whole); NaN: nothing was said */
+    bool merges_threads; /* OpenMP's threads are counted as one, without starting and joining them */
+    double file_joules;  /* limit for the file as a whole (analysis.whole); NaN: none */
 };
 
 struct analysis {

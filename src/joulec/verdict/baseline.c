@@ -114,7 +114,7 @@ static void read_doubts(struct arena *arena, const struct json_value *doubts, st
     }
 }
 
-/* False: it has no name. */
+/* Returns false if it has no name. */
 static bool read_function(struct arena *arena, const struct json_value *value, struct baseline_function *out)
 {
     const struct json_value *ends = json_member(value, "compared_joules"),
@@ -139,7 +139,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct baseline_function *)a)->name, ((const struct baseline_function *)b)->name);
 }
 
-/* False: it is no report of joulec. */
+/* Returns false if it is not a report of joulec. */
 static bool read_unit(struct arena *arena, const struct json_value *value, struct baseline_unit *out)
 {
     const struct json_value *functions = json_member(value, "functions");
@@ -224,7 +224,7 @@ static const char *without_dots(const char *path)
             return path;
 }
 
-/* Whether the shorter path is the end of the longer one, from the start of a component. */
+/* Returns true if the longer path ends with the shorter one, at the start of a component. */
 static bool is_same_file(const char *a, const char *b)
 {
     size_t a_length = strlen(a), b_length = strlen(b);
@@ -233,7 +233,7 @@ static bool is_same_file(const char *a, const char *b)
     return strcmp(end, shorter) == 0 && (end == longer || end[-1] == '/');
 }
 
-/* The unit of this file, or of several the one with this build. NULL: there is none, or they are of
+/* Returns the unit of this file; of several, the one with this build. NULL: there is none, or they belong to
  * different files. */
 static const struct baseline_unit *find_unit(const struct baseline *baseline, const char *program,
                                              const char *build, bool is_exact)

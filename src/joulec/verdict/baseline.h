@@ -1,6 +1,6 @@
-/* joulec/verdict/baseline.h - a stored report of joulec, to compare functions with.
+/* joulec/verdict/baseline.h - reads a stored report of joulec, with which functions are compared.
  *
- * Note: figures of two reports are comparable only if core, prices and assumptions are the same: see
+ * Note: figures of two reports are comparable only if core, prices and assumptions are equal: see
  * baseline_check.
  */
 #ifndef JOULEC_BASELINE_H
@@ -8,13 +8,13 @@
 
 #include "joulec/verdict/analysis.h"
 
-/* A function as the report has it. */
+/* A function as stored in the report. */
 struct baseline_function {
     const char *name, *file;    /* file NULL: unknown */
     unsigned line;              /* 0: unknown */
-    double joules[BOUNDS];      /* of a call, at the table's middle prices; NaN: unknown */
-    double part[COST_FEATURES]; /* of joules[BOUND_EST] */
-    const char **missing;       /* what it calls and has no figure: names of callees, or kinds of doubts */
+    double joules[BOUNDS];      /* joules of a call at the table's middle prices; NaN: unknown */
+    double part[COST_FEATURES]; /* parts of joules[BOUND_EST] */
+    const char **missing;       /* work without a figure: names of callees, or kinds of doubts */
     size_t missing_count;
     size_t guess_count; /* doubts about trip counts and lengths that are guessed */
     size_t loop_count;
@@ -23,7 +23,8 @@ struct baseline_function {
 /* One line of the report: a C file. */
 struct baseline_unit {
     const char *program;
-    const char *version; /* of the joulec that wrote it; NULL: a release before versions were written */
+    const char
+        *version; /* version of the joulec that wrote it; NULL: a release that did not write versions */
     const char *table, *core, *figures, *assumptions, *build;
     struct baseline_function *functions; /* sorted by name */
     size_t function_count;
@@ -34,20 +35,21 @@ struct baseline {
     const char *path;
     struct baseline_unit *units;
     size_t unit_count;
-    double fail_over; /* relative growth that is accepted: 0.05 */
+    double fail_over; /* accepted relative growth: 0.05 */
 };
 
-/* Reads `text`, which is changed and must outlive the baseline, as must `path`, the name for messages. The
- * caller frees the baseline by baseline_free, also after an error: INVALID if it is no report, with the line;
- * NO_MEMORY. */
+/* Parses `text` in place. `text` and `path`, the name for messages, must outlive the baseline. The caller
+ * frees the baseline by baseline_free, also after an error. INVALID: it is not a report; the message names
+ * the line. NO_MEMORY. */
 joule_status baseline_read(char *text, size_t size, const char *path, struct baseline *out_baseline,
                            joule_error *out_error);
 void baseline_free(struct baseline *baseline);
-/* OK if every unit has the core, prices and assumptions of this run; else INVALID with the difference. */
+/* Returns OK if every unit has the core, prices and assumptions of this run; else INVALID, and the message
+ * names the difference. */
 joule_status baseline_check(const struct baseline *baseline, const struct target *target,
                             const struct analysis_options *options, joule_error *out_error);
-/* The unit of a C file, by its path or a path that ends with it; of several, one with the same `build`. NULL:
- * there is none. */
+/* Finds the unit of a C file by its path, or by a path that ends with it; of several, the one with the same
+ * `build`. NULL: none. */
 const struct baseline_unit *baseline_find(const struct baseline *baseline, const char *program,
                                           const char *build);
 /* NULL: there is none. */
@@ -55,7 +57,7 @@ const struct baseline_function *baseline_find_function(const struct baseline_uni
 
 /* Writes 16 hexadecimal digits for the prices and the description of the core, without its clock rate. */
 void baseline_print_figures(const struct target *target, char out_digits[17]);
-/* Writes the options that change figures and not the code: "--thermal-state=+15K --profile-use"; empty:
+/* Writes the options that change figures but not the code: "--thermal-state=+15K --profile-use"; empty:
  * none. */
 void baseline_print_assumptions(const struct analysis_options *options, char *out_words, size_t size);
 /* The key of a doubt without a figure of `function`, as in baseline_function.missing: the name of a callee, or the

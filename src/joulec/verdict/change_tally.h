@@ -1,6 +1,7 @@
-/* joulec/verdict/change_tally.h - how many functions differ from a stored report, and which differ most.
+/* joulec/verdict/change_tally.h - counts the functions that differ from a stored report, and keeps those that
+ * differ most.
  *
- * Note: it holds no pointers, so that a process can hand it to another.
+ * Note: it holds no pointers, so that a process can pass it to another one.
  */
 #ifndef JOULEC_CHANGE_TALLY_H
 #define JOULEC_CHANGE_TALLY_H
@@ -11,8 +12,8 @@
 
 struct change_row {
     enum change change;
-    bool is_gone;       /* `change` has no meaning then */
-    double before, now; /* joules of a call; NaN: it was not there, or is gone */
+    bool is_gone;       /* `change` is not valid then */
+    double before, now; /* joules of a call; NaN: new, or gone */
     double ratio, low, high;
     unsigned line;
     char name[96], file[160], old_name[96]; /* cut where they are longer */
@@ -24,22 +25,22 @@ struct change_tally {
     struct change_row rows
         [MAX_CHANGE_ROWS]; /* the most important first; functions that did not change are not among them */
     size_t row_count;
-    size_t left_out; /* rows for which there was no room */
+    size_t left_out; /* number of rows that found no room */
 };
 
-/* Adds the functions of one file; without a comparison nothing. */
+/* Adds the functions of one file; does nothing without a comparison. */
 void change_tally_add(struct change_tally *tally, const struct judged *judged);
-/* Adds all functions of a file that is in the stored report and was not judged. */
+/* Adds all functions of a file of the stored report that was not judged. */
 void change_tally_add_gone(struct change_tally *tally, const struct baseline_unit *unit);
 void change_tally_merge(struct change_tally *tally, const struct change_tally *more);
-/* Whether anything differs. */
+/* Returns true if any function differs. */
 bool change_tally_differs(const struct change_tally *tally);
 
 struct change_page {
     const struct change_tally *tally;
     const struct baseline *baseline;
 };
-/* The table, for people. */
+/* Prints the table as text. */
 void change_tally_print(const void *page, struct text *out);
 
 #endif

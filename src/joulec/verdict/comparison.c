@@ -4,11 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-#define SAME         1e-9 /* relative: rounding of a stored figure */
-#define SURE         0.9  /* as of budgets */
-#define RENAMED      0.01 /* relative: a function of another name that differs by less is the same */
-#define WORK_LOG_SD  0.1  /* of work that only one side does: what operands change, as in a verdict */
-#define LINES_LOG_SD 0.3  /* ... and which cache lines move */
+#define SAME    1e-9 /* relative: rounding of a stored figure */
+#define SURE    0.9  /* probability, as for budgets */
+#define RENAMED 0.01 /* relative: a function of another name that differs by less is the same */
+#define WORK_LOG_SD                                                                                          \
+    0.1 /* error of work that only one side does: its dependence on operands, as in a verdict */
+#define LINES_LOG_SD 0.3 /* ... and on which cache lines move */
 #define GUESS        "how often a loop runs that nothing bounds"
 
 const char *change_name(enum change change)
@@ -29,7 +30,7 @@ static bool is_time(int feature)
     return feature == COST_CYCLES || feature == COST_PACKAGE_SECONDS;
 }
 
-/* Shares of one side's joules that the other side does not have, by what may be wrong about them. */
+/* Shares of one side's joules that the other side does not have, by kind of error. */
 struct excess {
     double work, lines, time;
 };
@@ -48,8 +49,8 @@ static struct excess find_excess(const double *part, const double *other, double
     return excess;
 }
 
-/* The error of the ratio's logarithm. Each cause of the table's error moves both sides, so only the
- * difference of their mixes counts. */
+/* Returns the standard error of the ratio's logarithm. Each cause of the table's error changes both sides, so
+ * only the difference of their mixes counts. */
 static double ratio_log_sd(const struct baseline_function *before, const struct baseline_function *now,
                            const struct target *target)
 {
@@ -76,7 +77,8 @@ static double normal_below(double z)
     return 0.5 * erfc(-z / sqrt(2));
 }
 
-/* That the ratio is at most `limit`: the logarithm is normal, with a spread of its own on each side. */
+/* Returns the probability that the ratio is at most `limit`. Its logarithm is normal, with different spreads
+ * below and above. */
 static double probability_within(const struct growth *c, double limit)
 {
     double distance = log(limit / c->ratio);
@@ -86,7 +88,7 @@ static double probability_within(const struct growth *c, double limit)
     return normal_below(Z90 * distance / side);
 }
 
-/* A name that `list` has and `other` has not; NULL: there is none. */
+/* Returns a name in `list` that is not in `other`; NULL: none. */
 static const char *find_missing(const struct baseline_function *list, const struct baseline_function *other)
 {
     for (size_t i = 0; i < list->missing_count; i++) {
@@ -99,14 +101,14 @@ static const char *find_missing(const struct baseline_function *list, const stru
     return NULL;
 }
 
-/* A callee without a figure, or a guess, that only `f` has; NULL: there is none. */
+/* Returns a callee without a figure, or a guess, that only `f` has; NULL: none. */
 static const char *find_open(const struct baseline_function *f, const struct baseline_function *other)
 {
     const char *missing = find_missing(f, other);
     return missing || f->guess_count <= other->guess_count ? missing : GUESS;
 }
 
-/* The ratio of two figures; 1 where they differ by no more than a stored figure is rounded. */
+/* Returns the ratio of two figures; 1 if they differ by no more than the rounding of stored figures. */
 static double ratio_of(double now, double before)
 {
     double ratio = now / before;
@@ -132,7 +134,8 @@ void comparison_make(const struct baseline_function *before, const struct baseli
 {
     struct growth *c = out_comparison;
     double ends[BOUNDS];
-    for (int b = 0; b < BOUNDS; b++) /* rounds, paths and caches are at the same end on both sides */
+    for (int b = 0; b < BOUNDS;
+         b++) /* rounds, paths and caches are at the same end of their ranges on both sides */
         ends[b] = ratio_of(now->joules[b], before->joules[b]);
     *c = (struct growth){.before = before,
                          .ratio = ends[BOUND_EST],
@@ -164,7 +167,7 @@ static void add_doubts(struct arena *arena, const struct function_result *r, str
     }
 }
 
-/* The function as a report would have it. */
+/* Converts the function to the form of a stored one. */
 static struct baseline_function describe(struct arena *arena, const struct analysis *a,
                                          const struct function_result *r)
 {
@@ -219,7 +222,7 @@ static bool is_like(const struct baseline_function *a, const struct baseline_fun
            !find_open(b, a);
 }
 
-/* The one among `list` that is like `f`; count: there is none, or there are several. */
+/* Returns the index of the only function in `list` that resembles `f`; count: none, or several. */
 static size_t find_like(const struct baseline_function *f, const struct baseline_function *const *list,
                         size_t count)
 {
@@ -234,7 +237,7 @@ static size_t find_like(const struct baseline_function *f, const struct baseline
     return found;
 }
 
-/* Pairs new functions with those that are gone, where each is the only one like the other. */
+/* Pairs a new function with one that is gone if each is the only one that resembles the other. */
 static void find_renamed(struct comparisons *c, const struct analysis *a, const struct baseline_function *now,
                          const struct baseline_function **fresh, bool *is_paired)
 {

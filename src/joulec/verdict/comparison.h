@@ -1,7 +1,7 @@
-/* joulec/verdict/comparison.h - how the joules of functions differ from those of a stored report.
+/* joulec/verdict/comparison.h - compares the joules of functions with those of a stored report.
  *
  * Note: the ratio of two figures is far more certain than either. Errors of prices, of the core's description
- * and of guessed trip counts are common to both and cancel, as far as both do the same work.
+ * and of guessed trip counts are common to both and cancel as far as both do the same work.
  */
 #ifndef JOULEC_COMPARISON_H
 #define JOULEC_COMPARISON_H
@@ -19,14 +19,15 @@ enum change {
     CHANGES
 };
 
-/* One function, now and then. Of CHANGE_NEW and CHANGE_UNKNOWN the figures are NaN. */
+/* The difference of one function from its stored form. For CHANGE_NEW and CHANGE_UNKNOWN the figures are
+ * NaN. */
 struct growth {
     const struct baseline_function *before; /* NULL: new */
     bool is_renamed;                        /* `before` has another name */
     enum change change;
     double ratio, low,
-        high; /* joules now by joules then, with the 5 % and 95 % points; low 0, high NaN: unknown */
-    double probability; /* that the ratio is within the limit; NaN: unknown */
+        high; /* joules now divided by stored joules, with the 5 % and 95 % points; low 0, high NaN: unknown */
+    double probability; /* probability that the ratio is within the limit; NaN: unknown */
     const char *added,
         *removed; /* a callee without a figure, or a guess, that only one side has; NULL: none */
 };
@@ -34,7 +35,7 @@ struct growth {
 struct comparisons {
     const struct baseline *baseline;
     const struct baseline_unit *unit; /* NULL: the report does not have the file */
-    const char *build;                /* options that decide the code, of this run */
+    const char *build;                /* options of this run that determine the code */
     struct growth *of;                /* of each function of the analysis */
     const struct baseline_function **gone;
     size_t gone_count;
@@ -44,10 +45,10 @@ struct comparisons {
 joule_status comparisons_make(struct arena *arena, const struct baseline *baseline,
                               const struct analysis *analysis, const char *program, const char *build,
                               struct comparisons *out_comparisons);
-/* Compares one pair, both with known joules. `now` is of `target`'s table. */
+/* Compares one pair, both with known joules. `now` uses the table of `target`. */
 void comparison_make(const struct baseline_function *before, const struct baseline_function *now,
                      const struct target *target, double fail_over, struct growth *out_comparison);
-/* "same", "more"; the words of reports. */
+/* Returns the word for reports: "same", "more". */
 const char *change_name(enum change change);
 
 #endif

@@ -7,7 +7,7 @@
 #include "joulec/source/source.h"
 #include "joulec/trips/figure_words.h"
 
-#define SEEN_PART 0.1 /* of a difference: a smaller part of it is not named */
+#define SEEN_PART 0.1 /* share of a difference; smaller parts are not named */
 
 struct words ratio_words(double ratio)
 {
@@ -162,7 +162,7 @@ static const struct growth *comparison_of_callee(const struct finding *f, const 
     return c->change == CHANGE_OVER ? c : NULL;
 }
 
-/* The first call of a function of the same file that takes more than its limit, too. */
+/* Finds the first call of a function of the same file that also exceeds its limit. */
 static bool note_callee(const struct finding *f, struct note *out)
 {
     const struct function *function = f->result->function;

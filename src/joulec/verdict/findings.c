@@ -167,7 +167,7 @@ static void see_machine(struct seeing *s)
         see(s, RULE_STALE, false);
 }
 
-/* Of the whole file: what makes a comparison doubtful. */
+/* Adds findings about the whole file that make a comparison doubtful. */
 static void see_baseline(struct seeing *s)
 {
     const struct comparisons *c = s->finding.judged->comparisons;
@@ -293,7 +293,7 @@ static void say_advice(const struct finding *f, struct text *out)
                 figure_words(a->joules, JOULE_DIMENSION_ENERGY).text);
 }
 
-/* Which budget a limit is of. */
+/* Returns the name of a limit's budget. */
 static const char *budget_kind(const struct finding *f)
 {
     return f->dimension == JOULE_DIMENSION_POWER         ? "power"

@@ -25,8 +25,8 @@ struct judged {
     const struct cpu_calibration *calibration; /* of the machine; NULL: not looked for */
     const char *simulator_cpu;                 /* what llvm-mca took the core for; NULL: it was not asked */
     unsigned simulator_version;                /* LLVM's release */
-    const char *build;                     /* options of the command line that decide the code; NULL: none */
-    const struct comparisons *comparisons; /* with a stored report; NULL: none was given */
+    const char *build; /* options of the command line that determine the code; NULL: none */
+    const struct comparisons *comparisons; /* comparison with a stored report; NULL: none was given */
 };
 
 enum rule {
@@ -74,10 +74,10 @@ struct finding {
     const struct function_result *result; /* the file's, where it is about no function */
     enum rule rule;
     bool is_error, is_note;          /* neither: a warning */
-    struct source_place name;        /* of the function, or of the mark */
-    uint32_t mark;                   /* what this is about; MARK_NONE: a function */
+    struct source_place name;        /* line of the function, or of the mark */
+    uint32_t mark;                   /* kind of the mark; MARK_NONE: the finding is about a function */
     const struct advice *advice;     /* NULL: it is none */
-    const struct growth *comparison; /* with a stored report; NULL: it is about none */
+    const struct growth *comparison; /* comparison with a stored report; NULL: it is about none */
     /* Of a limit, else NULL. */
     const char *what; /* "max_joules" */
     joule_dimension dimension;

@@ -102,7 +102,7 @@ static bool note_largest(const struct finding *f, struct note *out)
     return true;
 }
 
-/* Of a loop that only a type, or a check that fails, bounds. */
+/* Adds a note about a loop that is bounded only by a type or by a check that fails. */
 static void note_guess_within(const struct function_result *r, size_t loop, struct note *out)
 {
     const struct trips *trips = &r->trips[loop];

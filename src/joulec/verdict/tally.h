@@ -22,9 +22,9 @@ struct tally {
     size_t verdicts[VERDICT_VIOLATED + 1];
     struct tally_row rows[TALLY_LARGEST]; /* the most joules first */
     size_t row_count;
-    joule_class cls;             /* of the prices */
-    char table[48];              /* their name; empty: nothing was added */
-    struct change_tally changes; /* against a stored report */
+    joule_class cls;             /* class of the prices */
+    char table[48];              /* name of the price table; empty: nothing was added */
+    struct change_tally changes; /* differences from a stored report */
 };
 
 void tally_add(struct tally *tally, const struct judged *judged);
@@ -33,11 +33,11 @@ void tally_merge(struct tally *tally, const struct tally *more);
 /* What stands around it. */
 struct tally_page {
     const struct tally *tally;
-    size_t files;                    /* that were checked */
-    size_t refused, broken, not_c;   /* that were not */
-    size_t foreign;                  /* that were, without options that clang does not know */
-    const char *unknown;             /* one of these */
-    const struct baseline *baseline; /* with which functions were compared; NULL: none */
+    size_t files;                    /* sources that were checked */
+    size_t refused, broken, not_c;   /* sources that were not checked */
+    size_t foreign;                  /* sources checked without options that clang does not know */
+    const char *unknown;             /* one of these options */
+    const struct baseline *baseline; /* stored report with which functions were compared; NULL: none */
 };
 void tally_print(const void *page, struct text *out);
 

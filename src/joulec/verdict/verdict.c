@@ -51,8 +51,7 @@ static double normal_below(double z)
     return 0.5 * erfc(-z / sqrt(2));
 }
 
-/* No model is so sure of its tails that more would say anything: proofs, too, are wrong of one in ten
- * thousand. */
+/* No model knows its tails well enough for more: proofs, too, may be wrong for one in ten thousand. */
 static double supported(double probability)
 {
     return fmin(fmax(round(1e4 * probability) / 1e4, 1e-4), 1 - 1e-4);
@@ -136,8 +135,7 @@ static void forget_power(const struct target *target, const struct cost_cooling 
     j->watts.most = j->kelvin.most = NAN;
 }
 
-/* How often loops run has no limit, or something counts for nothing: what is guessed of it is no limit
- * either. */
+/* Removes upper ends where loops have no limit, or where some work has no figure: a guess is not a limit. */
 static void forget_work_ends(struct judgement *j, bool is_sustained)
 {
     if (!is_sustained)
@@ -145,7 +143,7 @@ static void forget_work_ends(struct judgement *j, bool is_sustained)
     j->joules.high = j->joules.most = j->seconds.high = j->seconds.most = NAN;
 }
 
-/* Something counts for nothing: unknown is not 0. */
+/* Removes the ends of watts and kelvin where some work has no figure: unknown is not 0. */
 static void forget_power_ends(struct judgement *j)
 {
     struct figure *both_ways[] = {&j->watts, &j->kelvin};
@@ -155,11 +153,11 @@ static void forget_power_ends(struct judgement *j)
 
 /* --- verdicts ----------------------------------------------------------------------------------------------- */
 
-/* What a verdict rests on. */
+/* Grounds of a verdict. */
 struct grounds {
     bool can_prove;
     bool is_open;   /* something has no bounds */
-    bool has_guess; /* it has, but how far between them it lies is guessed */
+    bool has_guess; /* everything has bounds, but a likely value between them is guessed */
 };
 
 static enum verdict verdict_of(const struct figure *figure, double limit, double probability,
@@ -182,7 +180,7 @@ static struct limit judge_limit(const struct figure *figure, double limit, const
     struct limit result = {.limit = limit, .probability = NAN, .verdict = VERDICT_NONE};
     if (isnan(limit))
         return result;
-    if (!grounds->is_open) /* else it were that of a guess */
+    if (!grounds->is_open) /* otherwise it would be the probability of a guess */
         result.probability = probability_within(figure, limit);
     result.verdict = verdict_of(figure, limit, result.probability, grounds);
     if (grounds->has_guess && result.verdict == VERDICT_UNDECIDED)
@@ -221,7 +219,7 @@ void judge(const struct target *target, const struct function_sum *sum, const st
     const struct budget_text *b = budget ? budget : &none;
     out->joules_limit = judge_limit(&out->joules, b->max_joules, &grounds, out);
     out->watts_limit = judge_limit(&out->watts, b->max_watts, &grounds, out);
-    grounds.can_prove = false; /* nobody measured the cooler */
+    grounds.can_prove = false; /* the cooler was not measured */
     out->kelvin_limit = judge_limit(&out->kelvin, b->max_temp_delta_kelvin, &grounds, out);
 }
 

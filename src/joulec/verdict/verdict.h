@@ -40,17 +40,16 @@ struct judgement {
     struct limit joules_limit, watts_limit, kelvin_limit;
     enum verdict worst;
     enum basis basis;
-    bool
-        is_vague; /* nothing bounds it, and guesses leave more than four orders of magnitude: no figure is worth its digits */
+    bool is_vague; /* no bounds, and guesses span more than four orders of magnitude */
     char
         quality; /* A exact, B bounded, C profiled, D guessed, E no table that was measured, or hardly a figure */
 };
 
-/* By the amounts of a call, and what they rest on. Where something is open nothing is decided, and what was
- * only seen proves nothing. Where something is open or missing joules and seconds have no upper end; where it
- * is missing and watts and kelvin, which more time may lower, none at all. Where there are several ways watts
- * and kelvin have no `most`, and the `least` of a core that waits: ways are kept by their joules. `budget`
- * NULL: figures alone. */
+/* Judges a function by the amounts of a call and their basis. BASIS_OPEN decides nothing, and BASIS_SEEN
+ * proves nothing. With BASIS_OPEN or BASIS_MISSING joules and seconds have no upper end. With BASIS_MISSING
+ * watts and kelvin, which more time may lower, have no ends at all. If calls may take several paths, watts
+ * and kelvin have no `most`, and their `least` is that of a core that waits, because paths are ordered by
+ * their joules. `budget` NULL: figures only. */
 void judge(const struct target *target, const struct function_sum *sum, const struct cost_cooling *cooling,
            const struct budget_text *budget, struct judgement *out);
 /* Of what nobody can tell anything: figures are NaN, each limit undecided. */

@@ -112,8 +112,8 @@ static int by_name(const void *key, const void *row)
     return strcmp(key, ((const struct contract *)row)->name);
 }
 
-/* Functions of LLVM, which become calls of these. It multiplies as often as the bits of a power say: about as
- * an ldexp. */
+/* LLVM's intrinsics that become calls of these functions. powi multiplies once per bit of the power, which
+ * takes about as long as ldexp. */
 const char *contract_name(const struct call *call)
 {
     const char *name = call->name ? call->name : "";
@@ -140,12 +140,13 @@ static bool is_of_type(const struct call *call, const char *type)
 {
     if (!type || !call->type)
         return true;
-    if (strcmp(type, MATH_COMPLEX) == 0) /* a complex number, or a part of one, is what it gives */
+    if (strcmp(type, MATH_COMPLEX) == 0) /* it returns a complex number, or a part of one */
         return call->type[0] && strchr("?dfl", call->type[0]);
     return strcmp(call->type, type) == 0;
 }
 
-/* Cycles of a function that is not asked how many bytes it goes over. False: nobody knows. */
+/* Finds the cycles of a function of the mathematical library, which do not depend on a length. False:
+ * unknown. */
 static bool find_math(const struct call *call, double out_cycles[BOUNDS])
 {
     struct math_contract math;

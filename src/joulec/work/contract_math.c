@@ -5,20 +5,20 @@
 #include <string.h>
 #include "base/string.h"
 
-#define MAX_NAME      24
-#define BINARY128     12 /* times what an x87 long double takes: those numbers are computed by whole ones */
+#define MAX_NAME 24
+#define BINARY128                                                                                            \
+    12 /* factor over an x87 long double: these numbers are computed with integer instructions */
 #define FINITE_SUFFIX "_finite"
 
-/* Cycles of a call for a double: no core takes less than the first; the middle; and the 95 % point. The
- * factors are those of a float and of a long double. The figures of acos to tanh are those of bench/calls.c,
- * as far as it has them. The others, and the factors, were measured on a Zen 4 guest with glibc 2.36 and
- * arguments between 0.1 and 6: the middle lies between calls beside each other and calls that wait for one
- * another. Functions that this library does not have yet are taken for the nearest one that it has, and those
- * of complex numbers for the real functions that they call. Sorted by name. */
+/* Cycles of a call for a double: the minimum on any core, the middle, and the 95 % point; then the factors
+ * for a float and for a long double. Figures of acos to tanh are from bench/calls.c where it has them. The
+ * other figures and the factors were measured on a Zen 4 guest with glibc 2.36 and arguments between 0.1 and
+ * 6. Their middle is between the times of independent calls and of calls that wait for one another. Functions
+ * that this library lacks have the figures of the nearest one, and complex functions those of the real
+ * functions that they call. Sorted by name. */
 static const struct family {
     const char *name;
-    const char
-        *type; /* with d for the number; NULL: any, as complex numbers are passed differently by machines */
+    const char *type; /* with d for the number; NULL: any, as machines pass complex numbers differently */
     double cycles[BOUNDS];
     double float_factor, long_factor;
 } families[] = {
@@ -160,7 +160,7 @@ static int by_name(const void *key, const void *row)
     return strcmp(key, ((const struct family *)row)->name);
 }
 
-/* An ending of a name, with the letter of its number in a call's type. */
+/* A suffix of names, with the letter of its number type in a call's type. */
 static const struct suffix {
     const char *end;
     char letter;
@@ -178,7 +178,7 @@ static const struct family *find_family(const char *name, const struct suffix *s
     return bsearch(base, families, sizeof families / sizeof *families, sizeof *families, by_name);
 }
 
-/* The name without glibc's mark of -ffinite-math-only: "__exp_finite". */
+/* Removes glibc's marks of -ffinite-math-only from a name: "__exp_finite". */
 static const char *without_finite(const char *name, char *buffer, size_t size)
 {
     size_t length = strlen(name), end = strlen(FINITE_SUFFIX);
@@ -199,7 +199,7 @@ static const char *with_letter_last(const char *name, char *buffer, size_t size)
     return buffer;
 }
 
-/* "ddp" of a float's function is "ffp". */
+/* Writes the call's type: "ddp" becomes "ffp" for a float's function. */
 static void set_type(const char *type, char letter, struct math_contract *out)
 {
     string_copy(out->type, sizeof out->type, type ? type : MATH_COMPLEX);
@@ -219,7 +219,7 @@ bool contract_math_find(const char *name, struct math_contract *out_contract)
         double times = letter == 'f' ? family->float_factor : letter == 'l' ? family->long_factor : 1;
         for (int b = 0; b < BOUNDS; b++)
             out_contract->cycles[b] = family->cycles[b] * times * suffixes[i].times;
-        if (letter == 'f') /* the least that a core may take of it was not measured apart */
+        if (letter == 'f') /* its minimum was not measured separately */
             out_contract->cycles[BOUND_LOW] = family->cycles[BOUND_LOW] * (times < 1 ? times : 1);
         set_type(family->type, letter, out_contract);
         return true;

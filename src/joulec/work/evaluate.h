@@ -37,9 +37,9 @@ struct evaluated {
     double frames[BOUNDS];   /* calls of itself in one call, that one among them */
     struct advice *advice;   /* for it, as it is in general; what saves most first */
     size_t advice_count;
-    uint32_t order;              /* in which functions were evaluated, from 1; 0: not yet */
-    bool *matters;               /* of each parameter */
-    struct trips_symbol *passed; /* what all its calls pass, as far as it is known */
+    uint32_t order;              /* position in the order of evaluation, from 1; 0: not evaluated */
+    bool *matters;               /* for each parameter: whether the work depends on it */
+    struct trips_symbol *passed; /* values that all its calls pass, as far as known */
     size_t passed_count;
     struct instance **instances;
     size_t instance_count;
@@ -60,7 +60,8 @@ struct evaluator {
 /* In `arena`. The text must outlive it; names are added to it. NO_MEMORY, or OK. */
 joule_status evaluator_make(struct arena *arena, const struct module *module, struct scev_text *text,
                             const struct target *target, double default_trips, struct evaluator *out);
-/* Finds its loops, and how they are reached, once; who knows more of them may add it. NO_MEMORY, or OK. */
+/* Finds its loops and how they are reached, once. Callers that know more about the loops may add it.
+ * NO_MEMORY, or OK. */
 joule_status evaluate_prepare(struct evaluator *evaluator, size_t index);
 /* A function in general, once it is prepared. Those that it calls come first, but for recursions. NO_MEMORY, or OK. */
 joule_status evaluate(struct evaluator *evaluator, size_t index);

@@ -13,7 +13,7 @@ static const double wrong_by_data[] = {[QUESTION_LIMIT] = 1.0 / 8,
                                        [QUESTION_ORDER] = 1.0 / 4,
                                        [QUESTION_BIT] = 1.0 / 4};
 
-/* A branch to a cold block is taken as rarely as in ways.c. */
+/* A branch to a cold block is assumed to be as rare as in ways.c. */
 #define WRONG_IF_COLD (1.0 / 2001)
 /* A predictor remembers the last 93 taken branches or more (Yavarzadeh and others, "Half&Half", 2023, of Intel's since Haswell),
  * so it sees the end of a loop that is shorter. */
@@ -32,11 +32,11 @@ static void foresee_period(const struct block *block, double out_wrong[BOUNDS])
     out_wrong[BOUND_HIGH] = fmin(2 * most, 0.5);
 }
 
-/* Edges that a predictor has to choose from: none ends the program. */
+/* Edges among which a predictor chooses; edges that end the program are not counted. */
 struct choice {
     size_t count;
-    double most;   /* probability of the likeliest */
-    bool is_known; /* those probabilities are */
+    double most;   /* probability of the most likely edge */
+    bool is_known; /* all probabilities are known */
     bool has_cold, has_normal;
 };
 
@@ -59,7 +59,8 @@ static struct choice choice_of(const struct block *block, const enum heat *heat)
 void foresight_of_block(const struct block *block, const enum heat *heat, double out_wrong[BOUNDS])
 {
     struct choice choice = choice_of(block, heat);
-    double even = 1 - 1 / fmax((double)choice.count, 1); /* where no way is likelier than another */
+    double even =
+        1 - 1 / fmax((double)choice.count, 1); /* misprediction rate where all edges are equally likely */
     memset(out_wrong, 0, BOUNDS * sizeof *out_wrong);
     if (block->period > 0 && isnan(block->edges[0].probability)) {
         foresee_period(block, out_wrong);

@@ -9,8 +9,8 @@
 #include "joulec/module/loops.h"
 #include "joulec/work/sum.h"
 
-/* Mispredictions at the end of `block`, each time that it runs. heat: of each block of the function; NULL:
- * all are normal. */
+/* Computes mispredictions at the end of `block` per execution. heat: heat of each block of the function;
+ * NULL: all are normal. */
 void foresight_of_block(const struct block *block, const enum heat *heat, double out_wrong[BOUNDS]);
 /* ... at the end of a loop, each time that it is entered. ends_by_data: a block that may leave it is_by_data. */
 void foresight_of_loop(const struct loop_times *times, bool ends_by_data, double out_wrong[BOUNDS]);

@@ -80,7 +80,7 @@ void parameters_find_what_matters(const struct evaluator *e, struct evaluated *f
 
 /* --- what calls pass ------------------------------------------------------------------------------------ */
 
-/* The range that all calls of a function pass for one parameter, as far as they were read. */
+/* The range of values that all calls read so far pass for one parameter. */
 struct passed {
     struct trips_symbol range;
     double est_sum;
@@ -90,11 +90,11 @@ struct passed {
 
 struct passing {
     struct evaluator *e;
-    struct passed **of; /* of each function, of each parameter; NULL: not collected */
+    struct passed **of; /* for each function and parameter; NULL: not collected */
     struct arena scratch;
 };
 
-/* False: it is unknown. */
+/* Returns false if it is unknown. */
 static bool find_argument(const struct known *known, uint32_t block, size_t number, size_t i,
                           struct trips_symbol *out)
 {
@@ -143,7 +143,7 @@ static bool calls_any(const struct passing *p, const struct function *f)
     return false;
 }
 
-/* Adds the arguments of all calls in a function, given what is passed to the function itself. */
+/* Adds the arguments of all calls in a function, given the arguments of the function itself. */
 static joule_status add_calls(struct passing *p, const struct evaluated *f)
 {
     struct known known = {.function = f->function, .loops = &f->loops};
@@ -160,8 +160,7 @@ static joule_status add_calls(struct passing *p, const struct evaluated *f)
     return status;
 }
 
-/* Keeps the ranges of the parameters that are known, once all calls of the function were read. False: no
- * memory. */
+/* Keeps the known parameter ranges after all calls of the function were read. False: no memory. */
 static bool keep_passed(const struct passing *p, struct evaluated *f, const struct passed *passed)
 {
     f->passed = arena_alloc(p->e->arena, PARAMETERS_MAX * sizeof *f->passed);
@@ -179,7 +178,7 @@ static bool keep_passed(const struct passing *p, struct evaluated *f, const stru
     return f->passed;
 }
 
-/* Whether a function calls its own group. The arguments of such calls are not followed. */
+/* Returns true if a function calls its own group. The arguments of such calls are not followed. */
 static bool calls_group(const struct evaluator *e, uint32_t group, const struct function *f)
 {
     for (size_t b = 0; b < f->block_count; b++)

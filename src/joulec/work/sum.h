@@ -64,9 +64,8 @@ struct function_sum {
     double path_cycles[VIAS]; /* that who waits for what a call leaves waits at least; 0: nobody knows */
     double bytes[BOUNDS];     /* that a call touches; who knows the addresses fills them in */
     enum basis basis;         /* that of its callees, and of its doubts; who counted the loops adds theirs */
-    bool has_ways; /* what it does may differ from call to call; who counted the loops adds theirs */
-    bool
-        has_guess; /* how often a loop runs is bounded, but the likely number is guessed; who counted the loops adds theirs */
+    bool has_ways;  /* what it does may differ from call to call; who counted the loops adds theirs */
+    bool has_guess; /* a trip count is bounded, but its likely value is guessed; the caller adds the loops */
     struct block_sum *blocks; /* of each block; zeros where it cannot be reached */
     struct amounts *loops;    /* of each loop, what it takes each time that it is entered */
     struct loop_runs *runs;   /* of each loop */
@@ -85,7 +84,7 @@ struct block_memory;
 /* How many bytes a call of the library's goes over, where that is known. */
 struct call_length {
     double bytes[BOUNDS]; /* high NaN: it is not */
-    bool is_guess;        /* the likely number is guessed between the others */
+    bool is_guess;        /* the likely length is guessed between low and high */
 };
 
 /* Of a function, what is known never to happen, and how much is done where something is called. */

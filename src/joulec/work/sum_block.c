@@ -116,7 +116,7 @@ static void add_call(struct region *r, const struct call *call, struct amounts *
         add_contract(r, call, out);
 }
 
-/* A branch that ends its loop is mispredicted as often as the loop's end is. One that ends the program is
+/* A branch that ends its loop is mispredicted as often as the loop ends. A branch that ends the program is
  * not. */
 static bool ends_loop(const struct region *r, uint32_t block)
 {

@@ -6,7 +6,7 @@
 #define GUARDED 0.95 /* a branch that only asks whether a loop runs at all: it mostly does */
 /* As often is a value what it is compared with (Ball and Larus 1993, Wu and Larus 1994: foresight.c); of two variables, assumed. */
 #define EQUAL (1.0 / 6)
-/* Weight of a cold successor, where that of another one is 1: that of what __builtin_expect calls unlikely
+/* Weight of a cold successor relative to a normal one: the weight of the unlikely value of __builtin_expect
  * (LLVM's LowerExpectIntrinsic). */
 #define COLD (1.0 / 2000)
 
@@ -99,7 +99,7 @@ static double likelihood_by_question(const struct ways *w, const struct block *b
     return to_loop ? GUARDED : 1 - GUARDED;
 }
 
-/* A hint does not make a path likely that ends the program; a profile that saw it taken does. */
+/* A hint does not make a path likely that ends the program; a profile in which it was taken does. */
 double ways_likelihood(const struct ways *w, const struct block *b, const struct edge *edge,
                        const struct leads *leads, int32_t loop)
 {

@@ -12,7 +12,7 @@ struct ways {
     const struct function *function;
     const struct loops *loops;
     const struct sum_ways *closed; /* NULL: all are open */
-    enum heat *heat;               /* of each block, with the edges that are open */
+    enum heat *heat;               /* heat of each block, with only the open edges */
 };
 
 /* Edges of a block that lead to a loop, by where to. */
@@ -22,7 +22,7 @@ struct leads {
     bool is_told; /* how likely they are */
 };
 
-/* Fills `heat`, which begins as zeros. */
+/* Fills `heat`, which must be zeroed. */
 void ways_find_heat(struct ways *ways);
 bool ways_is_open(const struct ways *ways, const struct edge *edge);
 /* An edge back to where a round of `loop` begins. */
@@ -33,8 +33,8 @@ struct leads ways_leads_of(const struct ways *ways, uint32_t block, int32_t loop
 /* How likely an edge is among those of its block that stay, and what that makes for all of them. */
 double ways_likelihood(const struct ways *ways, const struct block *block, const struct edge *edge,
                        const struct leads *leads, int32_t loop);
-/* The share of the calls of a loop's exits that are by this edge is its weight by those of all exits. rounds:
- * of one entry. */
+/* Returns the weight of a loop's exit edge. The edge's share of all exits is its weight divided by the sum of
+ * their weights. rounds: rounds of one entry. */
 double ways_exit_weight(const struct ways *ways, const struct edge *edge, double rounds);
 double ways_sum(const struct ways *ways, uint32_t block, int32_t loop, const struct leads *leads);
 

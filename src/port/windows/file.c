@@ -1,4 +1,4 @@
-/* port/windows/file.c - base/file.h on Windows, where files in use cannot be replaced and folders cannot be
+/* port/windows/file.c - base/file.h on Windows. Files in use cannot be replaced there, and folders cannot be
  * flushed. */
 #include "base/file.h"
 

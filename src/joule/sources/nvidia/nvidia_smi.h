@@ -34,7 +34,7 @@ enum smi_field {
     SMI_LIMIT_MOST,
     SMI_TEMPERATURE, /* degrees Celsius */
     SMI_MEMORY_TEMPERATURE,
-    SMI_BUSY, /* %, as is the next */
+    SMI_BUSY, /* %, like the next member */
     SMI_MEMORY_BUSY,
     SMI_MEMORY_TOTAL, /* MiB, as are the next two */
     SMI_MEMORY_USED,
@@ -43,14 +43,14 @@ enum smi_field {
     SMI_MEMORY_CLOCK,
     SMI_REASONS, /* NVML's bits as a hexadecimal number */
     SMI_FAN,     /* %, may exceed 100 */
-    SMI_ENCODER, /* %, as is the next */
+    SMI_ENCODER, /* %, like the next member */
     SMI_DECODER,
     SMI_ECC_CORRECTED, /* errors since the driver was loaded */
     SMI_ECC_UNCORRECTED,
     SMI_ECC_CORRECTED_LIFETIME,
     SMI_ECC_UNCORRECTED_LIFETIME,
     SMI_FIELDS,
-    /* Of the full description alone. */
+    /* Only in the full description. */
     SMI_REPLAYS = SMI_FIELDS,
     SMI_TRANSMIT, /* KB/s, like the next member */
     SMI_RECEIVE,
@@ -60,7 +60,7 @@ enum smi_field {
 
 struct smi_board {
     const char *words[SMI_WORDS]; /* point into the text that was read; NULL: missing */
-    /* Of the full description alone. */
+    /* Only in the full description. */
     bool knows_reasons, knows_processes;
     bool knows_ecc[SMI_ECC_COUNTS]; /* from SMI_ECC_CORRECTED on; sums over kinds of memory */
     double ecc[SMI_ECC_COUNTS];
