@@ -1,5 +1,5 @@
-/* Fuzz target: stored reports of joulec. A report that is read has names, and its functions are found by
- * them. */
+/* Fuzz target: stored reports of joulec. All names in an accepted report are set, and its functions are found
+ * by them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

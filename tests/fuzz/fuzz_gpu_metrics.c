@@ -1,5 +1,5 @@
-/* Fuzz target: AMD's table of figures. Whatever its bytes are, nothing beyond them is read, a count that
- * comes out is one that the field can hold, and other figures are unknown or can be. */
+/* Fuzz target: AMD's table gpu_metrics. For any bytes nothing beyond them is read, counts fit their field,
+ * and other figures are unknown or possible. */
 #include <math.h>
 #include <stdint.h>
 #include "joule/sources/amd/gpu_metrics.h"

@@ -1,5 +1,5 @@
-/* Fuzz target: the lists that names of boards are found in. Whatever they hold, nothing beyond them is read,
- * and a name that is found is terminated and can be printed. */
+/* Fuzz target: the lists of board names. For any content nothing beyond it is read, and a name that is found
+ * is terminated and printable. */
 #include <string.h>
 #include "joule/sources/pci_names.h"
 #include "require.h"

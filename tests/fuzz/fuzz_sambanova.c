@@ -1,5 +1,5 @@
-/* Fuzz target: what sntilestat prints. Whatever it is, shares are between 0 and 1, paths can be printed, and
- * there are no more devices and processes than room. */
+/* Fuzz target: the output of sntilestat. For any output shares are between 0 and 1, paths are printable, and
+ * devices and processes do not exceed their arrays. */
 #include <stdlib.h>
 #include <string.h>
 #include "joule/sources/rack/sambanova_text.h"

@@ -8,7 +8,7 @@
  *     2 SLOT TAG FLAGS BEGIN16        an open region
  *     3                               a reading
  *     4 SLOT                          a slot gets an owner
- *     5 SLOT TAG FLAGS LENGTH16 OWN16 regions that were folded, in ms; of threads without a slot where SLOT says so */
+ *     5 SLOT TAG FLAGS LENGTH16 OWN16 folded regions, in ms; SLOT may stand for threads without a slot */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -160,11 +160,11 @@ static void check_quantity(joule_quantity q)
     require(isnan(q.value) || (q.low >= -1e-9 && q.high < 1e18));
 }
 
-/* No tag used more than the machine, nor less than nothing; all of it can be written down. */
+/* No tag used more than the machine or less than 0, and all figures can be printed. */
 static void check_row(const struct tag_row *row, double machine_joules)
 {
     const joule_result *r = &row->result;
-    bool is_counted = row->flags & TAG_COUNTED; /* nobody was there */
+    bool is_counted = row->flags & TAG_COUNTED; /* no sensor was running */
     require(strnlen(row->name, SESSION_NAME) < SESSION_NAME);
     require(is_counted ? isnan(r->coverage) : r->coverage >= 0 && r->coverage <= 1);
     require(is_counted ? isnan(r->duration_s) : r->duration_s >= 0 && r->duration_s < 1e15);

@@ -38,7 +38,7 @@ void bench_run(struct bench *bench, double seconds);
 /* A finished region; it is in the thread's ring when this returns. */
 joule_region bench_put(struct bench *bench, unsigned thread, uint32_t tag, uint32_t flags, double begin_s,
                        double end_s);
-/* `count` regions of equal length that found the thread's ring full, the last of which ends at end_s. own_s:
+/* Adds `count` regions of equal length that found the thread's ring full; the last one ends at end_s. own_s:
  * duration_s less the regions nested in them. */
 void bench_fold(struct bench *bench, unsigned thread, uint32_t tag, unsigned count, double duration_s,
                 double own_s, double end_s);

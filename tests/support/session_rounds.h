@@ -13,7 +13,7 @@
 struct seen {
     size_t slots, open, spans, over;
     uint64_t folded;
-    double folded_s, own_s; /* of what was folded: all time, and less nested regions */
+    double folded_s, own_s; /* of folded regions: total time, and time less nested regions */
     double span_s;          /* of finished spans */
     struct span last;
 };

@@ -1,9 +1,9 @@
-/* tools/common/output.h - files that a subcommand writes its findings to.
+/* tools/common/output.h - output files of subcommands.
  *
- * Owns finding out, before any work is done, whether a file can be written, and replacing it as a whole
- * afterwards; and whether all that was printed has arrived.
+ * Checks before any work is done that a file can be written, and replaces it atomically afterwards. Also
+ * checks that all printed output was written.
  * Note: a regular file is replaced by a draft of base/file.h and flushed to the disk. "-" is standard output;
- * devices and pipes are written as they are.
+ * devices and pipes are written directly.
  */
 #ifndef COMMON_OUTPUT_H
 #define COMMON_OUTPUT_H

@@ -122,7 +122,7 @@ static joule_status check_vocabulary(const char *path, const struct trainee *t, 
                                "%s does not fit: it was made for a text of other characters", path);
 }
 
-/* Loss and id stay unknown where the file does not say it. */
+/* Loss and id stay unknown if the file does not have them. */
 static joule_status check_fit(const char *path, const struct trainee *t, const forge_checkpoint *checkpoint,
                               struct resumed *out, joule_error *error)
 {

@@ -10,10 +10,10 @@
 #include "spent.h"
 #include "trainee.h"
 
-/* What a checkpoint says beside its slots. */
+/* Metadata of a checkpoint beside its slots. */
 struct resumed {
     double loss;           /* NaN: unknown */
-    char id[SPENT_ID];     /* of the training; empty: unknown */
+    char id[SPENT_ID];     /* id of the training; empty: unknown */
     joule_quantity energy; /* NaN: unknown */
 };
 

@@ -84,7 +84,7 @@ static void print_line(const struct line *line, int width, bool is_first, double
             width, f->op, f->seconds, rate, share, energy);
 }
 
-/* Of the rows from `first` on, which begin a group. */
+/* Returns the joules of the rows from `first` on, where a group begins. */
 static double rest_of(const struct line *lines, size_t first, size_t count)
 {
     double joules = 0;

@@ -1,7 +1,7 @@
 /* tools/forge/ledger.h - the table of a training's joules, by layer and operation.
  *
  * Joules between operations (loading, testing, waiting) and joules that could not be attributed have rows of
- * their own, so that the rows add up to the total of the head.
+ * their own, so that the rows add up to the total in the heading.
  */
 #ifndef FORGE_LEDGER_H
 #define FORGE_LEDGER_H
@@ -12,7 +12,7 @@
 /* Of an instance whose joules were counted, in runs of so many units each, such as "samples". */
 void ledger_print(forge_instance *instance, double units, const char *unit, FILE *to);
 
-/* "by the whole machine"; "machine" for JSON, NULL for an unknown basis. Static storage. */
+/* Returns "by the whole machine"; for JSON "machine", or NULL for an unknown basis. Static storage. */
 const char *basis_text(forge_energy_basis basis);
 const char *basis_name(forge_energy_basis basis);
 

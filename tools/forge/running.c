@@ -161,7 +161,7 @@ static void print_launch(forge_instance *instance, size_t i, const forge_launch_
            f->op, f->kernel, time, all_s > 0 ? f->seconds / (double)f->runs / all_s * 100 : 0, rate, energy);
 }
 
-/* "(between operations)": what is in the head and in no launch's row. */
+/* "(between operations)": joules of the heading that are in no launch's row. */
 static void print_rest(const char *name, double joules, double seconds, double all_s)
 {
     char energy[32], time[32] = "", share[16] = "";

@@ -1,7 +1,7 @@
-/* tools/forge/running.h - a program with states and a meter, run again and again for what it takes.
+/* tools/forge/running.h - runs a program with states repeatedly and measures time and energy.
  *
- * Owns them together, and the table of launches for people. Newcomers: runs go on with the states that the
- * one before left; the caller sets all inputs.
+ * Owns program, states and meter, and prints the table of launches.
+ * Note: each run continues with the states of the previous one; the caller sets all inputs.
  */
 #ifndef FORGE_RUNNING_H
 #define FORGE_RUNNING_H
@@ -18,7 +18,7 @@ struct running {
     joule_meter *meter; /* NULL: joules are unknown */
     int64_t begin_ns, end_ns;
     unsigned runs;
-    forge_energy_sum sum; /* by running_end */
+    forge_energy_sum sum; /* set by running_end */
 };
 
 /* program: whose it becomes, also where this fails; device: its name; threads 0: all. Everything else of *r is zeroed, and
@@ -32,7 +32,8 @@ void running_start(struct running *r);
 joule_status running_run(struct running *r, unsigned times, joule_error *error);
 /* Runs once for warmth, then so often that the meter ticks some dozens of times, or once where that takes longer. */
 joule_status running_measure(struct running *r, joule_error *error);
-/* Takes the sum of the joules up to now: before running_print and a page of the step. */
+/* Computes the sum of the joules up to now. Call it before running_print and before printing a page of the
+ * step. */
 void running_end(struct running *r);
 /* Head and table, to standard output. */
 void running_print(struct running *r);

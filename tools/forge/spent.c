@@ -15,7 +15,7 @@
 #define FIRST_LINE "forge joules 1"
 #define MAX_BYTES  512
 #define PERIOD_NS  NS_PER_S
-#define COST_RATIO 50 /* no more than 2 % of the time goes into writing */
+#define COST_RATIO 50 /* writing takes at most 2 % of the time */
 
 joule_status spent_begin(struct spent *spent, const char *checkpoint, joule_error *out_error)
 {
@@ -38,7 +38,7 @@ void spent_end(struct spent *spent)
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-/* The rest of the next line behind `key`; NULL: it is another line. */
+/* Returns the rest of the next line after `key`; NULL: the line has another key. */
 static char *take_line(char **at, const char *key)
 {
     char *line = *at, *end = strchr(line, '\n');

@@ -1,8 +1,8 @@
-/* tools/forge/spent.h - the joules of a training in a file beside its checkpoint, CHECKPOINT.joules.
+/* tools/forge/spent.h - keeps the joules of a training in a file beside its checkpoint, CHECKPOINT.joules.
  *
- * A checkpoint knows what was spent when it was written. A run that is killed afterwards has spent more,
- * and the run that resumes spends it again. This file is replaced about each second, so that a budget
- * counts both.
+ * A checkpoint stores the energy spent until it was written. A run that is killed later has spent more, and
+ * the run that resumes spends it again. This file is replaced about once a second, so that a budget counts
+ * both.
  */
 #ifndef FORGE_SPENT_H
 #define FORGE_SPENT_H
@@ -15,20 +15,20 @@
 
 struct spent {
     char *path;            /* NULL: no file is kept */
-    char id[SPENT_ID];     /* of the training: checkpoints with it belong to the file */
-    bool has_checkpoint;   /* one was written */
-    joule_quantity joules; /* of all runs */
+    char id[SPENT_ID];     /* id of the training: the file belongs to checkpoints with the same id */
+    bool has_checkpoint;   /* a checkpoint was written */
+    joule_quantity joules; /* joules of all runs */
     int64_t written_ns, pause_ns;
 };
 
-/* A new training that has spent nothing. NO_MEMORY. */
+/* Begins a new training that has spent nothing. NO_MEMORY. */
 joule_status spent_begin(struct spent *spent, const char *checkpoint, joule_error *out_error);
 /* Takes id, joules and has_checkpoint from the file. ABSENT: there is none. INVALID: it holds something
  * else. */
 joule_status spent_read(struct spent *spent, joule_error *out_error);
-/* Replaces the file as a whole and returns when it is safe on the disk. */
+/* Replaces the file atomically and returns when it is on the disk. */
 joule_status spent_write(struct spent *spent, joule_quantity joules, joule_error *out_error);
-/* The same if the last write is a second ago, or 50 times as long as it took. */
+/* As spent_write, if the last write was at least a second ago and 50 times its own duration ago. */
 joule_status spent_update(struct spent *spent, joule_quantity joules, joule_error *out_error);
 void spent_end(struct spent *spent);
 

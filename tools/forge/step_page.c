@@ -35,7 +35,7 @@ struct row {
 
 struct step_page {
     const char *title;
-    joule_quantity step; /* all joules, of one run */
+    joule_quantity step; /* all joules of one run */
     const char *basis;
     double runs;
     double between_s, between_joules, unattributed_joules; /* of one run */
@@ -113,7 +113,7 @@ static bool place(struct step_page *page, size_t row)
     return true;
 }
 
-/* What no launch has, so that the modules and these add up to the step. */
+/* Adds the joules that belong to no launch, so that modules and these add up to the step. */
 static void gather_rest(struct step_page *page, forge_instance *instance)
 {
     forge_energy_sum sum = {.struct_size = sizeof sum};

@@ -13,9 +13,9 @@
 
 struct timing {
     uint64_t runs;
-    double seconds;        /* of a run, the median; NaN: there was none */
+    double seconds;        /* median of a run; NaN: there was none */
     double flop, bytes;    /* of a run */
-    joule_quantity joules; /* of a run, with what is between runs; NaN: unknown */
+    joule_quantity joules; /* joules of a run and of the time until the next; NaN: unknown */
     forge_energy_basis basis;
     double limit_gflops, limit_gb_per_s; /* of the processor, by timing_limits; NaN: not measured */
 };

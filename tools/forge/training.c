@@ -110,7 +110,7 @@ static joule_quantity energy_now(const struct training *t)
     return of_all_runs(t, q);
 }
 
-/* Of this run, up to now; NaN: unknown. */
+/* Returns the joules of this run up to now; NaN: unknown. */
 static joule_quantity energy_of_run(const struct training *t)
 {
     joule_quantity q;
@@ -118,8 +118,8 @@ static joule_quantity energy_of_run(const struct training *t)
     return q;
 }
 
-/* What was added between two totals; an unknown one is that of the start. The error of a total is one of
- * scale, so the difference has the same relative error. */
+/* Returns the difference of two totals; an unknown one is taken as the start. The error of a total is a
+ * factor, so the difference has the same relative error. */
 static joule_quantity energy_since(joule_quantity before, joule_quantity now)
 {
     double joules = now.value - (isnan(before.value) ? 0 : before.value), part = joules / now.value;
@@ -153,8 +153,8 @@ static void look_at_budget(struct training *t)
     }
 }
 
-/* Between checkpoints. Work is not given up since a count of joules cannot be written: the next checkpoint
- * may be. */
+/* Writes the joules between checkpoints. A failed write does not end the training; the next checkpoint may
+ * succeed. */
 static void count_spent(struct training *t)
 {
     joule_error error = {0};
@@ -299,7 +299,7 @@ static joule_status predict(struct training *t, joule_error *error)
 
 /* --- before and after ---------------------------------------------------------------------------------------- */
 
-/* Joules of earlier runs, as far as files say: those of the checkpoint, and those after it. */
+/* Returns the joules of earlier runs as far as files have them: up to the checkpoint, and after it. */
 static joule_status take_spent(struct training *t, const struct resumed *resumed, joule_error *error)
 {
     joule_quantity kept = resumed->energy;
@@ -399,7 +399,7 @@ static void print_memory(const struct trainee *n)
     printf("\nMemory of a step: %s\n", memory_text(n->program, memory));
 }
 
-/* What a failed or ended run spent after its last checkpoint. */
+/* Records the joules that a failed or ended run spent after its last checkpoint. */
 static void keep_spent(struct training *t)
 {
     joule_error error = {0};

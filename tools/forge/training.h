@@ -30,7 +30,7 @@ struct epoch {
     double loss;  /* at its end, smoothed over about 50 steps */
     double score; /* the task's; NaN: not all of it was done, so it was not tested */
     int64_t begin_ns, end_ns;
-    joule_quantity energy_before, energy; /* of this run up to its begin; its own */
+    joule_quantity energy_before, energy; /* joules of this run up to its begin; joules of its own */
 };
 
 /* ESTIMATED: nothing was trained, as the device only estimates, and all that is told is what it expects. */
@@ -43,12 +43,12 @@ struct training {
     bool is_resumed;
     uint64_t first_step;
     struct spent spent;
-    bool has_before;                /* runs before this one are counted */
+    bool has_before;                /* joules of earlier runs are counted */
     joule_quantity energy_before;   /* joules of the runs before */
-    double after_checkpoint_joules; /* of these, the ones after the checkpoint */
-    joule_quantity energy;          /* of all runs, at the end */
-    forge_energy_sum sum;           /* of this run, at the end */
-    double begin_joules;            /* of this run before its first step */
+    double after_checkpoint_joules; /* part of these after the checkpoint */
+    joule_quantity energy;          /* joules of all runs, at the end */
+    forge_energy_sum sum;           /* joules of this run, at the end */
+    double begin_joules;            /* joules of this run before its first step */
     struct epoch *epochs;
     size_t epoch_count, epoch_capacity;
     double loss; /* smoothed; NaN: there was no step */

@@ -149,7 +149,7 @@ static void add_program(struct json *json, const forge_program *program)
     json_double(json, "flop_per_step", facts.flop);
 }
 
-/* Of this run: the joules of `operations` and the unattributed ones add up to run_energy_joules. */
+/* This run: the joules of `operations` and the unattributed ones add up to run_energy_joules. */
 static void add_sum(struct json *json, const forge_energy_sum *sum)
 {
     json_string(json, "energy_of", basis_name(sum->basis));

@@ -198,7 +198,7 @@ static void choose(struct sensors *s)
     s->count = kept;
 }
 
-/* Closes every handle that no offered channel needs. A source without one is not read any more. */
+/* Closes every handle that no offered channel needs. A source without such channels is no longer read. */
 static void drop_rest(struct sensors *s)
 {
     for (size_t i = 0; i < s->source_count; i++) {
@@ -265,7 +265,7 @@ joule_status sensors_open(struct sensors *out, const char *list, joule_error *ou
     }
     offer_all(out);
     if (out->count == 0) {
-        drop_rest(out); /* guards may have something to offer */
+        drop_rest(out); /* guards may have channels to offer */
         const struct source *first = &out->sources[0];
         return error_set(out_error, out->source_count && first->state ? first->state : JOULE_ABSENT,
                          "nothing here can be read: %s",

@@ -47,7 +47,7 @@ bool child_start(struct child *child, const struct signals *signals, struct attr
 int child_wait(struct child *child, int64_t until_ns);
 /* Whether this signal asks programs to end, and this one does not ignore it as under nohup. */
 bool signal_asks_to_end(int signal);
-/* Whether one that asks to end waits to be taken. */
+/* Returns true if a signal that requests the end is pending. */
 bool signals_ask_to_end(void);
 /* Stops this process where `signal` is a terminal's stop, and returns when somebody continues it. */
 void stop_likewise(int signal);

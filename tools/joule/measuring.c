@@ -25,7 +25,7 @@
 #define SETTLE_WITHIN_NS (250 * 1000000LL)
 #define SETTLE_NAP_NS    (1 * 1000000LL)
 #define SLOW_NAP_NS      (10 * 1000000LL)
-#define ALL_SEEN         0.995 /* coverage from which on nothing is missing */
+#define ALL_SEEN         0.995 /* coverage from which a figure counts as complete */
 #define SESSION_VARIABLE "JOULE_SESSION"
 
 static double run_seconds(const struct measured_run *run)
@@ -39,15 +39,16 @@ static bool is_set(const char *variable)
     return value && *value;
 }
 
-/* Without a device file NVIDIA's library and program find nothing, unless the user names another one. A
- * recorded machine tells by itself. */
+/* Without a device file NVIDIA's library and program find nothing, unless the user names another library or
+ * program. A recorded machine needs no device files. */
 static bool may_have_nvidia(const char *root)
 {
     return root || is_set("JOULE_NVML_LIB") || is_set("JOULE_NVIDIA_SMI") ||
            access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
 }
 
-/* NULL: all. Gauges are in no report; a source that finds nothing would cost a thread. */
+/* Returns the sources to open; NULL: all. Sources of gauges are left out because no report shows them; a
+ * source that finds nothing would cost a thread. */
 static const char *default_sources(const char *root, bool is_recorded)
 {
     bool has_nvidia = may_have_nvidia(root);
@@ -149,7 +150,7 @@ static bool is_modelled(const struct measuring *m, const struct cover *cover)
     return true;
 }
 
-/* A board, or a part that stands for one. */
+/* Returns true for a board, or a part that represents one. */
 static bool is_of_gpu(const struct channel *ch)
 {
     return ch->info.scope == JOULE_SCOPE_GPU ||
@@ -250,7 +251,7 @@ static bool has_settled(const struct measuring *m)
     return m->closed_count == m->run_count || cover.count == 0 || (!m->is_recorded && is_modelled(m, &cover));
 }
 
-/* A long wait is not to load the machine that others measure. */
+/* A long wait should not load a machine that others measure. */
 static void nap(int64_t waited_ns)
 {
     const struct timespec length = {.tv_nsec = waited_ns < SETTLE_WITHIN_NS ? SETTLE_NAP_NS : SLOW_NAP_NS};
@@ -294,9 +295,9 @@ static struct budget_state judge(const struct measuring *m, const struct estimat
                                  .is_over = status == JOULE_BUDGET_OVER || q.value > m->budget_joules};
 }
 
-/* What can be used before a passed budget is noticed, and what was used from then on until all had ended. By
- * then it is known what was used, where `is_all` was seen: no more can be beyond the budget than that, at its
- * 95 % point. */
+/* Returns the energy that can be used before an exceeded budget is noticed, plus that used until all
+ * processes had ended. With `is_all` the energy used is known by then, and its 95 % point limits the excess
+ * over the budget. */
 static double overshoot_bound(const struct measuring *m, joule_quantity used, bool is_all)
 {
     double afterwards = isnan(m->noticed_joules) ? 0 : used.value - m->noticed_joules;

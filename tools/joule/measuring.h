@@ -47,7 +47,7 @@ struct measuring {
     bool is_over;                  /* the budget was passed, by the best estimate; once reported */
     joule_budget *budget;          /* watches the machine's joules */
     double period_s;
-    double waited_s;           /* for slow sources, after the last run */
+    double waited_s;           /* seconds waited for slow sources after the last run */
     const char *waited_for;    /* the last such source; NULL: none */
     double begin_cpu_s, cpu_s; /* this process's own: when the first run began, and since then */
 };
@@ -66,8 +66,8 @@ int64_t measuring_watch_ns(const struct measuring *m);
 void measuring_watch(struct measuring *m);
 /* A run has ended. */
 void measuring_add(struct measuring *m, int64_t begin_ns, int64_t end_ns, const struct attribution *share);
-/* After the last run: waits at most 250 ms for sensors that tick slowly, and for models where all is
- * recorded. Slow sources are asked once more, and waited for one period, at most 5 s, or until
+/* Call it after the last run. Waits at most 250 ms for slow sensors, and for models where everything is
+ * recorded. Reads slow sources once more and waits for them one period, at most 5 s, or until
  * `is_asked_to_end`. */
 void measuring_finish(struct measuring *m, bool (*is_asked_to_end)(void));
 /* Fills a report, except what belongs to the command as a process. report_free, also on failure. */

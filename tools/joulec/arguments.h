@@ -33,7 +33,7 @@ struct arguments {
     const char *report, *sarif, *gitlab, *html; /* FILE; NULL: none */
     const char *database; /* FILE: its entries are checked, and nothing is built; NULL: none */
     const char *baseline; /* FILE: a stored report, with which functions are compared; NULL: none */
-    double fail_over;     /* relative growth against it that is accepted; NaN: nothing was said */
+    double fail_over;     /* accepted relative growth against it; NaN: not given */
     const char *only;     /* of them those with this in their file or output; NULL: all */
     unsigned jobs;        /* at a time; 0: as many as there are processors */
     double default_trips; /* of loops that nothing bounds; NaN: nothing was said */
@@ -41,8 +41,8 @@ struct arguments {
     double file_joules;   /* that a file may take; NaN: nothing was said */
     const char *profile;  /* FILE that a run wrote; NULL: none */
     const char *counts;   /* the same as clang reads it, once it is made; NULL: not yet */
-    const struct baseline *compared; /* the stored report once it is read; NULL: not yet */
-    const char **clang;              /* clang's words, ended by NULL; [0]: the program */
+    const struct baseline *compared; /* the stored report; NULL: not read yet */
+    const char **clang;              /* arguments for clang, ended by NULL; [0]: the program */
     size_t clang_count;
     const char **inputs; /* files among them; the same pointers, as an option's value may read the same */
     size_t input_count;

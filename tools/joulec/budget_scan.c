@@ -16,23 +16,23 @@
 struct names {
     const char **list;
     size_t count;
-    size_t *slots; /* of a hash table: indices + 1; 0: free */
+    size_t *slots; /* slots of a hash table: indices + 1; 0: free */
     size_t slot_count;
 };
 
 struct scan {
     struct arena arena;
-    struct names files;   /* to be read, in this order */
-    struct names asked;   /* names that were looked for in the folders */
+    struct names files;   /* files to read, in this order */
+    struct names asked;   /* names already searched in the folders */
     struct names folders; /* of headers */
-    char *text;           /* of the file that is read now */
+    char *text;           /* path of the current file */
     size_t room;
-    bool is_found; /* or it cannot be told */
+    bool is_found; /* or the scan cannot tell */
 };
 
 /* --- names ---------------------------------------------------------------------------------------------- */
 
-/* The slot of a name, or a free one. */
+/* Returns the slot of a name, or a free one. */
 static size_t *slot_of(const struct names *names, const char *name)
 {
     size_t at = hash_bytes(HASH_START, name, strlen(name)) % names->slot_count;
@@ -56,11 +56,11 @@ static bool grow(struct arena *arena, struct names *names)
     return true;
 }
 
-/* Whether it is new. */
+/* Returns true if the string is new. */
 static bool add_name(struct scan *s, struct names *names, const char *name)
 {
     if (2 * names->count >= names->slot_count && !grow(&s->arena, names))
-        s->is_found = true; /* out of memory: the check says so */
+        s->is_found = true; /* out of memory: the check reports it */
     size_t *slot = s->is_found ? NULL : slot_of(names, name);
     if (!slot || *slot)
         return false;
@@ -87,7 +87,7 @@ static void add_list(struct scan *s, const char *variable)
     }
 }
 
-/* Those of `parent` whose names have `part` in them; with `below` behind it. */
+/* Adds the folders in `parent` whose names contain `part`, each extended by `below`. */
 static void add_such(struct scan *s, const char *parent, const char *part, const char *below)
 {
     char folder[PATH_MAX];
@@ -101,7 +101,7 @@ static void add_such(struct scan *s, const char *parent, const char *part, const
         closedir(list);
 }
 
-/* The file that execvp would start. */
+/* Returns the file that execvp would start. */
 static bool find_program(const char *name, char out_path[PATH_MAX])
 {
     char path[PATH_MAX];
@@ -118,7 +118,7 @@ static bool find_program(const char *name, char out_path[PATH_MAX])
     return false;
 }
 
-/* Those that clang searches without being told: its own headers, and the system's. */
+/* Adds the folders that clang searches by default: its own headers and the system's. */
 static void add_usual(struct scan *s, const char *clang)
 {
     char path[PATH_MAX], versions[PATH_MAX + 32];
@@ -139,7 +139,7 @@ static void add_usual(struct scan *s, const char *clang)
 
 /* --- options -------------------------------------------------------------------------------------------- */
 
-/* Headers may lie elsewhere, or be compiled already. */
+/* Returns true if headers may be elsewhere, or precompiled. */
 static bool hides_headers(const char *word)
 {
     static const char *const begins[] = {"-include-pch",
@@ -218,7 +218,7 @@ static bool names_joule(const char *text, size_t size)
     return false;
 }
 
-/* The value of an option that has it in the same word or the next; NULL: it is another option. */
+/* Returns the value of an option from the same word or the next; NULL: it is another option. */
 static const char *value_of(const char *word, const char *next, const char *option)
 {
     if (!string_starts(word, option))
@@ -269,7 +269,7 @@ static void add_file(struct scan *s, const char *folder, size_t folder_length, c
         add_name(s, &s->files, path);
 }
 
-/* In every folder that has one, as #include_next may go on from the first. */
+/* Adds the header of every folder that has it, because #include_next may continue after the first one. */
 static void add_from_folders(struct scan *s, const char *name)
 {
     if (name[0] == '/')
@@ -279,7 +279,7 @@ static void add_from_folders(struct scan *s, const char *name)
             add_file(s, s->folders.list[i], strlen(s->folders.list[i]), name);
 }
 
-/* The first byte behind blanks and comments of one line. */
+/* Returns the first byte after blanks and comments of one line. */
 static const char *behind_blanks(const char *at)
 {
     for (;;) {
@@ -291,7 +291,7 @@ static const char *behind_blanks(const char *at)
     }
 }
 
-/* Adds the file that an #include names; `at`: behind its keyword. */
+/* Adds the file that an #include names; `at`: after its keyword. */
 static void take_include(struct scan *s, const char *file, const char *at)
 {
     char name[PATH_MAX];
@@ -309,7 +309,7 @@ static void take_include(struct scan *s, const char *file, const char *at)
     add_from_folders(s, name);
 }
 
-/* Whether only white space, or the end of a comment, stands before `at` in its line. */
+/* Returns true if only white space, or the end of a comment, precedes `at` in its line. */
 static bool begins_line(const char *text, const char *at)
 {
     while (at > text && (at[-1] == ' ' || at[-1] == '\t'))
@@ -317,7 +317,7 @@ static bool begins_line(const char *text, const char *at)
     return at == text || at[-1] == '\n' || at[-1] == '/';
 }
 
-/* #include, #include_next and #import, also where #if leaves them out. */
+/* Reads #include, #include_next and #import, also in parts that #if excludes. */
 static void take_includes(struct scan *s, const char *file, const char *text, size_t size)
 {
     static const char *const words[] = {"include_next", "include", "import"};
@@ -334,7 +334,7 @@ static void take_includes(struct scan *s, const char *file, const char *text, si
     }
 }
 
-/* The whole of a file, ended by a NUL, in s->text. False: it cannot be read. */
+/* Reads a whole file into s->text, terminated by a NUL. False: it cannot be read. */
 static bool read_text(struct scan *s, const char *path, size_t *out_size)
 {
     struct stat info;
@@ -358,7 +358,7 @@ static bool read_text(struct scan *s, const char *path, size_t *out_size)
     return is_file && got == size;
 }
 
-/* Whether it is one of libjoule's headers, which define what budgets are made of and have none. */
+/* Returns true for libjoule's headers, which define the macros of budgets but contain no budget. */
 static bool is_public_header(const char *path)
 {
     char beside[PATH_MAX];
@@ -376,7 +376,7 @@ static void read_file(struct scan *s, const char *path)
     if (is_public_header(path))
         return;
     if (!read_text(s, path, &size)) {
-        s->is_found = stat(path, &info) == 0 && !S_ISDIR(info.st_mode); /* a folder is no header */
+        s->is_found = stat(path, &info) == 0 && !S_ISDIR(info.st_mode); /* a folder is not a header */
         return;
     }
     if (names_joule(s->text, size))
@@ -404,7 +404,7 @@ static bool scan_finds(const struct arguments *a, const char *const *sources, si
 {
     struct scan s = {.text = NULL};
     take_words(&s, a);
-    for (size_t i = 0; i < s.asked.count && !s.is_found; i++) { /* -include looks in the folders, too */
+    for (size_t i = 0; i < s.asked.count && !s.is_found; i++) { /* -include also searches the folders */
         const char *name = s.asked.list[i];
         for (size_t k = 0; k < s.folders.count; k++)
             add_file(&s, s.folders.list[k], strlen(s.folders.list[k]), name);

@@ -1,19 +1,20 @@
-/* tools/joulec/budget_scan.h - whether a source can have anything that joulec judges.
+/* tools/joulec/budget_scan.h - finds out whether a source can have anything that joulec judges.
  *
- * Note: it reads every file that an #include could mean, whatever #if says, so that it overlooks no budget. A
- * file that has none costs no second compilation.
+ * Note: it reads every file that an #include could name, ignoring #if, so that it misses no budget. A source
+ * without budgets needs no second compilation.
  */
 #ifndef JOULEC_BUDGET_SCAN_H
 #define JOULEC_BUDGET_SCAN_H
 
 #include "arguments.h"
 
-/* Whether the command asks for nothing but verdicts of budgets. A log of SARIF or GitLab is more: it says,
- * too, whether clang takes the source. */
+/* Returns true if the command requests only verdicts of budgets. A SARIF or GitLab log needs more: it also
+ * reports whether clang accepts the source. */
 bool budget_scan_is_enough(const struct arguments *arguments);
-/* False: no word of joule's is in the source, in any file that it may include, or in an option of clang. */
+/* Returns false if no word of joule is in the source, in any file that it may include, or in an option of
+ * clang. */
 bool budget_scan_finds(const struct arguments *arguments, const char *source);
-/* The same of any of the sources, in C and in other languages. */
+/* The same for any of several sources, in C and in other languages. */
 bool budget_scan_finds_any(const struct arguments *arguments);
 
 #endif

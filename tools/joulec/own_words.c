@@ -84,7 +84,7 @@ static bool take_baseline(struct arguments *out, const char *value)
     return false;
 }
 
-/* With its sign, so that 5 is not taken for a factor. */
+/* Requires a sign, so that 5 is not read as a factor. */
 static bool take_fail_over(struct arguments *out, const char *value)
 {
     char number[32];

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/string.h"
 
-/* NULL with errno: it cannot be read, or is neither a file nor a pipe. */
+/* Returns NULL with errno if it cannot be read, or is neither a file nor a pipe. */
 static FILE *open_text(const char *path)
 {
     int fd = file_open_kind(path, FILE_REGULAR | FILE_PIPE);

@@ -15,7 +15,7 @@ enum answer_kind {
     ANSWER_OPENMETRICS,
     ANSWER_DEVICES,
     ANSWER_HISTORY,
-    ANSWER_EVENT, /* as DEVICES, for who copies it at once */
+    ANSWER_EVENT, /* like DEVICES, for a caller that copies the text at once */
     ANSWER_KINDS
 };
 
@@ -35,7 +35,7 @@ struct answer {
 /* Zeroed but for the meter. */
 struct answers {
     joule_meter *meter;
-    struct tenants *tenants; /* settled before each overview; NULL: none. The caller's */
+    struct tenants *tenants; /* settled before each overview; NULL: none. Owned by the caller */
     struct overview overview;
     int64_t gathered_ns;
     struct answer list[ANSWER_KINDS];

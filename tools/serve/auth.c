@@ -1,8 +1,8 @@
-/* tools/serve/auth.c - see auth.h. The file of users has a line "NAME: HASH" for each, as htpasswd writes
- * it and as the basic_auth_users of Prometheus' web configuration have it; hashes are those of crypt(5).
+/* tools/serve/auth.c - see auth.h. The file of users has a line "NAME: HASH" per user, as written by htpasswd
+ * and used in basic_auth_users of Prometheus' web configuration; hashes are those of crypt(5).
  *
- * Note: neither token nor password is ever an argument, where every user of the machine could read it, or
- * part of a message.
+ * Note: token and passwords are never in arguments, which every user of the machine can read, nor in
+ * messages.
  */
 #include "auth.h"
 
@@ -24,26 +24,26 @@
 #define MAX_TOKEN    256
 #define MAX_PASSWORD 256
 #define MAX_NAME     64
-#define WRONG_PER_S  4 /* hashes of wrong passwords: about 50 ms each */
+#define WRONG_PER_S  4 /* hashes of wrong passwords per second: about 50 ms each */
 #define HEADER       "basic_auth_users:"
 
 struct user {
     char name[MAX_NAME + 1];
     char hash[256];
-    char known[MAX_PASSWORD + 1]; /* the password that was right; empty: none yet */
+    char known[MAX_PASSWORD + 1]; /* the last correct password; empty: none yet */
 };
 
 struct auth {
     char token[MAX_TOKEN + 1]; /* empty: none */
     struct user *users;
     size_t count, capacity;
-    int64_t second_ns; /* in which wrong passwords are counted */
+    int64_t second_ns; /* second in which wrong passwords are counted */
     unsigned wrong;
 };
 
 /* --- the token ---------------------------------------------------------------------------------------- */
 
-/* Visible ASCII without blanks, as it stands in a header. */
+/* Returns true for visible ASCII without blanks, as used in a header. */
 static bool is_usable(const char *token)
 {
     for (const char *c = token; *c; c++)
@@ -72,7 +72,7 @@ static bool load_token(struct auth *auth, const char *path)
         is_good = take_token(auth, VARIABLE, value);
     secret_free(text);
     if (value)
-        explicit_bzero(value, strlen(value)); /* it could be read in /proc otherwise */
+        explicit_bzero(value, strlen(value)); /* otherwise other programs could read it in /proc */
     unsetenv(VARIABLE);
     return is_good;
 }
@@ -80,7 +80,7 @@ static bool load_token(struct auth *auth, const char *path)
 /* --- users -------------------------------------------------------------------------------------------- */
 
 #ifdef SERVE_HAS_CRYPT
-/* A hash that this C library can compute, and that is no relic. */
+/* Returns true for a hash that this C library can compute and that is not obsolete. */
 static bool is_hash(const char *hash)
 {
     static struct crypt_data data;
@@ -107,7 +107,7 @@ static char *unquote(char *text)
     return text + 1;
 }
 
-/* NULL, or what is wrong with the line. */
+/* Returns NULL, or the problem of the line. */
 static const char *add_user(struct auth *auth, char *line)
 {
 #ifdef SERVE_HAS_CRYPT
@@ -210,7 +210,7 @@ static int base64_digit(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* Decodes into a text; false: it is no base64, does not fit, or has a zero byte. */
+/* Decodes base64 to text. Returns false if it is not base64, does not fit, or contains a zero byte. */
 static bool decode_base64(const char *text, char *out, size_t size)
 {
     unsigned bits = 0, count = 0;
@@ -242,7 +242,7 @@ static bool may_hash(struct auth *auth)
     return auth->wrong < WRONG_PER_S;
 }
 
-/* An unknown name costs a hash as well, so that the time does not tell which names there are. */
+/* Computes a hash for an unknown name as well, so that the time does not reveal which names exist. */
 static enum auth_answer check_user(struct auth *auth, const char *name, const char *password)
 {
 #ifdef SERVE_HAS_CRYPT
@@ -279,7 +279,7 @@ static enum auth_answer check_basic(struct auth *auth, const char *encoded)
     return answer;
 }
 
-/* Returns the part behind "SCHEME "; NULL: it is another scheme. */
+/* Returns the part after "SCHEME "; NULL: it is another scheme. */
 static const char *after_scheme(const char *authorization, const char *scheme)
 {
     size_t length = strlen(scheme);

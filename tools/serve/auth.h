@@ -1,7 +1,7 @@
-/* tools/serve/auth.h - who may have readings: who knows the token, or a user's password.
+/* tools/serve/auth.h - access to readings by a token or by users' passwords.
  *
- * Note: a good password is kept after its first check, because hashes are slow by design and one thread
- * answers all.
+ * Note: a correct password is kept after its first check, because hashes are slow by design and one thread
+ * answers all requests.
  */
 #ifndef SERVE_AUTH_H
 #define SERVE_AUTH_H
@@ -16,16 +16,16 @@ enum auth_answer {
     AUTH_LATER
 }; /* LATER: too many wrong passwords a second */
 
-/* Reads the token (from a file, else from JOULE_SERVE_TOKEN, which is then erased) and the passwords;
- * either path may be NULL. False after a message. Without both *out_auth is NULL: everybody may have
- * readings. */
+/* Reads the token (from a file, else from JOULE_SERVE_TOKEN, which is then erased) and the passwords; either
+ * path may be NULL. False after a message. Without token and passwords *out_auth is NULL: everybody may
+ * read. */
 bool auth_open(const char *token_path, const char *users_path, struct auth **out_auth);
 void auth_close(struct auth *auth);
 bool auth_has_token(const struct auth *auth);
 bool auth_has_users(const struct auth *auth);
 
-/* Checks an Authorization header; NULL: there is none. In a time that does not depend on how much of it
- * is right. */
+/* Checks an Authorization header; NULL: there is none. The time taken does not depend on how much of it is
+ * correct. */
 enum auth_answer auth_check(struct auth *auth, const char *authorization);
 
 #endif

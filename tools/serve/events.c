@@ -22,7 +22,7 @@ struct event_stream {
     bool is_suspended, is_ending;
 };
 
-/* Copies the overview as one event: its lines would each need a "data:". */
+/* Copies the overview as one event without line breaks, because each line would need a "data:". */
 static bool write_event(struct event_stream *stream)
 {
     bool is_new;
@@ -35,7 +35,7 @@ static bool write_event(struct event_stream *stream)
     text_printf(&head, "%sid: %llu\nevent: devices\ndata: ", stream->length ? "" : "retry: 2000\n",
                 (unsigned long long)stream->events->number);
     if (is_new)
-        answer_release(page); /* it is copied below, before the next is made */
+        answer_release(page); /* copied below, before the next one is made */
     size_t length = head.length + page->length + 2;
     if (!array_reserve((void **)&stream->text, &stream->capacity, length, 1))
         return false;

@@ -15,21 +15,21 @@
 
 struct event_stream;
 
-/* Zeroed but for the first. One thread. */
+/* Zeroed except for the first member. One thread. */
 struct events {
     struct answers *answers;
     struct event_stream *streams;
     size_t count;
-    uint64_t number; /* of the last event */
+    uint64_t number; /* time of the last event */
     int64_t next_ns; /* CLOCK_MONOTONIC of the next one; 0: there are no streams */
 };
 
-/* Returns a response that lasts until the client closes the connection. `active_ns` gets the time of
- * each event that was taken whole. NULL: no memory, or too many streams. */
+/* Returns a response that lasts until the client closes the connection. `active_ns` is set to the time of
+ * each event that the client received completely. NULL: no memory, or too many streams. */
 struct MHD_Response *events_add(struct events *events, struct MHD_Connection *connection, int64_t *active_ns);
-/* Sends the next event where it is time. */
+/* Sends the next event if it is due. */
 void events_send(struct events *events);
-/* Lets all streams end, so that the daemon can be stopped. */
+/* Ends all streams, so that the daemon can be stopped. */
 void events_end(struct events *events);
 
 #endif

@@ -24,7 +24,7 @@ void host_names_read(struct host_names *names, const struct listener *listener,
     freeaddrinfo(found);
 }
 
-/* "[::1]:9400" to "::1", "Node.:80" to "Node"; false: it is no name. */
+/* Converts "[::1]:9400" to "::1" and "Node.:80" to "Node". Returns false if it is not a name. */
 static bool strip(const char *host, char *out, size_t size)
 {
     bool has_brackets = host[0] == '[';
@@ -42,7 +42,7 @@ static bool strip(const char *host, char *out, size_t size)
     return true;
 }
 
-/* The 16 bytes of an address, with IPv4 as IPv6 has it; false: it is none. */
+/* Writes the 16 bytes of an address, IPv4 as mapped IPv6. Returns false if it is not an address. */
 static bool read_address(const char *text, struct in6_addr *out)
 {
     struct in_addr old;
@@ -80,7 +80,7 @@ static bool is_loopback_name(const char *name)
            (length >= sizeof suffix && strcasecmp(name + length - (sizeof suffix - 1), suffix) == 0);
 }
 
-/* The whole name, or its first label. */
+/* Compares with the whole name, or with its first label. */
 static bool is_name_of(const char *name, const char *machine)
 {
     size_t label = strcspn(machine, ".");

@@ -1,6 +1,6 @@
-/* tools/serve/host_names.h - the names that a request may call this server by.
+/* tools/serve/host_names.h - the host names that a request may use for this server.
  *
- * Note: a page of another origin whose name is changed to point to this machine (DNS rebinding) calls it by
+ * Note: a page of another origin whose name was changed to point to this machine (DNS rebinding) still uses
  * that name.
  */
 #ifndef SERVE_HOST_NAMES_H
@@ -11,15 +11,16 @@
 #include "listen.h"
 
 struct host_names {
-    char machine[256], canonical[256]; /* what this machine calls itself; empty: unknown */
+    char machine[256], canonical[256]; /* this machine's own names; empty: unknown */
     const struct option_list *allowed; /* --allow-host */
 };
 
-/* Reads the machine's names. Where others reach the listener its full name is asked of the resolver. */
+/* Reads the machine's names. If other machines can reach the listener, also queries the resolver for its full
+ * name. */
 void host_names_read(struct host_names *names, const struct listener *listener,
                      const struct option_list *allowed);
-/* Whether a Host header names this machine: loopback, one of its names, one that is allowed, or the
- * address by which the connection `fd` came. A port after it does not matter. */
+/* Returns true if a Host header names this machine: loopback, one of its names, an allowed name, or the local
+ * address of the connection `fd`. A port is ignored. */
 bool host_names_contain(const struct host_names *names, const char *host, int fd);
 
 #endif

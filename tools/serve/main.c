@@ -42,7 +42,7 @@ void serve_announce(const struct listener *listener, const struct serve_settings
              listener->address);
 }
 
-/* All that is read as the user who started the program. */
+/* Reads all files that must be read as the user who started the program. */
 static bool load(struct serve_settings *settings)
 {
     if (!auth_open(settings->token_file, settings->auth_file, &settings->auth))
@@ -62,7 +62,7 @@ static void unload(struct serve_settings *settings)
     secret_free(settings->tls_key);
 }
 
-/* Sources that run a program, or read other users' files, at each reading. */
+/* Returns true for sources that run a program, or read other users' files, at each reading. */
 static const char *find_root_source(joule_meter *meter, const struct serve_settings *settings)
 {
     for (size_t i = 0; i < joule_domain_count(meter); i++) {
@@ -82,7 +82,7 @@ static const char *find_root_source(joule_meter *meter, const struct serve_setti
     return NULL;
 }
 
-/* False after a message. Says what is not read any more. */
+/* Reports sources that are no longer read. False after a message. */
 static bool drop_rights(joule_meter *meter, const struct serve_settings *settings)
 {
     bool was_root = geteuid() == 0;
@@ -94,7 +94,7 @@ static bool drop_rights(joule_meter *meter, const struct serve_settings *setting
     return true;
 }
 
-/* A recorded machine needs no rights, so that they are given up only if a user is named. */
+/* A recorded machine needs no privileges; they are dropped only if a user is named. */
 static int measure(const joule_options *options, struct serve_settings *settings,
                    const struct listener *listener)
 {

@@ -1,8 +1,8 @@
 /* tools/serve/privileges.c - see privileges.h.
  *
  * Note: the C library changes the user of every thread, and the kernel takes their capabilities with root.
- * Capabilities that a user without root was given (AmbientCapabilities=) are per thread: the one that
- * answers requests gives them up, and those that read sensors keep them.
+ * Capabilities given to a user other than root (AmbientCapabilities=) are per thread: the thread that answers
+ * requests drops them, and those that read sensors keep them.
  */
 #include "privileges.h"
 

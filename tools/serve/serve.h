@@ -1,7 +1,7 @@
 /* tools/serve/serve.h - what the files of `joule serve` share: one server, single-threaded, over one meter.
  *
  * main.c starts and ends it, server.c speaks HTTP, answer.c makes the pages and events.c the stream, listen.c
- * opens the socket, auth.c and host_names.c decide who is answered.
+ * opens the socket, auth.c and host_names.c decide which requests are answered.
  * Note: sensors are read by the meter's threads at their own pace. A request never waits for hardware, and
  * answers made within one period of readings are the same bytes.
  */
@@ -21,14 +21,14 @@ struct serve_settings {
     const char *listen, *token_file, *auth_file, *tls_cert_file, *tls_key_file, *user;
     struct option_list allowed_hosts;
     bool shares_out;        /* among tenants */
-    unsigned process_count; /* told apart; 0: none */
-    /* Made of the files named above */
-    struct auth *auth;        /* NULL: everybody may have readings */
-    char *tls_cert, *tls_key; /* texts; NULL: no TLS */
+    unsigned process_count; /* number of processes with their own row; 0: none */
+    /* set by the files named above */
+    struct auth *auth;        /* NULL: everybody may read */
+    char *tls_cert, *tls_key; /* PEM texts; NULL: no TLS */
     struct host_names names;
 };
 
-/* Says where it listens, and what others can do there. */
+/* Prints where it listens, and what others can do there. */
 void serve_announce(const struct listener *listener, const struct serve_settings *settings);
 /* Answers until SIGINT or SIGTERM, which must be blocked in all threads. The exit code. */
 int server_run(joule_meter *meter, const struct serve_settings *settings, const struct listener *listener);

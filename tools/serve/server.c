@@ -276,8 +276,8 @@ static bool is_called_by_its_name(const struct server *server, struct MHD_Connec
 
 /* --- paths ---------------------------------------------------------------------------------------------------- */
 
-/* The page itself knows nothing and needs no token; its script asks for one. A browser asks for a password by
- * itself, once the page needs one. */
+/* The page itself has no readings and needs no token; its script asks for one. If the page needs a password,
+ * the browser asks for it. */
 static enum MHD_Result give_public(struct server *server, struct MHD_Connection *connection, const char *path,
                                    bool is_let_in, bool *out_is_there)
 {

@@ -31,7 +31,7 @@ void draw_help(struct frame *frame);
 /* A power with its letter, right-aligned in 9 columns. */
 void draw_power(struct frame *frame, int y, int x, enum style style, double watts, joule_class cls);
 #define POWER_WIDTH 9
-/* A cell of a table, the headings, and how many rows are not shown. */
+/* Draw a cell of a table, the headings, and the number of rows that are not shown. */
 void draw_cell(struct frame *frame, int y, const struct column *c, enum style style, const char *word);
 void draw_headings(struct frame *frame, int y, const struct column *columns, int count);
 void draw_more(struct frame *frame, int y, size_t top, size_t count, int rows);

@@ -12,7 +12,7 @@
 #include "base/string.h"
 
 #define DEFAULT_PORT "9400"
-#define STALE_NS     3500000000LL /* three reports that did not come, and some delay */
+#define STALE_NS     3500000000LL /* three missing reports and some delay */
 
 /* --- the list ----------------------------------------------------------------------------------------- */
 
@@ -22,7 +22,7 @@ static bool is_host_text(const char *text, size_t length)
     return length > 0 && strspn(text, allowed) >= length;
 }
 
-/* Where the port begins, behind its colon; NULL: there is none. */
+/* Returns the port after its colon; NULL: none. */
 static const char *port_of(const char *name)
 {
     const char *end = name[0] == '[' ? strchr(name, ']') : name, *colon = end ? strchr(end, ':') : NULL;
@@ -108,7 +108,7 @@ static joule_class class_of(const struct json_value *value)
     return JOULE_CLASS_NONE;
 }
 
-/* A power: one below 0 or without a class is not known. */
+/* Reads a power; unknown if it is below 0 or has no class. */
 static joule_quantity watts_of(const struct json_value *sum)
 {
     joule_quantity q = {
@@ -121,7 +121,7 @@ static joule_quantity watts_of(const struct json_value *sum)
     return q;
 }
 
-/* Adds the joules that the server has counted since its last report here. */
+/* Adds the joules that the server has counted since its last report received here. */
 static void count_joules(struct host_row *row, const struct json_value *sum, double server_s)
 {
     double joules = json_double_of(json_member(sum, "energy_joules"));

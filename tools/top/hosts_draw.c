@@ -37,7 +37,7 @@ static void draw_total(struct frame *frame, const struct hosts *hosts, int64_t n
         add(frame, 1, x, STYLE_DIM, word_range(total.watts, word_power, word));
 }
 
-/* Writes the state of a host; without a current report also since when, and why. */
+/* Writes the state of a host; without a current report also its age and the reason. */
 static void describe_state(const struct host_row *row, int64_t now_ns, char *text, size_t size)
 {
     switch (host_state_of(row, now_ns)) {
@@ -78,7 +78,7 @@ static void draw_host(struct frame *frame, const struct hosts *hosts, const stru
     draw_cell(frame, y, &c[STATE], is_live ? STYLE_DIM : STYLE_WARNING, text);
 }
 
-/* A third of the page is enough for states. */
+/* Limits states to a third of the page. */
 static void leave_out_empty(struct column *c, const struct hosts *hosts, int64_t now_ns, int page_width)
 {
     char text[160];

@@ -11,8 +11,8 @@
 #include "base/string.h"
 
 #define CONNECT_MS    5000L
-#define SILENCE_S     10L       /* without a byte: the connection is opened again */
-#define MAX_BYTES     (8 << 20) /* of a line, and of an event */
+#define SILENCE_S     10L       /* seconds without a byte before the connection is opened again */
+#define MAX_BYTES     (8 << 20) /* bytes of a line and of an event */
 #define FIRST_RETRY_S 1
 #define LAST_RETRY_S  15
 #define MAX_OTHERS    4
@@ -62,7 +62,7 @@ static bool end_event(struct stream *stream)
     return is_good;
 }
 
-/* False: the connection is of no use. */
+/* Returns false if the connection is unusable. */
 static bool end_line(struct stream *stream)
 {
     static const char field[] = "data:";
@@ -131,7 +131,7 @@ static void describe(struct host_row *row, CURL *curl, CURLcode code)
     long status = 0;
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     if (code == CURLE_WRITE_ERROR && row->problem[0])
-        return; /* it says what was wrong with a report */
+        return; /* keeps the problem of the last report */
     if (code == CURLE_HTTP_RETURNED_ERROR && status == 401)
         string_copy(row->problem, sizeof row->problem, "permission denied (password or token)");
     else if (code == CURLE_HTTP_RETURNED_ERROR && status == 403)
@@ -200,7 +200,7 @@ void streams_wait(struct streams *streams, struct pollfd *others, unsigned count
     for (unsigned i = 0; i < count && i < MAX_OTHERS; i++)
         extra[i] = (struct curl_waitfd){.fd = others[i].fd, .events = CURL_WAIT_POLLIN};
     curl_multi_poll(streams->multi, extra, count, timeout_ms, NULL);
-    poll(others, count, 0); /* hang-ups as well, of which libcurl says nothing */
+    poll(others, count, 0); /* includes hang-ups, which libcurl does not report */
     curl_multi_perform(streams->multi, &left);
     while ((message = curl_multi_info_read(streams->multi, &left)))
         if (message->msg == CURLMSG_DONE)

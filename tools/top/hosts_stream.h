@@ -8,7 +8,7 @@
 #include <poll.h>
 #include "hosts.h"
 
-/* Secrets and certificates; NULL: none. */
+/* Secrets and certificates for the connections; NULL: none. */
 struct stream_access {
     const char *token, *password; /* "NAME:PASSWORD" */
     const char *ca_file;
@@ -16,10 +16,11 @@ struct stream_access {
 
 struct streams;
 
-/* Connects to all hosts, which stay the caller's and must stay where they are. NULL with a message. */
+/* Connects to all hosts. The caller keeps ownership of the hosts and must not move them. NULL with a
+ * message. */
 struct streams *streams_open(struct hosts *hosts, const struct stream_access *access, joule_error *out_error);
-/* Waits for the connections, at most `timeout_ms`, and for other descriptors, whose revents are set;
- * then takes what came. */
+/* Waits at most `timeout_ms` for the connections and for other descriptors, whose revents are set; then
+ * processes received data. */
 void streams_wait(struct streams *streams, struct pollfd *others, unsigned count, int timeout_ms);
 void streams_close(struct streams *streams);
 

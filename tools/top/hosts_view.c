@@ -16,7 +16,7 @@
 
 #define SUBCOMMAND   "top"
 #define TOKEN        "JOULE_SERVE_TOKEN"
-#define ONCE_NS      (6 * NS_PER_S) /* for hosts that do not answer */
+#define ONCE_NS      (6 * NS_PER_S) /* longest wait for hosts that do not answer */
 #define PAGE_ROWS    10
 #define MAX_PASSWORD 512
 
@@ -33,7 +33,7 @@ struct view {
 
 /* --- secrets ------------------------------------------------------------------------------------------ */
 
-/* The first line of a file; NULL after a message. */
+/* Returns the first line of a file; NULL after a message. */
 static char *read_line(const char *path, const char *what)
 {
     char *text = secret_read(SUBCOMMAND, path, what, false);
@@ -48,7 +48,7 @@ static char *read_line(const char *path, const char *what)
     return NULL;
 }
 
-/* Secrets go over TLS, to this machine, or where "http://" says that they may be read on the way. */
+/* Secrets are sent only over TLS, to this machine, or where "http://" explicitly allows plain text. */
 static bool may_send(const struct hosts *hosts)
 {
     for (size_t i = 0; i < hosts->count; i++) {
@@ -84,7 +84,7 @@ static void show(struct view *view)
     int width, height;
     screen_size(&width, &height);
     if (!frame_clear(&view->frame, width, height))
-        return; /* the last page stays */
+        return; /* keeps the last page on the screen */
     hosts_draw(&view->frame, &view->hosts, clock_now_ns());
     screen_show(&view->frame);
 }
@@ -177,7 +177,7 @@ static void print_frame(const void *context, struct text *out)
     }
 }
 
-/* Two reports of a host make its energy. It is a failure if no host answers. */
+/* A host's energy needs two reports. Fails if no host answers. */
 static int print_once(struct view *view)
 {
     struct hosts_total total;

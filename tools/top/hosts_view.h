@@ -9,7 +9,8 @@ struct hosts_settings {
     bool is_once;
 };
 
-/* Shows the machines until it is ended, or once. The exit code; *out_signal: what ended it, 0: none. */
+/* Shows the machines once, or until it is ended. Returns the exit code; *out_signal: the signal that ended
+ * it; 0: none. */
 int hosts_run(const struct hosts_settings *settings, int *out_signal);
 
 #endif

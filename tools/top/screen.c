@@ -15,7 +15,7 @@
 #include <wchar.h>
 #include "base/error.h"
 
-#define ONCE_WIDTH 100 /* of a page that is not for a terminal */
+#define ONCE_WIDTH 100 /* width of a page that is not for a terminal */
 
 static struct {
     bool is_open;

@@ -15,7 +15,7 @@
 joule_status screen_open(joule_error *out_error);
 /* Whether what is drawn may be more than ASCII. By the locale; before screen_open, too. */
 bool screen_has_utf8(void);
-/* For a page without a screen: that of the terminal, else 100. */
+/* Returns the width for a page without a screen: that of the terminal, else 100. */
 int screen_once_width(void);
 void screen_size(int *out_width, int *out_height);
 /* Shows a frame: what differs from what is shown. */

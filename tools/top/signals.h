@@ -2,12 +2,14 @@
 #ifndef TOP_SIGNALS_H
 #define TOP_SIGNALS_H
 
-/* Blocks what ends, stops or resizes the program, in threads to come as well. The descriptor, or -1 with
- * errno. */
+/* Blocks the signals that end, stop or resize the program, also in future threads. Returns the descriptor, or
+ * -1 with errno. */
 int signals_open(void);
-/* Handles the next one: stops and continues as the shell wants it. The one that ends the program; 0: none. */
+/* Handles the next signal; stops and continues on job control signals. Returns the signal that ends the
+ * program; 0: none. */
 int signals_read(int fd);
-/* Ends by that signal, so that the parent sees it. The exit status where it is ignored. */
+/* Ends the program by that signal, so that the parent sees it. Returns the exit status if the signal is
+ * ignored. */
 int signals_end(int number);
 
 #endif

@@ -63,7 +63,7 @@ static int note_object(struct dl_phdr_info *object, size_t size, void *context)
     return 0;
 }
 
-/* Whether this program's name is in the list. */
+/* Returns true if this program's name is in the list. */
 static bool is_concerned(void)
 {
     char path[4096];
@@ -106,7 +106,7 @@ __attribute__((constructor)) static void set_up(void)
     state = map;
 }
 
-/* Whether this call is one that fails; errno is then set. */
+/* Returns true and sets errno if this call has to fail. */
 static bool fails(enum kind kind, const void *caller)
 {
     if (kind != chosen || !state)
@@ -123,7 +123,7 @@ static bool fails(enum kind kind, const void *caller)
 }
 
 #define FAILS(kind) fails(kind, __builtin_return_address(0))
-/* The function of this name behind this library. */
+/* Returns the function of this name in the next library. */
 #define REAL(name)                                                                                           \
     static __typeof__(name) *real;                                                                           \
     if (!real)                                                                                               \
@@ -225,7 +225,7 @@ ssize_t pread64(int, void *, size_t, off64_t) __attribute__((alias("pread")));
 ssize_t write(int fd, const void *bytes, size_t size)
 {
     REAL(write);
-    return fd != STDERR_FILENO && FAILS(WRITE) ? -1 : real(fd, bytes, size); /* messages must come through */
+    return fd != STDERR_FILENO && FAILS(WRITE) ? -1 : real(fd, bytes, size); /* messages must not fail */
 }
 
 int ftruncate(int fd, off_t length)

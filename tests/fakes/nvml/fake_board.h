@@ -24,7 +24,7 @@ struct fake_board {
     double module_watts;
     double counts_module; /* 1: the energy counter of the GPU scope counts module_watts, too */
     double module_energy; /* 1: the energy field answers in the module scope */
-    double update_ms;     /* of counter and power */
+    double update_ms;     /* how often counter and power update */
     double ring_ms;       /* spacing of the ring's samples; 0: no ring */
     double energy;        /* 1: counter works; 0: not supported; -1: it stands still */
     double power;         /* 1: GetPowerUsage works; 0: not supported */

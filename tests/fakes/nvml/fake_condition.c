@@ -1,4 +1,4 @@
-/* tests/fakes/nvml/fake_condition.c - fans, engines for video, the PCIe link and errors of the fake library.
+/* tests/fakes/nvml/fake_condition.c - fans, video engines, the PCIe link and errors of the fake library.
  *
  * Traffic is steady, so that counts of bytes are a rate times the time. A board has one Xid error, at
  * xid_at_ms.
@@ -36,7 +36,7 @@ nvml_return nvmlDeviceGetNumFans(nvml_device device, unsigned *count)
     return NVML_SUCCESS;
 }
 
-/* Each next fan turns 1 % slower. */
+/* Each fan turns 1 % slower than the previous one. */
 nvml_return nvmlDeviceGetFanSpeed_v2(nvml_device device, unsigned fan, unsigned *percent)
 {
     ENTER(device);
@@ -136,7 +136,7 @@ nvml_return nvmlDeviceRegisterEvents(nvml_device device, unsigned long long type
     return NVML_SUCCESS;
 }
 
-/* Errors before the registration are lost, as with the driver: the test's come later. */
+/* Errors before the registration are lost, as with the driver; the test's errors come later. */
 nvml_return nvmlEventSetWait_v2(nvml_event_set set, struct nvml_event *event, unsigned timeout_ms)
 {
     (void)timeout_ms;

@@ -165,7 +165,7 @@ static void test_many_take_turns(void **state)
     process_shares_free(&shares);
 }
 
-/* What a process has, and what it should have: its CPU seconds at 50 W each. */
+/* Compares a process's joules with the expected ones: its CPU seconds at 50 W each. */
 static void expect_share(const struct tenants *tenants, const struct worker *worker, double tolerance)
 {
     const struct process_row *found = row(tenants->processes, worker->pid);
@@ -174,11 +174,11 @@ static void expect_share(const struct tenants *tenants, const struct worker *wor
     expect_near(found->cpu_joules, 50 * worker->cpus * seconds, tolerance);
 }
 
-/* While places are free a process has all of its joules, also those of before the first look at it; at most
- * without a first window in which it used less than a place's part. */
+/* While places are free a process has all of its joules, including those before the first look at it. At most
+ * a first window is missing in which it used less than total / places. */
 static void test_new_process_has_all_its_joules(void **state)
 {
-    /* Between two choices; within a tick of a look; shortly before a look. */
+    /* Start times: between two choices, within a tick of a look, shortly before a look. */
     static const double begins_after_s[] = {0.3, 4.004, 7.25, 9.9};
     const double place_joules = 200.0 / (MOST * PROCESS_ROWS_PER_ONE);
     const double tolerance[] = {2, 2, 2, place_joules};
@@ -207,7 +207,7 @@ static void test_new_process_has_all_its_joules(void **state)
     }
 }
 
-/* 2.5 of 4 CPUs are busy, half of one with what is no process in sight. */
+/* 2.5 of 4 CPUs are busy, half of one with work of no visible process. */
 static ssize_t stat_of_machine(void *context, int64_t time_ns, char *text, size_t size)
 {
     double ticks = (double)time_ns * 1e-9 * HZ;
@@ -234,7 +234,7 @@ static void test_idle_time_is_told(void **state)
     process_shares_free(&shares);
 }
 
-/* Short processes cannot take all places: one that stays is told apart within ten seconds. */
+/* Short processes cannot take all places: a long one gets its own row within ten seconds. */
 static void test_short_processes_leave_places(void **state)
 {
     struct rig *rig = *state;
@@ -274,7 +274,7 @@ static void test_process_that_ends(void **state)
     double joules = row(&shares, 1000)->cpu_joules;
     assert_true(joules > 1000);
     machine_run(rig->meter, 1, 0.1);
-    tenants_settle(&tenants); /* up to the last look, as soon as the sensors tell it */
+    tenants_settle(&tenants); /* up to the last look, as soon as the sensors have reported it */
     expect_near(all_joules(&shares), 200 * (double)(tenants.end_ns - rig->meter->begin_ns) * 1e-9, 0.5);
     joules = row(&shares, 1000)->cpu_joules;
     run(&tenants, 200);

@@ -1,5 +1,5 @@
-/* Files that somebody else named or made: no wait for a pipe, nothing of another file changed, no leftover
- * kept. */
+/* Files whose names or contents are not trusted: no wait for a pipe, no change to other files, no
+ * leftovers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -90,7 +90,7 @@ static void test_whole_files_have_a_limit(void **state)
     assert_int_equal(truncate(path, (off_t)1 << 40), 0); /* refused before it is read */
     assert_null(file_read_whole(path, FILE_REGULAR, 1 << 20, &size));
     assert_int_equal(errno, EFBIG);
-    assert_null(file_read_whole("/dev/zero", FILE_DEVICE, 1 << 20, &size)); /* one without an end */
+    assert_null(file_read_whole("/dev/zero", FILE_DEVICE, 1 << 20, &size)); /* a device without an end */
     assert_int_equal(errno, EFBIG);
     assert_int_equal(truncate(path, 0), 0);
     expect_text(path, "");
@@ -162,7 +162,8 @@ static void test_another_writer_is_left_alone(void **state)
     expect_text(path, "mine");
 }
 
-/* What somebody who may write into the folder puts there, so that a writer with more rights changes it. */
+/* An attacker who may write into the folder puts links there, so that a writer with more rights changes their
+ * targets. */
 static void expect_untouched(const char *victim)
 {
     assert_int_equal(replace("draft", true), 0);
@@ -199,8 +200,8 @@ static void test_a_name_that_was_taken_is_not_touched(void **state)
     expect_untouched(NULL);
 }
 
-/* Many writers and killers at once: the file is always one writer's, and the last one leaves nothing
- * behind. */
+/* Many writers are killed at random: the file always has the content of one writer, and the last one leaves
+ * no draft. */
 static void test_writers_at_once(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Regions for which there was no room: only their number and times are known, and they get their energy by
- * these. */
+/* Folded regions, which found no room: only their number and times are known, by which they get their
+ * energy. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,8 +11,8 @@
 
 #define ROUNDS 10
 
-/* A thread that is inside short regions for `busy` of the time: a few fit into the ring, the others are
- * folded. */
+/* A thread that spends the fraction `busy` of the time in short regions: a few fit into the ring, the others
+ * are folded. */
 static void flood(struct bench *bench, unsigned thread, uint32_t tag, double from_s, double busy)
 {
     for (int i = 0; i < 10; i++)
@@ -61,7 +61,7 @@ static void folded_calls_nest(void **state)
     bench_near(i.self.value, 35, 0.1);
 }
 
-/* Regions of one tag inside each other have more time than there was, and no more energy. */
+/* Nested regions of one tag have more time than elapsed, but no more energy than was used. */
 static void folded_recursion_gets_no_more_than_there_was(void **state)
 {
     struct bench *bench = *state;
@@ -145,8 +145,8 @@ static void a_single_folded_region_is_never_ok_and_unknown(void **state)
     assert_int_equal(r.attributed.cls, JOULE_CLASS_DERIVED);
 }
 
-/* Sharing does not go back: a folded region of 1 s has its last 50 ms covered, and an interval that holds the
- * rest. */
+/* Sharing does not go back in time: of a folded region of 1 s the last 50 ms are covered, and its interval
+ * includes the rest. */
 static void time_that_was_not_shared_widens_the_interval(void **state)
 {
     struct bench *bench = *state;
@@ -176,7 +176,7 @@ static void claims_of_folded_regions_are_kept(void **state)
     assert_int_equal(r.unsynchronised, 1);
 }
 
-/* More regions than there is room to wait for: the sensor stands still, say. */
+/* More regions than can wait for a reading, for example because the sensor stands still. */
 static void too_many_waiting_regions_share_by_their_time(void **state)
 {
     enum { ROOM = 1 << 20, MORE = 1000000 };

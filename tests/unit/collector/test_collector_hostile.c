@@ -1,4 +1,4 @@
-/* Shared memory in which another program wrote what cannot be true: it is left out, counted, and reaches no
+/* Impossible entries that another program wrote into the shared memory are left out, counted, and reach no
  * figure. */
 #include <math.h>
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 #include "joule/collector/collector_state.h"
 #include "support/region_bench.h"
 
-/* Entries that were left out since the last question. */
+/* Returns the number of entries left out since the last call. */
 static uint64_t left_out(struct bench *bench)
 {
     static uint64_t before;
@@ -80,7 +80,7 @@ static void a_time_longer_than_there_was_is_left_out(void **state)
     assert_int_equal(left_out(bench), 1);
 }
 
-/* 1,000 regions of one thread, each of which says that it was all of the second. */
+/* 1,000 regions of one thread, each claiming to last the whole second. */
 static void regions_on_top_of_each_other_get_no_more_than_there_was(void **state)
 {
     struct bench *bench = *state;
@@ -143,7 +143,7 @@ static void ignore(void *context, const struct slot_news *news)
     (void)context, (void)news;
 }
 
-/* A shared session knows when it began. */
+/* A shared session knows its begin. */
 static void a_region_older_than_the_session_is_left_out(void **state)
 {
     (void)state;

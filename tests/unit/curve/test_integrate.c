@@ -97,8 +97,7 @@ static void test_a_steady_reading_is_no_duplicate_for_ever(void **state)
     near(in.joules / in.covered_s, 250, 1e-9);
 }
 
-/* A sensor that renews its value within 0.1 s and is asked once a second: equal answers are news each
- * time. */
+/* A sensor that updates within 0.1 s and is read once a second: each equal value is a new sample. */
 static void test_a_steady_reading_of_a_fast_sensor_is_news(void **state)
 {
     (void)state;

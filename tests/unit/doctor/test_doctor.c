@@ -245,7 +245,7 @@ static int stands_still(void *context, int64_t time_ns, uint64_t *out_value)
     return 0;
 }
 
-/* A sensor of something else than the CPU is not nothing. */
+/* A sensor that is not of the CPU counts as a sensor. */
 static void test_a_board_is_measured_where_the_cpu_is_not(void **state)
 {
     struct patient *patient = *state;
@@ -258,7 +258,7 @@ static void test_a_board_is_measured_where_the_cpu_is_not(void **state)
     assert_non_null(strstr(patient_find(patient, "no_sensor")->why, "gpu-0 is derived, by hwmon"));
 }
 
-/* What hides a board is said. */
+/* The report names the variable that hides a board. */
 static void test_hidden_boards_are_named(void **state)
 {
     struct patient *patient = *state;

@@ -1,5 +1,5 @@
-/* Networks that run out of memory while they are built, compiled or loaded: each allocation in turn fails,
- * and the error says so. */
+/* Networks that run out of memory while they are built, compiled or loaded: each allocation fails in turn,
+ * and the error reports it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static forge_value residual(forge_builder *b)
     return forge_cross_entropy(b, y, forge_input(b, "labels", FORGE_I32, forge_shape_of(2)));
 }
 
-/* From nothing to a program of a training step. */
+/* Builds and compiles a training step from scratch. */
 static joule_status make(model_fn model, joule_error *error)
 {
     forge_device *device = NULL;
@@ -81,7 +81,7 @@ static void check(model_fn model, unsigned most)
         failing_allocation = number;
         joule_status status = make(model, &error);
         failing_allocation = 0;
-        /* Some allocations only make things faster; without one of the others there is no program. */
+        /* Some allocations only improve speed; if one of the others fails there is no program. */
         if (status != JOULE_OK && status != JOULE_NO_MEMORY)
             fail_msg("allocation %u of %u: %s: %s", number, count, joule_status_name(status), error.message);
     }

@@ -174,7 +174,7 @@ static bool caller_has_subnormals(void)
 
 enum { TINY = 1 << 16 };
 
-/* A sum and a copy of subnormals, in one type, on so many threads. */
+/* Computes a sum and a copy of subnormals, in one type, on this many threads. */
 static void add_tiny(unsigned threads, forge_dtype dtype, const void *tiny, void *out_sum, void *out_copy)
 {
     struct workbench bench;
@@ -194,8 +194,8 @@ static void add_tiny(unsigned threads, forge_dtype dtype, const void *tiny, void
     workbench_end(&bench);
 }
 
-/* As program.h and libforge(3) say it: f32 and f64 arithmetic of the kernels, in all threads; copies keep
- * their bits, and so does arithmetic in narrower types; the caller's setting stays. */
+/* As documented in program.h and libforge(3): arithmetic of kernels in f32 and f64, in all threads, flushes
+ * subnormals. Copies and arithmetic in narrower types keep them, and the caller's setting does not change. */
 static void test_subnormals_are_zero_in_kernels_alone(void **state)
 {
     (void)state;

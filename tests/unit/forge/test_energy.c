@@ -31,7 +31,7 @@
 struct machine {
     struct workbench bench;
     joule_meter *meter;
-    /* Of a package's counter, which a thread moves; empty: none. */
+    /* Folder of a package's counter, which a thread advances; empty: none. */
     char root[64];
     pthread_t counter;
     atomic_bool has_ended;
@@ -236,7 +236,7 @@ static pid_t be_busy(void)
     return child;
 }
 
-/* Where a model stands in for sensors, work of other processes is not attributed to operations. */
+/* Where a model replaces sensors, work of other processes is not attributed to operations. */
 static void test_neighbours_work_is_not_attributed(void **state)
 {
     struct machine *m = *state;
@@ -265,7 +265,8 @@ static void test_neighbours_work_is_not_attributed(void **state)
     assert_true(now.value >= sum.all_joules.value * (1 - 1e-9));
 }
 
-/* Launches that were forgotten since nobody collected them leave joules that the head has, too. */
+/* Launches that were dropped because they were not collected leave unattributed joules, which the heading
+ * includes. */
 static void test_joules_without_launches_are_unattributed(void **state)
 {
     struct machine *m = *state;

@@ -329,7 +329,7 @@ static double expected_of(const forge_instance *instance, const char *op)
     return NAN;
 }
 
-/* Expected seconds of an operation on so many elements in rows of so many. */
+/* Returns the expected seconds of an operation on this many elements in rows of this length. */
 static double expect_rows(const char *op, int64_t columns)
 {
     struct bench bench = {0};
@@ -355,7 +355,7 @@ static double expect_rows(const char *op, int64_t columns)
     return seconds;
 }
 
-/* A copy of long rows is no loop over elements, one of short rows is dearer, and a sort dearer still. */
+/* A copy of long rows is not a loop over elements; a copy of short rows costs more, and a sort still more. */
 static void test_kernels_of_the_reference_have_rates_of_their_own(void **state)
 {
     (void)state;

@@ -80,7 +80,7 @@ static void test_symbols_in_shapes(void **state)
     assert_refused(b, "reshape(f32[B,8]): [8,8] holds another number");
 }
 
-/* -1 stands for what is left, also where it is the id of a symbol. */
+/* -1 stands for the remaining size, also where it is the id of a symbol. */
 static void test_reshape_finds_the_size_that_is_left(void **state)
 {
     (void)state;

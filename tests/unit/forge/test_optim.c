@@ -346,8 +346,8 @@ static void test_wrong_options(void **state)
 
 /* --- gradients that the caller has ---------------------------------------------------------------------- */
 
-/* The optimiser's own gradients give the same bits as those that are taken, summed over a group of one, and
- * given. */
+/* The optimiser's own gradients give the same bits as gradients that are computed, summed over a group of
+ * one, and passed to it. */
 static void test_given_gradients_have_the_bits_of_the_optimisers_own(void **state)
 {
     (void)state;

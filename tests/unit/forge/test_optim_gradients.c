@@ -1,4 +1,5 @@
-/* Optimisers that take gradients: accumulated over runs, of two losses in one program, and wrong ones. */
+/* Optimisers with the caller's gradients: accumulated over runs, from two losses in one program, and invalid
+ * ones. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +13,7 @@
 #include <forge/program.h>
 #include "support/workbench.h"
 
-/* y = x w for rows of x, against rows of t: the mean of squares. */
+/* Mean squared error of y = x w against t, by rows. */
 static forge_value fit(forge_builder *b, int rows)
 {
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(rows, 4));
@@ -54,8 +55,8 @@ static void run_rows(struct workbench *bench, const float *x, const float *t)
     workbench_run(bench);
 }
 
-/* Parameters after some steps, each on all rows: at once where parts is 1, or in parts whose gradients are
- * accumulated. */
+/* Computes the parameters after some steps, each on all rows: at once if parts is 1, else in parts with
+ * accumulated gradients. */
 static void train_rows(int parts, bool is_adamw, float *out)
 {
     struct workbench bench;
@@ -101,7 +102,8 @@ static void test_accumulated_gradients_are_those_of_the_batch(void **state)
     }
 }
 
-/* Two players in one program, each with an optimiser, whose parameters the other's loss passes by. */
+/* Two players in one program, each with its own optimiser; the loss of one does not change the parameters of
+ * the other. */
 static void test_two_optimisers_in_one_program(void **state)
 {
     (void)state;

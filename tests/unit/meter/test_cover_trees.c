@@ -1,4 +1,4 @@
-/* Totals over trees of zones in which meters stand still: nothing that moves is lost, nothing is counted
+/* Totals over trees of zones in which meters stand still: no moving meter is lost, and no energy is counted
  * twice.
  *
  * Note: the channels come from a source of this test, so that a tree may have any shape. */
@@ -19,7 +19,8 @@
 #define NEVER_S    1e9
 #define TEST_STEPS 40
 
-/* One zone: its own watts, without what is inside it, and the time in which its counter stands still. */
+/* One zone: its own watts, without those of zones inside it, and the time in which its counter stands
+ * still. */
 struct zone {
     joule_scope scope;
     int parent;
@@ -212,7 +213,7 @@ static void test_machines_yield(void **state)
     }
 }
 
-/* A node that stands still around a module that moves loses nothing beside the module. */
+/* A node that stands still around a module that moves loses no energy outside of the module. */
 static void test_a_still_node_keeps_what_is_beside_a_module(void **state)
 {
     start_tree();
@@ -246,7 +247,7 @@ static void test_an_idle_board_is_no_trouble(void **state)
     assert_total(*state, "zone-0", false, 20);
 }
 
-/* Off for a while, then at work: the board's own counter says all of it. */
+/* Off for a while, then at work: the board's own counter has all of its energy. */
 static void test_a_board_that_wakes_is_counted_itself(void **state)
 {
     start_tree();
@@ -345,7 +346,7 @@ static void assert_nothing_twice(const struct cover *cover, int seed)
                 fail_msg("seed %d: zone %d is inside zone %d, and both are counted", seed, a, b);
 }
 
-/* No counted meter stood still while what is inside it moved. */
+/* No counted meter stood still while a zone inside it moved. */
 static void assert_no_still_parent(const struct cover *cover, int seed)
 {
     for (int a = 0; a < tree.count; a++)
@@ -369,7 +370,7 @@ static void assert_nothing_lost(const struct cover *cover, int32_t group, int se
     }
 }
 
-/* A part of a device whose meter never moves stands for it, and the total says that it is partial. */
+/* A part represents a device whose meter never moves, and the total is marked as partial. */
 static void assert_parts_stand_for_still_devices(const struct cover *cover, int seed)
 {
     for (int a = 0; a < tree.count; a++)

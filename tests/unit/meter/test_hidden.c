@@ -75,7 +75,7 @@ static void assert_advice(const struct machine_bench *bench, const char *variabl
     report_free(&report);
 }
 
-/* The report says what hides the boards, and what the rest of the total is. */
+/* The report names the variable that hides the boards, and says what the total covers. */
 static void test_the_report_says_what_hides(void **state)
 {
     static const char *const variables[] = {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",

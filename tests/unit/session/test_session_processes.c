@@ -1,4 +1,4 @@
-/* Regions across threads, forks, signals and processes: whose slot is whose. */
+/* Regions across threads, forks, signals and processes: ownership of slots. */
 #include <pthread.h>
 #include <math.h>
 #include <setjmp.h>
@@ -134,7 +134,7 @@ static void threads_without_a_slot_are_folded_together(void **state)
     assert_true(session_in_child(more_threads_than_slots, NULL));
 }
 
-/* All slots are owned by threads that nobody can ask about. */
+/* All slots are owned by threads that cannot be queried. */
 static void take_all_slots(void)
 {
     struct session_map *map = session_map(session_current());
@@ -158,7 +158,7 @@ static bool nest_without_slot(void *unused)
         inner_s += (double)(middle.end_ns - middle.begin_ns + inner.end_ns - inner.begin_ns) * 1e-9;
     }
     struct seen seen = session_read_all(false);
-    /* The regions that never end use up what a thread has for such; the first ones are exact. */
+    /* Regions that never end use up a thread's open places; the first ones are exact. */
     return seen.folded == 300 && fabs(seen.folded_s - outer_s - inner_s) < 1e-9 &&
            seen.own_s < seen.folded_s && seen.own_s >= outer_s - 1e-9;
 }

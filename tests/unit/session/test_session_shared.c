@@ -1,4 +1,4 @@
-/* Sessions that processes share: who may join, and what the shared memory outlives. */
+/* Sessions that processes share: who may join, and which failures the shared memory survives. */
 #include <fcntl.h>
 #include <sched.h>
 #include <math.h>
@@ -134,7 +134,7 @@ static void a_child_cannot_end_the_parents_region(void **state)
     assert_true(session_in_child(share_and_fork_inside_a_region, NULL));
 }
 
-/* A child tries to take the memory away in every way that there is; others go on, and so does the parent. */
+/* A child tries every way of removing the memory; other children and the parent continue. */
 static bool cut_off(void *path)
 {
     int file = open(path, O_RDWR), cut = open(path, O_RDWR | O_TRUNC);
@@ -170,7 +170,7 @@ static void no_child_can_take_the_memory_away(void **state)
     assert_true(session_in_child(share_with_a_hostile_child, NULL));
 }
 
-/* As a command that the measuring process cannot be asked about: it has more rights, or another /proc is
+/* Runs as a command that cannot query the measuring process, because that has more rights or another /proc is
  * mounted. */
 static bool join_by_inherited_descriptor(void *name)
 {
@@ -239,8 +239,7 @@ static void in_namespace(const char *shm, bool hides_proc, bool (*body)(void))
     assert_int_equal(status, 0);
 }
 
-/* A file that its owner could not remove goes when the next session looks; one that is in use, or new,
- * stays. */
+/* The next session removes a file that its owner could not remove, but keeps files that are in use or new. */
 static bool leave_files(void)
 {
     char mine[256], dead[300], fresh[300];
@@ -278,8 +277,8 @@ static void files_of_dead_owners_are_removed(void **state)
     in_namespace("size=16m", true, leave_files);
 }
 
-/* With room for the session's header and a few names, and neither for the board nor for a slot: regions are
- * timed, names become "(other)", and nobody is killed by SIGBUS. */
+/* With room for the session's header and a few names, but neither for the board nor for a slot: regions are
+ * timed, names become "(other)", and no process is killed by SIGBUS. */
 static bool use_a_full_file_system(void)
 {
     char path[256];
@@ -341,8 +340,8 @@ static bool is_numbered_differently(void *unused)
     return session_is_client(session_current()) && session_process(session_current()) == 0;
 }
 
-/* Process numbers of a child in a namespace of its own mean others outside: who reads the session must not
- * ask by them. */
+/* Process ids of a child in its own namespace mean other processes outside, so the reader of the session must
+ * not query them. */
 static int fork_into_a_namespace(void)
 {
     char path[256];

@@ -126,7 +126,7 @@ static void test_powermetrics_text(void **state)
     assert_false(powermetrics_parse("CPU Power: 12 mW\n", 17, &power));
 }
 
-/* Releases up to macOS 12 tell the memory's power, too; it is another domain than the CPU's package. */
+/* Releases up to macOS 12 also report the memory's power, which is another domain than the CPU's package. */
 static void test_powermetrics_memory(void **state)
 {
     static const char text[] =

@@ -1,5 +1,5 @@
-/* Boards of AMD and Intel beside their joules: product names by PCI id, clocks, memory activity, fans, and
- * what each revision of AMD's table says of them. */
+/* Figures of AMD's and Intel's boards other than joules: product names by PCI id, clocks, memory activity,
+ * fans, and the fields of each revision of AMD's table. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -79,7 +79,7 @@ static void test_the_other_place_of_the_list(void **state)
     struct machine_bench *bench = *state;
     host_script_text(bench->host, "/usr/share/hwdata/pci.ids", pci_ids);
     expect_name(bench, 0x10de, 0x2704, -1, "NVIDIA GeForce RTX 4080");
-    host_script_error(bench->host, PCI_IDS, 13); /* one that may not be read does not hide the other */
+    host_script_error(bench->host, PCI_IDS, 13); /* an unreadable list does not hide the other */
     expect_name(bench, 0x10de, 0x2704, -1, "NVIDIA GeForce RTX 4080");
 }
 
@@ -145,7 +145,7 @@ static void test_figures_of_each_revision(void **state)
         table[2] = (unsigned char)r->format;
         table[3] = (unsigned char)r->content;
         assert_int_equal(gpu_metrics_read(table, r->size, &said), JOULE_OK);
-        expect_unknown(&said); /* all bits set: the board tells nothing */
+        expect_unknown(&said); /* all bits set: the board lacks the figure */
         put(table, r->mean_clock, 2, 1500);
         put(table, r->mean_memory_clock, 2, 700);
         assert_int_equal(gpu_metrics_read(table, r->size, &said), JOULE_OK);
@@ -165,7 +165,7 @@ static void test_figures_of_each_revision(void **state)
         expect_figure(said.fan_rpm, r->fan, 1944);
         assert_true(said.clock_reasons ==
                     (r->throttle ? JOULE_CLOCKS_POWER | JOULE_CLOCKS_TEMPERATURE : JOULE_CLOCKS_UNKNOWN));
-        put(table, r->busy, 2, 9700); /* a share that cannot be */
+        put(table, r->busy, 2, 9700); /* an impossible share */
         assert_int_equal(gpu_metrics_read(table, r->size, &said), JOULE_OK);
         assert_true(isnan(said.busy));
         assert_int_equal(gpu_metrics_read(table, r->size - 1, &said), JOULE_FAILED);
@@ -214,7 +214,7 @@ static void expect_near(const struct recorded *board, const char *what, double v
         fail_msg("%s: %s is %g instead of %g", board->folder, what, value, wanted);
 }
 
-/* The bytes of a file, which are no text. */
+/* Reads the bytes of a binary file. */
 static ssize_t read_binary(void *context, int64_t time_ns, char *buffer, size_t size)
 {
     FILE *file = fopen(context, "rb");
@@ -269,7 +269,7 @@ static void test_recorded_boards(void **state)
     }
 }
 
-/* A fan that the driver does not know, and one that cannot be, are unknown; of several the fastest counts. */
+/* A fan unknown to the driver, or with an impossible speed, is unknown; of several the fastest counts. */
 static void test_fans(void **state)
 {
 #define FAN "/sys/class/drm/card1/device/hwmon/hwmon4/"

@@ -124,7 +124,7 @@ static void test_a_guest_has_its_part(void **state)
     assert_true(cpu.is_virtual && core.cache_bytes[COST_L3] == 266240 * KIB * 2 / 64);
 }
 
-/* A processor as a guest or a host is shown it. */
+/* A processor as seen by a guest or a host. */
 struct shown {
     const char *vendor, *model, *online, *sharing; /* sharing NULL: no file has it */
     unsigned family;
@@ -150,7 +150,7 @@ static void put_processor(struct joule_host *host, const struct shown *s)
         put(host, 2, "shared_cpu_list", s->sharing);
 }
 
-/* Of a core complex of AMD's, of a socket of Intel's, and never less than the level above. */
+/* The share of AMD's core complex, or of Intel's socket, and never less than the next inner level. */
 static const struct shown shown[] = {
     {"AuthenticAMD", "17", "0-1\n", "0-1\n", 25, 1024, 32768, 8192, true}, /* Zen 4: 8 cores */
     {"AuthenticAMD", "17", "0-1\n", NULL, 25, 1024, 32768, 8192, true},
@@ -188,7 +188,7 @@ static void test_whose_the_last_cache_is(void **state)
     }
 }
 
-/* CPUID's words of a Zen 4 guest of two CPUs, as it was recorded on one. */
+/* CPUID registers recorded on a Zen 4 guest with two CPUs. */
 static void test_sharing_from_cpuid(void **state)
 {
     static const uint32_t amd[][4] = {{0x121, 0x01c0003f, 63, 0},

@@ -1,4 +1,4 @@
-/* Device files and environment variables: they lead to devices where a driver has them, and are named where
+/* Device files and environment variables lead to devices if a driver has them, and are named in the remedy if
  * nothing answers. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <joule/devices.h>
 #include "support/machine.h"
 
-/* The remedy of the one source that a meter was opened with. */
+/* Returns the remedy of a meter's only source. */
 static const char *remedy_of(struct machine_bench *bench, const char *source)
 {
     bench->meter = machine_open_devices(bench->host, source);
@@ -48,13 +48,13 @@ static void test_signs_without_hardware(void **state)
             if ((strstr(remedy, kinds[i].file) != NULL) != has_file ||
                 (strstr(remedy, kinds[i].variable) != NULL) != has_variable)
                 fail_msg("%s: %s", kinds[i].source, remedy);
-            assert_int_equal(joule_device_count(bench->meter), 0); /* a sign is no device */
+            assert_int_equal(joule_device_count(bench->meter), 0); /* a hint is not a device */
             machine_teardown(state);
             machine_setup(state);
         }
 }
 
-/* Values that ask for no device expect none. */
+/* Values that request no device suggest none. */
 static void test_variables_that_ask_for_nothing(void **state)
 {
     static const char *const values[] = {"", "-1", "none", "void"};
@@ -93,7 +93,7 @@ static void test_devices_by_their_files(void **state)
     }
 }
 
-/* A source is opened for a device file, also by who only measures. */
+/* A device file suffices to open a source, also for a measurement. */
 static void test_files_open_a_source(void **state)
 {
     struct machine_bench *bench = *state;

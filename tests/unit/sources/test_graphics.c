@@ -11,7 +11,7 @@
 
 #define PCI "/sys/bus/pci/devices/"
 
-/* A board in `slot`, whose uevent says what the kernel's does. driver: NULL for none. */
+/* Adds a board in `slot` with a uevent like the kernel's. driver: NULL for none. */
 static void put_board(struct machine_bench *bench, const char *slot, const char *id, const char *class,
                       const char *driver)
 {
@@ -134,8 +134,7 @@ static void test_what_is_none(void **state)
     assert_int_equal(bench->meter->channel_count, 0);
 }
 
-/* A graphics unit in a processor is in the package's joules: it is listed, and nothing is missing from a
- * total. */
+/* A GPU in a processor is part of the package's joules: it is listed, and no total lacks it. */
 static void test_integrated_graphics(void **state)
 {
     struct machine_bench *bench = *state;

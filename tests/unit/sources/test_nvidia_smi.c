@@ -535,8 +535,7 @@ static void test_a_new_description(void **state)
     assert_int_equal(device_at(meter, 0).knows_processes, 1);
 }
 
-/* Drivers of all ages, with the elements that they have for fans, engines for video, the link and memory
- * errors. */
+/* Old and new drivers, with their elements for fans, video engines, the link and memory errors. */
 static void test_condition_in_descriptions(void **state)
 {
     static const struct {

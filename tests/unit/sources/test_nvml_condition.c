@@ -1,5 +1,5 @@
-/* tests/unit/sources/test_nvml_condition.c - fans, engines for video, the PCIe link and errors of scripted
- * NVIDIA boards. */
+/* tests/unit/sources/test_nvml_condition.c - fans, video engines, the PCIe link and errors of scripted NVIDIA
+ * boards. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* tests/unit/sources/test_nvml_module.c - superchips: the counter of a GPU that counts its module is no
- * GPU's, and is not counted beside Grace's own meters.
+/* tests/unit/sources/test_nvml_module.c - superchips: a GPU's counter that counts the module is not
+ * attributed to the GPU, and is not added to Grace's own meters.
  *
  * The scripted GPU draws 245 W, all else on its module 150 W.
  */
@@ -120,7 +120,7 @@ static void a_counter_of_its_own(void **state)
     fake_nvml_close(&fake);
 }
 
-/* Where the GPU's power is the module's, too, no figure is the GPU's. */
+/* If the GPU's power is also the module's, no figure is attributed to the GPU. */
 static void nothing_is_the_gpus(void **state)
 {
     joule_quantity joules;

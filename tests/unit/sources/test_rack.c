@@ -1,5 +1,5 @@
-/* Cerebras' and SambaNova's systems: what their public programs list, and joules from plugs, a controller or
- * watts that a user names, each with its class. */
+/* Cerebras' and SambaNova's systems: devices listed by the vendors' programs, and joules from plugs, a
+ * controller or watts that a user names, each with its class. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -132,7 +132,7 @@ static void test_sambanova_devices(void **state)
         machine_channel(bench->meter, "sambanova")); /* it stands beside the machine: no total misses it */
 }
 
-/* Watts of the whole rack, by how busy its RDUs were: 0.45 of the way from 2 kW to 10 kW. */
+/* Watts of the whole rack by the load of its RDUs: 0.45 of the way from 2 kW to 10 kW. */
 static void test_sambanova_assumed(void **state)
 {
     struct machine_bench *bench = *state;
@@ -188,7 +188,7 @@ static void test_cerebras_by_redfish(void **state)
     expect_power(bench, "cerebras", 16500, JOULE_CLASS_DERIVED);
 }
 
-/* Nothing tells how busy a system is: the middle, with an interval that holds both ends. */
+/* The load of a system is unknown: the middle, with an interval that contains both ends. */
 static void test_cerebras_assumed(void **state)
 {
     struct machine_bench *bench = *state;
@@ -199,7 +199,7 @@ static void test_cerebras_assumed(void **state)
     assert_true(device.power_watts.low <= 9600 && device.power_watts.high >= 20400);
 }
 
-/* A cluster that does not answer has the power that was named, and no state. */
+/* A cluster that does not answer has the power named by the user, and no state. */
 static void test_a_silent_cluster(void **state)
 {
     struct machine_bench *bench = *state;

@@ -1,4 +1,4 @@
-/* Many machines in one view: what their reports say, what is old, and what the totals claim. */
+/* Many machines in one view: figures of their reports, old figures, and totals. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -116,11 +116,11 @@ static void test_states_and_totals(void **state)
     assert_int_equal(host_state_of(&hosts.list[2], 12 * SECOND), HOST_WAITING);
     report(2, 10, NAN, "measured", 1, 13 * SECOND); /* live, and its power is not known */
     report(0, 300, 100, "measured", 4, 13 * SECOND);
-    hosts_sum(&hosts, 16 * SECOND, &total); /* b is silent */
+    hosts_sum(&hosts, 16 * SECOND, &total); /* b does not answer */
     assert_int_equal(host_state_of(&hosts.list[1], 16 * SECOND), HOST_STALE);
     assert_true(total.watts.value == 100 && total.joules == 400 && total.live == 2 && total.is_partial);
     assert_int_equal(total.watts.cls, JOULE_CLASS_MEASURED);
-    assert_int_equal(total.joules_class, JOULE_CLASS_MODELLED); /* what b used is in it */
+    assert_int_equal(total.joules_class, JOULE_CLASS_MODELLED); /* includes the joules of b */
 }
 
 static void expect_row(int y, const char *piece, const char *absent)
@@ -133,7 +133,7 @@ static void expect_row(int y, const char *piece, const char *absent)
         fail_msg("'%s' in row %d: %s", piece, y, line);
 }
 
-/* What is old is shown as old, and what is not known as "-": neither is 0 W. */
+/* Old figures are marked as old, and unknown ones are "-": neither is 0 W. */
 static void test_page(void **state)
 {
     (void)state;

@@ -65,8 +65,8 @@ static int start(pid_t *out_pid, const char **words, const posix_spawn_file_acti
     return problem;
 }
 
-/* What the program finds when it starts. 0 or an errno: without one of these it would write to somebody
- * else's output. */
+/* Sets the standard output, folder and standard error with which the program starts. Returns 0 or an errno:
+ * without one of these settings it would write to the wrong output. */
 static int prepare(const struct order *order, int fd, posix_spawn_file_actions_t *actions)
 {
     int problem = posix_spawn_file_actions_adddup2(actions, fd, STDOUT_FILENO);
@@ -118,7 +118,7 @@ struct aside {
     struct simulator simulator;
 };
 
-/* Compares with a stored report where there is one, and prints what is to be said. False after a message. */
+/* Compares with the stored report, if there is one, and prints the findings. False after a message. */
 static bool tell_analysis(const struct order *order, const struct analysis *analysis,
                           const struct aside *aside, struct outputs *outputs, struct checked *out)
 {
@@ -151,7 +151,7 @@ static bool tell_analysis(const struct order *order, const struct analysis *anal
     return done;
 }
 
-/* Whether a directive may stand in the source itself; -fopenmp is often given to files without any. */
+/* Returns true if the source itself may contain a directive; -fopenmp is often given to files without one. */
 static bool uses_openmp(const struct order *order)
 {
     char path[PATH_MAX];
@@ -232,8 +232,8 @@ static bool read_bitcode(const struct order *order, int fd, const struct module_
     return false;
 }
 
-/* Reads the module again with the bodies that clang dropped. Without them, if that cannot be done, calls of
- * these functions have no figure. */
+/* Reads the module again with the bodies that clang dropped. If that fails, calls of these functions have no
+ * figure. */
 static void read_dropped_bodies(const struct order *order, const struct module_build *build,
                                 struct module *module)
 {

@@ -35,7 +35,7 @@ struct outputs {
 bool outputs_open(struct outputs *out, const struct arguments *arguments, const char *root);
 /* All that is said of a source. False after a message: no memory. */
 bool outputs_tell(struct outputs *out, const struct judged *judged);
-/* The table of functions that differ from the stored report, with the messages. */
+/* Prints the table of functions that differ from the stored report, with the messages. */
 void outputs_tell_changes(struct outputs *out, const struct change_tally *changes,
                           const struct baseline *baseline);
 /* Bytes that outputs_tell made elsewhere. */

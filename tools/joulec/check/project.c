@@ -263,8 +263,8 @@ static bool is_stdout(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
-/* Counts the files of the stored report that the database no longer has. A part of the database says nothing
- * about them. */
+/* Counts the files of the stored report that the database no longer has. Not done for a part of the database,
+ * which says nothing about them. */
 static void find_gone(struct project *p)
 {
     char from[PATH_MAX];

@@ -58,7 +58,7 @@ void stored_report_close(struct stored_report *report)
     free(report->text);
 }
 
-/* Of -fWORD and -fno-WORD: whether it is about messages and files, and not about code. */
+/* Returns true if -fWORD or -fno-WORD concerns messages and files, not code. */
 static bool is_about_files(const char *word)
 {
     static const char *const begins[] = {"diagnostics", "color",    "debug",  "macro-prefix", "file-prefix",

@@ -6,16 +6,16 @@
 #include "joulec/verdict/baseline.h"
 
 struct stored_report {
-    char *text; /* of the file, for free() */
+    char *text; /* text of the file, for free() */
     struct baseline baseline;
 };
 
-/* Reads the file, and checks that its figures are comparable with those of this run. False after a message.
- * The caller frees it by stored_report_close, also then. */
+/* Reads the file and checks that its figures are comparable with those of this run. False after a message.
+ * The caller frees the report by stored_report_close, also after an error. */
 bool stored_report_open(const struct arguments *arguments, const struct machine *machine,
                         struct stored_report *out_report);
 void stored_report_close(struct stored_report *report);
-/* The options of clang that decide the code: "-O2 -march=native". NULL: no memory. */
+/* Returns the options of clang that determine the code: "-O2 -march=native". NULL: no memory. */
 const char *stored_report_build(struct arena *arena, const struct arguments *arguments);
 
 #endif

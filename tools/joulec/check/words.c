@@ -87,7 +87,7 @@ static void add_all(struct line *line, const char *const *words)
         add(line, *words++);
 }
 
-/* NULL after a message. */
+/* Returns NULL after a message. */
 static const char **end_line(struct line *line)
 {
     add(line, NULL);
@@ -193,8 +193,8 @@ bool words_merge_threads(const struct arguments *a)
     return last && is_openmp(last) && !a->profile;
 }
 
-/* OpenMP's work is what its program does without threads: its directives are left out, so that the work of a
- * region stands in the function that has it, and not behind calls of the runtime library. */
+/* OpenMP's work is counted as that of the program without threads. Its directives are left out, so that the
+ * work of a region is in the function that contains it, and not behind calls of the runtime library. */
 static void add_threads(struct line *line, const struct arguments *a)
 {
     if (!words_merge_threads(a))

@@ -13,14 +13,14 @@
  * to `dependencies`, as rules of make. */
 const char **words_of_count(struct arena *arena, const struct arguments *arguments, const char *source,
                             const char *dependencies);
-/* The same, with the bodies of C99's inline functions, which clang drops where it has not inlined them: a
- * link with optimisation, which they are kept for, is not made. */
+/* The same, with the bodies of C99 inline functions, which clang drops where it did not inline them. They are
+ * kept only for a link with optimisation, which joulec does not do. */
 const char **words_of_count_with_bodies(struct arena *arena, const struct arguments *arguments,
                                         const char *source);
 /* The level of the user's build where that is below the -O2 that is counted: "-O0"; NULL: it is not. -Os and -Oz are not. */
 const char *words_low_level(const struct arguments *arguments);
-/* Whether the count build leaves out the threads of OpenMP: it counts what all of them do as if one did
- * it. */
+/* Returns true if the count build leaves out OpenMP's threads: it counts the work of all threads as that of
+ * one. */
 bool words_merge_threads(const struct arguments *arguments);
 /* What the user's build does with loops, by its words. */
 struct module_build words_on_loops(const struct arguments *arguments);

@@ -1,4 +1,4 @@
-/* Which blocks hardly ever run: those from which every path ends the program or calls a cold function. */
+/* Blocks hardly ever run if every path from them ends the program or calls a cold function. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

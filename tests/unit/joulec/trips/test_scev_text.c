@@ -88,7 +88,7 @@ static void test_llvm_14(void **state)
     scev_text_free(&text);
 }
 
-/* What is left says how often the loop runs; where nobody knows of one that is left, nothing does. */
+/* The remaining exits determine the trip count; if one of them is unknown, so is the count. */
 static void test_exits_that_are_left_out(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* A function against a stored report: errors that both sides share cancel, what only one side does keeps
- * them, and what has no figure on one side alone is never called a growth. Stored reports of another machine,
- * or that are none, are refused. */
+/* Compares functions with a stored report. Errors common to both sides cancel, and work of only one side
+ * keeps its error. Work without a figure on one side only is never called growth. Reports of another machine,
+ * and files that are not reports, are refused. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ static struct target target_of(void)
     return target;
 }
 
-/* Work with so many joules of cycles, of operations and of lines; the ends are half and twice as much. */
+/* Makes work with these joules of cycles, operations and lines; its ends are half and twice as much. */
 static struct baseline_function work_of(double cycles, double operations, double lines)
 {
     struct baseline_function f = {.name = "f"};
@@ -104,7 +104,8 @@ static void test_another_mix_is_less_sure(void **state)
     assert_true(other.high / other.low > same.high / same.low);
 }
 
-/* Rounds and paths are at the same end on both sides; what differs there is no error, but a range. */
+/* Rounds and paths are at the same end of their ranges on both sides; a difference there is a range, not an
+ * error. */
 static void test_ends_are_compared_with_ends(void **state)
 {
     (void)state;
@@ -153,8 +154,8 @@ static double normal(void)
     return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
 }
 
-/* Prices that the table's errors allow, the same ones for both sides. The interval must hold the ratio in at
- * least 85 % of them: it is that of 90 %, to first order. */
+/* Draws prices within the table's errors, the same for both sides. The interval must contain the ratio in at
+ * least 85 % of the draws: it is the 90 % interval, to first order. */
 static void test_interval_holds_the_ratio_whatever_the_prices(void **state)
 {
     (void)state;
@@ -201,7 +202,7 @@ static joule_status read_text(const char *form, struct baseline *out, joule_erro
     struct target target = target_of();
     char figures[17];
     baseline_print_figures(&target, figures);
-    /* Two units at most; what is left over is not printed. */
+    /* At most two units; the rest is not printed. */
     snprintf(text, sizeof text, form, target.table.id, figures, target.table.id, figures);
     return baseline_read(text, strlen(text), "base.json", out, error);
 }
@@ -292,7 +293,7 @@ struct file {
     struct function_result results[4];
 };
 
-/* Functions of so many cycles each. */
+/* Functions with these cycles each. */
 static void make_file(struct file *file, const char *const *names, const double *cycles, size_t count)
 {
     *file =

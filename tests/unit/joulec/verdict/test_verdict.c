@@ -147,8 +147,8 @@ static void test_guesses_prove_nothing(void **state)
     NEAR(j.joules.low, joules.low);
 }
 
-/* What is bounded, but how far between its bounds is guessed: a bound may be enough, the guess is no reason
- * for an error. */
+/* Work with bounds and a guessed value between them: a bound may suffice for a verdict, but the guess is
+ * never a reason for an error. */
 static void test_guesses_within_bounds(void **state)
 {
     (void)state;

@@ -62,7 +62,8 @@ static double middle_of(const char *name, const char *type)
     return est;
 }
 
-/* Each function of C's <math.h> is one of three, by the letter behind its name and by its type. */
+/* Each function of C's <math.h> has three variants, told apart by the letter after its name and by its
+ * type. */
 static void test_all_types_of_numbers(void **state)
 {
     (void)state;

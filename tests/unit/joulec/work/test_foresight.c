@@ -47,7 +47,7 @@ static void test_what_is_asked(void **state)
     NEAR(wrong[BOUND_HIGH], 1. / 2);
 }
 
-/* A predictor has nothing to choose where all other paths end the program, and little where they are cold. */
+/* A branch is not mispredicted if all other paths end the program, and rarely if they are cold. */
 static void test_paths_that_hardly_ever_run(void **state)
 {
     (void)state;
