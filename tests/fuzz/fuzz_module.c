@@ -228,14 +228,13 @@ static char *loop_words(struct module *m, struct input *in)
 
 /* --- what must hold ----------------------------------------------------------------------------------------- */
 
-/* Where something has no figure, nobody knows an end of the whole. */
-static void check_figure(const struct figure *f, bool is_missing)
+/* An open figure has no upper end, since the work behind it has no limit. */
+static void check_figure(const struct figure *f, bool is_open)
 {
     const double rounding = 1 + 1e-9;
     if (isnan(f->est))
         return;
-    require(is_missing || (f->low >= 0 && f->high >= 0));
-    require(!is_missing || isnan(f->high));
+    require(is_open ? isnan(f->high) : f->low >= 0 && f->high >= 0);
     require(!(f->low < 0) && !(f->low > f->est * rounding) && !(f->est > f->high * rounding));
     require(!(f->least > f->est * rounding) && !(f->est > f->most * rounding));
 }
@@ -248,11 +247,14 @@ static void check_limit(const struct limit *limit)
 
 static void check_result(const struct function_result *r)
 {
-    bool is_missing = r->judgement.basis == BASIS_MISSING;
-    check_figure(&r->judgement.joules, is_missing);
-    check_figure(&r->judgement.seconds, is_missing);
-    check_figure(&r->judgement.watts, is_missing);
-    check_figure(&r->judgement.kelvin, is_missing);
+    bool is_open = r->judgement.basis >= BASIS_OPEN;
+    check_figure(&r->judgement.joules, is_open);
+    check_figure(&r->judgement.seconds, is_open);
+    check_figure(&r->judgement.watts, r->judgement.basis == BASIS_MISSING);
+    bool is_warm_open =
+        isnan(r->judgement.kelvin.high); /* not of sustained work, which has a final temperature */
+    check_figure(&r->judgement.kelvin, is_warm_open);
+    require(is_open || !is_warm_open || isnan(r->judgement.kelvin.est));
     check_limit(&r->judgement.joules_limit);
     check_limit(&r->judgement.watts_limit);
     check_limit(&r->judgement.kelvin_limit);
