@@ -170,6 +170,23 @@ class Regions(unittest.TestCase):
         self.assertRegex(row, r"\d+ % by time$")
         self.assertIn("attributed by their total time", " ".join(result.stderr.split()))
 
+    def test_regions_in_a_namespace_of_processes_are_counted(self):
+        """There no /proc shows the process that measures; the command inherits a descriptor."""
+        inside = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+        if subprocess.run([*inside, "true"], capture_output=True, timeout=60, check=False).returncode:
+            skip("no namespace of processes can be made here")
+        program = [PYTHON, "-c", CHILD, "lives"]
+        from_shell = ["sh", "-c", '"$@"; exit $?', "sh", *program]
+        without_descriptors = [PYTHON, "-c", "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)",
+                               *program]
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, "out.json")
+            for command in (program, from_shell, without_descriptors):
+                subprocess.run([JOULE, "run", "-q", "--json", out, "--", *inside, *command], check=True, timeout=60)
+                with open(out, encoding="utf-8") as file:
+                    functions = {f["name"]: f["count"] for f in json.load(file)["functions"]}
+                self.assertEqual(functions.get("work"), EACH, command[:2])
+
     def test_no_child_can_cut_the_session_off(self):
         """One tries while another writes: both, the report and the command's status stay what they are."""
         with tempfile.TemporaryDirectory() as folder:

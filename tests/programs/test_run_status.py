@@ -20,7 +20,8 @@ import os, resource, signal
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))
 for key in ("SigBlk", "SigIgn", "Umask", "CoreDumping", "NoNewPrivs", "THP_enabled"):
     print(key, status.get(key, "").strip())
-print("fds", sorted(f for f in map(int, os.listdir("/proc/self/fd")) if os.path.exists(f"/proc/self/fd/{f}")))
+targets = {f: os.readlink(f"/proc/self/fd/{f}") for f in os.listdir("/proc/self/fd") if os.path.lexists(f"/proc/self/fd/{f}")}
+print("fds", sorted(int(f) for f, to in targets.items() if not to.startswith(("/memfd:joule-session", "/proc/"))))
 print("cwd", os.getcwd())
 print("nice", os.nice(0), os.sched_getscheduler(0), sorted(os.sched_getaffinity(0)))
 print("group", os.getpgrp(), os.getsid(0))

@@ -17,9 +17,6 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#ifdef __linux__
-#include <sys/auxv.h>
-#endif
 #include <time.h>
 #include <unistd.h>
 #include "base/clock.h"
@@ -35,7 +32,8 @@
 #define FILE_PREFIX   "joule-session-"
 #define PROC_PREFIX   "/proc/"
 #define MEMORY_NAME   "joule-session"
-#define MAX_PARENTS   16 /* parents whose descriptors are searched */
+#define MAX_PARENTS   16 /* that are asked for an inherited descriptor */
+#define MEMORY_SEALS  (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define STALE_AFTER_S 60
 #define PATH_SIZE     512
 
@@ -46,6 +44,7 @@ struct session {
     char owned_path[PATH_SIZE];           /* the file or descriptor that this process made */
     int64_t owned_begin_ns;               /* when it was made */
     int owned_file;                       /* holds the lock that says that we live; 0: none */
+    int inherited_file;                   /* has no lock; children inherit it; 0: none */
     bool other_namespace;                 /* the owner numbers processes differently */
 };
 
@@ -114,6 +113,20 @@ static bool is_session_memory(const char *path)
            strncmp(target, "/memfd:" MEMORY_NAME, strlen("/memfd:" MEMORY_NAME)) == 0;
 }
 
+/* The mapping of a session's file; NULL: it is none, or its owner has ended. */
+static struct session_map *join_file(int file, bool is_sealed_kind)
+{
+    struct session_map *map = NULL;
+    if (is_session_file(file) && (!is_sealed_kind || is_sealed(file)) && owner_is_alive(file))
+        map = map_memory(file);
+    struct session_shape shape = session_shape();
+    if (map && memcmp(&map->shape, &shape, sizeof shape) != 0) {
+        munmap(map, sizeof *map);
+        map = NULL;
+    }
+    return map;
+}
+
 static struct session_map *join_at(const char *path)
 {
     bool is_sealed_kind = is_descriptor(path); /* which is a link to follow */
@@ -122,15 +135,8 @@ static struct session_map *join_at(const char *path)
     int file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (is_sealed_kind ? 0 : O_NOFOLLOW));
     if (file < 0)
         return NULL;
-    struct session_map *map = NULL;
-    if (is_session_file(file) && (!is_sealed_kind || is_sealed(file)) && owner_is_alive(file))
-        map = map_memory(file);
+    struct session_map *map = join_file(file, is_sealed_kind);
     close(file);
-    struct session_shape shape = session_shape();
-    if (map && memcmp(&map->shape, &shape, sizeof shape) != 0) {
-        munmap(map, sizeof *map);
-        map = NULL;
-    }
     return map;
 }
 
@@ -148,9 +154,9 @@ static long parent_of(long process)
     return state && strlen(state) > 4 ? strtol(state + 4, NULL, 10) : 0;
 }
 
-/* The owner's descriptor cannot be opened if the owner has capabilities or another /proc. The session may
- * then be an inherited descriptor of the same number, of this process or of a parent that passed it on to no
- * child. */
+/* Where the owner's descriptor cannot be opened, because the owner has capabilities or is of another PID namespace, an
+ * inherited one of the same number may be the session: of this process, or of a parent where this one was started
+ * without it. The own one needs no /proc. */
 static struct session_map *join(const char *path)
 {
     struct session_map *map = path[0] ? join_at(path) : NULL;
@@ -158,8 +164,9 @@ static struct session_map *join(const char *path)
     char inherited[64];
     if (map || !number || !is_descriptor(path) || strlen(number) > 16)
         return map;
-    long process = getpid();
-    for (int i = 0; i < MAX_PARENTS && process > 1 && !map; i++, process = parent_of(process)) {
+    map = join_file((int)strtol(number + 1, NULL, 10), true);
+    long process = parent_of(getpid());
+    for (int i = 0; i < MAX_PARENTS && process > 0 && !map; i++, process = parent_of(process)) {
         snprintf(inherited, sizeof inherited, PROC_PREFIX "%ld/fd%s", process, number);
         map = join_at(inherited);
     }
@@ -332,23 +339,44 @@ static bool is_reachable(const char *path, int file)
     return stat(path, &a) == 0 && fstat(file, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Sealed memory outside of all file systems, which other processes open by our descriptor and cannot
- * truncate: mapping it is safe from SIGBUS, and a full /dev/shm does not matter. A process with capabilities
- * that its children lack hides its descriptors from them, so they inherit this one. */
-static struct session_map *create_sealed(char path[PATH_SIZE], int *out_file)
+/* A second description of the memory that children inherit, under a number that programs hardly use; -1: none. It does
+ * not share the owner's lock, which must end with the owner. */
+static int open_inherited(const char *path)
 {
-    int file = open_memory();
+    static const int numbers[] = {873, 173, 23};
+    int file = open(path, O_RDWR | O_CLOEXEC), inherited = -1;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && file >= 0 && inherited < 0; i++)
+        inherited = fcntl(file, F_DUPFD, numbers[i]);
+    if (file >= 0)
+        close(file);
+    return inherited;
+}
+
+static void name_descriptor(char path[PATH_SIZE], int file)
+{
+    snprintf(path, PATH_SIZE, PROC_PREFIX "%d/fd/%d", getpid(), file);
+}
+
+/* Memory of no file system, which other processes open by our descriptor and cannot cut off: whoever has it mapped is safe
+ * from SIGBUS, and a full /dev/shm does not matter. A process with capabilities that its children lack hides its
+ * descriptors from them, and one of another PID namespace is not in their /proc: they inherit it. */
+static struct session_map *create_sealed(char path[PATH_SIZE], int *out_file, int *out_inherited)
+{
+    int file = open_memory(), inherited = -1;
     if (file < 0)
         return NULL;
-    snprintf(path, PATH_SIZE, PROC_PREFIX "%d/fd/%d", getpid(), file);
+    name_descriptor(path, file);
     struct session_map *map = NULL;
     if (is_reachable(path, file) && fchmod(file, 0600) == 0)
         map = prepare(file);
-    bool is_kept = map && fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0 &&
-                   (!getauxval(AT_SECURE) || fcntl(file, F_SETFD, 0) == 0);
+    if (map && fcntl(file, F_ADD_SEALS, MEMORY_SEALS) == 0)
+        inherited = open_inherited(path);
     *out_file = file;
-    if (is_kept)
+    *out_inherited = inherited;
+    if (inherited >= 0) {
+        name_descriptor(path, inherited);
         return map;
+    }
     if (map)
         munmap(map, sizeof *map);
     close(file);
@@ -357,18 +385,18 @@ static struct session_map *create_sealed(char path[PATH_SIZE], int *out_file)
 
 #else
 
-static struct session_map *create_sealed(char path[PATH_SIZE], int *out_file)
+static struct session_map *create_sealed(char path[PATH_SIZE], int *out_file, int *out_inherited)
 {
-    (void)path, (void)out_file;
+    (void)path, (void)out_file, (void)out_inherited;
     return NULL;
 }
 
 #endif
 
-static struct session_map *create_anywhere(char path[PATH_SIZE], int *out_file)
+static struct session_map *create_anywhere(char path[PATH_SIZE], int *out_file, int *out_inherited)
 {
     const char *folders[] = {"/dev/shm", secure_getenv("TMPDIR"), "/tmp"};
-    struct session_map *sealed = create_sealed(path, out_file);
+    struct session_map *sealed = create_sealed(path, out_file, out_inherited);
     if (sealed)
         return sealed;
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
@@ -389,14 +417,15 @@ joule_status session_create_shared(char *out_path, size_t size, joule_error *out
 {
     session_remove_shared();
     char path[PATH_SIZE];
-    int file;
-    struct session_map *map = create_anywhere(path, &file);
+    int file, inherited = 0;
+    struct session_map *map = create_anywhere(path, &file, &inherited);
     if (!map)
         return error_set(out_error, status_of_errno(errno),
                          "cannot make a session for regions in memory, /dev/shm, $TMPDIR or /tmp: %s",
                          strerror(errno));
     string_copy(current.owned_path, sizeof current.owned_path, path);
     current.owned_file = file;
+    current.inherited_file = inherited;
     current.owned_begin_ns = clock_now_ns();
     current.other_namespace = false;
     atomic_store(&current.shared, map);
@@ -427,7 +456,9 @@ void session_remove_shared(void)
     if (map && map->owner_pid == getpid() && !is_descriptor(current.owned_path))
         unlink(current.owned_path);
     close(current.owned_file);
-    current.owned_file = 0;
+    if (current.inherited_file > 0)
+        close(current.inherited_file);
+    current.owned_file = current.inherited_file = 0;
     current.owned_path[0] = '\0';
 }
 
