@@ -160,6 +160,12 @@ def test_unwritable(folder):
     path = os.path.join(folder, "missing", "x.json")
     message = run("", path)
     check(message.count("\n") == 1 and path in message and "No such file" in message, message)
+    path = os.path.join(folder, "large.json")
+    limited = "import resource, signal\nresource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n" \
+              "signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n"
+    message = run(limited, path)
+    check(message.count("\n") == 1 and path in message and "File too large" in message, message)
+    check(not os.path.exists(path) and not os.path.exists(path + ".partial"))
 
 
 def main():

@@ -59,6 +59,21 @@ class ExitStatus(unittest.TestCase):
             run(*joule_run("--", "sh", "-c", "kill -SEGV $$"), cwd=folder, preexec_fn=allow_cores)
             self.assertLessEqual(len(os.listdir(folder)), 2 * before)
 
+    def test_a_limit_on_the_size_of_files_ends_nothing(self):
+        """SIGXFSZ is the command's. What joule cannot write is told."""
+        def limit(count):
+            return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (count, count))
+        for count in (0, 4096, 100 << 10):
+            plain = run(JOULE, "run", "--", "sh", "-c", "exit 3", preexec_fn=limit(count))
+            self.assertEqual(plain.returncode, 3, plain.stderr)
+        death = run(*joule_run("--", "sh", "-c", "kill -XFSZ $$"), preexec_fn=limit(4096))
+        self.assertEqual(death.returncode, -signal.SIGXFSZ)
+        with tempfile.TemporaryDirectory() as folder:
+            for words in (["record", "-q", "-o", "x", "--", "true"], ["run", "-q", "--json", "x", "--", "true"]):
+                result = run(JOULE, *words, cwd=folder, preexec_fn=limit(64))
+                self.assertEqual(result.returncode, 125, words)
+                self.assertIn("File too large", result.stderr)
+
     def test_commands_that_cannot_run(self):
         with tempfile.TemporaryDirectory() as folder:
             plain = os.path.join(folder, "plain")

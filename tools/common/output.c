@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +18,34 @@
 
 static bool guarded[3];
 
+#ifdef SIGXFSZ
+
+static bool has_size_signal; /* SIGXFSZ had its default disposition */
+
+static void ignore_size_signal(void)
+{
+    struct sigaction before;
+    has_size_signal = sigaction(SIGXFSZ, NULL, &before) == 0 && before.sa_handler == SIG_DFL;
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+void output_restore_signals(void)
+{
+    if (has_size_signal)
+        signal(SIGXFSZ, SIG_DFL);
+}
+
+#else
+
+static void ignore_size_signal(void) {}
+
+void output_restore_signals(void) {}
+
+#endif
+
 void output_guard_streams(void)
 {
+    ignore_size_signal();
     for (int fd = 0; fd < 3; fd++) {
         if (fcntl(fd, F_GETFD) >= 0)
             continue;

@@ -48,7 +48,10 @@ void output_print(const char *bytes, size_t count);
 int output_end(const char *subcommand, int code);
 
 /* Standard streams that the caller closed are kept from becoming somebody's file: they are closed for the command and
- * lead nowhere for us: what is printed there fails. Before anything is opened. */
+ * lead nowhere for us: what is printed there fails. Before anything is opened. From then on, writing beyond the limit on
+ * the size of files (RLIMIT_FSIZE) fails with EFBIG and sends no signal. */
 void output_guard_streams(void);
+/* Gives SIGXFSZ back its disposition before output_guard_streams, in a child before exec. Async-signal-safe. */
+void output_restore_signals(void);
 
 #endif

@@ -13,17 +13,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "common/output.h"
 
 #define SIGNALLED_MAX 4096
 #define EARLY_MAX     16
 
 void signals_take(struct signals *signals)
 {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGXFSZ};
     struct sigaction children;
     sigfillset(&signals->taken);
-    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
-        sigdelset(&signals->taken, faults[i]); /* joule's own, if ever */
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        sigdelset(&signals->taken, own[i]); /* what joule itself did, if ever */
     sigprocmask(SIG_BLOCK, &signals->taken, &signals->before);
     sigaction(SIGCHLD, NULL, &children);
     signals->ignored_children = children.sa_handler == SIG_IGN;
@@ -58,6 +59,7 @@ static void be_command(void *context)
         deliver(getpid(), &command->early[i]); /* blocked still */
     if (command->signals->ignored_children)
         signal(SIGCHLD, SIG_IGN);
+    output_restore_signals();
     sigprocmask(SIG_SETMASK, &command->signals->before, NULL);
     execvp(command->argv[0], command->argv);
     command->exec_errno = errno;

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/clock.h"
@@ -59,10 +60,26 @@ static const char *default_sources(const char *root, bool is_recorded)
 
 /* --- life --------------------------------------------------------------------------------------------------- */
 
+/* The kernel counts a session's memory as a file: the limit on the size of files is raised as far as this process may, and
+ * the command gets it back. Without a session the command's own libjoule measures for itself. */
+static void create_session(struct measuring *m)
+{
+    char path[512];
+    struct rlimit before = {0};
+    const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+    bool is_known = getrlimit(RLIMIT_FSIZE, &before) == 0;
+    const struct rlimit hard = {before.rlim_max, before.rlim_max};
+    bool is_raised = is_known && (setrlimit(RLIMIT_FSIZE, &none) == 0 || setrlimit(RLIMIT_FSIZE, &hard) == 0);
+    m->has_session = session_create_shared(path, sizeof path, &m->session_error) == JOULE_OK;
+    if (m->has_session)
+        setenv(SESSION_VARIABLE, path, 1);
+    if (is_raised)
+        setrlimit(RLIMIT_FSIZE, &before);
+}
+
 joule_status measuring_open(struct measuring *m, const struct measuring_options *options, size_t most_runs,
                             joule_error *out_error)
 {
-    char session[512];
     mallopt(M_ARENA_MAX,
             1); /* sampling threads hardly allocate: an arena for each would cost more than waiting */
     *m = (struct measuring){.is_recorded = options->is_recorded,
@@ -74,9 +91,7 @@ joule_status measuring_open(struct measuring *m, const struct measuring_options 
     m->runs = calloc(most_runs, sizeof *m->runs);
     if (!m->runs)
         return error_set(out_error, JOULE_NO_MEMORY, "no memory for %zu runs", most_runs);
-    /* Without a session the command's own libjoule measures for itself. */
-    if (session_create_shared(session, sizeof session, NULL) == JOULE_OK)
-        setenv(SESSION_VARIABLE, session, 1);
+    create_session(m);
     joule_options how = {.struct_size = sizeof how,
                          .flags = JOULE_OPEN_NO_SESSION,
                          .period_s = options->period_s,

@@ -33,6 +33,8 @@ struct measured_run {
 struct measuring {
     joule_meter *meter;
     bool is_recorded; /* as asked for */
+    bool has_session;
+    joule_error session_error; /* why there is none */
     int64_t open_ns;
     bool watches;
     struct idle_baseline idle;

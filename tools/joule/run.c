@@ -372,6 +372,9 @@ static int run_job(struct job *job)
         measuring_leave();
         _exit(EXIT_OWN_FAILURE);
     }
+    if (!job->measuring.has_session && !job->settings.quiet)
+        complain(job->settings.subject, "cannot collect the command's regions: %s",
+                 job->measuring.session_error.message);
     job->guard = guard_start(job->settings.measuring.budget_joules, job->settings.grace_s,
                              job->settings.quiet ? NULL : job->settings.subject);
     int code = job->settings.pid ? run_attached(job) : run_all(job);

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,23 @@ static bool write_line(const char *where, const char *line, size_t length)
     return replace_file(path, line, length);
 }
 
+/* As write_line. A limit on the size of files makes it fail, and does not end the program. */
+static bool write_line_within_limit(const char *where, const char *line, size_t length)
+{
+#ifdef SIGXFSZ
+    struct sigaction before, ignore = {.sa_handler = SIG_IGN};
+    bool is_ignored = sigaction(SIGXFSZ, &ignore, &before) == 0;
+    bool done = write_line(where, line, length);
+    int reason = errno;
+    if (is_ignored)
+        sigaction(SIGXFSZ, &before, NULL);
+    errno = reason;
+    return done;
+#else
+    return write_line(where, line, length);
+#endif
+}
+
 static void complain(const char *where, const char *reason)
 {
     char message[512];
@@ -170,7 +188,7 @@ static void at_exit(void)
         report_json(&report, &text);
         text_add(&text, "\n");
     }
-    if (!line || !write_line(where, line, text.length))
+    if (!line || !write_line_within_limit(where, line, text.length))
         complain(where, strerror(line ? errno : ENOMEM));
     free(line);
     report_free(&report);
