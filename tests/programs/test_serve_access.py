@@ -68,7 +68,8 @@ class Names(Access):
                 for port in ("", ":1", ":" + server.address.rsplit(":", 1)[1]):
                     self.assertEqual(self.ask(server, "Host: " + name + port), 200, name + port)
             for name in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", own + ".evil.example", "xlocalhost",
-                         "192.0.2.1", "[2001:db8::8]", "energy.example.evil", "a" * 300, "[::1", "[::1]x", ":80", "127.1"):
+                         "192.0.2.1", "[2001:db8::8]", "energy.example.evil", "a" * 300, "[::1", "[::1]x", ":80", "127.1",
+                         "localhost:x", "localhost:1@evil.example", "localhost, evil.example", "[::1]:1 x"):
                 for path in (*PATHS, "/healthz"):
                     self.assertEqual(self.ask(server, "Host: " + name, path=path), 403, (name, path))
             self.assertIn(self.ask(server, "Host: localhost", "Host: evil.example"), (400, 403))

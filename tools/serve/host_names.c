@@ -29,7 +29,10 @@ static bool strip(const char *host, char *out, size_t size)
 {
     bool has_brackets = host[0] == '[';
     const char *end = has_brackets ? strchr(host, ']') : host + strcspn(host, ":");
-    if (!end || (has_brackets && end[1] && end[1] != ':'))
+    if (!end)
+        return false;
+    const char *port = end + has_brackets; /* empty, or ":" and digits */
+    if (*port && (*port != ':' || port[1 + strspn(port + 1, "0123456789")]))
         return false;
     host += has_brackets;
     size_t length = (size_t)(end - host);
