@@ -264,6 +264,20 @@ class Regions(unittest.TestCase):
                 with open(path, encoding="utf-8") as file:
                     self.check_plausible(json.load(file, parse_constant=self.fail))
 
+    def test_noise_in_the_head_of_the_memory_reaches_no_count(self):
+        """Counts of what did not fit are another program's to write as well."""
+        noise = "import os\nfile = os.open(os.environ['JOULE_SESSION'], os.O_RDWR)\n" \
+                "for at in range(0, 1 << 16, 4096): os.pwrite(file, b'\\xd5' * 4096, at)\n"
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "report.json")
+            result = subprocess.run([JOULE, "run", "--json", path, "--", PYTHON, "-c", noise], capture_output=True, text=True,
+                                    timeout=120)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(path, encoding="utf-8") as file:
+                limits = json.load(file)["limits"]
+        self.assertGreater(limits["implausible_entries"], 0)
+        self.assertEqual((limits["names_beyond_table"], limits["regions_not_stored"]), (0, 0), result.stderr)
+
     def test_a_programs_first_call_is_measured_from_its_beginning(self):
         """Although the parent shows nobody its totals before there is a program that asks for them."""
         with Machine(100) as machine:

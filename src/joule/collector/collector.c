@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/clock.h"
 #include "joule/collector/collector_state.h"
 
 #define MAX_LAG_NS   (10 * NS_PER_S) /* a sensor that stands still holds nobody up longer */
@@ -510,9 +511,19 @@ uint64_t collector_folded(struct collector *c)
     return folded;
 }
 
+/* `count`, which any process of the session may have written; 0, and one implausible entry more, if it is larger than the
+ * nanoseconds of the session's life: one memory cell is not increased more often than that. */
+static uint64_t plausible_count(uint64_t count, int64_t life_ns, uint64_t *implausible)
+{
+    bool is_plausible = life_ns > 0 && count <= (uint64_t)life_ns;
+    *implausible += !is_plausible;
+    return is_plausible ? count : 0;
+}
+
 struct region_limits collector_limits(struct collector *c)
 {
     struct session_map *map = session_map(c->session);
+    int64_t life_ns = clock_now_ns() - session_begin_ns(c->session);
     pthread_mutex_lock(&hub.lock);
     pthread_mutex_lock(&c->lock);
     struct region_limits limits = {.slotless = c->slotless,
@@ -520,8 +531,8 @@ struct region_limits collector_limits(struct collector *c)
     pthread_mutex_unlock(&c->lock);
     pthread_mutex_unlock(&hub.lock);
     if (map) {
-        limits.unnamed_tags = atomic_load(&map->unnamed_tags);
-        limits.unstored = atomic_load(&map->unstored);
+        limits.unnamed_tags = plausible_count(atomic_load(&map->unnamed_tags), life_ns, &limits.implausible);
+        limits.unstored = plausible_count(atomic_load(&map->unstored), life_ns, &limits.implausible);
     }
     return limits;
 }
