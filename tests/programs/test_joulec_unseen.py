@@ -95,7 +95,18 @@ int only_with_openmp(int x) {{ return x; }}
             self.assertEqual("error: energy budget is exceeded in 'dot'" in done.stderr, code == 1)
         self.assertTrue(self.report(self.THREADS.format(""), "-fopenmp", "-w")["threads_as_one"])
         self.assertFalse(self.report("int f(int x) { return x; }", "-fopenmp", "-w")["threads_as_one"])
+        self.assertFalse(self.report("#include <stdlib.h>\nint compare(int x) { return x; }", "-fopenmp", "-w")["threads_as_one"])
         self.assertFalse(self.report(self.THREADS.format(""), "-fopenmp", "-fno-openmp", "-w")["threads_as_one"])
+
+    def test_directives_of_openmp_in_headers_and_macros(self):
+        self.write("sum.h", "static inline double sum(const double *x) { double s = 0;\n#pragma omp parallel for reduction(+ : s)\n"
+                            "for (int i = 0; i < 100000; i++) s += x[i]; return s; }\n")
+        self.write("par.h", "#define TEXT(x) _Pragma(#x)\n#define PARALLEL TEXT(omp parallel for)\n")
+        for text in ('#include "sum.h"\ndouble f(const double *x) { return sum(x); }\n',
+                     '#include "par.h"\nvoid f(double *x) {\nPARALLEL\nfor (int i = 0; i < 1000; i++) x[i] += 1; }\n',
+                     'void f(double *x) {\n_Pragma("omp parallel for")\nfor (int i = 0; i < 1000; i++) x[i] += 1; }\n'):
+            self.assertTrue(self.report(text, "-fopenmp", "-w")["threads_as_one"], text)
+            self.assertFalse(self.report(text, "-w")["threads_as_one"], text)
 
     def test_short_functions_with_openmp_are_stamped(self):
         """What starts and joins threads is not counted, so it is not known that they are short."""

@@ -116,6 +116,7 @@ struct aside {
     struct marks marks;
     struct profile profile;
     struct simulator simulator;
+    bool merges_threads; /* of OpenMP's directives */
 };
 
 /* Compares with the stored report, if there is one, and prints the findings. False after a message. */
@@ -151,21 +152,6 @@ static bool tell_analysis(const struct order *order, const struct analysis *anal
     return done;
 }
 
-/* Returns true if the source itself may contain a directive; -fopenmp is often given to files without one. */
-static bool uses_openmp(const struct order *order)
-{
-    char path[PATH_MAX];
-    size_t size;
-    if (strcmp(order->source, "-") == 0)
-        return true;
-    string_print(path, sizeof path, "%s%s%s", order->folder && order->source[0] != '/' ? order->folder : "",
-                 order->folder && order->source[0] != '/' ? "/" : "", order->source);
-    char *text = whole_file(path, &size);
-    bool uses = !text || strstr(text, "omp");
-    free(text);
-    return uses;
-}
-
 static bool judge_module(const struct order *order, const struct module *module, const struct aside *aside,
                          struct outputs *outputs, struct checked *out)
 {
@@ -178,7 +164,7 @@ static bool judge_module(const struct order *order, const struct module *module,
                                        .profile = arguments->counts ? &aside->profile : NULL,
                                        .warmer_kelvin = arguments->warmer_kelvin,
                                        .level = words_low_level(arguments),
-                                       .merges_threads = words_merge_threads(arguments) && uses_openmp(order),
+                                       .merges_threads = aside->merges_threads,
                                        .file_joules = arguments->file_joules};
     if (analysis_make(module, &machine->cpu, &machine->target, &options, &analysis, &error) != JOULE_OK) {
         complain("", "%s: %s", order->name, error.message);
@@ -323,6 +309,7 @@ static bool check_with(const struct order *order, const int fds[2], struct outpu
     const char **words = words_of_count(&arena, order->arguments, order->source, dependencies);
     int code = words ? check_run_clang(order, words, fds[0]) : -1;
     out->is_refused = code > 0;
+    aside.merges_threads = words_merge_threads(order->arguments) && source_may_have_openmp(order, fds[1]);
     bool done = code == 0 && source_marks_read(order, outputs->root, fds[1], &aside.marks) &&
                 read_profile(order, &arena, &aside.profile) &&
                 check_bitcode(order, fds[0], &aside, outputs, out);

@@ -32,15 +32,35 @@ static void view_close(struct view view)
         munmap((void *)view.bytes, view.size);
 }
 
-static bool file_may_have_marks(const char *path)
+typedef bool text_test(const char *text, size_t size);
+
+static bool file_passes(const char *path, text_test *test)
 {
     int fd = file_open_kind(path, FILE_REGULAR);
     struct view view = view_open(fd);
-    bool may = view.bytes && marks_are_possible(view.bytes, view.size);
+    bool passes = view.bytes && test(view.bytes, view.size);
     view_close(view);
     if (fd >= 0)
         close(fd);
-    return may;
+    return passes;
+}
+
+/* Whether "omp" follows the word pragma, or begins a string or an argument of which a macro makes a pragma. */
+static bool openmp_is_possible(const char *text, size_t size)
+{
+    static const char word[] = "pragma";
+    const char *end = text + size;
+    for (const char *at = text; (at = memmem(at, (size_t)(end - at), "omp", strlen("omp"))); at++) {
+        const char *before = at;
+        while (before > text && (before[-1] == ' ' || before[-1] == '\t'))
+            before--;
+        size_t length = (size_t)(before - text);
+        if (length && (before[-1] == '"' || before[-1] == '('))
+            return true;
+        if (before < at && length >= strlen(word) && memcmp(before - strlen(word), word, strlen(word)) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* The next file of a rule of make, without the escapes; false: there is none. */
@@ -70,17 +90,25 @@ static const char *from_here(const struct order *order, const char *name, char *
     return path;
 }
 
-/* The options, too, may define one. */
-static bool may_have_marks(const struct order *order, const struct view *rule)
+/* Whether an option has `word`, which may define what a file then has, or a file passes the test. */
+static bool any_passes(const struct order *order, const struct view *rule, const char *word, text_test *test)
 {
     const struct arguments *arguments = order->arguments;
     char name[PATH_MAX], path[PATH_MAX];
     size_t at = 0;
     bool may = !rule->bytes || strcmp(order->source, "-") == 0;
     for (size_t i = 1; i < arguments->clang_count && !may; i++)
-        may = strstr(arguments->clang[i], "joule loop") != NULL;
+        may = strstr(arguments->clang[i], word) != NULL;
     while (!may && next_file(rule, &at, name, sizeof name))
-        may = file_may_have_marks(from_here(order, name, path, sizeof path));
+        may = file_passes(from_here(order, name, path, sizeof path), test);
+    return may;
+}
+
+bool source_may_have_openmp(const struct order *order, int dependencies)
+{
+    struct view rule = view_open(dependencies);
+    bool may = any_passes(order, &rule, "omp ", openmp_is_possible);
+    view_close(rule);
     return may;
 }
 
@@ -125,7 +153,7 @@ static bool read_text(const struct order *order, const char *root, int fd, struc
 bool source_marks_read(const struct order *order, const char *root, int dependencies, struct marks *out_marks)
 {
     struct view rule = view_open(dependencies);
-    bool may = may_have_marks(order, &rule);
+    bool may = any_passes(order, &rule, "joule loop", marks_are_possible);
     view_close(rule);
     *out_marks = (struct marks){0};
     if (!may)

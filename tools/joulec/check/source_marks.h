@@ -14,4 +14,7 @@
 bool source_marks_read(const struct order *order, const char *root, int dependencies,
                        struct marks *out_marks);
 
+/* Whether a directive of OpenMP may stand in one of these files; -fopenmp is often given to files without any. */
+bool source_may_have_openmp(const struct order *order, int dependencies);
+
 #endif
