@@ -64,7 +64,7 @@ class Hosts(Tmux):
         return Load(os.path.join(self.place.name, name), watts)
 
     def test_once(self):
-        with self.load("a", 40) as a, self.load("b", 60) as b, serving(*a.options) as one, serving(*b.options) as two:
+        with self.load("a", 40) as a, self.load("b", 400) as b, serving(*a.options) as one, serving(*b.options) as two:
             done = top("--hosts", f"{one.address},http://{two.address},127.0.0.1:9", "--once")
             self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
             watts = [float(text) for text in re.findall(r"^ 127\S+ +([0-9.]+) W [md]", done.stdout, re.M)]
@@ -82,7 +82,7 @@ class Hosts(Tmux):
         self.assertIn("0 of 1 hosts", done.stdout)
 
     def test_a_host_that_goes_and_comes_back(self):
-        with self.load("a", 40) as a, self.load("b", 60) as b, serving(*a.options) as stays:
+        with self.load("a", 40) as a, self.load("b", 400) as b, serving(*a.options) as stays:
             with serving(*b.options) as goes:
                 self.type(f"'{JOULE}' top --hosts {stays.address},{goes.address}", "Enter")
                 self.expect("2 of 2 hosts")
