@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Adds up what gcov counted, room by room.
+"""Adds up gcov's counts, room by room.
 
 usage: coverage.py BUILD                     prints a table for each room of src/ and tools/
        coverage.py --record TABLE PAGE       puts the table into the chapter "Coverage" of PAGE

@@ -1,4 +1,4 @@
-"""Joules in tables that people read."""
+"""Reads joules from printed tables and pages."""
 import html.parser
 import re
 
@@ -14,7 +14,7 @@ def seconds(number, unit):
 
 
 def energies(table):
-    """The energy of each row: its last amount in joules outside parentheses. Rows without one are left out."""
+    """Returns the energy of each row: its last amount in joules outside parentheses. Rows without one are left out."""
     rows = []
     for line in table.splitlines():
         found = re.findall(r"([\d.]+) (\w?J)\b", re.sub(r"\([^()]*\)", "", line))

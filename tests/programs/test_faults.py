@@ -2,8 +2,8 @@
 """The n-th allocation, open, read, write, fsync, rename, mmap or thread of a program fails, for many n; with JOULE_TEST_FULL=1
 for all of them.
 
-Whatever fails: the program ends by itself in time, with a message unless it did its work; files that it was to replace are
-the old or the new ones; and it leaves no other file behind.
+Whichever call fails, the program ends by itself in time, and prints a message unless it did its work. Files that it replaces
+have their old or their new content, and it leaves no other file behind.
 """
 import json
 import os
@@ -31,14 +31,14 @@ PATIENCE_S = 30
 
 
 def chosen(count):
-    """Which calls fail: all, or the first two and others at even distances."""
+    """Returns the numbers of calls to fail: all, or the first two and others at even distances."""
     if IS_FULL or count <= SAMPLE:
         return range(1, count + 1)
     return sorted({1, 2, *(2 + (count - 2) * i // (SAMPLE - 2) for i in range(1, SAMPLE - 1))})
 
 
 def preloaded():
-    """The library, behind the address sanitizer's where a program has that: it then finds memory that a failure leaks."""
+    """The preloaded libraries: the address sanitizer's first if the program uses it, so that it finds memory leaked by a failure."""
     if not SANITIZER:
         return LIBRARY
     own = subprocess.run(["cc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout.strip()
@@ -69,7 +69,7 @@ class Faults(unittest.TestCase):
                 "JOULE_SOURCES": "estimated", "ASAN_OPTIONS": "exitcode=99", "LSAN_OPTIONS": "exitcode=99"}
 
     def counts(self):
-        """Calls, and those that failed."""
+        """Returns the number of calls, and of calls that failed."""
         with open(self.state, "rb") as file:
             return struct.unpack("QQ", file.read())
 
@@ -92,7 +92,7 @@ class Faults(unittest.TestCase):
         return process.returncode, said, process.pid
 
     def each(self, words, files, made, is_good, codes=(1, 2, 125, 126)):
-        """`files` are there before; `made` are the names that may be there afterwards; is_good(name) checks one that changed."""
+        """`files` exist before; `made` are the names that may exist afterwards; is_good(name) checks a file that changed."""
         for kind in KINDS:
             self.restore(files)
             code, said, _ = self.run_with(f"{kind}:0", words)
@@ -145,7 +145,7 @@ class Faults(unittest.TestCase):
             return file.read()
 
     def test_record(self):
-        """A record whose end could not be written can be read as far as it goes."""
+        """A record whose end could not be written can be read up to there."""
         old = self.record()
 
         def can_be_read(name):
@@ -193,7 +193,7 @@ class Faults(unittest.TestCase):
 
 
 class Serving(Faults):
-    """A server that could start answers, or says why not; it ends when it is told to."""
+    """A server that could start answers or reports the reason; it ends on request."""
 
     def serve(self, fault):
         words = [JOULE, "serve", "--listen", "127.0.0.1:0"]

@@ -43,7 +43,7 @@ def write_digits(folder, kind, count, seed):
 
 
 def checkpoint(path):
-    """What a safetensors file says, and its tensors' bytes; energy and the id, which are never the same, apart."""
+    """Returns a safetensors file's metadata and tensors' bytes, without energy and id, which always differ."""
     with open(path, "rb") as file:
         size = struct.unpack("<Q", file.read(8))[0]
         header, data = json.loads(file.read(size)), file.read()
@@ -296,7 +296,7 @@ class Train(unittest.TestCase):
         self.assertGreater(again["energy_joules"], kept)
 
     def kill_when_spent(self, arguments, path, joules):
-        """Kills a training that has spent this much by its file; returns what the file says then."""
+        """Kills a training when its file says that this much was spent; returns the file's joules after that."""
         with subprocess.Popen([FORGE, "train", *arguments, "-c", path, "-r"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
             end = time.monotonic() + 100
             while spent(path) < joules:

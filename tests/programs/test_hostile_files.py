@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Files that somebody else named or made: no program waits for a pipe without another end, reads without a limit, or changes
-a file that nobody named."""
+"""Files whose names or contents are not trusted: no program waits for a pipe without another end, reads without a limit, or
+changes a file that the user did not name."""
 import json
 import os
 import resource
@@ -49,7 +49,7 @@ class Folder(unittest.TestCase):
 
 
 class Trees(Folder):
-    """Machines below a folder in which a file is something else."""
+    """Recorded machines in which a regular file was replaced by something else."""
 
     def test_a_pipe_in_the_place_of_a_counter(self):
         with Machine(30) as machine:
@@ -66,7 +66,7 @@ class Trees(Folder):
                     self.assertGreater(json.loads(answer.stdout)["total_energy_joules"], 5)
 
     def test_pipes_in_the_place_of_all_files(self):
-        """Of every recorded machine."""
+        """Replaces all files of every recorded machine."""
         for name in sorted(os.listdir(MACHINES)):
             root = self.path(name)
             shutil.copytree(os.path.join(MACHINES, name), root, symlinks=True)
@@ -94,10 +94,10 @@ class Trees(Folder):
 
 
 class Outputs(Folder):
-    """What stands at the name that an output has while it is written."""
+    """Files that already have the temporary name of an output."""
 
     def spoil(self, target, how):
-        """Puts something at the other name of `target`; its content must stay."""
+        """Creates a file with the temporary name of `target`; its content must not change."""
         name = target + ".partial"
         victim = self.write("victim", "precious")
         {"hard link": os.link, "symbolic link": os.symlink,
@@ -105,7 +105,7 @@ class Outputs(Folder):
         return name
 
     def check(self, words, target, beside=()):
-        """The program writes `target`, and files named `beside` it, in spite of what stands at its other name."""
+        """The program writes `target`, and files named `beside` it, although the temporary name is taken."""
         for how in ("hard link", "symbolic link", "pipe", "folder"):
             with self.subTest(how=how, words=words[1:3]):
                 name = self.spoil(target, how)
@@ -146,7 +146,7 @@ class Outputs(Folder):
                         os.path.join(folder, "a.o")], self.path("out"))
 
     def test_a_report_at_exit(self):
-        """Of a library in somebody's program, which must end."""
+        """libjoule writes it at exit, and the program must still end."""
         program = "import ctypes, time; joule = ctypes.CDLL(%r); joule.joule_current_power_watts(); time.sleep(0.1)" \
             % os.path.join(BUILD, "src/libjoule.so")
         more = {"env": {**os.environ, "JOULE_SOURCES": "estimated", "JOULE_ENERGY_JSON": self.path("out")}}
@@ -194,7 +194,7 @@ class Records(Folder):
             self.assertIn(reason, answer.stderr)
 
     def test_a_stream_that_is_no_record(self):
-        """It is not read to its end, which it does not have."""
+        """An endless stream is not read to its end."""
         with subprocess.Popen(["yes"], stdout=subprocess.PIPE) as source:
             answer = subprocess.run([JOULE, "report", "-"], stdin=source.stdout, capture_output=True, text=True,
                                     timeout=PATIENCE_S, preexec_fn=low_memory, check=False)
@@ -205,7 +205,7 @@ class Records(Folder):
 
 
 class Sources(Folder):
-    """Files that a program's text names to joulec."""
+    """Files that source text names to joulec."""
 
     @unittest.skipIf(not JOULEC, "no joulec here")
     def test_pipes_that_line_directives_name(self):

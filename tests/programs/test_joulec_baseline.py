@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Functions held against a stored report: what grew fails, what did not does not, and no report of something else is used."""
+"""Functions compared with a stored report: only those that grew fail, and reports that are not comparable are refused."""
 import json
 import os
 
@@ -20,7 +20,7 @@ double removed(double x) { return x * x + table[3][4]; }
 int old_name(const double *x) { return x[1] > x[2] * 3 ? 5 : 6; }
 int calls_out(int a) { return a + 1; }
 """
-# leaf divides three times; caller does so by it; a function is renamed, one is gone, one is new, one calls what nobody knows.
+# leaf divides three times, and caller through it; one function is renamed, one gone, one new, one calls an unknown function.
 AFTER = (BEFORE.replace("a * 3 / 7", "a * 3 / 7 / (a + 1) / (a + 2)").replace("old_name", "new_name")
          .replace("double removed(double x) { return x * x + table[3][4]; }\n", "")
          .replace("return a + 1;", "return other(a) + 1;") + "long fresh(long x) { return x % 1000003; }\n")
@@ -33,7 +33,7 @@ class Baseline(Folder):
         return self.joulec("-I", INCLUDE, "-O2", "-c", name, *words)
 
     def keep(self, text=BEFORE, *words):
-        """The stored report of a version."""
+        """Stores the report of a version."""
         done = self.compile("--energy-report", "base.json", *words, text=text)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
@@ -113,7 +113,7 @@ class Baseline(Folder):
         self.assertEqual(done.returncode, 1, done.stderr)
 
     def test_guesses_of_both_sides_cancel(self):
-        """Nothing bounds the loop, so its joules are vague; that a round takes more is not."""
+        """The loop has no bounds, so its joules are vague, but the growth of a round is certain."""
         loop = "int f(const int *x, int n) {{ int s = 0; for (int i = 0; i != n; i++) s += {}; return s; }}\n"
         self.keep(loop.format("x[i]"))
         done = self.compile("--energy-baseline=base.json", "--energy-report", "now.json", text=loop.format("x[i] / (x[i + 1] + 1)"))
@@ -242,7 +242,7 @@ int caller(int n, const int *p) { return tree(n) + open_loop(p) * 5 + calls_othe
         self.assertRegex(done.stderr, "1 new, 1 gone, 2 renamed\n")
 
     def test_reports_behind_each_other_are_one(self):
-        """Those of several commands."""
+        """Concatenated reports of several commands."""
         self.write("b.c", "int b(int x) { return x / 3; }\n")
         self.write("a.c", BEFORE)
         for name in ("a", "b"):

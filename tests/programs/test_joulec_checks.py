@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What joulec says of loops holds for every call that returns, whatever checks and hints are in them.
+"""joulec's bounds of loops hold for every call that returns, with any checks and hints in the loops.
 
-Programs are made by chance: nests of loops with assertions, calls that never return, cold calls, hints and plain exits. Each is run
-on many data, and its rounds are counted.
+Random programs have nests of loops with assertions, calls that never return, cold calls, hints and plain exits. Each is run
+on many inputs, and its iterations are counted.
 """
 import os
 import random
@@ -68,7 +68,7 @@ int main(void)
 
 
 class Program:
-    """Its text, and the number and the function of the loop in each line that has one."""
+    """Returns its text, and for each line with a loop the loop's number and function."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -105,7 +105,7 @@ class Program:
 
 class Checks(Folder):
     def counts(self, program, seed):
-        """Of each function, the rounds of all loops in each call that returned."""
+        """Returns for each function the iterations of all loops in each call that returned."""
         main_text = BEGIN + RUN % {"loops": len(program.loops), "words": WORDS, "seed": seed, "functions": FUNCTIONS,
                                    "names": ", ".join(f"f{f}" for f in range(FUNCTIONS)),
                                    "prototypes": "".join(f"long f{f}(const int *, int);\n" for f in range(FUNCTIONS))}

@@ -22,7 +22,7 @@ class Hints(OneFile):
         return found[name]["energy_joules"]
 
     def test_checks_that_fail_end_no_loop(self):
-        """What they cost themselves is a compare and a branch that goes one way."""
+        """Each check costs only a compare and a predictable branch."""
         checks = {"none": "", "asserts": "assert(d[i * N + j] >= 0);", "aborts": "if (d[i * N + j] < 0) abort();",
                   "dies": "if (d[i * N + j] < 0) die(i);", "exits": "if (d[i * N + j] < 0) exit(1);",
                   "jumps": "if (d[i * N + j] < 0) longjmp(out_of_here, 1);",
@@ -48,7 +48,7 @@ long plain(const int *d) { long s = 0; for (int i = 0; i < N; i++) for (int j = 
         self.assertLess(abs(self.joules(found, "checked") / self.joules(found, "plain") - 1), 0.2)
 
     def test_other_exits_still_say_how_long(self):
-        """A triangle stays one, and where the data end a loop an assertion in it changes nothing."""
+        """A triangular nest keeps its formula, and an assertion in a loop that the data end changes nothing."""
         found = self.functions(CHECKS + """
 long triangle(const int *d) { long s = 0; for (int i = 0; i < N; i++) for (int j = 0; j < i; j++) { assert(d[j] != i); s += d[j] ^ s; } return s; }
 long until(const int *d) { long s = 0; for (int i = 0; i < N; i++) { if (d[i] == 7) break; s += d[i] ^ s; } return s; }
@@ -113,7 +113,7 @@ JOULE_BUDGET("max_joules=1nJ") double table(const double *p) { double s = 0; for
         self.assertIn("what bounds this loop, at 65535 rounds, says nothing of how often it runs; it is taken to run 100 times", done.stderr)
 
     def test_what_nothing_bounds_has_no_limit(self):
-        """Neither an upper end nor a probability is made of a guess, in any form."""
+        """A guess gives neither an upper end nor a probability, in any report."""
         text = HEADER + 'JOULE_BUDGET("max_joules=1J") int free_run(const int *p) { int s = 0; while (*p) s += *p++ ^ s; return s; }\n'
         free_run = self.functions(text)["free_run"]
         self.assertEqual((free_run["verdict"], free_run["budget_probability"]), ("undecided", None))

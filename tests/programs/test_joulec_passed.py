@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What joulec knows of the parameters of static functions: what all their calls pass."""
+"""joulec knows the parameters of static functions from the arguments of all their calls."""
 from joulec_support import OneFile, main
 
 LOOP = "{ double s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; }\n"
@@ -22,7 +22,7 @@ double use(void) { return mm(400); }
         self.assertIsNotNone(found["budget_probability"])
 
     def test_all_calls_count(self):
-        """The least and the greatest of all, through other such functions, and of what a loop or an assumption makes of it."""
+        """Minimum and maximum over all calls, through other static functions, loops and assumptions."""
         for calls, low, high in (("double a(const double *x) { return f(x, 400) + f(x, 100); }", 100, 400),
                                  ("STATIC_G double a(const double *x) { return g(x, 50); }", 49, 49),
                                  ("double a(const double *x) { double s = 0; for (int k = 10; k < 50; k++) s += f(x, k); return s; }", 10, 49),

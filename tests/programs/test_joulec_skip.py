@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sources without a budget, a pragma or a budget of the file are compiled once, by clang; and no budget is overlooked, however it
+"""Sources without a budget, a pragma or a budget of the file are compiled once, by clang. No budget is missed, however it
 gets into a source."""
 import json
 import os

@@ -28,7 +28,7 @@ class Unseen(OneFile):
         self.assertEqual(found["bare"]["open"], [("callee", "asm(1: jmp 1b)")])
 
     def test_all_of_the_mathematical_library(self):
-        """With float, double and long double, as calls and as what LLVM makes of them."""
+        """With float, double and long double, as calls and as LLVM's intrinsics."""
         one = ("acos asin atan acosh asinh atanh cos sin tan cosh sinh tanh exp exp2 exp10 expm1 log log10 log1p log2 logb cbrt sqrt fabs erf "
                "erfc tgamma lgamma ceil floor nearbyint rint round trunc roundeven j0 j1 y0 y1").split()
         two = "pow fmod remainder copysign nextafter nexttoward fdim fmax fmin atan2 hypot".split()
@@ -109,7 +109,7 @@ int only_with_openmp(int x) {{ return x; }}
             self.assertFalse(self.report(text, "-w")["threads_as_one"], text)
 
     def test_short_functions_with_openmp_are_stamped(self):
-        """What starts and joins threads is not counted, so it is not known that they are short."""
+        """Starting and joining threads is not counted, so the functions cannot be known to be short."""
         text = 'JOULE_BUDGET("max_joules=1uJ") int f(int x)\n{\n#pragma omp parallel\n    x++;\n    return x;\n}\n'
         for options, is_stamped in (([], False), (["-fopenmp"], True)):
             done = self.joulec("-I", INCLUDE, "-O2", "-w", *options, "--energy-check", "-S", self.write("a.c", HEADER + text), "-o", "a.s")
@@ -117,7 +117,7 @@ int only_with_openmp(int x) {{ return x; }}
             self.assertEqual(("joule_budget_scope_begin" in self.read("a.s"), "joule_budget_count" in self.read("a.s")), (is_stamped, not is_stamped))
 
     def test_inline_functions_that_are_not_inlined(self):
-        """Those of C99, of which another file has the code, and those of GNU, count as any other."""
+        """C99 inline functions, whose code is in another file, and GNU ones count like any other function."""
         prints = 'printf("%d %d\\n", s, n); s += x[i] * 7; ' * 48
         body = "{ int s = 0; for (int i = 0; i < 100; i++) { s += x[i] * n; if (s % 7 == 3) s ^= n; " + prints + "} return s; }\n"
         text = ("#include <stdio.h>\n{} int big(const int *x, int n) " + body +

@@ -147,7 +147,7 @@ class Regions(unittest.TestCase):
         self.assertTrue(0 < joules <= report["total_energy_joules"], (joules, report["total_energy_joules"]))
 
     def test_regions_too_many_to_keep_have_their_energy(self):
-        """Most are folded; what they get is the power of the machine for the time that they took."""
+        """Most are folded, and get the machine's power for the time that they took."""
         with tempfile.TemporaryDirectory() as folder, Machine(100) as machine:
             path = os.path.join(folder, "report.json")
             result = subprocess.run([JOULE, "run", "--root", machine.root, "--json", path, "--", PYTHON, "-c", FLOOD],
@@ -188,7 +188,7 @@ class Regions(unittest.TestCase):
                 self.assertEqual(functions.get("work"), EACH, command[:2])
 
     def test_no_child_can_cut_the_session_off(self):
-        """One tries while another writes: both, the report and the command's status stay what they are."""
+        """One child tries to truncate it while another writes; neither fails, and report and exit status are unaffected."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "report.json")
             script = ('"$0" -c "$1" ends & for i in 1 2 3 4 5; do truncate -s 0 "$JOULE_SESSION" 2>&1; : >"$JOULE_SESSION"; sleep 0.05; '

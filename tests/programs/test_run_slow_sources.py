@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`joule run` with sources that answer seldom: vendors' programs that print a constant power.
+"""`joule run` with slow sources: vendors' programs that print a constant power.
 
 Note: the stand-ins answer at once, but joule calls them once a second or every five seconds, as it does the real ones."""
 import json
@@ -46,7 +46,7 @@ class SlowSources(unittest.TestCase):
         return path
 
     def run_until_seen(self, *words, **environment):
-        """Longer and longer, as a busy machine may start the program late. Fails where it is never seen."""
+        """Repeats with longer runs, because a busy machine may start the program late. Fails if its power is never seen."""
         for seconds in (2, 4, 8, 16):
             report, text = self.run_joule(seconds, *words, **environment)
             if any(device["type"] == "gpu" for device in report["devices"]):
@@ -68,7 +68,7 @@ class SlowSources(unittest.TestCase):
             gpu = self.gpu(report)
             seen_s = gpu["coverage"] * report["duration_seconds"]
             self.assertGreater(seen_s, 0, report)
-            # The power is constant: what is not seen is missing, and what is seen is right.
+            # The power is constant: unseen time is missing from the energy, and seen time is exact.
             self.assertAlmostEqual(gpu["energy_joules"] / seen_s, WATTS, delta=0.05 * WATTS)
             low, high = gpu["interval_joules"]
             self.assertLess(high - low, 0.5 * gpu["energy_joules"], report)

@@ -35,7 +35,7 @@ class Visible(unittest.TestCase):
         self.assertIn("CUDA_VISIBLE_DEVICES", report["advice"])
 
     def test_none(self):
-        """What is left is modelled, or unknown; that there is no sensor would be wrong."""
+        """The remaining energy is modelled or unknown; the report must not say that there is no sensor."""
         for sources, rest in (("nvml", "unknown"), ("nvml,estimated", "modelled")):
             report = joule("run", "--quiet", "--json", "-", "--sources", sources, "--", "sleep", "0.5", CUDA_VISIBLE_DEVICES="")
             self.assertEqual(indexes(report), [])

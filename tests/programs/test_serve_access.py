@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who gets answers from `joule serve`: by which name, with which password, over TLS, and as which user it runs."""
+"""Access to `joule serve`: accepted host names and passwords, TLS, and the user that it runs as."""
 import base64
 import contextlib
 import http.client

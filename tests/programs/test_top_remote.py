@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`joule top --hosts` against real `joule serve`: figures, TLS and passwords, hosts that go away and come back, what it refuses."""
+"""`joule top --hosts` against real `joule serve`: figures, TLS and passwords, hosts that stop and return, and what it refuses."""
 import os
 import re
 import shutil
@@ -26,7 +26,7 @@ HAS_BOTH = not any("this build has no" in subprocess.run([JOULE, *words], captur
 
 
 class Load:
-    """A machine of files that uses a steady power, until it is left."""
+    """A recorded machine with steady power, for the duration of a `with` block."""
 
     def __init__(self, folder, watts):
         self.machine, self.watts, self.ends = Machine(folder), watts, threading.Event()

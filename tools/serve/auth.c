@@ -120,9 +120,9 @@ static const char *add_user(struct auth *auth, char *line)
         return "the name must have 1 to 64 characters";
     for (size_t i = 0; i < auth->count; i++)
         if (strcmp(auth->users[i].name, name) == 0)
-            return "the name stands there twice";
+            return "the name occurs twice";
     if (strlen(hash) >= sizeof auth->users->hash || !is_hash(hash))
-        return "no hash of a password that can be used here";
+        return "not a password hash that this C library supports";
     if (!ARRAY_ROOM(auth->users, auth->capacity, auth->count))
         return "out of memory";
     struct user *user = &auth->users[auth->count++];

@@ -163,7 +163,7 @@ bool host_take(struct host_row *row, char *json, size_t size, int64_t now_ns)
         row->seen_ns = now_ns;
         row->problem[0] = '\0';
     } else {
-        string_copy(row->problem, sizeof row->problem, "its answer is no report of joule serve");
+        string_copy(row->problem, sizeof row->problem, "its answer is not a report of joule serve");
     }
     arena_free(&arena);
     return is_good;

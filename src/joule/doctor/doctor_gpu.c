@@ -243,7 +243,7 @@ static void tell_nothing(struct exam *exam, const struct group *group)
 {
     const char *what = exam_format(exam, "no energy or power from the driver %s", group->driver);
     find_group(exam, FINDING_LIMIT, group, "no_meter", what)->why = exam_format(
-        exam, "What they use is in no figure. Sources for %s GPUs: %s. A newer kernel may tell more, or %s.",
+        exam, "Their energy is in no figure. Sources for %s GPUs: %s. A newer kernel may report more, or %s.",
         group->maker->name, list_sources(exam, group->maker), group->maker->library);
 }
 

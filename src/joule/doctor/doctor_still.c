@@ -38,7 +38,7 @@ void check_still_counters(struct exam *exam)
         exam_find(exam, FINDING_LIMIT, "counter_still", "No energy counter of this recorded machine moves.")
             ->why =
             "A record of one moment does not show whether the counters count. Examine the machine itself, or "
-            "renew the files while the doctor looks.";
+            "update the files while the doctor runs.";
         return;
     }
     /* The others are of the same kind. */
@@ -57,6 +57,6 @@ void check_hidden(struct exam *exam)
         return;
     struct finding *finding =
         exam_find(exam, FINDING_FACT, "hidden_boards", "%s hides %s from programs.", variable, boards);
-    finding->why = "What is hidden is in no total; joule devices lists it all the same. To count it:";
+    finding->why = "Hidden boards are in no total, but joule devices lists them. To count them:";
     finding->command = exam_format(exam, "unset %s", variable);
 }

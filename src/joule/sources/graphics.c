@@ -61,7 +61,7 @@ static const char *reason(const struct pci_device *pci)
                : pci->vendor == AMD ? "no driver is bound to this board: `modprobe amdgpu`"
                                     : "no driver is bound to this board: `modprobe xe` or `modprobe i915`";
     if (strcmp(pci->driver, "vfio-pci") == 0)
-        return "this board is lent to a virtual machine: it can be measured there alone";
+        return "this board is passed through to a virtual machine: it can only be measured there";
     if (strcmp(pci->driver, "radeon") == 0)
         return "the driver radeon tells no power; amdgpu does on boards from GCN 1 on: boot with "
                "radeon.si_support=0 "

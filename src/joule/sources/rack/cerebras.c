@@ -57,7 +57,7 @@ static joule_status cerebras_open(struct source *source)
     const char *setting = source->host->ops->env(source->host, kind.variable);
     bool is_configured = setting && *setting;
     if (!is_configured && !host_has_any(source->host, FOLDER))
-        return source_say(source, JOULE_ABSENT, "this machine is no user node of a Cerebras cluster");
+        return source_say(source, JOULE_ABSENT, "this machine is not a user node of a Cerebras cluster");
     struct cerebras *cerebras = source->data = arena_alloc(&source->arena, sizeof *cerebras);
     if (!cerebras)
         return source_say(source, JOULE_NO_MEMORY, "no memory");

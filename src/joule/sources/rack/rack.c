@@ -22,7 +22,7 @@ struct device *rack_add_device(struct source *source, const struct rack_kind *ki
         if (*c < ' ' || *c > '~')
             *c = '?';
     string_print(device->remedy, sizeof device->remedy,
-                 "nothing public tells this device's power: name its plugs, controller or watts in %s "
+                 "no public interface reports this device's power: name its plugs, controller or watts in %s "
                  "(docs/devices.md)",
                  kind->variable);
     return device;
