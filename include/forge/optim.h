@@ -84,7 +84,7 @@ typedef struct forge_adamw_options {
     const forge_parameter_group *groups;
     size_t group_count;
     const char *
-        name; /* prefix of its step counter, NAME.step; NULL: "optimiser". Two optimisers in a program need two names */
+        name; /* prefix of the slot NAME.step; NULL: "optimiser". Each optimiser of a program needs its own name */
 } forge_adamw_options;
 
 /* What is usual. */

@@ -1,6 +1,6 @@
 /* Fuzz target: a session's memory in which another process may have written anything. Regions are read from
- * it, joined to the energy of a scripted machine, and asked for: no crash, no endless loop, and every figure
- * unknown or a sane number.
+ * it, get energy of a scripted machine, and are queried: no crash, no endless loop, and every figure is
+ * unknown or plausible.
  *
  * The input is a list of commands, each a byte and its operands; what is missing at the end reads as 0:
  *     0 AREA OFFSET16 LENGTH8 BYTES   writes into the header, a slot, the tag table or the board

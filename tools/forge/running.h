@@ -1,6 +1,6 @@
 /* tools/forge/running.h - runs a program with states repeatedly and measures time and energy.
  *
- * Owns program, states and meter, and prints the table of launches.
+ * Holds program, states and meter, and prints the table of launches.
  * Note: each run continues with the states of the previous one; the caller sets all inputs.
  */
 #ifndef FORGE_RUNNING_H

@@ -129,7 +129,8 @@ size_t forge_parameter_gradients(forge_builder *b, forge_value loss, const forge
     return builder_goes_on(b) ? count : 0;
 }
 
-/* A slot that is read, once, with a float of its shape. */
+/* Checks a gradient: it is a float of its parameter's shape, and the parameter is a slot that is read and
+ * given once. */
 static bool check_gradient(forge_builder *b, const forge_gradient *gradients, size_t i, const char *who)
 {
     const forge_gradient *g = &gradients[i];

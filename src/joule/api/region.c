@@ -19,7 +19,7 @@
 
 #define RETRY_NS     NS_PER_S /* a thread that found no slot looks again after this long */
 #define NO_SLOT      0xffffu
-#define MAX_DEPTH    8 /* nesting depth up to which a thread without a slot knows the own time of its regions */
+#define MAX_DEPTH    8 /* a thread without a slot knows the own time of regions to this depth */
 #define PUBLIC_FLAGS (JOULE_REGION_CPU | JOULE_REGION_GPU | JOULE_REGION_THREAD_OWNED)
 
 /* joule_region.flags: public bits, SPAN_SYNCHRONISED, and 16 bits of session_generation. slot: the slot's number or

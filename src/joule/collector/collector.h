@@ -50,7 +50,7 @@ size_t collector_table(struct collector *collector, struct tag_row *out_rows, si
  * regions was full. */
 uint64_t collector_folded(struct collector *collector);
 
-/* What is missing from a session's figures because of its limits. */
+/* Counts of what a session's figures lack because of its limits. */
 struct region_limits {
     uint64_t slotless;     /* regions of threads beyond SESSION_SLOTS, which are also folded */
     uint64_t unnamed_tags; /* names beyond SESSION_TAGS, which became "(other)" */

@@ -20,7 +20,7 @@ struct exam {
     const struct channel *whole;   /* the first such meter of more than a package: board, node, battery */
     const struct channel
         *other; /* the first meter that stands still and is not the CPU's: a board, memory, a rail */
-    bool has_refused_package; /* one that is there and may not be read */
+    bool has_refused_package; /* a sensor that exists but may not be read */
     struct diagnosis *out;
 };
 

@@ -308,7 +308,7 @@ static bool is_inside(const struct view *view, const struct view *zone)
     return false;
 }
 
-/* Counts a zone, which stands for all zones inside it. */
+/* Counts a zone, which represents all zones inside it. */
 static void take_whole(struct choice *c, const struct view *zone, const struct view *best)
 {
     take(c, best);

@@ -1,6 +1,6 @@
 /* joule/meter/cover_choice.h - chooses the domains that make up a total.
  *
- * Note: zones form trees, by parent_zone. A zone that counts stands for everything inside it. A zone whose
+ * Note: zones form trees, by parent_zone. A zone that counts represents everything inside it. A zone whose
  * meter stands still, or cannot be read, yields to the zones inside it.
  */
 #ifndef JOULE_COVER_CHOICE_H

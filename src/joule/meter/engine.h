@@ -58,9 +58,9 @@ struct joule_meter {
 struct cover {
     int32_t ids[COVER_MAX];
     size_t count;
-    bool is_partial;         /* a domain that belongs to it could not be read, or parts stand for it */
-    joule_class cls;         /* weakest */
-    int32_t still_id;        /* a domain whose meter stands still; -1: none */
+    bool is_partial;  /* a domain that belongs to it could not be read, or its parts are counted instead */
+    joule_class cls;  /* weakest */
+    int32_t still_id; /* a domain whose meter stands still; -1: none */
     bool has_parts_of_still; /* its parts are counted instead; false: nothing of it is counted */
 };
 

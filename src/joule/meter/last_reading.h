@@ -1,7 +1,6 @@
 /* joule/meter/last_reading.h - reads slow sources once more after the end of a measurement.
  *
- * Note: a slow source is asked for a reading at once. If that is not enough, its next period is waited
- * for.
+ * Note: requests a reading from a slow source at once. If that is not enough, waits for its next period.
  */
 #ifndef JOULE_LAST_READING_H
 #define JOULE_LAST_READING_H

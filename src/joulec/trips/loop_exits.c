@@ -5,8 +5,7 @@
 #include <string.h>
 
 #define MAX_EXITS 16
-#define RARE                                                                                                 \
-    0.01 /* an exit up to this probability may be in an inner loop: the probability per round is hardly larger */
+#define RARE      0.01 /* an exit this unlikely may be in an inner loop: per round it is hardly likelier */
 /* Probability that __builtin_expect gives to the unexpected value (LLVM's LowerExpectIntrinsic). It means
  * "hardly ever", and is no estimate of a number of rounds. */
 #define HARDLY_EVER (1.0 / 2001)

@@ -7,10 +7,9 @@
 #include <math.h>
 #include "joulec/trips/trips_counting.h"
 
-#define MOST_NODES 256                 /* of formulas of which more is asked than their range */
-#define ENDLESS    ((expr_int)1 << 62) /* more iterations than any loop can do */
-#define ENDLESS_EXIT                                                                                         \
-    0x1p40 /* more iterations than a call runs (they take over a quarter of an hour): a bound this large is the size of the address space */
+#define MOST_NODES   256                 /* of formulas of which more is asked than their range */
+#define ENDLESS      ((expr_int)1 << 62) /* more iterations than any loop can do */
+#define ENDLESS_EXIT 0x1p40 /* over a quarter of an hour: such a bound is the size of the address space */
 
 static bool is_around(const struct counting *counting, uint32_t outer, size_t loop)
 {

@@ -25,9 +25,8 @@ struct growth {
     const struct baseline_function *before; /* NULL: new */
     bool is_renamed;                        /* `before` has another name */
     enum change change;
-    double ratio, low,
-        high; /* joules now divided by stored joules, with the 5 % and 95 % points; low 0, high NaN: unknown */
-    double probability; /* probability that the ratio is within the limit; NaN: unknown */
+    double ratio, low, high; /* joules now / stored joules, 5 % and 95 % points; low 0, high NaN: unknown */
+    double probability;      /* probability that the ratio is within the limit; NaN: unknown */
     const char *added,
         *removed; /* a callee without a figure, or a guess, that only one side has; NULL: none */
 };

@@ -3,7 +3,7 @@
  *
  * JOULE_FAULT           KIND:N, the failing call, counted from 1; with a '+' after N all later calls fail too
  * JOULE_FAULT_PROGRAMS  names of the programs concerned, separated by commas; other programs are unaffected
- * JOULE_FAULT_STATE     a file of 16 bytes, mapped by all of these processes: two u64, calls and faults so far
+ * JOULE_FAULT_STATE     a file of 16 bytes, mapped by all of these processes: two u64, calls and faults
  *
  * Note: calls by LLVM and the C++ library are left out, since they end the process at their first failure by
  * design.

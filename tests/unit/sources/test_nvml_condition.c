@@ -89,7 +89,7 @@ static void traffic_without_counts(void **state)
             assert_near(board.pcie_transmit_bytes_per_second, 5e9, 0);
             assert_near(board.pcie_receive_bytes_per_second, 2e6, 0);
             assert_near(board.fan_ratio, 0.3, 1e-12);
-            assert_true(isnan(board.fan_rpm) == (i == 1)); /* the older driver tells no speed */
+            assert_true(isnan(board.fan_rpm) == (i == 1)); /* the older driver reports no speed */
         }
         fake_nvml_close(&fake);
     }

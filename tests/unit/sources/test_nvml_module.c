@@ -59,7 +59,7 @@ static joule_device first_device(void)
     return device;
 }
 
-/* The counter counts the module, and the GPU's power is its own: each is shown as what it is. */
+/* The counter is the module's and the power the GPU's: each is shown for its own scope. */
 static void the_counter_is_the_module(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* joule/sources/rack/sambanova.c - the source "sambanova": RDUs of SambaNova's systems, as sntilestat shows
- * them.
+/* joule/sources/rack/sambanova.c - the source "sambanova": RDUs of SambaNova's systems, as listed by
+ * sntilestat.
  *
  * The program comes with SambaNova's runtime (JOULE_SNTILESTAT names another one) and prints a row for each
  * tile of each RDU: its time in each state, and the process that holds it. SambaNova publishes no power

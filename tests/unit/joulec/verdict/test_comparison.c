@@ -139,7 +139,7 @@ static void test_unknown_parts_of_one_side_are_no_growth(void **state)
     assert_int_equal(compare(guesses, guesses).change, CHANGE_NONE);
 }
 
-/* --- intervals hold what they say ----------------------------------------------------------------------- */
+/* --- intervals contain the ratio ------------------------------------------------------------------------ */
 
 static uint64_t seed = 1;
 
