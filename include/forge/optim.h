@@ -83,8 +83,7 @@ typedef struct forge_adamw_options {
     double max_norm;      /* as above */
     const forge_parameter_group *groups;
     size_t group_count;
-    const char *
-        name; /* prefix of the slot NAME.step; NULL: "optimiser". Each optimiser of a program needs its own name */
+    const char *name; /* prefix of the slot NAME.step; NULL: "optimiser". Each optimiser needs its own */
 } forge_adamw_options;
 
 /* What is usual. */
