@@ -72,7 +72,7 @@ static const struct maker {
     const char *load, *log, *open;
     const char *firmware;   /* its package in Debian */
     const char *sources[8]; /* sources that read its boards' energy or power */
-    const char *library;    /* the package to install for one of these sources */
+    const char *library;    /* what to install for one of these sources */
 } makers[] = {
     [GPU_AMD] = {"AMD",
                  "amd",
@@ -95,7 +95,7 @@ static const struct maker {
 
 struct meter_found {
     joule_class cls;
-    const char *source; /* identifier of the channel's device */
+    const char *source; /* name of the channel's source */
 };
 
 enum outcome { IS_READ, SLEEPS, IS_DENIED, TELLS_NOTHING, IS_LENT, IS_NOT_TAKEN, HAS_NO_DRIVER, OUTCOMES };
