@@ -121,8 +121,8 @@ class Profile(Folder):
 #include <stdlib.h>
 #define FN __attribute__((noinline)) long
 struct node { struct node *left, *right; long value; };
-JOULE_BUDGET("max_joules=50uJ") FN total(const struct node *n) { return n ? n->value + total(n->right) : 0; }
-JOULE_BUDGET("max_joules=1mJ") FN walk(const struct node *n) { return n ? n->value + walk(n->left) + walk(n->right) : 0; }
+JOULE_BUDGET("max_joules=1mJ") FN total(const struct node *n) { return n ? n->value + total(n->right) : 0; }
+JOULE_BUDGET("max_joules=20mJ") FN walk(const struct node *n) { return n ? n->value + walk(n->left) + walk(n->right) : 0; }
 static struct node nodes[1023];
 int main(void)
 {

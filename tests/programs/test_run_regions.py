@@ -174,7 +174,7 @@ class Regions(unittest.TestCase):
         """There no /proc shows the process that measures; the command inherits a descriptor."""
         inside = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
         if subprocess.run([*inside, "true"], capture_output=True, timeout=60, check=False).returncode:
-            skip("no namespace of processes can be made here")
+            self.skipTest("no namespace of processes can be made here")
         program = [PYTHON, "-c", CHILD, "lives"]
         from_shell = ["sh", "-c", '"$@"; exit $?', "sh", *program]
         without_descriptors = [PYTHON, "-c", "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)",

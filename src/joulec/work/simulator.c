@@ -74,10 +74,18 @@ static void read_region(const struct json_value *region, struct assembly_loop *l
     loops[index].loop->simulated.cycles = cycles / rounds;
 }
 
+/* Replaces NUL characters in strings, which json_parse refuses: units of Intel's cores are named "SBPort23.\u0000". */
+static void replace_nul(char *text)
+{
+    for (char *at = text; (at = strstr(at, "\\u0000")) != NULL;)
+        memcpy(at, "\\ufffd", strlen("\\ufffd"));
+}
+
 joule_status simulator_read(char *text, size_t size, struct assembly_loop *loops, size_t count,
                             joule_error *out_error)
 {
     struct arena arena = {0};
+    replace_nul(text);
     const struct json_value *all = json_parse(&arena, text, size, "llvm-mca's JSON", out_error);
     const struct json_value *regions = json_member(all, "CodeRegions");
     for (const struct json_value *r = regions ? regions->first : NULL; r; r = r->next)

@@ -163,6 +163,13 @@ static void test_answers(void **state)
         JOULE_OK);
     assert_true(t.wide[1].simulated.cycles == 8.12 && t.wide[1].simulated.unit_cycles == 2.5);
     assert_true(t.wide[0].simulated.cycles == 0);
+    assert_int_equal(
+        read_answer("{\"CodeRegions\": [{\"Name\": \"0\", \"SummaryView\": {\"BlockRThroughput\": 1, "
+                    "\"Iterations\": 100, \"TotalCycles\": 408}}], "
+                    "\"TargetInfo\": {\"Resources\": [\"SBPort23.\\u0000\"]}}",
+                    &t),
+        JOULE_OK);
+    assert_true(t.wide[0].simulated.cycles == 4.08);
     assert_int_equal(read_answer("error: no such CPU", &t), JOULE_INVALID);
     assert_int_equal(read_answer("[1, 2]", &t), JOULE_OK);
     assert_true(t.wide[1].simulated.cycles == 8.12);
