@@ -95,7 +95,7 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertEqual(re.findall(r"error: (\w+) budget is (?:exceeded|likely to be exceeded) in 'sum' \[(\w+)\]", done.stderr), [(kind, rule)])
             self.assertRegex(done.stderr, r"note: \d+ % of it in this loop" if kind == "energy" else r"note: \d+ % of its energy in this loop")
-            strict = self.check(budget.replace("1pJ", "1mJ").replace("1uW", "900W").replace("0.000000001K", "90K"), "--energy-policy=strict")
+            strict = self.check(budget.replace("1pJ", "1mJ").replace("1uW", "900W").replace("0.000000001K", "900K"), "--energy-policy=strict")
             self.assertIn(f"error: {kind} budget is likely to be kept, which is not proved, in 'sum'", strict.stderr)
 
     def test_strict_asks_for_proof(self):

@@ -38,7 +38,7 @@ void f(unsigned *heap, const unsigned *s) { for (int i = 0; i < 100; i++) if (s[
 
     def test_a_budget_is_decided_by_it(self):
         body = "int f(const int *x, int n) { int s = 1;\n%s\nwhile (x[n]) n = x[n]; return n + s; }\n"
-        budget = 'JOULE_BUDGET("max_joules=50uJ")\n'
+        budget = 'JOULE_BUDGET("max_joules=500uJ")\n'
         undecided = self.compile(budget + body % "", "--energy-check")
         self.assertIn("write JOULE_LOOP(min, max)", undecided.stderr)
         self.assertIn("[JE0004]", undecided.stderr)

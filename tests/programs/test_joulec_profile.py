@@ -11,7 +11,7 @@ SOURCE = """#include <joule/budget.h>
 #include <stdio.h>
 volatile int sink;
 #define FN __attribute__((noinline)) int
-JOULE_BUDGET("max_joules=50uJ")
+JOULE_BUDGET("max_joules=5mJ")
 FN list(const int *x) { int s = 0; while (*x) s += *x++; return s; }
 FN find(const int *x, int n, int y)
 {
@@ -40,7 +40,7 @@ FN rare(int n)
 FN exact(void) { int s = 0; for (int i = 0; i < 40; i++) s += sink; return s; }
 FN never(const int *n) { int s = 0; for (int i = 0; i < *n; i++) s += sink; return s; }
 struct node { struct node *first, *next; };
-JOULE_BUDGET("max_joules=50uJ")
+JOULE_BUDGET("max_joules=5mJ")
 FN walk(const struct node *n) { int s = sink; for (n = n->first; n; n = n->next) s += walk(n); return s; }
 FN odd(int n);
 FN even(int n) { return n == 0 ? 1 : 2 + odd(n - 1) * 3; }
