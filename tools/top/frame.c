@@ -119,3 +119,12 @@ void frame_row(const struct frame *frame, int y, struct text *out)
     for (int x = 0; x < end; x++)
         add_character(out, row[x].character);
 }
+
+void frame_rows(const void *frame, struct text *out)
+{
+    const struct frame *f = frame;
+    for (int y = 0; y < f->height; y++) {
+        frame_row(f, y, out);
+        text_add(out, "\n");
+    }
+}

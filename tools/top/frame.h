@@ -57,5 +57,7 @@ void frame_mark(struct frame *frame, int y, enum style style);
 int frame_width_of(const char *text);
 /* One row as UTF-8, without blanks at its end. */
 void frame_row(const struct frame *frame, int y, struct text *out);
+/* All rows of a struct frame, each with a line feed; for page_print. */
+void frame_rows(const void *frame, struct text *out);
 
 #endif

@@ -168,15 +168,6 @@ static int run_on_terminal(struct view *view)
 
 /* --- once --------------------------------------------------------------------------------------------- */
 
-static void print_frame(const void *context, struct text *out)
-{
-    const struct frame *frame = context;
-    for (int y = 0; y < frame->height; y++) {
-        frame_row(frame, y, out);
-        text_add(out, "\n");
-    }
-}
-
 /* A host's energy needs two reports. Fails if no host answers. */
 static int print_once(struct view *view)
 {
@@ -197,7 +188,7 @@ static int print_once(struct view *view)
         complain(SUBCOMMAND, "out of memory");
         return EXIT_OWN_FAILURE;
     }
-    int code = page_print(SUBCOMMAND, print_frame, &view->frame);
+    int code = page_print(SUBCOMMAND, frame_rows, &view->frame);
     return code == 0 && total.live == 0 ? EXIT_OWN_FAILURE : code;
 }
 

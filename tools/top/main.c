@@ -193,15 +193,6 @@ static int run_on_terminal(struct top *top)
     return 0;
 }
 
-static void print_frame(const void *context, struct text *out)
-{
-    const struct frame *frame = context;
-    for (int y = 0; y < frame->height; y++) {
-        frame_row(frame, y, out);
-        text_add(out, "\n");
-    }
-}
-
 /* Processes that have used something, the first of them. */
 static void keep_users(struct top *top)
 {
@@ -228,7 +219,7 @@ static int print_once(struct top *top)
         complain(SUBCOMMAND, "no memory for the page");
         return EXIT_OWN_FAILURE;
     }
-    return page_print(SUBCOMMAND, print_frame, &top->frame);
+    return page_print(SUBCOMMAND, frame_rows, &top->frame);
 }
 
 static int open_and_run(struct top *top)
