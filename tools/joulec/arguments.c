@@ -24,7 +24,7 @@ static const char *clang_path(void)
     return asked && *asked ? asked : JOULEC_CLANG;
 }
 
-/* Whether one is run through the preprocessor. */
+/* Returns true if clang preprocesses at least one of the files. */
 static bool has_text(const char *const *names, const char *const *languages, size_t count)
 {
     bool has = false;
@@ -33,7 +33,7 @@ static bool has_text(const char *const *names, const char *const *languages, siz
     return has;
 }
 
-/* Behind -cc1 nothing is, that clang's driver reads. */
+/* Note: after -cc1, clang's driver reads no options. */
 static bool preprocesses(const struct arguments *a)
 {
     return (a->has_headers || has_text(a->sources, a->languages, a->source_count) ||
@@ -41,7 +41,7 @@ static bool preprocesses(const struct arguments *a)
            !string_starts(a->clang[1], "-cc1");
 }
 
-/* Before the user's. */
+/* Inserts an argument before those of the user. */
 static void insert_word(struct arguments *a, const char *word)
 {
     memmove(a->clang + 2, a->clang + 1, a->clang_count * sizeof *a->clang);
@@ -50,7 +50,8 @@ static void insert_word(struct arguments *a, const char *word)
     a->is_plain = false;
 }
 
-/* <joule/budget.h> is found wherever joulec was installed; behind all other headers, so that none of those is another one. */
+/* Makes <joule/budget.h> visible wherever joulec is installed. Its folder is searched last, so that it hides
+ * no other header. */
 static void add_headers(struct arena *arena, struct arguments *a)
 {
     static const char *const usual[] = {"/usr/include", "/usr/local/include", NULL};
@@ -65,7 +66,7 @@ static void add_headers(struct arena *arena, struct arguments *a)
     insert_word(a, "-idirafter");
 }
 
-/* The former hides also what the latter would make errors. */
+/* -w takes precedence over -Werror. */
 static enum warnings_kind warnings_kind_of(const struct arguments *a)
 {
     static const char *const none[] = {"-w", NULL}, *const errors[] = {"-Werror", "-Wno-error", NULL};
@@ -75,7 +76,8 @@ static enum warnings_kind warnings_kind_of(const struct arguments *a)
     return last && strcmp(last, "-Werror") == 0 ? WARNINGS_ARE_ERRORS : WARNINGS_TOLD;
 }
 
-/* What is preprocessed to be compiled later, as ccache and distcc do it, keeps its budgets: it is judged then. */
+/* Keeps budgets in the output of -E, as ccache and distcc use it: they are checked when that output is
+ * compiled. */
 static void keep_budgets(struct arguments *a)
 {
     static const char *const words[] = {"-E", NULL};
@@ -94,7 +96,7 @@ int arguments_become_clang(const char **words)
     return EXIT_USAGE;
 }
 
-/* The very pointer. */
+/* Compares pointers, not strings. */
 static bool has(const char *const *list, size_t count, const char *word)
 {
     for (size_t i = 0; i < count; i++)
@@ -136,7 +138,6 @@ const char *arguments_last_of(const struct arguments *a, const char *const *want
     return last;
 }
 
-/* False after a message. */
 static bool read_page_words(const struct arguments *a)
 {
     if (a->page == PAGE_NONE)
@@ -152,7 +153,7 @@ static bool read_page_words(const struct arguments *a)
     return false;
 }
 
-/* -j is nobody's but the database's: clang has no such option. */
+/* Removes -j N from the arguments for clang, which has no such option. False after a message. */
 static bool take_jobs(struct arguments *a)
 {
     size_t kept = 1;
@@ -175,7 +176,6 @@ static bool take_jobs(struct arguments *a)
     return true;
 }
 
-/* False after a message. */
 static bool read_database_words(struct arguments *a)
 {
     if (!a->database) {
@@ -191,7 +191,7 @@ static bool read_database_words(struct arguments *a)
     return take_jobs(a);
 }
 
-/* Of these nothing but a check, or a page, knows. False after a message. */
+/* Checks that no option is given that only a check or a printed page would read. False after a message. */
 static bool have_use(const struct arguments *a)
 {
     const char *option = a->profile                 ? "--profile-use"
@@ -209,7 +209,7 @@ static bool have_use(const struct arguments *a)
     return is_read;
 }
 
-/* What clang builds, by the name that was given or its own; so many. Whether it may lie there is clang's to say. */
+/* Lists the files that clang will write. Returns their number. */
 static size_t list_built(struct arena *arena, const struct arguments *a, const char **out)
 {
     const char *output = arguments_value(a, "-o");
@@ -227,7 +227,8 @@ static size_t list_built(struct arena *arena, const struct arguments *a, const c
     return count;
 }
 
-/* Of what joulec writes, each thing needs a file of its own, which is none of those that are read, or built. */
+/* Checks that each output of joulec has a file of its own that is neither read nor built. False after a
+ * message. */
 static bool are_apart(struct arena *arena, const struct arguments *a)
 {
     const char *output = arguments_value(a, "-o"), *page = a->page == PAGE_NONE ? NULL
@@ -258,7 +259,7 @@ static bool are_apart(struct arena *arena, const struct arguments *a)
     return false;
 }
 
-/* What clang does of itself with `-Xclang WORD` instead of compiling. */
+/* Returns true if `-Xclang WORD` makes clang do something other than compile. */
 static bool is_other_action(const char *word)
 {
     static const char *const words[] = {
@@ -267,7 +268,7 @@ static bool is_other_action(const char *word)
     return (string_starts(word, "-ast-") && !strstr(word, "-filter")) || string_is_one_of(word, words);
 }
 
-/* How far clang goes. */
+/* Notes the last stage that clang will run. */
 static void take_stage(struct arguments *out, const char *word, const char *value)
 {
     static const char *const others[] = {"-E",           "-M",   "-MM",           "-emit-ast",
@@ -289,7 +290,7 @@ static bool is_c(const char *word, const char *language)
     return language ? string_is_one_of(language, c) : string_ends(word, ".c") || string_ends(word, ".i");
 }
 
-/* What was preprocessed before has no budgets any more. */
+/* Note: preprocessed C++ is not included, because it has no budgets any more. */
 static bool is_other(const char *word, const char *language)
 {
     static const char *const others[] = {"c++", "objective-c", "objective-c++", NULL};
@@ -299,7 +300,7 @@ static bool is_other(const char *word, const char *language)
     return language ? string_is_one_of(language, others) : dot && string_is_one_of(dot, endings);
 }
 
-/* clang precompiles it, and links nothing. */
+/* Returns true for a header: clang precompiles it and links nothing. */
 static bool is_header(const char *word, const char *language)
 {
     static const char *const endings[] = {".h", ".hh", ".hpp", ".hxx", ".H", ".hp", ".h++", NULL};
@@ -307,7 +308,7 @@ static bool is_header(const char *word, const char *language)
     return language ? string_ends(language, "-header") : dot && string_is_one_of(dot, endings);
 }
 
-/* `language`: what -x said before it; NULL: nothing. */
+/* `language`: from the last -x; NULL: none. */
 static void take_input(struct arguments *out, const char *word, const char *language)
 {
     out->clang[out->clang_count++] = word;
@@ -322,12 +323,12 @@ static void take_input(struct arguments *out, const char *word, const char *lang
     }
 }
 
-/* Behind "--", where all are files. False: no memory. */
+/* Adds the arguments after "--", which are all files. False: out of memory. */
 static bool take_files(struct arena *arena, struct arguments *out, const char **words, const char *language)
 {
     for (; *words; words++) {
         const char *word = *words;
-        if (word[0] == '-' && word[1]) { /* as it stands before the options that are added behind it */
+        if (word[0] == '-' && word[1]) { /* options are added after it, so it must not look like one */
             char *path = arena_alloc(arena, strlen(word) + sizeof "./");
             if (!path)
                 return false;
@@ -338,7 +339,7 @@ static bool take_files(struct arena *arena, struct arguments *out, const char **
     return true;
 }
 
-/* One of clang's, and what follows it: so many words. */
+/* Adds one argument for clang and its value, if it has one. Returns the number of arguments taken. */
 static size_t take_clangs(struct arguments *out, const char *word, const char *next, const char **language)
 {
     if (word[0] != '-' || !word[1]) {
@@ -356,7 +357,6 @@ static size_t take_clangs(struct arguments *out, const char *word, const char *n
     return is_pair ? 2 : 1;
 }
 
-/* False after a message. */
 static bool read_words(struct arena *arena, const char **words, struct arguments *out)
 {
     const char *language = NULL;
@@ -400,7 +400,8 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
         return false;
     out->links = out->links && out->input_count && !out->has_headers && !out->is_for_clang;
     out->compiles = out->compiles && !out->is_for_clang;
-    if (folder || preprocesses(out)) /* an entry of a database has its source beside its words */
+    /* an entry of a database does not name its source among its arguments */
+    if (folder || preprocesses(out))
         add_headers(arena, out);
     keep_budgets(out);
     out->warnings = warnings_kind_of(out);

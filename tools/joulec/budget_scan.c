@@ -22,12 +22,12 @@ struct names {
 
 struct scan {
     struct arena arena;
-    struct names files;   /* files to read, in this order */
+    struct names files;   /* files to read, in order */
     struct names asked;   /* names already searched in the folders */
-    struct names folders; /* of headers */
-    char *text;           /* path of the current file */
+    struct names folders; /* folders that are searched for headers */
+    char *text;           /* text of the current file */
     size_t room;
-    bool is_found; /* or the scan cannot tell */
+    bool is_found; /* something to check was found, or the scan cannot exclude it */
 };
 
 /* --- names ---------------------------------------------------------------------------------------------- */
@@ -182,8 +182,8 @@ static bool is_name(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* Whether a macro of <joule/budget.h> may be meant. `at`: a name that begins with JOULE; the preprocessor may join it
- * with what follows. */
+/* Returns true if the name at `at`, which begins with JOULE, may be a macro of <joule/budget.h>. A prefix
+ * counts, because the preprocessor may join it with what follows. */
 static bool is_mark(const char *at, const char *end)
 {
     static const char *const marks[] = {"JOULE_BUDGET", "JOULE_DEPTH", "JOULE_GPU_KERNEL", "JOULE_LOOP",
@@ -199,8 +199,8 @@ static bool is_mark(const char *at, const char *end)
     return false;
 }
 
-/* Whether annotations ("joule.budget:"), pragmas (joule loop) or the macros that make them are in the text. Other names
- * of libjoule's, such as joule_open or <joule/region.h>, are not judged. */
+/* Returns true if the text contains an annotation ("joule.budget:"), a pragma (joule loop), or a macro that
+ * makes one. Other names of libjoule, such as joule_open or <joule/region.h>, do not count. */
 static bool names_joule(const char *text, size_t size)
 {
     const char *end = text + size, *upper = text, *lower = text;

@@ -11,8 +11,8 @@
 /* Returns true if the command requests only verdicts of budgets. A SARIF or GitLab log needs more: it also
  * reports whether clang accepts the source. */
 bool budget_scan_is_enough(const struct arguments *arguments);
-/* Returns false if no word of joule is in the source, in any file that it may include, or in an option of
- * clang. */
+/* Returns false if neither the source, nor a file that it may include, nor an option of clang contains an
+ * annotation, pragma or macro of <joule/budget.h>. */
 bool budget_scan_finds(const struct arguments *arguments, const char *source);
 /* The same for any of several sources, in C and in other languages. */
 bool budget_scan_finds_any(const struct arguments *arguments);

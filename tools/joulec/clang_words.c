@@ -6,7 +6,7 @@
 
 bool clang_word_takes_next(const char *word)
 {
-    /* of clang 14 and 19, without those that are made short */
+    /* options of clang 14 and 19, except those that clang_words_shorten replaces */
     static const char options[] =
         " -o -I -D -U -include -isystem -iquote -x -MF -MT -MQ -MJ -L -l -Xclang -Xlinker -Xassembler"
         " -Xpreprocessor -Xanalyzer -Xopenmp-target -Xoffload-linker -Xarch_host -Xarch_device -Xcuda-ptxas"
@@ -23,7 +23,7 @@ bool clang_word_takes_next(const char *word)
         " --include-with-prefix --include-with-prefix-after --include-with-prefix-before"
         " --param --prefix --rtlib --serialize-diagnostics --std --stdlib --sysroot ";
     if (string_starts(word, "-Xarch_") || string_starts(word, "-Xopenmp-target="))
-        return true; /* whatever machine they name */
+        return true; /* for any machine name */
     size_t length = strlen(word);
     const char *at = word[0] == '-' ? strstr(options, word) : NULL;
     while (at && !(at[-1] == ' ' && at[length] == ' '))
@@ -36,7 +36,7 @@ const char *clang_word_language(const char *word, const char *next)
     return !string_starts(word, "-x") ? NULL : word[2] ? word + 2 : next;
 }
 
-/* GNU's long forms; NULL: it is none. `out_value`: what stands behind its '='; NULL: nothing does. */
+/* Returns the short form of a long option; NULL: it has none. *out_value: the text after '='; NULL: none. */
 static const char *short_form(const char *word, const char **out_value)
 {
     static const struct {
@@ -70,7 +70,7 @@ const char **clang_words_shorten(struct arena *arena, const char **said, size_t 
 {
     const char **words = arena_alloc(arena, (2 * *count + 1) * sizeof *words);
     size_t kept = 0;
-    bool is_file = false; /* all behind "--" are */
+    bool is_file = false; /* every argument after "--" is a file */
     for (; *said && words; said++) {
         const char *value, *option = is_file ? NULL : short_form(*said, &value);
         is_file = is_file || strcmp(*said, "--") == 0;

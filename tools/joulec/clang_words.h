@@ -1,7 +1,4 @@
-/* tools/joulec/clang_words.h - how words of clang's command line are read.
- *
- * Owns which options have their value in the next word, and which are others' long forms.
- */
+/* tools/joulec/clang_words.h - knows which options of clang take a value, and their long forms. */
 #ifndef JOULEC_CLANG_WORDS_H
 #define JOULEC_CLANG_WORDS_H
 
@@ -9,12 +6,12 @@
 #include <stddef.h>
 #include "base/arena.h"
 
-/* Its value is the next word. */
+/* Returns true if the option's value is the next argument. */
 bool clang_word_takes_next(const char *word);
-/* What `word` and the `next` say of the language of files behind them; NULL: nothing. */
+/* Returns the language that `word` and `next` set for later files: "c" for "-x c". NULL: they set none. */
 const char *clang_word_language(const char *word, const char *next);
-/* The words, ended by NULL, with long forms made short, so that one spelling is all that is known behind this. NULL: no
- * memory. */
+/* Returns a copy of `said`, terminated by NULL, with long options replaced by their short forms, so that
+ * callers need to know only one spelling. *count: the number of arguments, updated. NULL: out of memory. */
 const char **clang_words_shorten(struct arena *arena, const char **said, size_t *count);
 
 #endif

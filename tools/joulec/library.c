@@ -25,8 +25,9 @@ static bool has_names(const char *bytes, size_t size)
     return is_found;
 }
 
-/* Names of functions stand in objects, archives, assembly and bitcode alike. An archive of mere paths has none to look at. A
- * shared library finds its libjoule itself. */
+/* Searches for the names of libjoule's functions, which are found alike in objects, archives, assembly and
+ * bitcode. A thin archive contains only paths, so it always counts. A shared library counts never: it names
+ * its own libjoule. */
 static bool bytes_call(const char *bytes, size_t size)
 {
     static const char thin[] = "!<thin>\n";
@@ -35,7 +36,7 @@ static bool bytes_call(const char *bytes, size_t size)
     return !is_shared && (is_thin || has_names(bytes, size));
 }
 
-/* What cannot be read is clang's to tell. */
+/* Note: clang reports files that cannot be read. */
 static bool file_calls(const char *path)
 {
     struct stat status;
@@ -54,7 +55,7 @@ static bool file_calls(const char *path)
     return is_found;
 }
 
-/* lib`name`.a in that folder, or for ":name" the file of this name. */
+/* Searches lib`name`.a in the folder, or the file NAME if `name` is ":NAME". */
 static bool archive_calls(const char *folder, size_t length, const char *name)
 {
     char path[PATH_MAX];
@@ -65,7 +66,7 @@ static bool archive_calls(const char *folder, size_t length, const char *name)
     return file_calls(path);
 }
 
-/* Where -l`name` is looked for: folders that the user named, and the one of what is installed by hand. */
+/* Searches the archive of -l`name` in the folders of -L and LIBRARY_PATH and in /usr/local/lib. */
 static bool library_calls(const struct arguments *a, const char *name)
 {
     bool is_found = archive_calls("/usr/local/lib", strlen("/usr/local/lib"), name);
@@ -82,7 +83,7 @@ static bool library_calls(const struct arguments *a, const char *name)
     return is_found;
 }
 
-/* "-Wl,--start-group,a.a,b.a,--end-group" */
+/* `words`: "--start-group,a.a,b.a,--end-group" of -Wl. */
 static bool parts_call(const char *words)
 {
     char path[PATH_MAX];
@@ -96,7 +97,7 @@ static bool parts_call(const char *words)
     return is_found;
 }
 
-/* `next`: the word behind it, or NULL. A source that has the names in its text calls them, too. */
+/* `next`: the following argument, or NULL. A source that contains the names calls them, too. */
 static bool word_calls(const struct arguments *a, const char *word, const char *next)
 {
     if (string_starts(word, "-l"))
@@ -105,7 +106,7 @@ static bool word_calls(const struct arguments *a, const char *word, const char *
         return parts_call(word + strlen("-Wl,"));
     if (strcmp(word, "-Xlinker") == 0)
         return next && file_calls(next);
-    bool is_list = word[0] == '@'; /* of words that clang reads: what is in there may call it */
+    bool is_list = word[0] == '@'; /* response file that was not expanded: assume a call */
     return is_list || (word[0] != '-' && file_calls(word));
 }
 
@@ -122,13 +123,14 @@ static bool line_calls(const struct arguments *a)
 
 /* --- the words that link it --------------------------------------------------------------------------------- */
 
-/* "x86_64-linux-gnu" */
+/* For example "x86_64-linux-gnu". */
 static bool is_multiarch(const char *name)
 {
     return strstr(name, "-linux-") && !strchr(name, '/');
 }
 
-/* Where the system's programs find libraries anyway; not in folders of some package below, such as /usr/lib/joule. */
+/* Returns true for folders in which the dynamic linker searches by default. Folders below them, such as
+ * /usr/lib/joule, are not. */
 static bool is_usual_folder(const char *folder)
 {
     static const char *const usual[] = {"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", NULL};
@@ -141,8 +143,8 @@ static bool is_usual_folder(const char *folder)
     return is_usual;
 }
 
-/* By its path, since a folder more to look in could find other libraries, too; and as a word for the linker, since the user may
- * have said that all files that follow are C. */
+/* Names the library by its path, because one more -L folder could change which other libraries are found.
+ * Uses -Xlinker, because the user may have set -x c for all files that follow. */
 static const char **shared_words(struct arena *arena, const char *folder, const char *path)
 {
     const char *const words[] = {"-Wl,--push-state,--as-needed",

@@ -1,7 +1,8 @@
-/* tools/joulec/main.c - a C compiler that also says whether functions keep their energy budgets.
+/* tools/joulec/main.c - entry point of joulec: becomes clang, or becomes joulec-check if something is to be
+ * checked.
  *
- * Owns the way to clang, or to the program that checks first. Newcomers: that one loads LLVM, which takes 20 ms that no plain
- * compilation shall wait for.
+ * Note: joulec-check is a separate program because loading LLVM takes 20 ms, which a plain compilation must
+ * not pay.
  */
 #include <stddef.h>
 #include <string.h>
@@ -65,7 +66,8 @@ static bool judges(const struct arguments *a)
     return is_asked && !(budget_scan_is_enough(a) && !budget_scan_finds_any(a));
 }
 
-/* Clang's words with libjoule's behind them: what was checked elsewhere may be linked here. NULL after a message. */
+/* Returns the arguments for clang followed by those that link libjoule, because objects that were checked
+ * elsewhere may be linked here. NULL after a message. */
 static const char **words_with_library(struct arena *arena, const struct arguments *a)
 {
     const char **library = library_words(arena, a, false);
@@ -84,7 +86,8 @@ static const char **words_with_library(struct arena *arena, const struct argumen
     return words;
 }
 
-/* With the very words that were given where none is joulec's: those of a response file may be too many for a command line. */
+/* Passes the original argv if nothing was added or removed, because an expanded response file may exceed the
+ * limit on command lines. */
 static int become_clang(struct arena *arena, const struct arguments *a, char **argv)
 {
     const char **words = words_with_library(arena, a);

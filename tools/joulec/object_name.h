@@ -1,16 +1,14 @@
-/* tools/joulec/object_name.h - what clang calls the files that it makes of a source.
- *
- * Owns the names that clang gives where the user gave none.
- */
+/* tools/joulec/object_name.h - default names of the files that clang writes for a source. */
 #ifndef JOULEC_OBJECT_NAME_H
 #define JOULEC_OBJECT_NAME_H
 
 #include "arguments.h"
 
-/* The file with this ending that lies beside `output`, or NULL: that is called after the source. NULL: no memory. */
+/* Returns the name of a file with this ending: `output` with another ending or, if `output` is NULL, the
+ * source's name in the current folder. In memory of `arena`. NULL: out of memory. */
 const char *object_name_beside(struct arena *arena, const char *output, const char *source,
                                const char *ending);
-/* Of what the build ends with for each source. */
+/* Returns the ending of what the build writes for each source: ".o", ".s", ".bc" or ".ll". */
 const char *object_ending(const struct arguments *arguments);
 
 #endif

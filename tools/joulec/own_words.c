@@ -10,7 +10,7 @@
 
 #define MOST_KELVIN 100
 
-/* `hint`: what else to do, behind ": "; or "". */
+/* `hint`: appended to the message; may be "". */
 static bool take_nothing(const char *name, const char *value, const char *hint)
 {
     if (value)
@@ -84,7 +84,7 @@ static bool take_baseline(struct arguments *out, const char *value)
     return false;
 }
 
-/* Requires a sign, so that 5 is not read as a factor. */
+/* Requires '%', so that 5 is not read as a factor. */
 static bool take_fail_over(struct arguments *out, const char *value)
 {
     char number[32];
@@ -180,7 +180,8 @@ static bool take_budget(struct arguments *out, const char *value)
     return false;
 }
 
-/* How warm the chip is, against 60 C, where figures of families hold: assumed of a server that works. */
+/* Temperature of the chip relative to 60 C, at which the price tables of CPU families hold. 60 C is assumed
+ * for a working server. */
 static bool take_thermal_state(struct arguments *out, const char *value)
 {
     static const struct {
@@ -224,10 +225,10 @@ static bool take_profile_use(struct arguments *out, const char *value)
 
 static const struct own {
     const char *name;
-    bool (*take)(struct arguments *out, const char *value); /* NULL: none; false after a message */
-    bool
-        takes_next; /* its value may be the next word as well as stand behind '='; never where it may have none */
-    bool checks; /* it asks for a check */
+    /* value NULL: none was given; returns false after a message */
+    bool (*take)(struct arguments *out, const char *value);
+    bool takes_next; /* the value may be the next argument, too; false for options with an optional value */
+    bool checks;     /* the option requests a check */
 } owns[] = {
     {"--energy-check", take_check, false, true},
     {"--energy-report", take_report, true, true},

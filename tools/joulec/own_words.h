@@ -1,13 +1,11 @@
-/* tools/joulec/own_words.h - the options that joulec adds to clang's.
- *
- * Owns their names, and what may stand behind each.
- */
+/* tools/joulec/own_words.h - parses the options that joulec adds to those of clang. */
 #ifndef JOULEC_OWN_WORDS_H
 #define JOULEC_OWN_WORDS_H
 
 #include "arguments.h"
 
-/* What was taken: 1 or 2 words; 0: it is not joulec's; -1: after a message, it is wrong. `next`: the word behind it, or NULL. */
+/* Parses one option. Returns the number of arguments taken: 1 or 2; 0: the option is not joulec's; -1: it is
+ * invalid, after a message. `next`: the argument after it, or NULL. */
 int own_words_take(struct arguments *out, const char *word, const char *next);
 
 #endif

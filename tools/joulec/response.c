@@ -14,25 +14,26 @@
 #include "common/output.h"
 #include "joulec/source/whole_file.h"
 
-#define MOST_TEXT ((size_t)64 << 20) /* files that name others twice each grow without end */
+/* bytes; response files that name each other twice would grow without end */
+#define MOST_TEXT ((size_t)64 << 20)
 
 struct words {
     struct arena *arena;
     const char *folder;
     const char **list;
     size_t count;
-    size_t text_left; /* bytes that files may still hold */
+    size_t text_left; /* bytes that files may still add */
     bool is_too_long;
 };
 
-/* One whose words are being read, and the one that names it. */
+/* A response file that is being read, and the file that names it. */
 struct open_file {
     dev_t device;
     ino_t inode;
     const struct open_file *outer;
 };
 
-/* False: no memory. */
+/* False: out of memory. */
 static bool add_word(struct words *words, const char *word)
 {
     const char **list = arena_push(words->arena, words->list, words->count, word);
@@ -46,7 +47,7 @@ static bool is_space(char c)
     return c && strchr(" \t\n\r\f\v", c);
 }
 
-/* The word at *at, written over the text; empty: there is none any more, as clang knows no empty one. */
+/* Returns the argument at *at, unquoted in place. "": none is left, or an empty one, which clang drops, too. */
 static char *next_word(char **at)
 {
     char *c = *at, *word, *end, quote = '\0';
@@ -65,7 +66,8 @@ static char *next_word(char **at)
     return word;
 }
 
-/* NULL: it cannot be read, or it is open already, which clang refuses; or words->is_too_long. */
+/* Returns the text of a response file. NULL: it cannot be read, it includes itself (which clang rejects), or
+ * words->is_too_long. */
 static char *read_text(struct words *words, const char *name, struct open_file *file)
 {
     char path[PATH_MAX];
@@ -84,7 +86,7 @@ static char *read_text(struct words *words, const char *name, struct open_file *
     words->is_too_long = text && size >= words->text_left;
     if (text && !words->is_too_long) {
         kept = arena_copy(words->arena, text, strlen(text));
-        words->text_left -= size + 1; /* empty ones count, too */
+        words->text_left -= size + 1; /* an empty file counts, too */
     }
     free(text);
     return kept;
@@ -122,7 +124,8 @@ const char **response_expand(struct arena *arena, char **argv, const char *folde
 
 /* --- pipes -------------------------------------------------------------------------------------------------- */
 
-/* "@/proc/self/fd/N" of a copy in memory, which this program and those that it becomes read. NULL: there is none. */
+/* Returns "@/proc/self/fd/N" for a copy of the pipe in memory, which this program and clang after it can
+ * read. NULL: it cannot be copied. */
 static char *hold_pipe(struct arena *arena, const char *path)
 {
     char word[64];
@@ -148,7 +151,7 @@ void response_hold_pipes(struct arena *arena, char **argv)
 
 /* --- words that are too many for a command line --------------------------------------------------------------- */
 
-/* So that next_word and clang read it as it is. */
+/* Quotes an argument so that next_word and clang read it unchanged. */
 static void write_quoted(FILE *file, const char *word)
 {
     for (const char *c = word; *c; c++) {

@@ -1,7 +1,7 @@
-/* tools/joulec/response.h - the words of a command line, with those of its response files in their places.
+/* tools/joulec/response.h - expands response files ("@FILE") in a command line by clang's rules.
  *
- * Owns clang's rules for a word "@FILE": what stands in FILE takes its place, parted at white space, with quotes and backslashes,
- * and with further files in it. Newcomers: a file that cannot be read is no response file, so that clang says what it says.
+ * FILE is split at white space, with quotes and backslashes, and may name further files. Note: an argument
+ * "@FILE" stays as it is if the file cannot be read, so that clang reports the error.
  */
 #ifndef JOULEC_RESPONSE_H
 #define JOULEC_RESPONSE_H
@@ -10,18 +10,20 @@
 #include <stddef.h>
 #include "base/arena.h"
 
-/* The words argv[1] and on, ended by NULL. `folder`: in which clang runs; NULL: this one. NULL after a message. */
+/* Returns argv[1] and the following arguments, terminated by NULL, in memory of `arena`. `folder`: where
+ * clang runs; NULL: the current folder. NULL after a message. */
 const char **response_expand(struct arena *arena, char **argv, const char *folder, size_t *out_count);
-/* Puts copies that can be read again in the places of pipes, as `@<(echo -c)`: joulec reads them, and clang after it. What cannot
- * be copied stays, so that clang says what it says. */
+/* Replaces pipes, such as `@<(echo -c)`, by copies, because both joulec and clang read them. A pipe that
+ * cannot be copied stays, so that clang reports the error. */
 void response_hold_pipes(struct arena *arena, char **argv);
 
 struct folded_words {
-    const char *words[3]; /* the program, and one response file */
+    const char *words[3]; /* the program, one response file, NULL */
     char list[64];
 };
-/* Puts words that are too many for a command line into a file in memory. It, open, for programs that this one starts or becomes;
- * -1: there is none. */
+/* Writes arguments that exceed the limit on command lines to a response file in memory. Returns its open
+ * descriptor, for programs that this one starts or becomes; the caller closes it. -1: it cannot be
+ * created. */
 int response_fold(const char **words, struct folded_words *out);
 
 #endif

@@ -15,9 +15,10 @@
 
 #define FAILED (-1)
 
-static const struct order here = {0}; /* clang says what it has to say, in this folder */
+static const struct order here = {0}; /* clang's messages are shown, in the current folder */
 
-/* Each source's bitcode stays open until clang has built all of them, and a command may have more than the usual 1024. */
+/* Raises the limit on open files: the bitcode of each source stays open until clang has built all, and a
+ * command may have more than the usual 1024 sources. */
 static void allow_files(void)
 {
     struct rlimit limit;
@@ -27,7 +28,8 @@ static void allow_files(void)
     }
 }
 
-/* A file in memory, for programs that this one starts or becomes. Its path there; NULL after a message. */
+/* Creates a file in memory for programs that this one starts or becomes. Returns its path; NULL after a
+ * message. */
 static const char *open_bitcode(struct arena *arena, int *out_fd)
 {
     char path[64];
@@ -39,7 +41,8 @@ static const char *open_bitcode(struct arena *arena, int *out_fd)
     return kept;
 }
 
-/* What clang would leave of a source before it is bitcode. 0, clang's exit code, or FAILED after a message. */
+/* Writes the preprocessed source if -save-temps asks for it. Returns 0, clang's exit code, or FAILED after a
+ * message. */
 static int save_text(struct arena *arena, const struct arguments *arguments, const char *source)
 {
     const char *text = words_saved_name(arena, arguments, source, ".i");
@@ -47,7 +50,8 @@ static int save_text(struct arena *arena, const struct arguments *arguments, con
     return words ? check_run_clang(&here, words, STDOUT_FILENO) : FAILED;
 }
 
-/* 0 with the bitcode's path, clang's exit code, or FAILED after a message. */
+/* Compiles a source to instrumented bitcode. Returns 0 and the bitcode's path, clang's exit code, or FAILED
+ * after a message. */
 static int instrument_source(struct arena *arena, const struct arguments *arguments, const char *source,
                              const struct instrument_plan *plan, const char **out_bitcode)
 {
@@ -70,7 +74,8 @@ static int instrument_source(struct arena *arena, const struct arguments *argume
     return code;
 }
 
-/* The words, without the sources among the files, or without the others. False: no memory. */
+/* Copies the arguments with only the sources among the input files, or with only the others. False: out of
+ * memory. */
 static bool take_part(struct arena *arena, const struct arguments *all, bool is_of_sources,
                       struct arguments *out)
 {
@@ -83,13 +88,14 @@ static bool take_part(struct arena *arena, const struct arguments *all, bool is_
             out->clang[out->clang_count++] = word;
     }
     if (out->clang)
-        out->clang[out->clang_count++] = "-Qunused-arguments"; /* some are for the other part */
+        /* some options apply only to the other part */
+        out->clang[out->clang_count++] = "-Qunused-arguments";
     out->inputs = all->sources;
     out->input_count = all->source_count;
     return out->clang;
 }
 
-/* Each source by itself, to the end, as clang would, and then the other files. */
+/* Builds each source by itself, even after one fails, as clang does; then the other files. */
 static int build_apart(struct arena *arena, const struct arguments *arguments, const char *const *bitcode)
 {
     static const char *const no_library[] = {NULL};
@@ -107,7 +113,7 @@ static int build_apart(struct arena *arena, const struct arguments *arguments, c
     return code;
 }
 
-/* What runs without a C library has none of libjoule's, either. */
+/* Returns false, with a message, for a program without C library, which cannot call libjoule. */
 static bool may_call(const struct arguments *arguments, const struct instrument_plan *plans)
 {
     static const char *const bare[] = {"-nostdlib", "-ffreestanding", NULL};
@@ -149,7 +155,7 @@ int build_all(struct arena *arena, const struct arguments *arguments, const stru
     return code < 0 ? EXIT_OWN_FAILURE : code;
 }
 
-/* What clang has to say of the build that it refuses. */
+/* Shows clang's messages about the count build that it rejects. */
 static void tell_why(struct arena *arena, const struct arguments *arguments, const char *source)
 {
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);

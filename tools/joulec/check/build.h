@@ -1,7 +1,7 @@
-/* tools/joulec/check/build.h - the build that the user gets, with libjoule's calls in it where functions have budgets.
+/* tools/joulec/check/build.h - runs the user's build, with calls of libjoule in functions that have budgets.
  *
- * Owns the way of such a source: clang's front end, instrument.h, and the rest of clang; and what a link needs beside. A source
- * without budgets is built by clang as if joulec were not there.
+ * A source with budgets passes through clang's front end, module_instrument (instrument.h), and the rest of
+ * clang. All other sources are built by clang alone.
  */
 #ifndef CHECK_BUILD_H
 #define CHECK_BUILD_H
@@ -9,11 +9,12 @@
 #include "arguments.h"
 #include "joulec/verdict/instrument.h"
 
-/* Builds what the user asked for; plans[i] is of arguments->sources[i]. Becomes clang where it can. The exit code: clang's, or
- * EXIT_OWN_FAILURE after a message. */
+/* Builds what the user asked for; plans[i] is for arguments->sources[i]. Becomes clang if one run of clang
+ * does all that is left. Returns clang's exit code, or EXIT_OWN_FAILURE after a message. */
 int build_all(struct arena *arena, const struct arguments *arguments, const struct instrument_plan *plans);
-/* Where clang refuses what joulec would count of `source`. Mostly it refuses what the user asked for, too, and says why. The exit
- * code: clang's; where it takes that, EXIT_OWN_FAILURE after a message, as budgets would go by unseen. */
+/* Builds after clang rejected the count build of `source`. Usually clang also rejects the user's build and
+ * says why. If it accepts that, the budgets are unchecked: nothing is built, and EXIT_OWN_FAILURE is returned
+ * after a message. Else returns clang's exit code. */
 int build_unjudged(struct arena *arena, const struct arguments *arguments, const char *source);
 
 #endif

@@ -33,7 +33,7 @@ bool machine_read(struct machine *out)
     return true;
 }
 
-static bool has_input; /* standard input is a file in memory */
+static bool has_input; /* standard input is a copy in memory */
 
 bool check_hold_input(void)
 {
@@ -52,7 +52,7 @@ void check_rewind_input(void)
         lseek(STDIN_FILENO, 0, SEEK_SET);
 }
 
-/* As posix_spawnp, also with words that are too many for a command line: those of a response file may be. */
+/* Starts a program like posix_spawnp, also with more arguments than a command line can hold. */
 static int start(pid_t *out_pid, const char **words, const posix_spawn_file_actions_t *actions)
 {
     struct folded_words folded;
@@ -111,12 +111,12 @@ int check_exit_code(enum outcome outcome)
     return codes[outcome];
 }
 
-/* What is known beside the count build. */
+/* Inputs of the analysis beside the count build. */
 struct aside {
     struct marks marks;
     struct profile profile;
     struct simulator simulator;
-    bool merges_threads; /* of OpenMP's directives */
+    bool merges_threads; /* OpenMP's threads are counted as one */
 };
 
 /* Compares with the stored report, if there is one, and prints the findings. False after a message. */
@@ -180,14 +180,15 @@ static bool judge_module(const struct order *order, const struct module *module,
     return done;
 }
 
-/* The number behind these words of LLVM's; 0: there is none. */
+/* Returns the number that follows `words` in a message of LLVM; 0: there is none. */
 static unsigned long version_behind(const char *message, const char *words)
 {
     const char *at = strstr(message, words);
     return at ? strtoul(at + strlen(words), NULL, 10) : 0;
 }
 
-/* Why bitcode cannot be read. LLVM names both releases, and then only details of the formats that differ. */
+/* Prints why bitcode cannot be read. For bitcode of a newer LLVM, LLVM's own message hides that cause among
+ * details of the format. */
 static void tell_unread(const struct order *order, const char *message)
 {
     unsigned long writer = version_behind(message, "(Producer: 'LLVM"),
@@ -201,7 +202,7 @@ static void tell_unread(const struct order *order, const char *message)
         complain("", "%s: %s", order->name, message);
 }
 
-/* Bitcode in `fd`. False after a message. */
+/* Reads the bitcode in `fd`. False after a message. */
 static bool read_bitcode(const struct order *order, int fd, const struct module_build *build,
                          struct module *out)
 {
@@ -257,7 +258,7 @@ static bool check_bitcode(const struct order *order, int fd, struct aside *aside
     return done;
 }
 
-/* What was seen, where a profile is used. */
+/* Reads the counts of the profile, if one is used. False if they cannot be read. */
 static bool read_profile(const struct order *order, struct arena *arena, struct profile *out)
 {
     struct module module;
@@ -278,7 +279,8 @@ static bool read_profile(const struct order *order, struct arena *arena, struct 
     return done;
 }
 
-/* Whether clang refuses the source, and not the profile alone; then false after a message. */
+/* Returns true if clang rejects the source even without the profile. False after a message: only the profile
+ * is wrong. */
 static bool is_refused_without(const struct order *order, struct arena *arena, const char *dependencies)
 {
     struct arguments plain = *order->arguments;
@@ -297,7 +299,7 @@ static bool is_refused_without(const struct order *order, struct arena *arena, c
     return code > 0;
 }
 
-/* The count build, into two files in memory. */
+/* Runs the count build, and checks its bitcode. fds: files in memory for bitcode and dependencies. */
 static bool check_with(const struct order *order, const int fds[2], struct outputs *outputs,
                        struct checked *out)
 {
@@ -335,7 +337,8 @@ char *check_read_clang(const struct order *order, struct arena *arena, const cha
     return text;
 }
 
-/* What a page needs beside the count build. False: after a message, or clang refuses the source. */
+/* Prepares the text that --emit c or --emit ir prints. False: clang rejects the source (out->is_refused), or
+ * after a message. */
 static bool prepare_page(const struct order *order, struct arena *arena, struct outputs *outputs,
                          struct checked *out)
 {

@@ -1,7 +1,8 @@
-/* tools/joulec/check/check.h - one C source, judged: the count build, what LLVM says of it, and what is said then.
+/* tools/joulec/check/check.h - checks one C source: runs the count build, analyses its bitcode, and prints
+ * the findings.
  *
- * Owns running clang for the count build. Newcomers: bitcode goes through memory, so that nobody who ends this program leaves a
- * file behind.
+ * The count build compiles at -O2 with loops left whole, for analysis only. Note: bitcode stays in memory, so
+ * that joulec leaves no file behind if it is killed.
  */
 #ifndef CHECK_CHECK_H
 #define CHECK_CHECK_H
@@ -12,46 +13,50 @@
 #include "joulec/verdict/instrument.h"
 #include "outputs.h"
 
-/* On which core it would run. */
+/* The core for which costs are modelled. */
 struct machine {
     struct cost_cpu cpu;
     struct target target;
     struct cpu_calibration calibration;
 };
-/* This one, as it was calibrated, else as its family is. False: no memory. */
+/* Describes the core of this machine: calibrated if a calibration exists, else by its CPU family. False: out
+ * of memory. */
 bool machine_read(struct machine *out);
 
-/* What is to be checked, and how. */
+/* A source to check. */
 struct order {
     const struct machine *machine;
     const struct arguments *arguments;
-    const char *folder;  /* in which clang runs; NULL: this one */
-    const char *source;  /* as clang finds it there */
-    const char *name;    /* as it is called in messages */
-    bool is_quiet;       /* what clang has to say is said later */
-    struct arena *arena; /* for what the build is to do; NULL: none follows */
+    const char *folder;  /* where clang runs; NULL: the current folder */
+    const char *source;  /* path as clang opens it from that folder */
+    const char *name;    /* path as messages show it */
+    bool is_quiet;       /* discard the messages of the programs that are run */
+    struct arena *arena; /* memory for checked.plan; NULL: no build follows */
 };
 
 struct checked {
     enum outcome outcome;
-    bool is_refused;             /* clang refuses the source */
-    struct instrument_plan plan; /* what the build is to put into it, in order->arena */
+    bool is_refused;             /* clang rejects the source */
+    struct instrument_plan plan; /* instrumentation for the build, in order->arena */
 };
 
-/* Keeps standard input, which is a source, for each clang that reads it. False after a message. */
+/* Copies standard input, which is a source, so that several runs of clang can read it. False after a
+ * message. */
 bool check_hold_input(void);
-/* From its beginning for the next program, where it is kept. */
+/* Rewinds the copy of standard input, if there is one, for the next program. */
 void check_rewind_input(void);
-/* Runs the program words[0] with standard output to `fd`. Its exit code; -1, and errno: it cannot be run. */
+/* Runs the program words[0] with its standard output redirected to `fd`, and waits. Returns its exit code, or
+ * 128 + the signal; -1 with errno: it cannot be run. */
 int check_run(const struct order *order, const char **words, int fd);
-/* The same of clang, after a message where it cannot be run. */
+/* The same, with a message if clang cannot be run. */
 int check_run_clang(const struct order *order, const char **words, int fd);
-/* What clang prints for `words`, in the arena; NULL: after a message, or clang refuses the source. */
+/* Returns the output of clang in memory of `arena`. NULL: clang rejects the source (out->is_refused), or
+ * after a message. */
 char *check_read_clang(const struct order *order, struct arena *arena, const char **words,
                        struct checked *out);
-/* False after a message: it could not be checked. */
+/* Checks one source and prints its findings. False after a message: it could not be checked. */
 bool check_source(const struct order *order, struct outputs *outputs, struct checked *out);
-/* 0, 1 or 3. */
+/* Returns 0 (good), 1 (violated) or 3 (undecided). */
 int check_exit_code(enum outcome outcome);
 
 #endif

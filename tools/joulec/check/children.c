@@ -13,7 +13,8 @@
 static void add_signal(sigset_t *set, int signal)
 {
     struct sigaction old;
-    if (sigaction(signal, NULL, &old) == 0 && old.sa_handler != SIG_IGN) /* nohup */
+    /* keep ignored signals ignored, as under nohup */
+    if (sigaction(signal, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
         sigaddset(set, signal);
 }
 
@@ -25,7 +26,7 @@ bool children_open(struct children *children, size_t most)
         return false;
     }
     signal(SIGCHLD, SIG_DFL);
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* whom a child leaves behind is ours to wait for */
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* adopt orphans of children, to wait for them as well */
     sigemptyset(&children->awaited);
     sigaddset(&children->awaited, SIGCHLD);
     add_signal(&children->awaited, SIGINT);
@@ -99,7 +100,7 @@ bool children_start(struct children *children, const struct outputs *real, size_
 
 /* --- what they leave ---------------------------------------------------------------------------------------- */
 
-/* All of a file, for free(). NULL: there is no memory, or no file. */
+/* Reads a whole file, for free(). NULL: out of memory, or fd is -1. */
 static char *read_all(int fd, size_t *out_size)
 {
     off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
@@ -132,7 +133,7 @@ void leaving_free(struct leaving *leaving)
         free(leaving->bytes[i]);
 }
 
-/* One that has ended. */
+/* Collects one child that has ended. False: none has. */
 static bool reap(struct children *children, struct leaving *out)
 {
     int status;
@@ -165,7 +166,7 @@ void children_close(struct children *children)
     for (size_t i = 0; i < children->count; i++)
         close_all(&children->list[i]);
     while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-        ; /* their clangs, too */
+        ; /* includes the adopted clangs */
     free(children->list);
     sigprocmask(SIG_SETMASK, &children->old_mask, NULL);
 }

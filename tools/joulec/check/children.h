@@ -1,7 +1,7 @@
-/* tools/joulec/check/children.h - checks in processes of their own, several at a time.
+/* tools/joulec/check/children.h - runs checks in parallel child processes.
  *
- * Owns starting them, collecting what they leave, and ending them all when this program is told to end. Newcomers: each lives in
- * a process group of its own, so that its clang ends with it; they are waited for with signals blocked, so that none is missed.
+ * Each child has a process group of its own, so that its clang ends with it. Note: signals are blocked while
+ * waiting, so that none is lost.
  */
 #ifndef CHECK_CHILDREN_H
 #define CHECK_CHILDREN_H
@@ -10,47 +10,48 @@
 #include <sys/types.h>
 #include "check.h"
 
-/* Of plain numbers alone: it comes out of another process. */
+/* Result that a child sends to its parent. It contains no pointers. */
 struct ending {
     struct checked checked;
-    bool has_failed;  /* it could not be checked; the messages say why */
-    bool is_broken;   /* as its command is wrong */
-    char unknown[64]; /* an option that clang does not know; empty: none */
+    bool has_failed;  /* the source could not be checked, after a message */
+    bool is_broken;   /* the entry's command is invalid */
+    char unknown[64]; /* an option that clang does not know; "": none */
     struct tally tally;
 };
 
-/* What a child leaves. */
+/* Result and outputs of a child that has ended. */
 struct leaving {
     size_t number;
-    int signal; /* that ended it; 0: none did */
+    int signal; /* signal that ended it; 0: none */
     struct ending ending;
-    char *bytes[PIECES]; /* for free() */
+    char *bytes[PIECES]; /* for free(); NULL: none */
     size_t sizes[PIECES];
 };
 
 struct child {
     pid_t pid;
     size_t number;
-    int fds[PIECES], end_fd; /* -1: none */
+    int fds[PIECES], end_fd; /* files in memory; -1: none */
 };
 
 struct children {
     struct child *list;
     size_t count, most;
     sigset_t old_mask, awaited;
-    int signal; /* that told this program to end; 0: none did */
+    int signal; /* signal that asks this program to end; 0: none */
 };
 
-/* False after a message. */
+/* Prepares for at most `most` children at a time. False after a message. */
 bool children_open(struct children *children, size_t most);
-/* Runs work(context, number) in a process. `real` has the pieces that are wanted. False after a message. */
+/* Runs work(context, number) in a new process. `real`: the outputs that are wanted. False after a message. */
 bool children_start(struct children *children, const struct outputs *real, size_t number,
                     void (*work)(void *context, size_t number, struct outputs *part, struct ending *out),
                     void *context);
-/* The next one that ends. False: this program was told to end, or after a message. */
+/* Waits for the next child that ends. The caller frees *out by leaving_free. False: a signal asks this
+ * program to end. */
 bool children_wait(struct children *children, struct leaving *out);
 void leaving_free(struct leaving *leaving);
-/* Ends those that still run. */
+/* Ends the remaining children, and waits for them. */
 void children_close(struct children *children);
 
 #endif

@@ -11,7 +11,7 @@
 #include "check.h"
 #include "common/options.h"
 
-/* What clang prints for an option, in one line. False after a message: it cannot be run. */
+/* Writes the first line that clang prints for an option. False after a message: clang cannot be run. */
 static bool ask_clang(const char *clang, const char *option, char *line, size_t size)
 {
     const char *words[] = {clang, option, NULL};
@@ -26,7 +26,7 @@ static bool ask_clang(const char *clang, const char *option, char *line, size_t 
     return code >= 0;
 }
 
-/* Beside clang's own files, or wherever clang would look for it. */
+/* Finds llvm-profdata beside clang, else where clang searches for programs. False after a message. */
 static bool find_profdata(const char *clang, char *path, size_t size)
 {
     char folder[PATH_MAX];

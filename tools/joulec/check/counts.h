@@ -1,15 +1,15 @@
-/* tools/joulec/check/counts.h - what a run of the program wrote, as clang reads it.
+/* tools/joulec/check/counts.h - converts a raw or merged profile to one that clang reads, by llvm-profdata.
  *
- * Owns the way from a raw or merged profile to one file for clang, by llvm-profdata of clang's own version: raw ones of another
- * version cannot be read. Newcomers: llvm-profdata also sorts out what is no profile, before clang sees it.
+ * Note: llvm-profdata must have the version of clang, because it reads no raw profiles of other versions. It
+ * also rejects invalid files before clang sees them.
  */
 #ifndef JOULEC_COUNTS_H
 #define JOULEC_COUNTS_H
 
 #include "arguments.h"
 
-/* The merged profile of arguments->profile, in a file in memory, whose path for other processes is path[0..size); close it when
- * all is checked. -1 after a message. */
+/* Merges arguments->profile into a file in memory and writes its path, for other processes, to path[0..size).
+ * Returns the descriptor; the caller closes it after the checks. -1 after a message. */
 int counts_open(const struct arguments *arguments, char *path, size_t size);
 
 #endif

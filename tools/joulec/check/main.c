@@ -1,7 +1,7 @@
-/* tools/joulec/check/main.c - the half of joulec that knows LLVM: it judges functions, and then builds.
+/* tools/joulec/check/main.c - entry point of joulec-check: checks functions with LLVM, then builds.
  *
- * Owns the order: what is to be checked is checked first, and only then built, so that no build leaves an object behind whose
- * budgets are exceeded. Newcomers: a source that clang refuses is not judged; the build then says what is wrong with it.
+ * All sources are checked before any is built, so that no object with exceeded budgets is written. Note: a
+ * source that clang rejects is not checked; the build then reports its errors.
  */
 #include <string.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@
 
 const char tool_name[] = "joulec";
 
-/* Until clang refuses one: the build would. False after a message. */
+/* Checks sources until clang rejects one, as the build would. False after a message. */
 static bool check_all(struct arena *arena, const struct machine *machine, const struct arguments *arguments,
                       struct outputs *outputs, struct checked *all, struct instrument_plan *plans)
 {
@@ -48,7 +48,7 @@ static bool has_input(const char *const *sources, size_t count)
     return is_found;
 }
 
-/* False after a message. */
+/* Copies standard input if it is a source. False after a message. */
 static bool hold_input(const struct arguments *a)
 {
     bool is_read = has_input(a->sources, a->source_count) || has_input(a->others, a->other_count);

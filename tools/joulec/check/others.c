@@ -27,7 +27,7 @@ bool others_may_have_budget(const char *path)
     return may;
 }
 
-/* How much deeper in included files the text goes on behind a line such as: # 1 "budget.h" 1 3 */
+/* Returns the change of include depth by a line marker such as: # 1 "budget.h" 1 3 */
 static int depth_behind(const char *line, size_t length)
 {
     const char *quote = string_starts(line, "# ") ? memrchr(line, '"', length) : NULL;
@@ -35,7 +35,8 @@ static int depth_behind(const char *line, size_t length)
     return !has_flag ? 0 : quote[2] == '1' ? 1 : quote[2] == '2' ? -1 : 0;
 }
 
-/* In what clang -E wrote. Those of headers are for the files where the functions are. */
+/* Searches preprocessed text. Budgets in headers are ignored: they belong to the files that define the
+ * functions. */
 static bool text_has_budget(const char *text)
 {
     static const char budget[] = "\"joule.budget:";
@@ -61,7 +62,8 @@ static bool has_budget(struct arena *arena, const struct arguments *as_sources, 
     return text && text_has_budget(text);
 }
 
-/* The words, without those that would keep macros as they are, or leave out which file a line is of. NULL: no memory. */
+/* Returns the arguments without options that leave macros unexpanded or omit line markers. NULL: out of
+ * memory. */
 static const char **readable_words(struct arena *arena, const struct arguments *a)
 {
     static const char *const unreadable[] = {"-P", "-frewrite-includes", NULL};

@@ -8,11 +8,11 @@
 #include "common/options.h"
 #include "common/page.h"
 
-/* What stands around the pieces: words, or a page of its own. */
+/* Format of each output: frame and pieces. */
 static const struct form {
     page_print_fn print, begin_page, end_page;
     const char *begin, *end;
-    bool is_list; /* each item begins with a comma, but the first */
+    bool is_list; /* items are separated by commas */
 } forms[PIECES] = {
     [PIECE_REPORT] = {.print = report_object},
     [PIECE_SARIF] = {report_sarif, report_sarif_begin, report_sarif_end, .is_list = true},
@@ -43,7 +43,7 @@ static void write_raw(struct outputs *out, enum piece piece, const char *bytes, 
 void outputs_add(struct outputs *out, enum piece piece, const char *bytes, size_t count)
 {
     bool is_first = out->files[piece].path && forms[piece].is_list && !out->has_items[piece] && count;
-    write_raw(out, piece, bytes + is_first, count - is_first); /* without its comma */
+    write_raw(out, piece, bytes + is_first, count - is_first); /* the first item has no comma before it */
     out->has_items[piece] = out->has_items[piece] || is_first;
 }
 

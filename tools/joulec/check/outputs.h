@@ -1,7 +1,8 @@
-/* tools/joulec/check/outputs.h - where the findings of a check go: messages, and the files that were asked for.
+/* tools/joulec/check/outputs.h - writes the findings of checks: messages, and the files that the user asked
+ * for.
  *
- * Owns those files, each written as a whole or not at all, and what stands around the pieces of each source in them.
- * Newcomers: who checks many sources at once gives each outputs of its own, and writes their pieces to the real ones in order.
+ * Each file is written as a whole or not at all. Note: parallel checks write to outputs of their own; the
+ * parent copies their pieces to the real ones, in order.
  */
 #ifndef CHECK_OUTPUTS_H
 #define CHECK_OUTPUTS_H
@@ -15,33 +16,33 @@
 enum piece { PIECE_MESSAGES, PIECE_REPORT, PIECE_SARIF, PIECE_GITLAB, PIECE_HTML, PIECE_PAGE, PIECES };
 
 struct outputs {
-    int fd[PIECES]; /* -1: nobody asked for it */
-    bool is_github; /* its commands follow the messages */
+    int fd[PIECES]; /* -1: not requested */
+    bool is_github; /* print GitHub's commands after the messages */
     enum page_kind page;
     enum warnings_kind warnings;
-    const char *text; /* what a page needs of the source that is checked now; NULL: nothing */
+    const char *text; /* text that a page needs of the current source; NULL: none */
     const char *root;
-    struct tally *tally; /* counts what is told; NULL: nobody asked for it */
-    /* Of the real ones. */
+    struct tally *tally; /* sums for the summary; NULL: not wanted */
+    /* Only for the real outputs: */
     struct output files[PIECES];
     bool has_items[PIECES];
-    int why[PIECES];      /* errno of a write that failed; 0: none did */
-    const char **refused; /* sources that clang refuses, as clang's own words may be far away */
+    int why[PIECES];      /* errno of a failed write; 0: none */
+    const char **refused; /* sources that clang rejects */
     size_t refused_count;
     struct arena arena;
 };
 
-/* False after a message. `root`: this folder. */
+/* Opens the outputs. `root`: the current folder. False after a message. */
 bool outputs_open(struct outputs *out, const struct arguments *arguments, const char *root);
-/* All that is said of a source. False after a message: no memory. */
+/* Writes all findings of a source. False after a message: out of memory. */
 bool outputs_tell(struct outputs *out, const struct judged *judged);
 /* Prints the table of functions that differ from the stored report, with the messages. */
 void outputs_tell_changes(struct outputs *out, const struct change_tally *changes,
                           const struct baseline *baseline);
-/* Bytes that outputs_tell made elsewhere. */
+/* Adds bytes that outputs_tell wrote in another process. */
 void outputs_add(struct outputs *out, enum piece piece, const char *bytes, size_t count);
 void outputs_refused(struct outputs *out, const char *source);
-/* is_whole: all was checked; else files stay as they were. False after a message. */
+/* is_whole: all sources were checked; otherwise files keep their old contents. False after a message. */
 bool outputs_close(struct outputs *out, bool is_whole);
 
 #endif

@@ -15,25 +15,25 @@
 #include "joulec/source/whole_file.h"
 #include "others.h"
 
-#define AHEAD 16 /* for each process, so many may have ended before what stands before them */
+#define AHEAD 16 /* results per process that may wait until earlier entries are printed */
 
 struct project {
     const struct machine *machine;
     const struct arguments *arguments;
     const char *root;
     struct arena arena;
-    char *text; /* of the database, for free() */
+    char *text; /* text of the database, for free() */
     struct database database;
     const struct database_entry **chosen;
     size_t chosen_count;
-    struct leaving *left; /* of each chosen one */
+    struct leaving *left; /* results of the chosen entries */
     bool *has_left;
-    size_t begun, told; /* of the chosen ones */
+    size_t begun, told; /* numbers of chosen entries that are started, and printed */
     bool shows_progress;
     struct outputs outputs;
     struct tally tally;
     size_t checked, refused, broken, not_c, foreign;
-    char unknown[64]; /* an option of the foreign ones */
+    char unknown[64]; /* an option that clang does not know, from one of the `foreign` entries */
     bool has_failed;
     enum outcome outcome;
 };
@@ -52,7 +52,7 @@ static bool read_database(struct project *p)
                  strerror(errno));
         return false;
     }
-    *strrchr(path, '/') = '\0'; /* its folder */
+    *strrchr(path, '/') = '\0'; /* the folder of the database */
     if (database_read(&p->arena, p->text, size, name, path[0] ? path : "/", &p->database, &error) == JOULE_OK)
         return true;
     complain("", "%s", error.message);
@@ -79,7 +79,7 @@ static void leave_out(struct project *p, const struct database_entry *e)
         complain("", "%s: it has a JOULE_BUDGET, and is not in C: nothing of it was checked", e->file);
 }
 
-/* The C files that were asked for; broken entries are named. */
+/* Selects the C files that are wanted, and reports invalid entries. */
 static bool choose(struct project *p)
 {
     p->chosen = arena_alloc(&p->arena, (p->database.count + 1) * sizeof *p->chosen);
@@ -107,7 +107,7 @@ static bool choose(struct project *p)
 
 /* --- one file, in a process of its own ---------------------------------------------------------------------- */
 
-/* The entry's words, then those that were given for all. */
+/* Returns the entry's arguments followed by those of the command line. */
 static char **words_of(struct project *p, const struct database_entry *e)
 {
     const struct arguments *all = p->arguments;
@@ -120,7 +120,7 @@ static char **words_of(struct project *p, const struct database_entry *e)
     return words;
 }
 
-/* Other compilers' options, out of what clang said, leave the words. False: there was none. */
+/* Removes the options that clang has just reported as unknown. False: there were none. */
 static bool drop_unknown(struct project *p, struct arguments *own, struct ending *out)
 {
     static const char said[] = "unknown argument: '";
@@ -152,7 +152,7 @@ static void check_entry(void *context, size_t number, struct outputs *part, stru
     out->is_broken = !words || !arguments_read(&p->arena, e->folder, words, &entry);
     if (out->is_broken)
         return;
-    own.clang = entry.clang; /* how it is compiled is the entry's, how it is checked is not */
+    own.clang = entry.clang; /* the entry decides how to compile; the command line decides how to check */
     own.clang_count = entry.clang_count;
     own.inputs = entry.inputs;
     own.input_count = entry.input_count;
@@ -223,7 +223,7 @@ static void tell(struct project *p, const struct leaving *left)
     count(p, e, &left->ending);
 }
 
-/* False: told to end, or after a message. */
+/* Starts as many checks as may run now. False after a message. */
 static bool start_some(struct project *p, struct children *children)
 {
     while (children->count < children->most && p->begun < p->chosen_count &&
@@ -307,7 +307,7 @@ static int exit_code(const struct project *p)
     return p->refused ? 1 : check_exit_code(p->outcome);
 }
 
-/* The signal that told this program to end, as if it had never been caught. */
+/* Ends this program by the signal, as if it had not been caught. */
 static void end_by(int number)
 {
     signal(number, SIG_DFL);

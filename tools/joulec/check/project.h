@@ -1,14 +1,14 @@
-/* tools/joulec/check/project.h - all C files of a compilation database, checked as they are compiled.
+/* tools/joulec/check/project.h - checks all C files of a compilation database, each with its own options.
  *
- * Owns which entries are checked, the order of what is said of them, which is the database's, and the table at the end.
- * Newcomers: nothing is built here.
+ * Messages come in the order of the database, followed by a summary. Nothing is built.
  */
 #ifndef CHECK_PROJECT_H
 #define CHECK_PROJECT_H
 
 #include "check.h"
 
-/* The exit code: 125, 2 where an entry is broken, 1, 3 or 0; the worst, in this order. `root`: this folder. */
+/* Returns the first exit code that applies: 125 (own failure), 2 (invalid entry), 1 (violated), 3
+ * (undecided), 0. `root`: the current folder. */
 int project_check(const struct machine *machine, const struct arguments *arguments, const char *root);
 
 #endif

@@ -12,10 +12,11 @@
 #include "joulec/source/whole_file.h"
 #include "joulec/work/simulator.h"
 
-#define NEWEST 30 /* releases of LLVM that are looked for */
+#define NEWEST 30 /* major versions of LLVM that are searched */
 #define OLDEST 14
 
-/* llvm-mca gives up at the first instruction that it does not know; then each half is tried alone, so often at the most. */
+/* llvm-mca fails at the first unknown instruction; then each half of the loops is tried alone, up to this
+ * number of runs. */
 #define MOST_RUNS 24
 
 /* --- which ------------------------------------------------------------------------------------------------------ */
@@ -56,7 +57,8 @@ enum module_code simulator_find(const struct order *order, struct simulator *out
 
 /* --- running ---------------------------------------------------------------------------------------------------- */
 
-/* The program's output, in a new file in memory; -1: it failed, and has said nothing to the user. */
+/* Runs a program without showing its messages. Returns a new file in memory with its output; -1: it
+ * failed. */
 static int output_of(const struct order *order, const char **words)
 {
     struct order quiet = *order;
@@ -69,7 +71,7 @@ static int output_of(const struct order *order, const char **words)
     return -1;
 }
 
-/* A file in memory with these bytes, and its name for other programs; -1: there is none. */
+/* Creates a file in memory with these bytes, and writes its path for other processes. -1: it failed. */
 static int file_with(const void *bytes, size_t size, char *path, size_t path_size)
 {
     int fd = memfd_create("joulec-code", MFD_CLOEXEC);
@@ -92,7 +94,7 @@ static unsigned version_of(const struct order *order, const char *path)
     return got > 0 ? simulator_version(text) : 0;
 }
 
-/* A run of llvm-mca for loops[0..count). */
+/* Runs llvm-mca once for loops[0..count). False: it failed, for example at an unknown instruction. */
 static bool run_once(const struct order *order, const struct simulator *simulator, const char *triple,
                      struct assembly_loop *loops, size_t count)
 {
@@ -122,7 +124,7 @@ static bool run_once(const struct order *order, const struct simulator *simulato
     return done;
 }
 
-/* In halves, where one loop has what llvm-mca does not know. */
+/* Simulates all loops; bisects them if a run fails. */
 static void run_all(const struct order *order, const struct simulator *simulator, const char *triple,
                     struct assembly_loop *loops, size_t count, int *runs)
 {
@@ -132,7 +134,7 @@ static void run_all(const struct order *order, const struct simulator *simulator
     run_all(order, simulator, triple, loops + count / 2, count - count / 2, runs);
 }
 
-/* Those that were found come first. */
+/* Moves the loops with assembly to the front. Returns their number. */
 static size_t keep_found(struct assembly_loop *loops, size_t count)
 {
     size_t kept = 0;

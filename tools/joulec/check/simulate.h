@@ -1,7 +1,7 @@
-/* tools/joulec/check/simulate.h - what llvm-mca says of a module's loops, where it knows the core.
+/* tools/joulec/check/simulate.h - finds llvm-mca and runs it on the assembly of a module's loops.
  *
- * Owns finding and running it, on the assembly that clang makes of the module's code. Newcomers: it is a help and no need. Whatever
- * fails of this leaves loops as they are, and the figures of the core's description (cost/core_seed.c) answer for them.
+ * Note: this is optional. If any step fails, loops keep the cycles of the core's description
+ * (cost/core_seed.c).
  */
 #ifndef CHECK_SIMULATE_H
 #define CHECK_SIMULATE_H
@@ -9,16 +9,17 @@
 #include "check.h"
 #include "joule/host/path.h"
 
-/* The llvm-mca that is used: JOULEC_LLVM_MCA, where it is set; else of those that PATH finds, llvm-mca-19 and so on, the newest. */
+/* The llvm-mca to use: JOULEC_LLVM_MCA if set, else the newest version in PATH, such as llvm-mca-19. */
 struct simulator {
-    char path[HOST_PATH_MAX]; /* where it was found */
-    unsigned version;         /* LLVM's release; 0: its name does not say */
-    const char *cpu;          /* as LLVM calls it; NULL: nothing was simulated */
+    char path[HOST_PATH_MAX]; /* path of the program */
+    unsigned version;         /* major version of LLVM; 0: the name does not tell */
+    const char *cpu;          /* name of the core in LLVM; NULL: nothing was simulated */
 };
 
-/* Of which functions the code is needed; MODULE_CODE_NONE: there is no llvm-mca, or none knows such a core. */
+/* Finds llvm-mca. Returns the functions whose assembly must be kept; MODULE_CODE_NONE: there is no llvm-mca,
+ * or it has no model of this core. */
 enum module_code simulator_find(const struct order *order, struct simulator *out);
-/* Sets what is simulated of the module's loops. */
+/* Simulates loops of the module, and stores the results in it. */
 void simulator_run(const struct order *order, struct module *module, struct simulator *simulator);
 
 #endif

@@ -11,7 +11,7 @@
 #include "joulec/source/source.h"
 #include "words.h"
 
-/* A file's bytes; NULL where it is empty or cannot be mapped. */
+/* A mapped file. bytes is NULL if the file is empty or cannot be mapped. */
 struct view {
     const char *bytes;
     size_t size;
@@ -45,7 +45,8 @@ static bool file_passes(const char *path, text_test *test)
     return passes;
 }
 
-/* Whether "omp" follows the word pragma, or begins a string or an argument of which a macro makes a pragma. */
+/* Returns true if "omp" follows the word pragma, or begins a string or an argument from which a macro may
+ * make a pragma. */
 static bool openmp_is_possible(const char *text, size_t size)
 {
     static const char word[] = "pragma";
@@ -63,7 +64,7 @@ static bool openmp_is_possible(const char *text, size_t size)
     return false;
 }
 
-/* The next file of a rule of make, without the escapes; false: there is none. */
+/* Writes the next file name of a rule for make, without escapes. False: there are no more. */
 static bool next_file(const struct view *rule, size_t *at, char *out, size_t size)
 {
     size_t length = 0;
@@ -81,7 +82,7 @@ static bool next_file(const struct view *rule, size_t *at, char *out, size_t siz
     return length > 0;
 }
 
-/* A name of clang's as this program opens it. */
+/* Converts a path from the folder of clang to one that this program can open. */
 static const char *from_here(const struct order *order, const char *name, char *path, size_t size)
 {
     if (!order->folder || name[0] == '/')
@@ -90,7 +91,8 @@ static const char *from_here(const struct order *order, const char *name, char *
     return path;
 }
 
-/* Whether an option has `word`, which may define what a file then has, or a file passes the test. */
+/* Returns true if an option contains `word`, which may define a macro that a file uses, or if a file passes
+ * the test. */
 static bool any_passes(const struct order *order, const struct view *rule, const char *word, text_test *test)
 {
     const struct arguments *arguments = order->arguments;
@@ -112,7 +114,7 @@ bool source_may_have_openmp(const struct order *order, int dependencies)
     return may;
 }
 
-/* Names are clang's, which runs in another folder. Those that follow each other are mostly the same. */
+/* Replaces clang's file names by those for messages. Consecutive marks mostly have the same file. */
 static bool rename_files(const struct order *order, const char *root, struct marks *marks)
 {
     const char *last = NULL, *renamed = NULL;

@@ -1,7 +1,7 @@
-/* tools/joulec/check/source_marks.h - JOULE_LOOP of one C source, as its preprocessor leaves them.
+/* tools/joulec/check/source_marks.h - reads the JOULE_LOOP pragmas of a C source from its preprocessed text.
  *
- * Owns the second run of clang, with -E. Newcomers: that takes a tenth of a compilation, so the files that the source is made of
- * are looked through first for a word without which there is none.
+ * Note: preprocessing takes a tenth of a compilation, so it runs only if a file of the source contains a word
+ * without which there can be no JOULE_LOOP.
  */
 #ifndef CHECK_SOURCE_MARKS_H
 #define CHECK_SOURCE_MARKS_H
@@ -9,12 +9,14 @@
 #include "check.h"
 #include "joulec/source/marks.h"
 
-/* `dependencies` is an open file with what clang's -MD wrote; where that is empty, nothing is taken for granted. `root`: this folder. False after a
- * message. */
+/* Reads the marks of a source. `dependencies`: an open file that clang's -MD wrote; if it is empty, the
+ * source is preprocessed in any case. `root`: the current folder. The caller frees *out_marks by marks_free.
+ * False after a message. */
 bool source_marks_read(const struct order *order, const char *root, int dependencies,
                        struct marks *out_marks);
 
-/* Whether a directive of OpenMP may stand in one of these files; -fopenmp is often given to files without any. */
+/* Returns true if a file of the source may contain a directive of OpenMP. -fopenmp alone does not tell: many
+ * builds set it for all files. */
 bool source_may_have_openmp(const struct order *order, int dependencies);
 
 #endif

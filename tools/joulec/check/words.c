@@ -9,7 +9,7 @@
 #include "common/options.h"
 #include "object_name.h"
 
-/* Asks for files that are called as the object is, by whatever step ends with the object. */
+/* Returns true for options that write files named after the object, in the step that writes the object. */
 static bool is_aside(const char *word)
 {
     static const char *const starts[] = {"-save-temps",
@@ -25,31 +25,33 @@ static bool is_aside(const char *word)
     return is_found;
 }
 
-/* Where the compiler puts what, and how far it goes. */
+/* Returns true for options about the output file and the last stage. */
 static bool is_output(const char *word)
 {
     static const char *const exact[] = {"-c", "-S", "-o", "-emit-llvm", NULL};
     return string_is_one_of(word, exact) || (string_starts(word, "-o") && word[2]) || is_aside(word);
 }
 
-/* What the preprocessor writes for make. */
+/* Returns true for options that write rules for make. */
 static bool is_dependency(const char *word)
 {
     return string_starts(word, "-M") || string_starts(word, "-Wp,-M");
 }
 
-/* What makes a program count its own runs, and the compiler write where. */
+/* Returns true for options that instrument the program for coverage. */
 static bool is_coverage(const char *word)
 {
     static const char *const exact[] = {"--coverage", "-coverage", "-ftest-coverage", "-fprofile-arcs", NULL};
     return string_is_one_of(word, exact);
 }
 
-/* What is no business of the build that is counted: outputs, dependencies, how far to go, and how much to optimise. */
+/* Returns true for options that the count build leaves out: outputs, dependencies, last stage, optimization
+ * level. */
 static bool is_uncounted(const char *word)
 {
     static const char *const exact[] = {"-E", "-fsyntax-only", "--analyze", "-###", "-pipe", NULL};
-    bool is_level = word[0] == '-' && word[1] == 'O' && strcmp(word, "-Ofast") != 0; /* see add_level */
+    /* add_level handles -Ofast */
+    bool is_level = word[0] == '-' && word[1] == 'O' && strcmp(word, "-Ofast") != 0;
     return is_level || is_output(word) || is_dependency(word) || is_coverage(word) ||
            string_is_one_of(word, exact) || string_starts(word, "-flto") ||
            string_starts(word, "-fsanitize") || string_starts(word, "-Werror") || string_starts(word, "-l") ||
@@ -57,7 +59,7 @@ static bool is_uncounted(const char *word)
            string_starts(word, "-fcs-profile-") || string_starts(word, "-fcoverage-");
 }
 
-/* Says nothing to a compiler of bitcode. */
+/* Returns true for options that do not apply to bitcode. */
 static bool is_of_text(const char *word)
 {
     return is_dependency(word) || strcmp(word, "-include") == 0 || strcmp(word, "-imacros") == 0;
@@ -66,7 +68,7 @@ static bool is_of_text(const char *word)
 /* --- a line that is being made ------------------------------------------------------------------------------ */
 
 struct line {
-    struct arena *arena; /* it is short where a word is missing */
+    struct arena *arena; /* arena->is_short is set if an argument is missing */
     const char **words;
     size_t count;
 };
@@ -80,7 +82,6 @@ static void add(struct line *line, const char *word)
     }
 }
 
-/* Those before the NULL. */
 static void add_all(struct line *line, const char *const *words)
 {
     while (*words)
@@ -97,7 +98,7 @@ static const char **end_line(struct line *line)
     return NULL;
 }
 
-/* The user's words without files and their languages, and without what `is_left_out`. */
+/* Returns the user's arguments without input files, -x, and those for which is_left_out returns true. */
 static struct line line_without(struct arena *arena, const struct arguments *a,
                                 bool (*is_left_out)(const char *))
 {
@@ -115,8 +116,8 @@ static struct line line_without(struct arena *arena, const struct arguments *a,
     return line;
 }
 
-/* As -x says. The file may be none of the words: then it is in the language of what stands behind them all. NULL: its name says
- * it. */
+/* Returns the language of `source`, from -x. A source that is not on the command line has the language that
+ * the last -x sets. NULL: its name tells. */
 static const char *language_of(const struct arguments *a, const char *source)
 {
     const char *language = NULL;
@@ -140,7 +141,7 @@ static void add_source(struct line *line, const char *language, const char *sour
     add(line, source);
 }
 
-/* With our words, ended by NULL, behind the user's, and the source behind both. */
+/* Appends `added`, terminated by NULL, and the source. Returns the finished list. */
 static const char **end_with_source(struct line *line, const struct arguments *a, const char *const *added,
                                     const char *source)
 {
@@ -151,7 +152,7 @@ static const char **end_with_source(struct line *line, const struct arguments *a
 
 /* --- the build that is counted ------------------------------------------------------------------------------ */
 
-/* Of the options -O the last one counts; clang makes -O1 of a bare one. */
+/* Returns the character after the last -O; '1' for -O alone, as in clang; '0' without -O. */
 static char level_of(const struct arguments *a)
 {
     char level = '0';
@@ -164,7 +165,8 @@ static char level_of(const struct arguments *a)
     return level;
 }
 
-/* What the user's level says to the preprocessor and of the language, as the level that is counted says something else. */
+/* Adds what the user's level tells the preprocessor and the language, because the count build has another
+ * level. */
 static void add_level(struct line *line, const struct arguments *a)
 {
     char level = level_of(a);
@@ -175,7 +177,7 @@ static void add_level(struct line *line, const struct arguments *a)
     if (!is_small && level != '0')
         return;
     add(line, is_small ? "-D__OPTIMIZE_SIZE__=1" : "-U__OPTIMIZE__");
-    add(line, "-Xclang"); /* a precompiled header is of the user's level */
+    add(line, "-Xclang"); /* a precompiled header was made at the user's level */
     add(line, "-fno-validate-pch");
 }
 
@@ -206,7 +208,7 @@ static void add_threads(struct line *line, const struct arguments *a)
     add(line, "-D_OPENMP=201811");
 }
 
-/* The user's words for the front end, and ours behind them. */
+/* Returns the user's arguments that the front end needs, `added`, and the source. */
 static const char **words_for_front_end(struct arena *arena, const struct arguments *a,
                                         const char *const *added, const char *source)
 {
@@ -216,12 +218,12 @@ static const char **words_for_front_end(struct arena *arena, const struct argume
     return end_with_source(&line, a, added, source);
 }
 
-/* What is counted and what a profile saw are joined by places in the source, and by names. Of warnings only those are said that
- * the source makes errors, as JOULE_BUDGET does where it comes too late: -w would hide these, too. */
+/* The count build and a profile are joined by source places and names. -Wno-everything keeps what the source
+ * itself makes an error, such as JOULE_BUDGET in a wrong place; -w would hide it. */
 #define WITH_PLACES                                                                                          \
     "-g1", "-gcolumn-info", "-fno-discard-value-names", "-Wno-everything", "-Qunused-arguments"
 
-/* An option with its value in the same word. */
+/* Returns an option joined with its value. */
 static const char *joined(struct arena *arena, const char *option, const char *value)
 {
     size_t size = strlen(option) + strlen(value) + 1;
@@ -231,13 +233,13 @@ static const char *joined(struct arena *arena, const char *option, const char *v
     return word;
 }
 
-/* "-fprofile-instr-use=FILE", or what says nothing. */
+/* Returns "-fprofile-instr-use=FILE", or an option without effect. */
 static const char *profile_word(struct arena *arena, const struct arguments *a)
 {
     return a->counts ? joined(arena, "-fprofile-instr-use=", a->counts) : "-Qunused-arguments";
 }
 
-/* `kept`: an option of clang's front end; NULL: none. */
+/* `kept`: an additional option of clang -cc1; NULL: none. */
 static const char **count_words(struct arena *arena, const struct arguments *a, const char *source,
                                 const char *dependencies, const char *kept)
 {
@@ -273,7 +275,7 @@ const char **words_of_count_with_bodies(struct arena *arena, const struct argume
     return count_words(arena, a, source, "/dev/null", "-flto=full");
 }
 
-/* "-fno-vectorize" and "-fvectorize": the last one counts. */
+/* Updates *is_on for "-fNAME" and "-fno-NAME". */
 static void take_switch(const char *word, const char *name, bool *is_on)
 {
     if (string_starts(word, "-f") && strcmp(word + 2, name) == 0)
@@ -341,8 +343,8 @@ const char **words_of_text(struct arena *arena, const struct arguments *a, const
     add_level(&line, a);
     add_threads(&line, a);
     add_all(&line, added);
-    add_source(&line, is_text ? "c" : language,
-               source); /* of what was preprocessed clang would print nothing */
+    /* clang -E would print nothing for a preprocessed file */
+    add_source(&line, is_text ? "c" : language, source);
     return end_line(&line);
 }
 
@@ -354,7 +356,7 @@ static bool has_word(const struct arguments *a, const char *word)
     return arguments_last_of(a, wanted);
 }
 
-/* The object's name as the user gave it; NULL: clang gives it. */
+/* Returns the object's name if the user gave one; NULL: clang chooses it. */
 static const char *object_of(const struct arguments *a)
 {
     return a->links ? NULL : arguments_value(a, "-o");
@@ -368,13 +370,13 @@ static bool has_such(const struct arguments *a, bool (*is_such)(const char *word
     return is_found;
 }
 
-/* They name their file. */
+/* Returns true for options that contain the name of the dependency file. */
 static bool is_dependency_of_preprocessor(const char *word)
 {
     return string_starts(word, "-Wp,-MD,") || string_starts(word, "-Wp,-MMD,");
 }
 
-/* Rules for make are of the object that the user asked for. */
+/* Makes the rules for make name the user's object, which this step does not write. */
 static void add_dependencies(struct line *line, const struct arguments *a, const char *source)
 {
     bool is_named = has_such(a, is_dependency_of_preprocessor);
@@ -396,7 +398,7 @@ static bool is_split(const char *word)
     return string_starts(word, "-gsplit-dwarf");
 }
 
-/* From the root: counts are written wherever the program runs. NULL: no memory. */
+/* Returns an absolute path, because the program may write its counts from any folder. NULL: out of memory. */
 static const char *from_root(struct arena *arena, const char *name)
 {
     char folder[PATH_MAX];
@@ -409,13 +411,14 @@ static const char *from_root(struct arena *arena, const char *name)
     return made;
 }
 
-/* Bitcode holds the names of some files that are to lie beside the object; clang would call them after the bitcode. */
+/* Sets the names of files beside the object that bitcode contains. Without this, clang would name them after
+ * the bitcode. */
 static void add_names_in_bitcode(struct line *line, const struct arguments *a, const char *source)
 {
     static const struct {
         const char *option, *ending;
         bool (*is_asked)(const char *word);
-    } files[] = {{"-coverage-notes-file=", ".gcno", is_coverage}, /* later versions take no other form */
+    } files[] = {{"-coverage-notes-file=", ".gcno", is_coverage}, /* the only form in later versions */
                  {"-coverage-data-file=", ".gcda", is_coverage},
                  {"-split-dwarf-file", ".dwo", is_split}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -451,7 +454,8 @@ const char **words_of_ship(struct arena *arena, const struct arguments *a, const
     return end_with_source(&line, a, added, source);
 }
 
-/* What clang itself may refuse does not stay out. */
+/* Returns true for options that may be left out. Levels and -Werror stay, because clang may reject the source
+ * because of them. */
 static bool is_of_no_account(const char *word)
 {
     return is_uncounted(word) && word[1] != 'O' && !string_starts(word, "-Werror");
@@ -472,7 +476,8 @@ const char *words_saved_name(struct arena *arena, const struct arguments *a, con
     bool is_beside_object = has_word(a, "-save-temps=obj") || has_word(a, "--save-temps=obj");
     bool is_asked = is_beside_object || has_word(a, "-save-temps") || has_word(a, "--save-temps") ||
                     has_word(a, "-save-temps=cwd") || has_word(a, "--save-temps=cwd");
-    if (!name || !is_asked || has_word(a, "-emit-llvm")) /* bitcode is no step there, but the end */
+    /* with -emit-llvm, bitcode is the result and not an intermediate file */
+    if (!name || !is_asked || has_word(a, "-emit-llvm"))
         return NULL;
     if (!is_beside_object || !slash)
         return name;
@@ -483,7 +488,7 @@ const char *words_saved_name(struct arena *arena, const struct arguments *a, con
     return made;
 }
 
-/* Leaves nothing beside what it writes. */
+/* Returns true for options that write further files. */
 static bool is_output_or_dependency(const char *word)
 {
     return is_output(word) || is_dependency(word);
@@ -497,7 +502,7 @@ const char **words_of_saved_text(struct arena *arena, const struct arguments *a,
     return end_with_source(&line, a, added, source);
 }
 
-/* Whatever language the user said that sources are in. */
+/* Adds bitcode, and restores the language that -x set. */
 static void add_bitcode(struct line *line, const char *bitcode, const char *language)
 {
     const char *const added[] = {"-x", "ir", bitcode, "-x", language, NULL};
@@ -509,7 +514,7 @@ bool words_of_build_are_apart(const struct arguments *a)
     return a->compiles && !a->links && a->source_count && a->input_count > 1 && !arguments_value(a, "-o");
 }
 
-/* Bitcode has no name after which clang could call what it makes. */
+/* Names the object, because clang cannot derive the name from bitcode in memory. */
 static void add_output(struct line *line, const struct arguments *a, const char *source)
 {
     if (arguments_value(a, "-o") || !(has_word(a, "-c") || has_word(a, "-S")))
@@ -518,7 +523,8 @@ static void add_output(struct line *line, const struct arguments *a, const char 
     add(line, object_name_beside(line->arena, NULL, source, object_ending(a)));
 }
 
-/* A file beside the sources is neither object nor library, so that the options for texts are for it, too. */
+/* Returns true if an input besides the sources is neither object nor library, and so may need the options for
+ * text. */
 static bool has_text_beside(const struct arguments *a)
 {
     static const char *const endings[] = {".o", ".lo", ".a", ".so", NULL};
@@ -531,7 +537,7 @@ static bool has_text_beside(const struct arguments *a)
     return is_found;
 }
 
-/* As clang would read it in the end, without saying again that there is no such level. */
+/* Replaces a level above 3 by -O3, as clang does, so that it does not warn twice. */
 static const char *known_level(const char *word)
 {
     uint64_t level;
@@ -542,7 +548,8 @@ static const char *known_level(const char *word)
 const char **words_of_build(struct arena *arena, const struct arguments *a, const char *const *bitcode,
                             size_t first, size_t end, const char *const *library)
 {
-    /* The source's step tells of unknown warnings; of the last -x clang 19 says that no input follows. */
+    /* the step of the source already reports unknown warnings; clang 19 warns that no input follows the last
+     * -x */
     static const char *const quiet[] = {"-Qunused-arguments", "-Wno-unknown-warning-option",
                                         "-Wno-unused-command-line-argument", NULL};
     struct line line = {.arena = arena};
