@@ -1,4 +1,4 @@
-/* joule/names.c - the words for the public enumerations, in one place because reports and schemas share them. */
+/* joule/names.c - the names of the public enumerations' values, shared by reports and schemas. */
 #include <joule/joule.h>
 
 #define TEXT_(x) #x

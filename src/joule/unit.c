@@ -1,8 +1,8 @@
-/* joule/unit.c - numbers with units, read and written (quantity.h: joule_parse, joule_format).
+/* joule/unit.c - parses and formats numbers with units (quantity.h: joule_parse, joule_format).
  *
- * Owns the table of dimensions, units and prefixes. Values are in SI base units on the program's side.
- * Newcomers: prefixes below 1 divide by a power of ten instead of multiplying by 1e-6, which no double holds, so that
- * "50uJ" is exactly the 50e-6 that the compiler makes.
+ * Values are in SI base units.
+ * Note: a prefix below 1 divides by a power of ten. Multiplying by 1e-6, which no double holds exactly, would
+ * round: "50uJ" becomes exactly the 50e-6 that the compiler makes.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -16,14 +16,14 @@
 
 struct unit {
     const char *name;
-    double factor; /* to the base unit */
+    double factor; /* factor to the base unit */
     bool takes_prefix;
 };
 
 struct dimension {
     const char *name;
     const char *accepts;  /* for messages */
-    int largest_exponent; /* of ten, among the prefixes that are written */
+    int largest_exponent; /* power of ten of the largest prefix that is written */
     struct unit units[4]; /* first: the base unit */
 };
 
@@ -69,7 +69,8 @@ static bool is_text(const char *text, size_t length, const char *name)
     return strlen(name) == length && memcmp(text, name, length) == 0;
 }
 
-/* The unit that text[0..length) names, and the exponent of its prefix; NULL: none. */
+/* Returns the unit that text[0..length) names and sets the exponent of its prefix. Returns
+ * NULL if there is none. */
 static const struct unit *find_unit(const struct dimension *dimension, const char *text, size_t length,
                                     int *out_exponent)
 {
@@ -97,7 +98,7 @@ static double scale(double value, int exponent)
     return exponent < 0 ? value / powers[-exponent / 3] : value * powers[exponent / 3];
 }
 
-/* A copy for messages: cut, and with '?' for what a terminal may not show. */
+/* Copies text for messages: truncated, with '?' for each byte that is not printable ASCII. */
 static const char *printable(const char *text, size_t length, char buffer[static 24])
 {
     size_t i = 0;
@@ -163,7 +164,8 @@ static struct decimal to_decimal(double value, int count)
     return decimal;
 }
 
-/* The digits with a point after `whole` of them, or zeros where there are fewer. */
+/* Writes the digits with the decimal point after the first `whole` of them. Pads with zeros
+ * if there are fewer. */
 static void add_decimal(struct text *text, const struct decimal *decimal, int whole)
 {
     int count = (int)strlen(decimal->digits);

@@ -1,4 +1,4 @@
-/* joule/meter/cover.c - the energy of a total over a window. cover_choice.h chooses its domains. */
+/* joule/meter/cover.c - computes the energy of a total over a window; cover_choice.h chooses its domains. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -109,7 +109,7 @@ static bool repeats_another(const struct meter_channel *mc)
     return repeats;
 }
 
-/* The best-ranked view of channel i's zone that has risen is channel i itself. */
+/* Returns true if channel i is the best-ranked view of its zone that has risen. */
 static bool is_best_part(joule_meter *meter, size_t i, size_t count)
 {
     const struct channel *ch = meter->channels[i].channel;

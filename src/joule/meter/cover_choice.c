@@ -10,12 +10,12 @@
 
 /* A view must cover at least this part of what the best-covering view of its zone covers. */
 #define MIN_COVERAGE 0.5
-#define ACCELERATOR  3 /* tier of what an accelerator's driver reports */
+#define ACCELERATOR  3 /* tier of domains that an accelerator's driver reports */
 /* A meter stands still if it shows no energy for STILL_S seconds and for STILL_PERIODS of its own periods. */
 #define STILL_S       0.2
 #define STILL_PERIODS 5
-/* Parts of a zone count as active while its meter stood still if they used this many times the energy that
- * the meter can hide. */
+/* If a zone's meter stands still, its parts count as active once they use more than this many resolution
+ * steps of that meter. */
 #define STILL_GRAINS  2
 #define MAX_ANCESTORS 16
 
@@ -25,7 +25,7 @@ struct view {
     const char *zone, *parent; /* zone and parent of the channel, or of the zone that it mirrors */
     const struct view *outer;  /* the zone that contains it; NULL: none */
     bool is_part;              /* counts only if the zone that contains it yields */
-    bool is_queried;           /* the fields below are set */
+    bool is_queried;           /* query has set `state` and `covered_s` */
     bool is_taken;             /* in the first view of a zone: the zone is decided */
     joule_status state;
     double covered_s; /* covered part of the window; 0: not trusted */
@@ -136,7 +136,8 @@ static struct view *find_zone(struct choice *c, const char *zone, bool among_par
     return NULL;
 }
 
-/* Sets the zone around each view. Neighbours in the list often have the same parent. */
+/* Sets the zone around each view. The last parent is cached, because neighbours in the list often share
+ * it. */
 static void find_outer_zones(struct choice *c)
 {
     const char *parent = "";
@@ -156,7 +157,8 @@ static bool is_first_of_zone(struct choice *c, const struct view *view)
     return find_zone(c, view->zone, view->is_part) == view;
 }
 
-/* Returns the next view of the zone after `view`, NULL first; NULL: no more. */
+/* Returns the view of the zone that follows `view`; the first one if `view` is NULL.
+ * Returns NULL after the last. */
 static struct view *next_view(struct choice *c, const struct view *zone, const struct view *view)
 {
     size_t until = zone->is_part ? c->count : c->whole_count;
@@ -200,8 +202,7 @@ static bool is_unreadable(struct choice *c, const struct view *zone)
     return false;
 }
 
-/* Returns true if a hardware figure, counted or sampled, exists for some domain of this scope and at least
- * this tier. */
+/* Returns true if hardware measures some domain of this scope and at least this tier. */
 static bool has_measured(const struct choice *c, joule_scope scope, uint32_t tier)
 {
     for (size_t i = 0; i < c->whole_count; i++) {
@@ -213,8 +214,8 @@ static bool has_measured(const struct choice *c, joule_scope scope, uint32_t tie
     return false;
 }
 
-/* Returns true for an accelerator that a node's controller measures, if drivers report boards: these may be
- * the same. */
+/* Returns true for an accelerator that a node's controller measures while drivers report boards. Both
+ * may be the same device. */
 static bool repeats_boards(const struct choice *c, const struct view *zone)
 {
     return zone->is_part && zone->channel->info.tier >= ACCELERATOR && zone->channel->info.device_index < 0 &&
@@ -228,13 +229,14 @@ static double seconds(int64_t from_ns, int64_t to_ns)
     return (double)(to_ns - from_ns) * 1e-9;
 }
 
-/* Reads the time in the window in which a view showed no energy, and the energy that its meter can hide. */
+/* The time in the window in which a view showed no energy, and the energy that its meter can hide. */
 struct standstill_view {
     int64_t begin_ns, end_ns;
     double grain_joules;
 };
 
-/* Returns true if the view showed no energy in a part of the window, for longer than such a meter may. */
+/* Returns true if the view showed no energy in a part of the window, for longer than such a
+ * meter may. Sets *out. */
 static bool find_standstill(const struct choice *c, const struct view *view, struct standstill_view *out)
 {
     const struct channel *ch = view->channel;
@@ -277,8 +279,8 @@ static double parts_joules(struct choice *c, const struct view *zone, const stru
     return sum;
 }
 
-/* Returns true for a view that showed no energy while parts of its zone used some: its figure lacks that
- * time. */
+/* Returns true if the view showed no energy while parts of its zone used some. Its figure
+ * then lacks that energy. */
 static bool stood_still(struct choice *c, const struct view *zone, const struct view *view)
 {
     struct standstill_view still;
@@ -348,8 +350,8 @@ static void note_still(struct choice *c, const struct view *zone, bool has_parts
     c->cover->has_parts_of_still = has_parts;
 }
 
-/* Counts the zone, or what is inside it if its own meter stands still or cannot be read; a model is the last
- * choice. */
+/* Counts the zone. If its own meter stands still or cannot be read, counts the zones inside it; a model is
+ * the last choice. Returns true if the zone or its parts are counted. */
 static bool take_zone(struct choice *c, struct view *zone)
 {
     if (zone->is_taken || repeats_boards(c, zone))
@@ -374,8 +376,7 @@ static bool take_zone(struct choice *c, struct view *zone)
     return best != NULL;
 }
 
-/* Returns true for a zone inside another one that is summed for the group: that one is counted or yields to
- * this one. */
+/* Returns true if an enclosing zone is summed for the group. That zone is counted, or yields to this one. */
 static bool is_inside_wanted(const struct choice *c, const struct view *zone)
 {
     for (unsigned depth = 0; (zone = zone->outer) != NULL && depth < MAX_ANCESTORS; depth++)
@@ -386,7 +387,8 @@ static bool is_inside_wanted(const struct choice *c, const struct view *zone)
 
 /* --- the whole machine ---------------------------------------------------------------------------------- */
 
-/* Counts every zone of a scope (two superchips, two batteries) and at least this tier that is trusted. */
+/* Counts every trusted zone of a scope (two superchips, two batteries) with at least this tier.
+ * Returns true if any. */
 static bool take_scope(struct choice *c, joule_scope scope, uint32_t tier)
 {
     size_t before = c->cover->count;
@@ -402,7 +404,8 @@ static bool take_scope(struct choice *c, joule_scope scope, uint32_t tier)
     return c->cover->count > before;
 }
 
-/* Counts the parts of machine zones that are no whole devices, where the zone's own meter stands still. */
+/* Counts parts (not whole devices) of machine-wide zones whose own meter stands still. Returns true if
+ * any. */
 static bool take_parts_of_machine(struct choice *c, size_t from, size_t until)
 {
     size_t before = c->cover->count;
@@ -421,9 +424,9 @@ static bool take_parts_of_machine(struct choice *c, size_t from, size_t until)
     return any;
 }
 
-/* A domain that covers CPUs and more stands alone where no package is measured, and for a superchip whose GPU
- * meter measures the module. A board's meter of the module is another view of the module, and the socket's
- * own meter takes precedence. */
+/* Counts a domain that covers more than the CPUs instead of single devices. Returns false if devices must be
+ * summed. Such a domain is used if no package is measured, or if a superchip's GPU driver measures only the
+ * whole module. A measured package takes precedence over other meters of its module. */
 static bool take_whole_machine(struct choice *c)
 {
     if (has_measured(c, JOULE_SCOPE_MODULE, ACCELERATOR) && !has_measured(c, JOULE_SCOPE_GPU, 0))
@@ -435,15 +438,15 @@ static bool take_whole_machine(struct choice *c)
             take_parts_of_machine(c, 0, s + 1);
             return true;
         }
-    /* The model of a CPU would count again what such a part measures. */
+    /* A part may contain the CPU, which the model of the CPU would then count a second time. */
     c->without_models = take_parts_of_machine(c, 0, MACHINE_SCOPES);
     return false;
 }
 
 /* --- the sum of devices --------------------------------------------------------------------------------- */
 
-/* Returns true for a package's counter that is read but never moved: unlike a board, a package is never
- * off. */
+/* Returns true for a package whose counter can be read but has never moved. Unlike a board, a
+ * package is never off. */
 static bool is_still_package(struct choice *c, const struct view *zone)
 {
     struct standstill_view still;
@@ -475,7 +478,8 @@ static bool comes_before(const struct channel *a, const struct channel *b)
                                           : a->info.device_index < b->info.device_index;
 }
 
-/* Sorts CPUs before boards and lower indices first, independent of the order in which sources answered. */
+/* Sorts CPUs before boards and lower indices first, so that the order does not depend on which
+ * source answered first. */
 static void put_in_order(joule_meter *meter, struct cover *cover)
 {
     for (size_t i = 1; i < cover->count; i++) {
@@ -491,7 +495,7 @@ static void put_in_order(joule_meter *meter, struct cover *cover)
 void cover_choose(joule_meter *meter, int32_t group, int64_t begin_ns, int64_t end_ns,
                   struct cover *out_cover)
 {
-    struct choice c; /* 48 KiB that need no clearing: add_views sets what it counts */
+    struct choice c; /* 48 KiB, not cleared: add_views sets every entry that it counts */
     c.meter = meter;
     c.begin_ns = begin_ns;
     c.end_ns = end_ns;

@@ -1,22 +1,22 @@
 /* joule/meter/default_meter.c - the meter of a process that did not open one.
  *
- * Owns its opening on first use and its closing when the library goes. After fork the child opens its own: threads do
- * not survive fork, and the parent's handle is not the child's.
- * At exit it stops and is not freed: the program's other threads may be asking it until the very end.
- * Newcomers: JOULE_SOURCES and JOULE_ROOT stand in for joule_options here, because nobody passes any.
+ * Opens the default meter on first use. After fork the child opens its own, because threads do not
+ * survive fork. At exit the meter's threads stop but its memory is not freed: other threads may still
+ * use it until the process ends.
+ * Note: the default meter takes its options from the environment (JOULE_SOURCES, JOULE_ROOT).
  */
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "joule/meter/engine.h"
 
-#define PATIENCE_NS 800000000LL /* with vendors' libraries, at exit */
+#define PATIENCE_NS 800000000LL /* how long to wait at exit for vendors' libraries */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static joule_meter *meter; /* guarded by lock */
-static bool is_kept;       /* in children, too */
-static atomic_bool is_due; /* in this child, which has asked for nothing yet */
-static bool is_over;       /* the library goes: none is opened any more; guarded by lock */
+static bool is_kept;       /* the default meter is reopened in children */
+static atomic_bool is_due; /* this child has not opened its meter yet */
+static bool is_over;       /* the library is unloading: no default meter is opened again; guarded by lock */
 
 static void open_default(void)
 {
@@ -72,14 +72,14 @@ __attribute__((constructor)) static void at_load(void)
     pthread_atfork(NULL, NULL, renew_lock);
 }
 
-/* After any other: handlers that the library gave to atexit run among the destructors, and the report at exit is one. */
+/* Runs after other destructors: atexit handlers of a library, such as the report at exit, run among them. */
 __attribute__((destructor(101))) static void at_unload(void)
 {
     int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;
     pthread_mutex_lock(&lock);
-    is_over = true; /* so that the meter stays this one */
+    is_over = true; /* no other meter may be opened from here on */
     joule_meter *last = meter && meter->pid == getpid() ? meter : NULL;
-    pthread_mutex_unlock(&lock); /* a lane may be in a callback that asks the default meter */
+    pthread_mutex_unlock(&lock); /* a lane's callback may use the default meter */
     for (size_t i = 0; last && i < last->lane_count; i++)
         lane_halt(last->lanes[i], deadline_ns);
 }

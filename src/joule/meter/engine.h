@@ -1,10 +1,11 @@
-/* joule/meter/engine.h - the inside of a meter, for the rooms of libjoule.
+/* joule/meter/engine.h - internal interface of a meter.
  *
- * Owns the list of channels that all lanes found, the choice of a cover (which domains make up a total), and the
- * energy of any window. Lanes do the reading (lane.h), the collector joins regions (collector.h).
- * Newcomers: channels are only ever added; a channel's index is its domain id. The lane's lock guards what the
- * lane keeps in a channel. Locks are taken in this order, each in its own file: a budget list's `checking`, a lane's
- * `reading`, the collectors' hub, a collector, a meter, a recorder, a lane.
+ * A meter holds the list of channels that all lanes found, chooses covers (the domains that make up a total),
+ * and computes the energy of any window. Lanes read hardware (lane.h); the collector attributes energy to
+ * regions (collector.h).
+ * Note: channels are only added; a channel's index is its domain id. A lane's lock guards the state of its
+ * channels. Locks are taken in this order: a budget list's `checking`, a lane's `reading`, the collectors'
+ * hub, a collector, a meter, a recorder, a lane.
  */
 #ifndef JOULE_ENGINE_H
 #define JOULE_ENGINE_H
@@ -26,9 +27,9 @@ struct recorder; /* record.h */
 struct joule_meter {
     struct joule_host *host;
     bool owns_host;
-    bool shows_all;   /* its totals are the machine's, whatever the environment hides from programs */
-    bool is_client;   /* a parent measures: no sensors here, figures come from the session's board */
-    pid_t pid;        /* of the process that opened it: handles do not survive fork */
+    bool shows_all;   /* totals are of the whole machine; boards that the environment hides are included */
+    bool is_client;   /* a parent process measures; this one opens no sensors and reads the session's board */
+    pid_t pid;        /* of the process that opened the meter: handles do not survive fork */
     int64_t begin_ns; /* CLOCK_MONOTONIC at open */
     int64_t begin_realtime_ns;
     double period_s;
@@ -38,67 +39,73 @@ struct joule_meter {
         struct channel *channel;
         struct lane *lane;
         struct source *source;
-        const char *_Atomic hidden_by; /* the variable that hides its board from programs; NULL: none */
+        const char *_Atomic hidden_by; /* variable that hides the board from programs; NULL: not hidden */
     } channels[METER_MAX_CHANNELS];
-    _Atomic size_t channel_count;     /* published after the entry */
-    _Atomic size_t unlisted_channels; /* channels that found no entry */
-    pthread_mutex_t lock;             /* adding channels; tick listeners */
-    struct session *session;          /* rings of regions; never NULL */
+    _Atomic size_t channel_count;     /* set after the new entry is complete */
+    _Atomic size_t unlisted_channels; /* channels left out because the table was full */
+    pthread_mutex_t lock;             /* guards adding channels, the recorder and the totals for clients */
+    struct session *session;          /* ring buffers of regions; never NULL */
     struct collector *collector; /* attributes energy to the regions; NULL in a descendant of a session */
     int64_t published_ns;        /* time of the last totals shown to clients; guarded by lock */
     int64_t alone_ns;            /* time of the last round of readings without clients; guarded by lock */
-    double client_base_joules[BOARD_SUMS]; /* of a client: see session_energy; guarded by lock */
+    double client_base_joules[BOARD_SUMS]; /* of a client, see session_energy; guarded by lock */
     struct budget_list *budgets;
-    _Atomic bool records;      /* a recorder is there: spares regions the lock where none is */
+    _Atomic bool records;      /* true while a recorder exists; spares regions the lock */
     struct recorder *recorder; /* NULL: nothing is recorded; guarded by lock */
 };
 
-/* Which domains make up a total over a window. */
+/* The domains that make up a total over a window. */
 #define COVER_MAX 64
 struct cover {
     int32_t ids[COVER_MAX];
     size_t count;
-    bool is_partial;  /* a domain that belongs to it could not be read, or its parts are counted instead */
-    joule_class cls;  /* weakest */
-    int32_t still_id; /* a domain whose meter stands still; -1: none */
-    bool has_parts_of_still; /* its parts are counted instead; false: nothing of it is counted */
+    bool is_partial;         /* a domain of the total could not be read, or its parts are counted instead */
+    joule_class cls;         /* the weakest class of the domains */
+    int32_t still_id;        /* a domain whose meter stands still; -1: none */
+    bool has_parts_of_still; /* true: its parts are counted instead; false: nothing of it is counted */
 };
 
-/* As joule_open. Without `watches` the prompt sources are read once and then not before meter_watch or a question. */
+/* Like joule_open. If `watches` is false, the prompt sources are read once at open, then only after
+ * meter_watch or a query. */
 joule_status meter_open(const joule_options *options, bool watches, joule_meter **out_meter,
                         joule_error *out_error);
-/* As joule_open, on a given host; with a virtual host no thread is started and time passes by meter_tick. */
+/* Like joule_open, but on a given host. On a virtual host no thread is started; meter_tick
+ * takes each reading. */
 joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_options *options,
                            joule_meter **out_meter, joule_error *out_error);
-/* How every question begins: puts the default meter in the place of NULL. FAILED: there is none; STALE: it is of the process
- * that this one was forked from. */
+/* Begins every public query: replaces NULL by the default meter. Returns JOULE_FAILED if there is none, and
+ * JOULE_STALE if the meter belongs to the process that this one was forked from. */
 joule_status meter_take(joule_meter **meter);
-/* Whether what was read at read_ns is too old to be believed, given the lane's pace and the sensor's (NaN: unknown); never
- * read is not. */
+/* Returns true if a value read at read_ns is too old to use, given the periods of the lane and of the sensor
+ * (in seconds, NaN: unknown). A channel that was never read is not stale. */
 bool meter_is_stale(joule_meter *meter, const struct lane *lane, double update_period_s, int64_t read_ns);
-/* The default meter, opened if need be; NULL when that failed. `meter` itself where it is not NULL. */
+/* Returns `meter`, or for NULL the default meter, which is opened if necessary. Returns NULL if that
+ * failed. */
 joule_meter *meter_or_default(joule_meter *meter);
-/* Opens the default meter, and has children after fork open theirs with meter_default_in_child. */
+/* Opens the default meter. Children after fork then open theirs with meter_default_in_child. */
 void meter_default_keep(void);
-/* In a child after fork whose parent keeps a default meter: opens the child's own, once. Costs nothing elsewhere. */
+/* Opens a child's own default meter once, if its parent keeps one. Costs one atomic load otherwise. */
 void meter_default_in_child(void);
-/* The default meter where this process (not one it was forked from) has opened it; else NULL. */
+/* Returns the default meter if this process has opened it (not a process it was forked from); else NULL. */
 joule_meter *meter_default_if_open(void);
-/* Reads every source once, in the calling thread (virtual hosts), and lets collector and budgets work. */
+/* Reads every source once in the calling thread, then updates collector and budgets. For virtual hosts. */
 void meter_tick(joule_meter *meter);
-/* For lanes: a source is open, add its channels; a round of readings is done. */
+/* Called by lanes: meter_publish adds the channels of an opened source, meter_after_read follows
+ * each round of readings. */
 void meter_publish(joule_meter *meter, struct lane *lane, struct source *source);
 void meter_after_read(joule_meter *meter, struct lane *lane);
-/* For the collector: a region has its final share. Goes into the record where one is kept. */
+/* Called by the collector when a region has its final energy. Writes the region to the
+ * recorder, if there is one. */
 void meter_note_region(joule_meter *meter, int64_t begin_ns, int64_t end_ns, uint32_t tag, uint32_t thread,
                        uint32_t flags);
-/* Makes sure that meter_after_read comes round: a descendant of a session has no thread before somebody needs one, nor
- * has a meter that was opened not to watch. False: no thread. */
+/* Starts the threads that call meter_after_read periodically. A descendant of a session, and a meter opened
+ * with `watches` false, have none before. Returns false if a thread cannot be started. */
 bool meter_watch(joule_meter *meter);
-/* Takes all memory that the curves of domains which can be read come to need, some 200 KB each: for programs that run
- * for long, whose size is then what it stays. */
+/* Allocates all memory that the curves of readable domains can need, about 200 KB each. Long-running programs
+ * call it so that their size stays constant. */
 void meter_reserve(joule_meter *meter);
-/* CPU seconds that the meter's threads have used so far; NaN: this system does not tell. */
+/* Returns the CPU seconds that the meter's threads have used so far; NaN if the system does not report
+ * them. */
 double meter_overhead_cpu_s(joule_meter *meter);
 
 int64_t meter_now_ns(joule_meter *meter);
@@ -106,48 +113,52 @@ static inline size_t meter_channel_count(joule_meter *meter)
 {
     return atomic_load_explicit(&meter->channel_count, memory_order_acquire);
 }
-/* As joule_domain_get but for the parent, for those who ask for all: with the cover of JOULE_TOTAL, chosen once. */
+/* Like joule_domain_get but without the parent; takes the cover of JOULE_TOTAL, so that callers
+ * choose it only once. */
 void meter_describe_domain(joule_meter *meter, size_t index, const struct cover *total,
                            joule_domain *out_domain);
-/* What curves need to know of a channel's sensor. The lane's lock is held. */
+/* Returns the properties of a channel's sensor that curves need. The lane's lock is held. */
 struct curve_traits meter_channel_traits(const struct channel *channel);
-/* True for a domain that is no gauge, and for JOULE_TOTAL, JOULE_CPU and JOULE_GPU. */
+/* Returns true for a domain that is no gauge, and for JOULE_TOTAL, JOULE_CPU and JOULE_GPU. */
 bool meter_has_energy(joule_meter *meter, int32_t domain);
-/* Energy of one domain over a window, whether trusted or not. end_ns METER_LAST_TICK: up to the domain's last. */
+/* Returns the energy of one domain over a window, trusted or not. end_ns METER_LAST_TICK: up to the
+ * domain's last tick. */
 #define METER_LAST_TICK INT64_MAX
 struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
-/* Chooses the cover of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window: domains that rose since the meter
- * opened, outermost, one view for each zone. Where no CPU package is measured, a domain that covers more
- * (module, psys, node, battery) stands alone and takes precedence over a model. A domain that stands still
- * while parts of it use energy yields to these parts, and the cover is partial. A plain domain id is its own
- * cover. */
+/* Chooses the cover of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window: the outermost domains that have
+ * risen since the meter opened, one view for each zone. If no CPU package is measured, a larger domain
+ * (module, psys, node, battery) makes up the total alone and takes precedence over a model. A domain that
+ * stands still while parts of it use energy yields to these parts, and the cover is partial. The cover of a
+ * plain domain id is that domain. */
 void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns,
                  struct cover *out_cover);
-/* Finds out anew which channels' boards the environment hides from programs. The meter's lock is held. */
+/* Updates which channels belong to boards that the environment hides from programs. The meter's lock is
+ * held. */
 void meter_hide(joule_meter *meter);
-/* Writes the boards that one variable hides, as "gpu:0, gpu:1". Returns that variable, or NULL: none is
- * hidden. */
+/* Writes the boards that one variable hides, as "gpu:0, gpu:1". Returns that variable, or
+ * NULL if none is hidden. */
 const char *meter_hidden_boards(joule_meter *meter, char *out_boards, size_t size);
-/* Energy of a cover over a window; unknown when the cover is empty. Coverage is the smallest of its domains. */
+/* Returns the energy of a cover over a window; unknown if the cover is empty. Coverage is the
+ * smallest of its domains. */
 struct window meter_cover_window(joule_meter *meter, const struct cover *cover, int64_t begin_ns,
                                  int64_t end_ns);
-/* Both in one. */
+/* meter_cover and meter_cover_window in one call. */
 struct window meter_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
-/* Energy since the meter opened, of each domain up to its own last tick: what is known then is never taken back, and one
- * sensor that hangs does not hold up the others. While the cover stays the same the answers do not fall. */
+/* Returns the energy since the meter opened, of each domain up to its own last tick, so that a sensor that
+ * hangs does not delay the others. Answers never decrease while the cover stays the same. */
 struct window meter_energy(joule_meter *meter, int32_t domain);
-/* Why nothing is known of a domain or sum. PENDING: a reading may change that. Otherwise the state of what was found of it,
- * ABSENT where all sources have been asked and found nothing. */
+/* Returns why the energy of a domain or sum is unknown. JOULE_PENDING: the next reading may change that.
+ * Otherwise the state of the domains that were found, or JOULE_ABSENT if no source found any. */
 joule_status meter_why_unknown(joule_meter *meter, int32_t domain);
-/* A domain's energy less that of its listed parts, one view of each; *out_parts is their number. Unknown without parts or
- * where one of them did not see the window. */
+/* Returns a domain's energy minus that of its listed parts, one view of each. Sets *out_parts to the number
+ * of parts. Unknown without parts, or if one of them does not cover the window. */
 struct window meter_rest_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns,
                                 size_t *out_parts);
-/* The time up to which every channel of the cover has been read; 0: none. */
+/* Returns the time up to which every channel of the cover has been read; 0: none. */
 int64_t meter_cover_horizon_ns(joule_meter *meter, const struct cover *cover);
-/* "package-0 + dram-0", cut to size. */
+/* Writes the names of the cover's domains, as "package-0 + dram-0", truncated to `size`. */
 void meter_cover_name(joule_meter *meter, const struct cover *cover, char *out_name, size_t size);
-/* Highest temperature gauge in degrees Celsius now; NaN without one. */
+/* Returns the highest temperature of all gauges in degrees Celsius; NaN if there is none. */
 double meter_hottest_celsius(joule_meter *meter);
 
 #endif

@@ -1,8 +1,8 @@
-/* joule/meter/hidden.c - boards that the environment hides from programs are in no total.
+/* joule/meter/hidden.c - leaves boards that the environment hides from programs out of totals.
  *
- * Owns which channels are such a board's. The rules of the variables are sources/visible.h's; what a total is made of is
- * cover.c's. Newcomers: several sources know parts of a board, and one that opens late may bring the id that makes a list
- * certain, so that all is decided anew with each source. A meter that looks at devices speaks of the machine and hides nothing.
+ * sources/visible.h knows the rules of the variables, cover.c sums a total.
+ * Note: a source that opens late may bring the id that identifies a board, so each new source updates all
+ * channels. A meter opened with JOULE_OPEN_DEVICES reports the whole machine and hides nothing.
  */
 #include <string.h>
 #include "base/string.h"
@@ -39,7 +39,7 @@ static void add_device(struct boards *boards, const struct device *device)
     take_text(&board->pci_address, device->pci_address);
 }
 
-/* A board that may not be opened is one that no program counts. */
+/* A board that this process may not open is left out: programs do not count it when they number boards. */
 static void add_source(struct boards *boards, struct meter_channel *mc)
 {
     pthread_mutex_lock(&mc->lane->lock);
@@ -74,8 +74,8 @@ void meter_hide(joule_meter *meter)
                      hidden_by(&boards, meter->channels[i].channel->info.device));
 }
 
-/* Returns the variable that hides the channel's board; NULL: none, or the channel is not the first one of its
- * board with joules. */
+/* Returns the variable that hides the channel's board. NULL: it is not hidden, or another energy channel of
+ * the board comes first. */
 static const char *hides_board(joule_meter *meter, size_t i)
 {
     const char *variable = atomic_load(&meter->channels[i].hidden_by),

@@ -1,4 +1,4 @@
-/* joule/meter/lane.c - see lane.h. The round of readings, and the thread that keeps the pace. */
+/* joule/meter/lane.c - see lane.h. */
 #include "joule/meter/lane.h"
 
 #include <errno.h>
@@ -7,13 +7,13 @@
 #include "base/clock.h"
 #include "joule/meter/engine.h"
 
-#define CATCH_UP_PERIODS 8 /* rounds that came late are made up one after the other, up to so many */
+#define CATCH_UP_PERIODS 8 /* late rounds are made up one after the other, up to this many */
 #define LOOK_PERIOD_NS   NS_PER_S
-#define SUSPEND_NS       (50 * NS_PER_S / 1000) /* a jump of BOOTTIME against MONOTONIC that is no jitter */
+#define SUSPEND_NS       (50 * NS_PER_S / 1000) /* a jump of BOOTTIME against MONOTONIC beyond jitter */
 #define STACK_BYTES      (256 * 1024)
-#define SLOW_STACK_BYTES (2 * 1024 * 1024) /* vendors' libraries are not frugal */
+#define SLOW_STACK_BYTES (2 * 1024 * 1024) /* vendors' libraries need more stack */
 
-/* --- one round ---------------------------------------------------------------------------------------------- */
+/* --- one round ------------------------------------------------------------------------------------------ */
 
 static void break_all(struct lane *lane)
 {
@@ -26,7 +26,7 @@ static void break_all(struct lane *lane)
     pthread_mutex_unlock(&lane->lock);
 }
 
-/* While a machine sleeps MONOTONIC stands still and BOOTTIME goes on: what the counters did meanwhile belongs to no
+/* While a machine sleeps, MONOTONIC stands still and BOOTTIME advances. Energy used meanwhile belongs to no
  * window. */
 static void notice_suspend(struct lane *lane, struct joule_host *host, int64_t monotonic_ns)
 {
@@ -37,7 +37,7 @@ static void notice_suspend(struct lane *lane, struct joule_host *host, int64_t m
     lane->knows_offset = true;
 }
 
-/* Facts of devices change slowly, and asking for them costs. */
+/* Facts of devices are read at a slower pace: they change slowly and reading them is expensive. */
 static void look(struct lane *lane, struct sink *sink)
 {
     if (!lane->looks || sink->before_ns < lane->look_ns)
@@ -69,8 +69,6 @@ void lane_read(struct lane *lane)
     atomic_fetch_add(&lane->ticks, 1);
     pthread_mutex_unlock(&lane->reading);
 }
-
-/* --- life --------------------------------------------------------------------------------------------------- */
 
 struct lane *lane_create(struct joule_meter *meter, int64_t period_ns)
 {
@@ -131,7 +129,7 @@ void lane_release(struct lane *lane)
     free(lane);
 }
 
-/* The pace must not be slower than the fastest counter's wrap allows. */
+/* Shortens the lane's period so that no counter can lose a wrap between two readings. */
 static void keep_counters_alive(struct lane *lane, const struct source *source)
 {
     for (size_t i = 0; i < source->channel_count; i++) {
@@ -144,8 +142,8 @@ static void keep_counters_alive(struct lane *lane, const struct source *source)
     }
 }
 
-/* After a vendor's call that may have taken minutes the meter may be gone: it is touched only between these two. False:
- * no longer allowed. */
+/* A vendor's call may take minutes, and the meter may be closed meanwhile. The lane uses the meter only
+ * between enter_meter and leave_meter. Returns false if the lane must not use it any more. */
 static bool enter_meter(struct lane *lane)
 {
     pthread_mutex_lock(&lane->lock);
@@ -163,7 +161,7 @@ static void leave_meter(struct lane *lane)
     pthread_mutex_unlock(&lane->lock);
 }
 
-/* False: it is time to stop. */
+/* Returns false if the lane is to stop. */
 static bool open_all(struct lane *lane)
 {
     cpu_info_read(lane->host, &lane->cpu);
@@ -185,7 +183,7 @@ static bool open_all(struct lane *lane)
 
 void lane_open_sources(struct lane *lane)
 {
-    pthread_mutex_lock(&lane->reading); /* a half open source must not be read */
+    pthread_mutex_lock(&lane->reading); /* a source that is only partly open must not be read */
     bool goes_on = open_all(lane);
     pthread_mutex_unlock(&lane->reading);
     if (!goes_on)
@@ -205,8 +203,8 @@ static bool is_to_stop(struct lane *lane)
     return stop;
 }
 
-/* Returns true if the lane is to stop; false at the deadline, or if a reading is requested. It sleeps on a
- * semaphore: a condition variable costs a second system call each time, because its mutex counts as contended
+/* Returns true if the lane is to stop; false at the deadline, or if a reading is requested. Note: a semaphore
+ * is used because a condition variable costs a second system call each time: its mutex counts as contended
  * after the wait. */
 static bool sleep_until(struct lane *lane, int64_t deadline_ns)
 {
@@ -218,7 +216,8 @@ static bool sleep_until(struct lane *lane, int64_t deadline_ns)
     return result == 0 && is_to_stop(lane);
 }
 
-/* Whether every sensor has ticked anew when it is read: only then does it not matter when exactly that is. */
+/* Returns true if every sensor of the source updates at least once per period. Only then may a reading be
+ * taken early. */
 static bool outpaces(const struct lane *lane, const struct source *source)
 {
     if (source->ops->is_stamped)
@@ -232,7 +231,7 @@ static bool outpaces(const struct lane *lane, const struct source *source)
     return true;
 }
 
-/* How much before the end of its period a round is due. */
+/* Returns how many nanoseconds before the end of its period the next round is due. */
 static int64_t early_ns(struct lane *lane)
 {
     for (size_t i = 0; i < lane->source_count; i++)
@@ -257,7 +256,7 @@ static void *lane_main(void *argument)
 {
     struct lane *lane = argument;
     bool has_work = true;
-    if (!lane->opened) { /* else by who made the thread */
+    if (!lane->opened) { /* otherwise the creator of the thread opened them */
         lane_open_sources(lane);
         has_work = !finds_nothing(lane);
     }
@@ -276,7 +275,8 @@ static void *lane_main(void *argument)
         early = early_ns(lane);
         deadline_ns += lane->period_ns;
         int64_t now_ns = clock_now_ns();
-        if (now_ns - deadline_ns > CATCH_UP_PERIODS * lane->period_ns) { /* too late to be made up: skip */
+        /* too late to catch up: skip these rounds */
+        if (now_ns - deadline_ns > CATCH_UP_PERIODS * lane->period_ns) {
             int64_t lost = (now_ns - deadline_ns) / lane->period_ns + 1;
             atomic_fetch_add(&lane->overruns, (uint64_t)lost);
             deadline_ns += lost * lane->period_ns;
@@ -284,8 +284,8 @@ static void *lane_main(void *argument)
     }
     pthread_mutex_lock(&lane->lock);
     lane->finished = true;
-    lane->is_detached =
-        !lane->stop && pthread_detach(pthread_self()) == 0; /* the meter may never be closed */
+    /* The thread detaches itself, because the meter may never be closed. */
+    lane->is_detached = !lane->stop && pthread_detach(pthread_self()) == 0;
     pthread_cond_broadcast(&lane->wake);
     pthread_mutex_unlock(&lane->lock);
     lane_release(lane);
@@ -311,7 +311,8 @@ bool lane_start(struct lane *lane)
     return has_thread;
 }
 
-/* Waits for *flag, guarded by the lane's lock, until deadline_ns; longer only for what the thread does in the meter. */
+/* Waits for *flag, which the lane's lock guards, until deadline_ns. While the lane stops, waits longer if its
+ * thread still uses the meter. */
 static bool wait_for(struct lane *lane, const bool *flag, int64_t deadline_ns)
 {
     struct timespec deadline = clock_timespec(deadline_ns);

@@ -1,9 +1,9 @@
 /* joule/meter/lane.h - a thread that reads one or more sources at a steady pace.
  *
- * Owns the pace (absolute deadlines), the lock over the channels of its sources, and the way from a reading to a
- * curve: counter or integrator, then a point. Prompt sources share lane 0; each slow source has its own, so that a
- * vendor's library that hangs delays nobody.
- * Newcomers: hardware is read without the lock; only the results are put in under it.
+ * A lane keeps absolute deadlines and a lock over the channels of its sources. It turns each reading into a
+ * point on a curve, by a counter or an integrator. Prompt sources share lane 0. Each slow source has a lane
+ * of its own, so that a vendor's library that hangs delays no other source.
+ * Note: hardware is read without the lock; the lock is held only while results are stored.
  */
 #ifndef JOULE_LANE_H
 #define JOULE_LANE_H
@@ -16,8 +16,8 @@
 struct joule_meter;
 
 #define LANE_MAX_SOURCES 48
-/* Sensors that tick faster than they are read are read at a random time in the last part of each period, of this size: a
- * load that repeats in step with the readings would else look steady. */
+/* Sensors that update faster than they are read are read at a random time in this last part of each period.
+ * Without it, a load that repeats in step with the readings would look steady. */
 #define LANE_DITHER 0.5
 
 struct lane {
@@ -30,51 +30,55 @@ struct lane {
     _Atomic int64_t period_ns;
     pthread_t thread;
     bool has_thread;
-    bool is_late;            /* has no joules: starts when somebody watches, and nobody waits for it */
-    pthread_mutex_t lock;    /* channels, and the fields below */
-    pthread_cond_t wake;     /* one of those changed */
+    bool is_late;            /* reads no energy: starts with meter_watch, and no other thread waits for it */
+    pthread_mutex_t lock;    /* guards the channels and the fields below */
+    pthread_cond_t wake;     /* signals changes of those fields */
     sem_t woken;             /* the thread sleeps on it; posted with `stop` and `asked` */
-    pthread_mutex_t reading; /* one opener or reader of the hardware at a time; taken before any other lock */
+    pthread_mutex_t reading; /* serialises opening and reading hardware; taken before any other lock */
     bool stop, opened, finished;
-    bool is_detached; /* the thread ended by itself: nothing to join */
-    bool in_meter;    /* the thread uses the meter; closing the meter waits for it, however long it takes */
-    _Atomic int references; /* meter and thread; the last one frees */
+    bool is_detached;       /* the thread ended by itself and must not be joined */
+    bool in_meter;          /* the thread uses the meter; joule_close waits for it without a time limit */
+    _Atomic int references; /* held by the meter and the thread; the last one frees the lane */
     _Atomic uint64_t ticks, overruns;
-    _Atomic uint64_t asked, served; /* readings between the periodic ones: see lane_ask */
+    _Atomic uint64_t asked, served; /* numbers of requested readings, see lane_ask */
     _Atomic int64_t read_ns;        /* end of the last round of readings */
-    bool looks;                     /* the thread also reads devices */
-    int64_t look_ns;                /* time of the next such reading; used by the reader */
+    bool looks;                     /* the thread also reads facts of devices */
+    int64_t look_ns;                /* time of the next such reading; used only by the reader */
     uint64_t dither;                /* state of the thread's random number generator */
     bool knows_offset;
-    int64_t boottime_minus_monotonic_ns; /* a jump is a suspend: a gap in every curve */
+    int64_t boottime_minus_monotonic_ns; /* a jump is a suspend and makes a gap in every curve */
 };
 
-/* One round of readings of a source, as source.h hands it to the source. */
+/* One round of readings of a source, see source.h. */
 struct sink {
     struct lane *lane;
     struct joule_host *host;
-    int64_t before_ns; /* of the source's whole read */
+    int64_t before_ns; /* start of the source's read */
 };
 
-/* An empty lane with one reference, or NULL. */
+/* Returns an empty lane with one reference; NULL: out of memory. */
 struct lane *lane_create(struct joule_meter *meter, int64_t period_ns);
-/* The source, PENDING until it is opened: one of another state then is never opened. NULL: no memory, or too many. */
+/* Adds a source in state JOULE_PENDING. If the caller then sets another state, the source is never opened.
+ * Returns NULL if out of memory or if the lane is full. */
 struct source *lane_add(struct lane *lane, const struct source_ops *ops, bool is_named);
 /* Opens the sources, publishes their channels in the meter and takes the first reading. */
 void lane_open_sources(struct lane *lane);
-/* One round of readings; waits while the sources are being opened. */
+/* Takes one round of readings. Waits while the sources are being opened. */
 void lane_read(struct lane *lane);
-/* Starts the thread, which opens the sources unless that is done, and then reads. False: no thread. */
+/* Starts the thread. It opens the sources unless they are open, then reads them. Returns false if
+ * it cannot be started. */
 bool lane_start(struct lane *lane);
-/* Waits until the sources are open and read once, at most until deadline_ns (CLOCK_MONOTONIC). */
+/* Waits until the sources are open and have been read once, at most until deadline_ns (CLOCK_MONOTONIC).
+ * Returns false at the deadline. */
 bool lane_wait_opened(struct lane *lane, int64_t deadline_ns);
 /* Requests a reading now, between two periodic ones. Returns the value that lane->served reaches once a
  * reading is done that began after this call; 0: there is no thread. */
 uint64_t lane_ask(struct lane *lane);
-/* Asks the thread to stop and waits for it until deadline_ns. False: it hangs in a source, or is the calling one; it
- * keeps its lane, frees it when it returns, and still uses the host until then, but never the meter. Once for a lane. */
+/* Asks the thread to stop and waits for it until deadline_ns. Call it once for a lane. Returns false if the
+ * thread hangs in a source, or is the calling thread. Such a thread keeps its lane and frees it when it
+ * returns. Until then it may use the host, but never the meter. */
 bool lane_halt(struct lane *lane, int64_t deadline_ns);
-/* Drops a reference; the last one frees the lane with its sources. */
+/* Drops a reference; the last one frees the lane and its sources. */
 void lane_release(struct lane *lane);
 
 #endif

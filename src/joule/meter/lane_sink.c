@@ -1,14 +1,17 @@
-/* joule/meter/lane_sink.c - from a reading to a point on a curve: what sources call while they are read (source.h).
+/* joule/meter/lane_sink.c - turns readings into points on curves; sources call it while
+ * they are read (source.h).
  *
- * Owns when a value was true. A counter has ticked between two looks, a sensor without a stamp of its own has shown a new
- * value since the look before: the point goes to the middle of that stretch, whose length is its error.
- * Newcomers: stamps are taken before the lane's lock is, so that waiting for it makes no reading late.
+ * Note: the time of a value is uncertain. A counter ticked at some time between two readings; a sensor
+ * without timestamps changed its value at some time since the previous reading. The point is put in the
+ * middle of that interval, whose length gives the error. Timestamps are taken before the lane's lock, so that
+ * waiting for it delays no timestamp.
  */
 #include <math.h>
 #include "base/string.h"
 #include "joule/meter/lane.h"
 
-/* A reading is more likely to fall into a long tick than into a short one: by this much where periods jitter +-20 %. */
+/* A reading falls more likely into a long tick than into a short one. This is the mean ratio if
+ * periods jitter by +-20 %. */
 #define TICK_JITTER 1.04
 
 int64_t sink_now(struct sink *sink)
@@ -24,7 +27,7 @@ static void answered(struct channel *ch, int64_t time_ns)
     ch->info.state = JOULE_OK;
 }
 
-/* What cannot be is no answer. The stretch to the next one that can be is bridged if it is short. */
+/* Impossible values are not used. The gap up to the next possible value is bridged if it is short. */
 static void rejected(struct channel *ch)
 {
     ch->info.state = JOULE_FAILED;
@@ -34,8 +37,8 @@ static void rejected(struct channel *ch)
                     "the sensor says what cannot be: update the driver or firmware that feeds it");
 }
 
-/* The counter was seen to have ticked at time_ns and not yet at the reading before: it did so in between, at most one
- * period of the sensor ago. The point goes to the middle of that stretch. */
+/* The counter ticked after the previous reading and before time_ns, at most one sensor period ago. The point
+ * is put in the middle of that interval. */
 static struct curve_point counter_point(const struct channel *ch, int64_t time_ns, int64_t previous_ns,
                                         int64_t width_ns)
 {
@@ -84,7 +87,7 @@ static void put_counter(struct channel *ch, int64_t before_ns, int64_t after_ns,
     curve_append(&ch->curve, point);
 }
 
-/* Without the sensor's own stamp a new value appeared at some time since the reading before. */
+/* Without the sensor's own timestamp, a new value appeared at some time since the previous reading. */
 static int64_t noticed_ns(const struct channel *ch, int64_t now_ns, double *out_sd_s)
 {
     double late_s = ch->integrator.age_s > 0 ? ch->integrator.age_s : ch->integrator.period_s;
@@ -181,7 +184,7 @@ void sink_fail(struct sink *sink, struct channel *channel, joule_status status)
     pthread_mutex_unlock(&sink->lane->lock);
 }
 
-/* --- devices ------------------------------------------------------------------------------------------------ */
+/* --- devices -------------------------------------------------------------------------------------------- */
 
 void sink_facts(struct sink *sink, struct device *device, const struct device_facts *facts)
 {

@@ -6,10 +6,10 @@
 #include "base/clock.h"
 #include "joule/meter/cover_choice.h"
 
-#define MAX_REQUESTS                                                                                         \
-    3 /* some sensors show a value only in the reading after the one that started the measurement */
+/* Some sensors show a new value only in the reading after the one that started their measurement. */
+#define MAX_REQUESTS   3
 #define REQUEST_GAP_NS (100 * NS_PER_S / 1000)
-#define SLACK_S        0.25 /* multiple of the time that a reading takes */
+#define SLACK_S        0.25 /* seconds added to a sensor's period, for the reading itself */
 
 struct last_reading last_reading_start(joule_meter *meter, int64_t begin_ns, int64_t end_ns)
 {
@@ -31,7 +31,7 @@ static bool is_in_cover(const joule_meter *meter, const struct cover *cover, con
     return false;
 }
 
-/* Returns true for a channel that is in the total, or that would be if it were known. */
+/* Returns true for a channel that is in the total, or that would be if its energy were known. */
 static bool matters(const joule_meter *meter, const struct cover *cover, size_t id)
 {
     const struct meter_channel *mc = &meter->channels[id];
@@ -46,8 +46,8 @@ static bool matters(const joule_meter *meter, const struct cover *cover, size_t 
                : !is_in_cover(meter, cover, NULL, JOULE_SCOPE_PACKAGE);
 }
 
-/* Returns how long to wait for a channel whose energy until end_ns is not known yet; 0: it is known, or never
- * will be. */
+/* Returns how many seconds to wait for a channel whose energy until end_ns is not known yet. Returns 0 if it
+ * is known, or never will be. */
 static double patience_s(const struct channel *ch, int64_t end_ns, bool was_asked)
 {
     if (ch->info.state != JOULE_OK || curve_last_ns(&ch->curve) >= end_ns)
@@ -93,7 +93,7 @@ bool last_reading_is_due(struct last_reading *last)
     struct cover cover;
     bool is_due = false;
     meter_cover(meter, JOULE_TOTAL, last->begin_ns, last->end_ns, &cover);
-    for (size_t l = 1; l < meter->lane_count; l++) { /* the waiting thread does the first reading */
+    for (size_t l = 1; l < meter->lane_count; l++) { /* the waiting thread reads lane 0 itself */
         struct lane *lane = meter->lanes[l];
         bool was_asked = last->lanes[l].count > 0,
              is_served = atomic_load(&lane->served) >= last->lanes[l].number;

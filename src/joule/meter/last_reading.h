@@ -1,30 +1,30 @@
 /* joule/meter/last_reading.h - reads slow sources once more after the end of a measurement.
  *
- * Note: requests a reading from a slow source at once. If that is not enough, waits for its next period.
+ * Note: a reading is requested at once. If that is not enough, the caller waits for the sensor's next period.
  */
 #ifndef JOULE_LAST_READING_H
 #define JOULE_LAST_READING_H
 
 #include "joule/meter/engine.h"
 
-#define LAST_READING_MAX_S 5.0 /* the longest wait for a source, whatever its period */
+#define LAST_READING_MAX_S 5.0 /* longest wait for a source, whatever its period */
 
-/* Waiting for the energy of [begin_ns, end_ns]. */
+/* The state of waiting for the energy of [begin_ns, end_ns]. */
 struct last_reading {
     joule_meter *meter;
     int64_t begin_ns, end_ns;
-    int64_t start_ns; /* seconds of waiting */
+    int64_t start_ns; /* time at which waiting started */
     struct {
-        uint64_t number; /* time of the last request; 0: none */
+        uint64_t number; /* of the last request, as lane_ask returned it; 0: none */
         unsigned count;  /* number of requests */
         int64_t asked_ns;
     } lanes[METER_MAX_LANES];
-    const char *source; /* the last one that was waited for; NULL: none */
+    const char *source; /* the last source that was waited for; NULL: none */
 };
 
 struct last_reading last_reading_start(joule_meter *meter, int64_t begin_ns, int64_t end_ns);
-/* Requests readings where they help, without waiting. Returns true while a source has still to answer, for at
- * most one period of each. */
+/* Requests readings if they help, without waiting. Returns true while a source has not answered yet, for at
+ * most one period of each source. */
 bool last_reading_is_due(struct last_reading *last);
 
 #endif

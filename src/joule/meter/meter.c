@@ -1,8 +1,8 @@
-/* joule/meter/meter.c - opening, feeding and closing a meter.
+/* joule/meter/meter.c - opens, updates and closes a meter.
  *
- * Owns the life of a meter and what happens after each round of readings; readings come from lanes, totals from covers,
- * and the questions of <joule/meter.h> are answered in ask.c.
- * Newcomers: lanes publish channels while others read; an entry is complete before channel_count covers it.
+ * Lanes read the hardware, covers sum totals (cover.c), and api/ask.c answers the queries of <joule/meter.h>.
+ * Note: lanes add channels while other threads read the list. An entry is complete before
+ * channel_count includes it.
  */
 #include <errno.h>
 #include <math.h>
@@ -34,9 +34,9 @@ int64_t meter_now_ns(joule_meter *meter)
     return meter->host->ops->clock_ns(meter->host, CLOCK_MONOTONIC);
 }
 
-/* --- opening ------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
-/* Options as this library knows them; NULL stands for the defaults. */
+/* Copies the options that this library knows. NULL stands for the defaults. */
 static joule_status take_options(const joule_options *given, joule_options *out, joule_error *error)
 {
     *out = (joule_options){.struct_size = sizeof *out};
@@ -63,13 +63,14 @@ static joule_status check_options(const joule_options *options, joule_error *err
     return meter_lanes_check(options->sources, error);
 }
 
-/* A recorded or scripted machine, or an explicit wish, is measured here even where a parent measures too. */
+/* A recorded or scripted machine, or JOULE_OPEN_NO_SESSION, is measured here even if a parent
+ * process measures too. */
 static bool uses_session(const struct joule_host *host, const joule_options *options)
 {
     return host == host_real() && !(options->flags & JOULE_OPEN_NO_SESSION);
 }
 
-/* On a host that stays the caller's if it fails. Unless it `watches` nothing is read before meter_watch. */
+/* On failure the host remains the caller's. If `watches` is false, nothing is read before meter_watch. */
 static joule_status open_on(struct joule_host *host, bool owns_host, bool watches,
                             const joule_options *options, joule_meter **out_meter, joule_error *out_error)
 {
@@ -98,14 +99,13 @@ static joule_status open_on(struct joule_host *host, bool owns_host, bool watche
         if (status == JOULE_OK)
             status = meter_lanes_start(meter, watches, wait_s, out_error);
     } else {
-        status = meter_lanes_make(meter, NO_SOURCES, false,
-                                  out_error); /* no thread until somebody watches: meter_watch */
+        status = meter_lanes_make(meter, NO_SOURCES, false, out_error); /* no thread before meter_watch */
     }
     if (status != JOULE_OK) {
         joule_close(meter);
         return status;
     }
-    meter->owns_host = owns_host; /* only now: on failure the host stays the caller's */
+    meter->owns_host = owns_host; /* set last: on failure the host remains the caller's */
     *out_meter = meter;
     return JOULE_OK;
 }
@@ -147,7 +147,7 @@ joule_status meter_open(const joule_options *options, bool watches, joule_meter 
 
 void joule_close(joule_meter *meter)
 {
-    /* After fork the threads are the parent's: nothing to stop, nothing safe to free. */
+    /* After fork the threads belong to the parent: there is nothing to stop, and nothing is safe to free. */
     if (!meter || meter->pid != getpid())
         return;
     int64_t deadline_ns = clock_now_ns() + CLOSE_PATIENCE_NS;
@@ -156,7 +156,7 @@ void joule_close(joule_meter *meter)
         if (meter->lanes[i])
             joined = lane_halt(meter->lanes[i], deadline_ns) && joined;
     for (size_t i = 0; i < meter->lane_count;
-         i++) /* not before: a lane that opens looks at what the others found */
+         i++) /* after all have stopped: a lane that opens sources reads what others found */
         if (meter->lanes[i])
             lane_release(meter->lanes[i]);
     if (meter->collector)
@@ -168,7 +168,7 @@ void joule_close(joule_meter *meter)
     free(meter);
 }
 
-/* --- channels ----------------------------------------------------------------------------------------------- */
+/* --- channels ------------------------------------------------------------------------------------------- */
 
 static bool name_is_taken(joule_meter *meter, const char *name)
 {
@@ -178,7 +178,7 @@ static bool name_is_taken(joule_meter *meter, const char *name)
     return false;
 }
 
-/* The first view of a zone keeps the plain name; later ones say where they come from. */
+/* The first view of a zone keeps the plain name; later ones get their source appended. */
 static void make_name_unique(joule_meter *meter, struct channel *ch)
 {
     char plain[sizeof ch->info.name];
@@ -199,7 +199,7 @@ void meter_publish(joule_meter *meter, struct lane *lane, struct source *source)
     for (size_t i = 0; i < source->channel_count; i++) {
         size_t n = meter_channel_count(meter);
         struct channel *ch = source->channels[i];
-        curve_init(&ch->curve, CURVE_POINTS); /* the source reads all of its channels */
+        curve_init(&ch->curve, CURVE_POINTS); /* the source reads all of its channels, listed or not */
         if (n == METER_MAX_CHANNELS) {
             atomic_fetch_add_explicit(&meter->unlisted_channels, 1, memory_order_relaxed);
             continue;
@@ -213,7 +213,7 @@ void meter_publish(joule_meter *meter, struct lane *lane, struct source *source)
     pthread_mutex_unlock(&meter->lock);
 }
 
-/* Under the lane's lock: an integrator learns its period. */
+/* The lane's lock is held, because an integrator updates its period. */
 struct curve_traits meter_channel_traits(const struct channel *ch)
 {
     return (struct curve_traits){
@@ -240,7 +240,8 @@ struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t b
     return w;
 }
 
-/* The totals since the meter opened up to a time that all sensors have come to. What they have not seen yet is none. */
+/* Publishes the totals from the opening of the meter to end_ns, a time that all sensors have reached. The
+ * first totals are zero. */
 static void publish_until(joule_meter *meter, int64_t end_ns, bool is_first)
 {
     static const int32_t groups[] = {JOULE_TOTAL, JOULE_CPU, JOULE_GPU};
@@ -253,14 +254,14 @@ static void publish_until(joule_meter *meter, int64_t end_ns, bool is_first)
     meter->published_ns = end_ns;
 }
 
-/* The first clients came after the last round without any. Their regions began between that and the horizon, so that the
- * board must begin before it does. */
+/* Publishes earlier points for the first clients. Their regions may have begun before horizon_ns, so the
+ * board must begin before they do. */
 static void publish_past(joule_meter *meter, int64_t horizon_ns)
 {
     int64_t first_ns;
     if (joule_ticks(meter, JOULE_TOTAL, 0, &first_ns, 1) == 0)
         return;
-    if (first_ns < meter->begin_ns) /* a counter had ticked shortly before it was read first */
+    if (first_ns < meter->begin_ns) /* the counter had ticked shortly before its first reading */
         first_ns = meter->begin_ns;
     if (first_ns >= horizon_ns)
         return;
@@ -269,7 +270,7 @@ static void publish_past(joule_meter *meter, int64_t horizon_ns)
         publish_until(meter, meter->alone_ns, false);
 }
 
-/* What descendants are told: the totals since the meter opened, as far as all sensors have come. */
+/* Publishes totals for descendants, up to the time that all sensors have reached. */
 static void publish(joule_meter *meter, int64_t now_ns)
 {
     if (now_ns - meter->published_ns < PUBLISH_EVERY_NS)
@@ -330,7 +331,7 @@ void meter_reserve(joule_meter *meter)
         const struct meter_channel *mc = &meter->channels[i];
         pthread_mutex_lock(&mc->lane->lock);
         if (mc->channel->mode != CHANNEL_GAUGE && mc->channel->info.state == JOULE_OK)
-            curve_reserve(&mc->channel->curve); /* where it fails the curve grows as it needs to */
+            curve_reserve(&mc->channel->curve); /* on failure the curve grows when it needs to */
         pthread_mutex_unlock(&mc->lane->lock);
     }
 }
@@ -346,7 +347,7 @@ double meter_overhead_cpu_s(joule_meter *meter)
         int problem = lane->has_thread ? pthread_getcpuclockid(lane->thread, &clock) : ESRCH;
         if (problem == 0 && clock_gettime(clock, &used) == 0)
             sum_s += (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
-        else if (problem != 0 && problem != ESRCH) /* not every system has such clocks */
+        else if (problem != 0 && problem != ESRCH) /* some systems have no such clocks */
             sum_s = NAN;
     }
     pthread_mutex_unlock(&meter->lock);

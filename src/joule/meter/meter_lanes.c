@@ -1,7 +1,7 @@
 /* joule/meter/meter_lanes.c - see meter_lanes.h.
  *
- * Newcomers: most machines have few of the sources, and a command of a millisecond is measured, too. So nothing is looked
- * for, and no thread made, that cannot change a figure.
+ * Note: most machines have few of the sources, and commands may take only a millisecond. So no search is made
+ * and no thread started that cannot change a figure.
  */
 #include "joule/meter/meter_lanes.h"
 
@@ -9,9 +9,10 @@
 #include "base/error.h"
 #include "joule/meter/engine.h"
 
-/* --- which -------------------------------------------------------------------------------------------------- */
+/* --- which ---------------------------------------------------------------------------------------------- */
 
-/* "a,b" uses a and b alone; "-a" leaves a out. */
+/* Returns true if `list` selects the source: "a,b" selects only a and b, "-a" all but a. Sets *out_is_named
+ * if the list names the source. */
 static bool is_selected(const char *list, const char *name, bool *out_is_named)
 {
     *out_is_named = false;
@@ -53,9 +54,9 @@ joule_status meter_lanes_check(const char *list, joule_error *error)
     return JOULE_OK;
 }
 
-/* --- where -------------------------------------------------------------------------------------------------- */
+/* --- where ---------------------------------------------------------------------------------------------- */
 
-/* Whether a source may find anything, as far as its folders and its variable tell. */
+/* Returns true if a source may find hardware, judged by its folders and its environment variable. */
 static bool is_promising(struct joule_host *host, const struct source_ops *ops)
 {
     const char *value = ops->variable ? host->ops->env(host, ops->variable) : NULL;
@@ -73,8 +74,9 @@ static struct lane *add_lane(joule_meter *meter, double period_s)
     return lane;
 }
 
-/* Prompt sources share lane 0, each slow one that may find something has its own. One that will find nothing is opened only
- * for people who ask for it, or for all devices: they want to know why, and what to do. False: no memory. */
+/* Adds a source to its lane: prompt sources to lane 0, each slow source that may find hardware to a lane of
+ * its own. Other sources are opened only if the user names them or asks for devices, to report why nothing
+ * was found. Returns false if out of memory. */
 static bool place(joule_meter *meter, const struct source_ops *ops, bool is_named, bool looks)
 {
     bool may_find = is_promising(meter->host, ops), is_alone = ops->is_slow && may_find;
@@ -104,7 +106,7 @@ joule_status meter_lanes_make(joule_meter *meter, const char *list, bool looks, 
     return JOULE_OK;
 }
 
-/* --- when --------------------------------------------------------------------------------------------------- */
+/* --- when ----------------------------------------------------------------------------------------------- */
 
 static bool start(joule_meter *meter, size_t i)
 {
@@ -117,7 +119,7 @@ joule_status meter_lanes_start(joule_meter *meter, bool watches, double wait_s, 
     int64_t deadline_ns = meter_now_ns(meter) + (int64_t)(wait_s * 1e9);
     for (size_t i = 1; i < meter->lane_count && !is_virtual; i++)
         has_threads = (meter->lanes[i]->is_late || start(meter, i)) && has_threads;
-    /* Prompt ones are opened here: to wait for a thread would take longer than they do. */
+    /* Prompt sources are opened here: opening them takes less time than waiting for a thread. */
     for (size_t i = 0; i < (is_virtual ? meter->lane_count : 1); i++)
         lane_open_sources(meter->lanes[i]);
     if (!has_threads || (watches && !meter_watch(meter)))

@@ -1,8 +1,8 @@
-/* joule/meter/meter_lanes.h - the lanes of a meter: which sources it has, who reads each, and when their threads start.
+/* joule/meter/meter_lanes.h - creates the lanes of a meter: its sources, who reads each,
+ * and when threads start.
  *
- * Owns the choice by a list of names and by what the machine has, and the start; what a lane does is lane.h's, its end
- * joule_close's.
- * Newcomers: a late lane, of a source that has no joules, starts with meter_watch, and nobody waits for it.
+ * Sources are chosen by a list of names and by what the machine has. joule_close stops the lanes.
+ * Note: a late lane (its source has no energy) starts with meter_watch, and no other thread waits for it.
  */
 #ifndef JOULE_METER_LANES_H
 #define JOULE_METER_LANES_H
@@ -10,13 +10,16 @@
 #include <stdbool.h>
 #include <joule/meter.h>
 
-/* "a,b" are those two alone, "-a" all but a; NULL and "" all. INVALID: no source has a name that is in the list. */
+/* Checks a list of sources: "a,b" selects only these two, "-a" all but a; NULL and "" select all. Returns
+ * JOULE_INVALID if no source has one of the names. */
 joule_status meter_lanes_check(const char *list, joule_error *error);
-/* Makes the lanes, with their sources in them, none of them open. `looks`: at devices, too. */
+/* Creates the lanes with their sources, none of them open. `looks`: the lanes also read facts of devices. */
 joule_status meter_lanes_make(joule_meter *meter, const char *list, bool looks, joule_error *error);
-/* Opens prompt sources here and slow ones in their threads, and waits wait_s for those. On a virtual host all here. */
+/* Opens prompt sources here and slow ones in their threads, and waits up to wait_s seconds for those. On a
+ * virtual host, opens all sources here. */
 joule_status meter_lanes_start(joule_meter *meter, bool watches, double wait_s, joule_error *error);
-/* Until all but late ones are open and read once, at most until deadline_ns (CLOCK_MONOTONIC). False: one is not. */
+/* Waits until all lanes except late ones are open and have been read once, at most until deadline_ns
+ * (CLOCK_MONOTONIC). Returns false if one is not. */
 bool meter_lanes_wait(joule_meter *meter, int64_t deadline_ns);
 
 #endif
