@@ -1,9 +1,10 @@
-/* joule/collector/collector.c - see collector.h. Life, locks and answers.
+/* joule/collector/collector.c - see collector.h.
  *
- * A region lives in a collector from the moment it is first seen (open in a slot, or finished in a ring) until a sweep
- * has passed its end; then only its tag's sums and, for a while, its own figures remain.
- * Newcomers: all collectors of a process share one reader, because what is read from a ring is gone from it. The hub
- * is locked before a collector; engine.h has the whole order.
+ * A region stays in a collector from when it is first read (open in a slot, or finished in a ring
+ * buffer) until a sweep has passed its end. After that only its tag's sums and, for some time,
+ * its own figures remain.
+ * Note: all collectors of a process share one reader, because reading removes regions from a ring buffer. The
+ * hub is locked before a collector; engine.h lists the whole order of locks.
  */
 #include "joule/collector/collector.h"
 
@@ -13,10 +14,10 @@
 #include "base/clock.h"
 #include "joule/collector/collector_state.h"
 
-#define MAX_LAG_NS   (10 * NS_PER_S) /* a sensor that stands still holds nobody up longer */
+#define MAX_LAG_NS   (10 * NS_PER_S) /* longest delay by a sensor that stands still */
 #define IDLE_HOLD_NS NS_PER_S
 
-/* --- the hub: one reader for all collectors of a process ---------------------------------------------------- */
+/* --- the hub: one reader for all collectors of a process ------------------------------------------------ */
 
 static struct {
     pthread_mutex_t lock;
@@ -34,7 +35,7 @@ static void give_to_all(void *context, const struct slot_news *news)
     }
 }
 
-/* A round serves all collectors; another meter's clock may be slightly ahead by then. */
+/* A round serves all collectors. Each one notes its own meter's clock, which may differ slightly. */
 static void note_look(struct collector *looker, int64_t now_ns)
 {
     for (struct collector *c = hub.first; c; c = c->next)
@@ -48,14 +49,14 @@ static void drain(struct collector *c, bool look)
     struct session_map *map = session_map(c->session);
     if (hub.reader.map != map)
         reader_start(&hub.reader, map, session_begin_ns(c->session));
-    /* Known regions may have left the open table without a trace in any ring. */
+    /* A known region may leave the open table without an entry in any ring buffer. */
     if (look || c->knows_regions || reader_has_news(&hub.reader, clock_now_ns()))
         reader_round(&hub.reader, clock_now_ns(), look, give_to_all, NULL);
     note_look(c, now_ns);
     pthread_mutex_unlock(&hub.lock);
 }
 
-/* The parent's threads, and with them its collectors, do not exist in the child. */
+/* The parent's threads do not exist in the child, and so its collectors are not used there. */
 static void renew_hub(void)
 {
     pthread_mutex_init(&hub.lock, NULL);
@@ -67,8 +68,6 @@ __attribute__((constructor)) static void at_load(void)
 {
     pthread_atfork(NULL, NULL, renew_hub);
 }
-
-/* --- life --------------------------------------------------------------------------------------------------- */
 
 struct collector *collector_create(joule_meter *meter, struct session *session)
 {
@@ -89,7 +88,7 @@ struct collector *collector_create(joule_meter *meter, struct session *session)
     c->next = hub.first;
     hub.first = c;
     pthread_mutex_unlock(&hub.lock);
-    drain(c, false); /* regions folded before this meter began get none of its energy */
+    drain(c, false); /* regions that were folded before this meter began get none of its energy */
     return c;
 }
 
@@ -120,9 +119,9 @@ void collector_free(struct collector *c)
     free(c);
 }
 
-/* --- time goes on ------------------------------------------------------------------------------------------- */
+/* --- rounds --------------------------------------------------------------------------------------------- */
 
-/* How far all sensors have come. */
+/* Returns the time that all sensors have reached. */
 static int64_t reached_ns(struct collector *c, int64_t horizon_ns)
 {
     payout_choose_covers(c, horizon_ns);
@@ -138,7 +137,7 @@ static int64_t reached_ns(struct collector *c, int64_t horizon_ns)
 
 static void sweep_to(struct collector *c, int64_t horizon_ns, int64_t hold_ns)
 {
-    if (c->region_count == 0) { /* nothing to share; spans that come late are still in time for a while */
+    if (c->region_count == 0) { /* nothing to attribute; late spans are accepted for a while */
         int64_t idle_ns = horizon_ns - (hold_ns > IDLE_HOLD_NS ? hold_ns : IDLE_HOLD_NS);
         c->swept_ns = idle_ns > c->swept_ns ? idle_ns : c->swept_ns;
         return;
@@ -181,14 +180,14 @@ void collector_finish(struct collector *c)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------ */
+/* --- answers -------------------------------------------------------------------------------------------- */
 
 static double part(double a, double b)
 {
     return b > 0 ? fmin(1, a / b) : 0;
 }
 
-/* Energy of all groups that a region adds up, of those that are known. */
+/* Returns the energy of those of the given groups that are known. */
 static struct window claimed_window(struct collector *c, uint32_t groups, int64_t begin_ns, int64_t end_ns)
 {
     struct window sum = {.joules = estimate_unknown(), .covered_s = INFINITY, .is_final = true};
@@ -208,8 +207,8 @@ static struct window claimed_window(struct collector *c, uint32_t groups, int64_
     return sum;
 }
 
-/* `joules` of those that `whole` describes: with its errors of gain, and an independent one in proportion to that of
- * the region's window. */
+/* Returns `joules` as a part of `whole`: with its gain errors, and an independent error in proportion to that
+ * of the region's window. */
 static joule_quantity part_of(const struct window *whole, const struct recent *recent, double joules,
                               bool is_share)
 {
@@ -230,7 +229,7 @@ static joule_quantity part_of_window(joule_quantity window, double share)
         .value = window.value * fmin(1, fmax(0, share)), .low = 0, .high = window.high, .cls = cls};
 }
 
-/* A region without figures of its own gets the average of its tag: the tag's share of the window. */
+/* Estimates a region without figures of its own by its tag's average share of the window. */
 static void estimate_shares(const struct tag_state *tag, uint32_t groups, joule_result *out)
 {
     double window = 0, attributed = 0, self = 0;
@@ -292,8 +291,8 @@ joule_status collector_region(struct collector *c, const joule_region *region, j
     return out_result->is_final ? JOULE_OK : JOULE_PENDING;
 }
 
-/* Returns the upper bound of the devices' energy since the meter began; INFINITY if sensors did not cover
- * that time. */
+/* Returns the upper bound of the devices' energy since the meter began; INFINITY if sensors did
+ * not cover that time. */
 static double most_joules(struct collector *c, uint32_t claims)
 {
     int64_t now_ns = meter_now_ns(c->meter);
@@ -313,8 +312,8 @@ static joule_quantity at_most(joule_quantity joules, double limit)
     return joules;
 }
 
-/* The energy of folded regions before sharing reached them is in no figure. It is at most all energy of the
- * devices in that time, by which the upper bound grows. */
+/* Raises the upper bound by the largest possible energy of folded regions before attribution reached them:
+ * all energy of the devices in that time. */
 static joule_quantity with_uncovered(joule_quantity joules, const struct tag_state *tag, double window)
 {
     double uncovered_s = tag->duration_s - tag->covered_s;
@@ -361,7 +360,8 @@ static int by_attributed(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* What a tag may have used: in all, and for each of its regions in the figures. Where none is, nothing is judged yet. */
+/* Returns the energy that a tag is allowed: its total limit, plus its limit per region times the number of
+ * regions in the result. Returns NaN if it has no budget. */
 static double budget_of(struct session *session, const struct tag_row *row)
 {
     double in_all = session_allowed(session, row->tag), each = session_allowed_each(session, row->tag);
@@ -369,10 +369,10 @@ static double budget_of(struct session *session, const struct tag_row *row)
     return isnan(each) ? in_all : isnan(in_all) ? calls : in_all + calls;
 }
 
-#define MOST_JOULES 1e15 /* of a region: what says more is no measurement, but another process's memory */
+#define MOST_JOULES 1e15 /* limit of a plausible region; other processes can write the shared memory */
 
-/* The duration of counted calls, and what ran at the same time, is unknown. They used at most all energy of
- * the devices. */
+/* Sets the expected energy of counted calls. Their duration, and what ran at the same time, is unknown; they
+ * used at most all energy of the devices. */
 static void expect_joules(struct collector *c, const struct tag_state *state, struct tag_row *row)
 {
     joule_quantity all = quantity_scale(session_expected(c->session, row->tag), (double)state->counted);
@@ -387,10 +387,11 @@ static void expect_joules(struct collector *c, const struct tag_state *state, st
     row->result.coverage = NAN;
 }
 
-#define STAMPS_SD                                                                                            \
-    0.1 /* of what stamps take: regions with nothing in them take 1.1 to 1.2 times the least that one took */
+/* Relative standard error of the time that timestamps take: empty regions take 1.1 to 1.2 times the shortest
+ * one. */
+#define STAMPS_SD 0.1
 
-/* What is left of an energy when a part of it, known no better than that, is taken off. */
+/* Subtracts a relative part, with its error, from an energy. */
 static joule_quantity without_stamps(joule_quantity joules, double part)
 {
     joule_quantity left = quantity_scale(joules, 1 - part);
@@ -400,8 +401,9 @@ static joule_quantity without_stamps(joule_quantity joules, double part)
     return left;
 }
 
-/* A region has the second half of its first stamp in it, and the first half of its last. Its share of the time is taken for
- * that of the energy. */
+/* Moves the energy of taking timestamps from `attributed` to `stamps`. A region contains the second
+ * half of its first timestamp and the first half of its last one. Their part of the time is assumed to
+ * be their part of the energy. */
 static void take_stamps(struct session *session, const struct tag_state *state, struct tag_row *row)
 {
     double stamps_s = session_stamp_seconds(session) * (double)(state->count - state->counted);
@@ -412,9 +414,10 @@ static void take_stamps(struct session *session, const struct tag_state *state, 
     row->result.attributed = without_stamps(row->result.attributed, part);
 }
 
-#define TICKS_TO_JUDGE 100 /* that calls must span together, for one of them to be judged by their mean */
+#define TICKS_TO_JUDGE 100 /* sensor periods that calls must span together before their mean is judged */
 
-/* Of the slowest of the sensors that a region's energy comes from; 0 where it is no measurement. */
+/* Returns the update period in seconds of the slowest sensor that measures a region's energy; 0
+ * if none measures it. */
 static double tick_of(struct collector *c, uint32_t claims)
 {
     double tick_s = 0;
@@ -431,8 +434,8 @@ static double tick_of(struct collector *c, uint32_t claims)
     return tick_s;
 }
 
-/* Number of regions with known energy: all except waiting ones, calls without timestamps, and folds that got
- * no energy. */
+/* Returns the number of regions with known energy: all except waiting ones, calls without timestamps, and
+ * folds that got no energy. */
 static uint64_t paid_of(const struct tag_state *tag)
 {
     uint64_t without = tag->waiting + tag->counted + tag->unpaid;
@@ -442,7 +445,7 @@ static uint64_t paid_of(const struct tag_state *tag)
 static struct tag_row make_row(struct collector *c, uint32_t tag)
 {
     const struct tag_state *state = c->tags[tag];
-    uint32_t own = TAG_COUNTED | TAG_BRIEF; /* which another process may have written */
+    uint32_t own = TAG_COUNTED | TAG_BRIEF; /* another process may have set these bits */
     struct tag_row row = {.tag = tag, .name = state->name, .flags = state->flags & ~own};
     row.result = result_unknown();
     fill_tag(c, state, &row.result);
@@ -471,7 +474,7 @@ bool collector_row(struct collector *c, uint32_t tag, struct tag_row *out_row)
     return is_known;
 }
 
-/* Keeps the `size` largest. */
+/* Adds a row and keeps the `size` largest. Returns the number of rows. */
 static size_t keep_row(struct tag_row *rows, size_t count, size_t size, const struct tag_row *row)
 {
     if (count < size) {
@@ -511,8 +514,8 @@ uint64_t collector_folded(struct collector *c)
     return folded;
 }
 
-/* `count`, which any process of the session may have written; 0, and one implausible entry more, if it is larger than the
- * nanoseconds of the session's life: one memory cell is not increased more often than that. */
+/* Returns `count`, which any process of the session may have written. Returns 0 and increments *implausible
+ * if it exceeds the session's age in nanoseconds: a memory cell cannot be incremented more often. */
 static uint64_t plausible_count(uint64_t count, int64_t life_ns, uint64_t *implausible)
 {
     bool is_plausible = life_ns > 0 && count <= (uint64_t)life_ns;

@@ -1,8 +1,9 @@
-/* joule/collector/collector_state.h - the inside of a collector, for the three files that it is made of.
+/* joule/collector/collector_state.h - the internal state of a collector, shared by its source files.
  *
- * Owns the structure and nothing else. intake.c turns what the reader hands on into regions, payout.c shares energy out
- * among them, collector.c does the rest: life, locks, answers.
- * Newcomers: a region's number changes when a sweep removes regions; whoever keeps one is put right by payout.c.
+ * intake.c turns slot_news into regions, payout.c attributes energy to them, collector.c locks
+ * and answers queries.
+ * Note: a region's number is its index in `regions`, and changes when a sweep removes regions. payout.c
+ * updates every stored number.
  */
 #ifndef JOULE_COLLECTOR_STATE_H
 #define JOULE_COLLECTOR_STATE_H
@@ -14,12 +15,12 @@
 #include "joule/collector/reader.h"
 #include "joule/session/session.h"
 
-#define MAX_LOST  256  /* regions that left the open table and whose end did not come yet */
-#define MAX_STEPS 1024 /* stretches of constant power in one sweep */
+#define MAX_LOST  256  /* regions that left the open table and whose end has not arrived yet */
+#define MAX_STEPS 1024 /* intervals of constant power in one sweep */
 #define NONE_OPEN 0
-#define RECENT    8192 /* regions whose own figures are kept; a power of two */
+#define RECENT    8192 /* number of regions whose own figures are kept; a power of two */
 
-/* A flag of regions, beside those of spans: it will never finish, its thread is gone. */
+/* A flag of regions in addition to those of spans: its thread has ended, so it will never finish. */
 #define REGION_ABANDONED 0x80
 
 /* The figures of one finished region. */
@@ -35,11 +36,11 @@ struct recent {
 struct tag_state {
     char name[SESSION_NAME];
     struct ledger ledger;
-    struct share now[GROUPS]; /* of the running sweep, until the tag's presence in it is known */
+    struct share now[GROUPS]; /* shares in the running sweep, until the tag's presence in it is known */
     bool is_touched;
     uint64_t count, folded, waiting;
-    uint64_t unpaid;  /* part of `folded`: regions that get no energy */
-    uint64_t counted; /* calls without stamps */
+    uint64_t unpaid;  /* the part of `folded` that gets no energy */
+    uint64_t counted; /* calls without timestamps */
     uint64_t unsynchronised, gpu_spans;
     double duration_s, covered_s;
     int64_t first_ns, last_ns;
@@ -49,60 +50,61 @@ struct tag_state {
 struct collector {
     joule_meter *meter;
     struct session *session;
-    struct collector *next; /* in the hub */
-    pthread_mutex_t lock;   /* everything below */
-    int64_t read_ns;        /* last round of readings */
-    int64_t swept_ns;       /* shared out up to here */
+    struct collector *next; /* list of the hub */
+    pthread_mutex_t lock;   /* guards everything below */
+    int64_t read_ns;        /* time of the last round of readings */
+    int64_t swept_ns;       /* energy is attributed up to this time */
     struct region *regions;
     size_t region_count, region_capacity;
     _Atomic bool knows_regions; /* region_count > 0 */
-    /* Regions by their place in the open tables, counted from 1, so that pages without regions stay untouched. */
+    /* Numbers of regions + 1, by their index in the open tables. 0 is unused, so that pages without
+     * regions stay untouched. */
     uint32_t open_at[SESSION_SLOTS][SESSION_OPEN];
     struct lost {
         uint32_t region;
         int64_t since_ns;
-    } lost[MAX_LOST]; /* the oldest first */
+    } lost[MAX_LOST]; /* oldest first */
     size_t lost_count;
     struct share *shares;
     size_t share_capacity;
     struct sweep sweep;
     struct step steps[MAX_STEPS];
     struct group_covers covers;
-    int64_t covers_ns; /* when they were chosen */
+    int64_t covers_ns; /* when the covers were chosen */
     size_t covers_channels;
     struct sweep_energy energy;
     struct tag_state *tags[SESSION_TAGS];
-    uint32_t tags_end; /* tags at and above were never seen */
+    uint32_t tags_end; /* 1 + highest tag seen */
     uint16_t touched[SESSION_TAGS];
     size_t touched_count;
-    uint64_t folded, slotless; /* regions; `slotless`: of threads without a slot, also counted in `folded` */
-    uint64_t implausible;      /* impossible entries: times in the future */
-    double swept_joules[GROUPS];                /* all that was shared out */
-    int64_t looked_ns;                          /* when slots were last looked at; under the hub's lock */
-    struct fold_news *overflow;                 /* by tag: spans that found no room to wait; NULL: none yet */
-    uint32_t overflow_tags;                     /* entries at and above were never used */
+    uint64_t folded, slotless;   /* regions; slotless: the part from threads without a slot */
+    uint64_t implausible;        /* impossible entries: times in the future */
+    double swept_joules[GROUPS]; /* all energy that sweeps attributed or left unattributed */
+    int64_t looked_ns;           /* when slots were last read; under the hub's lock */
+    struct fold_news *overflow;  /* by tag: spans that did not fit into `regions`; NULL: none yet */
+    uint32_t overflow_tags;      /* 1 + highest tag in `overflow` */
     int64_t overflow_begin_ns, overflow_end_ns; /* 0: empty */
-    int64_t hold_ns;                            /* 0 until the first foreign span */
+    int64_t hold_ns; /* how long attribution waits for late foreign spans; 0 until the first one */
     struct recent *recent;
 };
 
 /* intake.c */
 void intake_slot(struct collector *c, const struct slot_news *news);
-/* A span that has ended. */
+/* Adds a finished span. */
 void intake_span(struct collector *c, const struct span *span);
-/* Gives up regions whose end should have come by now. */
+/* Abandons regions whose end should have arrived by now. */
 void intake_give_up_lost(struct collector *c, int64_t now_ns);
 struct tag_state *intake_tag(struct collector *c, uint32_t tag);
 /* Returns the new region's number, or NO_REGION if there are too many. */
 uint32_t intake_add_region(struct collector *c, const struct region *region);
-/* Adds spans that found no room to the sharing of energy, as a batch. */
+/* Attributes spans that did not fit into `regions`, as a batch. */
 void intake_flush(struct collector *c);
 uint16_t intake_claims(uint8_t flags, uint8_t device);
 
-/* payout.c: shares energy out from swept_ns to end_ns; removes what has ended by then. */
+/* payout.c: attributes energy from swept_ns to end_ns and removes regions that have ended by then. */
 void payout_until(struct collector *c, int64_t end_ns);
 void payout_choose_covers(struct collector *c, int64_t now_ns);
-/* Where a region's figures are kept, whether they are this region's or another's. */
+/* Returns the entry that keeps a region's figures. It may hold another region's figures. */
 struct recent *payout_recent(struct collector *c, int64_t begin_ns, uint32_t place);
 
 #endif

@@ -6,9 +6,9 @@
 #include <string.h>
 #include "joule/collector/collector_state.h"
 
-#define SLICES      64   /* pieces of a batch, spread over its time, so that concurrent regions lose evenly */
+#define SLICES      64   /* pieces of a batch, spread over its time to affect concurrent regions evenly */
 #define MAX_THREADS 4096 /* upper limit of the threads that one batch represents */
-#define MAX_GAPS    640  /* exceeds the number of regions in a full ring */
+#define MAX_GAPS    640  /* exceeds the number of regions in a full ring buffer */
 
 struct gap {
     int64_t begin_ns, end_ns;
@@ -54,7 +54,8 @@ static struct batch *make_batch(const struct fold_news *folds, size_t count)
     return batch;
 }
 
-/* Adds regions, spread evenly over [begin_ns, end_ns), that take `part` of this time for a batch. */
+/* Adds regions, spread evenly over [begin_ns, end_ns), that occupy the fraction `part` of
+ * this time for a batch. */
 static void add_pieces(struct collector *c, const struct region *model, int64_t begin_ns, int64_t end_ns,
                        double part, size_t pieces)
 {
@@ -74,8 +75,9 @@ static int by_begin(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Lists the times in [begin_ns, end_ns) at which the thread was not in a kept region's own code. A kept
- * region with more than half of its time in nested regions is taken as free for folded ones. */
+/* Lists the times in [begin_ns, end_ns) at which the thread did not run a kept region's own code. A
+ * kept region that spent more than half of its time in nested regions counts as free for folded ones.
+ * Returns the number of gaps. */
 static size_t list_gaps(const struct fold_time *time, struct gap gaps[MAX_GAPS])
 {
     struct gap busy[MAX_GAPS];

@@ -1,18 +1,18 @@
-/* joule/collector/intake.c - from what the reader hands on to regions that wait for their energy.
+/* joule/collector/intake.c - turns the reader's output into regions that wait for their energy.
  *
- * Owns the bookkeeping of regions that are open: each is found again, by its place in the open table and its begin,
- * when its end comes, from whichever ring. Counts and lengths of a tag are added here, energy in payout.c.
- * Newcomers: a region that left the open table without an end is "lost" for a second at most; its end is then in the
- * ring of another thread, or was folded, or will never come.
+ * An open region is found by its index in the open table and its begin when its end arrives, from whichever
+ * ring buffer. Counts and durations of a tag are added here, its energy in payout.c.
+ * Note: a region that left the open table without an end is "lost" for at most a second. Its end is in the
+ * ring buffer of another thread, or was folded, or will never arrive.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "joule/collector/collector_state.h"
 
-#define MAX_REGIONS      (1u << 20) /* regions waiting at one time; more are folded */
+#define MAX_REGIONS      (1u << 20) /* regions waiting at one time; further ones are folded */
 #define LOST_AFTER_NS    NS_PER_S
-#define SPAN_HOLD_NS     NS_PER_S /* how long sharing waits for foreign spans, once there are any */
+#define SPAN_HOLD_NS     NS_PER_S /* how long attribution waits for foreign spans, once there are any */
 #define SPAN_HOLD_MAX_NS (10 * NS_PER_S)
 
 struct tag_state *intake_tag(struct collector *c, uint32_t tag)
@@ -44,7 +44,7 @@ uint16_t intake_claims(uint8_t flags, uint8_t device)
     return (uint16_t)(claims ? claims : GROUPS_ALL);
 }
 
-/* Regions that represent folded ones have the same limit again. */
+/* Regions that represent folded ones have the same limit once more. */
 uint32_t intake_add_region(struct collector *c, const struct region *region)
 {
     if (c->region_count >= MAX_REGIONS && !region->batch)
@@ -81,7 +81,7 @@ static void count_finished(struct collector *c, const struct region *r)
     }
 }
 
-/* Sharing waits as long as spans have been seen to be late. */
+/* Attribution waits as long as spans have been late before. */
 static void learn_hold(struct collector *c, int64_t end_ns)
 {
     int64_t late_ns = c->swept_ns - end_ns;
@@ -108,7 +108,7 @@ static uint32_t find_lost(struct collector *c, const struct span *span)
     return NO_REGION;
 }
 
-/* The open region that this span is the end of. */
+/* Finds the open region that this span ends and removes it from the open table. */
 static uint32_t find_open(struct collector *c, const struct span *span)
 {
     if (span->index == SPAN_NOT_LISTED)
@@ -121,7 +121,7 @@ static uint32_t find_open(struct collector *c, const struct span *span)
     return found;
 }
 
-/* Keeps the span's time for intake_flush. Without memory the span is only counted. */
+/* Adds the span's time to `overflow` for intake_flush. If out of memory, the span is only counted. */
 static void fold_span(struct collector *c, const struct span *span)
 {
     double duration_s = (double)(span->end_ns - span->begin_ns) * 1e-9;
@@ -222,8 +222,9 @@ static void take_open(struct collector *c, uint32_t slot, const struct open_news
     *place = region == NO_REGION ? NONE_OPEN : region + 1;
 }
 
-/* A region that is open no longer and whose end did not come with this slot: it comes from the ring of another thread,
- * or with the next round, or not at all, because it was folded or its thread is gone. */
+/* Marks regions as lost that are no longer open and whose end did not arrive with this slot. The end
+ * may come from another thread's ring buffer or in the next round, or never: the region was folded, or
+ * its thread has ended. */
 static void miss_closed(struct collector *c, const struct slot_news *news, int64_t now_ns)
 {
     uint64_t is_open = 0;
@@ -238,8 +239,8 @@ static void miss_closed(struct collector *c, const struct slot_news *news, int64
     }
 }
 
-/* A ring is full from the end of its last short span. If it has none, regions were folded since the last look
- * at the slots. */
+/* Sets the time in which regions were folded. It begins when the ring buffer was full, at the end of its last
+ * short span. Without such a span, it begins when the slots were last read. */
 static void take_folds(struct collector *c, const struct slot_news *news, int64_t now_ns)
 {
     struct fold_time time = {

@@ -45,7 +45,7 @@ void ledger_merge(struct ledger *ledger, const struct ledger *other)
     }
 }
 
-/* --- groups ------------------------------------------------------------------------------------------------- */
+/* --- groups --------------------------------------------------------------------------------------------- */
 
 static void take(struct cover *cover, int32_t id, joule_class cls)
 {
@@ -94,9 +94,9 @@ uint32_t group_covers_summed(const struct group_covers *covers, uint32_t claims)
     return claims == GROUPS_ALL ? covers->in_total : claims & covers->known;
 }
 
-/* --- results ------------------------------------------------------------------------------------------------ */
+/* --- results -------------------------------------------------------------------------------------------- */
 
-/* `value` with the relative errors of `base`, but an independent variance of its own. */
+/* Returns `value` with the relative errors of `base`, but with its own independent variance. */
 static struct estimate shaped_like(const struct estimate *base, double value, double variance)
 {
     if (!(base->value > 0))

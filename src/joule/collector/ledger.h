@@ -1,10 +1,11 @@
-/* joule/collector/ledger.h - what the regions of a tag got, with its error, sweep after sweep.
+/* joule/collector/ledger.h - sums the energy of a tag's regions over sweeps, with its error.
  *
- * Owns the sums for each group of devices and how their errors grow. Energy within a sweep is shared by time, as if
- * power were constant between readings. A tag that was present a part p of the sweep has that part of the error of the
- * sweep's own energy, and p (1 - p) of the variance with which power wanders, but no more than all of itself, because
- * power is not negative. Sweeps add in quadrature. Errors of gain are a property of the meter: ledger_result puts them in.
- * Newcomers: sums are by group because a group is what has one gain; a result adds groups up.
+ * Energy within a sweep is attributed by time, as if power were constant between readings. A tag that is
+ * present for a fraction p of a sweep gets the fraction p of the standard error of the sweep's energy. To its
+ * variance, p (1 - p) times the variance of power within the sweep is added, but no more than the square of
+ * its own energy, because power is not negative. Sweeps add in quadrature. Gain errors are a property of the
+ * meter: ledger_result adds them.
+ * Note: sums are kept by group of devices, because each group has one gain. A result is a sum over groups.
  */
 #ifndef JOULE_LEDGER_H
 #define JOULE_LEDGER_H
@@ -23,32 +24,35 @@ struct ledger {
 /* One sweep's energy. */
 struct sweep_energy {
     double joules[GROUPS];
-    double variance[GROUPS];  /* of joules: noise and edges */
-    double wandering[GROUPS]; /* of the energy of one half against the other, times 4 */
+    double variance[GROUPS];  /* of `joules`: noise and edges */
+    double wandering[GROUPS]; /* 4 * variance of the energy of the steps' first halves: variation
+                               * of power within steps */
 };
 
-/* Variance of x joules that were got from a group while present a part `presence` (0 to 1) of a sweep. */
+/* Returns the variance in J^2 of x joules from a group, for a tag that was present for a fraction `presence`
+ * (0 to 1) of a sweep. */
 double share_variance(double x, double presence, const struct sweep_energy *energy, unsigned group);
-/* Adds what regions got in one sweep. */
+/* Adds the share of a tag's regions in one sweep. */
 void ledger_add(struct ledger *ledger, unsigned group, const struct share *share,
                 const struct sweep_energy *energy);
 void ledger_merge(struct ledger *ledger, const struct ledger *other);
 
-/* Which domains stand behind each group, and which groups the total consists of. */
+/* The domains of each group, and the groups that make up the total. */
 struct group_covers {
     struct cover covers[GROUPS];
     uint32_t known;    /* bits: groups with a cover */
-    uint32_t in_total; /* bits: groups that JOULE_TOTAL is the sum of */
+    uint32_t in_total; /* bits: groups that JOULE_TOTAL sums */
 };
 void group_covers_choose(struct group_covers *covers, joule_meter *meter, int64_t begin_ns, int64_t end_ns);
-/* The groups that a region adds up: what it claims; all that the total consists of where it claims everything. */
+/* Returns the groups that a region sums: those that it claims, or all groups of the total if it
+ * claims every group. */
 uint32_t group_covers_summed(const struct group_covers *covers, uint32_t claims);
 
-/* Fills the five quantities of out_result. The meter's gain errors are those of [begin_ns, end_ns]. Groups that were
- * never covered are left out; unknown where that leaves none. */
+/* Sets the five quantities of out_result, with the meter's gain errors over [begin_ns, end_ns]. Groups that
+ * were never covered are left out; if no group is left, the quantities are unknown. */
 void ledger_result(const struct ledger *ledger, uint32_t claims, const struct group_covers *covers,
                    joule_meter *meter, int64_t begin_ns, int64_t end_ns, joule_result *out_result);
-/* A result in which nothing is known yet. */
+/* Returns a result in which all quantities are unknown. */
 joule_result result_unknown(void);
 
 #endif

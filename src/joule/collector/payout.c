@@ -1,8 +1,9 @@
-/* joule/collector/payout.c - energy shared out among the regions that wait for it.
+/* joule/collector/payout.c - attributes energy to the regions that wait for it.
  *
- * Owns one sweep from start to end: the domains behind each group, the stretches of constant power between their
- * readings, what each region got, and what that adds to its tag.
- * Newcomers: a region that goes on keeps a ledger of its own until it ends; all others go straight into their tag's.
+ * A sweep chooses the domains of each group, splits time at their readings into steps of constant power,
+ * divides the energy (sweep.h), and adds each region's share to its tag.
+ * Note: a region that is still open keeps a ledger of its own until it ends. All others are added to
+ * their tag's ledger.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -27,9 +28,10 @@ void payout_choose_covers(struct collector *c, int64_t now_ns)
     c->covers_channels = channels;
 }
 
-/* --- power over time ---------------------------------------------------------------------------------------- */
+/* --- power over time ------------------------------------------------------------------------------------ */
 
-/* The times of a channel's readings inside (begin_ns, end_ns), as ends of steps. */
+/* Adds the times of a channel's readings inside (begin_ns, end_ns) as ends of steps. Returns the
+ * new number of steps. */
 static size_t add_reading_times(struct collector *c, int32_t id, int64_t begin_ns, int64_t end_ns,
                                 size_t count)
 {
@@ -63,8 +65,8 @@ static size_t list_steps(struct collector *c, int64_t begin_ns, int64_t end_ns)
     return kept;
 }
 
-/* Fills in one group's power and adds to the sweep's energy. How far power may wander inside the step is asked from the
- * curve itself: by the error of the energy of its first half. */
+/* Sets one group's power in a step and adds to the sweep's energy. The variance of the energy in the step's
+ * first half shows how far power may vary within the step. */
 static void fill_step(struct collector *c, unsigned group, int64_t begin_ns, struct step *step)
 {
     const struct cover *cover = &c->covers.covers[group];
@@ -96,7 +98,7 @@ static size_t make_steps(struct collector *c, int64_t begin_ns, int64_t end_ns)
     return count;
 }
 
-/* --- paying ------------------------------------------------------------------------------------------------- */
+/* --- adding shares to tags ------------------------------------------------------------------------------ */
 
 static void touch(struct collector *c, struct tag_state *tag, uint16_t number)
 {
@@ -114,7 +116,8 @@ static void add_share(struct share *sum, const struct share *share)
     sum->covered_s += share->covered_s;
 }
 
-/* A foreign stamp that is off by its error moves energy across the edge: two edges, independent. */
+/* The error of a foreign timestamp moves energy across a region's edge. The errors of the two
+ * edges are independent. */
 static void add_stamp_error(struct ledger_line *line, const struct region *r, const struct share *share)
 {
     double length_s = (double)(r->end_ns - r->begin_ns) * 1e-9, error_s = (double)r->error_ns * 1e-9;
@@ -126,13 +129,13 @@ static void add_stamp_error(struct ledger_line *line, const struct region *r, co
     line->self_var += edges * share->self * share->self;
 }
 
-/* Groups from which region i got something in this sweep. */
+/* Returns the groups from which region i got energy in this sweep. */
 static uint32_t groups_of(const struct collector *c, size_t i)
 {
     return c->regions[i].claims & c->sweep.groups;
 }
 
-/* The lowest group in *left, which is taken out. */
+/* Removes the lowest group from *left and returns it. */
 static unsigned next_group(uint32_t *left)
 {
     unsigned group = (unsigned)__builtin_ctz(*left);
@@ -158,7 +161,7 @@ struct recent *payout_recent(struct collector *c, int64_t begin_ns, uint32_t pla
     return &c->recent[key >> 32 & (RECENT - 1)];
 }
 
-/* What the region got from one group, in this sweep and before. */
+/* Returns the region's energy from one group, in this sweep and earlier ones. */
 static struct share whole_share(const struct collector *c, size_t i, unsigned group)
 {
     struct share sum = *sweep_share(&c->sweep, i, group);
@@ -233,9 +236,9 @@ static void add_history(struct ledger_line *line, const struct ledger_line *more
     line->covered_s += more->covered_s * part;
 }
 
-/* Gives the folded regions of one tag their part of the energy of region i, which represents them. Regions of
- * one tag may be nested in each other, but never get more than all of it. `self` follows from their own time,
- * because region i may overlap another region of its thread by chance. */
+/* Adds the part of region i's energy that belongs to one tag of the batch that it represents. Regions of the
+ * tag may be nested, but never get more than all of it. `self` follows from their own time, because region i
+ * may overlap another region of its thread by chance. */
 static void pay_fold(struct collector *c, size_t i, const struct fold_news *fold, double covered_s)
 {
     const struct region *r = &c->regions[i];
@@ -283,15 +286,15 @@ static void finish(struct collector *c, size_t i)
     free(r->history);
 }
 
-/* Regions of one tag got more than there was if they are nested in each other, or if another program made
- * them up. */
+/* Limits a tag's share to the group's energy. Nested regions of one tag can exceed it, and so can entries
+ * that another program made up. */
 static void limit_share(struct share *share, double joules)
 {
     share->attributed = fmin(share->attributed, joules);
     share->self = fmin(share->self, joules);
 }
 
-/* Only now is it known how much of the sweep each tag was present. */
+/* Adds the sweep's shares to the tags' ledgers, now that each tag's presence in the sweep is known. */
 static void close_tags(struct collector *c)
 {
     for (unsigned g = 0; g < GROUPS; g++)
@@ -311,7 +314,7 @@ static void close_tags(struct collector *c)
     c->touched_count = 0;
 }
 
-/* --- a sweep ------------------------------------------------------------------------------------------------ */
+/* --- a sweep -------------------------------------------------------------------------------------------- */
 
 static bool reserve_shares(struct collector *c, size_t needed)
 {
@@ -357,7 +360,7 @@ static void renumber(struct collector *c, uint32_t from, uint32_t to)
 void payout_until(struct collector *c, int64_t end_ns)
 {
     if (!run_sweep(c, end_ns))
-        sweep_use(&c->sweep, 0); /* without memory nobody gets anything, and coverage says so */
+        sweep_use(&c->sweep, 0); /* out of memory: no region gets energy, and coverage shows it */
     uint32_t kept = 0;
     for (uint32_t i = 0; i < c->region_count; i++) {
         if (c->regions[i].end_ns <= end_ns) {

@@ -1,9 +1,9 @@
 /* joule/collector/reader.c - see reader.h.
  *
- * The mapping is another program's to write, so everything is copied once through volatile loads, and only the copy is
- * checked and used: what the memory says afterwards does not matter.
- * Newcomers: open regions are listed before the ring is read. A region that ends in between is then seen as open and as
- * finished, which is easy to tell; the other way round it would be seen as neither.
+ * Other programs can write the mapping at any time. So everything is copied once through volatile loads, and
+ * only the copy is checked and used.
+ * Note: open regions are listed before the ring buffer is read. A region that ends in between appears both as
+ * open and as finished, which is easy to detect. In the opposite order it would appear as neither.
  */
 #include "joule/collector/reader.h"
 
@@ -49,7 +49,7 @@ static bool owner_is_gone(uint64_t owner)
     return pid > 0 && tid > 0 && thread_is_gone(pid, tid);
 }
 
-/* --- one slot ----------------------------------------------------------------------------------------------- */
+/* --- one slot ------------------------------------------------------------------------------------------- */
 
 static void list_open(struct slot *slot, struct slot_news *news)
 {
@@ -85,9 +85,9 @@ static struct span copy(const volatile struct span *cell)
     };
 }
 
-/* A foreign span may have begun before the session; the part inside the session is taken. A signal handler
- * that runs after the end's timestamp, but before the end itself, makes nested regions longer than the
- * region. */
+/* Returns true if a span is valid, after two corrections. A foreign span may have begun before the session:
+ * only the part inside the session is used. A signal handler that runs between the end's timestamp and the
+ * end itself makes nested regions longer than the region. */
 static bool makes_sense(struct span *span, int64_t since_ns)
 {
     bool is_foreign = span->flags & SPAN_FOREIGN;
@@ -102,12 +102,12 @@ static bool makes_sense(struct span *span, int64_t since_ns)
            span->error_ns >= 0;
 }
 
-/* A place that was claimed and not filled yet is waited for, unless nobody is left to fill it. */
+/* Waits for an entry that was claimed and not filled yet, unless its thread has ended. */
 static void empty_ring(struct reader *reader, struct slot *slot, struct slot_news *news)
 {
     uint64_t head = atomic_load_explicit(&slot->head, memory_order_acquire);
     uint64_t place = atomic_load_explicit(&slot->tail, memory_order_relaxed);
-    if (head - place > SESSION_RING) { /* its content is unknown */
+    if (head - place > SESSION_RING) { /* overwritten content is unknown */
         place = head;
         reader->implausible++;
     }
@@ -127,12 +127,12 @@ static void empty_ring(struct reader *reader, struct slot *slot, struct slot_new
     atomic_store_explicit(&slot->tail, place, memory_order_release);
 }
 
-/* With nested regions the sum of durations exceeds the elapsed time, and so do calls from many threads in one
- * slot. */
+/* Nested regions make the sum of durations exceed the elapsed time, and so do calls from many
+ * threads in one slot. */
 #define MAX_NESTED 65536
 
-/* Sums only grow, each region takes at least a nanosecond, and no region is longer than the time since
- * regions began. */
+/* Returns true if sums have only grown, each region takes at least a nanosecond, and no region is longer than
+ * the time since regions began. */
 static bool is_plausible(const struct folded *now, const struct folded *before, double life_ns)
 {
     double longest_ns = fmin((double)now->count, MAX_NESTED) * life_ns;
@@ -196,7 +196,7 @@ static void free_slot(struct session_map *map, uint32_t number)
     atomic_store_explicit(&map->owners[number], 0, memory_order_release);
 }
 
-/* --- all slots ---------------------------------------------------------------------------------------------- */
+/* --- all slots ------------------------------------------------------------------------------------------ */
 
 static bool has_crowd(const struct reader *reader)
 {

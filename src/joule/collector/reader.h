@@ -1,16 +1,16 @@
-/* joule/collector/reader.h - reading what the threads of a session wrote.
+/* joule/collector/reader.h - reads the regions that the threads of a session wrote.
  *
- * Owns the way out of a session's mapping: it empties rings, lists open regions, takes the increase of folded counts,
- * and frees the slots of threads that are gone. What it hands on is checked: numbers are in range, times in order.
- * Newcomers: writers go on meanwhile. A region may be missing from one round (it ended between two looks) and come
- * with the next, but no finished one is lost or handed on twice.
+ * The reader empties ring buffers, lists open regions, takes the increase of folded counts, and frees the
+ * slots of threads that have ended. Its output is checked: numbers are in range, times in order.
+ * Note: writers continue meanwhile. A region that ends during a round may appear only in the next one. No
+ * finished region is lost or delivered twice.
  */
 #ifndef JOULE_READER_H
 #define JOULE_READER_H
 
 #include "joule/session/session_layout.h"
 
-#define READER_CROWD SESSION_SLOTS /* slot number that stands for all threads without a slot */
+#define READER_CROWD SESSION_SLOTS /* slot number that represents all threads without a slot */
 
 struct open_news {
     int64_t begin_ns;
@@ -18,19 +18,19 @@ struct open_news {
     uint8_t index, flags;
 };
 
-/* Regions of one tag that found no room in the ring. */
+/* Regions of one tag that did not fit into the ring buffer. */
 struct fold_news {
     uint16_t tag;
     uint8_t flags; /* union of the regions' flags, and FOLD_UNSYNCHRONISED */
     uint64_t count;
     double duration_s;
-    double own_s; /* duration less the regions nested in them */
+    double own_s; /* duration without the regions nested in them */
 };
 
-/* What happened in one slot since the last round. */
+/* Changes of one slot since the last round. */
 struct slot_news {
     uint32_t slot;
-    bool is_over; /* its thread is gone: nothing is open, nothing more comes */
+    bool is_over; /* its thread has ended: nothing is open, and nothing more will come */
     struct open_news open[SESSION_OPEN];
     size_t open_count;
     struct span spans[SESSION_RING];
@@ -45,27 +45,27 @@ struct reader {
     int64_t since_ns;     /* no region began earlier */
     int64_t now_ns;       /* time of this round */
     int64_t looked_ns;    /* when owners were last checked for being alive */
-    uint64_t implausible; /* impossible entries, left out */
+    uint64_t implausible; /* impossible entries, ignored */
     struct read_slot {
         uint64_t changes; /* fold_mark.changes of the slot at the last round */
-        uint32_t tags;    /* folds at and above are zero */
+        uint32_t tags;    /* 1 + highest tag with a fold */
         struct folded {
             uint64_t count, duration_ns, own_ns;
         } folds[SESSION_TAGS];
     } slots[SESSION_SLOTS + 1]; /* the last one is READER_CROWD */
-    uint32_t slots_touched;     /* slots at and above are zero */
+    uint32_t slots_touched;     /* slots from this number on are still zero */
     struct slot_news news;
 };
 
 /* Starts reading a mapping in which no region began before since_ns. `reader` is zeroed memory, or was
  * started before; parts that no round touched are not cleared again. */
 void reader_start(struct reader *reader, struct session_map *map, int64_t since_ns);
-/* True when some slot may hold something that reader_round would hand on, or when it is time to ask owners whether they
- * live. A few loads for each slot. */
+/* Returns true if a slot may hold news, or if owners must be checked for being alive. Costs
+ * a few loads per slot. */
 bool reader_has_news(const struct reader *reader, int64_t now_ns);
-/* Reads all slots once. Calls `take` for each owned slot, and for READER_CROWD if it has news. now_ns:
- * CLOCK_MONOTONIC. Checks whether owners are alive if the last check is a second ago, or always with
- * `look`. */
+/* Reads all slots once. Calls `take` for each owned slot, and for READER_CROWD if it has news.
+ * now_ns: CLOCK_MONOTONIC. Checks whether owners are alive if the last check is a second ago, or
+ * always if `look` is true. */
 void reader_round(struct reader *reader, int64_t now_ns, bool look,
                   void (*take)(void *context, const struct slot_news *news), void *context);
 

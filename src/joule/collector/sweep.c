@@ -1,10 +1,10 @@
 /* joule/collector/sweep.c - see sweep.h.
  *
- * Three running sums for each group carry everything: energy E, energy per claimant S, covered seconds C. A region's
- * window is E(end) - E(begin), its attributed energy S(end) - S(begin), and its self energy is S summed over the
- * stretches in which it was the innermost claimant of its track.
- * Newcomers: regions of one track need not nest (ends may come in any order, from any thread): the innermost is the one
- * that began last.
+ * Three running sums are kept for each group: energy E, energy per claimant S, covered seconds C. A region's
+ * window is E(end) - E(begin), and its attributed energy S(end) - S(begin). Its self energy is S summed over
+ * the intervals in which it was the innermost claimant of its track.
+ * Note: regions of one track need not nest, because ends may come in any order and from any thread. The
+ * innermost region is the one that began last.
  */
 #include "joule/collector/sweep.h"
 
@@ -14,7 +14,7 @@
 /* The open regions of one thread. */
 struct track {
     uint32_t innermost;
-    uint32_t claimant[GROUPS]; /* the innermost one that claims the group */
+    uint32_t claimant[GROUPS]; /* the innermost region that claims the group */
 };
 
 struct group {
@@ -28,7 +28,7 @@ struct group {
 struct state {
     struct sweep *sweep;
     struct track tracks[SESSION_SLOTS];
-    struct group groups[GROUPS]; /* [0, columns): those in use */
+    struct group groups[GROUPS]; /* [0, columns): groups in use */
     unsigned columns;
     int64_t now_ns;
     size_t step;
@@ -43,7 +43,7 @@ void sweep_use(struct sweep *sweep, uint32_t groups)
             sweep->column_of[g] = (uint8_t)sweep->columns++;
 }
 
-/* --- edges in order of time --------------------------------------------------------------------------------- */
+/* --- edges in order of time ----------------------------------------------------------------------------- */
 
 static bool reserve_edges(struct sweep *sweep)
 {
@@ -85,7 +85,7 @@ static size_t list_edges(struct sweep *sweep)
     return count;
 }
 
-/* Radix sort by bytes, stable: a few passes over what may be 10^6 edges. */
+/* Stable radix sort by bytes: a few passes over up to 10^6 edges. */
 static void sort_edges(struct sweep *sweep, size_t count)
 {
     uint64_t length_ns = (uint64_t)(sweep->end_ns - sweep->begin_ns);
@@ -103,7 +103,7 @@ static void sort_edges(struct sweep *sweep, size_t count)
     }
 }
 
-/* --- time --------------------------------------------------------------------------------------------------- */
+/* --- running sums --------------------------------------------------------------------------------------- */
 
 static void use_step(struct state *state)
 {
@@ -142,14 +142,15 @@ static void advance(struct state *state, int64_t until_ns)
         pass(state, until_ns);
 }
 
-/* --- edges -------------------------------------------------------------------------------------------------- */
+/* --- edges ---------------------------------------------------------------------------------------------- */
 
 static struct share *share_of(struct state *state, uint32_t region, unsigned column)
 {
     return &state->sweep->shares[(size_t)region * state->columns + column];
 }
 
-/* sign -1 at the begin and +1 at the end, so that differences of the sums remain. */
+/* Adds the running sums with sign -1 at a region's begin and +1 at its end, which leaves their
+ * differences. */
 static void take_sums(struct state *state, uint32_t region, double sign)
 {
     uint32_t claims = state->sweep->regions[region].claims;
@@ -164,7 +165,7 @@ static void take_sums(struct state *state, uint32_t region, double sign)
     }
 }
 
-/* `to` takes the track's share of a column over from `from`; either may be NO_REGION. */
+/* Moves the track's share of a column from region `from` to region `to`; either may be NO_REGION. */
 static void hand_over(struct state *state, unsigned column, uint32_t from, uint32_t to)
 {
     struct group *g = &state->groups[column];
@@ -228,7 +229,7 @@ static void begin_region(struct state *state, uint32_t i)
             continue;
         uint32_t before = track ? track->claimant[c] : NO_REGION;
         if (before != NO_REGION && is_inside(&regions[before], &regions[i]))
-            continue; /* known late: something inside it is already running */
+            continue; /* it arrived late: a region inside it is already running */
         hand_over(state, c, before, i);
         if (track)
             track->claimant[c] = i;
@@ -254,7 +255,7 @@ static void end_region(struct state *state, uint32_t i)
     }
 }
 
-/* Regions that go on get what they have so far. */
+/* Adds the sums so far to regions that are still open. */
 static void settle(struct state *state)
 {
     struct sweep *sweep = state->sweep;
