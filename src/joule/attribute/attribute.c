@@ -1,4 +1,4 @@
-/* joule/attribute/attribute.c - see attribute.h: what the machine did, and the joules that follow from a share of it. */
+/* joule/attribute/attribute.c - see attribute.h. */
 #include "joule/attribute/attribute.h"
 
 #include <math.h>
@@ -11,8 +11,8 @@ const char *attribute_method_name(enum attribute_method method)
     return (size_t)method < sizeof names / sizeof names[0] ? names[method] : "none";
 }
 
-/* "cpu  user nice system idle iowait irq softirq steal guest guest_nice": guest time is in user already, and steal is
- * somebody else's machine. */
+/* Parses "cpu user nice system idle iowait irq softirq steal guest guest_nice". User time includes guest
+ * time, and steal is time of other virtual machines. */
 struct machine_time attribute_machine(struct joule_host *host)
 {
     enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, COUNT };
@@ -43,7 +43,7 @@ struct estimate attribute_energy(const struct attribution *attribution, const st
     if (idle && !isnan(idle->value))
         active = estimate_add(active, -1, idle);
     double active_joules = active.value;
-    if (active_joules < 0) /* noise about 0, which no command can have used: the best estimate is 0 */
+    if (active_joules < 0) /* noise around 0, which no command can have used: the best estimate is 0 */
         active.value = active_joules = 0;
     struct estimate own = estimate_scale(active, attribution->share);
     own.variance += active_joules * active_joules * attribution->share_sd * attribution->share_sd;

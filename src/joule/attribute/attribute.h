@@ -1,9 +1,10 @@
-/* joule/attribute/attribute.h - which part of the machine's work a command did.
+/* joule/attribute/attribute.h - measures a command's share of the machine's CPU time and
+ * turns it into energy.
  *
- * Owns finding out how much CPU time a command and all its descendants used, by the best means that this machine
- * allows: a cgroup of its own (v2, also in hybrid set-ups, found through mountinfo), else child subreaper and task
- * statistics, else wait4; and the rule that turns the share of busy time into a share of energy.
- * Newcomers: the share is of *active* energy; idle energy belongs to nobody and is reported on its own.
+ * The CPU time of a command and its descendants comes from the best method that works here: a v2 cgroup of
+ * its own (also in hybrid set-ups); else a child subreaper and /proc; else wait4.
+ * Note: the share is a share of *active* energy. Idle energy is attributed to no command and is
+ * reported separately.
  */
 #ifndef JOULE_ATTRIBUTE_H
 #define JOULE_ATTRIBUTE_H
@@ -21,62 +22,67 @@ struct machine_time {
 };
 struct machine_time attribute_machine(struct joule_host *host);
 
-/* Best first. */
+/* Methods of attribution, best first. */
 enum attribute_method {
     ATTRIBUTE_NONE = 0,
-    ATTRIBUTE_CGROUP,    /* counts children that have ended, and those that made themselves daemons */
-    ATTRIBUTE_SUBREAPER, /* children and orphans that we reaped, and those still alive at the end */
-    ATTRIBUTE_WAIT4,     /* what the command itself waited for */
-    ATTRIBUTE_TREE,      /* a process that ran before, and those below it, as /proc shows them */
-    ATTRIBUTE_LAST = ATTRIBUTE_TREE, /* records hold these numbers: a new one comes behind it */
+    ATTRIBUTE_CGROUP,                /* includes descendants that have ended or became daemons */
+    ATTRIBUTE_SUBREAPER,             /* children and orphans that were reaped, and those alive at the end */
+    ATTRIBUTE_WAIT4,                 /* the command and the children that it waited for */
+    ATTRIBUTE_TREE,                  /* a process that was already running and its descendants, from /proc */
+    ATTRIBUTE_LAST = ATTRIBUTE_TREE, /* recordings store these numbers: add new methods behind it */
 };
 const char *attribute_method_name(enum attribute_method method); /* "cgroup" ... "tree"; "none" */
 
 struct attribution {
     enum attribute_method method;
     double command_cpu_s; /* CPU seconds of the command and its descendants; NaN: unknown */
-    double
-        machine_busy_cpu_s; /* of all CPUs over the same time; NaN: unknown, as over less than a tick of their clock */
-    double machine_cpu_s; /* CPUs times seconds; NaN: unknown */
+    /* of all CPUs over the same time; NaN: unknown, for example over less than a clock tick */
+    double machine_busy_cpu_s;
+    double machine_cpu_s; /* number of CPUs times seconds; NaN: unknown */
     double share;         /* command / busy, 0 to 1; NaN: unknown */
-    double share_sd;      /* error of `share` as a share of energy, see attribute_finish; NaN: unknown */
+    double share_sd; /* standard error of `share` as a share of energy, see attribute_finish; NaN: unknown */
 };
 
-/* A command about to be measured. The functions below belong to the thread that called attribute_begin. */
+/* A command to be measured. Call the functions below in the thread that called attribute_begin. */
 struct attribute_group;
-/* Prepares the best method from `best` on that works here: makes a cgroup, becomes subreaper. Cgroups that dead runs
- * left behind are removed. NULL only when memory is used up. */
+/* Prepares the best method that works here, `best` or a later one: makes a cgroup, or becomes a subreaper.
+ * Removes cgroups that dead runs left behind. Returns NULL only if out of memory. */
 struct attribute_group *attribute_begin(struct joule_host *host, enum attribute_method best);
-/* The same for a process that runs already, which nothing is done to. NULL with errno: ESRCH, or no memory. */
+/* Measures a process that is already running, without changing it. Returns NULL with errno ESRCH or
+ * ENOMEM. */
 struct attribute_group *attribute_attach(struct joule_host *host, pid_t pid);
-/* Such a process takes its times with it when it ends, so they must be looked at now and then. False: it has ended. */
+/* Updates the CPU time of an attached process; call it periodically, because the time is lost when the
+ * process ends. Returns false if it has ended. */
 bool attribute_look(struct attribute_group *group);
 enum attribute_method attribute_group_method(const struct attribute_group *group);
-/* Starts counting. */
+/* Starts counting CPU time. */
 void attribute_start(struct attribute_group *group);
-/* Makes a child in the group that calls be(context), on the caller's memory (spawn.h). Its process id; -1 with errno. Once
- * for each group. */
+/* Makes a child in the group that calls be(context) on the caller's memory (spawn.h). Returns its process id,
+ * or -1 with errno. Call it once per group. */
 pid_t attribute_spawn(struct attribute_group *group, spawn_fn be, void *context);
-/* For every process that wait4 reaped: its usage in seconds. Children from before attribute_begin do not count. */
+/* Adds the CPU seconds of a process that wait4 reaped. Children from before attribute_begin do not count. */
 void attribute_reaped(struct attribute_group *group, pid_t pid, double cpu_s);
-/* What was used since attribute_start. Two errors make share_sd: the machine's busy time is counted in clock ticks,
- * and a CPU second of the command need not take the power of anybody else's. */
+/* Returns the CPU time and share since attribute_start. Two errors make up share_sd: the machine's busy
+ * time is counted in clock ticks, and a CPU second of the command may take more or less power than a
+ * CPU second of other programs. */
 struct attribution attribute_finish(struct attribute_group *group);
-/* Puts up to `size` pids of the group's living processes into out_pids (NULL where size is 0); how many there are.
- * WAIT4 knows of none but the command. */
+/* Writes up to `size` process ids of the group's living processes to out_pids (NULL if size is 0). Returns
+ * their number; 0 with ATTRIBUTE_WAIT4 and ATTRIBUTE_TREE. */
 size_t attribute_alive(struct attribute_group *group, pid_t *out_pids, size_t size);
-/* Moves what still lives out of the cgroup and removes it. Frees. NULL is allowed. */
+/* Moves living processes out of the cgroup, removes it, and frees the group. NULL is allowed. */
 void attribute_free(struct attribute_group *group);
 
-/* The method that `joule run` would take now, tried with a process that ends at once; NONE: there is none. */
+/* Returns the method that `joule run` would use now, tested with a process that ends at once;
+ * ATTRIBUTE_NONE: none works. */
 enum attribute_method attribute_try(void);
 
-/* How much more or less than another's a program's CPU second may take: the published spread of a factor of 2 to 3
- * between programs, read as 90 % of a log-normal. */
+/* Standard deviation of the logarithm of a program's power per CPU second, relative to other programs.
+ * Published factors between programs of 2 to 3 are taken as the 90 % interval of a log-normal
+ * distribution. */
 #define ATTRIBUTE_SPREAD_LOG_SD 0.3
 
-/* The command's joules: share of the active energy (total less idle, where idle is known; else of the total). Class
- * derived at best; the share carries its own error. `idle` may be NULL. */
+/* Returns the command's joules: its share of the active energy (total minus idle; the total if `idle` is NULL
+ * or unknown). Includes the error of the share. The class is derived at best. */
 struct estimate attribute_energy(const struct attribution *attribution, const struct estimate *total,
                                  const struct estimate *idle);
 

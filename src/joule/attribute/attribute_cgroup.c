@@ -1,7 +1,7 @@
 /* joule/attribute/attribute_cgroup.c - see attribute_cgroup.h.
  *
- * Newcomers: moving a process into a cgroup may wait 10 ms for the kernel's other CPUs; being born there costs
- * nothing. That is why clone3 is tried before fork. Nothing here kills: the processes are the user's.
+ * Note: moving a process into a cgroup may wait 10 ms for the kernel's other CPUs, but a process can be born
+ * there at no cost. So clone3 is tried before fork. Nothing here kills processes: they belong to the user.
  */
 #include "joule/attribute/attribute_cgroup.h"
 
@@ -24,9 +24,9 @@
 #define CGROUP_SIZE      4096
 #define PROCS_PIECE_SIZE 1024
 
-/* --- where ------------------------------------------------------------------------------------------------- */
+/* --- finding the cgroup --------------------------------------------------------------------------------- */
 
-/* The byte that "\ooo" stands for; 0: something else. */
+/* Returns the byte that "\ooo" encodes; 0 for other text. */
 static unsigned char escaped_byte(const char *text)
 {
     unsigned code = 0;
@@ -40,7 +40,7 @@ static unsigned char escaped_byte(const char *text)
     return (unsigned char)(code < 256 ? code : 0);
 }
 
-/* The next field of a line of mountinfo, with its escapes undone, in place; NULL at the end. */
+/* Returns the next field of a line of mountinfo, with its escapes decoded in place; NULL at the end. */
 static char *next_field(char **rest)
 {
     char *field = strsep(rest, " ");
@@ -55,7 +55,7 @@ static char *next_field(char **rest)
     return field;
 }
 
-/* Splits "ID PARENT MAJ:MIN ROOT MOUNTPOINT OPTIONS [TAGS...] - TYPE SOURCE SUPEROPTIONS". */
+/* Parses "ID PARENT MAJ:MIN ROOT MOUNTPOINT OPTIONS [TAGS...] - TYPE SOURCE SUPEROPTIONS". */
 static bool is_cgroup2_mount(char *line, const char **out_root, const char **out_point)
 {
     for (int skip = 0; skip < 3; skip++)
@@ -69,7 +69,7 @@ static bool is_cgroup2_mount(char *line, const char **out_root, const char **out
     return type && strcmp(type, "cgroup2") == 0;
 }
 
-/* What is left of `path` below `root`; NULL: it is not below. */
+/* Returns the rest of `path` below `root`; NULL if it is not below. */
 static const char *path_below(const char *path, const char *root)
 {
     size_t length = strcmp(root, "/") == 0 ? 0 : strlen(root);
@@ -77,7 +77,7 @@ static const char *path_below(const char *path, const char *root)
     return is_below && !strstr(path, "/..") ? path + length : NULL;
 }
 
-/* The path of the v2 hierarchy: the line "0::PATH". */
+/* Finds the path in the v2 hierarchy: the line "0::PATH". */
 static bool own_path(const char *self_cgroup, char *out_path, size_t size)
 {
     const char *line = string_starts(self_cgroup, "0::") ? self_cgroup : strstr(self_cgroup, "\n0::");
@@ -127,7 +127,7 @@ static bool find_own(struct joule_host *host, char *out_path, size_t size)
     return found;
 }
 
-/* --- walking ------------------------------------------------------------------------------------------------ */
+/* --- walking -------------------------------------------------------------------------------------------- */
 
 typedef void (*process_fn)(pid_t pid, void *context);
 
@@ -142,7 +142,7 @@ static void each_process_of(int folder, process_fn each, void *context)
                 pid = pid * 10 + (*c - '0');
                 continue;
             }
-            if (pid > 0) /* 0: in a process namespace that we cannot see */
+            if (pid > 0) /* 0: in a process namespace that is not visible here */
                 each((pid_t)pid, context);
             pid = 0;
         }
@@ -197,9 +197,9 @@ static void walk_child(int parent, const char *name, void *context)
     close(folder);
 }
 
-/* --- removing ----------------------------------------------------------------------------------------------- */
+/* --- removing ------------------------------------------------------------------------------------------- */
 
-/* Empty cgroups below; those with processes in them are somebody's work and stay. */
+/* Removes empty cgroups. Those with processes in them belong to the user and stay. */
 static void remove_empty(int parent, const char *name, void *context)
 {
     int depth = *(int *)context + 1;
@@ -236,7 +236,7 @@ static void remove_cgroup(int parent, const char *name, int folder)
     }
 }
 
-/* A locked cgroup has a living owner, wherever that runs. */
+/* A locked cgroup has a living owner, possibly in another container. */
 static void remove_stale(int parent, const char *name, void *context)
 {
     (void)context;
@@ -248,7 +248,7 @@ static void remove_stale(int parent, const char *name, void *context)
     close(folder);
 }
 
-/* --- life --------------------------------------------------------------------------------------------------- */
+/* --- opening and spawning ------------------------------------------------------------------------------- */
 
 static void close_files(struct cgroup *cgroup)
 {
@@ -268,8 +268,8 @@ static bool make(struct cgroup *cgroup)
     cgroup->folder = open_folder(cgroup->parent, cgroup->name);
     if (cgroup->folder >= 0 && flock(cgroup->folder, LOCK_EX | LOCK_NB) == 0)
         cgroup->usage = openat(cgroup->folder, "cpu.stat", O_RDONLY | O_CLOEXEC);
-    bool works =
-        cgroup->usage >= 0 && !isnan(cgroup_cpu_s(cgroup)); /* whether we may fill it, fork will tell */
+    /* Only a fork shows whether processes may be put into it. */
+    bool works = cgroup->usage >= 0 && !isnan(cgroup_cpu_s(cgroup));
     if (!works)
         unlinkat(cgroup->parent, cgroup->name, AT_REMOVEDIR);
     return works;
@@ -285,7 +285,7 @@ bool cgroup_open(struct cgroup *cgroup, struct joule_host *host)
     if (cgroup->parent < 0)
         return false;
     struct stat info;
-    if (fstat(cgroup->parent, &info) == 0 && info.st_nlink > 2) /* it has folders in it */
+    if (fstat(cgroup->parent, &info) == 0 && info.st_nlink > 2) /* it contains folders */
         each_child(cgroup->parent, PREFIX, remove_stale, NULL);
     if (make(cgroup))
         return true;
@@ -300,12 +300,12 @@ struct mover {
     bool is_inside;
 };
 
-/* In the child, on its parent's memory. */
+/* Runs in the child, on its parent's memory. */
 static void move_and_be(void *context)
 {
     struct mover *mover = context;
     int procs = openat(mover->cgroup->folder, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-    mover->is_inside = procs >= 0 && write(procs, "0", 1) == 1; /* 0: the one that writes */
+    mover->is_inside = procs >= 0 && write(procs, "0", 1) == 1; /* 0 stands for the writing process */
     if (mover->is_inside)
         mover->be(mover->context);
     spawn_end(0);

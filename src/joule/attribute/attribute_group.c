@@ -1,7 +1,7 @@
-/* joule/attribute/attribute_group.c - see attribute.h: a command, what it and its descendants did, and which of them live.
+/* joule/attribute/attribute_group.c - see attribute.h.
  *
- * Newcomers: a subreaper inherits orphans, so while one is in use their parent is this process and not init. A
- * cgroup needs no such thing, and the command's daemons then see what they always see.
+ * Note: a subreaper inherits orphans, so their parent is this process instead of init while it is in use. A
+ * cgroup changes nothing for the command's daemons.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "joule/attribute/attribute_cgroup.h"
 #include "joule/attribute/attribute_tree.h"
 
-#define MAX_EARLIER 64 /* children from before that can be told apart */
+#define MAX_EARLIER 64 /* largest number of earlier children that are recognised */
 
 struct attribute_group {
     struct joule_host *host;
@@ -22,16 +22,16 @@ struct attribute_group {
     struct cgroup cgroup;
     bool was_subreaper;
     pid_t command;
-    pid_t earlier[MAX_EARLIER]; /* children that this process had before */
+    pid_t earlier[MAX_EARLIER]; /* children that this process already had */
     size_t earlier_count;
     double reaped_cpu_s;
     double start_cpu_s;   /* of the cgroup, or of the tree */
-    double tree_cpu_s;    /* of the tree when it was last looked at */
-    uint64_t start_ticks; /* of the process above it: a process id may be used again */
+    double tree_cpu_s;    /* of the tree at its last update */
+    uint64_t start_ticks; /* of the attached process: process ids are reused */
     struct machine_time start;
 };
 
-/* --- children ----------------------------------------------------------------------------------------------- */
+/* --- children ------------------------------------------------------------------------------------------- */
 
 static bool has_children(void)
 {
@@ -56,7 +56,7 @@ static bool is_earlier(const struct attribute_group *group, pid_t pid)
 
 struct living {
     const struct attribute_group *group;
-    pid_t skipped[MAX_EARLIER * 4]; /* earlier children and what is below them */
+    pid_t skipped[MAX_EARLIER * 4]; /* earlier children and their descendants */
     size_t skipped_count;
     double cpu_s;
     pid_t *pids;
@@ -93,12 +93,12 @@ static void add_living(const struct tree_process *process, void *context)
 static struct living find_living(const struct attribute_group *group, pid_t *pids, size_t size)
 {
     struct living living = {.group = group, .pids = pids, .size = size};
-    if (has_children()) /* every descendant hangs below a child of the subreaper */
+    if (has_children()) /* every descendant is below a child of the subreaper */
         tree_below(group->host, getpid(), add_living, &living);
     return living;
 }
 
-/* --- a process from before ----------------------------------------------------------------------------------- */
+/* --- an attached process -------------------------------------------------------------------------------- */
 
 static bool read_process(const struct attribute_group *group, struct tree_process *out_process)
 {
@@ -121,11 +121,12 @@ bool attribute_look(struct attribute_group *group)
         return false;
     double sum_s = top.cpu_s;
     tree_below(group->host, group->command, add_cpu, &sum_s);
-    group->tree_cpu_s = fmax(group->tree_cpu_s, sum_s); /* less: one ended for which nobody waited */
+    /* the sum decreases if a process ended and its parent did not wait for it */
+    group->tree_cpu_s = fmax(group->tree_cpu_s, sum_s);
     return top.is_alive;
 }
 
-/* --- life --------------------------------------------------------------------------------------------------- */
+/* --- groups --------------------------------------------------------------------------------------------- */
 
 struct attribute_group *attribute_attach(struct joule_host *host, pid_t pid)
 {
@@ -231,9 +232,9 @@ void attribute_free(struct attribute_group *group)
     free(group);
 }
 
-/* --- shares ------------------------------------------------------------------------------------------------- */
+/* --- shares --------------------------------------------------------------------------------------------- */
 
-#define ENOUGH_OF_A_TICK 0.99 /* whole ones are read as seconds, and rounded */
+#define ENOUGH_OF_A_TICK 0.99 /* whole ticks are read as seconds, which are rounded */
 
 static double tick_seconds(void)
 {
@@ -249,7 +250,7 @@ static double command_cpu_s(const struct attribute_group *group)
         return group->reaped_cpu_s + find_living(group, NULL, 0).cpu_s;
     case ATTRIBUTE_WAIT4:
         return group->reaped_cpu_s;
-    case ATTRIBUTE_TREE: { /* in ticks: of less than one nothing is known */
+    case ATTRIBUTE_TREE: { /* counted in ticks: less than one says nothing */
         double used_s = group->tree_cpu_s - group->start_cpu_s;
         return used_s < ENOUGH_OF_A_TICK * tick_seconds() ? NAN : used_s;
     }
@@ -258,7 +259,7 @@ static double command_cpu_s(const struct attribute_group *group)
     }
 }
 
-/* The error of a share of CPU time, taken as a share of energy. */
+/* Returns the standard error of a share of CPU time that is used as a share of energy. */
 static double share_sd(double share, double busy_s)
 {
     double by_ticks = fmin(share * tick_seconds() / busy_s, 0.5);
@@ -266,7 +267,7 @@ static double share_sd(double share, double busy_s)
     return hypot(by_ticks, by_power);
 }
 
-/* The machine's clock has not ticked, or not since the command began to use its exact time. */
+/* Returns true if the machine's clock has not ticked, or not since the command's exact time started. */
 static bool is_too_short(const struct attribution *a)
 {
     double least_s = ENOUGH_OF_A_TICK * tick_seconds();
@@ -274,7 +275,7 @@ static bool is_too_short(const struct attribution *a)
            (a->machine_busy_cpu_s < least_s && a->command_cpu_s > a->machine_busy_cpu_s);
 }
 
-/* The rest of the machine was busy for less than a tick meanwhile, and nobody knows for how much of it. */
+/* Sets bounds on the share. The rest of the machine was busy for an unknown part of less than a tick. */
 static void bound_share(struct attribution *a)
 {
     double least = a->command_cpu_s / (a->command_cpu_s + tick_seconds());
@@ -302,7 +303,8 @@ struct attribution attribute_finish(struct attribute_group *group)
         bound_share(&a);
         return a;
     }
-    /* The machine's clock ticks may lag behind the command's exact time; it was busy for at least that. */
+    /* The machine's clock ticks may lag behind the command's exact time. The machine was busy for
+     * at least that time. */
     double busy_s = fmax(a.machine_busy_cpu_s, a.command_cpu_s);
     if (isnan(a.machine_busy_cpu_s) || isnan(a.command_cpu_s) || busy_s <= 0)
         return a;
@@ -311,7 +313,7 @@ struct attribution attribute_finish(struct attribute_group *group)
     return a;
 }
 
-/* --- a trial ------------------------------------------------------------------------------------------------ */
+/* --- a trial -------------------------------------------------------------------------------------------- */
 
 static void end_at_once(void *context)
 {

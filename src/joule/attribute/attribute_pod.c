@@ -1,8 +1,8 @@
 /* joule/attribute/attribute_pod.c - see attribute_pod.h.
  *
- * Newcomers: the kubelet makes a pod's folder before anything of it runs, and links a container's log when that has been
- * started, so a container may be seen before its name. It is looked for again, ever more rarely, and in the end no more: the
- * container that only holds a pod's namespaces has no log.
+ * Note: the kubelet makes a pod's folder before the pod runs, but links a container's log only after the
+ * container has started. So a name may be missing at first and is searched for again, less and less often.
+ * The search ends after some time, because the container that only holds a pod's namespaces has no log.
  */
 #include "joule/attribute/attribute_pod.h"
 
@@ -12,9 +12,9 @@
 
 #define MOST_LOOKS 64
 
-/* --- names of logs ------------------------------------------------------------------------------------------------ */
+/* --- names of logs -------------------------------------------------------------------------------------- */
 
-/* Copies a name that is not empty, fits and has only characters of names in Kubernetes. */
+/* Copies a name that is not empty, fits, and has only the characters that Kubernetes allows. */
 static bool take(char *out, size_t size, const char *from, const char *end)
 {
     size_t length = (size_t)(end - from);
@@ -25,7 +25,7 @@ static bool take(char *out, size_t size, const char *from, const char *end)
     return true;
 }
 
-/* Where the only two underscores are. */
+/* Finds the text's only two underscores. Returns false if it has fewer or more. */
 static bool find_two(const char *text, const char **out_first, const char **out_second)
 {
     *out_first = strchr(text, '_');
@@ -59,7 +59,7 @@ bool pod_read_log(const char *file, struct tenant_name *out)
     return true;
 }
 
-/* --- whose they are ------------------------------------------------------------------------------------------------- */
+/* --- names of tenants ----------------------------------------------------------------------------------- */
 
 static bool is_due(const struct tenant *tenant, int64_t now_ns)
 {
@@ -68,7 +68,7 @@ static bool is_due(const struct tenant *tenant, int64_t now_ns)
     return tenant->name.pod_uid[0] && !is_named && is_round && tenant->seen_ns == now_ns;
 }
 
-/* A folder tells of a pod, a link of a container. */
+/* Returns true if `log` names the tenant: a folder names a pod, a link names a container. */
 static bool is_of(const struct tenant_name *name, const struct tenant_name *log)
 {
     return log->pod_uid[0] ? strcmp(name->pod_uid, log->pod_uid) == 0

@@ -1,9 +1,9 @@
 /* joule/attribute/attribute_process.c - see attribute_process.h.
  *
- * Note: half of the places are reserved for processes that have run for ten seconds. Short processes can then
- * not take all places, and the number of series per day is bounded. A row stays for five minutes after its
- * process ended, so that a rare scrape sees all of it. If its place is needed, five minutes count from when
- * it was last among the largest. A process that is picked again counts from 0.
+ * Note: half of the rows are reserved for processes that have run for ten seconds. So short processes cannot
+ * take all rows, and the number of series per day is bounded. A row stays for five minutes after its process
+ * ended, so that a rare scrape sees all of it. If the row is needed, a running process loses it five minutes
+ * after it was last among the largest. A process that gets a row again counts from 0.
  */
 #include "joule/attribute/attribute_process.h"
 
@@ -19,7 +19,7 @@
 #define PICK_NS 10000000000LL
 #define KEPT_NS 300000000000LL
 
-/* --- shares ------------------------------------------------------------------------------------------------------- */
+/* --- shares --------------------------------------------------------------------------------------------- */
 
 static struct seen_process *process_of(struct process_shares *shares, const struct process_row *row)
 {
@@ -78,7 +78,7 @@ void process_leave_device(struct process_shares *shares, const joule_quantity *j
     shares->gpu_class = tenant_class(shares->gpu_class, joules->cls);
 }
 
-/* --- who is told apart ---------------------------------------------------------------------------------------------- */
+/* --- choosing rows -------------------------------------------------------------------------------------- */
 
 static void retire(struct process_shares *shares, struct process_row *row)
 {
@@ -96,7 +96,7 @@ static void retire_ended(struct process_shares *shares, int64_t now_ns)
             i++;
 }
 
-/* Another process had this number: its labels may be the same. */
+/* Removes the row of another process with the same id: its labels may be the same. */
 static void retire_namesake(struct process_shares *shares, pid_t pid)
 {
     for (size_t i = 0; i < shares->count; i++)
@@ -106,13 +106,13 @@ static void retire_namesake(struct process_shares *shares, pid_t pid)
         }
 }
 
-/* When a row was last of interest. */
+/* Returns when a row was last of interest. */
 static int64_t last_ns(struct process_shares *shares, const struct process_row *row)
 {
     return process_of(shares, row) ? row->most_ns : row->alive_ns;
 }
 
-/* Takes the place of who has been of no interest for longest, and for long enough. */
+/* Makes room for a row. Removes the row that has been of no interest for longest, if that is long enough. */
 static bool make_place(struct process_shares *shares, int64_t now_ns)
 {
     if (shares->count < shares->most * PROCESS_ROWS_PER_ONE)
@@ -133,7 +133,7 @@ static void take(struct process_shares *shares, const struct seen_process *proce
     if (!row) {
         retire_namesake(shares, process->pid);
         if (!make_place(shares, now_ns))
-            return; /* it stays among the others */
+            return; /* it remains one of the others */
         row = &shares->rows[shares->count++];
         *row = (struct process_row){
             .pid = process->pid, .start_ticks = process->start_ticks, .alive_ns = now_ns};
@@ -197,8 +197,8 @@ static void pick(struct process_shares *shares, int64_t now_ns)
     shares->picked_ns = now_ns;
 }
 
-/* Picks processes at once while half of the places are free, so that their rows have all of their joules. A
- * process whose use is less than total / places waits for the choice. */
+/* Picks processes at once while half of the rows are free, so that their rows include all of their joules. A
+ * process that uses less than total / rows waits for the next choice. */
 static void pick_early(struct process_shares *shares, int64_t now_ns)
 {
     const struct seen_process *most[PROCESSES_MOST];
@@ -227,7 +227,7 @@ void process_settle(struct process_shares *shares, int64_t now_ns)
     }
 }
 
-/* It keeps the tenant in which it was found first; what that is called may come later. */
+/* A row keeps the tenant in which its process was first found. The tenant's name may become known later. */
 static void name_tenant(struct process_row *row, const struct tenants *tenants)
 {
     const struct tenant *tenant = tenants_of_process(tenants, (uint64_t)row->pid);

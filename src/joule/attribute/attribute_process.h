@@ -1,11 +1,11 @@
-/* joule/attribute/attribute_process.h - joules of the processes that use most, up to a limit, and of all
- * others together.
+/* joule/attribute/attribute_process.h - keeps the joules of the processes that use most, and of
+ * all others together.
  *
- * Chooses the processes that get a row, and keeps sums that only grow. attribute_tenant.c defines the windows
- * and the rule by which joules are shared, so that a process and its tenant are measured alike.
- * Note: joules once reported under "others" stay there, because a Prometheus counter must not fall. While
- * half of the places are free, a process is therefore picked before the joules of its first window are
- * reported.
+ * It chooses the processes that get a row, and keeps sums that never decrease. attribute_tenant.c defines the
+ * windows and the rule that divides joules, so that a process and its tenant are measured alike.
+ * Note: joules once reported under "others" stay there, because a Prometheus counter must not
+ * decrease. While half of the rows are free, a process therefore gets a row before the joules of
+ * its first window are reported.
  */
 #ifndef JOULE_ATTRIBUTE_PROCESS_H
 #define JOULE_ATTRIBUTE_PROCESS_H
@@ -13,51 +13,53 @@
 #include "joule/attribute/attribute_tenant.h"
 #include "joule/attribute/attribute_table.h"
 
-#define PROCESSES_MOST       64 /* that can be asked for */
-#define PROCESS_ROWS_PER_ONE 4  /* told apart at the same time, for each that is asked for */
+#define PROCESSES_MOST       64 /* largest number that can be requested */
+#define PROCESS_ROWS_PER_ONE 4  /* rows per requested process */
 
 struct process_row {
     pid_t pid;
     uint64_t start_ticks;
     char name[TREE_NAME];
-    char tenant[TENANT_PATH];       /* empty: in none */
-    struct tenant_name tenant_name; /* of that */
-    double cpu_joules, gpu_joules;  /* since it was picked */
-    int64_t alive_ns, most_ns;      /* last seen alive; last among those that use most */
-    bool is_named;                  /* its tenant was queried */
+    char tenant[TENANT_PATH];       /* cgroup path; empty: none */
+    struct tenant_name tenant_name; /* name of that tenant */
+    double cpu_joules, gpu_joules;  /* since it got its row */
+    int64_t alive_ns, most_ns;      /* last seen alive; last among the largest users */
+    bool is_named;                  /* its tenant was looked up */
 };
 
-/* Zeroed but for `most`. One thread. */
+/* Initialise with zeros, except `most`. Not thread-safe. */
 struct process_shares {
-    size_t most; /* picked at a time, 1 to PROCESSES_MOST */
+    size_t most; /* number of processes picked at a time, 1 to PROCESSES_MOST */
     struct process_row *rows;
     size_t count, capacity;
-    /* Of processes that are not told apart; of rows that went away; of nobody. With the rows' these add up to what the meter
-     * saw. */
+    /* Joules of processes without a row, of rows that were removed, and of no known process. Together with
+     * the rows they add up to the meter's energy. */
     double other_cpu_joules, other_gpu_joules;
     double ended_cpu_joules, ended_gpu_joules;
     double rest_cpu_joules, rest_gpu_joules;
     double idle_cpu_joules;           /* joules of the time in which the kernel counts CPUs as idle */
     bool knows_idle;                  /* false: idle joules are part of the rest */
-    joule_class cpu_class, gpu_class; /* NONE: nothing was shared out */
-    /* Below: attribute_process.c's. The joules in the table are those since the last choice. */
+    joule_class cpu_class, gpu_class; /* NONE: nothing was attributed yet */
+    /* Below: private to attribute_process.c. The joules in the table are those since the last choice. */
     struct process_table table;
-    double machine_busy_s; /* CPU seconds of all at the last look; NaN: unknown */
-    double busy_step_s;    /* CPU seconds of all in the window that is not settled; NaN: unknown */
-    int64_t picked_ns;     /* time of the last choice, or of the first look; 0: neither */
+    double machine_busy_s; /* CPU seconds of the machine at the last update; NaN: unknown */
+    double busy_step_s;    /* CPU seconds of the machine in the window that is not settled; NaN: unknown */
+    int64_t picked_ns;     /* time of the last choice, or of the first update; 0: neither */
 };
 
-/* What processors used in a window in which they could have given capacity_s of CPU time. NaN: not known, nobody's. */
+/* Divides the processors' joules of a window in which they could have given capacity_s of CPU time. A NaN
+ * value is attributed to no process. */
 void process_share_cpu(struct process_shares *shares, const joule_quantity *joules, double capacity_s);
-/* Gives joules of a device to a process; returns what it got, 0 where there is no such process in sight. */
+/* Adds joules of a device to a process. Returns the joules added; 0 if the process is not visible. */
 double process_share_device(struct process_shares *shares, uint64_t pid, double joules);
-/* What a device used that no process got. */
+/* Adds the joules of a device that no process got to the rest. */
 void process_leave_device(struct process_shares *shares, const joule_quantity *joules, double given);
 
-/* Reports the joules that the calls above gave to processes: picks processes for free places, then adds to
+/* Reports the joules that the functions above added to processes: picks processes for free rows, then adds to
  * the rows and to the sum of others. */
 void process_settle(struct process_shares *shares, int64_t now_ns);
-/* Ends a window: looks at /proc, and now and then chooses anew who is told apart. OK, NO_MEMORY or why /proc cannot be read. */
+/* Ends a window: reads /proc and periodically chooses the processes with rows again. Returns JOULE_OK,
+ * JOULE_NO_MEMORY, or why /proc cannot be read. */
 joule_status process_look(struct process_shares *shares, const struct tenants *tenants, int64_t now_ns);
 void process_shares_free(struct process_shares *shares);
 

@@ -1,4 +1,4 @@
-/* joule/attribute/attribute_table.c - see attribute_table.h. Two lists in the order of process ids are merged into a third. */
+/* joule/attribute/attribute_table.c - see attribute_table.h. */
 #include "joule/attribute/attribute_table.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/string.h"
 
-/* Where the process is, or belongs. */
+/* Returns the entry of a process, or the place where it must be inserted. */
 static struct seen_process *place_of(struct seen_process *items, size_t count, pid_t pid)
 {
     size_t low = 0;
@@ -53,7 +53,7 @@ struct seen_process *process_table_outside(struct process_table *table, pid_t pi
     return at;
 }
 
-/* --- one look after the other --------------------------------------------------------------------------------- */
+/* --- updates -------------------------------------------------------------------------------------------- */
 
 struct look {
     struct process_table *table;
@@ -62,8 +62,8 @@ struct look {
     size_t count, ended_count;
 };
 
-/* CPU time before a process was first seen is not counted, unless the process began after the last look. The
- * kernel rounds its start time down to a tick. */
+/* Returns an entry for a new process. Its CPU time so far counts only if it started after the last update.
+ * The kernel rounds start times down to a tick. */
 static struct seen_process first_sight(const struct look *look, const struct tree_process *seen)
 {
     int64_t since_ns = look->table->looked_ns;
@@ -94,14 +94,14 @@ static void update(struct look *look, struct seen_process process, const struct 
     look->next[look->count++] = process;
 }
 
-/* Its joules stay with those that have ended. */
+/* Moves a process to the list of ended ones and keeps its joules. */
 static void end_process(struct look *look, const struct seen_process *process)
 {
     look->table->ended_joules += isnan(process->cpu_joules) ? 0 : process->cpu_joules;
     look->ended[look->ended_count++] = *process;
 }
 
-/* A process that /proc does not show goes on where a driver still knows it. */
+/* Keeps a process that /proc does not show if a driver still reports it; otherwise ends it. */
 static void carry_or_end(struct look *look, const struct seen_process *process)
 {
     if (process->is_outside && process->is_listed)
@@ -110,7 +110,7 @@ static void carry_or_end(struct look *look, const struct seen_process *process)
         end_process(look, process);
 }
 
-/* Fills look->next from both lists. */
+/* Fills look->next by merging both lists, which are sorted by process id. */
 static void merge(struct look *look, const struct tree_process *seen, size_t seen_count)
 {
     const struct seen_process *old = look->table->items, *end = old + look->table->count;
@@ -128,7 +128,7 @@ static void merge(struct look *look, const struct tree_process *seen, size_t see
         carry_or_end(look, old);
 }
 
-/* The time of children that a process waited for is its own as far as it was not counted while they lived. */
+/* Adds the time of children that a process waited for, except what was already counted while they lived. */
 static void take_children(const struct look *look, struct seen_process *process, double children_s)
 {
     double missed_s = children_s - process->children_s - process->owed_s;
@@ -137,13 +137,13 @@ static void take_children(const struct look *look, struct seen_process *process,
     process->children_s = children_s;
 }
 
-/* Who will show the time of a process that ended: its parent, or where that ended as well the parent's parent, and so on.
- * NULL: nobody. */
+/* Returns the process that will show the CPU time of an ended one: its closest ancestor
+ * that is alive. NULL: none. */
 static struct seen_process *heir_of(struct look *look, const struct seen_process *ended)
 {
     struct seen_process *heir = NULL;
-    for (size_t i = 0; ended && !heir && i <= look->ended_count;
-         i++) { /* ids may be used again: no circles */
+    /* the limit ends cycles, which reused ids can form */
+    for (size_t i = 0; ended && !heir && i <= look->ended_count; i++) {
         heir = find_in(look->next, look->count, ended->parent);
         ended = find_in(look->ended, look->ended_count, ended->parent);
     }
@@ -161,13 +161,13 @@ static void settle_children(struct look *look, const struct tree_process *seen, 
     struct seen_process *process = look->next;
     for (size_t i = 0; i < seen_count; i++, process++) {
         while (process->pid != seen[i].pid)
-            process++; /* those outside */
+            process++; /* skip processes that are outside */
         if (seen[i].children_s != process->children_s)
             take_children(look, process, seen[i].children_s);
     }
 }
 
-/* What was built takes the place of what was there. */
+/* Replaces the table's entries by the new ones. */
 static void take_over(struct process_table *table, size_t count, int64_t now_ns)
 {
     struct process_table old = *table;
@@ -185,7 +185,7 @@ static int by_pid(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Without those that have ended and were not waited for yet, and each id once. */
+/* Removes processes that have ended but were not waited for, and duplicate ids. Returns the number left. */
 static size_t keep_living(struct tree_process *seen, size_t count)
 {
     size_t living = 0, kept = 0;

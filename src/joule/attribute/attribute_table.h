@@ -1,8 +1,10 @@
-/* joule/attribute/attribute_table.h - the machine's processes from look to look: who there is, and how long each has run since.
+/* joule/attribute/attribute_table.h - keeps a table of the machine's processes and their
+ * CPU time between updates.
  *
- * Owns the table of processes and the CPU time that is not shared out yet. live.c and attribute_process.c add joules.
- * Newcomers: a process that starts and ends between two looks is never seen; its time shows when its parent waits for it,
- * and is then the parent's. A process id says nothing without the time at which it began.
+ * It holds the CPU time that is not attributed yet. live.c and attribute_process.c add joules.
+ * Note: a process that starts and ends between two updates is never seen. Its time appears when its
+ * parent waits for it, and then belongs to the parent. A process is identified by its id and start
+ * time, because ids are reused.
  */
 #ifndef JOULE_ATTRIBUTE_TABLE_H
 #define JOULE_ATTRIBUTE_TABLE_H
@@ -12,38 +14,38 @@
 
 struct seen_process {
     pid_t pid, parent;
-    uint64_t start_ticks; /* after boot */
+    uint64_t start_ticks; /* clock ticks after boot */
     char name[TREE_NAME];
-    bool
-        is_outside; /* a driver says that it uses a GPU, and /proc does not know it: another container's, say */
-    double
-        cpu_share; /* CPUs that it, and children that it waited for, kept busy between the last two looks */
+    /* a driver reports that it uses a GPU, but /proc does not show it: for example in another container */
+    bool is_outside;
+    /* CPUs that it and the children it waited for kept busy between the last two updates */
+    double cpu_share;
     double gpu_share;              /* the same for GPUs; NaN: unknown */
-    uint64_t gpu_memory_bytes;     /* on all GPUs together; JOULE_BYTES_UNKNOWN */
-    double cpu_joules, gpu_joules; /* its part since the first look, or since it was asked for last */
-    double cpu_watts, gpu_watts;   /* and over the last interval */
-    /* For who shares out */
-    double own_s, children_s; /* as /proc showed last */
-    double owed_s;            /* of descendants that ended and were counted, until the waits for them show */
-    double step_s;            /* CPU time that waits for its joules */
-    double cpu_step_joules,
-        gpu_step_joules; /* joules of the window that is being settled; used by attribute_process.c */
-    bool is_listed;      /* is_outside: a driver still knew it at the last look */
+    uint64_t gpu_memory_bytes;     /* on all GPUs together, or JOULE_BYTES_UNKNOWN */
+    double cpu_joules, gpu_joules; /* attributed since the first update or the last reset */
+    double cpu_watts, gpu_watts;   /* attributed over the last interval */
+    /* For attribution */
+    double own_s, children_s; /* as /proc last showed them */
+    double owed_s;            /* counted CPU time of ended descendants, until parents wait for them */
+    double step_s;            /* CPU time whose joules are not attributed yet */
+    /* joules of the window that is being settled; used by attribute_process.c */
+    double cpu_step_joules, gpu_step_joules;
+    bool is_listed; /* for is_outside: a driver still reported it at the last update */
 };
 
 struct process_table {
-    struct seen_process *items; /* by pid */
+    struct seen_process *items; /* sorted by pid */
     size_t count, capacity;
     struct seen_process *next; /* under construction */
     size_t next_capacity;
-    int64_t looked_ns;   /* CLOCK_BOOTTIME of the last look; 0: none yet */
-    double ended_joules; /* of CPUs: of the processes that went away with the last look */
+    int64_t looked_ns;   /* CLOCK_BOOTTIME of the last update; 0: none yet */
+    double ended_joules; /* CPU joules of the processes that ended before the last update */
 };
 
-/* Reads /proc again. OK, NO_MEMORY (nothing has changed), or as status_of_errno. */
+/* Reads /proc again. Returns JOULE_OK, JOULE_NO_MEMORY (nothing has changed), or the status of errno. */
 joule_status process_table_look(struct process_table *table, struct joule_host *host);
 struct seen_process *process_table_find(struct process_table *table, pid_t pid);
-/* The same, and where there is none one that is outside; NULL when memory is used up. Moves the others. */
+/* Returns the process, or adds one that is outside. Returns NULL if out of memory. Moves other entries. */
 struct seen_process *process_table_outside(struct process_table *table, pid_t pid);
 void process_table_free(struct process_table *table);
 

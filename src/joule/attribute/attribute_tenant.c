@@ -1,8 +1,8 @@
 /* joule/attribute/attribute_tenant.c - see attribute_tenant.h.
  *
- * Newcomers: each look at the cgroups ends a window, and the next look settles it, when the processors' sensors have ticked
- * past its end. A device may tell later: it has a window of its own, up to its sensor's last tick. Windows follow each other
- * without gaps, so every joule is shared out once.
+ * Note: each update ends a window. The next update settles it, once the processors' sensors have ticked past
+ * its end. A device's sensor may be slower: it has a window of its own, up to its sensor's last tick. Windows
+ * follow each other without gaps, so every joule is attributed once.
  */
 #include "joule/attribute/attribute_tenant.h"
 
@@ -17,14 +17,14 @@
 
 #define MOST_TENANTS   2048
 #define MOST_DEPTH     8
-#define KEPT_NS        300000000000LL /* so that whoever asks now and then sees the end of a job, too */
+#define KEPT_NS        300000000000LL /* long enough that rare queries still see the end of a job */
 #define PATIENCE_NS    5000000000LL
 #define MOST_PROCESSES 64
 #define PATH_SIZE      512
 
-/* --- the tree of cgroups ---------------------------------------------------------------------------------------- */
+/* --- the tree of cgroups -------------------------------------------------------------------------------- */
 
-/* Where the kernel counts CPU time by cgroup: all of it (v2), or the controller's own tree. */
+/* Finds where the kernel counts CPU time by cgroup: the v2 tree, or the tree of the v1 controller. */
 static bool find_root(struct tenants *tenants)
 {
     static const char *const v1[] = {"/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpuacct"};
@@ -45,7 +45,7 @@ static bool find_root(struct tenants *tenants)
     return tenants->root;
 }
 
-/* CPU seconds since the cgroup was made; NaN: unknown. */
+/* Returns the CPU seconds since the cgroup was made; NaN: unknown. */
 static double read_usage(const struct tenants *tenants, const char *path)
 {
     char file[PATH_SIZE], text[512];
@@ -75,7 +75,7 @@ static unsigned count_cpus(struct joule_host *host)
     return string_each_cpu(online, count_one, &count) && count ? count : 1;
 }
 
-/* --- the list ----------------------------------------------------------------------------------------------------- */
+/* --- the list ------------------------------------------------------------------------------------------- */
 
 static struct tenant *find(const struct tenants *tenants, const char *path)
 {
@@ -85,15 +85,15 @@ static struct tenant *find(const struct tenants *tenants, const char *path)
     return NULL;
 }
 
-/* CPU time since the last look of a cgroup that did not exist then: all of its usage, or 0 if that exceeds
- * the machine's capacity. */
+/* Returns the CPU time of a cgroup that did not exist at the last update: all of its usage, or 0 if that
+ * exceeds the machine's capacity. */
 static double young_cpu_s(const struct tenants *tenants, double usage_s, int64_t now_ns)
 {
     double capacity_s = tenants->cpu_count * (double)(now_ns - tenants->end_ns) * 1e-9;
     return tenants->end_ns && usage_s <= capacity_s ? usage_s : 0;
 }
 
-/* Adds a tenant. Returns NULL without memory or if there are too many. */
+/* Adds a tenant. Returns NULL if out of memory or if there are too many. */
 static struct tenant *add(struct tenants *tenants, const char *path, const struct tenant_name *name,
                           double usage_s, int64_t now_ns)
 {
@@ -115,7 +115,8 @@ static joule_status see(struct tenants *tenants, const char *path, const struct 
     struct tenant *tenant = find(tenants, path);
     if (!tenant && !(tenant = add(tenants, path, name, usage_s, now_ns)))
         return JOULE_NO_MEMORY;
-    tenant->pending_cpu_s += fmax(0, usage_s - tenant->usage_s); /* less: another one with the same name */
+    /* it decreases if a new cgroup has the same name */
+    tenant->pending_cpu_s += fmax(0, usage_s - tenant->usage_s);
     tenant->usage_s = usage_s;
     tenant->seen_ns = now_ns;
     tenant->looks++;
@@ -150,7 +151,7 @@ static joule_status look_below(struct tenants *tenants, const char *path, unsign
     return status;
 }
 
-/* Those that ended long ago are summed up. */
+/* Removes tenants that ended long ago and adds them to the sum of ended ones. */
 static void forget_ended(struct tenants *tenants, int64_t now_ns)
 {
     for (size_t i = 0; i < tenants->count;) {
@@ -166,7 +167,7 @@ static void forget_ended(struct tenants *tenants, int64_t now_ns)
     }
 }
 
-/* --- sharing out -------------------------------------------------------------------------------------------------- */
+/* --- attribution ---------------------------------------------------------------------------------------- */
 
 joule_class tenant_class(joule_class a, joule_class b)
 {
@@ -181,7 +182,7 @@ static void share_cpu(struct tenants *tenants, joule_quantity joules)
         used_s += tenants->list[i].pending_cpu_s;
     if (tenants->processes)
         process_share_cpu(tenants->processes, &joules, capacity_s);
-    capacity_s = fmax(capacity_s, used_s); /* counts are read one after the other */
+    capacity_s = fmax(capacity_s, used_s); /* the counts are not read at the same instant */
     double given = 0;
     for (size_t i = 0; i < tenants->count; i++) {
         struct tenant *tenant = &tenants->list[i];
@@ -216,8 +217,8 @@ struct tenant *tenants_of_process(const struct tenants *tenants, uint64_t pid)
     return NULL;
 }
 
-/* By the time in which each process ran on it. One that is alone ran whenever anything did; of several of which that is not
- * known it stays nobody's. */
+/* Divides a device's joules by the time in which each process ran on it. A single process ran whenever the
+ * device was busy. If the times of several processes are unknown, the joules go to the rest. */
 static void share_device(struct tenants *tenants, const joule_device *device, const joule_quantity *joules)
 {
     joule_device_process list[MOST_PROCESSES];
@@ -244,7 +245,8 @@ static void share_device(struct tenants *tenants, const joule_device *device, co
         process_leave_device(tenants->processes, joules, told);
 }
 
-/* NVIDIA's MPS runs what others ask it to, who are in no list. The kernel cuts names to 15 bytes. */
+/* Returns true for NVIDIA's MPS server, which runs work of clients that are in no list. The kernel
+ * truncates names to 15 bytes. */
 static bool is_deputy(struct joule_host *host, uint64_t pid)
 {
     char file[64], name[32];
@@ -252,14 +254,15 @@ static bool is_deputy(struct joule_host *host, uint64_t pid)
     return host_read_text(host, file, name, sizeof name) && strcmp(name, "nvidia-cuda-mps") == 0;
 }
 
-/* The pod and container of all processes; false: they are of several pods, of none, or not all known. Other vendors' drivers
- * leave it to /proc, where some may be out of sight. */
+/* Finds the pod and container of all processes on a device. Returns false if they belong to
+ * several pods or none, or are not all known. Drivers of other vendors rely on /proc, where some
+ * processes may not be visible. */
 static bool find_pod(const struct tenants *tenants, const joule_device *device, struct tenant_name *out_pod)
 {
     joule_device_process list[MOST_PROCESSES];
     size_t count = joule_device_processes(tenants->meter, device->name, list, MOST_PROCESSES);
     if (strcmp(device->vendor, "nvidia") != 0 || !device->knows_processes || device->state != JOULE_OK ||
-        count == 0 || count >= MOST_PROCESSES) /* more may be on it than are kept */
+        count == 0 || count >= MOST_PROCESSES) /* there may be more processes than the list holds */
         return false;
     for (size_t i = 0; i < count; i++) {
         const struct tenant *tenant = tenants_of_process(tenants, list[i].pid);
@@ -274,7 +277,8 @@ static bool find_pod(const struct tenants *tenants, const joule_device *device, 
     return true;
 }
 
-/* One that was not seen before has its joules from the window's begin on. NULL: no memory. */
+/* Returns a device's entry. A new one counts joules from the window's begin on. Returns
+ * NULL if out of memory. */
 static struct tenant_device *row_of(struct tenants *tenants, const char *device)
 {
     for (size_t i = 0; i < tenants->device_count; i++)
@@ -296,7 +300,8 @@ const struct tenant_name *tenants_pod_on(const struct tenants *tenants, const ch
     return NULL;
 }
 
-/* What a device's sensor has told that is not shared out, up to its last tick before the window's end; false: nothing yet. */
+/* Takes the joules of a device that are not attributed yet, up to its sensor's last tick before the window's
+ * end. Returns false if there are none yet. */
 static bool take_joules(const struct tenants *tenants, int32_t domain, struct tenant_device *row,
                         joule_quantity *out_joules)
 {
@@ -334,9 +339,9 @@ static void share_devices(struct tenants *tenants)
     }
 }
 
-/* Shares out what was used in the window that the last look ended. Returns false if the processors' sensors
- * have not ticked past its end. A sensor that hangs is not waited for: its joules up to its last tick are
- * shared out. Later joules are not estimated, because they would be counted twice when it ticks again. */
+/* Attributes the energy of the window that the last update ended. Returns false if the processors' sensors
+ * have not ticked past its end. If a sensor hangs, its joules up to its last tick are attributed. Later
+ * joules are not estimated, because they would be counted twice when it ticks again. */
 static bool settle(struct tenants *tenants, int64_t now_ns)
 {
     joule_quantity joules;
@@ -373,7 +378,7 @@ joule_status tenants_update(struct tenants *tenants)
     if (!tenants->cpu_count)
         tenants->cpu_count = count_cpus(tenants->meter->host);
     if (!settle(tenants, now_ns))
-        return JOULE_OK; /* the next look tells what is used meanwhile, too */
+        return JOULE_OK; /* the next update includes what is used until then */
     if (!tenants->begin_ns)
         tenants->begin_ns = tenants->meter->begin_ns; /* the meter's energy so far cannot be attributed */
     joule_status status = has_tree ? look_below(tenants, "", 0, now_ns) : JOULE_ABSENT;

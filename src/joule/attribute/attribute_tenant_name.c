@@ -1,11 +1,11 @@
-/* joule/attribute/attribute_tenant_name.c - what the path of a cgroup says: see attribute_tenant.h.
+/* joule/attribute/attribute_tenant_name.c - parses the paths of cgroups, see attribute_tenant.h.
  *
- * Owns the names that Slurm, systemd, Docker, Podman, containerd, CRI-O and Kubernetes give to cgroups:
+ * Recognised names:
  *   /slurm/uid_1000/job_42/step_0, /system.slice/slurmstepd.scope/job_42/step_0    Slurm, cgroup v1 and v2
- *   /docker/ID, /system.slice/docker-ID.scope, /machine.slice/libpod-ID.scope      containers
- *   /kubepods/burstable/podUID/ID, /kubepods.slice/kubepods-podU_I_D.slice/cri-containerd-ID.scope    of Kubernetes
+ *   /docker/ID, /system.slice/docker-ID.scope, /machine.slice/libpod-ID.scope      Docker, Podman
+ *   /kubepods/burstable/podUID/ID, /kubepods.slice/kubepods-podU_I_D.slice/cri-containerd-ID.scope  Kubernetes
  *   /system.slice/NAME.service, /user.slice/user-1000.slice                        systemd
- * Newcomers: a cgroup knows the UID of a pod and the ID of a container; attribute_pod.c finds what they are called.
+ * Note: cgroups contain the UID of a pod and the ID of a container; attribute_pod.c finds their names.
  */
 #include <string.h>
 #include "base/string.h"
@@ -19,7 +19,8 @@ struct word {
     size_t length;
 };
 
-/* The text between two ends of a word; false: it has others, or nothing between them. */
+/* Sets *out to the text between prefix and suffix. Returns false if the word has others, or
+ * nothing between them. */
 static bool between(struct word word, const char *prefix, const char *suffix, struct word *out)
 {
     size_t before = strlen(prefix), after = strlen(suffix);
@@ -50,7 +51,8 @@ static void copy(char *out, size_t size, struct word word)
     text_add_bytes(&text, word.text, word.length);
 }
 
-/* systemd writes the dashes of a UID as underscores, because a dash there is a level of slices. */
+/* Reads the UID of a pod. systemd writes its dashes as underscores, because a dash
+ * separates levels of slices. */
 static void read_pod(struct word word, struct tenant_name *name)
 {
     struct word uid;
@@ -117,7 +119,7 @@ bool tenant_name_read(const char *path, struct tenant_name *out_name)
         if (kind)
             string_copy(out_name->kind, sizeof out_name->kind, kind);
         if (kind)
-            return !path[strspn(path, "/")]; /* what is below a tenant is none */
+            return !path[strspn(path, "/")]; /* a cgroup below a tenant is not a tenant */
         parent = word;
     }
     return false;

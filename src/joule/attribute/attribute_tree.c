@@ -1,7 +1,7 @@
 /* joule/attribute/attribute_tree.c - see attribute_tree.h.
  *
- * Newcomers: processes come and go while /proc is read; one that cannot be read any more has ended and is left out.
- * A command's name may hold spaces and brackets, so fields count from the last ')'.
+ * Note: processes start and end while /proc is read; one that cannot be read has ended and is left out. A
+ * command's name may contain spaces and parentheses, so fields are counted from the last ')'.
  */
 #include "joule/attribute/attribute_tree.h"
 
@@ -12,11 +12,11 @@
 #include <unistd.h>
 #include "base/string.h"
 
-/* In the place of a parent: such a process is handed on once, though process ids that were used again while they were
- * read may make parents and children a circle. */
+/* Replaces the parent of a process that was already delivered. Reused process ids can make parents and
+ * children form a cycle. */
 #define IS_DONE (-1)
 
-/* "PID (NAME) STATE PARENT ...". */
+/* Copies NAME out of "PID (NAME) STATE PARENT ...". */
 static void take_name(const char *stat, const char *after, char out_name[TREE_NAME])
 {
     const char *begin = strchr(stat, '(');
@@ -65,7 +65,7 @@ static size_t read_all(struct joule_host *host, char **names, size_t count,
     return found;
 }
 
-/* Numbers in their order, as far as they are numbers. */
+/* Compares names that are numbers by their value. */
 static int by_number(const void *a, const void *b)
 {
     const char *left = *(char *const *)a, *right = *(char *const *)b;

@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-#define PIECES 10 /* of a measurement, to see how steady the machine was */
+#define PIECES 10 /* parts of a measurement, used to see how steady the machine was */
 
-/* Standard deviation of the mean power of pieces of the stretch. */
+/* Returns the standard deviation in watts of the mean power of the interval's pieces. */
 static double scatter_watts(joule_meter *meter, const struct cover *cover, int64_t begin_ns, int64_t end_ns,
                             double mean_watts)
 {
@@ -17,11 +17,13 @@ static double scatter_watts(joule_meter *meter, const struct cover *cover, int64
         double difference = piece.joules.value / ((double)piece_ns * 1e-9) - mean_watts;
         squares += isnan(difference) ? 0 : difference * difference;
     }
-    /* Ten pieces tell it badly, and those next to each other are alike: 3/n widens about as a t distribution would. */
+    /* Ten pieces give a poor estimate, and neighbouring pieces are correlated. The factor 1 + 3/n widens it
+     * about as a t distribution would. */
     return sqrt(squares / (PIECES - 1) * (1 + 3.0 / PIECES));
 }
 
-/* A baseline is used at another time than its own, so the scatter does not shrink with the number of pieces. */
+/* A baseline is used at another time than it was measured, so the scatter does not shrink with
+ * the number of pieces. */
 struct estimate baseline_watts(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns)
 {
     struct cover cover;
@@ -36,8 +38,8 @@ struct estimate baseline_watts(joule_meter *meter, int32_t domain, int64_t begin
     return estimate_add(watts, 1, &idle);
 }
 
-/* A modelled figure errs by a factor, the difference of two does not: each side of its interval has what theirs have on
- * the sides that pull there. */
+/* Modelled figures have relative errors, but their difference does not. So each side of its interval combines
+ * the corresponding sides of both intervals. */
 static joule_quantity difference_of_models(joule_quantity a, joule_quantity b)
 {
     double value = a.value - b.value;
