@@ -1,7 +1,8 @@
-/* tools/forge/bench.c - `forge bench`: what this machine can do, and how near to it TensorForge comes.
+/* tools/forge/bench.c - `forge bench`: measures the limits of this machine and the speed of TensorForge
+ * beside them.
  *
- * Owns the list of what is timed, the table and the JSON. Newcomers: the limits are measured again beside each case, since on a
- * shared machine they move; an interrupt ends the list early, and what is there is shown.
+ * Note: the limits are measured again just before each case, because they vary on a shared machine. After an
+ * interrupt the remaining cases are skipped and the finished ones are reported.
  */
 #include <forge/nn.h>
 #include <forge/optim.h>
@@ -24,9 +25,9 @@
 
 #define SCHEMA         "forge-bench-1"
 #define METER_PERIOD_S 0.02
-#define METERED_PART   1.5 /* a timing takes so much longer with joules than it is asked for */
+#define METERED_PART   1.5 /* with joules a case takes this many times the requested time */
 
-/* --- what is timed ------------------------------------------------------------------------------------------ */
+/* --- cases ---------------------------------------------------------------------------------------------- */
 
 enum { CLASSES = 10, MLP_BATCH = 128, CNN_BATCH = 32 };
 
@@ -86,7 +87,7 @@ static forge_value train_cnn(forge_builder *b)
 static const struct contest {
     const char *name, *what;
     forge_value (*build)(forge_builder *b);
-    unsigned samples; /* of a run; 0: it has none */
+    unsigned samples; /* per run; 0: not a training step */
 } contests[] = {
     {"gemm-512", "product of 512 x 512 matrices, f32", gemm_512, 0},
     {"gemm-1024", "product of 1024 x 1024 matrices, f32", gemm_1024, 0},
@@ -97,18 +98,18 @@ static const struct contest {
 };
 enum { CONTESTS = sizeof contests / sizeof *contests };
 
-/* --- the work ----------------------------------------------------------------------------------------------- */
+/* --- measurement ---------------------------------------------------------------------------------------- */
 
 struct peak {
     const char *isa;
-    double thread_gflops, gflops; /* of one thread, of all */
+    double thread_gflops, gflops; /* of one thread; of all threads */
 };
 
 struct report {
     const char *json;
     unsigned threads;
-    double seconds;  /* for all */
-    const char *isa; /* in use; NULL: the device has none */
+    double seconds;  /* time limit of the whole benchmark */
+    const char *isa; /* instruction set in use; NULL: the device has none */
     struct peak peaks[FORGE_MAX_INSTRUCTION_SETS];
     size_t peak_count;
     double thread_gb_per_s, gb_per_s;
@@ -137,7 +138,8 @@ static void measure_peaks(struct report *r, const forge_device_facts *facts)
     r->gb_per_s = limit_copy_gb_per_s(r->threads);
 }
 
-/* Memory that nobody wrote to would be one page of zeros. */
+/* Sets input i to pseudo-random values. Note: unwritten memory would map to one shared zero page and look too
+ * fast. */
 static joule_status fill(forge_instance *instance, const forge_graph *graph, size_t i, joule_error *error)
 {
     const struct value *value = &graph->values[graph->inputs[i].value];
@@ -185,7 +187,7 @@ static joule_status take(struct report *r, size_t i, forge_device *device, joule
     return status;
 }
 
-/* --- for people --------------------------------------------------------------------------------------------- */
+/* --- table ---------------------------------------------------------------------------------------------- */
 
 static void print_peaks(const struct report *r)
 {
@@ -220,7 +222,7 @@ static void print_foot(void)
         printf("  %-10s %s\n", contests[i].name, contests[i].what);
 }
 
-/* --- for programs ------------------------------------------------------------------------------------------- */
+/* --- JSON ----------------------------------------------------------------------------------------------- */
 
 static void print_json(const void *context, struct text *out)
 {
@@ -260,7 +262,7 @@ static void print_json(const void *context, struct text *out)
     text_add(out, "\n");
 }
 
-/* --- all ---------------------------------------------------------------------------------------------------- */
+/* --- run ------------------------------------------------------------------------------------------------ */
 
 static joule_status run_all(struct report *r, forge_device *device, joule_meter *meter, joule_error *error)
 {
@@ -278,7 +280,7 @@ static joule_status run_all(struct report *r, forge_device *device, joule_meter 
         if (status != JOULE_OK)
             return status;
         if (r->timings[i].runs == 0)
-            break; /* interrupted before it began */
+            break; /* interrupted before its first run */
         r->count = i + 1;
         if (!r->is_quiet)
             print_contest(r, i);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include "base/string.h"
 
-#define KEEP_STEPS 50 /* one copy of the slots in as many steps takes no time that can be seen */
+#define KEEP_STEPS 50 /* copying all slots once in 50 steps takes a negligible part of the time */
 
 void blame_keep(struct blame *blame, struct trainee *t)
 {
@@ -14,7 +14,7 @@ void blame_keep(struct blame *blame, struct trainee *t)
     blame->from = trainee_cursor(t);
 }
 
-/* One step with checks. OK: nothing was found in it. */
+/* Runs one step with checks. Returns OK if all its values are finite. */
 static joule_status repeat_step(struct trainee *t, forge_nonfinite *found, joule_error *error)
 {
     double loss;
@@ -27,7 +27,9 @@ static joule_status repeat_step(struct trainee *t, forge_nonfinite *found, joule
     return status;
 }
 
-/* Before the step that went wrong all seemed to be well: of what was found there only a NaN is sure to be wrong. */
+/* Repeats the steps up to `end` and stops at the first that certainly went wrong. Before step `end` the
+ * training had noticed nothing: an infinity found there may be legitimate, a NaN or a non-finite input is
+ * not. */
 static void repeat(struct blame *blame, struct trainee *t, uint64_t end)
 {
     forge_nonfinite found;

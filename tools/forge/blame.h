@@ -1,7 +1,7 @@
-/* tools/forge/blame.h - why a training's numbers are no longer finite.
+/* tools/forge/blame.h - finds the operation that first made a value of a training non-finite.
  *
- * Owns the slots' values of some steps ago, and the repeating of the steps since then with checks. Newcomers: a step gives the
- * same bits whenever it is repeated; where it does not, the machine has erred.
+ * It keeps a copy of the slots that is at most 50 steps old and repeats the steps since then with checks.
+ * Note: a repeated step gives the same bits; if all values are finite this time, the hardware made an error.
  */
 #ifndef FORGE_BLAME_H
 #define FORGE_BLAME_H
@@ -11,13 +11,14 @@
 
 struct blame {
     bool is_kept;
-    forge_cursor from; /* the step before which the values were kept */
-    char reason[600];  /* what was found, in words; empty: nothing was looked for */
+    forge_cursor from; /* position of the first step to repeat */
+    char reason[600];  /* the finding, in words; empty: nothing was searched */
 };
 
-/* Before each step: now and then it keeps the slots. Without memory for that a NaN stays unexplained. */
+/* Call it before each step. Copies the slots once in 50 steps; without memory for the copy, blame_find finds
+ * nothing. */
 void blame_keep(struct blame *blame, struct trainee *trainee);
-/* After a step that went wrong: fills in the reason. The trainee is of no use afterwards. */
+/* Call it after a step with a non-finite result. Sets `reason`. The trainee cannot train any further. */
 void blame_find(struct blame *blame, struct trainee *trainee);
 
 #endif

@@ -21,11 +21,11 @@ static double now_ns(clockid_t clock)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* --- multiply-adds ------------------------------------------------------------------------------------------ */
+/* --- multiply-adds -------------------------------------------------------------------------------------- */
 
-enum { CHAINS = 12 /* with two more, 14 of 16 registers */, STEPS = 20000 };
+enum { CHAINS = 12 /* with x and y, 14 of 16 registers */, STEPS = 20000 };
 
-/* One pass; its FLOP. */
+/* Runs one pass; returns its number of FLOP. */
 typedef double chain_fn(void);
 
 #define CHAIN(name, lanes, attribute)                                                                        \
@@ -33,7 +33,7 @@ typedef double chain_fn(void);
     {                                                                                                        \
         typedef float vector __attribute__((vector_size((lanes) * sizeof(float))));                          \
         vector sums[CHAINS], x = (vector){0} + 0.999f, y = (vector){0} + 0.001f, all = {0};                  \
-        for (int i = 0; i < CHAINS; i++) /* unlike, so that none can stand for another */                    \
+        for (int i = 0; i < CHAINS; i++) /* different, or the compiler merges them */                        \
             sums[i] = (vector){0} + (float)i;                                                                \
         for (int step = 0; step < STEPS; step++) {                                                           \
             _Pragma("GCC unroll 12") for (int i = 0; i < CHAINS; i++) sums[i] = sums[i] * x + y;             \
@@ -73,14 +73,14 @@ double limit_thread_gflops(const char *isa)
     return flop / (now_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns);
 }
 
-/* --- threads at once ---------------------------------------------------------------------------------------- */
+/* --- several threads ------------------------------------------------------------------------------------ */
 
-static atomic_bool may_start; /* one race at a time */
+static atomic_bool may_start; /* shared: only one race runs at a time */
 
 struct worker {
-    chain_fn *chain; /* NULL: copies */
+    chain_fn *chain; /* NULL: copy memory */
     char *from, *to;
-    double done, begin_ns, end_ns; /* FLOP or bytes */
+    double done, begin_ns, end_ns; /* done: FLOP or bytes */
 };
 
 static void *work(void *context)
@@ -102,7 +102,8 @@ static void *work(void *context)
     return NULL;
 }
 
-/* Things per nanosecond, of all workers that could be started. */
+/* Runs the workers at the same time. Returns FLOP or bytes per nanosecond, summed over the workers that could
+ * be started. */
 static double race(struct worker *workers, unsigned threads)
 {
     pthread_t ids[MOST_THREADS];
@@ -139,7 +140,7 @@ double limit_copy_gb_per_s(unsigned threads)
     char *memory = malloc(2 * threads * COPY_BYTES);
     if (!memory)
         return NAN;
-    memset(memory, 1, 2 * threads * COPY_BYTES); /* pages that are there */
+    memset(memory, 1, 2 * threads * COPY_BYTES); /* maps the pages */
     for (unsigned i = 0; i < threads; i++) {
         workers[i].from = memory + 2 * i * COPY_BYTES;
         workers[i].to = workers[i].from + COPY_BYTES;

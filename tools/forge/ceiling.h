@@ -1,17 +1,18 @@
-/* tools/forge/ceiling.h - what this processor can do at most, measured.
+/* tools/forge/ceiling.h - measures the limits of this processor: multiply-adds in registers, and copying
+ * memory.
  *
- * Owns two loops: multiply-adds that touch registers alone, and a copy that is far larger than any cache. Newcomers: these are
- * ceilings of the moment; on a shared machine they move, so measure them next to what is compared with them.
+ * Note: the limits vary on a shared machine; measure them just before the work that is compared with them.
  */
 #ifndef FORGE_CEILING_H
 #define FORGE_CEILING_H
 
-/* GFLOP/s in f32 by the instruction set of this name (plain, avx2, avx512), which the processor must have: of one thread, by its
- * own time, in about a millisecond. NaN: not known how to measure. */
+/* Returns the GFLOP/s in f32 of one thread by its CPU time, measured in about 1 ms. isa: plain, avx2 or
+ * avx512; the processor must have it. NaN: this instruction set cannot be measured. */
 double limit_thread_gflops(const char *isa);
-/* The same of so many threads at once, by the clock, in about 20 ms. */
+/* Returns the GFLOP/s of all `threads` together by the wall clock, measured in about 20 ms. NaN as above. */
 double limit_gflops(const char *isa, unsigned threads);
-/* GB/s read and written together by so many threads that copy 64 MiB each, in about 0.1 s. NaN: no memory. */
+/* Returns the GB/s of `threads` threads that copy 64 MiB each; bytes read and written both count. Takes about
+ * 0.1 s. NaN: out of memory. */
 double limit_copy_gb_per_s(unsigned threads);
 
 #endif

@@ -1,7 +1,7 @@
-/* tools/forge/check.c - `forge check`: every operation on a device, against the reference or a clock.
+/* tools/forge/check.c - `forge check`: compares every operation on a device with the reference, or measures
+ * its speed.
  *
- * Owns the options, the table and the JSON. Newcomers: case i of an operation has the seed S + i, so a case that failed is
- * repeated alone by --seed S+i --cases 1.
+ * Note: case i of an operation has the seed S + i, so --seed S+i --cases 1 repeats a failed case alone.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -35,19 +35,19 @@ struct options {
     uint64_t seed;
 };
 
-/* What was found of one operation. */
+/* The result for one operation. */
 struct row {
-    unsigned subject; /* as case_name */
+    unsigned subject; /* number for case_name */
     unsigned cases, failed;
-    double worst; /* error over what is allowed */
+    double worst; /* greatest error in units of the allowed error */
     uint64_t worst_seed;
-    char kernels[KERNELS_TEXT]; /* that computed it */
+    char kernels[KERNELS_TEXT]; /* names of the kernels that computed it */
     struct timing timing;
 };
 
 struct report {
     struct options options;
-    char isa[16]; /* of the CPU's kernels; empty: it has none */
+    char isa[16]; /* instruction set of the CPU's kernels; empty: the device has none */
     unsigned threads;
     struct row rows[CASE_SUBJECTS];
     size_t count;
@@ -60,9 +60,9 @@ static void on_interrupt(int signal_number)
     interrupted_by = signal_number;
 }
 
-/* --- one operation ------------------------------------------------------------------------------------------ */
+/* --- one operation -------------------------------------------------------------------------------------- */
 
-/* Of the operation itself, or of a composite's gradient. */
+/* True if `op` is the operation `name` or the gradient of the composite `name`. */
 static bool is_of(const char *op, const char *name)
 {
     size_t length = strlen(name);
@@ -99,7 +99,8 @@ static void tell_case(const struct report *r, const struct row *row, const struc
             name, o->device, *r->isa ? " --isa " : "", r->isa, modes[o->mode], c->seed);
 }
 
-/* JOULE_UNSUPPORTED: there was nothing to check. */
+/* Runs one case and adds its result to `row`. Returns UNSUPPORTED if the operation has no case for this
+ * mode. */
 static joule_status check_case(struct report *r, struct row *row, forge_device *device, uint64_t seed)
 {
     const struct options *o = &r->options;
@@ -162,7 +163,7 @@ static void time_case(struct report *r, struct row *row, forge_device *device, j
     case_free(&c);
 }
 
-/* --- for people --------------------------------------------------------------------------------------------- */
+/* --- table ---------------------------------------------------------------------------------------------- */
 
 static void print_value(const struct row *row)
 {
@@ -208,7 +209,7 @@ static void print_head(const struct report *r)
            r->options.mode == MODE_JOULES ? "energy of a run" : "");
 }
 
-/* --- for programs ------------------------------------------------------------------------------------------- */
+/* --- JSON ----------------------------------------------------------------------------------------------- */
 
 static void add_row(struct json *json, const struct report *r, const struct row *row)
 {
@@ -249,7 +250,7 @@ static void print_json(const void *context, struct text *out)
     text_add(out, "\n");
 }
 
-/* --- all ---------------------------------------------------------------------------------------------------- */
+/* --- all ------------------------------------------------------------------------------------------------ */
 
 static void look_at_device(struct report *r, forge_device *device)
 {
@@ -331,7 +332,7 @@ static int check(struct report *r)
     return EXIT_OWN_FAILURE;
 }
 
-/* --- options ------------------------------------------------------------------------------------------------ */
+/* --- options -------------------------------------------------------------------------------------------- */
 
 static const char *op_at(size_t i, const void *context)
 {

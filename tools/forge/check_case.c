@@ -21,7 +21,7 @@ uint32_t maker_below(struct maker *m, uint32_t limit)
     return (uint32_t)(next(&m->state) >> 32) % limit;
 }
 
-/* 1 to `most`, or where it is timed `large`. */
+/* Returns a random size from 1 to `most` (an eighth of it for gradients), or `large` in a timed case. */
 int64_t maker_size(struct maker *m, uint32_t most, int64_t large)
 {
     return m->purpose == CASE_TIME ? large
@@ -39,7 +39,7 @@ forge_value maker_input(struct maker *m, forge_dtype dtype, forge_shape shape, d
     return m->inputs[m->c->input_count++] = forge_input(m->b, in->name, dtype, shape);
 }
 
-/* --- a case ------------------------------------------------------------------------------------------------- */
+/* --- a case --------------------------------------------------------------------------------------------- */
 
 static void fill(struct case_input *in, uint64_t *state)
 {
@@ -60,7 +60,8 @@ static void fill(struct case_input *in, uint64_t *state)
     }
 }
 
-/* A weighted sum of y, and its gradients with respect to the inputs of floats. */
+/* Adds the outputs "loss", a weighted sum of y, and "g0" ..., its gradients with respect to all
+ * floating-point inputs. */
 void maker_gradients(struct maker *m, forge_value y)
 {
     size_t count = m->c->input_count;
@@ -93,7 +94,7 @@ bool case_exists(unsigned subject)
     return subject < OP_COUNT ? family_exists((enum op)subject) : composite_name(subject - OP_COUNT) != NULL;
 }
 
-/* Adds outputs; false: there is nothing to check for this purpose. */
+/* Adds the outputs of the operation. Returns false if it has no case for this purpose. */
 static bool add_subject(struct maker *m, unsigned subject)
 {
     if (subject >= OP_COUNT)

@@ -1,7 +1,7 @@
-/* tools/forge/check_case.h - one operation on random arguments, as a graph.
+/* tools/forge/check_case.h - makes one operation on random arguments, as a graph with filled inputs.
  *
- * Owns a case's life and what its inputs are filled with; check_family.c and check_composite.c make it. Newcomers: the same
- * seed gives the same case; cases are small and oddly shaped, their arguments often views, except where they are timed.
+ * Note: the same seed gives the same case. Except in timed cases, shapes are small and odd, and arguments are
+ * often views.
  */
 #ifndef FORGE_CHECK_CASE_H
 #define FORGE_CHECK_CASE_H
@@ -9,9 +9,9 @@
 #include "forge/ir/graph.h"
 
 enum case_purpose {
-    CASE_VALUE, /* any types, any views */
-    CASE_GRAD,  /* f64, what has a gradient, away from poles; inputs "g0" ... are in outputs, "loss" is one */
-    CASE_TIME,  /* f32, large */
+    CASE_VALUE, /* any element types, any views */
+    CASE_GRAD,  /* f64 and away from poles; outputs: "loss", and "g0" ... for the inputs */
+    CASE_TIME,  /* f32 and large */
 };
 
 enum { CASE_INPUTS = 16 };
@@ -19,26 +19,28 @@ enum { CASE_INPUTS = 16 };
 struct case_input {
     char name[8];
     forge_tensor tensor;
-    double low, high; /* its numbers; of whole ones, from low to high - 1 */
+    double low, high; /* range of the random values; integers reach high - 1 */
 };
 
 struct check_case {
     unsigned subject;
     uint64_t seed;
-    forge_graph *graph; /* its output "y", or in CASE_GRAD "loss" and gradients */
+    forge_graph *graph; /* its output is "y", or in CASE_GRAD "loss" and gradients */
     struct case_input inputs[CASE_INPUTS];
     size_t input_count;
 };
 
-/* What is checked: enum op, and from OP_COUNT on composites. NULL: there are no more. */
+/* Returns the name of a subject: an enum op, or from OP_COUNT on a composite. NULL: past the last. */
 const char *case_name(unsigned subject);
-/* False for leaves, too. */
+/* Returns false also for leaves, which compute nothing. */
 bool case_exists(unsigned subject);
-enum { CASE_SUBJECTS = OP_COUNT + 32 }; /* at most */
-/* UNSUPPORTED: there is nothing to check for this purpose. What is there is for case_free, whatever comes back. */
+enum { CASE_SUBJECTS = OP_COUNT + 32 }; /* upper limit */
+/* Makes a case; the caller frees it with case_free, also after an error. UNSUPPORTED: the subject has no case
+ * for this purpose. */
 joule_status case_make(unsigned subject, enum case_purpose purpose, uint64_t seed,
                        struct check_case *out_case, joule_error *error);
-/* A composite's case for values again, with f64 in place of f32 and the same numbers. */
+/* Makes the same case of a composite with f64 in place of f32 and with the same values. Same ownership as
+ * case_make. */
 joule_status case_widen(const struct check_case *c, struct check_case *out_wide, joule_error *error);
 void case_free(struct check_case *c);
 

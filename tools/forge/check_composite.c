@@ -1,7 +1,6 @@
-/* tools/forge/check_composite.c - the library's composites on random arguments; see check_maker.h.
+/* tools/forge/check_composite.c - makes cases of the composites in ir/library.def; see check_maker.h.
  *
- * Owns a maker for each row of ir/library.def. Newcomers: where values are checked, one case holds the composite and its
- * gradient, which are two kernels.
+ * Note: in CASE_VALUE one case holds both the composite and its gradient, which are two kernels.
  */
 #include <string.h>
 #include "base/string.h"
@@ -10,7 +9,7 @@
 
 enum { MOST_INPUTS = ADAMW_INPUTS, MOST_VALUES = 3 };
 
-/* What goes into it. */
+/* Attributes and inputs of one composite. */
 struct arguments {
     struct composite_attributes attributes;
     forge_value in[MOST_INPUTS];
@@ -45,7 +44,8 @@ static void make_cross_entropy(struct maker *m, struct arguments *a)
     a->in[a->count++] = maker_input(m, FORGE_I32, forge_shape_of(shape.dims[0]), 0, (double)shape.dims[1]);
 }
 
-/* With a variance that is not near 0: at least two numbers in what is normalised. */
+/* Adds the arguments of a normalisation. Each row has at least 2 values, so that its variance is not near
+ * 0. */
 static void add_normed(struct maker *m, struct arguments *a, size_t weights)
 {
     forge_shape shape = rows(m);
@@ -67,7 +67,7 @@ static void make_rms_norm(struct maker *m, struct arguments *a)
     add_normed(m, a, 1);
 }
 
-/* [n, channels, width], weight and bias by channel. */
+/* Adds x: [n, channels, width], weight: [channels] and bias: [channels]. */
 static void add_images(struct maker *m, struct arguments *a, int64_t groups)
 {
     int64_t n = maker_size(m, 6, 32), channels = groups * maker_size(m, 5, 64);
@@ -102,7 +102,7 @@ static void make_batch_norm(struct maker *m, struct arguments *a)
     add(m, a, channels, 0.25, 2);
 }
 
-/* Numbers as in the first steps of a training. */
+/* Values are in the range of the first steps of a training. */
 static void make_adamw(struct maker *m, struct arguments *a)
 {
     static const double lows[] = {-1, -1, -1, 0.25, 0.9, 0.001, 0.1, 0.1, 0.9, 0.001, 1e-8};
@@ -155,7 +155,7 @@ const char *composite_name(unsigned i)
     return i < sizeof recipes / sizeof *recipes ? recipes[i].name : NULL;
 }
 
-/* Nobody asks how a step of the optimiser would change. */
+/* The gradient of an optimiser's step is not used by any program. */
 static bool has_gradient(const struct recipe *recipe)
 {
     return recipe->make != make_adamw;

@@ -1,7 +1,6 @@
-/* tools/forge/check_family.c - the operations of ir/ops.def on random arguments; see check_maker.h.
+/* tools/forge/check_family.c - makes cases of the operations in ir/ops.def; see check_maker.h.
  *
- * Owns a maker for each family. Newcomers: a maker draws shapes first and then asks for arguments of them; `argument` decides
- * how these lie in memory.
+ * Note: a maker draws the shapes first and then adds arguments; `argument` chooses their layout in memory.
  */
 #include <string.h>
 #include "check_maker.h"
@@ -16,7 +15,7 @@ static forge_shape any_shape(struct maker *m, uint32_t least_rank)
     return shape;
 }
 
-/* --- arguments ---------------------------------------------------------------------------------------------- */
+/* --- arguments ------------------------------------------------------------------------------------------ */
 
 static forge_value transposed(struct maker *m, forge_dtype dtype, forge_shape shape, double low, double high)
 {
@@ -56,7 +55,7 @@ static forge_value floats(struct maker *m, forge_shape shape)
     return argument(m, m->dtype, shape, -1, 1);
 }
 
-/* --- one for each family ------------------------------------------------------------------------------------ */
+/* --- makers --------------------------------------------------------------------------------------------- */
 
 static forge_value make_iota(struct maker *m)
 {
@@ -279,7 +278,7 @@ static forge_value make_share(struct maker *m)
     forge_value x = floats(m, image(m, maker_size(m, 4, 32)));
     forge_value y = forge_window_reduce(m->b, FORGE_MAXIMUM, x, 12, windows, false);
     return m->purpose == CASE_GRAD
-               ? FORGE_NO_VALUE /* in y it has no gradient that differences would see */
+               ? FORGE_NO_VALUE /* y is the maximum of x: differences would move both */
                : forge_share(m->b, x, y, floats(m, forge_value_shape(m->b, y)), 12, windows);
 }
 

@@ -1,7 +1,7 @@
-/* tools/forge/check_maker.h - what the makers of cases share.
+/* tools/forge/check_maker.h - state of a case while it is made, and functions for its inputs and outputs.
  *
- * Owns a case while it is made. Newcomers: whatever a maker draws, it draws in the same order for every type of floats, so
- * that the same case can be made in another.
+ * Note: a maker must draw its random numbers in the same order for all floating-point types, so that
+ * case_widen can repeat it.
  */
 #ifndef FORGE_CHECK_MAKER_H
 #define FORGE_CHECK_MAKER_H
@@ -14,25 +14,27 @@ struct maker {
     uint64_t state;
     struct check_case *c;
     forge_value inputs[CASE_INPUTS];
-    forge_dtype dtype; /* of floats */
+    forge_dtype dtype; /* type of all floating-point inputs */
 };
 
 uint32_t maker_below(struct maker *m, uint32_t limit);
-/* 1 to `most`, or where it is timed `large`. */
+/* Returns a random size from 1 to `most` (an eighth of it for gradients), or `large` in a timed case. */
 int64_t maker_size(struct maker *m, uint32_t most, int64_t large);
-/* An input with numbers from low to high, or of integers to high - 1. */
+/* Adds an input with random values from low to high; integers reach high - 1. */
 forge_value maker_input(struct maker *m, forge_dtype dtype, forge_shape shape, double low, double high);
-/* Outputs: a weighted sum of y as "loss", and its gradients with respect to the inputs of floats so far, "g0" ... */
+/* Adds the outputs "loss", a weighted sum of y, and "g0" ..., its gradients with respect to the
+ * floating-point inputs made so far. */
 void maker_gradients(struct maker *m, forge_value y);
 
-/* False for leaves. */
+/* Returns false for leaves. */
 bool family_exists(enum op op);
-/* No value: there is nothing to check for this purpose. */
+/* Adds the operation and returns its value; FORGE_NO_VALUE: it has no case for this purpose. */
 forge_value family_make(struct maker *m, enum op op);
 
-/* Composite i of ir/library.def; NULL: there is none. */
+/* Returns the name of row i of ir/library.def; NULL: past the last. */
 const char *composite_name(unsigned i);
-/* Adds outputs: its values "y", "y1" ... and, where it has a gradient, what maker_gradients adds for y. */
+/* Adds composite i with the outputs "y", "y1" ... and, if it has a gradient, those of maker_gradients for y.
+ * Returns false if it has no case for this purpose. */
 bool composite_make(struct maker *m, unsigned i);
 
 #endif

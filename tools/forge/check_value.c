@@ -14,10 +14,10 @@
 #include "forge/ir/fields.h"
 #include "forge/reference/reference.h"
 
-/* Of a composite, in units of the last place of the largest number of a result. */
+/* Allowed error of a composite, in epsilons of the largest magnitude in its output. */
 #define COMPOSITE_ERRORS 32
 
-/* --- a device ----------------------------------------------------------------------------------------------- */
+/* --- a device ------------------------------------------------------------------------------------------- */
 
 joule_status bench_load(struct bench *bench, forge_device *device, const struct check_case *c,
                         joule_error *error)
@@ -46,15 +46,15 @@ void bench_free(struct bench *bench)
     *bench = (struct bench){0};
 }
 
-/* The operation itself is what the output shows. */
+/* Returns the operation under test: the producer of the first output. */
 static const struct node *node_of(const struct check_case *c)
 {
     return graph_producer(c->graph, c->graph->outputs[0].value);
 }
 
-/* --- the reference ------------------------------------------------------------------------------------------ */
+/* --- the reference -------------------------------------------------------------------------------------- */
 
-/* Each value of a graph, packed. */
+/* All values of a graph, as packed tensors. */
 struct values {
     const forge_graph *graph;
     forge_tensor *tensors; /* by value */
@@ -112,7 +112,9 @@ static void compute(const struct values *values, const struct node *node)
     reference_of(launch.op)(&launch, 0, launch_pieces(&launch));
 }
 
-/* is_absolute: of the magnitudes of all floats; of those that are shared out alone, since equality decides where to. */
+/* Computes all values of the case with the reference. is_absolute: with the magnitudes of all inputs and
+ * constants. Note: the first input of OP_SHARE keeps its sign, because there equality decides which elements
+ * receive a share. */
 static joule_status evaluate(const struct check_case *c, bool is_absolute, struct values *values,
                              joule_error *error)
 {
@@ -136,7 +138,7 @@ static joule_status evaluate(const struct check_case *c, bool is_absolute, struc
     return JOULE_OK;
 }
 
-/* --- what is allowed ---------------------------------------------------------------------------------------- */
+/* --- allowed error -------------------------------------------------------------------------------------- */
 
 static double eps_of(forge_dtype dtype)
 {
@@ -152,7 +154,7 @@ static double eps_of(forge_dtype dtype)
     }
 }
 
-/* What is a sum of products, in any order, or one product of many. */
+/* True if each result is a sum of products, or a product of many factors, in any order. */
 static bool sums(const struct check_case *c)
 {
     static const char *const exact[] = {"maximum", "minimum", "argmax", "set", "max", "min", NULL};
@@ -163,18 +165,20 @@ static bool sums(const struct check_case *c)
            node->op == OP_FOLD || node->op == OP_WINDOW || node->op == OP_SCATTER || node->op == OP_SHARE;
 }
 
-/* Terms of each element of a sum, at most. */
+/* Returns the maximum number of terms in one element of the result. */
 static double terms(const struct check_case *c)
 {
     const struct node *node = node_of(c);
     double flop = cost_of_node(c->graph, node, NULL).flop;
     double elements = (double)forge_shape_elements(&c->graph->values[node->output].shape);
     bool is_product = node->op == OP_MATMUL || node->op == OP_CONV;
-    bool is_even = is_product || node->op == OP_REDUCE || node->op == OP_WINDOW; /* each has as many */
+    /* all elements have equally many terms */
+    bool is_even = is_product || node->op == OP_REDUCE || node->op == OP_WINDOW;
     return fmax(1, (is_even ? flop / elements : flop) / (is_product ? 2 : 1));
 }
 
-/* Of results that are rounded to `dtype`; size: the sum of the magnitudes of what was added. */
+/* Returns the allowed absolute error of a result that is rounded to `dtype`. count: number of terms; size:
+ * sum of the magnitudes of the terms. */
 static double allowed(const struct check_case *c, forge_dtype dtype, double count, double wanted, double size)
 {
     double eps = eps_of(dtype), inner = dtype == FORGE_F64 ? DBL_EPSILON : FLT_EPSILON;
@@ -186,7 +190,7 @@ static double allowed(const struct check_case *c, forge_dtype dtype, double coun
     return op == OP_UNARY || op == OP_BINARY || op == OP_RANDOM ? 2 * eps * fabs(wanted) + FLT_MIN : 0;
 }
 
-/* --- comparing ---------------------------------------------------------------------------------------------- */
+/* --- comparing ------------------------------------------------------------------------------------------ */
 
 static double number_at(const forge_tensor *t, size_t element)
 {
@@ -217,9 +221,9 @@ static void compare(const struct check_case *c, const forge_tensor *got, const f
     }
 }
 
-/* --- composites ---------------------------------------------------------------------------------------------- */
+/* --- composites ----------------------------------------------------------------------------------------- */
 
-/* What the kernels gave as this output, against what the body in f64 gives. */
+/* Compares output k of the kernels with `exact`, which the composite's body gave in f64. */
 static joule_status compare_output(const struct bench *bench, const struct check_case *c, size_t k,
                                    const forge_tensor *exact, struct verdict *out, joule_error *error)
 {
@@ -255,7 +259,7 @@ static joule_status check_composite(const struct bench *bench, const struct chec
     out->worst = 0;
     for (size_t k = 0; status == JOULE_OK && k < body->output_count; k++)
         if (strcmp(body->outputs[k].name, "loss") !=
-            0) /* whose terms cancel: it is there for the gradients */
+            0) /* its terms cancel, so its relative error says nothing; it is there for the gradients */
             status = compare_output(bench, c, k, &exact.tensors[body->outputs[k].value], out, error);
     values_free(&exact);
     forge_graph_free(body);
@@ -263,7 +267,7 @@ static joule_status check_composite(const struct bench *bench, const struct chec
     return status;
 }
 
-/* --- families ------------------------------------------------------------------------------------------------ */
+/* --- families ------------------------------------------------------------------------------------------- */
 
 static joule_status check_family(const struct bench *bench, const struct check_case *c, struct verdict *out,
                                  joule_error *error)
@@ -297,15 +301,16 @@ joule_status check_value(forge_device *device, const struct check_case *c, struc
     return status;
 }
 
-/* --- gradients ---------------------------------------------------------------------------------------------- */
+/* --- gradients ------------------------------------------------------------------------------------------ */
 
-/* Each float's direction. */
+/* Returns the direction, 1 or -1, in which a floating-point element is moved. */
 static double sign_of(size_t input, size_t element)
 {
     return ((element * 7 + input * 3) >> 1) % 2 ? 1 : -1;
 }
 
-/* The loss where each float is `step` further along its direction. The last input holds weights, which stay. */
+/* Computes the loss with each f64 element moved by `step` along its direction, then moves them back. The last
+ * input, the weights of the loss, is not moved. */
 static joule_status loss_along(const struct bench *bench, struct check_case *c, double step, double *out_loss,
                                joule_error *error)
 {
@@ -326,7 +331,7 @@ static joule_status loss_along(const struct bench *bench, struct check_case *c, 
     return status;
 }
 
-/* The slope by the program's gradients, and the sum of their magnitudes. */
+/* Returns the directional derivative by the program's gradients, and the sum of the gradients' magnitudes. */
 static joule_status slope_of(const struct bench *bench, struct check_case *c, double *out_slope,
                              double *out_size, joule_error *error)
 {
@@ -350,7 +355,7 @@ static joule_status slope_of(const struct bench *bench, struct check_case *c, do
 joule_status check_grad(forge_device *device, struct check_case *c, struct verdict *out_verdict,
                         joule_error *error)
 {
-    static const double steps[] = {1e-6, 1e-5, 1e-7}; /* a kink lies in the way of one, not of all */
+    static const double steps[] = {1e-6, 1e-5, 1e-7}; /* a kink may disturb one step size, not all */
     struct bench bench = {0};
     double slope = NAN, size = NAN;
     *out_verdict = (struct verdict){.worst = NAN};

@@ -1,8 +1,8 @@
-/* tools/forge/check_value.h - a case's result on a device against the reference.
+/* tools/forge/check_value.h - compares a case's result on a device with the reference.
  *
- * Owns the reference's run of a graph and the error that is allowed. Newcomers: the reference computes in double and rounds
- * once, so what it gives is the truth; sums may err by 4 sqrt(K) eps sum |a||b|, functions by 2 eps, all else not at all; and
- * composites and their gradients by 32 eps of a result's largest number, from their bodies in f64.
+ * The reference computes in double and rounds once, so its result counts as exact. Allowed errors: 4 sqrt(K)
+ * eps sum |a||b| for sums of K products, 2 eps for functions, 32 eps of the output's largest magnitude for
+ * composites and their gradients (whose bodies are computed in f64), and 0 for all other operations.
  */
 #ifndef FORGE_CHECK_VALUE_H
 #define FORGE_CHECK_VALUE_H
@@ -18,20 +18,21 @@ struct bench {
 };
 joule_status bench_load(struct bench *bench, forge_device *device, const struct check_case *c,
                         joule_error *error);
-/* Copies the inputs and runs once. */
+/* Copies the inputs to the device and runs the program once. */
 joule_status bench_run(const struct bench *bench, const struct check_case *c, joule_error *error);
 void bench_free(struct bench *bench);
 
-/* How a case went. */
+/* The result of a comparison. */
 struct verdict {
-    double worst; /* error over what is allowed; above 1: wrong. NaN: nothing was compared */
+    /* greatest error in units of the allowed error; above 1: wrong; NaN: nothing was compared */
+    double worst;
     size_t element;
-    double got, wanted, allowed; /* there */
+    double got, wanted, allowed; /* of that element */
 };
 
 joule_status check_value(forge_device *device, const struct check_case *c, struct verdict *out_verdict,
                          joule_error *error);
-/* The gradients' slope in a random direction against differences of the loss. */
+/* Compares the gradients' derivative in one direction with finite differences of the loss. */
 joule_status check_grad(forge_device *device, struct check_case *c, struct verdict *out_verdict,
                         joule_error *error);
 

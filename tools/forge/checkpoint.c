@@ -14,7 +14,7 @@
 #define VOCABULARY_KEY "train.vocabulary"
 #define ID_KEY         "train.id"
 
-/* Options that a file must agree with, by their names. */
+/* An option whose value must agree with that in the file. */
 #define MOST_FITS 8
 struct fit {
     const char *option, *key;
@@ -35,7 +35,7 @@ static struct fit *add_number(struct fit *fit, const char *option, const char *k
     return fit + 1;
 }
 
-/* How many there are. */
+/* Fills `out` with the options that apply to this model; returns their number. */
 static size_t fits_of(const struct trainee *t, struct fit out[MOST_FITS])
 {
     const struct trainee_options *o = &t->options;
@@ -51,8 +51,8 @@ static size_t fits_of(const struct trainee *t, struct fit out[MOST_FITS])
     return (size_t)(fit - out);
 }
 
-/* The tokens of a text in order, one after the other: whoever has the weights needs them, too. NULL: there are none, or no
- * memory. Of bytes there is nothing to say. */
+/* Returns the tokens of the text, concatenated in the order of their numbers; free() it. A user of the
+ * weights needs them too. NULL: tokens are bytes, or out of memory. */
 static char *vocabulary_of(const struct trainee *t)
 {
     if (!t->text || t->options.takes_bytes)
@@ -109,7 +109,7 @@ static joule_status check_option(const char *path, const char *option, const cha
     return JOULE_OK;
 }
 
-/* The same tokens under the same numbers? */
+/* Compares the tokens and their numbers with those in the file. */
 static joule_status check_vocabulary(const char *path, const struct trainee *t, const forge_safetensors *file,
                                      joule_error *error)
 {
@@ -122,7 +122,8 @@ static joule_status check_vocabulary(const char *path, const struct trainee *t, 
                                "%s does not fit: it was made for a text of other characters", path);
 }
 
-/* Loss and id stay unknown if the file does not have them. */
+/* Checks that the file was made with the same options. Loss stays NaN and id empty if the file does not have
+ * them. */
 static joule_status check_fit(const char *path, const struct trainee *t, const forge_checkpoint *checkpoint,
                               struct resumed *out, joule_error *error)
 {
@@ -148,7 +149,7 @@ static joule_status check_fit(const char *path, const struct trainee *t, const f
     return status == JOULE_OK ? check_option(path, "seed", there, here, error) : status;
 }
 
-/* Is this place one that the data has, and after as many steps? */
+/* Checks that the file's position in the data exists and agrees with its number of steps. */
 static joule_status check_place(const char *path, const struct trainee *t, const forge_checkpoint *checkpoint,
                                 joule_error *error)
 {

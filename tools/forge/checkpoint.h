@@ -1,7 +1,7 @@
-/* tools/forge/checkpoint.h - the file with which a training goes on.
+/* tools/forge/checkpoint.h - writes and resumes the checkpoint of a training.
  *
- * Owns what `forge train` adds to forge_checkpoint, and whether a file fits the options. Newcomers: options that do not
- * decide what a slot is, such as the learning rate, may differ; then the bits do, too.
+ * Note: options that do not change the slots, such as the learning rate, may differ from those in the file;
+ * then the results differ, too.
  */
 #ifndef FORGE_CHECKPOINT_TOOL_H
 #define FORGE_CHECKPOINT_TOOL_H
@@ -17,10 +17,12 @@ struct resumed {
     joule_quantity energy; /* NaN: unknown */
 };
 
-/* Slots that are not finite are written, too: trainee_check first. The file stays as it was where it fails. */
+/* Replaces the file atomically; after an error the old file remains. Slots that are not finite are written,
+ * too, so call trainee_check first. */
 joule_status checkpoint_save(const char *path, struct trainee *trainee, double loss, const char *id,
                              joule_quantity energy, joule_error *error);
-/* ABSENT: there is no such file. INVALID: it does not fit, and the message says why. */
+/* Reads slots, position and metadata. ABSENT: there is no such file. INVALID: the file does not fit these
+ * options or this data; the message says why. */
 joule_status checkpoint_resume(const char *path, struct trainee *trainee, struct resumed *out_resumed,
                                joule_error *error);
 

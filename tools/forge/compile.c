@@ -1,7 +1,7 @@
-/* tools/forge/compile.c - `forge compile`: a graph's text becomes a program in a file.
+/* tools/forge/compile.c - `forge compile`: compiles the text of a graph to a program in a file.
  *
- * Owns the options and the line that says what came out. Newcomers: a program is written whole or not at all, and is for
- * every processor of its kind: which instructions its kernels use is decided where it runs.
+ * Note: the program file is written completely or not at all. It runs on every processor of its kind, because
+ * kernels are chosen when it is loaded.
  */
 #include <forge/compiler.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 struct wish {
     const char *graph, *program, *device;
-    const char *stop_after; /* NULL: a program is made */
+    const char *stop_after; /* pass name; NULL: compile to a program */
     bool shows_passes;
     struct sizes sizes;
 };
@@ -30,9 +30,9 @@ static void print_facts(const char *path, const forge_program *program)
     sizes_print(program);
 }
 
-/* --- passes --------------------------------------------------------------------------------------------------- */
+/* --- passes --------------------------------------------------------------------------------------------- */
 
-/* In a graph's text it is a comment. */
+/* Prints a row for one pass. context: its prefix; "# " makes it a comment in a graph's text. */
 static void print_pass(const forge_pass_facts *facts, const forge_graph *graph, void *context)
 {
     char flop[2][BYTES_TEXT], bytes[2][BYTES_TEXT], joules[2][32];
@@ -67,7 +67,7 @@ static joule_status print_graph(const forge_graph *graph, joule_error *error)
     return status;
 }
 
-/* --- both ways ------------------------------------------------------------------------------------------------ */
+/* --- graph or program ----------------------------------------------------------------------------------- */
 
 static joule_status stop_early(const forge_graph *graph, forge_device *device, const struct wish *wish,
                                joule_error *error)
@@ -97,7 +97,7 @@ static joule_status make_program(const forge_graph *graph, forge_device *device,
     return status;
 }
 
-/* With the sizes that are wished for. */
+/* Reads the graph and binds the sizes of --size. */
 static joule_status read_graph(const struct wish *wish, forge_graph **out_graph, joule_error *error)
 {
     forge_graph *graph = NULL;
@@ -151,7 +151,7 @@ static int read_wish(struct wish *wish, int argc, char **argv)
     return read > OPTIONS_HELP && !sizes_read(&wish->sizes, "compile", &sizes) ? OPTIONS_WRONG : read;
 }
 
-/* Before the work. */
+/* Checks that the output can be written, before the work begins. */
 static joule_status check_files(const struct wish *wish, joule_error *error)
 {
     const char *const paths[] = {wish->graph, wish->program};

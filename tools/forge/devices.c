@@ -1,7 +1,6 @@
-/* tools/forge/devices.c - `forge devices`: what programs can run on.
+/* tools/forge/devices.c - `forge devices`: lists the devices that programs can run on.
  *
- * Owns the page and the JSON object. Newcomers: a backend that cannot be opened is listed too, with the reason; that it is
- * not here is an answer and no failure.
+ * Note: a backend that cannot be opened is listed with the reason; this is no failure.
  */
 #include <forge/program.h>
 #include <stdio.h>
@@ -17,9 +16,9 @@
 
 struct row {
     const char *name;
-    joule_status status; /* of opening it */
+    joule_status status; /* result of opening the device */
     joule_error error;
-    forge_device_facts facts; /* where status is OK */
+    forge_device_facts facts; /* valid if status is OK */
 };
 
 struct listing {
@@ -37,7 +36,7 @@ static void look(struct row *row)
     forge_device_close(device);
 }
 
-/* --- for people ----------------------------------------------------------------------------------------------- */
+/* --- text ----------------------------------------------------------------------------------------------- */
 
 static void print_sets(const forge_instruction_set *sets, struct text *out)
 {
@@ -82,7 +81,7 @@ static void print_listing(const void *context, struct text *out)
         print_row(&listing->rows[i], out);
 }
 
-/* --- for programs --------------------------------------------------------------------------------------------- */
+/* --- JSON ----------------------------------------------------------------------------------------------- */
 
 static void add_number(struct json *json, const char *key, uint64_t number)
 {

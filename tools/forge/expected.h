@@ -1,7 +1,5 @@
-/* tools/forge/expected.h - what a device that runs nothing expects of a program, as a line for people.
- *
- * Newcomers: other devices are asked in vain, and nothing is printed.
- */
+/* tools/forge/expected.h - prints the time and energy that a device which only estimates expects of a
+ * program. */
 #ifndef FORGE_EXPECTED_TOOL_H
 #define FORGE_EXPECTED_TOOL_H
 
@@ -9,10 +7,11 @@
 #include <stdio.h>
 
 bool device_only_estimates(forge_device *device);
-/* "1.20 ms (0.6 ms to 2.4 ms)", or with joules. */
+/* Formats "1.20 ms (0.6 ms to 2.4 ms)", or the same with joules, in `out` and returns it. */
 enum { QUANTITY_TEXT = 100 };
 const char *quantity_text(joule_quantity quantity, joule_dimension dimension, char out[QUANTITY_TEXT]);
-/* "estimated: 1.20 ms (...) and 30 mJ (...) each run, modelled; nothing was run". */
+/* Prints "estimated: 1.20 ms (...) and 30 mJ (...) each run, modelled; nothing was run". Prints nothing for
+ * other devices. */
 joule_status expected_print(const forge_program *program, forge_device *device, joule_error *error);
 
 #endif

@@ -11,7 +11,7 @@
 #include "forge/serialize/npy.h"
 #include "forge/serialize/safetensors.h"
 
-#define MOST_TEXT (UINT64_C(1) << 30) /* constants stand in it, weights do not */
+#define MOST_TEXT (UINT64_C(1) << 30) /* weights are not part of the text, constants are */
 
 static joule_status text_read(const char *path, char **out_text, size_t *out_length, joule_error *error)
 {
@@ -48,9 +48,9 @@ joule_status graph_read(const char *path, forge_graph **out_graph, joule_error *
     return status == JOULE_OK ? status : error_set(out_error, status, "%s: %s", path, reason.message);
 }
 
-/* --- kinds --------------------------------------------------------------------------------------------------- */
+/* --- kinds ---------------------------------------------------------------------------------------------- */
 
-/* After blanks and comments, the first word of every graph. */
+/* True if the first word after blanks and comments is "forge". */
 static bool begins_graph(const char *text, size_t length)
 {
     static const char word[] = "forge";
@@ -89,7 +89,7 @@ joule_status file_kind(const char *path, enum file_kind *out_kind, joule_error *
     return status;
 }
 
-/* --- output -------------------------------------------------------------------------------------------------- */
+/* --- output --------------------------------------------------------------------------------------------- */
 
 const char *bytes_text(double bytes, char out[BYTES_TEXT])
 {

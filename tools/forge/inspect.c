@@ -1,7 +1,8 @@
-/* tools/forge/inspect.c - `forge inspect`: what is in a file.
+/* tools/forge/inspect.c - `forge inspect`: shows the contents of a graph, program, checkpoint or file of
+ * tensors.
  *
- * Owns the pages of tensors, checkpoints and programs; inspect_graph.c has that of graphs. Newcomers: names in a file may be
- * anything, so they are shown as graphs' texts show them, in quotes where they are no plain words.
+ * Note: a name in a file may hold any bytes, so it is printed as in a graph's text: quoted unless it is a
+ * plain word.
  */
 #include <forge/checkpoint.h>
 #include <forge/energy.h>
@@ -24,11 +25,11 @@
 
 #define LAST_DTYPE FORGE_Q4_0
 
-/* --- tensors and checkpoints ---------------------------------------------------------------------------------- */
+/* --- tensors and checkpoints ---------------------------------------------------------------------------- */
 
 struct tensors_page {
     const forge_safetensors *file;
-    const forge_checkpoint *checkpoint; /* NULL: it is none */
+    const forge_checkpoint *checkpoint; /* NULL: the file is no checkpoint */
     size_t name_width;
 };
 
@@ -145,15 +146,15 @@ static joule_status inspect_npy(const char *path, int *out_code, joule_error *er
     return JOULE_OK;
 }
 
-/* --- a step --------------------------------------------------------------------------------------------------- */
+/* --- a step --------------------------------------------------------------------------------------------- */
 
-/* What --step and --html ask for. */
+/* Options of --step and --html. */
 struct step_wishes {
     const char *device, *html;
     unsigned threads;
 };
 
-/* program: whose it becomes. */
+/* Runs the program for about a second and prints the table of its launches. Takes ownership of program. */
 static joule_status measure(const char *path, forge_program *program, const struct step_wishes *wishes,
                             joule_error *error)
 {
@@ -211,9 +212,10 @@ static joule_status inspect_step(const char *path, const struct step_wishes *wis
     return status;
 }
 
-/* --- programs and graphs -------------------------------------------------------------------------------------- */
+/* --- programs and graphs -------------------------------------------------------------------------------- */
 
-/* On a device that only estimates (NULL: none is asked). */
+/* Prints the expected time and energy on this device, which must be one that only estimates. device_name
+ * NULL: prints nothing. */
 static joule_status print_expected(const forge_program *program, const char *device_name, joule_error *error)
 {
     forge_device *device = NULL;
@@ -252,7 +254,7 @@ static joule_status inspect_program(const char *path, const char *device, int *o
     return status;
 }
 
-/* The graph as a program for the device. */
+/* Compiles the graph for the device, then the same. */
 static joule_status print_expected_graph(const forge_graph *graph, const char *device_name,
                                          joule_error *error)
 {

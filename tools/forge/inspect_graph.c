@@ -1,6 +1,6 @@
-/* tools/forge/inspect_graph.c - `forge inspect` of a graph's text: its operations, slots and ends.
+/* tools/forge/inspect_graph.c - `forge inspect` of a graph: its operations, inputs, outputs and slots.
  *
- * Owns the sums by operation. Newcomers: a composite's FLOP are its body's; with symbols for sizes they are unknown.
+ * Note: the FLOP of a composite are those of its body; with symbols for sizes they are unknown.
  */
 #include "inspect_graph.h"
 
@@ -17,9 +17,9 @@ struct tally {
     double flop, bytes;
 };
 
-/* --- counting ------------------------------------------------------------------------------------------------- */
+/* --- counting ------------------------------------------------------------------------------------------- */
 
-/* What the values of a composite's ends take; NaN with symbols. */
+/* Returns the bytes of a composite's inputs and outputs; NaN with symbols. */
 static double bytes_of_ends(const forge_graph *graph, const struct node *node)
 {
     double bytes = 0;
@@ -58,7 +58,7 @@ void graph_page_free(struct graph_page *page)
     free(page->tallies);
 }
 
-/* --- showing -------------------------------------------------------------------------------------------------- */
+/* --- showing -------------------------------------------------------------------------------------------- */
 
 static void print_type(struct text *out, const forge_graph *graph, forge_dtype dtype,
                        const forge_shape *shape)
@@ -80,7 +80,7 @@ static void print_ports(struct text *out, const forge_graph *graph, const char *
     }
 }
 
-/* NaN with symbols. */
+/* Returns NaN with symbols. */
 static double slot_bytes(const struct slot *slot)
 {
     size_t elements = forge_shape_elements(&slot->shape);

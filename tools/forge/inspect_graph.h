@@ -1,4 +1,4 @@
-/* tools/forge/inspect_graph.h - what is in a graph. */
+/* tools/forge/inspect_graph.h - the page that `forge inspect` prints for a graph. */
 #ifndef FORGE_INSPECT_GRAPH_H
 #define FORGE_INSPECT_GRAPH_H
 
@@ -9,7 +9,7 @@
 struct graph_page {
     const char *path;
     const forge_graph *graph;
-    struct tally *tallies; /* by operation */
+    struct tally *tallies; /* indexed by operation */
 };
 
 joule_status graph_page_make(struct graph_page *page, const char *path, const forge_graph *graph,

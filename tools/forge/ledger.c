@@ -10,18 +10,18 @@
 
 struct line {
     forge_energy_facts facts;
-    size_t place;   /* in the instance */
-    double seconds; /* that it ran, whether the meter saw it or not */
+    size_t place;   /* index in the instance */
+    double seconds; /* run time of its launches, also while the meter did not measure */
 };
 
-/* The longest first: where the meter told nothing. */
+/* Longest first. */
 static int by_seconds(const void *a, const void *b)
 {
     const struct line *left = a, *right = b;
     return left->seconds < right->seconds ? 1 : left->seconds > right->seconds ? -1 : 0;
 }
 
-/* The dearest first; members of a group stay together, in the order of the program. */
+/* Most energy first; members of a group stay together in program order. */
 static int by_joules(const void *a, const void *b)
 {
     const struct line *left = a, *right = b;
@@ -33,7 +33,7 @@ static int by_joules(const void *a, const void *b)
     return left->facts.group < right->facts.group ? -1 : 1;
 }
 
-/* "12.3 J (11 to 14, derived)" */
+/* Formats "12.3 J (11 to 14, derived)". */
 static void write_joules(joule_quantity joules, char *out, size_t size)
 {
     char energy[32], low[32], high[32];
@@ -84,7 +84,7 @@ static void print_line(const struct line *line, int width, bool is_first, double
             width, f->op, f->seconds, rate, share, energy);
 }
 
-/* Returns the joules of the rows from `first` on, where a group begins. */
+/* Returns the joules of the rows from `first` on; `first` must begin a group. */
 static double rest_of(const struct line *lines, size_t first, size_t count)
 {
     double joules = 0;
@@ -101,7 +101,7 @@ static void print_rest(const char *name, int width, double joules, double all_jo
     fprintf(to, "%-24s %-10s %-*s %11s %8s %9s  %s\n", name, "", width, "", "", "", share, energy);
 }
 
-/* Groups that follow each other: the first MOST_LINES lines, and those that go with the last of them. */
+/* Prints the first MAX_LINES lines, and the rest of the last group that they reach. */
 static void print_lines(const struct line *lines, size_t count, double all_joules, double unattributed_joules,
                         double steps, FILE *to)
 {
@@ -192,7 +192,7 @@ void ledger_print(forge_instance *instance, double units, const char *unit, FILE
         run_s += *lines[i].facts.op ? lines[i].facts.seconds : 0;
     }
     double runs = steps;
-    steps *= launch_s > 0 ? run_s / launch_s : 0; /* of them, those that the meter saw */
+    steps *= launch_s > 0 ? run_s / launch_s : 0; /* of these, the steps that the meter measured */
     if (isnan(sum.joules.value)) {
         qsort(lines, count, sizeof *lines, by_seconds);
         print_unknown(lines, count, to);

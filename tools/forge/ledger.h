@@ -1,7 +1,7 @@
-/* tools/forge/ledger.h - the table of a training's joules, by layer and operation.
+/* tools/forge/ledger.h - prints the table of a training's joules, by layer and operation.
  *
- * Joules between operations (loading, testing, waiting) and joules that could not be attributed have rows of
- * their own, so that the rows add up to the total in the heading.
+ * Note: joules between operations (loading, testing, waiting) and joules that could not be attributed have
+ * rows of their own, so the rows add up to the total in the heading.
  */
 #ifndef FORGE_LEDGER_H
 #define FORGE_LEDGER_H
@@ -9,7 +9,8 @@
 #include <forge/energy.h>
 #include <stdio.h>
 
-/* Of an instance whose joules were counted, in runs of so many units each, such as "samples". */
+/* Prints the table of an instance whose joules were counted. units: processed by each run, such as 128
+ * "samples". */
 void ledger_print(forge_instance *instance, double units, const char *unit, FILE *to);
 
 /* Returns "by the whole machine"; for JSON "machine", or NULL for an unknown basis. Static storage. */

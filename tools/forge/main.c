@@ -1,7 +1,6 @@
-/* tools/forge/main.c - the program's subcommands.
+/* tools/forge/main.c - the table of the subcommands of `forge`.
  *
- * Owns their table; each lives in a file of its own and reads its own options, and common/front_door.c chooses.
- * Newcomers: a new subcommand is one line in the table below.
+ * Note: each subcommand reads its own options in a file of its own; a new one is a row of the table.
  */
 #include <stddef.h>
 #include "commands.h"

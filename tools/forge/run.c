@@ -1,7 +1,7 @@
-/* tools/forge/run.c - `forge run`: runs a program that another process made, and says what it took.
+/* tools/forge/run.c - `forge run`: runs a program from a file and prints its time and energy.
  *
- * Owns the options, and the way of inputs, outputs and states from and to files; running.h does the rest. Newcomers: every
- * run goes on with the states that the one before left; inputs that are not given are zeros, and it is said so.
+ * Note: each run continues with the states of the run before. Inputs that are not given are zeros; a message
+ * names them.
  */
 #include <forge/energy.h>
 #include <forge/serialize.h>
@@ -31,9 +31,9 @@ struct options {
     struct sizes sizes;
 };
 
-/* --- files in and out ----------------------------------------------------------------------------------------- */
+/* --- files in and out ----------------------------------------------------------------------------------- */
 
-/* The file in "NAME=FILE"; NULL: it has no such form. */
+/* Splits "NAME=FILE": copies the name and returns the file. NULL: the item does not have this form. */
 static const char *split(const char *item, char name[MOST_NAME])
 {
     const char *equals = strchr(item, '=');
@@ -113,7 +113,7 @@ static joule_status get_outputs(const struct running *r, const struct option_lis
     return status;
 }
 
-/* Before the work: can all that is to be written be written, and without doing away with anything that is read? */
+/* Checks before the work that all outputs can be written and that no output replaces an input. */
 static joule_status check_files(const struct options *o, joule_error *error)
 {
     const char *paths[2 * OPTION_LIST_MAX + 4] = {o->program, o->states};
@@ -134,7 +134,7 @@ static joule_status check_files(const struct options *o, joule_error *error)
     return status;
 }
 
-/* --- the work ------------------------------------------------------------------------------------------------- */
+/* --- the work ------------------------------------------------------------------------------------------- */
 
 static joule_status prepare(struct running *r, const struct options *options, joule_error *error)
 {
@@ -151,7 +151,8 @@ static joule_status prepare(struct running *r, const struct options *options, jo
     if (status == JOULE_OK)
         status = set_inputs(r, &options->set, error);
     if (status == JOULE_OK)
-        status = get_outputs(r, &options->get, false, error); /* a wrong name is told before the work */
+        /* reports a wrong name before the work begins */
+        status = get_outputs(r, &options->get, false, error);
     return status;
 }
 
@@ -182,7 +183,7 @@ static int run(const struct options *options)
     return status == JOULE_OK ? 0 : EXIT_OWN_FAILURE;
 }
 
-/* --- options -------------------------------------------------------------------------------------------------- */
+/* --- options -------------------------------------------------------------------------------------------- */
 
 static bool are_pairs(const char *option, const struct option_list *list)
 {

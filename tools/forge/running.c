@@ -42,7 +42,7 @@ void running_close(struct running *r)
     joule_close(r->meter);
 }
 
-/* --- the work ------------------------------------------------------------------------------------------------- */
+/* --- the work ------------------------------------------------------------------------------------------- */
 
 void running_start(struct running *r)
 {
@@ -85,7 +85,7 @@ joule_status running_measure(struct running *r, joule_error *error)
     return status;
 }
 
-/* --- what it took --------------------------------------------------------------------------------------------- */
+/* --- what it took --------------------------------------------------------------------------------------- */
 
 void running_end(struct running *r)
 {
@@ -106,7 +106,7 @@ static void print_expected_head(const struct running *r)
            forge_device_name(r->device));
 }
 
-/* Of one run, that between its launches included. */
+/* Returns the seconds of one run, including the time between its launches. */
 static double seconds_of_all(const struct running *r)
 {
     forge_launch_facts facts = {.struct_size = sizeof facts};

@@ -1,6 +1,6 @@
-/* tools/forge/running.h - runs a program with states repeatedly and measures time and energy.
+/* tools/forge/running.h - runs a program repeatedly, measures its time and energy, and prints the table of
+ * its launches.
  *
- * Holds program, states and meter, and prints the table of launches.
  * Note: each run continues with the states of the previous one; the caller sets all inputs.
  */
 #ifndef FORGE_RUNNING_H
@@ -21,21 +21,21 @@ struct running {
     forge_energy_sum sum; /* set by running_end */
 };
 
-/* program: whose it becomes, also where this fails; device: its name; threads 0: all. Everything else of *r is zeroed, and
- * running_close may be called either way. */
+/* Opens the device by name and loads the program. threads 0: all CPUs allowed to the process. Takes ownership
+ * of program, also after an error. Sets all of *r, so running_close is valid after an error, too. */
 joule_status running_open(struct running *r, const char *subcommand, forge_program *program,
                           const char *device, unsigned threads, uint64_t seed, joule_error *error);
 void running_close(struct running *r);
 
-/* Joules are worth having and no reason to fail: complains where there are none. Runs before this are not counted. */
+/* Resets the times and starts to measure. If energy cannot be measured, prints a message and continues
+ * without joules. */
 void running_start(struct running *r);
 joule_status running_run(struct running *r, unsigned times, joule_error *error);
-/* Runs once for warmth, then so often that the meter ticks some dozens of times, or once where that takes longer. */
+/* Runs once to warm up, then measures runs for one second, but at least one run. */
 joule_status running_measure(struct running *r, joule_error *error);
-/* Computes the sum of the joules up to now. Call it before running_print and before printing a page of the
- * step. */
+/* Computes the sum of the joules up to now. Call it before running_print and step_page_write. */
 void running_end(struct running *r);
-/* Head and table, to standard output. */
+/* Prints the heading and the table to standard output. */
 void running_print(struct running *r);
 
 #endif

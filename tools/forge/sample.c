@@ -1,4 +1,5 @@
-/* tools/forge/sample.c - see sample.h. The network sees the last tokens again for each new one. */
+/* tools/forge/sample.c - see sample.h. Note: for each new token the network computes the whole context
+ * again. */
 #include "sample.h"
 
 #include <forge/random.h>
@@ -9,13 +10,13 @@
 #include "base/string.h"
 #include "task.h"
 
-#define SAMPLE_STREAM UINT32_C(0x73616d70) /* apart from all others under the same seed */
+#define SAMPLE_STREAM UINT32_C(0x73616d70) /* unlike all other streams of the same seed */
 
 struct sampler {
     forge_program *program;
     forge_instance *instance;
-    forge_tensor seen; /* tokens [1, context], as the program takes them */
-    uint32_t *tokens;  /* all so far */
+    forge_tensor seen; /* input of the program: [1, context] */
+    uint32_t *tokens;  /* all tokens so far */
     size_t count;
 };
 
@@ -43,7 +44,7 @@ static void end(struct sampler *s)
     free(s->tokens);
 }
 
-/* A line's end, or else the first token there is. */
+/* Returns the token of a newline, or 0 if there is none. */
 static uint32_t first_token(const struct trainee *t)
 {
     char bytes[4];
@@ -53,7 +54,8 @@ static uint32_t first_token(const struct trainee *t)
     return 0;
 }
 
-/* The token at which the sum of chances passes u. */
+/* Returns the token at which the cumulative probability exceeds u (0 to 1). temperature 0: the likeliest
+ * token. */
 static uint32_t draw(const double *logits, size_t count, double temperature, double u)
 {
     size_t best = 0, i = 0;
@@ -72,7 +74,8 @@ static uint32_t draw(const double *logits, size_t count, double temperature, dou
     return (uint32_t)i;
 }
 
-/* The last tokens; what stands behind them is not seen, as the model is causal. */
+/* Copies the last tokens to the input and returns their number. Note: the model is causal, so it ignores what
+ * stands behind them. */
 static size_t show_last(struct sampler *s)
 {
     size_t context = (size_t)s->seen.shape.dims[1], count = s->count < context ? s->count : context;
@@ -106,9 +109,9 @@ static joule_status add_token(struct trainee *t, struct sampler *s, double tempe
     return JOULE_OK;
 }
 
-/* --- writing it out ------------------------------------------------------------------------------------------ */
+/* --- text output ---------------------------------------------------------------------------------------- */
 
-/* What a terminal would take as an order, and what is no character, becomes this. */
+/* Replaces control characters, which a terminal would obey, and bytes that are no UTF-8. */
 static const char unshown[] = "\xef\xbf\xbd"; /* U+FFFD */
 
 static bool is_shown(const char *bytes, size_t length)
@@ -123,7 +126,7 @@ static char *spell(const struct trainee *t, const struct sampler *s)
 {
     size_t size = 0, length = 0, left;
     char *bytes = malloc(4 * s->count), *text = malloc((sizeof unshown - 1) * 4 * s->count + 1);
-    for (size_t i = 1; bytes && text && i < s->count; i++) /* not the line's end that it began with */
+    for (size_t i = 1; bytes && text && i < s->count; i++) /* skips the newline that the sample began with */
         size += forge_text_spell(t->text, s->tokens[i], bytes + size);
     for (size_t at = 0; bytes && text && at < size; at += left) {
         left = string_utf8_length(bytes + at, size - at);

@@ -1,6 +1,6 @@
-/* tools/forge/sizes.h - the option --size NAME=N, and what sizes a program can have.
+/* tools/forge/sizes.h - reads the option --size NAME=N, and prints the sizes that a program leaves open.
  *
- * Newcomers: whether there is such a symbol, and whether it can be this number, is for libforge to say.
+ * Note: libforge checks whether the symbol exists and can have this value.
  */
 #ifndef FORGE_SIZES_TOOL_H
 #define FORGE_SIZES_TOOL_H
@@ -14,9 +14,10 @@ struct sizes {
     char names[OPTION_LIST_MAX][64];
 };
 
-/* False after a message about an item that has no such form. */
+/* Returns false after a message if an item is not NAME=N. */
 bool sizes_read(struct sizes *sizes, const char *subcommand, const struct option_list *items);
-/* A line such as "at the largest sizes, of batch from 1 to 64, length from 8 to 512 by 8"; none where nothing can change. */
+/* Prints a line such as "at the largest sizes, of batch from 1 to 64, length from 8 to 512 by 8". Prints
+ * nothing if all sizes are fixed. */
 void sizes_print(const forge_program *program);
 
 #endif

@@ -21,7 +21,7 @@ struct spent {
     int64_t written_ns, pause_ns;
 };
 
-/* Begins a new training that has spent nothing. NO_MEMORY. */
+/* Begins a new training that has spent nothing. Errors: NO_MEMORY. */
 joule_status spent_begin(struct spent *spent, const char *checkpoint, joule_error *out_error);
 /* Takes id, joules and has_checkpoint from the file. ABSENT: there is none. INVALID: it holds something
  * else. */

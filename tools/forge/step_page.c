@@ -14,38 +14,38 @@
 #define PHASES 4
 #define NONE   SIZE_MAX
 
-/* Seconds and joules of one run. */
+/* Time and energy per run. */
 struct share {
-    double phase_s[PHASES], seconds, joules; /* joules NaN: unknown */
+    double phase_s[PHASES], seconds, joules; /* joules: NaN if unknown */
 };
 
 struct module {
-    const char *name; /* a part of a launch's scope */
+    const char *name; /* one part of a launch's scope */
     size_t name_length;
-    struct share share; /* with all modules inside it */
+    struct share share; /* includes all modules inside it */
     size_t first_child, last_child, next;
     size_t first_launch, last_launch;
 };
 
 struct row {
     forge_launch_facts facts;
-    double joules; /* of one run */
-    size_t next;   /* of the same module */
+    double joules; /* per run */
+    size_t next;   /* next row of the same module */
 };
 
 struct step_page {
     const char *title;
-    joule_quantity step; /* all joules of one run */
+    joule_quantity step; /* all joules per run */
     const char *basis;
     double runs;
-    double between_s, between_joules, unattributed_joules; /* of one run */
-    struct module *modules;                                /* [0]: all */
+    double between_s, between_joules, unattributed_joules; /* per run */
+    struct module *modules;                                /* [0]: the whole step */
     size_t module_count, module_capacity;
     struct row *rows;
     size_t row_count, row_capacity;
 };
 
-/* --- gathering ------------------------------------------------------------------------------------------------ */
+/* --- gathering ------------------------------------------------------------------------------------------ */
 
 static size_t add_module(struct step_page *page, const char *name, size_t length)
 {
@@ -96,7 +96,8 @@ static void append(struct step_page *page, size_t module, size_t row)
     m->last_launch = row;
 }
 
-/* Into the module that its scope names, and into those around it. */
+/* Adds the row to the module that its scope names, and its share to all enclosing modules. Returns false if
+ * out of memory. */
 static bool place(struct step_page *page, size_t row)
 {
     size_t module = 0;
@@ -113,7 +114,7 @@ static bool place(struct step_page *page, size_t row)
     return true;
 }
 
-/* Adds the joules that belong to no launch, so that modules and these add up to the step. */
+/* Adds the joules that belong to no launch, so that the page's rows add up to the step. */
 static void gather_rest(struct step_page *page, forge_instance *instance)
 {
     forge_energy_sum sum = {.struct_size = sizeof sum};
@@ -154,7 +155,7 @@ static bool gather(struct step_page *page, forge_instance *instance)
     return true;
 }
 
-/* --- printing ------------------------------------------------------------------------------------------------- */
+/* --- printing ------------------------------------------------------------------------------------------- */
 
 static void add_escaped(struct text *out, const char *string, size_t length)
 {
@@ -186,7 +187,7 @@ static void add_amount(struct text *out, double value, joule_dimension dimension
         text_add(out, text);
 }
 
-/* A bar as long as its share of the step, in the colours of the phases. */
+/* Adds a bar whose length is the share of the step, in the colours of the phases. */
 static void add_bar(struct text *out, const struct share *share, double all_s)
 {
     text_add(out, "<span class=bar>");
@@ -219,7 +220,7 @@ static void print_row(const struct step_page *page, const struct row *row, struc
     text_add(out, "\n");
 }
 
-/* Beside modules inside it, a module's own launches are folded away, too. */
+/* Prints the launches of a module; folded if it also has inner modules. */
 static void print_rows(const struct step_page *page, const struct module *module, struct text *out)
 {
     bool is_folded = module->first_child != NONE;
@@ -256,7 +257,7 @@ static void print_rests(const struct step_page *page, struct text *out)
         print_rest("unattributed", NAN, page->unattributed_joules, all_s, out);
 }
 
-/* Scopes nest a dozen deep at most: who wrote the graph chose them. */
+/* Prints a module and, recursively, those inside it. The graph's author chose the depth of scopes. */
 static void print_module(const struct step_page *page, size_t number, bool is_open, struct text *out)
 {
     const struct module *module = &page->modules[number];

@@ -1,4 +1,4 @@
-/* tools/forge/task.c - the models there are; see task.h. */
+/* tools/forge/task.c - the table of models; see task.h. */
 #include "task.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* tools/forge/task_images.c - the classes of MNIST's images; see task.h. */
+/* tools/forge/task_images.c - the task of classifying MNIST images, and its models; see task.h. */
 #include "task.h"
 
 #include <forge/data.h>
@@ -14,7 +14,8 @@ static joule_status open_images(struct trainee *t, joule_error *error)
     return status == JOULE_OK ? forge_dataset_mnist(t->options.data, true, &t->test, error) : status;
 }
 
-/* Bytes to numbers of mean 0 and sd 1 over MNIST's training images (0.1307 and 0.3081). */
+/* Scales bytes to mean 0 and standard deviation 1 over MNIST's training images (0.1307 and 0.3081 of the
+ * range). */
 static forge_value normalised(forge_builder *b, forge_value bytes)
 {
     forge_phase phase = forge_phase_set(b, FORGE_PHASE_DATA);
@@ -38,7 +39,7 @@ static struct prediction predict(const struct trainee *t, forge_builder *b, int6
     return (struct prediction){logits, labels};
 }
 
-/* How many are found. */
+/* Returns the number of correct predictions. */
 static forge_value measure(forge_builder *b, struct prediction p)
 {
     forge_value class = forge_reduce(b, FORGE_ARGMAX, p.logits, 2, false);
@@ -64,7 +65,7 @@ const struct task task_images = {
     .measure = measure,
     .tell = tell};
 
-/* --- models: f32 [n, 28, 28] to logits ------------------------------------------------------------------------ */
+/* --- models: images f32 [n, 28, 28] to logits ----------------------------------------------------------- */
 
 forge_value model_mlp(const struct trainee_options *options, int64_t classes, forge_builder *b,
                       forge_value images, bool is_training)

@@ -1,7 +1,6 @@
-/* tools/forge/task_text.c - the next token of a text; see task.h.
+/* tools/forge/task_text.c - the task of predicting the next token of a text, and its model; see task.h.
  *
- * Owns windows as inputs, and the model that sees them. Newcomers: a window has one token more than the model sees, since
- * what is to be found is each token's successor.
+ * Note: an example has context + 1 tokens, because the label of each token is its successor.
  */
 #include "task.h"
 
@@ -37,7 +36,7 @@ static struct prediction predict(const struct trainee *t, forge_builder *b, int6
                                forge_reshape(b, next, forge_shape_of(examples * context))};
 }
 
-/* The sum of losses. */
+/* Returns the sum of the losses of all tokens. */
 static forge_value measure(forge_builder *b, struct prediction p)
 {
     forge_dim rows = forge_value_shape(b, p.labels).dims[0];
@@ -58,7 +57,8 @@ const struct task task_text = {.unit = "tokens",
                                .is_text = true,
                                .test_batch = 32,
                                .adamw_beta2 =
-                                   0.99, /* a step sees few tokens of a kind; 0.999 is slow to follow */
+                                   /* a step has few examples of each token; 0.999 would adapt too slowly */
+                               0.99,
                                .ranks_without_decay = 1 << 1,
                                .defaults = {.batch_size = 32,
                                             .epochs = 8,

@@ -11,7 +11,7 @@
 #include "ceiling.h"
 #include "ledger.h"
 
-#define METER_WAIT_S 0.3 /* for slow sensors to see the end */
+#define METER_WAIT_S 0.3 /* lets slow sensors read once more after the last run */
 
 enum { LEAST_RUNS = 3, MOST_RUNS = 20000, COLLECT_RUNS = 64 };
 
@@ -21,7 +21,7 @@ static int by_value(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Of all launches, over all runs. */
+/* Returns the seconds of all launches, over all runs since the last reset; sets FLOP and bytes per run. */
 static void sum_launches(const forge_instance *instance, double *out_seconds, struct timing *timing)
 {
     forge_launch_facts launch = {.struct_size = sizeof launch};
@@ -49,7 +49,7 @@ static joule_status run_for(forge_instance *instance, double seconds, const vola
     return status;
 }
 
-/* Without resets, whose times the joules are shared out by. */
+/* Runs without resetting the times, because joules are attributed by them. */
 static joule_status run_metered(forge_instance *instance, joule_meter *meter, double seconds,
                                 const volatile sig_atomic_t *stop, struct timing *timing, joule_error *error)
 {
@@ -81,7 +81,7 @@ joule_status timing_take(forge_instance *instance, joule_meter *meter, double se
     out_timing->joules = (joule_quantity){NAN, NAN, NAN, JOULE_CLASS_NONE, 0};
     if (!each)
         return error_set(error, JOULE_NO_MEMORY, "no memory for times");
-    joule_status status = forge_instance_run(instance, error); /* pages and caches */
+    joule_status status = forge_instance_run(instance, error); /* maps pages and warms caches */
     if (status == JOULE_OK)
         status = run_for(instance, meter ? seconds / 2 : seconds, stop, each, out_timing, error);
     if (status == JOULE_OK && meter)
@@ -93,7 +93,7 @@ joule_status timing_take(forge_instance *instance, joule_meter *meter, double se
     return status;
 }
 
-/* --- beside the limits -------------------------------------------------------------------------------------- */
+/* --- comparison with the limits ------------------------------------------------------------------------- */
 
 void timing_limits(struct timing *timing, const char *isa, unsigned threads)
 {

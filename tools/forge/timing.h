@@ -1,7 +1,8 @@
-/* tools/forge/timing.h - how long a program takes, and how many joules.
+/* tools/forge/timing.h - measures the time and energy of a run of a program, and formats them beside the
+ * limits.
  *
- * Owns repeated runs, their median, and how that is shown beside the limits. Newcomers: a run's time is that of its launches; joules are shared out of what the meter
- * saw, so they need a second or so, and are unknown without.
+ * Note: a run's time is the sum of its launches. Joules are attributed from the meter's readings, so they
+ * need about a second, and are unknown without a meter.
  */
 #ifndef FORGE_TIMING_H
 #define FORGE_TIMING_H
@@ -13,27 +14,28 @@
 
 struct timing {
     uint64_t runs;
-    double seconds;        /* median of a run; NaN: there was none */
-    double flop, bytes;    /* of a run */
-    joule_quantity joules; /* joules of a run and of the time until the next; NaN: unknown */
+    double seconds;        /* median per run; NaN: it has not run */
+    double flop, bytes;    /* per run */
+    joule_quantity joules; /* per run, including the time until the next; NaN: unknown */
     forge_energy_basis basis;
-    double limit_gflops, limit_gb_per_s; /* of the processor, by timing_limits; NaN: not measured */
+    /* limits of the processor, set by timing_limits; NaN: not measured */
+    double limit_gflops, limit_gb_per_s;
 };
 
-/* Measures what the processor can do just now, by this instruction set; NULL: by none that is known. */
+/* Measures the processor's limits now. isa: instruction set; NULL: limits become NaN. */
 void timing_limits(struct timing *timing, const char *isa, unsigned threads);
 
 double timing_gflops(const struct timing *timing);
 double timing_gb_per_s(const struct timing *timing);
-/* Median, GFLOP/s, GB/s and share of the nearer limit as columns; timing_head has their names. */
+/* Formats median, GFLOP/s, GB/s and share of the nearer limit as columns; timing_head holds their titles. */
 enum { TIMING_TEXT = 64 };
 extern const char timing_head[];
 const char *timing_text(const struct timing *timing, char out[TIMING_TEXT]);
-/* As members of an object. */
+/* Adds the members to the open object. */
 void timing_json(struct json *json, const struct timing *timing);
 
-/* Runs for so long, or for up to 5 times as long where it would be fewer than 3 runs, unless *stop is set. meter NULL: no joules are asked for. The limits stay as they
- * are. */
+/* Measures runs for `seconds`, or for up to 5 times as long until there are 3 runs; ends when *stop is set.
+ * meter NULL: measures no joules. The limits remain unchanged. */
 joule_status timing_take(forge_instance *instance, joule_meter *meter, double seconds,
                          const volatile sig_atomic_t *stop, struct timing *out_timing, joule_error *error);
 

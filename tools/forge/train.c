@@ -1,7 +1,6 @@
-/* tools/forge/train.c - `forge train`: its options.
+/* tools/forge/train.c - `forge train`: reads and checks its options; training.c does the work.
  *
- * Owns reading them and refusing what cannot be meant, before any work is done; the work is training.c's. Newcomers: NaN,
- * 0 or NULL stand for an option that was not given, where the default is the model's or the optimiser's.
+ * Note: NaN, 0 or NULL means that an option was not given; its default depends on the model or the optimiser.
  */
 #include <limits.h>
 #include <math.h>
@@ -15,9 +14,9 @@
 #include "task.h"
 #include "training.h"
 
-#define SEEDS 9007199254740992.0 /* from here on a double skips whole numbers */
+#define SEEDS 9007199254740992.0 /* 2^53: from here on a double cannot hold every integer */
 
-/* What is read as text or number and becomes something else. */
+/* Options that are converted after reading. */
 struct raw {
     const char *optimiser, *schedule;
     double seed, sample;
@@ -77,7 +76,8 @@ static int read_table(struct training_options *o, struct raw *raw, int argc, cha
     return options_read(table, &text, argc, argv);
 }
 
-/* Finds a word in a list that NULL ends; where none was given, *out_place stays. False: it is not there, after a message. */
+/* Finds `word` in a NULL-terminated list and sets *out_place; word NULL leaves *out_place unchanged. Returns
+ * false after a message if the list does not have it. */
 static bool choose(const char *option, const char *word, const char *const *words, size_t *out_place)
 {
     char there[80] = "";
@@ -156,7 +156,7 @@ static void take_defaults(struct training_options *o, const struct model *model)
     fill_number(&o->temperature, 0.8);
 }
 
-/* Those of a model of text, where it is one of images. */
+/* Refuses options of text models for a model of images. */
 static bool check_text_options(const struct training_options *o, const struct raw *raw)
 {
     const struct trainee_options *t = &o->trainee;
@@ -170,7 +170,7 @@ static bool check_text_options(const struct training_options *o, const struct ra
     return !is_given;
 }
 
-/* What the layers would refuse in their own words. */
+/* Checks the sizes that a layer would refuse with a less clear message. */
 static bool check_shape(const struct trainee_options *t, bool is_text)
 {
     if (is_text && t->width % t->heads != 0)

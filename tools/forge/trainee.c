@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "task.h"
 
-/* --- programs ------------------------------------------------------------------------------------------------ */
+/* --- programs ------------------------------------------------------------------------------------------- */
 
 joule_status trainee_load(struct trainee *t, forge_builder *b, forge_program **out_program,
                           forge_instance **out_instance, joule_error *error)
@@ -66,7 +66,7 @@ static joule_status load_training(struct trainee *t, joule_error *error)
     return trainee_load(t, b, &t->program, &t->instance, error);
 }
 
-/* --- life ---------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static joule_status open_data(struct trainee *t, joule_error *error)
 {
@@ -121,7 +121,7 @@ void trainee_close(struct trainee *t)
     forge_device_close(t->device);
 }
 
-/* --- work ---------------------------------------------------------------------------------------------------- */
+/* --- work ----------------------------------------------------------------------------------------------- */
 
 static joule_status set_batch(const struct task *task, forge_instance *instance, const forge_tensor *columns,
                               joule_error *error)
@@ -193,9 +193,9 @@ joule_status trainee_check(struct trainee *t, joule_error *error)
     return JOULE_OK;
 }
 
-/* --- the test ------------------------------------------------------------------------------------------------ */
+/* --- the test ------------------------------------------------------------------------------------------- */
 
-/* The program for batches of this size. */
+/* The test program for batches of one size. */
 struct test {
     forge_program *program;
     forge_instance *instance;

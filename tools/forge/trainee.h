@@ -1,7 +1,6 @@
-/* tools/forge/trainee.h - a network that learns: its programs, its state, its data.
+/* tools/forge/trainee.h - a network in training: its programs, states and data. It prints nothing.
  *
- * Owns everything between opening a device and the loss of a step. It prints nothing. Newcomers: training and evaluation
- * are two programs over the same slots.
+ * Note: training and test are two programs that share the same slots.
  */
 #ifndef FORGE_TRAINEE_H
 #define FORGE_TRAINEE_H
@@ -14,23 +13,23 @@
 struct model;
 
 struct trainee_options {
-    const char *model;  /* one of task.h's */
+    const char *model;  /* a name in task.h's table */
     const char *device; /* "cpu" */
-    const char *data;   /* a folder of images, or a text */
+    const char *data;   /* a folder of images, or a file of text */
     unsigned batch_size, epochs, threads;
-    bool is_adamw; /* else SGD */
+    bool is_adamw; /* otherwise SGD */
     forge_schedule_kind schedule;
     unsigned warm_up_steps;
     double learning_rate;
     double momentum; /* SGD */
     double weight_decay;
-    double max_norm; /* of the gradients; 0: not clipped */
+    double max_norm; /* limit of the gradients' norm; 0: no clipping */
     uint64_t seed;
-    unsigned width;                  /* of a gpt or a ResNet */
-    unsigned layers, heads, context; /* of a gpt */
+    unsigned width;                  /* of gpt or ResNet */
+    unsigned layers, heads, context; /* of gpt */
     double dropout;
-    bool takes_bytes; /* of a text; else characters */
-    bool recomputes;  /* blocks, on the way back */
+    bool takes_bytes; /* tokens are bytes; otherwise characters */
+    bool recomputes;  /* blocks, in the backward pass */
 };
 
 struct trainee {
@@ -38,36 +37,37 @@ struct trainee {
     const struct model *model;
     forge_device *device;
     forge_states *states;
-    forge_text *text; /* NULL: images */
+    forge_text *text; /* NULL: the task has images */
     forge_dataset *train, *test;
-    uint32_t stride; /* of examples that overlap, one of as many is taken */
-    uint32_t units;  /* in an example: tokens, or 1 */
+    uint32_t stride; /* one of `stride` overlapping examples is used */
+    uint32_t units;  /* per example: tokens, or 1 */
     int64_t classes;
     forge_loader *loader;
     forge_program *program;
     forge_instance *instance;
-    forge_nonfinite *found; /* what a step finds; NULL: steps are not checked */
+    forge_nonfinite *found; /* findings of a checked step; NULL: steps are not checked */
     forge_buffer *rate_buffer;
-    float rate;                      /* of the step that runs */
-    uint64_t parameters;             /* numbers that are learned */
-    uint64_t steps_per_epoch, steps; /* done so far */
+    float rate;                      /* learning rate of the current step */
+    uint64_t parameters;             /* number of trained values */
+    uint64_t steps_per_epoch, steps; /* steps: done so far */
 };
 
-/* Zero `trainee` first; on failure it is half open, and trainee_close frees what there is. */
+/* Opens device, data and training program. Zero *trainee first. Call trainee_close also after an error. */
 joule_status trainee_open(struct trainee *trainee, const struct trainee_options *options, joule_error *error);
 void trainee_close(struct trainee *trainee);
-/* One batch, forward, backward and update. */
+/* Trains on one batch: forward, backward and update. */
 joule_status trainee_step(struct trainee *trainee, double *out_loss, joule_error *error);
-/* The step that comes next will be this one; the slots are the caller's to fill. */
+/* Sets the position of the next step. The caller sets the slots. */
 joule_status trainee_seek(struct trainee *trainee, forge_cursor cursor, joule_error *error);
-/* Where the next batch lies. */
+/* Returns the position of the next batch. */
 forge_cursor trainee_cursor(const struct trainee *trainee);
-/* FAILED names the first slot of f32 that holds what is not a finite number. */
+/* Checks all f32 slots. FAILED: the message names the first value that is not finite. */
 joule_status trainee_check(struct trainee *trainee, joule_error *error);
-/* The task's score over the test examples, and of how many units it is. */
+/* Returns the task's score over all test examples, and the number of units. */
 joule_status trainee_test(struct trainee *trainee, double *out_score, uint64_t *out_units,
                           joule_error *error);
-/* Compiles what the builder holds, for slots that training shares. Both are the caller's, whatever comes back. */
+/* Compiles the builder's graph for the shared slots. The caller owns *out_program and *out_instance, also
+ * after an error. */
 joule_status trainee_load(struct trainee *trainee, forge_builder *b, forge_program **out_program,
                           forge_instance **out_instance, joule_error *error);
 

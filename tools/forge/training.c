@@ -1,4 +1,5 @@
-/* tools/forge/training.c - see training.h. An interrupt or a spent budget ends the training after its step. */
+/* tools/forge/training.c - see training.h. Note: an interrupt or an exceeded budget ends the training after
+ * the current step. */
 #include "training.h"
 
 #include <forge/energy.h>
@@ -25,10 +26,10 @@
 #include "task.h"
 
 #define LINE_PERIOD_NS (NS_PER_S / 10)
-#define METER_PERIOD_S 0.02 /* short, as the windows of time are whose joules are shared out */
+#define METER_PERIOD_S 0.02 /* short, because joules are attributed by these windows */
 #define LOOK_PERIOD_NS (NS_PER_S / 50)
 #define NEAR_BUDGET    0.8
-#define METER_WAIT_S   1.0 /* for slow sensors to see the end */
+#define METER_WAIT_S   1.0 /* lets slow sensors read once more after the last step */
 
 static volatile sig_atomic_t interrupted_by;
 
@@ -37,14 +38,14 @@ static void on_interrupt(int signal_number)
     interrupted_by = signal_number;
 }
 
-/* --- the line ------------------------------------------------------------------------------------------------ */
+/* --- progress line -------------------------------------------------------------------------------------- */
 
 static double units_of_step(const struct trainee *n)
 {
     return (double)n->options.batch_size * n->units;
 }
 
-/* Cut to the terminal's width: only one row can be cleared again. */
+/* Cuts the line to the terminal's width, because only one row can be cleared. */
 static void cut_line(char *line)
 {
     struct winsize size;
@@ -86,9 +87,9 @@ static void show_now_and_then(struct training *t)
     show(t, "");
 }
 
-/* --- energy and its budget ----------------------------------------------------------------------------------- */
+/* --- energy and its budget ------------------------------------------------------------------------------ */
 
-/* With that of the runs before this one. */
+/* Adds the joules of the earlier runs. */
 static joule_quantity of_all_runs(const struct training *t, joule_quantity q)
 {
     joule_quantity before = t->energy_before;
@@ -118,8 +119,8 @@ static joule_quantity energy_of_run(const struct training *t)
     return q;
 }
 
-/* Returns the difference of two totals; an unknown one is taken as the start. The error of a total is a
- * factor, so the difference has the same relative error. */
+/* Returns the difference of two totals; an unknown `before` counts as 0. The error of a total is a factor, so
+ * the difference has the same relative error. */
 static joule_quantity energy_since(joule_quantity before, joule_quantity now)
 {
     double joules = now.value - (isnan(before.value) ? 0 : before.value), part = joules / now.value;
@@ -136,14 +137,14 @@ static void tell_budget(struct training *t, double used_joules, const char *what
     complain("train", "%s used: more than %s of %s", used, what, budget);
 }
 
-/* The best estimate decides: to wait for certainty would overrun every budget. */
+/* Compares the best estimate with the budget. Note: waiting for certainty would exceed every budget. */
 static void look_at_budget(struct training *t)
 {
     int64_t now_ns = clock_now_ns();
     if (!(t->options.budget_joules > 0) || now_ns - t->looked_ns < LOOK_PERIOD_NS)
         return;
     t->looked_ns = now_ns;
-    double used = energy_now(t).value; /* NaN until the meter has read twice */
+    double used = energy_now(t).value; /* NaN before the meter's second reading */
     if (used >= t->options.budget_joules) {
         tell_budget(t, used, "the budget");
         t->end = TRAINING_OVER_BUDGET;
@@ -166,7 +167,7 @@ static void count_spent(struct training *t)
              error.message);
 }
 
-/* --- the work ------------------------------------------------------------------------------------------------ */
+/* --- the work ------------------------------------------------------------------------------------------- */
 
 static bool goes_on(struct training *t)
 {
@@ -270,9 +271,9 @@ static joule_status train(struct training *t, joule_error *error)
     return status;
 }
 
-/* --- without work --------------------------------------------------------------------------------------------- */
+/* --- devices that only estimate ------------------------------------------------------------------------- */
 
-/* On a device that only estimates: every step in its own time. */
+/* Simulates every step; each takes its expected time. */
 static joule_status expect(struct training *t, joule_error *error)
 {
     struct trainee *n = &t->trainee;
@@ -297,9 +298,9 @@ static joule_status predict(struct training *t, joule_error *error)
     return expect(t, error);
 }
 
-/* --- before and after ---------------------------------------------------------------------------------------- */
+/* --- before and after ----------------------------------------------------------------------------------- */
 
-/* Returns the joules of earlier runs as far as files have them: up to the checkpoint, and after it. */
+/* Sets the joules of earlier runs from the files: up to the checkpoint, and after it. */
 static joule_status take_spent(struct training *t, const struct resumed *resumed, joule_error *error)
 {
     joule_quantity kept = resumed->energy;
@@ -379,7 +380,8 @@ static bool write_html(const struct training *t, joule_error *error)
     return step_page_write(t->options.html, t->trainee.instance, t->options.trainee.model, error) == JOULE_OK;
 }
 
-/* Before anything is printed: whoever reads that may go away in the middle, and SIGPIPE then ends the program. */
+/* Writes the files before anything is printed: if the reader of standard output exits early, SIGPIPE ends the
+ * program. */
 static bool write_files(const struct training *t)
 {
     joule_error error = {0};
@@ -392,14 +394,14 @@ static bool write_files(const struct training *t)
     return has_json && has_html;
 }
 
-/* What a step's program holds, below what it cost. */
+/* Prints the memory of a step's program, below its cost. */
 static void print_memory(const struct trainee *n)
 {
     char memory[MEMORY_TEXT];
     printf("\nMemory of a step: %s\n", memory_text(n->program, memory));
 }
 
-/* Records the joules that a failed or ended run spent after its last checkpoint. */
+/* Records the joules that this run spent after its last checkpoint. */
 static void keep_spent(struct training *t)
 {
     joule_error error = {0};
@@ -418,7 +420,7 @@ static void print_all_runs(const struct training *t)
     puts(".");
 }
 
-/* False, after a message, where it could not be told. */
+/* Prints and writes the report. Returns false after a message on failure. */
 static bool report(struct training *t)
 {
     forge_energy_finish(t->trainee.instance, METER_WAIT_S);
@@ -441,7 +443,7 @@ static bool report(struct training *t)
     return is_written;
 }
 
-/* Likewise, of a training on a device that only estimates. */
+/* The same for a device that only estimates. */
 static bool tell_expected(struct training *t)
 {
     const struct trainee *n = &t->trainee;
@@ -493,7 +495,8 @@ static int exit_code(const struct training *t)
     return EXIT_OWN_FAILURE;
 }
 
-/* From here on; before, there is nothing to save, and compiling a large model is ended at once. */
+/* Handles interrupts from here on. Note: before, there is nothing to save, and an interrupt ends even a long
+ * compilation at once. */
 static void heed_interrupts(void)
 {
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
@@ -501,7 +504,7 @@ static void heed_interrupts(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
-/* What a budget or an interrupt has ended writes no more. */
+/* True unless a budget or an interrupt has ended the training. */
 static bool writes_sample(const struct training *t)
 {
     return t->options.sample && t->end == TRAINING_DONE;

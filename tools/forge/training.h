@@ -1,7 +1,7 @@
-/* tools/forge/training.h - a training from its options to its report.
+/* tools/forge/training.h - runs a training from its options to its report.
  *
- * Owns the loop over epochs, the line that lives meanwhile, checkpoints, the budget, and the report as JSON. Newcomers: a
- * training may be the work of several runs of the program; energy counts all of them, epochs and operations this one.
+ * Note: several runs of the program may contribute to one training. Energy counts all of them; epochs and
+ * operations count this run.
  */
 #ifndef FORGE_TRAINING_H
 #define FORGE_TRAINING_H
@@ -19,21 +19,21 @@ struct training_options {
     const char *checkpoint, *json, *html; /* NULL: none */
     bool resumes;
     double budget_joules; /* 0: none */
-    unsigned sample;      /* tokens of text to be written at the end; 0: none */
+    unsigned sample;      /* tokens of text to write at the end; 0: none */
     double temperature;   /* of the sample */
 };
 
-/* What this run did in one epoch. */
+/* The result of one epoch in this run. */
 struct epoch {
     uint64_t number; /* from 1 */
     uint64_t steps;
-    double loss;  /* at its end, smoothed over about 50 steps */
-    double score; /* the task's; NaN: not all of it was done, so it was not tested */
+    double loss;  /* at the end of the epoch, smoothed over about 50 steps */
+    double score; /* quality by the task's measure; NaN: not tested, because the epoch was not finished */
     int64_t begin_ns, end_ns;
-    joule_quantity energy_before, energy; /* joules of this run up to its begin; joules of its own */
+    joule_quantity energy_before, energy; /* joules of this run before the epoch; joules of the epoch */
 };
 
-/* ESTIMATED: nothing was trained, as the device only estimates, and all that is told is what it expects. */
+/* ESTIMATED: the device only estimates, so nothing was trained. */
 enum training_end { TRAINING_DONE, TRAINING_INTERRUPTED, TRAINING_OVER_BUDGET, TRAINING_ESTIMATED };
 
 struct training {
@@ -45,13 +45,13 @@ struct training {
     struct spent spent;
     bool has_before;                /* joules of earlier runs are counted */
     joule_quantity energy_before;   /* joules of the runs before */
-    double after_checkpoint_joules; /* part of these after the checkpoint */
+    double after_checkpoint_joules; /* part of energy_before that was spent after the checkpoint */
     joule_quantity energy;          /* joules of all runs, at the end */
     forge_energy_sum sum;           /* joules of this run, at the end */
     double begin_joules;            /* joules of this run before its first step */
     struct epoch *epochs;
     size_t epoch_count, epoch_capacity;
-    double loss; /* smoothed; NaN: there was no step */
+    double loss; /* smoothed; NaN: before the first step */
     enum training_end end;
     char *sample; /* NULL: none */
     int64_t begin_ns, shown_ns, looked_ns;
@@ -60,9 +60,9 @@ struct training {
     bool is_warned, has_complained;
 };
 
-/* The exit code, after messages. */
+/* Trains and reports. Returns the exit code, after messages. */
 int training_run(const struct training_options *options);
-/* What docs/forge-train.schema.json describes; `context` is a struct training. */
+/* Prints the object that docs/forge-train.schema.json describes. context: a struct training. */
 void training_json(const void *context, struct text *out);
 
 #endif

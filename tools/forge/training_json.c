@@ -1,6 +1,7 @@
-/* tools/forge/training_json.c - the report of a training, as docs/forge-train.schema.json describes it.
+/* tools/forge/training_json.c - prints the report of a training as JSON; docs/forge-train.schema.json
+ * describes it.
  *
- * Newcomers: every key is always there; null means that it is not known or that there is none.
+ * Note: every key is always present; null means unknown or not applicable.
  */
 #include <forge/energy.h>
 #include <joule/base.h>
@@ -34,7 +35,7 @@ static void add_joules(struct json *json, joule_quantity q)
     add_energy(json, q, "energy_joules", "interval_joules", "class");
 }
 
-/* 0 stands for none. */
+/* Adds null for 0. */
 static void add_count(struct json *json, const char *key, uint64_t count)
 {
     if (count)
@@ -43,13 +44,13 @@ static void add_count(struct json *json, const char *key, uint64_t count)
         json_null(json, key);
 }
 
-/* The same. */
+/* Adds null for 0 or less. */
 static void add_positive(struct json *json, const char *key, double number)
 {
     json_double(json, key, number > 0 ? number : NAN);
 }
 
-/* Of a model of text. */
+/* Adds the options of text models. */
 static void add_text_options(struct json *json, const struct training *training)
 {
     const struct training_options *o = &training->options;
@@ -149,7 +150,8 @@ static void add_program(struct json *json, const forge_program *program)
     json_double(json, "flop_per_step", facts.flop);
 }
 
-/* This run: the joules of `operations` and the unattributed ones add up to run_energy_joules. */
+/* Adds the energy of this run: the joules of `operations` and the unattributed ones add up to
+ * run_energy_joules. */
 static void add_sum(struct json *json, const forge_energy_sum *sum)
 {
     json_string(json, "energy_of", basis_name(sum->basis));
