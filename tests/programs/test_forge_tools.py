@@ -198,7 +198,7 @@ class Tools(unittest.TestCase):
         program, x, y = (self.path(name) for name in ("s.fprog", "xs.npy", "y.npy"))
         out = self.good("compile", self.path("s.txt"), "-o", program)
         self.assertIn("1 launches, 32 FLOP; arena 0 bytes", out)
-        self.assertIn("\nat the largest sizes, of batch from 2 to 8 by 2\n", out)
+        self.assertIn("\nat the largest sizes: batch from 2 to 8 by 2\n", out)
         page = self.good("inspect", program)
         self.assertIn("32 FLOP at the largest sizes, state", page)
         self.assertIn("\nsymbol batch: 2 to 8, a multiple of 2\n", page)
@@ -263,7 +263,7 @@ class Tools(unittest.TestCase):
         out = self.good("devices")
         self.assertRegex(out, r"cpu: runs here\n  threads +\d+\n  instruction sets  plain.*, avx2.*, avx512.*\n  memory +[\d.]+ [MGT]iB\n")
         self.assertEqual(out.count("(in use)"), 1)
-        self.assertRegex(out, r"estimated: runs nothing, and tells what it would take\n(  .*\n)*  bytes_per_s +[\de.+]+ B/s \(.*\), assumed: ")
+        self.assertRegex(out, r"estimated: runs nothing, estimates time and energy\n(  .*\n)*  bytes_per_s +[\de.+]+ B/s \(.*\), assumed: ")
         for wanted in ("plain", "avx2", "avx512", "sse9"):
             done = self.forge("devices", "--json", FORGE_ISA=wanted)
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -277,8 +277,8 @@ class Tools(unittest.TestCase):
                 self.assertNotEqual(wanted, "plain")
                 self.assertIn("FORGE_ISA=" + wanted, cpu["reason"])
                 self.assertEqual((cpu["threads"], cpu["instruction_sets"]), (None, None))
-        self.assertIn("cpu: compiled, not here: FORGE_ISA=sse9", self.forge("devices", FORGE_ISA="sse9").stdout)
-        self.bad(2, "what is 'cpu'?", "devices", "cpu")
+        self.assertIn("cpu: not available: FORGE_ISA=sse9", self.forge("devices", FORGE_ISA="sse9").stdout)
+        self.bad(2, "unexpected argument 'cpu'", "devices", "cpu")
 
     def test_what_is_expected_without_a_run(self):
         machine = {"FORGE_MACHINE": "flop_per_s=1e9,bytes_per_s=1e9,launch_seconds=1e-3,idle_watts=1,busy_watts=1,flop_joules=0,byte_joules=0"}
@@ -301,7 +301,7 @@ class Tools(unittest.TestCase):
         self.assertFalse(os.path.exists(self.path("y.npy")) or os.path.exists(self.path("s.safetensors")))
         done = self.forge("inspect", program, "-d", "cpu")
         self.assertEqual(done.returncode, 125)
-        self.assertIn("the device cpu runs programs", done.stderr)
+        self.assertIn("cannot estimate for the device cpu: it runs programs", done.stderr)
         self.bad(125, "no figure 'speed'", "run", program, "-d", "estimated", FORGE_MACHINE="speed=1")
 
     def test_devices_are_what_the_schema_says(self):
@@ -370,7 +370,7 @@ class Tools(unittest.TestCase):
         self.assertIn("<td>f32[2,3]<td>f32_matmul<td>", text)
         self.assertEqual(text.count("<details"), text.count("</details>"))
         self.assert_adds_up(done.stdout, text)
-        for file, why in ((self.path("w.safetensors"), "only graphs and programs have a step"), (self.path("no"), "No such file")):
+        for file, why in ((self.path("w.safetensors"), "not a graph or a program"), (self.path("no"), "No such file")):
             write_safetensors(self.path("w.safetensors"), W, 3)
             self.bad(125, why, "inspect", file, "--step")
 
@@ -389,7 +389,7 @@ class Tools(unittest.TestCase):
         self.bad(2, "PROGRAM is missing", "run")
         self.bad(2, "GRAPH is missing", "compile", "-o", self.path("p.fprog"))
         self.bad(2, "--output FILE is missing", "compile", self.path("g.txt"))
-        self.bad(2, "what is 'b'?", "run", "a", "b")
+        self.bad(2, "unexpected argument 'b'", "run", "a", "b")
         self.bad(2, "--set takes NAME=FILE, not 'x'", "run", self.path("p.fprog"), "--set", "x")
         self.bad(2, "--get takes NAME=FILE, not '=y'", "run", self.path("p.fprog"), "--get", "=y")
         self.bad(2, "--seed takes a whole number", "run", self.path("p.fprog"), "--seed", "-1")
@@ -429,7 +429,7 @@ class Tools(unittest.TestCase):
         self.bad(2, "unknown option --colour", "inspect", self.path("g.txt"), "--colour")
         self.bad(125, "No such file", "inspect", self.path("none"))
         self.bad(125, "is a folder, not a file", "inspect", self.folder)
-        self.bad(125, "by how it begins", "inspect", __file__)
+        self.bad(125, "not a graph, program, checkpoint, safetensors or .npy file", "inspect", __file__)
 
     def test_output_that_cannot_be_written(self):
         for arguments in (["--help"], ["--version"], ["help", "run"], ["train", "--help"], ["inspect", self.path("g.txt"), "--help"],

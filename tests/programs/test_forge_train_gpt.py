@@ -139,7 +139,7 @@ class TrainGpt(unittest.TestCase):
         for data, words in ((b"", "is empty"), (b"abc\xff" * 200, "byte 3 is not UTF-8"), (b"abcd" * 30, "fewer than a window of 17")):
             self.assertIn(words, self.forge(*SMALL, data=self.write(data), code=125).stderr)
         self.assertIn("/dev/zero is a device, not a file", self.forge(*SMALL, data="/dev/zero", code=125).stderr)
-        self.assertIn("--width 32 is no multiple of --heads 3", self.forge(*SMALL, "--heads", "3", code=2).stderr)
+        self.assertIn("--width 32 is not a multiple of --heads 3", self.forge(*SMALL, "--heads", "3", code=2).stderr)
         self.assertIn("takes a share below 1", self.forge(*SMALL, "--dropout", "1", code=2).stderr)
         self.assertIn("whole number", self.forge(*SMALL, "--sample", "1.5", code=2).stderr)
         done = subprocess.run([FORGE, "train", "-m", "cnn", "-d", self.folder.name, "--heads", "8"], capture_output=True, text=True,

@@ -55,7 +55,7 @@ void complain(const char *subcommand, const char *format, ...)
     (void)written; /* nobody is left to tell */
 }
 
-/* --- help --------------------------------------------------------------------------------------------------- */
+/* --- help ----------------------------------------------------------------------------------------------- */
 
 static void print_option(const struct option *option)
 {
@@ -83,7 +83,7 @@ static void print_help(const struct option *table, const struct command_text *te
         printf("\n%s", text->notes);
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static const char *option_name_at(size_t index, const void *context)
 {
@@ -249,7 +249,7 @@ int options_read_operand(const struct option *table, const struct command_text *
         if (used >= argc)
             break;
         if (*out_operand) {
-            complain(command, "what is '%s'? See %s %s --help", argv[used], tool_name, command);
+            complain(command, "unexpected argument '%s'; see %s %s --help", argv[used], tool_name, command);
             return OPTIONS_WRONG;
         }
         *out_operand = argv[used];

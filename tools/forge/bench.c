@@ -214,10 +214,10 @@ static void print_contest(const struct report *r, size_t i)
 
 static void print_foot(void)
 {
-    puts("\nThe share is that of the nearer limit, measured just before; above 100 %: data lie in caches, or "
-         "the\n"
-         "machine was busy while the limit was measured. Energy is the machine's while it ran, or where no\n"
-         "sensor measures it this process's by its CPU time (modelled), with its 90 % interval.");
+    puts(
+        "\nThe share is that of the nearer limit, measured just before each case. Above 100 %: the data fit\n"
+        "in caches, or the machine was busy while the limit was measured. Without an energy sensor, energy\n"
+        "is that of this process, modelled from its CPU time. Energy has its 90 % interval.");
     for (size_t i = 0; i < CONTESTS; i++)
         printf("  %-10s %s\n", contests[i].name, contests[i].what);
 }
@@ -315,7 +315,7 @@ static int bench(struct report *r)
     if (status == JOULE_OK)
         status = forge_device_set_threads(device, r->threads, &error);
     if (status == JOULE_OK && joule_open(&how, &meter, &error) != JOULE_OK)
-        complain("bench", "joules are unknown: %s", error.message);
+        complain("bench", "cannot measure energy: %s", error.message);
     if (status == JOULE_OK)
         status = run_all(r, device, meter, &error);
     forge_device_close(device);
@@ -330,22 +330,22 @@ int bench_main(int argc, char **argv)
 {
     struct report report = {.seconds = 20};
     const struct option table[] = {
-        {"time", 0, OPTION_TIME, &report.seconds, "TIME", "about so long in all (20s)"},
-        {"threads", 't', OPTION_COUNT, &report.threads, "N", "all CPUs allowed to us"},
+        {"time", 0, OPTION_TIME, &report.seconds, "TIME", "approximate total duration (default: 20s)"},
+        {"threads", 't', OPTION_COUNT, &report.threads, "N",
+         "number of threads (default: all CPUs allowed to the process)"},
         {"json", 'j', OPTION_TEXT, &report.json, "FILE",
-         "write the report; -: to standard output, without table"},
+         "write the report as JSON; -: to standard output, without the table"},
         {NULL},
     };
     const struct command_text text = {
         "forge bench [OPTIONS]",
-        "Measures this machine's limits, and shows beside them what TensorForge reaches "
-        "and what it costs.",
+        "Measures the limits of this machine, and the speed and energy of TensorForge on it.",
         "FORGE_ISA chooses the instruction set of the kernels.\n"};
     int first = options_read(table, &text, argc, argv);
     if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
         return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
     if (first < argc) {
-        complain("bench", "what is '%s'? See forge bench --help", argv[first]);
+        complain("bench", "unexpected argument '%s'; see forge bench --help", argv[first]);
         return EXIT_USAGE;
     }
     joule_error error = {0};

@@ -52,7 +52,7 @@ static void repeat(struct blame *blame, struct trainee *t, uint64_t end)
     if (!*blame->reason)
         string_print(
             blame->reason, sizeof blame->reason,
-            "steps %llu to %llu were repeated and all was finite: memory or processor may have erred",
+            "steps %llu to %llu gave finite values when repeated: memory or the processor may be faulty",
             (unsigned long long)first + 1, (unsigned long long)end);
 }
 

@@ -90,12 +90,14 @@ static void tell_case(const struct report *r, const struct row *row, const struc
     if (*error->message)
         complain("check", "%s, seed %" PRIu64 ": %s", name, c->seed, error->message);
     else
-        complain("check", "%s, seed %" PRIu64 ": element %zu is %.9g, not %.9g; %.3g would be allowed", name,
+        complain("check", "%s, seed %" PRIu64 ": element %zu is %.9g, not %.9g; allowed error %.3g", name,
                  c->seed, v->element, v->got, v->wanted, v->allowed);
     if (c->graph && forge_graph_print(c->graph, &text, NULL) == JOULE_OK)
         fputs(text, stderr);
     free(text);
-    fprintf(stderr, "repeat it: forge check --op %s --device %s%s%s --mode %s --seed %" PRIu64 " --cases 1\n",
+    fprintf(stderr,
+            "hint: to repeat it: forge check --op %s --device %s%s%s --mode %s --seed %" PRIu64
+            " --cases 1\n",
             name, o->device, *r->isa ? " --isa " : "", r->isa, modes[o->mode], c->seed);
 }
 
@@ -177,7 +179,7 @@ static void print_value(const struct row *row)
            worst,
            !row->cases     ? "has no gradient"
            : *row->kernels ? row->kernels
-                           : "as its body says");
+                           : "computed by its body");
 }
 
 static void print_time(const struct report *r, const struct row *row)
@@ -202,7 +204,7 @@ static void print_row(const struct report *r, const struct row *row)
 static void print_head(const struct report *r)
 {
     if (r->options.mode < MODE_TIME) {
-        printf("%-19s %5s %7s  %-22s %s\n", "operation", "cases", "", "error / allowed, most", "kernels");
+        printf("%-19s %5s %7s  %-22s %s\n", "operation", "cases", "", "max error / allowed", "kernels");
         return;
     }
     printf("%-19s %s  %-22s %s\n", "operation", timing_head, "kernels",
@@ -317,7 +319,7 @@ static int check(struct report *r)
         setenv("FORGE_ISA", r->options.isa, 1);
     joule_status status = forge_device_open(r->options.device, &device, &error);
     if (status == JOULE_OK && device_only_estimates(device) && r->options.mode < MODE_TIME) {
-        complain("check", "the device %s computes nothing: there is no value to check", r->options.device);
+        complain("check", "cannot check values: the device %s only estimates", r->options.device);
         forge_device_close(device);
         return EXIT_OWN_FAILURE;
     }
@@ -350,8 +352,8 @@ static bool check_op(const char *name)
         return true;
     const char *near = nearest_word(name, count, op_at, NULL);
     complain("check",
-             near ? "there is nothing to check of '%s'; did you mean %s?"
-                  : "there is nothing to check of '%s'; without --op all that can be is",
+             near ? "no check for operation '%s'; did you mean %s?"
+                  : "no check for operation '%s'; without --op all operations are checked",
              name, near);
     return false;
 }
@@ -363,7 +365,7 @@ static bool take_mode(const char *name, enum mode *out_mode)
             *out_mode = (enum mode)i;
             return true;
         }
-    complain("check", "there is no mode '%s'; there are: value, grad, time, joules", name);
+    complain("check", "unknown mode '%s'; expected value, grad, time or joules", name);
     return false;
 }
 
@@ -374,27 +376,28 @@ int check_main(int argc, char **argv)
     *o = (struct options){.device = "cpu", .cases = 20};
     const char *seed = "1", *mode = "value";
     const struct option table[] = {
-        {"op", 0, OPTION_TEXT, &o->op, "NAME", "an operation, such as matmul (all)"},
-        {"device", 'd', OPTION_TEXT, &o->device, "NAME", "what it runs on (cpu)"},
+        {"op", 0, OPTION_TEXT, &o->op, "NAME", "check only this operation, such as matmul (default: all)"},
+        {"device", 'd', OPTION_TEXT, &o->device, "NAME", "device to run on (default: cpu)"},
         {"isa", 0, OPTION_TEXT, &o->isa, "NAME",
-         "instruction set of the CPU's kernels: plain, avx2, avx512 (the best)"},
+         "instruction set of the CPU's kernels: plain, avx2 or avx512 (default: the best)"},
         {"mode", 'm', OPTION_TEXT, &mode, "NAME",
-         "value (against the reference; the default), grad (against differences), time, or joules"},
-        {"cases", 'n', OPTION_COUNT, &o->cases, "N", "random cases of each operation (20)"},
-        {"seed", 's', OPTION_TEXT, &seed, "N", "of the first case; the next has the next (1)"},
+         "value: compare with the reference (default); grad: with finite differences; time; joules"},
+        {"cases", 'n', OPTION_COUNT, &o->cases, "N", "random cases of each operation (default: 20)"},
+        {"seed", 's', OPTION_TEXT, &seed, "N",
+         "seed of the first case; each next case has the next seed (default: 1)"},
         {"json", 'j', OPTION_TEXT, &o->json, "FILE",
-         "write the report; -: to standard output, without table"},
+         "write the report as JSON; -: to standard output, without the table"},
         {NULL},
     };
     const struct command_text text = {
         "forge check [OPTIONS]",
-        "Checks a device's kernels on random cases, or says how fast they are and what they cost.", NULL};
+        "Checks the kernels of a device on random cases, or measures their speed and energy.", NULL};
     int first = options_read(table, &text, argc, argv);
     if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
         return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
     if (first < argc || !string_to_u64(seed, 10, &o->seed)) {
         complain("check",
-                 first < argc ? "what is '%s'? See forge check --help"
+                 first < argc ? "unexpected argument '%s'; see forge check --help"
                               : "--seed takes a whole number, not '%s'",
                  first < argc ? argv[first] : seed);
         return EXIT_USAGE;

@@ -121,7 +121,7 @@ static joule_status make(unsigned subject, enum case_purpose purpose, uint64_t s
     joule_status status = forge_builder_finish(m.b, &out_case->graph, has_purpose ? error : NULL);
     for (size_t i = 0; i < out_case->input_count; i++) {
         if (!out_case->inputs[i].tensor.buffer)
-            return error_set(error, JOULE_NO_MEMORY, "memory for a case of %s is used up",
+            return error_set(error, JOULE_NO_MEMORY, "cannot make a case of %s: out of memory",
                              case_name(subject));
         fill(&out_case->inputs[i], &m.state);
     }

@@ -121,7 +121,7 @@ static joule_status evaluate(const struct check_case *c, bool is_absolute, struc
     const forge_graph *graph = c->graph;
     *values = (struct values){graph, calloc(graph->value_count, sizeof *values->tensors)};
     if (!values->tensors)
-        return error_set(error, JOULE_NO_MEMORY, "memory for the reference is used up");
+        return error_set(error, JOULE_NO_MEMORY, "cannot compute the reference: out of memory");
     for (size_t v = 1; v < graph->value_count; v++) {
         joule_status status =
             forge_tensor_new(graph->values[v].dtype, &graph->values[v].shape, &values->tensors[v], error);

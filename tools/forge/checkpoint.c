@@ -101,11 +101,12 @@ static joule_status check_option(const char *path, const char *option, const cha
                                  joule_error *error)
 {
     if (!there)
-        return error_set(error, JOULE_INVALID, "%s is no checkpoint of forge train: it names no %s", path,
+        return error_set(error, JOULE_INVALID,
+                         "cannot resume from %s: not a checkpoint of forge train (it has no %s)", path,
                          option);
     if (strcmp(there, here) != 0)
-        return error_set(error, JOULE_INVALID, "%s does not fit: it was made with --%s %s, not %s", path,
-                         option, there, here);
+        return error_set(error, JOULE_INVALID, "cannot resume from %s: it was made with --%s %s, not %s",
+                         path, option, there, here);
     return JOULE_OK;
 }
 
@@ -119,7 +120,7 @@ static joule_status check_vocabulary(const char *path, const struct trainee *t, 
     free(here);
     return is_same ? JOULE_OK
                    : error_set(error, JOULE_INVALID,
-                               "%s does not fit: it was made for a text of other characters", path);
+                               "cannot resume from %s: it was made for a text of other characters", path);
 }
 
 /* Checks that the file was made with the same options. Loss stays NaN and id empty if the file does not have
@@ -159,8 +160,8 @@ static joule_status check_place(const char *path, const struct trainee *t, const
         checkpoint->step % per_epoch == at.batch)
         return JOULE_OK;
     return error_set(error, JOULE_INVALID,
-                     "%s does not fit: step %" PRIu64 " is batch %" PRIu64 " of epoch %" PRIu64
-                     " there, but this data gives %" PRIu64 " batches in an epoch",
+                     "cannot resume from %s: its step %" PRIu64 " is batch %" PRIu64 " of epoch %" PRIu64
+                     ", but this data has %" PRIu64 " batches in an epoch",
                      path, checkpoint->step, at.batch + 1, at.epoch + 1, per_epoch);
 }
 
@@ -168,7 +169,7 @@ joule_status checkpoint_resume(const char *path, struct trainee *t, struct resum
 {
     forge_checkpoint checkpoint = {.struct_size = sizeof checkpoint};
     if (access(path, F_OK) != 0)
-        return error_set(error, JOULE_ABSENT, "there is no %s", path);
+        return error_set(error, JOULE_ABSENT, "cannot read %s: no such file", path);
     joule_status status = forge_checkpoint_look(path, &checkpoint, error);
     if (status == JOULE_OK)
         status = check_fit(path, t, &checkpoint, out, error);

@@ -131,21 +131,20 @@ static int read_wish(struct wish *wish, int argc, char **argv)
     struct option_list sizes = {0};
     const struct option table[] = {
         {"output", 'o', OPTION_TEXT, &wish->program, "FILE",
-         "the program; what was there is replaced as a whole"},
-        {"device", 'd', OPTION_TEXT, &wish->device, "NAME", "what it is to run on (cpu)"},
-        {"size", 0, OPTION_LIST, &sizes, "NAME=N", "a number in place of a symbol; may be given again"},
-        {"passes", 'p', OPTION_FLAG, &wish->shows_passes, NULL, "say what each pass has changed"},
+         "file of the program; an existing file is replaced atomically"},
+        {"device", 'd', OPTION_TEXT, &wish->device, "NAME", "device to compile for (default: cpu)"},
+        {"size", 0, OPTION_LIST, &sizes, "NAME=N", "value of a symbol; may be repeated"},
+        {"passes", 'p', OPTION_FLAG, &wish->shows_passes, NULL, "print what each pass changes"},
         {"stop-after", 0, OPTION_TEXT, &wish->stop_after, "PASS",
-         "print the graph as it is then, instead of a program"},
+         "print the graph after this pass instead of writing a program"},
         {NULL},
     };
     const struct command_text text = {"forge compile GRAPH -o FILE [OPTIONS]",
-                                      "Makes a program from the text of a graph, for forge run.", NULL};
+                                      "Compiles the text of a graph to a program for forge run.", NULL};
     int read = options_read_operand(table, &text, "GRAPH", argc, argv, &wish->graph);
     if (read > OPTIONS_HELP && !wish->program == !wish->stop_after) {
-        complain("compile", wish->program
-                                ? "either --output or --stop-after: it makes a program or prints a graph"
-                                : "--output FILE is missing; see forge compile --help");
+        complain("compile", wish->program ? "use either --output or --stop-after, not both"
+                                          : "--output FILE is missing; see forge compile --help");
         return OPTIONS_WRONG;
     }
     return read > OPTIONS_HELP && !sizes_read(&wish->sizes, "compile", &sizes) ? OPTIONS_WRONG : read;

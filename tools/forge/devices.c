@@ -45,7 +45,7 @@ static void print_sets(const forge_instruction_set *sets, struct text *out)
         text_printf(out, "%s%s%s", i ? ", " : "", sets[i].name,
                     sets[i].is_used   ? " (in use)"
                     : sets[i].is_here ? ""
-                                      : " (not here)");
+                                      : " (not supported)");
     text_add(out, "; FORGE_ISA chooses\n");
 }
 
@@ -59,11 +59,11 @@ static void print_row(const struct row *row, struct text *out)
 {
     char memory[BYTES_TEXT];
     if (row->status != JOULE_OK) {
-        text_printf(out, "%s: compiled, not here: %s\n", row->name, row->error.message);
+        text_printf(out, "%s: not available: %s\n", row->name, row->error.message);
         return;
     }
     text_printf(out, "%s: %s\n", row->name,
-                row->facts.only_estimates ? "runs nothing, and tells what it would take" : "runs here");
+                row->facts.only_estimates ? "runs nothing, estimates time and energy" : "runs here");
     if (row->facts.threads)
         text_printf(out, "  threads           %u\n", row->facts.threads);
     if (row->facts.instruction_sets[0].name)
@@ -162,17 +162,17 @@ int devices_main(int argc, char **argv)
 {
     bool as_json = false;
     const struct option table[] = {
-        {"json", 'j', OPTION_FLAG, &as_json, NULL, "as a JSON object"},
+        {"json", 'j', OPTION_FLAG, &as_json, NULL, "print a JSON object"},
         {NULL},
     };
     const struct command_text text = {
-        "forge devices [OPTIONS]", "Lists what programs can run on, and why they cannot where they cannot.",
-        NULL};
+        "forge devices [OPTIONS]",
+        "Lists the devices that programs can run on, and why others are not available.", NULL};
     int first = options_read(table, &text, argc, argv);
     if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
         return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
     if (first < argc) {
-        complain("devices", "what is '%s'? See forge devices --help", argv[first]);
+        complain("devices", "unexpected argument '%s'; see forge devices --help", argv[first]);
         return EXIT_USAGE;
     }
     struct listing listing = {0};

@@ -21,9 +21,10 @@ static joule_status text_read(const char *path, char **out_text, size_t *out_len
         return status;
     char *text = NULL;
     if (file.size > MOST_TEXT)
-        status = error_set(error, JOULE_INVALID, "%s: more than 1 GiB is no graph's text", path);
+        status = error_set(error, JOULE_INVALID,
+                           "cannot read %s: larger than 1 GiB, the limit for the text of a graph", path);
     else if (!(text = malloc((size_t)file.size + 1)))
-        status = error_set(error, JOULE_NO_MEMORY, "%s: no memory for its text", path);
+        status = error_set(error, JOULE_NO_MEMORY, "cannot read %s: out of memory", path);
     else
         status = file_read(&file, 0, text, (size_t)file.size, error);
     *out_length = (size_t)file.size;

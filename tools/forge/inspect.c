@@ -201,7 +201,8 @@ static joule_status inspect_step(const char *path, const struct step_wishes *wis
     if (status == JOULE_OK)
         status = file_kind(path, &kind, error);
     if (status == JOULE_OK && kind != FILE_GRAPH && kind != FILE_PROGRAM)
-        status = error_set(error, JOULE_UNSUPPORTED, "%s: only graphs and programs have a step to run", path);
+        status =
+            error_set(error, JOULE_UNSUPPORTED, "cannot run a step of %s: not a graph or a program", path);
     if (status == JOULE_OK)
         status = kind == FILE_GRAPH ? compile(path, wishes->device, &program, error)
                                     : forge_program_read(path, &program, error);
@@ -224,7 +225,7 @@ static joule_status print_expected(const forge_program *program, const char *dev
     joule_status status = forge_device_open(device_name, &device, error);
     if (status == JOULE_OK && !device_only_estimates(device))
         status = error_set(error, JOULE_UNSUPPORTED,
-                           "the device %s runs programs: forge run says what they take", device_name);
+                           "cannot estimate for the device %s: it runs programs; use forge run", device_name);
     if (status == JOULE_OK)
         status = expected_print(program, device, error);
     forge_device_close(device);
@@ -307,9 +308,8 @@ static joule_status inspect(const char *path, const char *device, int *out_code,
     case FILE_UNKNOWN:
         break;
     }
-    return error_set(
-        error, JOULE_UNSUPPORTED,
-        "%s: neither safetensors nor checkpoint, program, graph's text or .npy, by how it begins", path);
+    return error_set(error, JOULE_UNSUPPORTED,
+                     "cannot inspect %s: not a graph, program, checkpoint, safetensors or .npy file", path);
 }
 
 int inspect_main(int argc, char **argv)
@@ -319,16 +319,17 @@ int inspect_main(int argc, char **argv)
     bool steps = false;
     const struct option table[] = {
         {"device", 'd', OPTION_TEXT, &wishes.device, "NAME",
-         "what a graph or program is expected to take on it: estimated; with --step, what it runs on (cpu)"},
+         "estimated: print the expected time and energy; with --step, the device to run on (default: cpu)"},
         {"step", 's', OPTION_FLAG, &steps, NULL,
-         "run a graph or program for a second, on zeros, and say what each launch takes"},
-        {"html", 0, OPTION_TEXT, &wishes.html, "FILE", "the step as a page to look at"},
-        {"threads", 't', OPTION_COUNT, &wishes.threads, "N", "of the step: all CPUs allowed to us"},
+         "run a graph or program for a second on zeros, and print the time and energy of each launch"},
+        {"html", 0, OPTION_TEXT, &wishes.html, "FILE", "write the step as an HTML page"},
+        {"threads", 't', OPTION_COUNT, &wishes.threads, "N",
+         "threads for --step (default: all CPUs allowed to the process)"},
         {NULL},
     };
     const struct command_text text = {
         "forge inspect FILE [OPTIONS]",
-        "Shows what is in a graph's text, a program, a checkpoint, safetensors or a .npy file.", NULL};
+        "Shows the contents of a graph's text, a program, a checkpoint, a safetensors or a .npy file.", NULL};
     int read = options_read_operand(table, &text, "FILE", argc, argv, &path), code = EXIT_OWN_FAILURE;
     if (read <= OPTIONS_HELP)
         return read == OPTIONS_HELP ? 0 : EXIT_USAGE;

@@ -38,7 +38,7 @@ joule_status graph_page_make(struct graph_page *page, const char *path, const fo
 {
     *page = (struct graph_page){path, graph, .tallies = calloc(OP_COUNT, sizeof *page->tallies)};
     if (!page->tallies)
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for counting operations");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot count operations: out of memory");
     struct body_costs known = {0};
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];

@@ -130,19 +130,21 @@ static void print_head(const forge_energy_sum *sum, FILE *to)
         fprintf(to, "The joules of %.1f s of that time could not be attributed.\n",
                 sum->seconds - sum->seen_seconds);
     if (sum->windows)
-        fprintf(to, "Attributed by %llu windows of %s; \"+\": only the sum of these rows is known well.\n",
-                (unsigned long long)sum->windows,
-                sum->basis == FORGE_ENERGY_OF_PROCESS ? "CPU time" : "the meter");
+        fprintf(
+            to,
+            "Attributed by %llu windows of %s. Rows with \"+\" form a group: only its sum is known well.\n",
+            (unsigned long long)sum->windows,
+            sum->basis == FORGE_ENERGY_OF_PROCESS ? "CPU time" : "the meter");
     fputc('\n', to);
 }
 
 static void print_unknown(const struct line *lines, size_t count, FILE *to)
 {
-    fprintf(
-        to,
-        "\nThe meter has told nothing of this time: joules are unknown. A longer run can be shared out.\n\n"
-        "%-24s %-10s %-10s %11s\n",
-        "layer", "phase", "operation", "time");
+    fprintf(to,
+            "\nEnergy unknown: the meter has no reading of this time. The energy of a longer run can be "
+            "attributed.\n\n"
+            "%-24s %-10s %-10s %11s\n",
+            "layer", "phase", "operation", "time");
     for (size_t i = 0; i < count; i++)
         if (*lines[i].facts.op)
             fprintf(to, "%-24s %-10s %-10s %9.3f s\n", *lines[i].facts.scope ? lines[i].facts.scope : "-",
@@ -167,7 +169,7 @@ static void print_foot(joule_quantity all, double steps, double units, const cha
     write_joules(step, energy, sizeof energy);
     joule_quantity rate = forge_per_joule(units, step);
     joule_format(step.value / units, JOULE_DIMENSION_ENERGY, 3, of_unit, sizeof of_unit);
-    fprintf(to, "\n%s each step of %.0f %s: %.4g %s/J (%.4g to %.4g), %s for one\n", energy, units, unit,
+    fprintf(to, "\n%s each step of %.0f %s: %.4g %s/J (%.4g to %.4g), %s each\n", energy, units, unit,
             rate.value, unit, rate.low, rate.high, of_unit);
 }
 

@@ -10,13 +10,13 @@
 const char tool_name[] = "forge";
 
 static const struct subcommand subcommands[] = {
-    {"bench", bench_main, "measure this machine's limits, and how near to them TensorForge comes"},
+    {"bench", bench_main, "measure the limits of this machine and the speed of TensorForge"},
     {"check", check_main, "check or time every operation on a device"},
-    {"compile", compile_main, "make a program from a graph's text"},
-    {"devices", devices_main, "list what programs can run on"},
-    {"inspect", inspect_main, "show what is in a graph, program, checkpoint or file of tensors"},
-    {"run", run_main, "run a program, and say what its launches took"},
-    {"train", train_main, "train a network, and say what its operations cost in joules"},
+    {"compile", compile_main, "compile the text of a graph to a program"},
+    {"devices", devices_main, "list the devices that programs can run on"},
+    {"inspect", inspect_main, "show the contents of a graph, program, checkpoint or file of tensors"},
+    {"run", run_main, "run a program and print the time and energy of its launches"},
+    {"train", train_main, "train a network and print the energy of its operations"},
     {NULL, NULL, NULL},
 };
 

@@ -203,25 +203,27 @@ int run_main(int argc, char **argv)
     struct option_list sizes = {0};
     const struct option table[] = {
         {"device", 'd', OPTION_TEXT, &options.device, "NAME",
-         "what it runs on (cpu); estimated: nothing is run, and it is said what it would take"},
-        {"set", 0, OPTION_LIST, &options.set, "NAME=FILE", "an input, from a .npy file; may be given again"},
-        {"get", 0, OPTION_LIST, &options.get, "NAME=FILE", "an output, into a .npy file; may be given again"},
+         "device to run on (default: cpu); estimated: run nothing, print the expected time and energy"},
+        {"set", 0, OPTION_LIST, &options.set, "NAME=FILE", "read an input from a .npy file; may be repeated"},
+        {"get", 0, OPTION_LIST, &options.get, "NAME=FILE", "write an output to a .npy file; may be repeated"},
         {"size", 0, OPTION_LIST, &sizes, "NAME=N",
-         "a size that the program leaves open; without it the inputs say it, or the largest is taken"},
-        {"states", 0, OPTION_TEXT, &options.states, "FILE", "safetensors or checkpoint, to begin with"},
+         "value of a symbol (default: from the inputs, otherwise the largest); may be repeated"},
+        {"states", 0, OPTION_TEXT, &options.states, "FILE",
+         "read the initial states from a safetensors or checkpoint file"},
         {"save-states", 0, OPTION_TEXT, &options.saved_states, "FILE",
-         "the states at the end, as safetensors"},
+         "write the final states as safetensors"},
         {"html", 0, OPTION_TEXT, &options.html, "FILE",
-         "a page to look at: phases, modules and launches, with time and joules"},
-        {"seed", 's', OPTION_TEXT, &seed, "N", "of states that begin at random (1)"},
-        {"repeat", 'r', OPTION_COUNT, &options.repeat, "N", "runs, each on the states of the last (1)"},
+         "write an HTML page with the time and energy of phases, modules and launches"},
+        {"seed", 's', OPTION_TEXT, &seed, "N", "seed of random initial states (default: 1)"},
+        {"repeat", 'r', OPTION_COUNT, &options.repeat, "N",
+         "number of runs; each continues with the states of the last (default: 1)"},
         {"threads", 't', OPTION_COUNT, &options.threads, "N",
-         "all CPUs allowed to us; the result does not depend on it"},
+         "number of threads; does not change the result (default: all CPUs allowed to the process)"},
         {NULL},
     };
     const struct command_text text = {
         "forge run PROGRAM [OPTIONS]",
-        "Runs a program made by forge compile, and says what each launch took in time and joules.", NULL};
+        "Runs a program made by forge compile, and prints the time and energy of each launch.", NULL};
     int read = options_read_operand(table, &text, "PROGRAM", argc, argv, &options.program);
     if (read <= OPTIONS_HELP)
         return read == OPTIONS_HELP ? 0 : EXIT_USAGE;

@@ -57,7 +57,7 @@ void running_start(struct running *r)
     const joule_options options = {.struct_size = sizeof options, .period_s = METER_PERIOD_S};
     if (joule_open(&options, &r->meter, &error) != JOULE_OK ||
         forge_energy_start(r->instance, r->meter, JOULE_TOTAL, &error) != JOULE_OK)
-        complain(r->subcommand, "joules are unknown: %s", error.message);
+        complain(r->subcommand, "cannot measure energy: %s", error.message);
     r->begin_ns = clock_now_ns();
 }
 

@@ -27,7 +27,7 @@ static joule_status begin(struct trainee *t, struct sampler *s, unsigned count, 
     forge_shape shape = forge_shape_of(1, context);
     s->tokens = calloc((size_t)count + 1, sizeof *s->tokens);
     if (!s->tokens)
-        return error_set(error, JOULE_NO_MEMORY, "no memory for a sample of %u tokens", count);
+        return error_set(error, JOULE_NO_MEMORY, "cannot write a sample of %u tokens: out of memory", count);
     forge_builder *b = forge_builder_new();
     forge_value seen = forge_input(b, "tokens", dtype, shape);
     forge_value logits = t->model->build(&t->options, t->classes, b, seen, false);
@@ -155,7 +155,8 @@ joule_status sample_text(struct trainee *t, unsigned count, double temperature, 
     for (unsigned i = 0; status == JOULE_OK && i < count; i++)
         status = add_token(t, &s, temperature, error);
     if (status == JOULE_OK && !(*out_text = spell(t, &s)))
-        status = error_set(error, JOULE_NO_MEMORY, "no memory for a sample of %u tokens", count);
+        status =
+            error_set(error, JOULE_NO_MEMORY, "cannot write a sample of %u tokens: out of memory", count);
     end(&s);
     return status;
 }

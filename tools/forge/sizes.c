@@ -29,7 +29,7 @@ void sizes_print(const forge_program *program)
     forge_symbol_facts symbol = {.struct_size = sizeof symbol};
     size_t count = 0;
     for (; forge_program_symbol(program, count, &symbol) == JOULE_OK; count++) {
-        printf("%s %s from %lld to %lld", count ? "," : "at the largest sizes, of", symbol.name,
+        printf("%s %s from %lld to %lld", count ? "," : "at the largest sizes:", symbol.name,
                (long long)symbol.min, (long long)symbol.max);
         if (symbol.multiple > 1)
             printf(" by %lld", (long long)symbol.multiple);

@@ -16,7 +16,7 @@ struct sizes {
 
 /* Returns false after a message if an item is not NAME=N. */
 bool sizes_read(struct sizes *sizes, const char *subcommand, const struct option_list *items);
-/* Prints a line such as "at the largest sizes, of batch from 1 to 64, length from 8 to 512 by 8". Prints
+/* Prints a line such as "at the largest sizes: batch from 1 to 64, length from 8 to 512 by 8". Prints
  * nothing if all sizes are fixed. */
 void sizes_print(const forge_program *program);
 

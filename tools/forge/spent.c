@@ -27,7 +27,7 @@ joule_status spent_begin(struct spent *spent, const char *checkpoint, joule_erro
     if (asprintf(&spent->path, "%s.joules", checkpoint) >= 0)
         return JOULE_OK;
     spent->path = NULL;
-    return error_set(out_error, JOULE_NO_MEMORY, "out of memory");
+    return error_set(out_error, JOULE_NO_MEMORY, "cannot keep the joules of a training: out of memory");
 }
 
 void spent_end(struct spent *spent)
@@ -103,10 +103,11 @@ joule_status spent_read(struct spent *spent, joule_error *out_error)
     is_good = is_good && strlen(text) == file.size && parse(spent, text);
     return is_good
                ? JOULE_OK
-               : error_set(out_error, JOULE_INVALID,
-                           "cannot read %s: no joules of a training; remove it, and joules since the last "
-                           "checkpoint are not counted",
-                           spent->path);
+               : error_set(
+                     out_error, JOULE_INVALID,
+                     "cannot read %s: not the joules of a training; if you remove it, joules since the last "
+                     "checkpoint are not counted",
+                     spent->path);
 }
 
 /* --- writing -------------------------------------------------------------------------------------------- */

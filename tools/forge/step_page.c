@@ -227,7 +227,7 @@ static void print_rows(const struct step_page *page, const struct module *module
     if (module->first_launch == NONE)
         return;
     if (is_folded)
-        text_add(out, "<details><summary>outside these</summary>\n");
+        text_add(out, "<details><summary>launches outside these modules</summary>\n");
     text_add(out, "<table><tr><th>phase<th>operation<th>result<th>kernel<th>time<th>GFLOP/s<th>energy\n");
     for (size_t i = module->first_launch; i != NONE; i = page->rows[i].next)
         print_row(page, &page->rows[i], out);
@@ -336,10 +336,11 @@ static void print_page(const void *context, struct text *out)
         add_amount(out, page->step.high, JOULE_DIMENSION_ENERGY);
         text_printf(out, ", %s, %s)", joule_class_name(page->step.cls), page->basis);
     }
-    text_printf(out,
-                " each time, on average over %.0f. The energy of the modules, of the time between operations "
-                "and what could not be attributed add up to that of the step.</p>\n",
-                page->runs);
+    text_printf(
+        out,
+        " per step, on average over %.0f steps. The energies of the modules, of the time between operations "
+        "and of what could not be attributed add up to that of the step.</p>\n",
+        page->runs);
     print_legend(page, out);
     print_module(page, 0, true, out);
 }
@@ -352,13 +353,13 @@ joule_status step_page_write(const char *path, forge_instance *instance, const c
     size_t length = 0;
     char *text = NULL;
     if (!gather(&page, instance))
-        status = error_set(out_error, JOULE_NO_MEMORY, "memory for a page is used up");
+        status = error_set(out_error, JOULE_NO_MEMORY, "cannot make an HTML page: out of memory");
     else if (!(page.runs > 0))
-        status = error_set(out_error, JOULE_INVALID, "no step was run: there is nothing to show");
+        status = error_set(out_error, JOULE_INVALID, "cannot make an HTML page: no step was run");
     if (status == JOULE_OK) {
         text = page_make("html", print_page, &page, &length);
         status = text ? output_write(path, text, length, out_error)
-                      : error_set(out_error, JOULE_NO_MEMORY, "memory for a page is used up");
+                      : error_set(out_error, JOULE_NO_MEMORY, "cannot make an HTML page: out of memory");
     }
     free(text);
     free(page.modules);

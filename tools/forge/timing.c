@@ -80,7 +80,7 @@ joule_status timing_take(forge_instance *instance, joule_meter *meter, double se
     out_timing->basis = FORGE_ENERGY_UNKNOWN;
     out_timing->joules = (joule_quantity){NAN, NAN, NAN, JOULE_CLASS_NONE, 0};
     if (!each)
-        return error_set(error, JOULE_NO_MEMORY, "no memory for times");
+        return error_set(error, JOULE_NO_MEMORY, "cannot measure times: out of memory");
     joule_status status = forge_instance_run(instance, error); /* maps pages and warms caches */
     if (status == JOULE_OK)
         status = run_for(instance, meter ? seconds / 2 : seconds, stop, each, out_timing, error);

@@ -27,52 +27,57 @@ static int read_table(struct training_options *o, struct raw *raw, int argc, cha
     struct trainee_options *t = &o->trainee;
     const struct option table[] = {
         {"model", 'm', OPTION_TEXT, &t->model, "NAME",
-         "mlp (two linear layers; the default), cnn, resnet18, or gpt (a transformer that writes)"},
+         "mlp (two linear layers; default), cnn, resnet18, or gpt (a transformer that writes text)"},
         {"data", 'd', OPTION_TEXT, &t->data, "PATH",
-         "folder with the files of MNIST (train-*, t10k-*; .gz or not); gpt: a file of text"},
+         "folder with the MNIST files (train-*, t10k-*; .gz or not); for gpt a text file"},
         {"device", 0, OPTION_TEXT, &t->device, "NAME",
-         "what it runs on (cpu); estimated: nothing is trained, and it is said what it would take"},
-        {"epochs", 'e', OPTION_COUNT, &t->epochs, "N", "times through the training examples (3; gpt: 8)"},
-        {"batch", 'b', OPTION_COUNT, &t->batch_size, "N", "examples in a step (128; gpt: 32)"},
-        {"optimiser", 'o', OPTION_TEXT, &raw->optimiser, "NAME", "sgd (the default) or adamw (gpt's)"},
+         "device to train on (default: cpu); estimated: train nothing, print the expected time and energy"},
+        {"epochs", 'e', OPTION_COUNT, &t->epochs, "N",
+         "passes over the training examples (default: 3; gpt: 8)"},
+        {"batch", 'b', OPTION_COUNT, &t->batch_size, "N", "examples per step (default: 128; gpt: 32)"},
+        {"optimiser", 'o', OPTION_TEXT, &raw->optimiser, "NAME", "sgd (default) or adamw (default for gpt)"},
         {"learning-rate", 'l', OPTION_NUMBER, &t->learning_rate, "X",
-         "(sgd: 0.05; adamw: 0.001; gpt: 0.002)"},
+         "learning rate (default: sgd 0.05; adamw 0.001; gpt 0.002)"},
         {"schedule", 0, OPTION_TEXT, &raw->schedule, "NAME",
-         "of the learning rate: constant (the default) or cosine (gpt's)"},
+         "learning rate over time: constant (default) or cosine (default for gpt)"},
         {"warmup", 0, OPTION_COUNT, &t->warm_up_steps, "N",
-         "steps in which the learning rate grows (0; gpt: 100)"},
-        {"momentum", 0, OPTION_NUMBER, &t->momentum, "X", "of sgd (0.9)"},
-        {"weight-decay", 0, OPTION_NUMBER, &t->weight_decay, "X", "(sgd: 0; adamw: 0.01; gpt: 0.1)"},
+         "steps in which the learning rate rises linearly (default: 0; gpt: 100)"},
+        {"momentum", 0, OPTION_NUMBER, &t->momentum, "X", "momentum of sgd (default: 0.9)"},
+        {"weight-decay", 0, OPTION_NUMBER, &t->weight_decay, "X",
+         "weight decay (default: sgd 0; adamw 0.01; gpt 0.1)"},
         {"clip", 0, OPTION_NUMBER, &t->max_norm, "X",
-         "gradients to this norm, all together (0: not; gpt: 1)"},
-        {"layers", 0, OPTION_COUNT, &t->layers, "N", "of gpt (4)"},
+         "maximum norm of all gradients together; 0: no clipping (default: 0; gpt: 1)"},
+        {"layers", 0, OPTION_COUNT, &t->layers, "N", "number of gpt's blocks (default: 4)"},
         {"width", 0, OPTION_COUNT, &t->width, "N",
-         "of gpt: numbers that stand for a token (128); of resnet18: its first channels (64)"},
-        {"heads", 0, OPTION_COUNT, &t->heads, "N", "of gpt's attention (4)"},
-        {"context", 0, OPTION_COUNT, &t->context, "N", "tokens that gpt sees at once (64)"},
-        {"dropout", 0, OPTION_NUMBER, &t->dropout, "X", "of gpt: share of numbers left out at random (0)"},
-        {"bytes", 0, OPTION_FLAG, &t->takes_bytes, NULL, "tokens of gpt are bytes; else UTF-8 characters"},
+         "numbers per token of gpt (default: 128), or first channels of resnet18 (default: 64)"},
+        {"heads", 0, OPTION_COUNT, &t->heads, "N", "attention heads of gpt (default: 4)"},
+        {"context", 0, OPTION_COUNT, &t->context, "N", "tokens that gpt sees at once (default: 64)"},
+        {"dropout", 0, OPTION_NUMBER, &t->dropout, "X",
+         "fraction of gpt's values that are set to 0 at random (default: 0)"},
+        {"bytes", 0, OPTION_FLAG, &t->takes_bytes, NULL, "use bytes as gpt's tokens, not UTF-8 characters"},
         {"recompute", 0, OPTION_FLAG, &t->recomputes, NULL,
-         "compute each block of gpt or resnet18 again on the way back: less memory, same bits"},
-        {"sample", 0, OPTION_NUMBER, &raw->sample, "N", "tokens that gpt writes at the end (300)"},
+         "recompute the blocks of gpt or resnet18 in the backward pass: less memory, same bits"},
+        {"sample", 0, OPTION_NUMBER, &raw->sample, "N", "tokens that gpt writes at the end (default: 300)"},
         {"temperature", 0, OPTION_NUMBER, &o->temperature, "X",
-         "of the sample: 0 takes the likeliest token, more is bolder (0.8)"},
+         "randomness of the sample; 0 takes the likeliest token (default: 0.8)"},
         {"seed", 's', OPTION_NUMBER, &raw->seed, "N",
-         "of weights and order: the same gives the same bits (1)"},
+         "seed of weights and order; the same seed gives the same bits (default: 1)"},
         {"threads", 't', OPTION_COUNT, &t->threads, "N",
-         "all CPUs allowed to us; the result does not depend on it"},
-        {"checkpoint", 'c', OPTION_TEXT, &o->checkpoint, "FILE", "written after each epoch and at the end"},
-        {"resume", 'r', OPTION_FLAG, &o->resumes, NULL, "go on from the checkpoint, if it is there"},
-        {"budget", 0, OPTION_ENERGY, &o->budget_joules, "JOULES", "end when these are spent (50kJ, 10Wh)"},
+         "number of threads; does not change the result (default: all CPUs allowed to the process)"},
+        {"checkpoint", 'c', OPTION_TEXT, &o->checkpoint, "FILE",
+         "write a checkpoint after each epoch and at the end"},
+        {"resume", 'r', OPTION_FLAG, &o->resumes, NULL, "continue from the checkpoint if it exists"},
+        {"budget", 0, OPTION_ENERGY, &o->budget_joules, "JOULES",
+         "stop when this energy is spent, such as 50kJ or 10Wh"},
         {"html", 0, OPTION_TEXT, &o->html, "FILE",
-         "a page to look at: where time and joules of a step went, by module and launch"},
+         "write an HTML page with the time and energy of a step, by module and launch"},
         {"json", 'j', OPTION_TEXT, &o->json, "FILE",
-         "write the report; -: to standard output, without table"},
+         "write the report as JSON; -: to standard output, without the table"},
         {NULL},
     };
-    const struct command_text text = {
-        "forge train [OPTIONS] --data PATH",
-        "Trains a network on the CPU and says what each operation cost in joules.", NULL};
+    const struct command_text text = {"forge train [OPTIONS] --data PATH",
+                                      "Trains a network on the CPU and prints the energy of each operation.",
+                                      NULL};
     return options_read(table, &text, argc, argv);
 }
 
@@ -89,7 +94,7 @@ static bool choose(const char *option, const char *word, const char *const *word
         length += (size_t)snprintf(there + length, sizeof there - length, "%s%s", i ? ", " : "", words[i]);
     }
     if (word)
-        complain("train", "there is no %s '%s'; there are: %s", option, word, there);
+        complain("train", "unknown %s '%s'; expected one of: %s", option, word, there);
     return !word;
 }
 
@@ -174,7 +179,7 @@ static bool check_text_options(const struct training_options *o, const struct ra
 static bool check_shape(const struct trainee_options *t, bool is_text)
 {
     if (is_text && t->width % t->heads != 0)
-        complain("train", "--width %u is no multiple of --heads %u", t->width, t->heads);
+        complain("train", "--width %u is not a multiple of --heads %u", t->width, t->heads);
     else if (is_text && t->dropout >= 1)
         complain("train", "--dropout takes a share below 1, not %g", t->dropout);
     else
@@ -229,7 +234,7 @@ static bool check_files(const struct training_options *o)
         complain("train", "%s", error.message);
     if (!is_fine || !o->checkpoint || o->resumes || access(o->checkpoint, F_OK) != 0)
         return is_fine;
-    complain("train", "%s is there already; --resume goes on from it", o->checkpoint);
+    complain("train", "%s already exists; --resume continues from it", o->checkpoint);
     return false;
 }
 
@@ -248,9 +253,9 @@ int train_main(int argc, char **argv)
         return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
     if (first < argc || !options.trainee.data) {
         if (first < argc)
-            complain("train", "what is '%s'? See forge train --help", argv[first]);
+            complain("train", "unexpected argument '%s'; see forge train --help", argv[first]);
         else
-            complain("train", "--data PATH is missing");
+            complain("train", "--data PATH is missing; see forge train --help");
         return EXIT_USAGE;
     }
     const struct model *model = take_words(&options.trainee, &raw);

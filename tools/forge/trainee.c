@@ -81,7 +81,8 @@ static joule_status open_data(struct trainee *t, joule_error *error)
                                 .stride = t->stride};
     status = forge_loader_new(t->train, &how, &t->loader, error);
     if (status == JOULE_INVALID)
-        error_set(error, status, "%s has too few examples for a batch of %u; a smaller --batch is needed",
+        error_set(error, status,
+                  "cannot train on %s: fewer examples than a batch of %u; use a smaller --batch",
                   t->options.data, t->options.batch_size);
     if (status == JOULE_OK)
         t->steps_per_epoch = forge_loader_batches_per_epoch(t->loader);
@@ -93,7 +94,7 @@ joule_status trainee_open(struct trainee *t, const struct trainee_options *optio
     t->options = *options;
     t->model = model_find(options->model);
     if (!t->model)
-        return error_set(error, JOULE_ABSENT, "there is no model '%s'", options->model);
+        return error_set(error, JOULE_ABSENT, "unknown model '%s'", options->model);
     joule_status status = forge_device_open(options->device, &t->device, error);
     if (status == JOULE_OK && options->threads)
         status = forge_device_set_threads(t->device, options->threads, error);

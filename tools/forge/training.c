@@ -163,7 +163,7 @@ static void count_spent(struct training *t)
     if (status == JOULE_OK || t->has_complained)
         return;
     t->has_complained = true;
-    complain("train", "%s; a killed run's joules since its last checkpoint will not be counted",
+    complain("train", "%s; if this run is killed, its joules since the last checkpoint will not be counted",
              error.message);
 }
 
@@ -239,7 +239,7 @@ static joule_status train_epoch(struct training *t, joule_error *error)
     uint64_t per_epoch = t->trainee.steps_per_epoch, done = t->trainee.steps;
     uint64_t end = (done / per_epoch + 1) * per_epoch;
     if (!ARRAY_ROOM(t->epochs, t->epoch_capacity, t->epoch_count))
-        return error_set(error, JOULE_NO_MEMORY, "no memory for epoch %zu", t->epoch_count + 1);
+        return error_set(error, JOULE_NO_MEMORY, "cannot begin epoch %zu: out of memory", t->epoch_count + 1);
     struct epoch *epoch = &t->epochs[t->epoch_count++];
     *epoch = (struct epoch){.number = done / per_epoch + 1,
                             .score = NAN,
@@ -260,8 +260,8 @@ static joule_status train(struct training *t, joule_error *error)
     uint64_t all = t->trainee.steps_per_epoch * t->options.trainee.epochs;
     joule_status status = JOULE_OK;
     if (t->trainee.steps >= all)
-        complain("train", "%s: all %u epochs are done; --epochs can ask for more", t->options.checkpoint,
-                 t->options.trainee.epochs);
+        complain("train", "%s: all %u epochs are done; use a larger --epochs to continue",
+                 t->options.checkpoint, t->options.trainee.epochs);
     t->begin_ns = clock_now_ns();
     double used = energy_of_run(t).value;
     t->begin_joules = isnan(used) ? 0 : used;
@@ -293,8 +293,8 @@ static joule_status predict(struct training *t, joule_error *error)
     if (o->budget_joules > 0)
         meaningless = "--budget";
     if (meaningless)
-        return error_set(error, JOULE_UNSUPPORTED, "%s needs a training, and the device %s only estimates",
-                         meaningless, o->trainee.device);
+        return error_set(error, JOULE_UNSUPPORTED, "cannot use %s: the device %s only estimates", meaningless,
+                         o->trainee.device);
     return expect(t, error);
 }
 
@@ -321,7 +321,8 @@ static joule_status take_spent(struct training *t, const struct resumed *resumed
     if (status == JOULE_OK)
         complain("train", "%s belongs to another training and is replaced", spent->path);
     else if (*resumed->id)
-        complain("train", "there is no %s: joules since the last checkpoint are not counted", spent->path);
+        complain("train", "cannot read %s: no such file; joules since the last checkpoint are not counted",
+                 spent->path);
     spent_end(spent);
     status = spent_begin(spent, t->options.checkpoint, error);
     if (*resumed->id)
@@ -344,7 +345,7 @@ static joule_status resume(struct training *t, joule_error *error)
     status = take_spent(t, &resumed, error);
     if (status == JOULE_OK && t->has_before && t->options.budget_joules > 0 && isnan(t->energy_before.value))
         return error_set(error, JOULE_INVALID,
-                         "%s does not say what was used before: --budget cannot be kept", path);
+                         "cannot keep --budget: %s does not record the joules that were used before", path);
     return status;
 }
 
@@ -370,7 +371,7 @@ static bool write_json(const struct training *t, joule_error *error)
     size_t length;
     char *page = page_make("train", training_json, t, &length);
     joule_status status = page ? output_write(t->options.json, page, length, error)
-                               : error_set(error, JOULE_NO_MEMORY, "memory for the report is used up");
+                               : error_set(error, JOULE_NO_MEMORY, "cannot write the report: out of memory");
     free(page);
     return status == JOULE_OK;
 }
@@ -412,10 +413,10 @@ static void keep_spent(struct training *t)
 static void print_all_runs(const struct training *t)
 {
     char energy[QUANTITY_TEXT];
-    printf("\n%s with the runs before", quantity_text(t->energy, JOULE_DIMENSION_ENERGY, energy));
+    printf("\n%s including the earlier runs", quantity_text(t->energy, JOULE_DIMENSION_ENERGY, energy));
     if (t->after_checkpoint_joules > 0) {
         joule_format(t->after_checkpoint_joules, JOULE_DIMENSION_ENERGY, 3, energy, sizeof energy);
-        printf(", of which %s after the checkpoint that this one began with", energy);
+        printf(", of which %s after the checkpoint that this run began with", energy);
     }
     puts(".");
 }
@@ -456,7 +457,7 @@ static bool tell_expected(struct training *t)
         return is_written;
     forge_expected_run(n->instance, &seconds, &joules);
     printf("Nothing was trained: the device %s only estimates.\n"
-           "It expects %s/step and %s/step (%s), %llu steps, without tests.\n",
+           "It expects %s/step and %s/step (%s), %llu steps, tests not included.\n",
            n->options.device, quantity_text(seconds, JOULE_DIMENSION_TIME, time),
            quantity_text(joules, JOULE_DIMENSION_ENERGY, energy), joule_class_name(joules.cls),
            (unsigned long long)n->steps);
@@ -478,7 +479,7 @@ static void tell_failure(const struct training *t, const joule_error *error)
     if (*t->blame.reason)
         complain("train", "%s", t->blame.reason);
     if (t->options.checkpoint && t->epoch_count && access(t->options.checkpoint, F_OK) == 0)
-        complain("train", "%s is as it was last written", t->options.checkpoint);
+        complain("train", "%s remains as last written", t->options.checkpoint);
 }
 
 static int exit_code(const struct training *t)
