@@ -1,7 +1,7 @@
 /* core/block.c - see block.h.
  *
- * Newcomers: quantising is done in floats, by multiplication, and with the scale as it is before f16 rounds it, because
- * ggml does so, and the same numbers should give the same bytes.
+ * Note: quantisation multiplies in f32, by the inverse of the scale before it is rounded to f16. ggml does
+ * the same, so equal numbers give equal bytes.
  */
 #include "forge/core/block.h"
 #include "forge/core/dtype.h"
@@ -14,13 +14,13 @@ struct q8_0_block {
 
 struct q4_0_block {
     uint16_t scale;
-    uint8_t quants[BLOCK_ELEMENTS / 2]; /* element i in the low half, i + 16 in the high one, each plus 8 */
+    uint8_t quants[BLOCK_ELEMENTS / 2]; /* element i in the low half, i + 16 in the high half, each plus 8 */
 };
 
 _Static_assert(sizeof(struct q8_0_block) == Q8_0_BYTES && sizeof(struct q4_0_block) == Q4_0_BYTES,
                "blocks follow without a gap");
 
-/* The element of largest magnitude, the first of several; a NaN, if there is one. */
+/* Returns the element of largest magnitude, the first of several; a NaN if `values` contains one. */
 static float find_extreme(const double values[BLOCK_ELEMENTS])
 {
     float extreme = 0;
@@ -34,7 +34,8 @@ static float find_extreme(const double values[BLOCK_ELEMENTS])
     return extreme;
 }
 
-/* What elements are multiplied by. 0 where f16 has no scale so small: the block then reads as zeros. */
+/* Returns the factor for elements. Returns 0 if f16 cannot represent `scale`: the block then decodes to
+ * zeros. */
 static float inverse_of(float scale)
 {
     return half_from_double(scale) & 0x7fff ? 1 / scale : 0;

@@ -1,7 +1,6 @@
-/* core/block.h - elements that come in blocks with a scale of their own.
+/* core/block.h - packs and unpacks the block formats q8_0 and q4_0: 32 elements with a common scale.
  *
- * Owns the layout, packing and unpacking of q8_0 and q4_0; the table in dtype.c is their only user.
- * Newcomers: `first` and `count` are whole blocks.
+ * Note: `first` and `count` are multiples of BLOCK_ELEMENTS. The table in dtype.c is the only user.
  */
 #ifndef FORGE_CORE_BLOCK_H
 #define FORGE_CORE_BLOCK_H

@@ -1,8 +1,7 @@
-/* core/buffer.c - bytes with an owner, and the count of those who use them.
+/* core/buffer.c - reference-counted memory of tensors.
  *
- * Owns the memory of tensors and how it is given back.
- * Newcomers: new memory comes from calloc, header included: large pieces are fresh pages of the kernel, which are zero
- * without being touched.
+ * Note: calloc allocates header and memory together. Large allocations are fresh zero pages of the kernel, so
+ * nothing is written to clear them.
  */
 #include <forge/tensor.h>
 #include "base/error.h"
@@ -10,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { ALIGNMENT = 64 }; /* a cache line, and the widest vector */
+enum { ALIGNMENT = 64 }; /* bytes: a cache line, and the widest vector */
 
 struct forge_buffer {
     atomic_size_t references;
@@ -62,7 +61,7 @@ void forge_buffer_retain(forge_buffer *buffer)
 
 void forge_buffer_release(forge_buffer *buffer)
 {
-    /* Acquire and release: whoever frees sees what every other user wrote. */
+    /* Acquire and release: the thread that frees the memory sees all writes of the other users. */
     if (!buffer || atomic_fetch_sub_explicit(&buffer->references, 1, memory_order_acq_rel) > 1)
         return;
     if (buffer->release)

@@ -1,18 +1,17 @@
-/* core/convert.c - any type of elements to any other.
+/* core/convert.c - converts arrays between any two element types.
  *
- * Owns the choice of what elements are between being read and written: 64-bit integers where both types are whole
- * numbers, doubles otherwise.
- * Newcomers: not every 64-bit integer fits a double; load_sticky says how its rounding stays a single one.
+ * Note: elements pass through 64-bit integers if both types are integers, and through doubles otherwise. Not
+ * every 64-bit integer fits a double; load_sticky keeps such a conversion to a single rounding.
  */
 #include "forge/core/dtype.h"
 
 #include <string.h>
 
-enum { CHUNK = 256 }; /* elements at a time: whole blocks of every type */
+enum { CHUNK = 256 }; /* elements per step: a multiple of every block size */
 
-/* Doubles that a narrower float rounds as it would the integers themselves: the bits that no double has room for are
- * folded into one that is far below the narrower float's last place. Rounded to nearest twice, 2^60 + 2^36 + 1 would
- * become a tie of f32. */
+/* Reads integers as doubles that round to a narrower float as the integers themselves would. The bits that do
+ * not fit a double become one sticky bit, far below the narrower float's last place. Without it, 2^60 + 2^36
+ * + 1 would be rounded twice and become a tie of f32. */
 static void load_sticky(const struct dtype_row *from, const void *source, size_t first, size_t count,
                         double *out)
 {
@@ -46,7 +45,8 @@ static void convert_doubles(const struct dtype_row *from, const void *source, co
     to->store(target, first, count, values);
 }
 
-/* Whether `count` elements end within a block. Half a byte is no block: its other half is left alone. */
+/* Returns true if `count` elements end inside a block. Two elements in one byte are no block here: store
+ * leaves the other half of the byte unchanged. */
 static bool is_cut(const struct dtype_row *row, size_t count)
 {
     return row->block_elements > 2 && count % row->block_elements != 0;
@@ -62,7 +62,7 @@ joule_status forge_convert(forge_dtype from, const void *source, forge_dtype to,
     if (!source || !target)
         return JOULE_INVALID;
     if (from == to && !from_row->load_bits) {
-        /* Packed again, a block would not be the same. */
+        /* Unpacking and packing a block would change its bytes. */
         memcpy(target, source, forge_dtype_size_bytes(from, count));
         return JOULE_OK;
     }

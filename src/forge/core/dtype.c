@@ -1,7 +1,6 @@
 /* core/dtype.c - the table of element types.
  *
- * Owns names, sizes, and how the elements of each type become doubles or 64-bit integers and back.
- * Newcomers: elements are copied, never pointed at, so that they may lie at any address, as they do in files.
+ * Note: elements are copied with memcpy, because they may lie at any address, for example in files.
  */
 #include "forge/core/dtype.h"
 #include "forge/core/block.h"
@@ -24,9 +23,9 @@ uint16_t bfloat_from_double(double value)
     return (uint16_t)narrow(value, bf16_format);
 }
 
-/* --- the four functions of each type with an address --- */
+/* --- load and store functions of types whose elements have an address --- */
 
-/* `expression` makes an `out_type` of `element`. */
+/* Defines a load function. `expression` converts `element` to `out_type`. */
 #define LOADER(function, type, out_type, expression)                                                         \
     static void function(const void *source, size_t first, size_t count, out_type *out)                      \
     {                                                                                                        \
@@ -38,7 +37,7 @@ uint16_t bfloat_from_double(double value)
         }                                                                                                    \
     }
 
-/* `expression` makes a `type` of `value`. */
+/* Defines a store function. `expression` converts `value` to `type`. */
 #define STORER(function, type, in_type, expression)                                                          \
     static void function(void *target, size_t first, size_t count, const in_type *values)                    \
     {                                                                                                        \
@@ -69,7 +68,7 @@ INTEGER_TYPE(i16, int16_t, clamp_signed)
 INTEGER_TYPE(i32, int32_t, clamp_signed)
 INTEGER_TYPE(i64, int64_t, clamp_signed)
 
-/* Read as a byte: files may hold more than 0 and 1, and a C bool may not. */
+/* Read as a byte: files may hold values other than 0 and 1, which a C bool must not have. */
 LOADER(load_boolean, uint8_t, double, element != 0)
 STORER(store_boolean, uint8_t, double, value != 0)
 LOADER(load_bits_boolean, uint8_t, uint64_t, element != 0)
@@ -82,14 +81,14 @@ FLOAT_TYPE(bf16, uint16_t, widen(element, bf16_format), narrow(value, bf16_forma
 FLOAT_TYPE(f8_e4m3, uint8_t, widen(element, f8_e4m3_format), narrow(value, f8_e4m3_format))
 FLOAT_TYPE(f8_e5m2, uint8_t, widen(element, f8_e5m2_format), narrow(value, f8_e5m2_format))
 
-/* --- two to a byte --- */
+/* --- two elements per byte --- */
 
 static inline uint8_t get_nibble(const uint8_t *bytes, size_t index)
 {
     return (uint8_t)(bytes[index / 2] >> (index % 2 * 4) & 0xf);
 }
 
-/* Leaves the other half of the byte as it is. */
+/* Keeps the other half of the byte. */
 static inline void put_nibble(uint8_t *bytes, size_t index, unsigned nibble)
 {
     unsigned shift = index % 2 * 4;
@@ -101,7 +100,7 @@ static inline int sign_of_nibble(unsigned nibble)
     return (int)(nibble ^ 8) - 8;
 }
 
-/* `widened` makes an integer of `nibble`. */
+/* `widened` converts `nibble` to an integer. */
 #define NIBBLE_TYPE(name, widened, clamp)                                                                    \
     static void load_##name(const void *source, size_t first, size_t count, double *out)                     \
     {                                                                                                        \

@@ -1,8 +1,7 @@
-/* core/dtype.h - one row for each element type.
+/* core/dtype.h - the table of element types: names, sizes, load and store functions.
  *
- * Owns the table behind <forge/dtype.h>: sizes, and how elements are read and written as doubles or 64-bit integers.
- * Newcomers: load and store are for the reference's generality, not for speed; kernels that matter are written for a
- * type. What no double holds exactly, 64-bit integers, goes through load_bits and store_bits.
+ * Note: load and store serve the reference, and are general but slow. Fast kernels are written for one type.
+ * load_bits and store_bits are exact for 64-bit integers, which doubles are not.
  */
 #ifndef FORGE_CORE_DTYPE_H
 #define FORGE_CORE_DTYPE_H
@@ -15,19 +14,21 @@ struct dtype_row {
     const char *name;
     enum dtype_kind kind;
     bool is_computed;
-    unsigned bits;           /* of one element; block formats: of their integers */
-    unsigned block_elements; /* 1 for all that have an address of their own */
+    unsigned bits;           /* per element, without the block's scale */
+    unsigned block_elements; /* 1 if every element has its own address */
     unsigned block_bytes;
-    /* Elements [first, first + count) as doubles, at any address. Integers above 2^53 are rounded. Block formats: whole
-     * blocks. Half a byte that is not asked for stays as it is. */
+    /* Read and write elements [first, first + count) as doubles; addresses need no alignment. Integers above
+     * 2^53 are rounded. For block formats, `first` and `count` are multiples of block_elements. Of a byte
+     * with two elements, the other half is kept. */
     void (*load)(const void *source, size_t first, size_t count, double *out);
     void (*store)(void *target, size_t first, size_t count, const double *values);
-    /* Integer types and bool only: sign-extended, modulo 2^bits. */
+    /* The same as 64-bit integers: sign-extended on load, modulo 2^bits on store. NULL for floats and block
+     * formats. */
     void (*load_bits)(const void *source, size_t first, size_t count, uint64_t *out);
     void (*store_bits)(void *target, size_t first, size_t count, const uint64_t *values);
 };
 
-/* NULL where there is no such type. */
+/* Returns the row of `dtype`, or NULL if there is no such type. */
 const struct dtype_row *dtype_row(forge_dtype dtype);
 
 float half_to_float(uint16_t bits);

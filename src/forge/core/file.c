@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "base/error.h"
 
-enum { MOST_AT_ONCE = 1 << 30 }; /* one call of read or write moves less than 2 GiB */
+enum { MOST_AT_ONCE = 1 << 30 }; /* bytes per call: read and write transfer less than 2 GiB */
 
 joule_status file_open(struct file *file, const char *path, joule_error *out_error)
 {
@@ -54,7 +54,7 @@ void file_close(struct file *file)
     file->fd = -1;
 }
 
-/* --- drafts -------------------------------------------------------------------------------------------------- */
+/* --- drafts --------------------------------------------------------------------------------------------- */
 
 static joule_status fail(struct draft *draft, int reason, const char *what)
 {

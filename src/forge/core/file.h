@@ -13,30 +13,32 @@
 #include "base/file.h"
 
 struct file {
-    const char *path; /* the caller's */
+    const char *path; /* borrowed from the caller */
     int fd;
-    uint64_t size; /* when it was opened */
+    uint64_t size; /* bytes, when it was opened */
 };
 
-/* Regular files only: a size that can be trusted is what keeps a reader from believing a header. */
+/* Opens a regular file. Refuses other files, as only a regular file's size can limit what a header claims. */
 joule_status file_open(struct file *file, const char *path, joule_error *out_error);
-/* All `size` bytes from `offset` on. INVALID: the file is shorter now. */
+/* Reads exactly `size` bytes from `offset`. Returns JOULE_INVALID if the file has become shorter. */
 joule_status file_read(const struct file *file, uint64_t offset, void *out_bytes, size_t size,
                        joule_error *out_error);
 void file_close(struct file *file);
 
 struct draft {
-    const char *path; /* the caller's, for messages */
+    const char *path; /* borrowed from the caller, for messages */
     struct file_draft file;
-    joule_status status; /* the first failure: later writes do nothing */
+    joule_status status; /* the first failure; later writes do nothing */
     joule_error *error;
 };
 
-/* PENDING: somebody else is writing this file now. FAILED: there is something that is no file. draft_end is due, whatever
- * comes back. */
+/* Begins a new version of the file at `path`. The caller calls draft_end in any case, even after an error.
+ * Returns JOULE_PENDING while another process writes this file, JOULE_FAILED if `path` is not a regular
+ * file. */
 joule_status draft_begin(struct draft *draft, const char *path, joule_error *out_error);
 void draft_write(struct draft *draft, const void *bytes, size_t size);
-/* Puts the file into its place, if all went well and `status` is OK; else the file that was there stays. */
+/* Replaces the file if `status` and all writes are OK; otherwise keeps the old file. Returns the first
+ * failure. */
 joule_status draft_end(struct draft *draft, joule_status status);
 
 #endif

@@ -1,9 +1,8 @@
-/* core/number.h - doubles to and from narrower numbers.
+/* core/number.h - converts doubles to and from narrower floats and integers.
  *
- * Owns the one rounding and the one saturation that all element types share; a float format is its numbers of bits.
- * Inline, so that each type gets code of its own.
- * Newcomers: formats are described by their patterns read as integers: the one after the largest finite number is where
- * overflow goes, and a carry out of the mantissa counts the exponent up by itself.
+ * Note: float formats are described by their bit patterns, read as integers. The pattern after the largest
+ * finite one is the result of an overflow. A carry out of the mantissa increments the exponent. Functions are
+ * inline, so that each element type gets specialised code.
  */
 #ifndef FORGE_CORE_NUMBER_H
 #define FORGE_CORE_NUMBER_H
@@ -36,7 +35,8 @@ enum {
 struct small_float {
     int exponent_bits;
     int mantissa_bits;
-    uint32_t beyond; /* the pattern after the largest finite one: infinity, or NaN where there is none */
+    uint32_t beyond; /* the pattern after the largest finite one: infinity, or NaN if the format has no
+                      * infinity */
 };
 
 static const struct small_float f16_format = {5, 10, 0x7c00};
@@ -49,7 +49,7 @@ static inline int bias_of(struct small_float format)
     return (1 << (format.exponent_bits - 1)) - 1;
 }
 
-/* Exact; a NaN keeps its bits. */
+/* Converts exactly. A NaN keeps its payload. */
 static inline double widen(uint32_t pattern, struct small_float format)
 {
     int sign_place = format.exponent_bits + format.mantissa_bits;
@@ -65,7 +65,7 @@ static inline double widen(uint32_t pattern, struct small_float format)
     return double_of(bits_of(significand * unit) | sign);
 }
 
-/* Drops the lowest `count` bits: to nearest, ties to even. */
+/* Removes the lowest `count` bits, rounding to nearest, ties to even. */
 static inline uint64_t drop_bits(uint64_t value, int count)
 {
     uint64_t rest = value & ((UINT64_C(1) << count) - 1);
@@ -74,7 +74,8 @@ static inline uint64_t drop_bits(uint64_t value, int count)
     return kept + (rest > half || (rest == half && (kept & 1)));
 }
 
-/* One rounding from all 53 bits; on the way through a float there would be two. A NaN keeps what fits of its bits. */
+/* Rounds once, from all 53 bits, to nearest even; a conversion through f32 would round twice. A NaN keeps the
+ * upper bits of its payload. */
 static inline uint32_t narrow(double value, struct small_float format)
 {
     uint64_t bits = bits_of(value);
@@ -85,20 +86,20 @@ static inline uint32_t narrow(double value, struct small_float format)
         uint32_t payload = (uint32_t)((magnitude & F64_MANTISSA) >> shift);
         return sign | format.beyond | (payload ? payload : 1u << (format.mantissa_bits - 1));
     }
-    /* Below the smallest normal number the last place stays where it is, so that more bits go. A double too small to
-     * be normal is far below half of any last place. */
+    /* Subnormal results keep a fixed last place, so more bits are dropped. A subnormal double is far below
+     * half of any last place. */
     int exponent = (int)(magnitude >> F64_MANTISSA_BITS) - F64_BIAS + bias_of(format);
     int below = exponent < 1 ? 1 - exponent : 0;
     if (below > format.mantissa_bits + 1)
         return sign;
     uint64_t significand = (magnitude & F64_MANTISSA) | (UINT64_C(1) << F64_MANTISSA_BITS);
     uint32_t kept = (uint32_t)drop_bits(significand, shift + below);
-    /* The leading bit of a normal number, and any carry, count the exponent up by being added to it. */
+    /* The implicit leading bit, and any carry, are added to the exponent field and so increment it. */
     uint32_t pattern = ((uint32_t)(exponent - 1 + below) << format.mantissa_bits) + kept;
     return sign | (pattern < format.beyond ? pattern : format.beyond);
 }
 
-/* Doubles to integers of 2 to 64 bits: towards zero, held at the ends of the range; NaN gives 0. */
+/* Convert doubles to integers of 2 to 64 bits: truncate towards zero, saturate; NaN gives 0. */
 static inline int64_t clamp_signed(double value, int bits)
 {
     double limit = (double)(UINT64_C(1) << (bits - 1));
@@ -115,7 +116,7 @@ static inline uint64_t clamp_unsigned(double value, int bits)
     double limit = 2 * (double)(UINT64_C(1) << (bits - 1));
     if (value >= limit)
         return UINT64_MAX >> (64 - bits);
-    return value > 0 ? (uint64_t)value : 0; /* a NaN is not above 0 */
+    return value > 0 ? (uint64_t)value : 0; /* false for NaN */
 }
 
 #endif

@@ -1,8 +1,7 @@
-/* core/random.c - Philox 4x32-10 and the numbers made of its bits.
+/* core/random.c - Philox 4x32-10, and uniform, normal and permuted numbers from its bits.
  *
- * Owns how a number's index becomes a counter, and bits become floats and permutations.
- * Newcomers: results are part of what a seed means. Any change of order, constant or rounding here changes every
- * trained network, so that the known answers in tests/unit/forge/test_random.c must stay.
+ * Note: a seed's results must not change. Any change of order, constant or rounding changes every trained
+ * network, so the known answers in tests/unit/forge/test_random.c must stay.
  */
 #include <forge/random.h>
 
@@ -21,8 +20,8 @@ void forge_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t
         c2 = (uint32_t)(even >> 32) ^ c3 ^ k1;
         c1 = (uint32_t)odd;
         c3 = (uint32_t)even;
-        k0 += 0x9e3779b9; /* golden ratio */
-        k1 += 0xbb67ae85; /* sqrt(3) - 1 */
+        k0 += 0x9e3779b9; /* golden ratio - 1, times 2^32 */
+        k1 += 0xbb67ae85; /* sqrt(3) - 1, times 2^32 */
     }
     out[0] = c0;
     out[1] = c1;
@@ -37,7 +36,7 @@ static void make_block(const forge_random *random, uint64_t block, uint32_t out[
     forge_philox4x32(counter, key, out);
 }
 
-/* The word with this number; `words` is the block that it is in, made where one begins. */
+/* Returns random word `number`. Keeps its block in `words`, and computes a block at its first word. */
 static uint32_t next_word(const forge_random *random, uint64_t number, bool is_first,
                           uint32_t words[BLOCK_WORDS])
 {
@@ -84,11 +83,12 @@ void forge_random_normal(const forge_random *random, uint64_t first, size_t coun
     }
 }
 
-/* A number below `bound`, all equally likely. Takes numbers from *next on. */
+/* Returns a uniform number below `bound`. Consumes words from *next on. */
 static uint64_t draw_below(const forge_random *random, uint64_t bound, uint64_t *next)
 {
     const uint64_t limit =
-        UINT64_MAX - UINT64_MAX % bound; /* a multiple of bound: what is below it divides evenly */
+        UINT64_MAX - UINT64_MAX % bound; /* a multiple of bound, so that the remainders of smaller values are
+                                          * uniform */
     for (;;) {
         uint32_t words[2];
         forge_random_bits(random, *next, 2, words);

@@ -1,8 +1,7 @@
-/* core/shape.c - sizes of tensors: equality, number of elements, text.
+/* core/shape.c - shapes of tensors: equality, number of elements, text.
  *
- * Owns arithmetic on dims that cannot overflow in silence.
- * Newcomers: a dim of 0 is fine and makes the tensor empty, but excuses no overflow of the others: strides are made of
- * them.
+ * Note: a dimension of 0 makes the tensor empty. The product of the others must still not overflow, because
+ * strides are made of it.
  */
 #include <forge/tensor.h>
 #include "base/string.h"

@@ -1,8 +1,7 @@
-/* core/tensor.c - where the elements of a tensor lie.
+/* core/tensor.c - creates and checks tensors.
  *
- * Owns the checks that a tensor passes before anything computes with it, and packed strides.
- * Newcomers: a packed tensor's strides count a dimension of 0 as 1, so that they stay positive; of an empty tensor
- * none is ever used.
+ * Note: packed strides count a dimension of 0 as 1 and so stay positive. No stride of an empty tensor is
+ * used.
  */
 #include <forge/tensor.h>
 #include "base/error.h"
@@ -12,7 +11,7 @@
 
 enum { SHAPE_TEXT_SIZE = FORGE_MAX_RANK * 21 + 2 };
 
-/* Writes a packed tensor without a buffer, and how many bytes it takes. */
+/* Writes a packed tensor without a buffer, and its size in bytes. */
 static joule_status plan_packed(forge_dtype dtype, const forge_shape *shape, forge_tensor *out_tensor,
                                 size_t *out_size_bytes, joule_error *out_error)
 {
@@ -84,7 +83,7 @@ joule_status forge_tensor_view(forge_buffer *buffer, size_t offset_bytes, forge_
                          "tensor: %zu bytes from offset %zu do not fit a buffer of %zu", size_bytes,
                          offset_bytes, room);
     unsigned block_bytes = dtype_row(dtype)->block_bytes;
-    unsigned alignment = block_bytes & -block_bytes; /* 34 and 18 bytes: 2 */
+    unsigned alignment = block_bytes & -block_bytes; /* 2 for the blocks of 34 and 18 bytes */
     if (((uintptr_t)forge_buffer_data(buffer) + offset_bytes) % alignment != 0)
         return error_set(out_error, JOULE_INVALID, "tensor: offset %zu is not aligned to the %u bytes of %s",
                          offset_bytes, alignment, forge_dtype_name(dtype));
