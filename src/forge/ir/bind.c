@@ -1,13 +1,13 @@
-/* ir/bind.c - graphs with numbers for their symbols.
+/* ir/bind.c - replaces symbols of a graph by numbers.
  *
- * Owns forge_graph_bind. Newcomers: symbols that get no number stay symbols; the bodies of composites are bound with the
- * graph, so that a device still finds the composites that it knows.
+ * Note: symbols without a number stay symbols. Bodies of composites are bound with the graph and stay
+ * composites, so that a device still recognises them.
  */
 #include <stdlib.h>
 #include "base/error.h"
 #include "forge/ir/build.h"
 
-/* Node by node, with the builder's sizes; frees the builder. */
+/* Copies all nodes with the builder's sizes. Frees the builder. */
 static joule_status copy_all(forge_builder *builder, const forge_graph *graph, forge_graph **out_graph,
                              joule_error *error)
 {
@@ -23,7 +23,7 @@ static joule_status copy_all(forge_builder *builder, const forge_graph *graph, f
     return forge_builder_finish(builder, out_graph, error);
 }
 
-/* As when it was composed, the outer graph knows the body's symbols from then on. */
+/* Afterwards the outer graph has the body's symbols, as it had when the composite was made. */
 const forge_graph *builder_bind_body(forge_builder *builder, const forge_graph *body)
 {
     forge_builder *inside = builder_new(&builder->graph->dims);
@@ -42,7 +42,7 @@ const forge_graph *builder_bind_body(forge_builder *builder, const forge_graph *
         dim_table_free(&dims);
         builder_refuse(builder, status, error.message);
     }
-    forge_graph_free(bound); /* it is the builder's now */
+    forge_graph_free(bound); /* drops this reference; the builder holds its own */
     return status == JOULE_OK ? bound : NULL;
 }
 

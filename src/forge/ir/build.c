@@ -54,7 +54,7 @@ static forge_value out_of_memory(forge_builder *builder)
     return builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
 }
 
-/* --- life --------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static forge_graph *graph_new(void)
 {
@@ -159,7 +159,7 @@ void forge_builder_free(forge_builder *builder)
     free(builder);
 }
 
-/* --- values ----------------------------------------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------------------------------------- */
 
 forge_shape forge_value_shape(const forge_builder *builder, forge_value value)
 {
@@ -173,9 +173,9 @@ forge_dtype forge_value_dtype(const forge_builder *builder, forge_value value)
                                                           : FORGE_DTYPE_NONE;
 }
 
-/* --- interning ---------------------------------------------------------------------------------------------- */
+/* --- interning ------------------------------------------------------------------------------------------ */
 
-/* What makes nodes equal. */
+/* Everything that makes two nodes equal. */
 struct key {
     enum op op;
     uint32_t again, place;
@@ -192,7 +192,7 @@ static uint64_t hash_key(const struct key *key)
     hash = hash_bytes(hash, &key->place, sizeof key->place);
     hash = hash_bytes(hash, key->attributes, key->size);
     hash = hash_bytes(hash, key->inputs, key->count * sizeof *key->inputs);
-    return hash ^ hash >> 29; /* its low bits choose the place */
+    return hash ^ hash >> 29; /* the low bits select the slot of the table */
 }
 
 static struct key key_of(const forge_graph *graph, const struct node *node)
@@ -222,7 +222,7 @@ static void intern(forge_builder *builder, uint32_t node)
     builder->interned[at] = node + 1;
 }
 
-/* Keeps the table at most half full. */
+/* Keeps the table at most half full. Returns false if out of memory. */
 static bool make_place(forge_builder *builder)
 {
     size_t nodes = builder->graph->node_count;
@@ -252,7 +252,7 @@ static uint32_t find_node(const forge_builder *builder, const struct key *key)
     return NO_INDEX;
 }
 
-/* --- nodes -------------------------------------------------------------------------------------------------- */
+/* --- nodes ---------------------------------------------------------------------------------------------- */
 
 static bool has_room(forge_builder *builder, size_t inputs, size_t outputs)
 {
@@ -315,7 +315,8 @@ forge_value builder_emit(forge_builder *builder, enum op op, const void *attribu
         }
         inference.inputs[i] = &graph->values[inputs[i]];
     }
-    bool is_leaf = op == OP_INPUT || op == OP_READ || op == OP_CONSTANT; /* is there anyway */
+    /* Leaves have the same value in every region, so they are shared. */
+    bool is_leaf = op == OP_INPUT || op == OP_READ || op == OP_CONSTANT;
     struct key key = {op, is_leaf ? 0 : builder->again, builder->place, attributes, size, inputs, count};
     uint32_t known = builder->interned_size ? find_node(builder, &key) : NO_INDEX;
     if (known != NO_INDEX)
@@ -325,7 +326,7 @@ forge_value builder_emit(forge_builder *builder, enum op op, const void *attribu
     return append(builder, &inference, &key);
 }
 
-/* --- finishing ---------------------------------------------------------------------------------------------- */
+/* --- finishing ------------------------------------------------------------------------------------------ */
 
 static void mark(const forge_graph *graph, forge_value value, bool *is_needed)
 {
@@ -333,7 +334,8 @@ static void mark(const forge_graph *graph, forge_value value, bool *is_needed)
         is_needed[graph->values[value].node] = true;
 }
 
-/* Which nodes outputs and writes need. Inputs and slots stay whether used or not: they are the graph's interface. */
+/* Returns which nodes an output or a write needs, or NULL if out of memory; free() it. Unused inputs stay:
+ * they are part of the graph's interface. */
 static bool *find_needed(const forge_graph *graph)
 {
     bool *is_needed = calloc(graph->node_count + 1, sizeof *is_needed);
@@ -351,7 +353,8 @@ static bool *find_needed(const forge_graph *graph)
     return is_needed;
 }
 
-/* Takes the nodes out that nobody needs, and numbers the rest anew. Nothing moves up: order stays. */
+/* Removes the other nodes and renumbers nodes, values and edges. The order stays. map: [old value count],
+ * gets the new ids. */
 static void keep_needed(forge_graph *graph, const bool *is_needed, forge_value *map)
 {
     size_t nodes = 0, values = 1, edges = 0;

@@ -1,9 +1,7 @@
-/* ir/build.h - making graphs.
+/* ir/build.h - the builder of graphs, used by <forge/graph.h> and by passes.
  *
- * Owns the builder: a graph that still grows, the table that makes equal nodes one, and the first error. The functions of
- * <forge/graph.h> end in builder_emit, and so do passes, which make their new graph here.
- * Newcomers: a node that is there already is given again, with its old scope and phase; common subexpressions never arise,
- * but where they are wanted: nodes that are marked with `again` are one only with those of the same mark.
+ * Note: builder_emit returns an existing equal node, with its old scope and phase. Graphs so have no common
+ * subexpressions, except on purpose: a node with a mark `again` equals only nodes with the same mark.
  */
 #ifndef FORGE_IR_BUILD_H
 #define FORGE_IR_BUILD_H
@@ -11,9 +9,9 @@
 #include "base/index.h"
 #include "forge/ir/graph.h"
 
-/* Nodes made between forge_recompute_begin and forge_recompute_end. */
+/* The nodes made between forge_recompute_begin and forge_recompute_end. */
 struct region {
-    uint32_t first, end; /* UINT32_MAX: open */
+    uint32_t first, end; /* nodes [first, end); UINT32_MAX: still open */
 };
 
 struct forge_builder {
@@ -25,81 +23,91 @@ struct forge_builder {
     forge_phase phase;
     uint32_t again; /* see struct node */
     GRAPH_ARRAY(struct region, regions, region);
-    uint32_t *interned; /* open addressing: indices of nodes + 1 */
+    uint32_t *interned; /* hash table with open addressing: node index + 1, 0: free */
     size_t interned_size;
     struct index scope_index, slot_index, input_index, output_index, body_index;
-    GRAPH_ARRAY(forge_slot, parameters, parameter); /* in order */
-    const forge_dim *sizes; /* what each expression of a graph that is copied is here; NULL: the same */
+    GRAPH_ARRAY(forge_slot, parameters, parameter); /* sorted */
+    const forge_dim *sizes; /* while a graph is copied: what replaces each entry of its dim table; NULL:
+                             * nothing is replaced */
 };
 
-/* A builder whose symbols are those of `dims` (NULL: none), so that sizes mean the same in both. */
+/* Returns a new builder with a copy of the symbols of `dims` (NULL: none), or NULL if out of memory. Free
+ * with forge_builder_free. */
 forge_builder *builder_new(const struct dim_table *dims);
 
-/* The node's first output: found, or made. `attributes` is op_attributes_size(op) bytes (`size` for constants), copied. */
+/* Returns the first output of an equal node, or of a new one; FORGE_NO_VALUE if the builder has failed.
+ * `attributes`: op_attributes_size(op) bytes, for constants `size` bytes; copied. */
 forge_value builder_emit(forge_builder *builder, enum op op, const void *attributes, size_t size,
                          const forge_value *inputs, size_t count);
 
-/* Keeps the error and gives NO_VALUE. */
+/* Keeps the first error. Returns FORGE_NO_VALUE. */
 forge_value builder_refuse(forge_builder *builder, joule_status status, const char *message);
-/* False once something has failed, and for NULL. */
+/* Returns false for NULL, and after the first error. */
 bool builder_goes_on(const forge_builder *builder);
 
-/* A caller's options as `ours` (base/abi.h). False: the builder has failed, and says of `what` how to set struct_size. */
+/* Copies a caller's options into `ours` (base/abi.h). Returns false if the builder has failed; the message
+ * names `what` and says how to set struct_size. */
 bool builder_take_options(forge_builder *builder, const char *what, const char *type, void *ours,
                           size_t our_size, size_t first_size, const void *given);
 
-/* A node with these attributes but for the body, which is made by the function: forge_composite_many for the library. */
+/* Adds a composite node with these attributes, except for the body, which `body` builds. As
+ * forge_composite_many, for the library. out_values: [value_count]. */
 void builder_composite(forge_builder *builder, const struct composite_attributes *attributes,
                        const forge_value *inputs, size_t count, forge_bodies_fn body, const void *context,
                        forge_value *out_values, size_t value_count);
-/* The builder's graph owns this new body and knows its symbols from now on. False: the builder has failed, and the body is
- * gone. */
+/* Gives ownership of a new body to the builder's graph, and adds the body's symbols to the graph's. If it
+ * fails, it frees the body and returns false. */
 bool builder_adopt_body(forge_builder *builder, forge_graph *body);
 
-/* A caller's shape with nothing beyond its rank. */
+/* Returns the shape with zeros beyond its rank. */
 forge_shape builder_clean(forge_shape shape);
-/* A name that lives as long as the graph; NULL when memory is used up, which the builder has kept. */
+/* Returns a copy of the name that lives as long as the graph. If out of memory, fails the builder and returns
+ * NULL. */
 const char *builder_name(forge_builder *builder, const char *name);
-/* The slot is trained; false when memory is used up, which the builder has kept. */
+/* Marks the slot as a trained parameter. If out of memory, fails the builder and returns false. */
 bool builder_mark_parameter(forge_builder *builder, forge_slot slot);
-/* What has this name; FORGE_NO_VALUE: nothing. */
+/* Returns the input with this name, or FORGE_NO_VALUE. */
 forge_value builder_find_input(const forge_builder *builder, const char *name);
 forge_value builder_find_output(const forge_builder *builder, const char *name);
-/* INDEX_NONE: there is no such slot. */
+/* Returns the slot with this name, or INDEX_NONE. */
 uint32_t builder_find_slot(const forge_builder *builder, const char *name);
-/* The number of a scope's whole path. */
+/* Returns the number of the scope with this full path; adds it if it is new. */
 uint32_t builder_scope(forge_builder *builder, const char *path);
-/* The number of a place; NULL: 0. */
+/* Returns the number of the place; adds it if it is new. NULL: 0. */
 uint32_t builder_place(forge_builder *builder, const char *name);
 
-/* What sums of this type are kept in. */
+/* Returns the type in which sums of this type are accumulated. */
 forge_dtype builder_accumulator(forge_dtype dtype);
 
-/* --- for passes --------------------------------------------------------------------------------------------- */
+/* --- for passes ----------------------------------------------------------------------------------------- */
 
-/* Begins the successor of `graph`: same symbols, inputs and slots, and no other nodes. map has graph->value_count entries:
- * where each value of the old graph went. */
+/* Begins a copy of `graph` with its symbols, inputs and slots, and no other nodes. map: [graph->value_count],
+ * from values of `graph` to values of the copy. Returns false if the builder has failed. */
 bool builder_begin_like(forge_builder *builder, const forge_graph *graph, forge_value *map);
-/* Nodes made from now on have this node's scope, place, phase and mark. */
+/* Gives nodes that are made from now on this node's scope, place, phase and mark. */
 void builder_stand_at(forge_builder *builder, const forge_graph *graph, const struct node *node);
-/* Makes the successor of a node whose inputs are mapped, with its provenance, and maps its outputs. */
+/* Copies a node whose inputs are mapped, with its provenance, and maps its outputs. Returns false if the
+ * builder has failed. */
 bool builder_copy_node(forge_builder *builder, const forge_graph *graph, const struct node *node,
                        forge_value *map);
-/* The same without provenance: in the scope, place and phase of the builder, and with its mark if it has one. */
+/* The same without provenance: the copy gets the builder's scope, place and phase, and its mark if the
+ * builder has one. */
 bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const struct node *node,
                          forge_value *map);
-/* The body of a composite that is copied, with the builder's sizes; NULL: the builder has failed. */
+/* Returns the body with the builder's sizes, or NULL if the builder has failed. The builder's graph owns the
+ * result. */
 const forge_graph *builder_bind_body(forge_builder *builder, const forge_graph *body);
-/* The builder's graph owns this body of composites, too. */
+/* Adds a reference to this body to the builder's graph. Returns false if out of memory. */
 bool builder_share_body(forge_builder *builder, const forge_graph *body);
-/* Outputs and writes of `graph`, by the map. */
+/* Adds the outputs and writes of `graph`, mapped. */
 void builder_end_like(forge_builder *builder, const forge_graph *graph, const forge_value *map);
-/* Writes a body's nodes out in place of a node with these inputs. map has body->value_count entries: where each of its
- * values went. */
+/* Copies the nodes of a body, with these inputs. map: [body->value_count], from values of the body to values
+ * of the graph. */
 bool builder_inline(forge_builder *builder, const forge_graph *body, const forge_value *inputs,
                     forge_value *map);
 
-/* Checks everything that a graph promises: order, ids, arity, inference, names. For tests, parsers and between passes. */
+/* Checks all invariants of a graph: order, ids, arity, shapes and types, names. Used by tests, parsers and
+ * between passes. */
 joule_status graph_verify(const forge_graph *graph, joule_error *out_error);
 
 #endif

@@ -1,7 +1,8 @@
-/* ir/collective.c - operations in which several processes have a part: what they are, and what they give.
+/* ir/collective.c - collective operations, in which several processes take part: builder function and
+ * inference.
  *
- * Owns the builder's function for them, and inference. Newcomers: each process has the same graph, and its own x; the graph says
- * what goes between them, and not how.
+ * Note: every process has the same graph and its own x. The graph says which result is needed, not which
+ * messages are sent.
  */
 #include "forge/ir/infer.h"
 

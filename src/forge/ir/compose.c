@@ -1,7 +1,7 @@
-/* ir/compose.c - composites: making them, and writing them out.
+/* ir/compose.c - makes composite nodes, and replaces them by their bodies.
  *
- * Owns the node that stands for a small graph. Newcomers: a body is built with a copy of the outer symbols and hands its own
- * back, so that a size means the same inside and outside.
+ * Note: a body is built with a copy of the outer symbols, and the outer graph takes over the body's. So a
+ * size means the same inside and outside.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define MAX_INPUTS 16
 
-/* A builder whose inputs are like the given values. */
+/* Returns a builder whose inputs have the types and shapes of the given values. */
 static forge_builder *begin_body(forge_builder *outer, const forge_value *inputs, size_t count,
                                  forge_value *inner)
 {
@@ -45,7 +45,7 @@ bool builder_adopt_body(forge_builder *builder, forge_graph *body)
     return !builder->has_failed;
 }
 
-/* The body's graph; NULL, and the builder has failed. */
+/* Returns the body's graph, owned by the builder's graph; NULL if the builder has failed. */
 static forge_graph *make_body(forge_builder *builder, const char *name, const forge_value *inputs,
                               size_t count, forge_bodies_fn body, const void *context, size_t value_count)
 {

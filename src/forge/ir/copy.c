@@ -1,7 +1,6 @@
-/* ir/copy.c - how a pass makes the successor of a graph.
+/* ir/copy.c - copies the interface and the nodes of a graph into a builder, for passes.
  *
- * Owns the copying of a graph's interface, and of nodes with their provenance. Newcomers: slots and inputs keep their
- * numbers, so that attributes which name them stay true.
+ * Note: slots and inputs keep their numbers, so that attributes that name them stay valid.
  */
 #include <string.h>
 #include "base/array.h"
@@ -47,7 +46,7 @@ bool builder_share_body(forge_builder *builder, const forge_graph *body)
     return index_add(&builder->body_index, graph, (uint32_t)graph->body_count - 1);
 }
 
-/* The attributes with the builder's sizes; NULL: the builder has failed. */
+/* Returns the attributes with the builder's sizes, or NULL if the builder has failed. */
 static const void *attributes_here(forge_builder *builder, const struct node *node)
 {
     if (!builder->sizes ||
@@ -81,7 +80,7 @@ bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const
     forge_value inputs[UINT8_MAX], value;
     uint32_t again = builder->again;
     if (node->op == OP_INPUT)
-        return true; /* there since builder_begin_like */
+        return true; /* builder_begin_like has made it */
     for (size_t i = 0; i < node->input_count; i++)
         inputs[i] = map[node_input(graph, node, i)];
     const void *attributes = attributes_here(builder, node);

@@ -21,7 +21,7 @@ static double bytes(const struct view *view)
     return (double)forge_dtype_size_bytes(view->dtype, forge_shape_elements(&stored));
 }
 
-/* Moves elements, and computes nothing. */
+/* Operations that only move elements. */
 #define NO_FLOP(name)                                                                                        \
     static double cost_##name(const struct launch *launch)                                                   \
     {                                                                                                        \
@@ -69,7 +69,7 @@ static double cost_scan(const struct launch *launch)
     return elements(&launch->inputs[0]);
 }
 
-/* Comparisons: each element is to find its place among those that are kept. */
+/* Comparisons: a binary search among the elements that are kept, for each element. */
 static double cost_sort(const struct launch *launch)
 {
     const struct sort_attributes *a = launch->attributes;
@@ -87,7 +87,8 @@ static double cost_matmul(const struct launch *launch)
 static double cost_conv(const struct launch *launch)
 {
     const struct conv_attributes *a = launch->attributes;
-    bool is_transposed = a->flags & CONV_TRANSPOSED; /* then each input, else each output, meets a kernel */
+    bool is_transposed = a->flags & CONV_TRANSPOSED; /* a kernel is applied to each input element if
+                                                      * transposed, else to each output element */
     const struct view *weight = &launch->inputs[1];
     const struct view *each = is_transposed ? &launch->inputs[0] : &launch->outputs[0];
     double channels = (double)each->shape.dims[1], n = (double)each->shape.dims[0];
@@ -114,7 +115,7 @@ static double cost_fold(const struct launch *launch)
     return elements(&launch->inputs[0]);
 }
 
-/* A comparison and a sum for each element of a window. */
+/* One comparison and one addition for each element of a window. */
 static double cost_share(const struct launch *launch)
 {
     const struct share_attributes *a = launch->attributes;
@@ -123,7 +124,7 @@ static double cost_share(const struct launch *launch)
 
 static double cost_random(const struct launch *launch)
 {
-    return 40 * elements(&launch->outputs[0]); /* of whole numbers: ten rounds for four */
+    return 40 * elements(&launch->outputs[0]); /* integer operations: ten rounds make four numbers */
 }
 
 static flop_fn *const flop_of[OP_COUNT] = {
@@ -133,7 +134,7 @@ static flop_fn *const flop_of[OP_COUNT] = {
 #include "forge/ir/ops.def"
 };
 
-/* Each operand once. */
+/* Counts each operand once. */
 static struct program_cost with_bytes(double flop, const struct launch *launch)
 {
     struct program_cost cost = {.flop = flop};
@@ -148,18 +149,19 @@ struct program_cost cost_of_launch(const struct launch *launch)
 {
     double flop = flop_of[launch->op](launch);
     const struct view *in = launch->inputs, *out = launch->outputs;
-    if (launch->op == OP_GATHER) { /* of x, only what is taken */
+    if (launch->op == OP_GATHER) { /* reads only the gathered elements of x */
         double taken = bytes(&out[0]), all = bytes(&in[0]);
         return (struct program_cost){flop, bytes(&in[1]) + (taken < all ? taken : all), taken};
     }
-    if (launch->op == OP_SCATTER && in[0].data == out[0].data) { /* of x, only what is updated */
+    if (launch->op == OP_SCATTER && in[0].data == out[0].data) { /* in place: touches only the updated
+                                                                  * elements of x */
         double updated = bytes(&in[2]);
         return (struct program_cost){flop, bytes(&in[1]) + updated + (flop > 0 ? updated : 0), updated};
     }
     return with_bytes(flop, launch);
 }
 
-/* False: a size is an expression without a value. */
+/* Makes a packed view of the value, with its address as data. Returns false if a size has no number. */
 static bool view_value(const forge_graph *graph, forge_value value, const struct body_costs *known,
                        struct view *out_view)
 {
@@ -176,7 +178,7 @@ static bool view_value(const forge_graph *graph, forge_value value, const struct
     return true;
 }
 
-/* --- nodes of graphs ---------------------------------------------------------------------------------------- */
+/* --- nodes of graphs ------------------------------------------------------------------------------------ */
 
 struct body_cost {
     const forge_graph *body;

@@ -1,47 +1,50 @@
-/* ir/cost.h - the work of an operation, counted.
+/* ir/cost.h - FLOP and bytes of each operation, and published energies per FLOP and byte on a CPU.
  *
- * Owns FLOP and bytes of every family, whatever computes it, and published joules for each of them on a CPU; what cores
- * and packages need besides is libjoule's to say (<joule/model.h>).
- * Newcomers: a multiply-add is 2 FLOP; a function such as exp counts as 1, as does a comparison. Bytes are those that must
- * be moved at least once: broadcast elements count once.
+ * Note: a multiply-add is 2 FLOP; a comparison, or a function such as exp, is 1. Bytes are the minimum that
+ * must be moved: broadcast elements count once. Energy of idle cores and packages is not included: see
+ * <joule/model.h>.
  */
 #ifndef FORGE_IR_COST_H
 #define FORGE_IR_COST_H
 
 #include "forge/ir/program.h"
 
-/* M. Horowitz, "Computing's energy problem", ISSCC 2014, figure 1.1.9 (45 nm, 0.9 V): a 32-bit multiplication and
- * addition take 4.6 pJ, an instruction 70 pJ besides, here shared by the 8 lanes of a vector; and of later processes half. */
+/* M. Horowitz, "Computing's energy problem", ISSCC 2014, figure 1.1.9 (45 nm, 0.9 V): a 32-bit multiplication
+ * and addition take 4.6 pJ, and an instruction adds 70 pJ, shared here by the 8 lanes of a vector. Half of
+ * the sum, for later processes. */
 #define COST_FLOP_JOULES 3.4e-12
-/* The same: DRAM takes 1.3 to 2.6 nJ for 64 bits. */
+/* The same source: DRAM takes 1.3 to 2.6 nJ for 64 bits. */
 #define COST_BYTE_JOULES 240e-12
-/* Of the logarithm of either, one sd: other processes, and what fits into caches. */
+/* Standard deviation of the logarithm of either constant: other processes, and data that fits into caches. */
 #define COST_JOULES_LOG_SD 0.7
 static inline double cost_joules(struct program_cost cost)
 {
     return COST_FLOP_JOULES * cost.flop + COST_BYTE_JOULES * (cost.read_bytes + cost.written_bytes);
 }
 
-/* Where an input and an output have one address, the work is done in place. Not of a composite. */
+/* Returns the cost of a launch that is no composite. An input and an output with one address: the work is
+ * done in place. */
 struct program_cost cost_of_launch(const struct launch *launch);
-/* A composite does what its body computes, where entry i of its sizes is values[i], and moves no more than its own operands.
- * Allocates nothing. */
+/* Returns the cost of a composite's launch: the FLOP of its body, and the bytes of its own operands only.
+ * values: [value_count], the number for each entry of the body's dim table. Allocates nothing. */
 struct program_cost cost_of_composite(const struct launch *launch, const forge_graph *body,
                                       const int64_t *values, size_t value_count);
 
-/* What bodies of composites cost: each is counted once, as bodies use bodies. Begins zeroed. */
+/* Cache of the costs of bodies, so that each body is counted once, also if other bodies use it. Initialise
+ * with zeros. */
 struct body_costs {
-    /* of the graph's sizes, where these are to be numbers; nothing is remembered then */
+    /* numbers for the entries of the graph's dim table, or NULL; if given, nothing is cached */
     const int64_t *values;
     size_t value_count;
     GRAPH_ARRAY(struct body_cost, list, item);
 };
 void body_costs_free(struct body_costs *known);
 
-/* Of a node as the graph has it, each operand packed and in memory of its own; of a composite, its body's. A leaf costs
- * nothing. NaN: it depends on symbols, or memory is used up. */
+/* Returns the cost of a node, each operand packed and in its own memory; for a composite, the cost of its
+ * body. 0 for leaves. NaN if it depends on symbols, or if out of memory. */
 struct program_cost cost_of_node(const forge_graph *graph, const struct node *node, struct body_costs *known);
-/* Of all nodes, without those that only show elements in another shape or order, which most programs do not move. */
+/* Returns the sum over all nodes, except those that only change shape or order, because most programs do not
+ * move data for them. */
 struct program_cost cost_of_graph(const forge_graph *graph);
 
 #endif

@@ -1,7 +1,8 @@
 /* ir/dim.c - see dim.h.
  *
- * Newcomers: a sum is a chain "term + rest", a term a chain "factor * rest", both in falling order of the entries'
- * numbers, with the plain number, if any, at the end. All arithmetic takes chains apart and puts them together in order.
+ * Note: a sum is a chain "term + rest", a term is a chain "factor * rest". Both are sorted by falling entry
+ * number, with the plain number, if any, at the end. All arithmetic takes chains apart and rebuilds them in
+ * this order.
  */
 #include "forge/ir/dim.h"
 
@@ -57,7 +58,7 @@ static int64_t multiple_of(const struct dim_table *table, forge_dim dim)
     return dim >= 0 ? dim : entry(table, dim)->multiple;
 }
 
-/* --- numbers ------------------------------------------------------------------------------------------------ */
+/* --- numbers -------------------------------------------------------------------------------------------- */
 
 static int64_t in_range(int64_t number)
 {
@@ -70,7 +71,6 @@ static int64_t product_of(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, b, &product) ? DIM_FAILED : in_range(product);
 }
 
-/* The number that `kind` makes of two. */
 int64_t dim_apply(enum dim_kind kind, int64_t a, int64_t b)
 {
     switch (kind) {
@@ -96,7 +96,7 @@ int64_t dim_value(const struct dim_table *table, forge_dim dim, const int64_t *v
     return a < 0 || b < 0 ? DIM_FAILED : dim_apply((enum dim_kind)e->kind, a, b);
 }
 
-/* --- entries ------------------------------------------------------------------------------------------------ */
+/* --- entries -------------------------------------------------------------------------------------------- */
 
 static forge_dim add_entry(struct dim_table *table, const struct dim *e)
 {
@@ -126,7 +126,7 @@ static uint32_t leaves_of(const struct dim_table *table, forge_dim dim)
     return dim >= 0 ? 1 : entry(table, dim)->leaves;
 }
 
-/* The entry for `a kind b`, in which a and b stand in their order; made where there is none. */
+/* Returns the entry for `a kind b`; adds it if it is new. a and b are already in chain order. */
 static forge_dim intern(struct dim_table *table, enum dim_kind kind, forge_dim a, forge_dim b)
 {
     struct dim e;
@@ -156,9 +156,9 @@ bool dim_make(const struct dim_table *table, enum dim_kind kind, forge_dim a, fo
     return e.min != DIM_FAILED && e.max != DIM_FAILED && e.leaves <= DIM_MAX_LEAVES;
 }
 
-/* --- products: factor * (factor * ... number) -------------------------------------------------------------- */
+/* --- products: factor * (factor * ... number) ----------------------------------------------------------- */
 
-/* A single factor times an ordered term. */
+/* Multiplies an ordered term by a single factor. */
 static forge_dim times_factor(struct dim_table *table, forge_dim factor, forge_dim term)
 {
     if (factor == DIM_FAILED || term == DIM_FAILED || factor == 0 || term == 0)
@@ -188,7 +188,7 @@ static forge_dim times_term(struct dim_table *table, forge_dim a, forge_dim b)
     return times_factor(table, a, b);
 }
 
-/* Takes a term apart: its number, and the rest without it. */
+/* Splits a term into its number, which is returned, and the other factors. */
 static int64_t coefficient(struct dim_table *table, forge_dim term, forge_dim *out_rest)
 {
     if (term >= 0) {
@@ -206,9 +206,9 @@ static int64_t coefficient(struct dim_table *table, forge_dim term, forge_dim *o
     return number;
 }
 
-/* --- sums: term + (term + ... number) ---------------------------------------------------------------------- */
+/* --- sums: term + (term + ... number) ------------------------------------------------------------------- */
 
-/* A single term plus an ordered sum. Terms that differ in their number only become one. */
+/* Adds a single term to an ordered sum. Merges terms that differ only in their numbers. */
 static forge_dim plus_term(struct dim_table *table, forge_dim term, forge_dim sum)
 {
     if (term == DIM_FAILED || sum == DIM_FAILED)
@@ -247,7 +247,8 @@ forge_dim dim_add(struct dim_table *table, forge_dim a, forge_dim b)
     return plus_term(table, a, b);
 }
 
-/* An ordered sum without a single term; DIM_FAILED where the sum has too little of it. */
+/* Subtracts a single term from an ordered sum. Returns DIM_FAILED if the sum does not contain that much of
+ * the term. */
 static forge_dim minus_term(struct dim_table *table, forge_dim sum, forge_dim term)
 {
     forge_dim head = sum, rest = 0, term_rest, head_rest;
@@ -301,9 +302,9 @@ forge_dim dim_mul(struct dim_table *table, forge_dim a, forge_dim b)
     return times_term(table, a, b);
 }
 
-/* --- quotients ---------------------------------------------------------------------------------------------- */
+/* --- quotients ------------------------------------------------------------------------------------------ */
 
-/* term / factor where the factor is in it; DIM_FAILED where it is not. */
+/* Returns term / factor if it is exact, else DIM_FAILED. */
 static forge_dim without_factor(struct dim_table *table, forge_dim term, forge_dim factor)
 {
     if (term == factor)
@@ -318,7 +319,7 @@ static forge_dim without_factor(struct dim_table *table, forge_dim term, forge_d
     return times_term(table, e.a, without_factor(table, e.b, factor));
 }
 
-/* a / b where every term of a has every factor of b; DIM_FAILED where that cannot be shown. */
+/* Returns a / b if every term of `a` provably contains every factor of `b`, else DIM_FAILED. */
 static forge_dim exact_quotient(struct dim_table *table, forge_dim a, forge_dim b)
 {
     if (is_kind(table, a, DIM_SUM)) {
@@ -356,7 +357,7 @@ forge_dim dim_elements(struct dim_table *table, const forge_shape *shape)
     return product;
 }
 
-/* --- text --------------------------------------------------------------------------------------------------- */
+/* --- text ----------------------------------------------------------------------------------------------- */
 
 void dim_print(const struct dim_table *table, forge_dim dim, struct text *text)
 {

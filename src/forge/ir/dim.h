@@ -1,9 +1,10 @@
-/* ir/dim.h - sizes that are expressions of symbols.
+/* ir/dim.h - symbolic sizes: a graph's table of symbols and expressions, and their arithmetic.
  *
- * Owns the table of symbols and expressions of one graph, and their arithmetic: every expression is kept as a sum of
- * products in one order, so that equal polynomials are the same number and shapes compare by bytes.
- * Newcomers: numbers from 0 on are themselves; a negative forge_dim is an entry of this table. DIM_FAILED comes out of
- * what overflowed, divided by 0 or met an unknown entry, and stays so through further arithmetic.
+ * Every expression is a sum of products in canonical order. Equal polynomials so have the same number, and
+ * shapes compare by bytes.
+ *
+ * Note: a forge_dim from 0 on is a plain number; a negative one is an entry of this table. DIM_FAILED is the
+ * result of an overflow, a division by 0 or an unknown entry. Arithmetic with DIM_FAILED gives DIM_FAILED.
  */
 #ifndef FORGE_IR_DIM_H
 #define FORGE_IR_DIM_H
@@ -13,19 +14,19 @@
 
 #define DIM_FAILED     INT64_MIN
 #define DIM_MAX_NUMBER (INT64_C(1) << 48)
-/* So that no text can ask for endless work: entries of one table, and symbols and numbers in one expression. */
+/* Limits on the work that untrusted text can cause: entries of one table, and leaves of one expression. */
 enum { DIM_MAX_ENTRIES = 4096, DIM_MAX_LEAVES = 256 };
 
 enum dim_kind { DIM_SYMBOL, DIM_PRODUCT, DIM_SUM, DIM_QUOTIENT };
 
-/* No padding: it stands in programs' files as it is. */
+/* No padding: program files contain it byte for byte. */
 struct dim {
     uint32_t kind;    /* enum dim_kind */
-    uint32_t leaves;  /* symbols and numbers when it is written out */
-    forge_dim a, b;   /* of what; a product's or sum's rest is in b. Symbols: unused */
-    int64_t min, max; /* whatever the symbols are */
-    int64_t multiple; /* a number that always divides it, 1 or more */
-    char name[32];    /* of a symbol */
+    uint32_t leaves;  /* symbols and numbers in the expression, written out */
+    forge_dim a, b;   /* operands; b is the rest of a product or sum. 0 for symbols */
+    int64_t min, max; /* bounds over all values of the symbols */
+    int64_t multiple; /* a number from 1 on that always divides it */
+    char name[32];    /* of a symbol, else empty */
 };
 
 struct dim_table {
@@ -36,26 +37,26 @@ struct dim_table {
 void dim_table_free(struct dim_table *table);
 bool dim_table_copy(struct dim_table *table, const struct dim_table *from);
 
-/* DIM_FAILED: bad bounds, or no number within them that is such a multiple, another symbol of this name with others, too many
- * entries, no memory. */
+/* Returns the symbol with this name; adds it if it is new. DIM_FAILED: invalid bounds, no multiple of
+ * `multiple` within them, a symbol of this name with other bounds, too many entries, or out of memory. */
 forge_dim dim_symbol(struct dim_table *table, const char *name, int64_t min, int64_t max, int64_t multiple);
 forge_dim dim_add(struct dim_table *table, forge_dim a, forge_dim b);
-/* DIM_FAILED also where the difference is no sum of such products. */
+/* Returns DIM_FAILED also if the difference is not provably a sum of such products. */
 forge_dim dim_sub(struct dim_table *table, forge_dim a, forge_dim b);
 forge_dim dim_mul(struct dim_table *table, forge_dim a, forge_dim b);
-/* Exact where every term of `a` can be divided, else a quotient rounded down. */
+/* Exact if every term of `a` is divisible by `b`, else a quotient that is rounded down. */
 forge_dim dim_div(struct dim_table *table, forge_dim a, forge_dim b);
 
 bool dim_is_known(const struct dim_table *table, forge_dim dim);
 int64_t dim_min(const struct dim_table *table, forge_dim dim);
 int64_t dim_max(const struct dim_table *table, forge_dim dim);
-/* Whether it can be shown that a <= b, whatever the symbols are. */
+/* Returns true if a <= b provably holds for all values of the symbols. */
 bool dim_is_at_most(struct dim_table *table, forge_dim a, forge_dim b);
-/* The number that it is where symbol entry i has the value values[i]. */
+/* Returns the value of `dim`. values[i]: value of table entry i, read for symbols only. */
 int64_t dim_value(const struct dim_table *table, forge_dim dim, const int64_t *values);
-/* The number that `kind` makes of two. */
+/* Returns `a kind b` for two numbers, or DIM_FAILED. */
 int64_t dim_apply(enum dim_kind kind, int64_t a, int64_t b);
-/* Of two numbers from 0 on. */
+/* Returns the greatest common divisor of two numbers >= 0. */
 static inline int64_t greatest_divisor(int64_t a, int64_t b)
 {
     while (b) {
@@ -65,47 +66,52 @@ static inline int64_t greatest_divisor(int64_t a, int64_t b)
     }
     return a;
 }
-/* What `kind` makes of two, as an entry; false: DIM_FAILED. */
+/* Writes the entry for `a kind b`. Returns false if a bound overflows, or if it has too many leaves. */
 bool dim_make(const struct dim_table *table, enum dim_kind kind, forge_dim a, forge_dim b, struct dim *out);
 
-/* --- sizes as numbers, in dim_values.c ----------------------------------------------------------------------- */
+/* --- sizes as numbers: dim_values.c
+ * ------------------------------------------------------------------------- */
 
-/* Whether every entry is one that arithmetic makes of those before it, so that its bounds hold: of a table from a file. */
+/* Returns true if each entry is a valid symbol, or exactly what arithmetic makes of earlier entries, so that
+ * its bounds hold. Used for tables from files. */
 bool dim_table_is_sound(const struct dim_table *table);
-/* The entry of a symbol; NULL: there is none of this name. */
+/* Returns the entry of a symbol, or NULL if there is none with this name. */
 const struct dim *dim_find(const struct dim_table *table, const char *name);
-/* Whether the symbol with this name can be this number; *out_symbol (may be NULL) gets its entry's index. ABSENT: there is no
- * such symbol, and these there are; INVALID: why not. */
+/* Returns JOULE_OK if the symbol can have this value; *out_symbol (may be NULL) gets its entry's index.
+ * JOULE_ABSENT: no such symbol; the message lists those that exist. JOULE_INVALID: out of bounds, or not a
+ * multiple. */
 joule_status dim_check(const struct dim_table *table, const char *name, int64_t number, size_t *out_symbol,
                        joule_error *out_error);
-/* The largest number that a symbol can be, and the least. */
+/* The largest and the smallest value of a symbol. */
 int64_t dim_largest(const struct dim *symbol);
 int64_t dim_least(const struct dim *symbol);
-/* Fills values[i] for each symbol with the largest, or least, that it can be, the others with 0. */
+/* Set values[i] of each symbol to its largest or smallest value, and those of other entries to 0. */
 void dim_take_largest(const struct dim_table *table, int64_t *values);
 void dim_take_least(const struct dim_table *table, int64_t *values);
-/* Fills in the other entries' values where those of symbols are there. False: one is too large, or divided by 0. */
+/* Computes the values of all other entries from those of the symbols. Returns false on overflow or division
+ * by 0. */
 bool dim_fill(const struct dim_table *table, int64_t *values);
-/* Every size at most; each on its own, so that it may be more than the symbols allow at once. */
+/* Returns an upper bound for each dimension. The symbols may not allow all of them at once. */
 forge_shape dim_most(const struct dim_table *table, const forge_shape *shape);
-/* Numbers, or other expressions, in place of those whose entry i is values[i]. */
+/* Returns `dim`, with an entry replaced by its value. values[i]: a number or another expression for entry
+ * i. */
 static inline forge_dim dim_put(forge_dim dim, const forge_dim *values)
 {
     return dim < 0 ? values[-dim - 1] : dim;
 }
 forge_shape dim_put_shape(const forge_shape *shape, const forge_dim *values);
 bool dim_shape_has_symbols(const forge_shape *shape);
-/* Fills values[i] with what entry i of `from` is in another table, where the symbols named there are the numbers given.
- * False: DIM_FAILED. */
+/* Translates `from` into another table, with numbers for the symbols in `sizes`. values[i]: the result for
+ * entry i. Returns false if one is DIM_FAILED. */
 bool dim_table_bind(const struct dim_table *from, const forge_size *sizes, size_t count,
                     struct dim_table *table, forge_dim *values);
 
-/* The product of a shape's dims. */
+/* Returns the product of a shape's dimensions. */
 forge_dim dim_elements(struct dim_table *table, const forge_shape *shape);
 
-/* "B", "(T*(B*4))", "((B+1)/2)"; a symbol whose name is no word stands in quotes. */
+/* Prints "B", "(T*(B*4))", "((B+1)/2)"; a symbol whose name is no word stands in quotes. */
 void dim_print(const struct dim_table *table, forge_dim dim, struct text *text);
-/* "[B,784]". */
+/* Prints "[B,784]". */
 void dim_print_shape(const struct dim_table *table, const forge_shape *shape, struct text *text);
 
 #endif

@@ -1,8 +1,6 @@
-/* ir/dim_values.c - sizes as numbers; see dim.h.
+/* ir/dim_values.c - values of symbolic sizes, and checks of tables from files; see dim.h.
  *
- * Owns what is done with a table that is finished: its check where it comes from a file, the numbers that all expressions
- * are once the symbols are numbers, and other expressions in their place. Newcomers: nothing here allocates but
- * dim_table_bind, so that a program's sizes may change between two runs.
+ * Note: only dim_table_bind allocates, so that a program's sizes can change between two runs.
  */
 #include <string.h>
 #include "base/error.h"
@@ -56,7 +54,7 @@ joule_status dim_check(const struct dim_table *table, const char *name, int64_t 
     return JOULE_OK;
 }
 
-/* --- tables from files -------------------------------------------------------------------------------------- */
+/* --- tables from files ---------------------------------------------------------------------------------- */
 
 static bool is_symbol(const struct dim_table *before, const struct dim *e)
 {
@@ -85,7 +83,7 @@ bool dim_table_is_sound(const struct dim_table *table)
     return true;
 }
 
-/* --- numbers ------------------------------------------------------------------------------------------------ */
+/* --- numbers -------------------------------------------------------------------------------------------- */
 
 int64_t dim_least(const struct dim *symbol)
 {
@@ -140,7 +138,7 @@ bool dim_shape_has_symbols(const forge_shape *shape)
     return false;
 }
 
-/* --- other expressions -------------------------------------------------------------------------------------- */
+/* --- other expressions ---------------------------------------------------------------------------------- */
 
 static forge_dim bind_symbol(const struct dim *symbol, const forge_size *sizes, size_t count,
                              struct dim_table *table)

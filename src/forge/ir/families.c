@@ -1,7 +1,7 @@
-/* ir/families.c - the builder's functions for a person: one for each family of <forge/graph.h>.
+/* ir/families.c - the public builder functions of <forge/graph.h>, one for each operation.
  *
- * Owns the way from arguments to attributes. What is allowed is decided in infer.c. Newcomers: attributes are compared as
- * bytes, so whatever an operation does not use is 0 in them.
+ * Note: infer.c decides what is allowed. Attributes are compared as bytes, so members that an operation does
+ * not use are 0.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static forge_value out_of_memory(forge_builder *builder)
     return builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
 }
 
-/* --- sizes -------------------------------------------------------------------------------------------------- */
+/* --- sizes ---------------------------------------------------------------------------------------------- */
 
 static forge_dim known(forge_builder *builder, forge_dim dim, const char *what)
 {
@@ -63,7 +63,8 @@ forge_shape builder_clean(forge_shape shape)
     return result;
 }
 
-/* --- leaves, outputs, state --------------------------------------------------------------------------------- */
+/* --- leaves, outputs, state
+ * --------------------------------------------------------------------------------- */
 
 forge_value builder_find_input(const forge_builder *builder, const char *name)
 {
@@ -124,7 +125,7 @@ uint32_t builder_find_slot(const forge_builder *builder, const char *name)
     return index_find(&builder->slot_index, builder->graph, index_name(name));
 }
 
-/* In the order of slots, and not of marks. */
+/* Inserts in the order of slots, not in the order of calls. */
 bool builder_mark_parameter(forge_builder *builder, forge_slot slot)
 {
     bool *is_parameter = &builder->graph->slots[slot].is_parameter;
@@ -142,7 +143,7 @@ bool builder_mark_parameter(forge_builder *builder, forge_slot slot)
     return true;
 }
 
-/* Slots may stand without any node, so no rule of infer.c has seen them. */
+/* Checked here, because a slot may exist without any node, and infer.c sees only nodes. */
 static bool is_slot(forge_builder *builder, const struct slot *slot)
 {
     bool is_shape = slot->shape.rank <= FORGE_MAX_RANK;
@@ -271,7 +272,7 @@ forge_value forge_iota(forge_builder *builder, forge_dtype dtype, forge_shape sh
     return builder_emit(builder, OP_IOTA, &attributes, sizeof attributes, NULL, 0);
 }
 
-/* --- element by element ------------------------------------------------------------------------------------- */
+/* --- element by element --------------------------------------------------------------------------------- */
 
 forge_value forge_unary(forge_builder *builder, forge_unary_kind kind, forge_value x)
 {
@@ -299,7 +300,7 @@ forge_value forge_cast(forge_builder *builder, forge_dtype dtype, forge_value x)
     return builder_emit(builder, OP_CAST, &attributes, sizeof attributes, &x, 1);
 }
 
-/* --- across elements ---------------------------------------------------------------------------------------- */
+/* --- across elements ------------------------------------------------------------------------------------ */
 
 forge_dtype builder_accumulator(forge_dtype dtype)
 {
@@ -328,7 +329,7 @@ forge_value forge_scan(forge_builder *builder, forge_reduce_kind kind, forge_val
     return builder_emit(builder, OP_SCAN, &attributes, sizeof attributes, &x, 1);
 }
 
-/* The first `count` of each line; NULL: all. */
+/* Keeps the first `count` elements of each line; NULL: all. */
 static forge_value sort(forge_builder *builder, forge_value x, const forge_dim *count, uint32_t axis,
                         bool is_descending, forge_value *out_indices)
 {

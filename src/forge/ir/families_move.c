@@ -1,4 +1,4 @@
-/* ir/families_move.c - the builder's functions for a person that move elements; see families.c. */
+/* ir/families_move.c - the public builder functions that move elements; see families.c. */
 #include <stdlib.h>
 #include <string.h>
 #include "forge/ir/build.h"
@@ -26,8 +26,8 @@ static uint32_t axis_to_find(const forge_shape *shape)
     return shape->rank;
 }
 
-/* Fills in the size that was left open. A single -1 that is a symbol's id stays that symbol wherever it
- * fits. */
+/* Fills in the one dimension that is FORGE_REST or -1. -1 is also a symbol's id: a single -1 stays that
+ * symbol if it fits. */
 static void find_rest(forge_builder *b, forge_value x, forge_shape *shape)
 {
     uint32_t axis = axis_to_find(shape);
@@ -123,9 +123,10 @@ forge_value forge_transfer(forge_builder *builder, forge_value x, const char *pl
     return value;
 }
 
-/* --- cutting ------------------------------------------------------------------------------------------------ */
+/* --- slices
+ * ------------------------------------------------------------------------------------------------- */
 
-/* All of it. */
+/* Returns the cut that contains the whole array. */
 static struct cut whole(forge_shape shape)
 {
     struct cut cut = {{0}, {0}, {0}};
@@ -208,7 +209,7 @@ forge_value forge_pad(forge_builder *builder, forge_value x, const int64_t *low,
     return builder_emit(builder, OP_PAD, &attributes, sizeof attributes, &x, 1);
 }
 
-/* --- by indices --------------------------------------------------------------------------------------------- */
+/* --- by indices ----------------------------------------------------------------------------------------- */
 
 static forge_value gather(forge_builder *builder, forge_value x, forge_value indices, uint32_t axis,
                           bool is_along)

@@ -1,7 +1,7 @@
-/* ir/families_window.c - the builder's functions for what slides: convolutions, windows, and random numbers.
+/* ir/families_window.c - the public builder functions for convolutions, windows and random numbers.
  *
- * Owns the way from options to attributes, with the defaults filled in. What is allowed is decided in infer_window.c.
- * Newcomers: attributes are compared as bytes, so entries for dimensions that are not there are 0.
+ * Note: infer_window.c decides what is allowed. Attributes are compared as bytes, so entries for dimensions
+ * that do not exist are 0.
  */
 #include "base/abi.h"
 #include "forge/ir/build.h"
@@ -32,7 +32,7 @@ forge_value forge_conv(forge_builder *builder, forge_value x, forge_value weight
     return builder_emit(builder, OP_CONV, &attributes, sizeof attributes, (forge_value[]){x, weight}, 2);
 }
 
-/* --- windows ------------------------------------------------------------------------------------------------- */
+/* --- windows -------------------------------------------------------------------------------------------- */
 
 static struct windows windows_of(uint32_t axes, const forge_window *windows)
 {
@@ -106,7 +106,7 @@ forge_value forge_share(forge_builder *builder, forge_value x, forge_value y, fo
     return builder_emit(builder, OP_SHARE, &attributes, sizeof attributes, (forge_value[]){x, y, parts}, 3);
 }
 
-/* --- random numbers ------------------------------------------------------------------------------------------ */
+/* --- random numbers ------------------------------------------------------------------------------------- */
 
 forge_value forge_random_numbers(forge_builder *builder, forge_random_kind kind, forge_shape shape,
                                  forge_value key, forge_value step, uint32_t stream)

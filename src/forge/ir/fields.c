@@ -36,7 +36,7 @@
         FIELD_END, NULL, 0, 0, NULL                                                                          \
     }
 
-/* --- one list for each row of ops.def ----------------------------------------------------------------------- */
+/* --- one list for each row of ops.def ------------------------------------------------------------------- */
 
 static const struct field input_fields[] = {FIELD(PORT, "index", input, index),
                                             FIELD(RESULT_DTYPE, "dtype", input, dtype),
@@ -123,7 +123,7 @@ const struct field *op_fields(enum op op)
     return fields[op];
 }
 
-/* --- checking ----------------------------------------------------------------------------------------------- */
+/* --- checking ------------------------------------------------------------------------------------------- */
 
 static bool is_shape(const forge_shape *shape, const struct dim_table *dims)
 {
@@ -135,10 +135,10 @@ static bool is_shape(const forge_shape *shape, const struct dim_table *dims)
     return true;
 }
 
-/* Of strides, dilations, padding: times any size it is far from overflow. */
+/* Limit on strides, dilations and padding: multiplied by any size they do not overflow. */
 #define MAX_NUMBER (UINT32_C(1) << 24)
 
-/* Steps may be negative, sizes too: they are symbols then. */
+/* Returns true if every number is in range. Steps may be negative; a negative size is a symbol. */
 static bool are_numbers(const struct field *field, const void *at, const struct dim_table *dims)
 {
     for (uint32_t i = 0; i < field->limit; i++) {
@@ -155,7 +155,7 @@ static bool are_numbers(const struct field *field, const void *at, const struct 
     return true;
 }
 
-/* All bits that flags of this list have in the member. */
+/* Returns all bits that this operation's flags use in the member at `offset`. */
 static uint32_t flags_at(const struct field *field, size_t offset)
 {
     uint32_t flags = 0;
@@ -191,7 +191,7 @@ static bool is_sane(const struct field *field, enum op op, const void *attribute
     case FIELD_NAME:
         return memchr(at, '\0', sizeof(((struct composite_attributes *)0)->name)) != NULL;
     default:
-        return true; /* any number; ports, slots and bodies are infer.c's */
+        return true; /* any number is valid; infer.c checks ports, slots and bodies */
     }
 }
 
@@ -221,7 +221,7 @@ const char *fields_check(enum op op, const void *attributes, size_t size, const 
     return NULL;
 }
 
-/* The sizes and places that a field has; 0: none. */
+/* Returns the number of sizes or positions in the field, 0 for other kinds of fields. */
 static uint32_t dims_of(const struct field *field, const void *attributes, forge_dim **out_dims)
 {
     char *at = (char *)attributes + field->offset;

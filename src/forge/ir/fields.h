@@ -1,34 +1,36 @@
-/* ir/fields.h - what the attributes of each family are made of.
+/* ir/fields.h - describes the attributes of each operation as a list of fields.
  *
- * Owns one list of fields for each row of ops.def, from which attributes are written as text, read back, and checked where
- * they come from a file. It does not know which values go together: infer.c does.
- * Newcomers: a new row of ops.def needs its list in fields.c; without one that file does not compile.
+ * The lists serve to print attributes, to parse them, and to check those from files. infer.c checks whether
+ * the values fit together.
+ *
+ * Note: each row of ops.def needs a list in fields.c; without one that file does not compile.
  */
 #ifndef FORGE_IR_FIELDS_H
 #define FORGE_IR_FIELDS_H
 
 #include "forge/ir/graph.h"
 
-/* Fields that are 0 are not written, unless it says "always". Lists are as long as the first input's rank, or, where they
- * have only 3 entries, as its spatial dimensions; longer where something stands behind. */
+/* Fields that are 0 are not printed, unless "always" says so. Lists have one entry per dimension of the first
+ * input; lists with a limit of 3 have one per spatial dimension. They are longer if later entries are not
+ * 0. */
 enum field_kind {
-    FIELD_KIND,         /* uint32_t, after the family's name, always: "unary.relu" */
+    FIELD_KIND,         /* uint32_t, after the operation's name, always: "unary.relu" */
     FIELD_NUMBER,       /* uint32_t: "groups=2" */
     FIELD_REAL,         /* double: "value=0.5" */
     FIELD_FLAG,         /* a bit of a uint32_t: "transpose_a" */
-    FIELD_AXES,         /* a uint32_t with a bit for each dimension: "axes=[0,2]" */
+    FIELD_AXES,         /* a uint32_t with one bit per dimension: "axes=[0,2]" */
     FIELD_NUMBERS,      /* uint32_t[limit]: "order=[1,0]" */
     FIELD_STEPS,        /* int64_t[limit]: "step=[1,-1]" */
     FIELD_DIMS,         /* forge_dim[limit]: "start=[0,B]" */
     FIELD_REALS,        /* double[limit]: "reals=[1e-05]" */
     FIELD_DTYPE,        /* forge_dtype: "dtype=f32" */
-    FIELD_ACCUMULATE,   /* forge_dtype; written where it is not the first input's: "accumulate=f32" */
-    FIELD_RESULT_DTYPE, /* forge_dtype; the result's, which is written anyway */
-    FIELD_RESULT_SHAPE, /* forge_shape; likewise */
-    FIELD_ELEMENTS,     /* of a constant, always: "{1, 2}" */
-    FIELD_PORT,         /* uint32_t, of the graph's inputs, always: "\"x\"" */
-    FIELD_SLOT,         /* uint32_t, of its slots, always: "\"fc1.weight\"" */
-    FIELD_NAME,         /* char[32], after the family's name and kind, always: "composite.attention" */
+    FIELD_ACCUMULATE,   /* forge_dtype; printed if it differs from the first input's: "accumulate=f32" */
+    FIELD_RESULT_DTYPE, /* forge_dtype of the result, which is printed anyway */
+    FIELD_RESULT_SHAPE, /* forge_shape of the result, which is printed anyway */
+    FIELD_ELEMENTS,     /* elements of a constant, always: "{1, 2}" */
+    FIELD_PORT,         /* uint32_t, index of the graph's inputs, always: "\"x\"" */
+    FIELD_SLOT,         /* uint32_t, index of the graph's slots, always: "\"fc1.weight\"" */
+    FIELD_NAME,         /* char[32], after the operation's name and kind, always: "composite.attention" */
     FIELD_BODY,         /* const forge_graph *, always: "body=$2" */
     FIELD_END
 };
@@ -36,25 +38,25 @@ enum field_kind {
 struct field {
     enum field_kind kind;
     const char *name;
-    size_t offset;                        /* in the attributes */
-    uint32_t limit;                       /* FLAG: the bit; KIND: how many there are; lists: entries */
+    size_t offset;                        /* bytes, in the attributes */
+    uint32_t limit;                       /* FLAG: the bit; KIND: number of kinds; lists: number of entries */
     const char *(*kind_name)(unsigned i); /* KIND */
 };
 
-/* Up to FIELD_END. */
+/* Returns the list of fields, which ends with FIELD_END. */
 const struct field *op_fields(enum op op);
 
-/* "relu" of unary.relu, "attention" of composite.attention; empty for a family without kinds. In static storage, or the
- * attributes'. */
+/* Returns "relu" of unary.relu, "attention" of composite.attention, "" for an operation without kinds. The
+ * text is static, or part of the attributes. */
 const char *fields_kind(enum op op, const void *attributes);
 
-/* Whether each field on its own makes sense, so that it can be looked at: shapes whose rank and sizes exist, types, kinds,
- * flags, names that end. The name of the first that does not; NULL: all do. `size` is that of the attributes. */
+/* Checks each field alone, so that it is safe to use: ranks, sizes, types, kinds and flags exist, names are
+ * terminated. Returns the name of the first bad field, or NULL. `size`: bytes of the attributes. */
 const char *fields_check(enum op op, const void *attributes, size_t size, const struct dim_table *dims);
 
-/* Whether a size or a place in the attributes is an expression of symbols. */
+/* Returns true if a size or a position in the attributes is symbolic. */
 bool fields_have_symbols(enum op op, const void *attributes);
-/* Puts numbers, or other expressions, in place of those whose entry i is values[i]. */
+/* Replaces symbolic sizes; values[i] is the number, or other expression, for entry i. */
 void fields_put_sizes(enum op op, void *attributes, const forge_dim *values);
 
 #endif

@@ -1,9 +1,8 @@
-/* ir/graph.h - what a graph is made of.
+/* ir/graph.h - the data structure of a graph: flat arrays of nodes, values, edges, inputs, outputs and slots.
  *
- * Owns the flat arrays of a graph: nodes in topological order, the values they give, the edges between, and the tables of
- * inputs, outputs, slots, scopes and symbols. It does not know how nodes are computed.
- * Newcomers: ids are indices. Value 0 is "none"; an input's id is always smaller than its node's own outputs'. After
- * builder_finish nothing changes: a pass reads one graph and builds the next.
+ * Note: ids are indices; value 0 is "none". Nodes are in topological order: the ids of a node's inputs are
+ * smaller than those of its outputs. A finished graph does not change: a pass reads one graph and builds the
+ * next.
  */
 #ifndef FORGE_IR_GRAPH_H
 #define FORGE_IR_GRAPH_H
@@ -19,7 +18,8 @@ enum op {
     OP_COUNT
 };
 
-/* --- attributes: what a node is beside its family and inputs. No padding: compared and hashed as bytes. -------- */
+/* --- attributes: a node's parameters. No padding: they are compared and hashed as bytes
+ * ------------------------ */
 
 struct no_attributes {
     uint32_t zero;
@@ -63,36 +63,36 @@ struct shape_attributes {
     forge_shape shape;
 };
 struct transpose_attributes {
-    uint32_t order[FORGE_MAX_RANK]; /* 0 from rank on */
+    uint32_t order[FORGE_MAX_RANK]; /* 0 from the rank on */
 };
 struct axis_attributes {
     uint32_t axis;
 };
-/* Some elements of an array: along each dimension start, start + step ... below limit, or, where the step is negative,
- * limit - 1, limit - 1 + step ... down to start. 0 from rank on. */
+/* A strided part of an array. Along each dimension: start, start + step ... below limit. With a negative
+ * step: limit - 1, limit - 1 + step ... down to start. 0 from the rank on. */
 struct cut {
     forge_dim start[FORGE_MAX_RANK], limit[FORGE_MAX_RANK];
     int64_t step[FORGE_MAX_RANK];
 };
 struct slice_attributes {
-    struct cut cut; /* what is taken */
+    struct cut cut; /* the part that is taken */
 };
 struct pad_attributes {
-    struct cut cut; /* where the elements go; all others have the value */
+    struct cut cut; /* the part of the result that gets x; the rest gets `value` */
     double value;
     forge_shape shape;
 };
 enum { CONV_TRANSPOSED = 1, CONV_SIZED = 2 };
-/* Of up to three spatial dimensions; 0 for those that are not there. */
+/* Up to three spatial dimensions; 0 for those that do not exist. */
 struct conv_attributes {
     uint32_t flags;
     uint32_t groups;
     forge_dtype accumulate;
     uint32_t stride[3], dilation[3], before[3], after[3];
-    uint32_t extra[3]; /* transposed: added to the result's size, at its end */
-    forge_dim size[3]; /* CONV_SIZED: the result's size, whatever `after` and `extra` would make it */
+    uint32_t extra[3]; /* transposed only: added at the end of the result's size */
+    forge_dim size[3]; /* CONV_SIZED: the result's size, instead of the one that `after` and `extra` give */
 };
-/* By dimension; 0 for those that no window slides along. */
+/* Windows that slide along the dimensions in `axes`; arrays are by dimension, 0 for the others. */
 struct windows {
     uint32_t axes;
     uint32_t size[FORGE_MAX_RANK], stride[FORGE_MAX_RANK], dilation[FORGE_MAX_RANK];
@@ -104,7 +104,7 @@ struct window_attributes {
     struct windows windows;
 };
 struct unfold_attributes {
-    double padding; /* the value of elements that are not there */
+    double padding; /* the value of elements outside x */
     struct windows windows;
     uint32_t zero;
 };
@@ -113,7 +113,8 @@ struct fold_attributes {
     struct windows windows;
     uint32_t zero;
 };
-/* Of x, what its windows are, and what each has to give. */
+/* Inputs: x; y and parts with one element per window of x. Each part is divided equally among the elements of
+ * its window that equal the window's y. */
 struct share_attributes {
     struct windows windows;
 };
@@ -122,11 +123,12 @@ struct random_attributes {
     uint32_t stream;
     forge_shape shape;
 };
-/* Along an axis: one index for each element of the result, with the same rank; else one for each of x's pieces. */
+/* is_along: one index for each element of the result, of the same rank. Otherwise one index for each slice of
+ * x. */
 struct gather_attributes {
     uint32_t axis;
     uint32_t is_along;
-    uint32_t gives_zero; /* beyond x: 0 instead of NaN */
+    uint32_t gives_zero; /* an index outside x gives 0 instead of NaN */
 };
 struct scatter_attributes {
     uint32_t kind;
@@ -138,41 +140,44 @@ struct scan_attributes {
     uint32_t axis;
     uint32_t flags;
 };
-/* Outputs: values, and where in x they are, i64. */
+/* Outputs: the sorted values, and their i64 positions in x. */
 struct sort_attributes {
     uint32_t axis;
     uint32_t is_descending;
-    forge_shape shape; /* along the axis, how many there are from the first on */
+    forge_shape shape; /* of the result; along the axis, the number of elements that are kept, from the first
+                        * on */
 };
 struct collective_attributes {
     uint32_t kind; /* forge_collective_kind */
-    uint32_t axis; /* gather, scatter */
-    uint32_t root; /* to or from one process */
-    uint32_t size; /* of the group */
+    uint32_t axis; /* all_gather and reduce_scatter only */
+    uint32_t root; /* send_all and reduce_to only: the one process */
+    uint32_t size; /* processes in the group */
     char group[32];
 };
 struct composite_attributes {
     char name[32];
-    double reals[4]; /* what the body was made for; of the library's own, library.def says what they are */
+    double reals[4]; /* parameters of the body; for the library's composites, library.def describes them */
     uint32_t numbers[4];
-    uint32_t wanted; /* of a gradient: bit i, a gradient of the composite's input i is a value */
-    uint32_t given;  /* bit k, the gradient of its value k is an input, after the composite's own */
-    /* Of graph->bodies; its inputs and outputs are this node's. NULL in launches. The last member: the others are compared
-     * as bytes. */
+    uint32_t wanted; /* gradients only: bit i is set if the gradient of the composite's input i is an
+                      * output */
+    uint32_t given;  /* bit k is set if the gradient of output k is an input, after the composite's own
+                      * inputs */
+    /* In graph->bodies; it has this node's inputs and outputs. NULL in launches. Must be the last member: the
+     * others are compared as bytes. */
     const forge_graph *body;
 };
 
-/* --- tables ------------------------------------------------------------------------------------------------- */
+/* --- tables --------------------------------------------------------------------------------------------- */
 
 struct node {
     uint8_t op;    /* enum op */
     uint8_t phase; /* forge_phase */
     uint8_t input_count, output_count;
-    uint32_t first_input; /* in graph->edges */
-    forge_value output;   /* the first; others follow */
-    uint32_t scope;       /* in graph->scopes */
-    /* Belongs to the way back through this region of forge_recompute_begin, and is one with no equal node outside of it;
-     * 0: to none. */
+    uint32_t first_input; /* index in graph->edges */
+    forge_value output;   /* id of the first output; the others follow */
+    uint32_t scope;       /* index in graph->scopes */
+    /* The region of forge_recompute_begin whose recomputation, for the backward pass, this node belongs to;
+     * 0: none. The node is not merged with equal nodes of other regions. */
     uint32_t again;
     uint32_t attributes_size;
     const void *attributes; /* in graph->arena */
@@ -181,13 +186,13 @@ struct node {
 struct value {
     forge_dtype dtype;
     uint32_t node;
-    uint32_t place;  /* in graph->places: where it lives, and its node is run */
+    uint32_t place;  /* index in graph->places: where the value is stored and its node runs */
     uint32_t layout; /* enum value_layout */
     forge_shape shape;
 };
 
-/* How a value's elements lie in its buffer. Packed: in order of the dims, without gaps. Others, such as blocks for a matrix
- * unit, belong to passes that choose them for a device; a graph begins without. */
+/* Order of a value's elements in its buffer. Packed: row-major, without gaps. Passes may choose others for a
+ * device, for example blocks for a matrix unit; a new graph has only packed values. */
 enum value_layout { LAYOUT_PACKED };
 
 /* An input or an output. */
@@ -200,9 +205,9 @@ struct slot {
     const char *name;
     forge_dtype dtype;
     bool in_place;
-    bool is_parameter; /* trained: see forge/nn.h */
-    forge_value read;  /* NO_VALUE: never read */
-    forge_value write; /* NO_VALUE: never written */
+    bool is_parameter; /* is trained: see forge/nn.h */
+    forge_value read;  /* FORGE_NO_VALUE: never read */
+    forge_value write; /* FORGE_NO_VALUE: never written */
     forge_shape shape;
     forge_init init;
 };
@@ -214,18 +219,18 @@ enum { PLACE_TEXT = FORGE_PLACE_NAME + 3 };
     size_t singular##_count, singular##_capacity
 
 struct forge_graph {
-    _Atomic uint32_t references; /* a body belongs to every graph that has a node of it */
+    _Atomic uint32_t references; /* a body belongs to every graph that has a node with it */
     struct arena arena;          /* names and attributes */
     GRAPH_ARRAY(struct node, nodes, node);
-    GRAPH_ARRAY(struct value, values, value); /* [0] is none */
+    GRAPH_ARRAY(struct value, values, value); /* [0] means "none" */
     GRAPH_ARRAY(forge_value, edges, edge);
     GRAPH_ARRAY(struct port, inputs, input);
     GRAPH_ARRAY(struct port, outputs, output);
     GRAPH_ARRAY(struct slot, slots, slot);
     GRAPH_ARRAY(const char *, scopes, scope); /* [0] is "" */
-    GRAPH_ARRAY(const char *, places, place); /* [0] is NULL: wherever it is compiled for */
-    bool is_placed; /* operands live where their nodes run: what lives elsewhere is transferred */
-    GRAPH_ARRAY(forge_graph *, bodies, body); /* of composites; one reference each */
+    GRAPH_ARRAY(const char *, places, place); /* [0] is NULL: the place that the compiler is given */
+    bool is_placed; /* operands are stored where their nodes run; others pass through a transfer node */
+    GRAPH_ARRAY(forge_graph *, bodies, body); /* bodies of composites; one reference to each */
     struct dim_table dims;
 };
 
@@ -242,26 +247,26 @@ static inline uint32_t node_kind(const struct node *node)
     return ((const struct kind_attributes *)node->attributes)->kind;
 }
 
-/* Where a node runs, and all its values live. */
+/* Returns the place where a node runs and all its values are stored. */
 static inline uint32_t node_place(const forge_graph *graph, const struct node *node)
 {
     return graph->values[node->output].place;
 }
-/* Where a slot lives: where it is read, or where the value that is written into it lives. */
+/* Returns the place of the value that is read from the slot, or else of the value that is written to it. */
 static inline uint32_t slot_place(const forge_graph *graph, const struct slot *slot)
 {
     return graph->values[slot->read ? slot->read : slot->write].place;
 }
-/* "'gpu0'"; of place 0 words that say what it is. */
+/* Returns the place's name in quotes, or a description of place 0. */
 const char *place_text(const forge_graph *graph, uint32_t place, char text[PLACE_TEXT]);
 
-/* False: other processes have a part in it. */
+/* Returns false if other processes take part in the node. */
 static inline bool node_is_local(const struct node *node)
 {
     return node->op != OP_COLLECTIVE || ((const struct collective_attributes *)node->attributes)->size == 1;
 }
 
-/* One more reference; forge_graph_free gives one back. */
+/* Adds a reference; forge_graph_free removes one. */
 static inline forge_graph *graph_retain(const forge_graph *graph)
 {
     forge_graph *shared = (forge_graph *)graph;
@@ -269,9 +274,9 @@ static inline forge_graph *graph_retain(const forge_graph *graph)
     return shared;
 }
 
-/* "matmul". */
+/* Returns the operation's name, for example "matmul". */
 const char *op_name(enum op op);
-/* The kinds' texts: "relu", "add", "sum". */
+/* Return the name of a kind, for example "relu", "add", "sum"; "unknown" if it does not exist. */
 const char *unary_name(forge_unary_kind kind);
 const char *binary_name(forge_binary_kind kind);
 const char *reduce_name(forge_reduce_kind kind);

@@ -67,7 +67,8 @@ const char *random_name(forge_random_kind kind)
     return (unsigned)kind < FORGE_RANDOM_KINDS ? names[kind] : "unknown";
 }
 
-/* --- saying no ---------------------------------------------------------------------------------------------- */
+/* --- errors
+ * -------------------------------------------------------------------------------------------------- */
 
 bool infer_refuse(struct inference *i, const char *format, ...)
 {
@@ -128,7 +129,7 @@ bool shapes_broadcast(const forge_shape *a, const forge_shape *b, forge_shape *o
     return true;
 }
 
-/* --- leaves ------------------------------------------------------------------------------------------------- */
+/* --- leaves --------------------------------------------------------------------------------------------- */
 
 bool infer_input(struct inference *i)
 {
@@ -164,7 +165,7 @@ bool infer_iota(struct inference *i)
     return has_shape(i, a->dtype, &a->shape);
 }
 
-/* --- element by element ------------------------------------------------------------------------------------- */
+/* --- element by element --------------------------------------------------------------------------------- */
 
 bool infer_unary(struct inference *i)
 {
@@ -222,7 +223,7 @@ bool infer_cast(struct inference *i)
     return infer_give(i, a->dtype, &i->inputs[0]->shape);
 }
 
-/* --- across elements ---------------------------------------------------------------------------------------- */
+/* --- across elements ------------------------------------------------------------------------------------ */
 
 bool infer_reduce(struct inference *i)
 {
@@ -247,7 +248,7 @@ bool infer_reduce(struct inference *i)
     return infer_give(i, a->kind == FORGE_ARGMAX ? FORGE_I64 : x->dtype, &shape);
 }
 
-/* Leading dimensions, then [rows, columns] after the flag has been minded. */
+/* Returns the shape [..., rows, columns] after the optional transpose. */
 static forge_shape seen(const forge_shape *shape, bool is_transposed)
 {
     forge_shape result = *shape;
@@ -287,7 +288,7 @@ bool infer_matmul(struct inference *i)
     return infer_give(i, a->dtype, &shape);
 }
 
-/* --- all ---------------------------------------------------------------------------------------------------- */
+/* --- all ------------------------------------------------------------------------------------------------ */
 
 bool infer_composite(struct inference *i)
 {

@@ -1,8 +1,9 @@
-/* ir/infer.h - what a node's inputs and attributes make of its outputs.
+/* ir/infer.h - infers the types and shapes of a node's outputs, with one rule for each operation.
  *
- * Owns the rules of shapes and types, one function for each family: in infer.c, and the larger ones in infer_*.c. Used
- * when a node is built and again by the verifier, so a graph can hold nothing that these rules refuse.
- * Newcomers: a rule that refuses writes operation, what is wrong and the shapes, and returns false.
+ * The rules are in infer.c and infer_*.c. They are applied when a node is built, and again by the verifier.
+ *
+ * Note: a rule that refuses writes the message and returns false. The message names operation, input shapes
+ * and reason.
  */
 #ifndef FORGE_IR_INFER_H
 #define FORGE_IR_INFER_H
@@ -12,7 +13,7 @@
 #define OP_MAX_OUTPUTS 4
 
 struct inference {
-    forge_graph *graph; /* for its symbols (which may grow), slots and bodies */
+    forge_graph *graph; /* gives symbols (it may add some), slots and bodies */
     enum op op;
     const void *attributes;
     uint32_t place; /* where the node runs */
@@ -23,27 +24,30 @@ struct inference {
     char message[400];
 };
 
-/* Fills outputs (all but their node), or message. In a graph that is placed, operands have to live where the node runs. */
+/* Fills `outputs`, except for their node, and returns true; or fills `message` and returns false. In a placed
+ * graph, operands must be stored where the node runs. */
 bool infer(struct inference *inference);
 
-/* --- for the rules, which are in infer.c and infer_*.c ------------------------------------------------------- */
+/* --- for the rules in infer.c and infer_*.c
+ * ------------------------------------------------------------------- */
 
 #define OP(NAME, name, least, most, attributes) bool infer_##name(struct inference *inference);
 #include "forge/ir/ops.def"
 
-/* Writes "conv(f32[2,3,8]): " and why; false. */
+/* Writes "conv(f32[2,3,8]): " and the reason to the message. Returns false. */
 bool infer_refuse(struct inference *inference, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* One more output. */
+/* Adds an output. Returns false, with a message, if a dimension is no valid size. */
 bool infer_give(struct inference *inference, forge_dtype dtype, const forge_shape *shape);
 
-/* --- facts --------------------------------------------------------------------------------------------------- */
+/* --- operations
+ * ---------------------------------------------------------------------------------------------- */
 
-/* How many bytes the attributes of this family have; a constant's elements come on top. */
+/* Returns the size of the attributes in bytes, without the elements of a constant. */
 size_t op_attributes_size(enum op op);
-/* Least and most inputs. */
+/* Returns true if the operation accepts this number of inputs. */
 bool op_takes_inputs(enum op op, size_t count);
 
-/* The shape that NumPy's rules make of two; false where they do not go together. */
+/* Broadcasts two shapes by NumPy's rules. Returns false if they are incompatible. */
 bool shapes_broadcast(const forge_shape *a, const forge_shape *b, forge_shape *out_shape);
 
 #endif

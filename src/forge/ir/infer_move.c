@@ -1,7 +1,6 @@
-/* ir/infer_move.c - the rules of families that move elements; see infer.h.
+/* ir/infer_move.c - the inference rules of operations that move elements; see infer.h.
  *
- * Owns reshape, broadcast, transpose, joining, cutting and what goes by indices. Newcomers: sizes may be expressions, so
- * "fits" means that it can be shown whatever the symbols are.
+ * Note: sizes may be symbolic. A condition holds only if it is provable for all values of the symbols.
  */
 #include "forge/ir/infer.h"
 
@@ -52,7 +51,8 @@ bool infer_transpose(struct inference *i)
     return infer_give(i, i->inputs[0]->dtype, &shape);
 }
 
-/* --- joining ------------------------------------------------------------------------------------------------ */
+/* --- concatenation
+ * ------------------------------------------------------------------------------------------ */
 
 bool infer_concat(struct inference *i)
 {
@@ -73,7 +73,8 @@ bool infer_concat(struct inference *i)
     return infer_give(i, i->inputs[0]->dtype, &shape);
 }
 
-/* --- cutting ------------------------------------------------------------------------------------------------ */
+/* --- slices
+ * ------------------------------------------------------------------------------------------------- */
 
 static bool refuse_cut(struct inference *i, const struct cut *cut, uint32_t k, forge_dim of, const char *why)
 {
@@ -88,7 +89,7 @@ static bool refuse_cut(struct inference *i, const struct cut *cut, uint32_t k, f
     return infer_refuse(i, "dimension %u, %s: %s", k, range, why);
 }
 
-/* The shape of a part of `whole`. */
+/* Computes the shape of a part of `whole`. */
 static bool cut_shape(struct inference *i, const struct cut *cut, const forge_shape *whole,
                       forge_shape *out_shape)
 {
@@ -134,9 +135,10 @@ bool infer_pad(struct inference *i)
     return infer_give(i, i->inputs[0]->dtype, &a->shape);
 }
 
-/* --- by indices --------------------------------------------------------------------------------------------- */
+/* --- by indices ----------------------------------------------------------------------------------------- */
 
-/* What indices along an axis of x take from it. */
+/* Computes the shape that a gather with these indices along an axis of x returns. That of updates is the
+ * same. */
 static bool taken_shape(struct inference *i, uint32_t axis, bool is_along, forge_shape *out_shape)
 {
     const forge_shape *x = &i->inputs[0]->shape, *indices = &i->inputs[1]->shape;

@@ -1,7 +1,7 @@
-/* ir/infer_scan.c - the rules of families that go along an axis from element to element; see infer.h.
+/* ir/infer_scan.c - the inference rules of scans and sorts; see infer.h.
  *
- * Owns scans and sorts. Newcomers: a sort gives two values, and its sizes may be expressions: that there are enough elements
- * must be shown whatever the symbols are.
+ * Note: sizes may be symbolic. A sort's number of kept elements must be provably available for all values of
+ * the symbols.
  */
 #include "forge/ir/infer.h"
 

@@ -1,21 +1,20 @@
-/* ir/infer_window.c - what convolutions and windows make of shapes.
+/* ir/infer_window.c - the inference rules of convolutions, windows and random numbers; see infer.h.
  *
- * Owns the number of places at which something stands that slides along a dimension. Newcomers: sizes may be symbols,
- * and a result's size is (input + padding - span + stride) / stride; where that takes something away, it is only expressed
- * if the input's size is a sum that has as much.
+ * Note: sizes may be symbols. A result's size is (input + padding - span + stride) / stride. A difference can
+ * only be expressed if the input's size is a sum that contains the subtracted number.
  */
 #include "forge/ir/infer.h"
 
-/* What slides, along one dimension. */
+/* A kernel or window that slides along one dimension. */
 struct slider {
-    const char *name; /* "kernel" */
+    const char *name; /* "kernel" or "window" */
     forge_dim size;
     int64_t stride, dilation, padding;
 };
 
 static int64_t span_of(const struct slider *s)
 {
-    int64_t span; /* above all sizes where it would overflow */
+    int64_t span; /* in elements, dilation included; above all sizes if it would overflow */
     return __builtin_mul_overflow(s->dilation, s->size - 1, &span) || span > DIM_MAX_NUMBER
                ? 2 * DIM_MAX_NUMBER
                : span + 1;
@@ -26,7 +25,7 @@ static forge_dim moved_by(struct dim_table *dims, forge_dim dim, int64_t by)
     return by < 0 ? dim_sub(dims, dim, -by) : dim_add(dims, dim, by);
 }
 
-/* How often it stands within `in` elements. */
+/* Computes the number of positions within `in` elements and the padding. */
 static bool count_places(struct inference *i, const struct slider *s, forge_dim in, forge_dim *out)
 {
     struct dim_table *dims = &i->graph->dims;
@@ -44,7 +43,7 @@ static bool count_places(struct inference *i, const struct slider *s, forge_dim 
     return true;
 }
 
-/* --- convolutions -------------------------------------------------------------------------------------------- */
+/* --- convolutions --------------------------------------------------------------------------------------- */
 
 static bool is_multiple(struct dim_table *dims, forge_dim dim, forge_dim of)
 {
@@ -75,7 +74,7 @@ static bool check_conv(struct inference *i, const struct conv_attributes *a)
     return true;
 }
 
-/* The size of a transposed convolution's result. */
+/* Computes the size of a transposed convolution's result. */
 static bool stretch(struct inference *i, const struct slider *s, forge_dim in, uint32_t extra, forge_dim *out)
 {
     struct dim_table *dims = &i->graph->dims;
@@ -123,9 +122,9 @@ bool infer_conv(struct inference *i)
     return infer_give(i, i->inputs[0]->dtype, &shape);
 }
 
-/* --- windows ------------------------------------------------------------------------------------------------- */
+/* --- windows -------------------------------------------------------------------------------------------- */
 
-/* `shape` with the number of windows where they slide. */
+/* Replaces the dimensions along which windows slide by the number of windows. */
 static bool place_windows(struct inference *i, const struct windows *w, forge_shape *shape)
 {
     if (w->axes == 0 || w->axes >> shape->rank)
@@ -219,7 +218,7 @@ bool infer_share(struct inference *i)
     return infer_give(i, x->dtype, &x->shape);
 }
 
-/* --- random numbers ------------------------------------------------------------------------------------------ */
+/* --- random numbers ------------------------------------------------------------------------------------- */
 
 bool infer_random(struct inference *i)
 {

@@ -1,22 +1,22 @@
-/* ir/launch.h - one operation on elements in memory.
+/* ir/launch.h - one operation on elements in memory: the arguments of every kernel.
  *
- * Owns what every kernel gets, the reference's and a backend's alike. Newcomers: outputs never overlap inputs unless the
- * planner was told that the kernel may work in place; strides of inputs may be 0 (broadcast) or negative.
+ * Note: outputs never overlap inputs, unless the kernel has declared that it may work in place. Strides of
+ * inputs may be 0 (broadcast) or negative.
  */
 #ifndef FORGE_IR_LAUNCH_H
 #define FORGE_IR_LAUNCH_H
 
 #include "forge/ir/graph.h"
 
-/* Elements somewhere. All sizes are numbers. */
+/* An array in memory. All sizes are numbers. */
 struct view {
-    void *data; /* of the element with all indices 0 */
+    void *data; /* address of the element with all indices 0 */
     forge_dtype dtype;
     forge_shape shape;
     int64_t strides[FORGE_MAX_RANK]; /* in elements */
 };
 
-/* Steps in elements where the last dimension goes fastest and nothing lies between. */
+/* Writes the strides, in elements, of a row-major array without gaps. */
 static inline void strides_packed(const forge_shape *shape, int64_t strides[FORGE_MAX_RANK])
 {
     int64_t stride = 1;
@@ -24,7 +24,7 @@ static inline void strides_packed(const forge_shape *shape, int64_t strides[FORG
         strides[i] = stride;
 }
 
-/* Whether it has such steps, where it has any to make. */
+/* Returns true if the strides are those of strides_packed, except for dimensions of size 1. */
 static inline bool view_is_packed(const struct view *view)
 {
     int64_t stride = 1;
@@ -41,12 +41,13 @@ static inline struct view view_packed(forge_dtype dtype, void *data, forge_shape
     return view;
 }
 
-/* Where a kernel's outputs may lie beside memory of their own: on inputs of the same type, shape and strides, each on one of
- * its own. Bit 16 k + i: output k on input i. A kernel sees that it works in place where the addresses are the same. */
+/* On which inputs a kernel may place its outputs, instead of in separate memory. Bit 16 k + i: output k on
+ * input i. Type, shape and strides must be equal, and no two outputs share an input. Equal addresses tell the
+ * kernel that it works in place. */
 typedef uint64_t in_place_bits;
 #define IN_PLACE_NOT   UINT64_C(0)
 #define IN_PLACE_ANY   UINT64_C(0xffff) /* the first output, on any input */
-#define IN_PLACE_FIRST UINT64_C(1)      /* the first, on the first */
+#define IN_PLACE_FIRST UINT64_C(1)      /* the first output, on the first input */
 #define IN_PLACE_EACH  UINT64_MAX       /* each output, on any input */
 
 static inline bool in_place_may(in_place_bits bits, size_t output, size_t input)
@@ -56,17 +57,16 @@ static inline bool in_place_may(in_place_bits bits, size_t output, size_t input)
 
 struct launch {
     enum op op;
-    const void *
-        attributes; /* of the op; sizes in them are not to be used: the views have them as numbers. Where a cut
-                            * begins and ends is a number here */
+    /* Of the op. Kernels take sizes from the views, not from here; start and limit of a cut are numbers. */
+    const void *attributes;
     const struct view *inputs;
     size_t input_count;
     const struct view *outputs; /* packed */
     size_t output_count;
 };
 
-/* The part of an array with these strides that a cut is: its strides, and how far its first element is from the array's, in
- * elements. `shape` is the part's own. */
+/* Computes the strides of the part of an array that `cut` describes. strides: of the array; shape: of the
+ * part. Returns the offset of the part's first element from the array's, in elements. */
 static inline int64_t cut_part(const struct cut *cut, const forge_shape *shape, const int64_t *strides,
                                int64_t *out_strides)
 {
@@ -79,7 +79,8 @@ static inline int64_t cut_part(const struct cut *cut, const forge_shape *shape, 
     return offset;
 }
 
-/* The rows of the first output: runs along its last dimension. 1 for rank 0; 0 where there are no elements. */
+/* Returns the number of rows of the first output, which are runs along its last dimension. 1 for rank 0; 0
+ * without elements. */
 static inline size_t launch_rows(const struct launch *launch)
 {
     const forge_shape *shape = &launch->outputs[0].shape;
@@ -89,8 +90,9 @@ static inline size_t launch_rows(const struct launch *launch)
     return rows;
 }
 
-/* The lines of the first output along an axis: the first element of line l is at l / inner of what lies before the axis, and
- * at l % inner of the `inner` elements that lie after it. 0 where there are none. */
+/* Returns the number of lines of the first output along an axis; 0 without elements. *out_inner: elements per
+ * index of the axis. Line l begins at index l / inner of the dimensions before the axis, and l % inner of
+ * those after it. */
 static inline size_t launch_lines(const struct launch *launch, uint32_t axis, size_t *out_inner)
 {
     const forge_shape *shape = &launch->outputs[0].shape;
@@ -102,8 +104,8 @@ static inline size_t launch_lines(const struct launch *launch, uint32_t axis, si
     return outer * *out_inner;
 }
 
-/* How many pieces the work has, which can be done in any order and on any thread: lines for families that go along an axis,
- * from one element to the next; rows for all others. */
+/* Returns the number of independent pieces of work, which may run in any order and on any thread: lines for
+ * scatter, scan and sort, rows for all others. */
 static inline size_t launch_pieces(const struct launch *launch)
 {
     const struct scatter_attributes *scatter = launch->attributes;

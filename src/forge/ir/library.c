@@ -16,7 +16,7 @@ static const struct row {
 
 static const char gradient[] = ".gradient";
 
-/* The length of the name without what makes it a gradient's. */
+/* Returns the length of the name without ".gradient". */
 static size_t stem(const char *name)
 {
     size_t length = strlen(name), tail = sizeof gradient - 1;
@@ -62,9 +62,9 @@ forge_value library_composite(forge_builder *b, const struct composite_attribute
     return value;
 }
 
-/* --- bodies ------------------------------------------------------------------------------------------------- */
+/* --- bodies --------------------------------------------------------------------------------------------- */
 
-/* How many of a gradient's inputs are the composite's own. */
+/* Returns how many inputs are the composite's own, without the gradients that a gradient gets. */
 static size_t own_inputs(const struct composite_attributes *attributes, size_t count)
 {
     size_t given = library_is_gradient(attributes) ? (size_t)__builtin_popcount(attributes->given) : 0;
@@ -95,7 +95,7 @@ forge_graph *library_body(const struct composite_attributes *attributes, const s
     return forge_builder_finish(b, &body, out_error) == JOULE_OK ? body : NULL;
 }
 
-/* --- shapes ------------------------------------------------------------------------------------------------- */
+/* --- shapes --------------------------------------------------------------------------------------------- */
 
 static const struct value *output_of(const forge_graph *body, size_t k)
 {
@@ -107,7 +107,8 @@ static bool same_type(const struct value *a, const struct value *b)
     return a->dtype == b->dtype && forge_shape_equal(&a->shape, &b->shape);
 }
 
-/* What is given has the types of the body's values, and what is wanted those of its inputs. */
+/* Adds the outputs of a gradient. The given gradients must have the types of the body's outputs; the wanted
+ * ones get the types of its inputs. */
 static bool infer_gradient(struct inference *i, const forge_graph *body)
 {
     const struct composite_attributes *a = i->attributes;
@@ -143,7 +144,8 @@ bool library_infer(struct inference *i)
     return is_so;
 }
 
-/* --- comparing ---------------------------------------------------------------------------------------------- */
+/* --- comparison
+ * --------------------------------------------------------------------------------------------- */
 
 static bool same_attributes(const struct node *a, const struct node *b)
 {

@@ -1,8 +1,7 @@
-/* ir/library.h - the composites that come with the library, which devices may have kernels for.
+/* ir/library.h - the composites of the library, for which devices may have kernels.
  *
- * Owns their table (library.def), the bodies that are their meaning, and the comparison with them. Newcomers: a name alone
- * means nothing. Anybody can give a composite of his own the name "softmax"; it is the library's only where its body is
- * what library_body writes, and only then may a kernel take its place.
+ * Note: a name alone proves nothing, because callers may name their own composite "softmax". A kernel may
+ * replace a composite only if its body equals what library_body builds.
  */
 #ifndef FORGE_IR_LIBRARY_H
 #define FORGE_IR_LIBRARY_H
@@ -10,7 +9,8 @@
 #include "forge/ir/build.h"
 #include "forge/ir/infer.h"
 
-/* Writes the body; context: its struct composite_attributes. Inputs and attributes may be any: it fails the builder. */
+/* Builds the body; context: its struct composite_attributes. Accepts any inputs and attributes; fails the
+ * builder if they are invalid. */
 #define COMPOSITE(name, least, most, values)                                                                 \
     void library_##name(forge_builder *b, const forge_value *in, size_t count, const void *context,          \
                         forge_value *out);
@@ -31,26 +31,29 @@ enum adamw_input {
     ADAMW_INPUTS
 };
 
-/* A node of the library's composite that the attributes name; as many values as its row says. */
+/* Adds a node of the library's composite that the attributes name. out: as many values as its row of
+ * library.def says. */
 void library_composite_many(forge_builder *b, const struct composite_attributes *attributes,
                             const forge_value *in, size_t count, forge_value *out);
-/* The same where there is one value. */
+/* The same for a composite with one output; returns it. */
 forge_value library_composite(forge_builder *b, const struct composite_attributes *attributes,
                               const forge_value *in, size_t count);
 
-/* The body of the library's composite that these attributes name, or, where they are of its gradient, of the composite
- * itself. NULL, with a message: there is none, or it does not take these inputs. The caller frees it. */
+/* Returns the body of the library's composite that these attributes name; for a gradient, the body of the
+ * composite itself. The caller frees it with forge_graph_free. Returns NULL, with a message, if there is none
+ * or it refuses these inputs. */
 forge_graph *library_body(const struct composite_attributes *attributes, const struct value *const *in,
                           size_t count, const struct dim_table *dims, joule_error *out_error);
-/* Whether the name is that of a gradient: "softmax.gradient". */
+/* Returns true if the name ends with ".gradient". */
 bool library_is_gradient(const struct composite_attributes *attributes);
-/* "NAME.gradient"; where that is too long, "gradient". */
+/* Writes "NAME.gradient", or "gradient" if that is too long. */
 void library_name_gradient(const char *name, char out_name[32]);
 
-/* What infer does for a composite that has no body: what the library's would make of these inputs. */
+/* Infers the outputs of a composite without a body, by building the library's body for these inputs. */
 bool library_infer(struct inference *inference);
 
-/* Whether two bodies have the same nodes in the same order, whatever their ports are named and wherever they stand. */
+/* Returns true if two bodies have the same nodes in the same order. Names of inputs and outputs, and
+ * provenance, may differ. */
 bool library_same_body(const forge_graph *a, const forge_graph *b);
 
 #endif

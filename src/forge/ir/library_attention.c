@@ -1,14 +1,14 @@
-/* ir/library_attention.c - attention and rotary positions, as composites.
+/* ir/library_attention.c - attention and rotary position embedding, as composites.
  *
- * Owns their bodies. Newcomers: with grouped queries, consecutive heads share keys and values; and a causal mask is aligned
- * at the end, so that the last query sees all keys, however many more of them there are.
+ * Note: with grouped queries, consecutive heads share keys and values. A causal mask is aligned at the end:
+ * the last query attends to all keys, even if there are more keys than queries.
  */
 #include <math.h>
 #include "forge/ir/library.h"
 
 enum { Q, K, V };
 
-/* Numbers that can be told from each other; symbols are looked at when they have values. */
+/* Returns true for two different numbers. Symbols are compared later, when they have values. */
 static bool differ(forge_dim a, forge_dim b)
 {
     return a >= 0 && b >= 0 && a != b;
@@ -44,7 +44,8 @@ static bool takes_attention(forge_builder *b, const forge_value *in, bool is_cau
     return !wrong;
 }
 
-/* Scores that a query must not see are -infinity. Rows and columns are counted from the end. */
+/* Sets scores of keys after the query to -infinity. scores: [b, groups, heads per group, t, s]. Indices count
+ * from the end. */
 static forge_value mask(forge_builder *b, forge_value scores)
 {
     forge_shape shape = forge_value_shape(b, scores);
@@ -57,7 +58,8 @@ static forge_value mask(forge_builder *b, forge_value scores)
     return forge_select(b, forge_binary(b, FORGE_GE, key, query), scores, none);
 }
 
-/* Heads of one group are one matrix of more rows. */
+/* q: [b, heads, t, d], k: [b, kv_heads, s, d], v: [b, kv_heads, s, e]; result: [b, heads, t, e]. The heads
+ * that share keys form one matrix of more rows. */
 void library_attention(forge_builder *b, const forge_value *in, size_t count, const void *context,
                        forge_value *out)
 {
@@ -80,7 +82,8 @@ void library_attention(forge_builder *b, const forge_value *in, size_t count, co
     out[0] = forge_reshape(b, forge_cast(b, dtype, y), q);
 }
 
-/* --- rotary positions ---------------------------------------------------------------------------------------- */
+/* --- rotary position embedding
+ * ------------------------------------------------------------------------------- */
 
 static bool takes_rope(forge_builder *b, const forge_value *in, double base)
 {
@@ -100,7 +103,8 @@ static bool takes_rope(forge_builder *b, const forge_value *in, double base)
     return is_so;
 }
 
-/* [..., t, d / 2] of position * base^(-2 i / d) in f64, with a 1 where the pair's axis is. */
+/* Returns position * base^(-2 i / d) in f64: [..., t, d / 2], with a dimension of 1 inserted where x has the
+ * pair's axis. */
 static forge_value angles(forge_builder *b, forge_value positions, int64_t d,
                           const struct composite_attributes *a)
 {
@@ -119,7 +123,8 @@ static forge_value angles(forge_builder *b, forge_value positions, int64_t d,
     return forge_reshape(b, angle, shape);
 }
 
-/* Pairs are a dimension of their own for a while. */
+/* x: [..., t, d], positions: broadcast to [..., t]; result: as x. The two elements of a pair are a dimension
+ * of their own during the rotation. */
 void library_rope(forge_builder *b, const forge_value *in, size_t count, const void *context,
                   forge_value *out)
 {

@@ -1,7 +1,7 @@
-/* ir/library_gelu.c - the way back through gelu, as a composite.
+/* ir/library_gelu.c - the gradient of gelu, as a composite.
  *
- * Owns the slopes of both forms. Newcomers: gelu itself is an operation, as it has one input and is cheap to write; its slope
- * is a dozen of them, and so a kernel's work.
+ * Note: gelu itself is a single operation. Its derivative takes a dozen, so a composite lets a device fuse
+ * them.
  */
 #include <math.h>
 #include "forge/ir/library.h"
@@ -28,7 +28,7 @@ static forge_value square(forge_builder *b, forge_value x)
     return forge_unary(b, FORGE_SQUARE, x);
 }
 
-/* d gelu / dx = Phi(x) + x phi(x). */
+/* Returns d gelu / dx = Phi(x) + x phi(x). */
 static forge_value gelu_slope(forge_builder *b, forge_value x)
 {
     forge_value area = times(b, plus(b, forge_unary(b, FORGE_ERF, times(b, x, M_SQRT1_2)), 1), 0.5);
@@ -46,7 +46,7 @@ static forge_value gelu_tanh_slope(forge_builder *b, forge_value x)
     return times(b, forge_add(b, plus(b, t, 1), bend), 0.5);
 }
 
-/* g times the slope at x. */
+/* Returns g times the derivative at x. in: gradient of the result and x, of one shape. */
 void library_gelu_back(forge_builder *b, const forge_value *in, size_t count, const void *context,
                        forge_value *out)
 {

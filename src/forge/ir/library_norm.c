@@ -1,7 +1,7 @@
 /* ir/library_norm.c - normalisations, as composites.
  *
- * Owns their bodies. Newcomers: floats narrower than f32 are widened for all of it and narrowed once, at the end; mean and
- * variance of a batch stay wide.
+ * Note: floats narrower than f32 are widened at the start and narrowed once, at the end. Mean and variance of
+ * a batch stay wide.
  */
 #include "forge/ir/library.h"
 
@@ -10,11 +10,11 @@ static forge_value widen(forge_builder *b, forge_value x)
     return forge_cast(b, builder_accumulator(forge_value_dtype(b, x)), x);
 }
 
-/* What is common to those by statistics that x has itself. */
+/* Parameters of normalisations by statistics of x itself. */
 struct norm {
     double epsilon;
-    uint32_t axes;   /* reduced over */
-    uint32_t groups; /* 0: x is taken as it is */
+    uint32_t axes;   /* bits of the axes that are reduced */
+    uint32_t groups; /* 0: x is not reshaped into groups */
     bool subtracts_mean;
 };
 
@@ -38,7 +38,7 @@ static forge_value scale_of(forge_builder *b, forge_value variance, double epsil
     return forge_unary(b, FORGE_RSQRT, forge_add(b, variance, least));
 }
 
-/* [channels] as dimension 1 of something of this rank. */
+/* Reshapes [channels] to dimension 1 of this rank, the others 1. */
 static forge_value along_channels(forge_builder *b, forge_value x, uint32_t rank)
 {
     forge_shape shape = {.rank = rank};
@@ -47,9 +47,10 @@ static forge_value along_channels(forge_builder *b, forge_value x, uint32_t rank
     return forge_reshape(b, x, shape);
 }
 
-/* --- by statistics that x has itself ------------------------------------------------------------------------ */
+/* --- by statistics of x itself
+ * ------------------------------------------------------------------------------ */
 
-/* [n, channels, ...] to [n, groups, all of a group]. */
+/* Reshapes [n, channels, ...] to [n, groups, elements of a group]. */
 static forge_value to_groups(forge_builder *b, forge_value x, uint32_t groups)
 {
     forge_shape shape = forge_value_shape(b, x);
@@ -59,7 +60,7 @@ static forge_value to_groups(forge_builder *b, forge_value x, uint32_t groups)
     return forge_reshape(b, x, forge_shape_of(shape.dims[0], groups, rest));
 }
 
-/* Inputs: x, and weight and bias where there are. */
+/* in: x, and optionally weight and bias; `count` says how many. Returns a value of x's shape and type. */
 static forge_value norm_body(forge_builder *b, const forge_value *in, size_t count, const struct norm *norm)
 {
     forge_shape shape = forge_value_shape(b, in[0]);
@@ -119,11 +120,12 @@ void library_instance_norm(forge_builder *b, const forge_value *in, size_t count
     library_group_norm(b, in, count, context, out);
 }
 
-/* --- by statistics of a batch ------------------------------------------------------------------------------- */
+/* --- by statistics of the batch
+ * ----------------------------------------------------------------------------- */
 
 enum { X, WEIGHT, BIAS, MEAN, VARIANCE };
 
-/* (x - mean) * (scale * weight) + bias, all but x by channel. */
+/* Returns (x - mean) * (scale * weight) + bias. x: [n, channels, ...]; the others: [channels]. */
 static forge_value apply(forge_builder *b, const forge_value *in, forge_value mean, forge_value variance,
                          double epsilon)
 {

@@ -1,10 +1,11 @@
-/* ir/library_softmax.c - softmax and what is made of it, as composites.
+/* ir/library_softmax.c - softmax, log_softmax and cross_entropy, as composites; softmax is over the last
+ * dimension.
  *
- * Owns their bodies. Newcomers: a label that is no class adds nothing to the entropy, and its row counts in the mean.
+ * Note: a label outside the classes adds 0 to the entropy, but its row counts in the mean.
  */
 #include "forge/ir/library.h"
 
-/* As a bit; 0: there is none. */
+/* Returns the bit of the last axis; 0 for rank 0. */
 static uint32_t last_axis(const forge_builder *b, forge_value x)
 {
     uint32_t rank = forge_value_shape(b, x).rank;

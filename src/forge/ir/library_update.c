@@ -1,6 +1,6 @@
-/* ir/library_update.c - what optimisers make of a parameter, as composites.
+/* ir/library_update.c - updates of parameters by optimisers, as composites.
  *
- * Owns the body of "adamw". Newcomers: its numbers are inputs and no attributes, as they are other ones at every step.
+ * Note: the scalars of "adamw" are inputs, not attributes, because they change at every step.
  */
 #include "forge/ir/library.h"
 

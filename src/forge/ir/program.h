@@ -1,9 +1,11 @@
-/* ir/program.h - what a graph becomes for a device: a list of launches over buffers.
+/* ir/program.h - the layout of a program: a graph compiled for a device, as a list of launches over buffers.
  *
- * Owns the layout of a program: one block of memory without pointers, whose arrays lie at offsets from its start, so that
- * it can be written, mapped, hashed and printed as it is. It does not know how a kernel works.
- * Newcomers: reshape, broadcast, transpose and slice leave no launch where a binding's strides can say the same. A size may be
- * an expression of the program's symbols (dim.h), also in attributes; sized.h puts numbers in their place.
+ * A program is one block of memory without pointers. Its arrays lie at offsets from its start, so it can be
+ * written, hashed and printed as it is.
+ *
+ * Note: reshape, broadcast, transpose and slice make no launch if the strides of a binding can express them.
+ * Sizes, also those in attributes, may be expressions of the program's symbols (dim.h); sized.h replaces them
+ * by numbers.
  */
 #ifndef FORGE_IR_PROGRAM_H
 #define FORGE_IR_PROGRAM_H
@@ -13,9 +15,9 @@
 
 #define PROGRAM_MAGIC     UINT32_C(0x47525046) /* "FPRG" */
 #define PROGRAM_VERSION   2
-#define PROGRAM_ALIGNMENT 64 /* of arena and constant buffers */
+#define PROGRAM_ALIGNMENT 64 /* bytes, for the arena, constants and the buffers in them */
 #define PROGRAM_NONE      UINT32_MAX
-/* Of any buffer, and of a launch's inputs and outputs together. */
+/* Limits: bytes of a buffer, and inputs and outputs of a launch together. */
 #define PROGRAM_MOST_BYTES    (UINT64_C(1) << 48)
 #define PROGRAM_MOST_OPERANDS 32
 
@@ -23,27 +25,27 @@ enum buffer_kind { BUFFER_INPUT, BUFFER_OUTPUT, BUFFER_STATE, BUFFER_CONSTANT, B
 
 struct program_buffer {
     uint32_t kind;
-    uint32_t name;         /* in the strings; of inputs, outputs and states */
-    uint64_t size_bytes;   /* at most, whatever the symbols are */
-    uint64_t offset_bytes; /* of ARENA in the arena, of CONSTANT in the constants */
+    uint32_t name;         /* inputs, outputs, states: offset in `strings` */
+    uint64_t size_bytes;   /* maximum over all values of the symbols */
+    uint64_t offset_bytes; /* BUFFER_ARENA: in the arena; BUFFER_CONSTANT: in the constants */
     uint32_t dtype;        /* inputs, outputs, states */
     uint32_t init_kind;    /* states */
     double init_a, init_b;
     forge_shape shape; /* inputs, outputs, states */
 };
 
-/* A view of a buffer. */
+/* A strided view of a buffer. */
 struct program_binding {
     uint32_t buffer;
     uint32_t dtype;
-    forge_dim offset;   /* in elements: of the one with all indices 0 */
-    uint32_t backwards; /* bit i: the stride of dimension i is to be taken negative */
+    forge_dim offset;   /* of the element with all indices 0, in elements */
+    uint32_t backwards; /* bit i: the stride of dimension i is negative */
     uint32_t reserved;  /* 0 */
     forge_shape shape;
-    forge_dim strides[FORGE_MAX_RANK]; /* in elements; 0 from rank on */
+    forge_dim strides[FORGE_MAX_RANK]; /* absolute values, in elements; 0 from the rank on */
 };
 
-/* What a launch does, whatever does it. */
+/* The work of a launch, for any kernel. */
 struct program_cost {
     double flop;
     double read_bytes, written_bytes;
@@ -51,26 +53,27 @@ struct program_cost {
 
 struct program_launch {
     uint32_t op;
-    uint32_t kernel;        /* its name, in the strings */
-    uint32_t first_binding; /* inputs, then outputs */
+    uint32_t kernel;        /* name: offset in `strings` */
+    uint32_t first_binding; /* the inputs, then the outputs */
     uint16_t input_count, output_count;
-    uint32_t attributes, attributes_size; /* in the bytes */
-    uint32_t scope;                       /* in the strings */
+    uint32_t attributes, attributes_size; /* offset and size in `bytes` */
+    uint32_t scope;                       /* offset in `strings` */
     uint32_t phase;
     struct program_cost cost; /* at the largest sizes */
 };
 
 struct program_array {
-    uint64_t offset; /* from the program's start */
+    uint64_t offset; /* bytes from the program's start */
     uint64_t count;
 };
 
 struct forge_program {
     uint32_t magic, version;
-    uint64_t size_bytes; /* of all of it; a multiple of PROGRAM_ALIGNMENT */
-    uint64_t hash;       /* of all that follows */
+    uint64_t size_bytes; /* of the whole block; a multiple of PROGRAM_ALIGNMENT */
+    uint64_t hash;       /* of everything after this member */
     uint64_t arena_bytes;
-    uint64_t arena_bound_bytes; /* the most that is alive at once: no plan can be smaller in this order */
+    uint64_t arena_bound_bytes; /* maximum that is live at once: a lower bound for arena_bytes in this order
+                                 * of launches */
     struct program_array dims, buffers, bindings, launches, strings, bytes, constants;
 };
 
@@ -95,24 +98,24 @@ static inline const char *program_string(const forge_program *program, uint32_t 
     return (const char *)program_at(program, program->strings) + offset;
 }
 
-/* The program's symbols and expressions, which nothing may be added to. */
+/* Returns the program's symbols and expressions. Read-only; do not free it. */
 static inline struct dim_table program_dims(const forge_program *program)
 {
     return (struct dim_table){.entries = (struct dim *)program_at(program, program->dims),
                               .count = program->dims.count};
 }
 
-/* "matmul"; of a composite, its own name: "adamw". */
+/* Returns the operation's name, for example "matmul"; for a composite, its own name, for example "adamw". */
 const char *program_launch_name(const forge_program *program, const struct program_launch *launch);
 
-/* What head.hash is to be. */
+/* Computes the value that belongs in program->hash. */
 uint64_t program_hash(const forge_program *program);
 
-/* Whether `size` bytes at a multiple of PROGRAM_ALIGNMENT are a program that an instance may trust: every offset, count and
- * string lies in it, every view in its buffer, every launch is what infer.c makes of its operands, and what a launch writes
- * is memory of the instance that it reads in no other way. Where sizes are symbols, this is shown for the largest here, and by
- * sized_check for each that an instance is set to. Kernels still check what they are given (device.h).
- * INVALID says what is not so; UNSUPPORTED: another version. */
+/* Returns JOULE_OK if an instance can trust `bytes`, which are aligned to PROGRAM_ALIGNMENT. Every offset,
+ * count and string lies inside, and every view inside its buffer. Every launch matches infer.c, and writes
+ * only memory that it does not also read differently. With symbols, this is checked for the largest sizes;
+ * sized_check repeats it for each change of sizes. Kernels still check their arguments (device.h). Returns
+ * JOULE_INVALID with the reason, or JOULE_UNSUPPORTED for another version. */
 joule_status program_check(const void *bytes, size_t size, joule_error *out_error);
 
 #endif

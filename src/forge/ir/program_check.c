@@ -1,7 +1,7 @@
-/* ir/program_check.c - whether bytes are a program that may be run.
+/* ir/program_check.c - checks that bytes are a valid program; sized_check.c checks what depends on sizes.
  *
- * Owns program_check and the hash that finds accidents. What depends on sizes is in sized_check.c. Newcomers: the hash keeps
- * nobody out who means harm; everything an instance or a kernel relies on is checked by itself.
+ * Note: the hash finds only accidental damage. Everything on which an instance or a kernel relies is checked
+ * separately.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,12 +14,12 @@
 
 struct check {
     const forge_program *program;
-    struct dim_table dims; /* of the program */
+    struct dim_table dims; /* dim table of the program */
     joule_error *error;
     joule_status status;
 };
 
-/* False, always. */
+/* Sets the error and evaluates to false. */
 #define wrong(c, ...)                                                                                        \
     is_wrong(c, error_set((c)->error, JOULE_INVALID, "this is no program that can be trusted: " __VA_ARGS__))
 
@@ -29,7 +29,7 @@ static bool is_wrong(struct check *c, joule_status status)
     return false;
 }
 
-/* Words, as sizes are multiples of them. */
+/* Hashes 64-bit words; a program's size is a multiple of them. */
 uint64_t program_hash(const forge_program *program)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325), word;
@@ -42,7 +42,8 @@ uint64_t program_hash(const forge_program *program)
     return hash;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------------------- */
+/* --- the header and its arrays
+ * ------------------------------------------------------------------------------ */
 
 static bool lies_inside(const struct check *c, struct program_array array, size_t item)
 {
@@ -93,7 +94,7 @@ static bool is_shape(const struct check *c, uint32_t dtype, const forge_shape *s
     return true;
 }
 
-/* --- buffers ------------------------------------------------------------------------------------------------ */
+/* --- buffers -------------------------------------------------------------------------------------------- */
 
 static bool is_named(const struct program_buffer *buffer)
 {
@@ -138,7 +139,7 @@ static int by_name(const void *left, const void *right, void *program)
                               : strcmp(program_string(program, a->name), program_string(program, b->name));
 }
 
-/* Two of one name would be one memory. */
+/* Checks that names are unique: buffers of one name would share memory. */
 static bool check_names(struct check *c)
 {
     const struct program_buffer *buffers = program_buffers(c->program);
@@ -175,7 +176,7 @@ static bool check_buffers(struct check *c)
     return check_names(c);
 }
 
-/* --- bindings ----------------------------------------------------------------------------------------------- */
+/* --- bindings ------------------------------------------------------------------------------------------- */
 
 static bool check_binding(struct check *c, size_t i)
 {
@@ -188,7 +189,7 @@ static bool check_binding(struct check *c, size_t i)
     return is_known || wrong(c, "view %zu is none", i);
 }
 
-/* --- launches ----------------------------------------------------------------------------------------------- */
+/* --- launches ------------------------------------------------------------------------------------------- */
 
 static bool is_launched(uint32_t op)
 {
@@ -223,7 +224,8 @@ static bool check_launch(struct check *c, size_t i)
     return !bad || wrong(c, "launch %zu, %s: its %s makes no sense", i, op_name((enum op)launch->op), bad);
 }
 
-/* A composite has no body here: the library says what it would make, whatever the sizes are. */
+/* A composite has no body in a program. Its outputs must be those that the library infers, for all values of
+ * the symbols. */
 static bool check_composite(struct check *c, size_t i)
 {
     const struct program_launch *launch = &program_launches(c->program)[i];
@@ -252,7 +254,7 @@ static bool check_composite(struct check *c, size_t i)
     return is_so || wrong(c, "launch %zu gives something else than %s", i, attributes->name);
 }
 
-/* What depends on sizes, at the largest. */
+/* Checks what depends on sizes, at the largest sizes. */
 static joule_status check_sizes(struct check *c)
 {
     struct sized sized;

@@ -1,7 +1,6 @@
-/* ir/program_file.c - programs in files: see <forge/program.h>.
+/* ir/program_file.c - writes and reads programs in files; see <forge/program.h>.
  *
- * Owns writing, all or nothing, and reading. What is read is judged by program_check.c. Newcomers: a file is copied and not
- * mapped, as whoever can write it could change it after it was checked.
+ * Note: a file is read into memory, not mapped, because its writer could change a mapping after the check.
  */
 #include <stdlib.h>
 #include "base/error.h"

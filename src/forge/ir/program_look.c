@@ -1,4 +1,4 @@
-/* ir/program_look.c - what a program is, in numbers: see <forge/program.h>. */
+/* ir/program_look.c - queries a program's sizes and symbols; see <forge/program.h>. */
 #include "base/abi.h"
 #include "forge/ir/program.h"
 

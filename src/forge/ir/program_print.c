@@ -1,7 +1,4 @@
-/* ir/program_print.c - a program as a page for a person.
- *
- * Owns what forge_program_print shows, and its order. Newcomers: unlike the text of graphs it is not read back.
- */
+/* ir/program_print.c - prints a program as text for people; there is no parser for it. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include "base/error.h"
@@ -52,7 +49,7 @@ static void print_buffer(struct text *text, const forge_program *program, size_t
     text_add(text, "\n");
 }
 
-/* False where that cannot be seen. */
+/* Returns false also if that cannot be decided, because of symbols. */
 static bool is_whole(const struct program_binding *binding)
 {
     forge_dim packed = 1;
@@ -64,7 +61,7 @@ static bool is_whole(const struct program_binding *binding)
     return is_packed;
 }
 
-/* "$3 f32[2,10]"; views that are not the whole buffer, packed, show where they lie. */
+/* Prints "$3 f32[2,10]"; for a view that is not the whole packed buffer, also its offset and strides. */
 static void print_binding(struct text *text, const forge_program *program,
                           const struct program_binding *binding)
 {

@@ -1,8 +1,7 @@
-/* ir/provenance.c - where nodes come from, and where they run.
+/* ir/provenance.c - names, scopes, phases and places that a builder gives to new nodes.
  *
- * Owns names that live as long as a graph, and the scopes, phases and places of the nodes that a builder makes from now on.
- * Newcomers: scope and phase say nothing about a node's value, so equal nodes of two scopes are one; equal nodes on two places
- * are two.
+ * Note: scope and phase do not affect a node's value, so equal nodes in two scopes are merged. Equal nodes on
+ * two places are not.
  */
 #include <stdio.h>
 #include <string.h>

@@ -18,7 +18,7 @@ static const void *own_attributes(const forge_program *program, const struct pro
     return (const char *)program_at(program, program->bytes) + launch->attributes;
 }
 
-/* Attributes with symbols are copied, one after the other. */
+/* Allocates copies of those attributes that contain symbols, in one block. */
 static bool copy_attributes(struct sized *sized)
 {
     const forge_program *program = sized->program;

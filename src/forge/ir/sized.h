@@ -1,7 +1,7 @@
-/* ir/sized.h - a program with numbers in place of its symbols.
+/* ir/sized.h - a program with numbers for its symbols.
  *
- * Owns the numbers, and attributes in which they stand. Newcomers: only sized_init allocates. What sized_check has not accepted
- * must not run: a file may hold expressions that leave their buffers at some sizes and not at others.
+ * Note: only sized_init allocates. Run only sizes that sized_check has accepted: in a program from a file,
+ * views may stay inside their buffers at some sizes and leave them at others.
  */
 #ifndef FORGE_IR_SIZED_H
 #define FORGE_IR_SIZED_H
@@ -10,26 +10,26 @@
 
 struct sized {
     const forge_program *program;
-    int64_t *values;         /* of each of the program's dims */
-    const void **attributes; /* of each launch */
-    unsigned char *bytes;    /* of those with symbols */
-    bool *has_symbols;       /* each launch, in attributes or operands */
+    int64_t *values;         /* one for each entry of the program's dim table */
+    const void **attributes; /* one for each launch */
+    unsigned char *bytes;    /* copies of the attributes that contain symbols */
+    bool *has_symbols;       /* one for each launch: attributes or operands contain symbols */
 };
 
-/* At the largest sizes, not filled in. The program's dims and places must be known to be sound. False: no memory; sized_free
- * then, too. */
+/* Begins with the largest sizes; call sized_fill next. The program's dim table, attributes and bindings must
+ * have been checked. Returns false if out of memory. Call sized_free in any case. */
 bool sized_init(struct sized *sized, const forge_program *program);
 void sized_free(struct sized *sized);
-/* After the values of symbols were set: fills in all others. False: at these sizes something is too large. */
+/* Computes all other values from those of the symbols. Returns false if a size is too large. */
 bool sized_fill(struct sized *sized);
-/* Whether launches stay within their buffers, are what infer.c makes of their operands, and write nothing that they read in
- * another way. `all`: also those without symbols, where nothing can have changed since program_check. */
+/* Checks that launches stay within their buffers, match infer.c, and write nothing that they read through
+ * another view. all: also check launches without symbols, which cannot have changed since program_check. */
 joule_status sized_check(const struct sized *sized, bool all, joule_error *out_error);
 
-/* A binding's view, without an address, and how far from its buffer's start that is. */
+/* Returns a binding's view with data NULL, and its offset from the start of its buffer, in bytes. */
 struct view sized_view(const struct sized *sized, const struct program_binding *binding,
                        uint64_t *out_offset_bytes);
-/* Its views are yet to be given: inputs, then outputs. */
+/* Returns a launch with these views: the inputs, then the outputs. The caller fills them in. */
 struct launch sized_launch(const struct sized *sized, size_t i, const struct view *views);
 
 #endif

@@ -1,7 +1,7 @@
-/* ir/sized_check.c - whether a program stays within its memory at these sizes; see sized.h.
+/* ir/sized_check.c - checks that a program stays within its memory at given sizes; see sized.h.
  *
- * Owns the checks of views against buffers and of launches against their operands. Newcomers: what a launch is to look like is
- * asked of infer.c, so that a new family is checked as soon as it has a rule and its fields; nothing here allocates.
+ * Note: infer.c says what a launch's outputs must be, so a new operation is checked as soon as it has a rule
+ * and fields. Nothing here allocates.
  */
 #include "base/error.h"
 #include "forge/ir/fields.h"
@@ -15,7 +15,7 @@ struct check {
     joule_status status;
 };
 
-/* False, always. */
+/* Sets the error and evaluates to false. */
 #define wrong(c, ...) is_wrong(c, error_set((c)->error, JOULE_INVALID, __VA_ARGS__))
 
 static bool is_wrong(struct check *c, joule_status status)
@@ -24,9 +24,10 @@ static bool is_wrong(struct check *c, joule_status status)
     return false;
 }
 
-/* --- views -------------------------------------------------------------------------------------------------- */
+/* --- views ---------------------------------------------------------------------------------------------- */
 
-/* False where something overflows. Strides of dimensions that nobody moves along must be harmless to arithmetic, too. */
+/* Computes the offsets of the first and the last element, in elements. Returns false on overflow. Strides of
+ * dimensions of size 1 must not overflow either, as later arithmetic uses them. */
 static bool reach(const struct view *view, int64_t *out_first, int64_t *out_last)
 {
     *out_first = *out_last = 0;
@@ -40,7 +41,7 @@ static bool reach(const struct view *view, int64_t *out_first, int64_t *out_last
     return true;
 }
 
-/* The bytes from the first that can be touched to behind the last, from the buffer's start. */
+/* Bytes of a buffer that a view touches: [first, end), from the buffer's start. */
 struct range {
     int64_t first, end;
 };
@@ -57,7 +58,7 @@ static bool range_of(const struct view *view, uint64_t offset_bytes, struct rang
     *out = (struct range){offset, offset};
     if (packed_bytes == 0)
         return true;
-    if (forge_dtype_block_elements(view->dtype) != 1) { /* its elements have no address */
+    if (forge_dtype_block_elements(view->dtype) != 1) { /* elements of blocks have no address */
         out->end += (int64_t)packed_bytes;
         return offset == 0 && view_is_packed(view);
     }
@@ -66,7 +67,7 @@ static bool range_of(const struct view *view, uint64_t offset_bytes, struct rang
     return true;
 }
 
-/* A view in its buffer. */
+/* A view with its buffer. */
 struct place {
     const struct program_buffer *buffer;
     struct view view;
@@ -92,7 +93,7 @@ static bool place_of(struct check *c, size_t i, struct place *out)
     return true;
 }
 
-/* --- launches ----------------------------------------------------------------------------------------------- */
+/* --- launches ------------------------------------------------------------------------------------------- */
 
 static bool are_packed(const struct place *places, size_t count)
 {
@@ -102,7 +103,8 @@ static bool are_packed(const struct place *places, size_t count)
     return true;
 }
 
-/* The operation makes of these inputs what the outputs are. Of composites that is known, whatever the sizes are. */
+/* Checks that the outputs are what the operation makes of the inputs. For composites, program_check has done
+ * so, for all sizes. */
 static bool check_meaning(struct check *c, size_t i, const struct place *places)
 {
     const struct program_launch *launch = &program_launches(c->program)[i];
@@ -138,7 +140,7 @@ static bool same_view(const struct view *a, const struct view *b)
            view_is_packed(b);
 }
 
-/* Whether what `a` writes is nothing of what `b` sees, or exactly the same elements. */
+/* Returns true if `a`, which is written, shares no byte with `b`, or is exactly the same elements. */
 static bool go_together(const struct place *a, const struct place *b)
 {
     bool are_in_arena = a->buffer->kind == BUFFER_ARENA && b->buffer->kind == BUFFER_ARENA;

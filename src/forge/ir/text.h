@@ -1,8 +1,6 @@
-/* ir/text.h - words of the text form of graphs, and the reading of any text.
+/* ir/text.h - names and elements in the text form of graphs, and the cursor of the parser.
  *
- * Owns names and elements as text, both ways, and the cursor that the parser moves over its text. It does not know what a
- * graph looks like: text_print.c writes that and text_parse.c reads it.
- * Newcomers: nothing in a text is trusted; memory that is asked for is at most a few times what the text itself takes.
+ * Note: a text is not trusted. Memory that is allocated is at most a few times the text's own size.
  */
 #ifndef FORGE_IR_TEXT_H
 #define FORGE_IR_TEXT_H
@@ -11,59 +9,65 @@
 #include "base/arena.h"
 #include "base/string.h"
 
-/* --- names -------------------------------------------------------------------------------------------------- */
+/* --- names ---------------------------------------------------------------------------------------------- */
 
-/* The name as it is where it is a word (letters, digits, '_', '.', '-'; a letter or '_' first), else in quotes. */
+/* Adds the name unchanged if it is a word (letters, digits, '_', '.', '-'; a letter or '_' first), else in
+ * quotes. */
 void text_add_word(struct text *text, const char *name);
-/* As it is where it is words with '/' between, else in quotes. */
+/* Adds the path unchanged if it consists of words with '/' between them, else in quotes. */
 void text_add_path(struct text *text, const char *path);
-/* In quotes; a quote, a backslash and what is no printable UTF-8 are a backslash and two hexadecimal digits. */
+/* Adds the name in quotes. A quote, a backslash and every byte that is not printable UTF-8 becomes a
+ * backslash and two hexadecimal digits. */
 void text_add_quoted(struct text *text, const char *name);
 
-/* --- elements ----------------------------------------------------------------------------------------------- */
+/* --- elements ------------------------------------------------------------------------------------------- */
 
 enum { ELEMENT_TEXT = 64 }; /* room for any element as text */
 
-/* Exact: the shortest decimal number that reads back as the same bytes; true, false, nan, inf, -inf; and 0x with the bits
- * for what no number says, such as a NaN with a payload. Only for types whose elements have an address. */
+/* Adds an element exactly: as the shortest decimal number that gives the same bytes, or true, false, nan,
+ * inf, -inf. Bytes that no such text gives, for example a NaN with a payload, become 0x and their bits. Not
+ * for block formats. */
 void text_add_element(struct text *text, forge_dtype dtype, const void *element);
-/* False: no element of this type. */
+/* Returns false if the string is no element of this type. */
 bool element_from_text(forge_dtype dtype, const char *string, void *out_element);
 
-/* --- a text that is read ------------------------------------------------------------------------------------ */
+/* --- parsing
+ * ------------------------------------------------------------------------------------------------ */
 
 struct cursor {
     const char *text;
     size_t length, at;
     joule_error *error;
-    joule_status status; /* once not OK, nothing more is taken */
+    joule_status status; /* once not JOULE_OK, nothing more is read */
 };
 
-/* Keeps the first error, with line and column of `at`; returns false. */
+/* Keeps the first error, with the line and column of `at`. Returns false. */
 bool cursor_fail_at(struct cursor *cursor, size_t at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* "line 2, column 7: expected WHAT, and found 'x'". */
+/* Fails with "line 2, column 7: expected WHAT, and found 'x'". Returns false. */
 bool cursor_expected(struct cursor *cursor, const char *what);
 bool cursor_no_memory(struct cursor *cursor);
 
-/* Over blanks and comments, but not over the end of a line. */
+/* Skips blanks and comments, but not the end of a line. */
 void cursor_skip(struct cursor *cursor);
-/* The next character, after blanks; '\0' at the end of the text. */
+/* Returns the next character after blanks; '\0' at the end of the text. Does not consume it. */
 char cursor_next(struct cursor *cursor);
-/* Takes this punctuation, or this whole word, if it is next. */
+/* Consumes this punctuation, or this whole word, if it is next; else returns false. */
 bool cursor_take(struct cursor *cursor, const char *token);
-/* The same, or an error. */
+/* The same, but fails if it is not next. */
 bool cursor_want(struct cursor *cursor, const char *token);
-/* Takes the ends of lines, and empty lines. False: something else is next. */
+/* Consumes ends of lines and empty lines. Returns false if something else is next. */
 bool cursor_take_lines(struct cursor *cursor);
 
-/* A word or quoted name, kept in the arena; NULL after an error. With `is_path`, '/' belongs to words. */
+/* Reads a word or a quoted name into the arena. Returns NULL after an error. is_path: words may contain
+ * '/'. */
 char *cursor_name(struct cursor *cursor, struct arena *arena, bool is_path);
-/* An identifier of at most size - 1 characters: letters, digits and '_'. False, with nothing taken: none. */
+/* Reads an identifier (letters, digits and '_') of at most size - 1 characters. Returns false, and consumes
+ * nothing, if there is none. */
 bool cursor_identifier(struct cursor *cursor, char *out, size_t size);
-/* A decimal number from 0 to most. */
+/* Reads a decimal number from 0 to `most`. */
 bool cursor_number(struct cursor *cursor, uint64_t most, uint64_t *out);
-/* An element of this type. */
+/* Reads an element of this type. */
 bool cursor_element(struct cursor *cursor, forge_dtype dtype, void *out_element);
 
 #endif

@@ -1,6 +1,6 @@
-/* ir/text_cursor.c - see text.h: moving over a text.
+/* ir/text_cursor.c - moves a cursor over a text; see text.h.
  *
- * Newcomers: a line and a column are only counted when something is wrong.
+ * Note: line and column are counted only for an error.
  */
 #include <stdarg.h>
 #include <stdio.h>

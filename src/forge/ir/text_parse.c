@@ -1,9 +1,10 @@
-/* ir/text_parse.c - text as graphs.
+/* ir/text_parse.c - parses graphs that text_print.c has written.
  *
- * Owns forge_graph_parse: the grammar, which is what text_print.c writes. Nodes are made by the builder, so text can hold
- * nothing that its rules refuse, and what is written after a colon is only compared with what they say.
- * Newcomers: symbols and sizes come first, then bodies, then the graph; the table of sizes is handed on from each to the
- * next, so that a size is the same number in all of them.
+ * Nodes are made by the builder, so text cannot contain anything that its rules refuse. The types in a text
+ * are only compared with those that the builder infers.
+ *
+ * Note: symbols and sizes come first, then bodies, then the graph. Each begins with the dim table of the one
+ * before, so that a size has the same id in all of them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "base/error.h"
 #include "forge/ir/text_parse.h"
 
-enum { MAX_SIZE_COPIES = 1 << 20 }; /* entries of tables of sizes, over all bodies */
+enum { MAX_SIZE_COPIES = 1 << 20 }; /* entries of dim tables, in total over all bodies */
 
 bool builder_agrees(struct parser *p, size_t at)
 {
@@ -22,7 +23,7 @@ bool builder_agrees(struct parser *p, size_t at)
     return cursor_fail_at(&p->in, at, "%s", p->builder->error.message);
 }
 
-/* --- sizes and types ---------------------------------------------------------------------------------------- */
+/* --- sizes and types ------------------------------------------------------------------------------------ */
 
 static forge_dim parse_dim(struct parser *p, struct dim_table *dims, unsigned nesting);
 
@@ -38,7 +39,7 @@ static forge_dim named_dim(struct parser *p, const struct dim_table *dims)
     return DIM_FAILED;
 }
 
-/* After "(". */
+/* Parses "a*b)" after "(". */
 static forge_dim dim_of_two(struct parser *p, struct dim_table *dims, unsigned nesting)
 {
     size_t start = p->in.at;
@@ -75,7 +76,7 @@ static forge_dim parse_dim(struct parser *p, struct dim_table *dims, unsigned ne
     return named_dim(p, dims);
 }
 
-/* A sum of as many terms as one may have nests as deeply. */
+/* The limit on nesting admits the longest sum that dim_add can make. */
 bool parse_size(struct parser *p, struct dim_table *dims, forge_dim *out)
 {
     *out = parse_dim(p, dims, DIM_MAX_LEAVES);
@@ -93,7 +94,7 @@ bool parse_dtype(struct parser *p, forge_dtype *out)
     return cursor_expected(&p->in, "a type such as f32[2,3]");
 }
 
-/* "f32[2,B]". */
+/* Parses "f32[2,B]". */
 bool parse_type(struct parser *p, forge_dtype *out_dtype, forge_shape *out_shape)
 {
     *out_shape = (forge_shape){0};
@@ -111,7 +112,7 @@ bool parse_type(struct parser *p, forge_dtype *out_dtype, forge_shape *out_shape
     return true;
 }
 
-/* A value of an earlier line. */
+/* Parses "%3", a value of an earlier line. */
 bool parse_value(struct parser *p, forge_value *out)
 {
     uint64_t label;
@@ -125,7 +126,7 @@ bool parse_value(struct parser *p, forge_value *out)
     return true;
 }
 
-/* --- slots, outputs, writes --------------------------------------------------------------------------------- */
+/* --- slots, outputs, writes ----------------------------------------------------------------------------- */
 
 static bool parse_init(struct parser *p, forge_init *out)
 {
@@ -141,7 +142,7 @@ static bool parse_init(struct parser *p, forge_init *out)
            cursor_want(&p->in, ")");
 }
 
-/* slot "w" : f32[2] = normal(0, 0.1) parameter */
+/* Parses: slot "w" : f32[2] = normal(0, 0.1) parameter */
 static bool parse_slot(struct parser *p, size_t start)
 {
     forge_dtype dtype;
@@ -160,7 +161,7 @@ static bool parse_slot(struct parser *p, size_t start)
            cursor_no_memory(&p->in);
 }
 
-/* output "y" = %3 */
+/* Parses: output "y" = %3 */
 static bool parse_output(struct parser *p, size_t start)
 {
     forge_value value;
@@ -171,7 +172,7 @@ static bool parse_output(struct parser *p, size_t start)
     return builder_agrees(p, start);
 }
 
-/* write "w" = %3 in_place */
+/* Parses: write "w" = %3 in_place */
 static bool parse_write(struct parser *p, size_t start)
 {
     forge_value value;
@@ -185,9 +186,9 @@ static bool parse_write(struct parser *p, size_t start)
     return builder_agrees(p, start);
 }
 
-/* --- all ---------------------------------------------------------------------------------------------------- */
+/* --- all ------------------------------------------------------------------------------------------------ */
 
-/* Of a graph or body, up to something else. */
+/* Parses the lines of a graph or body, up to the first other line. */
 static bool parse_lines(struct parser *p)
 {
     for (bool goes_on = true; goes_on;) {
@@ -209,7 +210,7 @@ static bool parse_lines(struct parser *p)
     return p->in.status == JOULE_OK;
 }
 
-/* A graph or body from here on. */
+/* Parses a graph or body from here to `end`; NULL: to the end of the text. */
 static bool parse_graph(struct parser *p, const char *end, forge_graph **out)
 {
     joule_error error;
@@ -232,7 +233,7 @@ static bool parse_graph(struct parser *p, const char *end, forge_graph **out)
     return true;
 }
 
-/* body $0 { ... } */
+/* Parses: body $0 { ... } */
 static bool parse_body(struct parser *p)
 {
     uint64_t number;
@@ -253,7 +254,7 @@ static bool parse_body(struct parser *p)
     return dim_table_copy(&p->dims, &body->dims) || cursor_no_memory(&p->in);
 }
 
-/* symbol B : 1..64 by 8 */
+/* Parses: symbol B : 1..64 by 8 */
 static bool parse_symbol(struct parser *p)
 {
     uint64_t min, max, multiple = 1;

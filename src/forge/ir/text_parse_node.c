@@ -1,7 +1,6 @@
-/* ir/text_parse_node.c - see text_parse.h: one line that makes a node.
+/* ir/text_parse_node.c - parses the line of one node; see text_parse.h.
  *
- * Owns labels, operations with their attributes, constants, and where a node comes from. Newcomers: what the attributes of a
- * family look like is said by its list in fields.c, the same that text_print.c goes by.
+ * Note: the lists in fields.c describe the attributes of each operation; text_print.c uses the same lists.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +11,10 @@
 
 enum {
     MAX_INPUTS = 16,
-    MAX_PATH = 500 /* of scopes: the builder's own bound */
+    MAX_PATH = 500 /* bytes of a scope's path: the builder has the same limit */
 };
 
-/* Attributes of any family; a constant's elements lie elsewhere. */
+/* Attributes of any operation, without the elements of a constant. */
 union any_attributes {
 #define OP(NAME, name, least, most, attributes) char name[sizeof(attributes)];
 #include "forge/ir/ops.def"
@@ -23,20 +22,20 @@ union any_attributes {
 };
 
 struct statement {
-    size_t start;    /* in the text */
-    size_t elements; /* where a constant's begin */
+    size_t start;    /* offset in the text */
+    size_t elements; /* offset of a constant's elements in the text */
     enum op op;
     union any_attributes attributes;
     forge_value inputs[MAX_INPUTS];
     uint32_t input_count;
-    struct value types[OP_MAX_OUTPUTS]; /* as written */
+    struct value types[OP_MAX_OUTPUTS]; /* types as written in the text */
     uint32_t label_count, type_count;
-    const char *name; /* of a port or slot */
+    const char *name; /* of an input or a slot */
 };
 
-/* --- values ------------------------------------------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------------------------------------- */
 
-/* "%5, %6 =". Values are numbered as they come. */
+/* Parses "%5, %6 =". Values must be numbered in order. */
 static bool parse_labels(struct parser *p, struct statement *s)
 {
     uint64_t label;
@@ -67,7 +66,7 @@ static bool parse_inputs(struct parser *p, struct statement *s)
     return true;
 }
 
-/* --- attributes --------------------------------------------------------------------------------------------- */
+/* --- attributes ----------------------------------------------------------------------------------------- */
 
 static bool parse_kind(struct parser *p, const struct field *field, uint32_t *out)
 {
@@ -81,7 +80,7 @@ static bool parse_kind(struct parser *p, const struct field *field, uint32_t *ou
     return cursor_expected(&p->in, "a kind of the operation before it");
 }
 
-/* "unary.relu". */
+/* Parses "unary.relu". */
 static bool parse_family(struct parser *p, struct statement *s)
 {
     char name[32];
@@ -118,7 +117,7 @@ static bool parse_step(struct parser *p, int64_t *out)
     return true;
 }
 
-/* One of a list of sizes, steps or numbers, or of a set of axes. */
+/* Parses one item of a list of sizes, steps or numbers, or of a set of axes. */
 static bool parse_item(struct parser *p, const struct field *field, void *out, uint32_t i)
 {
     uint64_t number;
@@ -137,7 +136,7 @@ static bool parse_item(struct parser *p, const struct field *field, void *out, u
     return true;
 }
 
-/* "[0,2]". */
+/* Parses "[0,2]". */
 static bool parse_list(struct parser *p, const struct field *field, void *out)
 {
     uint32_t most = field->kind == FIELD_AXES ? FORGE_MAX_RANK : field->limit;
@@ -179,7 +178,7 @@ static bool skip_elements(struct parser *p, struct statement *s)
     return cursor_want(&p->in, "}");
 }
 
-/* "name=value", where it is there. */
+/* Parses "name=value" if it is there. */
 static bool parse_named(struct parser *p, const struct field *field, void *at)
 {
     uint64_t number;
@@ -242,7 +241,7 @@ static bool parse_field(struct parser *p, struct statement *s, const struct fiel
     return true;
 }
 
-/* ": f32[2], f32[3]", and the attributes that say the same. */
+/* Parses ": f32[2], f32[3]", and sets the attributes that contain the same type or shape. */
 static bool parse_types(struct parser *p, struct statement *s)
 {
     if (!cursor_want(&p->in, ":"))
@@ -267,7 +266,7 @@ static bool parse_types(struct parser *p, struct statement *s)
     return true;
 }
 
-/* "on gpu0". */
+/* Parses "on gpu0" if it is there. */
 static bool parse_place(struct parser *p)
 {
     p->builder->place = 0;
@@ -281,7 +280,7 @@ static bool parse_place(struct parser *p)
     return builder_agrees(p, start);
 }
 
-/* "@mlp/fc1 backward again 2". */
+/* Parses "@mlp/fc1 backward again 2"; each part is optional. */
 static bool parse_provenance(struct parser *p)
 {
     uint64_t again = 0;
@@ -305,9 +304,9 @@ static bool parse_provenance(struct parser *p)
     return true;
 }
 
-/* --- constants ---------------------------------------------------------------------------------------------- */
+/* --- constants ------------------------------------------------------------------------------------------ */
 
-/* Blocks, as pairs of digits. */
+/* Parses the bytes of blocks, two hexadecimal digits each. */
 static bool parse_blocks(struct cursor *in, struct constant_attributes *a)
 {
     for (size_t i = 0; i < a->size_bytes; i++) {
@@ -327,7 +326,7 @@ static bool parse_elements(struct cursor *in, struct constant_attributes *a, siz
     return cursor_want(in, "}");
 }
 
-/* Memory is asked for what the text can hold. */
+/* Checks the count against the length of the text before it allocates memory. */
 static forge_value emit_constant(struct parser *p, const struct statement *s)
 {
     const struct constant_attributes *head = (const void *)&s->attributes;
@@ -358,7 +357,7 @@ static forge_value emit_constant(struct parser *p, const struct statement *s)
     return value;
 }
 
-/* --- nodes -------------------------------------------------------------------------------------------------- */
+/* --- nodes ---------------------------------------------------------------------------------------------- */
 
 static forge_value emit(struct parser *p, struct statement *s)
 {
@@ -380,7 +379,7 @@ static forge_value emit(struct parser *p, struct statement *s)
     }
 }
 
-/* What is written is what the operation gives. */
+/* Fails unless the node has the types, and the place, that the text says. */
 static bool agrees(struct parser *p, const struct statement *s, forge_value value)
 {
     const forge_graph *graph = graph_of(p);

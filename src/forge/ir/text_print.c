@@ -1,9 +1,7 @@
-/* ir/text_print.c - graphs as text.
+/* ir/text_print.c - prints graphs as text that text_parse.c reads.
  *
- * Owns forge_graph_print: the order of lines, and how each of them looks; text_parse.c reads the same. What attributes look
- * like is said by fields.c.
- * Newcomers: text is written twice, first only to measure it. All sizes of the graph stand at the top in the order in which
- * they were made, as that order is the one in which sums and products are kept.
+ * Note: the text is written twice, the first time only to measure it. All symbols and sizes come first, in
+ * the order in which they were made, because the canonical order of sums and products depends on it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +13,7 @@
 
 struct printer {
     struct text text;
-    GRAPH_ARRAY(const forge_graph *, bodies, body); /* inner ones first */
+    GRAPH_ARRAY(const forge_graph *, bodies, body); /* a body comes after those that it uses */
     struct index body_index;
 };
 
@@ -24,13 +22,13 @@ static struct index_key body_key(const void *printer, uint32_t body)
     return (struct index_key){&((const struct printer *)printer)->bodies[body], sizeof(forge_graph *)};
 }
 
-/* INDEX_NONE: it is not found yet. */
+/* Returns the body's number, or INDEX_NONE if it is not in the list yet. */
 static uint32_t body_number(const struct printer *p, const forge_graph *body)
 {
     return index_find(&p->body_index, p, (struct index_key){&body, sizeof body});
 }
 
-/* Every body once, after those that it uses. False when memory is used up. */
+/* Adds every body once, after those that it uses. Returns false if out of memory. */
 static bool find_bodies(struct printer *p, const forge_graph *graph)
 {
     for (size_t n = 0; n < graph->node_count; n++) {
@@ -48,7 +46,7 @@ static bool find_bodies(struct printer *p, const forge_graph *graph)
     return true;
 }
 
-/* --- attributes --------------------------------------------------------------------------------------------- */
+/* --- attributes ----------------------------------------------------------------------------------------- */
 
 static void print_elements(struct text *text, const struct constant_attributes *a)
 {
@@ -112,7 +110,7 @@ static void print_list(struct text *text, const forge_graph *graph, const struct
     text_add(text, length ? "]" : "");
 }
 
-/* The 0 that is left out; -0 is another number. */
+/* Returns true for +0, which is not printed. -0 is printed. */
 static bool is_plain_zero(const void *number)
 {
     uint64_t bits;
@@ -177,15 +175,15 @@ static void print_field(struct printer *p, const forge_graph *graph, const struc
         text_printf(text, " %s=$%u", field->name, body_number(p, *(const forge_graph *const *)at));
         return;
     case FIELD_KIND:
-    case FIELD_NAME: /* stand before the inputs */
+    case FIELD_NAME: /* printed before the inputs */
     case FIELD_RESULT_DTYPE:
-    case FIELD_RESULT_SHAPE: /* stand in the result's type */
+    case FIELD_RESULT_SHAPE: /* part of the result's type */
     case FIELD_END:
         return;
     }
 }
 
-/* --- lines -------------------------------------------------------------------------------------------------- */
+/* --- lines ---------------------------------------------------------------------------------------------- */
 
 static void print_type(struct text *text, const forge_graph *graph, forge_dtype dtype,
                        const forge_shape *shape)
@@ -194,7 +192,7 @@ static void print_type(struct text *text, const forge_graph *graph, forge_dtype 
     dim_print_shape(&graph->dims, shape, text);
 }
 
-/* "unary.relu". */
+/* Prints "unary.relu". */
 static void print_family(struct text *text, const struct node *node)
 {
     text_add(text, op_name((enum op)node->op));

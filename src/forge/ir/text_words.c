@@ -1,7 +1,7 @@
-/* ir/text_words.c - see text.h: names and elements.
+/* ir/text_words.c - prints and parses names and elements; see text.h.
  *
- * Newcomers: every element that is written is read back at once, and written in another way where its bytes came out
- * different; that is why text is exact for every type, and for bytes that no computation makes.
+ * Note: every printed element is parsed at once, and printed in another form if the bytes differ. So text is
+ * exact for every type, also for bytes that no computation produces.
  */
 #include "forge/ir/text.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include "forge/core/dtype.h"
 
-/* --- names -------------------------------------------------------------------------------------------------- */
+/* --- names ---------------------------------------------------------------------------------------------- */
 
 static bool is_letter(char c)
 {
@@ -75,7 +75,7 @@ static int digit_of(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* After the opening quote. */
+/* Parses the rest of a name after the opening quote. */
 static char *quoted_name(struct cursor *cursor, struct arena *arena)
 {
     const char *from = cursor->text + cursor->at, *end = cursor->text + cursor->length;
@@ -127,7 +127,7 @@ char *cursor_name(struct cursor *cursor, struct arena *arena, bool is_path)
     return name;
 }
 
-/* --- elements ----------------------------------------------------------------------------------------------- */
+/* --- elements ------------------------------------------------------------------------------------------- */
 
 static uint64_t bits_of(const void *element, size_t size)
 {
@@ -178,7 +178,7 @@ static bool integer_from_text(const struct dtype_row *row, const char *string, v
     }
     row->store_bits(out_element, 0, 1, &bits);
     row->load_bits(out_element, 0, 1, &kept);
-    return kept == bits; /* it was in the type's range */
+    return kept == bits; /* else it is out of the type's range */
 }
 
 bool element_from_text(forge_dtype dtype, const char *string, void *out_element)
@@ -209,8 +209,9 @@ static bool says(forge_dtype dtype, const char *string, const void *element)
            memcmp(read, element, forge_dtype_block_bytes(dtype)) == 0;
 }
 
-/* From how many digits on. %g drops zeros at the end, so a type's safe digits find every shorter form; small whole numbers
- * stand as they are, not rounded to what a narrow type takes for the same. */
+/* Returns the number of digits to try first. %g drops trailing zeros, so the digits that a type always keeps
+ * also give every shorter form. Small integers are printed exactly, not as a shorter number that a narrow
+ * type rounds to the same. */
 static int least_digits(forge_dtype dtype, double value)
 {
     if (value == floor(value) && fabs(value) < 1e6)
@@ -219,7 +220,7 @@ static int least_digits(forge_dtype dtype, double value)
     return is_normal && dtype == FORGE_F64 ? DBL_DIG : is_normal && dtype == FORGE_F32 ? FLT_DIG : 1;
 }
 
-/* The shortest that says it. */
+/* Writes the shortest text that gives the same bytes. Returns false if there is none. */
 static bool float_to_text(forge_dtype dtype, const void *element, char *out, size_t size)
 {
     double value;

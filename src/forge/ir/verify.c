@@ -1,6 +1,6 @@
-/* ir/verify.c - what every graph promises, checked.
+/* ir/verify.c - checks the invariants of a graph.
  *
- * Newcomers: the rules of infer.c are asked again, so a pass that makes a wrong shape is found where it made it.
+ * Note: it applies the rules of infer.c again, so that a pass that makes a wrong shape is found at once.
  */
 #include <string.h>
 #include "base/error.h"
