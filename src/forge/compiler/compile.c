@@ -1,4 +1,4 @@
-/* compiler/compile.c - forge_compile: passes, then launches. */
+/* compiler/compile.c - forge_compile: runs the passes, and lowers the result to a program. */
 #include "forge/compiler/lower.h"
 #include "forge/compiler/pass.h"
 

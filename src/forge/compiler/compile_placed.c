@@ -1,4 +1,4 @@
-/* compiler/compile_placed.c - see <forge/placed.h>: transfers, segments, and a program for each. */
+/* compiler/compile_placed.c - compiles a graph for several devices; see <forge/placed.h>. */
 #include "forge/compiler/placed.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static joule_status compile_segment(forge_placed *placed, size_t i, joule_error 
     return status;
 }
 
-/* What passes do whatever the device: constants are computed before the graph is cut apart. */
+/* Runs the passes that do not depend on a device. Constants are folded before the graph is split. */
 static joule_status prepare(const forge_graph *graph, forge_graph **out_graph, joule_error *error)
 {
     forge_graph *placed = NULL;

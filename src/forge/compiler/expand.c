@@ -1,6 +1,6 @@
-/* compiler/expand.c - composites become what they mean.
+/* compiler/expand.c - the pass that replaces composites by their bodies.
  *
- * Newcomers: bodies use composites, too, so it goes on until there is nothing to do.
+ * Note: bodies contain composites too, so the pass repeats until none is left to replace.
  */
 #include <stdlib.h>
 #include "forge/compiler/pass.h"

@@ -1,13 +1,13 @@
-/* compiler/fold.c - what depends on constants alone is computed once, here, by the reference.
+/* compiler/fold.c - the pass that computes nodes whose inputs are all constants, with the reference.
  *
- * Newcomers: only small results are kept, since every constant lies in the program; a large one that is cheap to make
- * (zeros, an iota) is better made where it is used.
+ * Note: only small results are folded, because programs contain all constants. A large result that is cheap
+ * to compute, such as zeros, is better computed where it is used.
  */
 #include "forge/compiler/pass.h"
 #include "forge/ir/fields.h"
 #include "forge/reference/reference.h"
 
-#define LARGEST_BYTES 4096 /* of a result */
+#define LARGEST_BYTES 4096 /* per result */
 
 static const struct constant_attributes *constant_of(const forge_builder *builder, forge_value value)
 {
@@ -15,8 +15,8 @@ static const struct constant_attributes *constant_of(const forge_builder *builde
     return node && node->op == OP_CONSTANT ? node->attributes : NULL;
 }
 
-/* True where the node of the new graph can be computed now. Without inputs there is nothing to fold: an iota is as small
- * in a program as a node can be. */
+/* Returns true if the node can be computed now. Nodes without inputs are not folded: an iota needs less
+ * memory as a node. */
 static bool can_fold(const forge_builder *builder, const struct node *node, const struct value *value,
                      const forge_value *map, const forge_graph *graph)
 {

@@ -1,8 +1,7 @@
-/* compiler/keep.c - which composites stay whole.
+/* compiler/keep.c - decides which composites are kept for a kernel.
  *
- * Owns the question whether a kernel may take a composite's place. Newcomers: its name is not believed. Anybody can build a
- * composite of any name, or write one into a graph's text, so the body that the library would give it is made anew and
- * compared.
+ * Note: a composite's name is not trusted, because callers and texts may give any name to any body. The
+ * library's body for that name is built and compared.
  */
 #include <stdlib.h>
 #include "forge/autodiff/gradient.h"
@@ -10,7 +9,8 @@
 #include "forge/hal/device.h"
 #include "forge/ir/library.h"
 
-/* The operands at sizes that `take` chooses for the symbols. */
+/* Fills packed views of the operands; `take` chooses the symbols' values. Returns false if a size is too
+ * large, or if out of memory. */
 static bool views_of(const forge_graph *graph, const struct node *node,
                      void (*take)(const struct dim_table *table, int64_t *values), struct view *views)
 {
@@ -42,7 +42,7 @@ static bool has_kernel(const forge_graph *graph, const struct node *node, forge_
     return views_of(graph, node, take, views) && device->ops->select(device, &launch, &selection) == JOULE_OK;
 }
 
-/* The gradient of what the library writes for these attributes, in place of it. */
+/* Replaces the library's body `own` by its gradient. Frees `own`. */
 static forge_graph *to_gradient(forge_graph *own, const struct composite_attributes *a,
                                 const struct dim_table *dims)
 {
@@ -71,7 +71,8 @@ static bool is_the_librarys(const forge_graph *graph, const struct node *node)
     return is_so;
 }
 
-/* What is kept has no other way to be computed, so the kernel must be there for all sizes. */
+/* A kept composite has no other implementation, so the kernel must exist for all sizes: the largest and
+ * smallest are tried. */
 bool pass_keeps_composite(const forge_graph *graph, const struct node *node, forge_device *device)
 {
     return has_kernel(graph, node, device, dim_take_largest) &&

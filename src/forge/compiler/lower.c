@@ -1,4 +1,4 @@
-/* compiler/lower.c - see lower.h: nodes become launches and views. */
+/* compiler/lower.c - lowers nodes to launches and views; see lower.h. */
 #include "forge/compiler/lower.h"
 
 #include <stdarg.h>
@@ -35,7 +35,7 @@ uint32_t lower_root(const struct lowering *l, uint32_t buffer)
     return buffer;
 }
 
-/* --- pieces of a program ------------------------------------------------------------------------------------ */
+/* --- pieces of a program -------------------------------------------------------------------------------- */
 
 static struct index_key string_at(const void *lowering, uint32_t offset)
 {
@@ -61,7 +61,7 @@ static uint32_t add_string(struct lowering *l, const char *string)
     return offset;
 }
 
-/* At a multiple of 8, as attributes are structures. */
+/* Adds bytes at a multiple of 8, because attributes are structures, and returns their offset. */
 static uint32_t add_bytes(struct lowering *l, const void *bytes, size_t size)
 {
     size_t at = l->byte_count, padded = (size + 7) / 8 * 8;
@@ -101,9 +101,10 @@ uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *nam
     return (uint32_t)l->buffer_count++;
 }
 
-/* --- launches ----------------------------------------------------------------------------------------------- */
+/* --- launches ------------------------------------------------------------------------------------------- */
 
-/* The attributes with numbers in place of symbols; NULL: no memory. */
+/* Returns the attributes with the largest sizes for symbols, or NULL if out of memory. Valid until the next
+ * call. */
 static const void *attributes_at_largest(struct lowering *l, const struct node *node)
 {
     if (!fields_have_symbols((enum op)node->op, node->attributes))
@@ -117,7 +118,7 @@ static const void *attributes_at_largest(struct lowering *l, const struct node *
     return l->numbers;
 }
 
-/* For the largest sizes: where there are symbols, an instance asks again for the sizes that it has. */
+/* Selects a kernel for the largest sizes. With symbols, an instance selects again for its own sizes. */
 static bool select_kernel(struct lowering *l, const struct node *node, const struct program_binding *bindings,
                           size_t input_count, size_t output_count, struct selection *out_selection)
 {
@@ -133,7 +134,7 @@ static bool select_kernel(struct lowering *l, const struct node *node, const str
     return l->status == JOULE_OK && l->device->ops->select(l->device, &work, out_selection) == JOULE_OK;
 }
 
-/* Attributes as a launch has them: a composite's body stays behind. */
+/* Adds the attributes of a launch, without the body of a composite. */
 static uint32_t add_attributes(struct lowering *l, const struct node *node)
 {
     if (node->op != OP_COMPOSITE)
@@ -143,7 +144,7 @@ static uint32_t add_attributes(struct lowering *l, const struct node *node)
     return add_bytes(l, &attributes, sizeof attributes);
 }
 
-/* Inputs, then outputs, whose buffers this launch writes. */
+/* Adds a launch. bindings: the inputs, then the outputs, whose buffers get this launch as writer. */
 static bool add_launch(struct lowering *l, const struct node *node, const struct program_binding *bindings,
                        size_t input_count, size_t output_count)
 {
@@ -193,7 +194,7 @@ bool lower_copy(struct lowering *l, const struct program_binding *from, uint32_t
     return add_launch(l, &node, bindings, 1, 1);
 }
 
-/* --- nodes -------------------------------------------------------------------------------------------------- */
+/* --- nodes ---------------------------------------------------------------------------------------------- */
 
 static uint32_t leaf_buffer(struct lowering *l, const struct node *node, const struct value *value)
 {
@@ -215,7 +216,8 @@ static uint32_t leaf_buffer(struct lowering *l, const struct node *node, const s
     }
 }
 
-/* A composite is kept for a kernel that takes packed operands; where it does not take these as they are, they are packed. */
+/* Packs the operands of a composite if its kernel does not take them as they are: every kernel takes packed
+ * ones. */
 static bool pack_operands(struct lowering *l, const struct node *node, struct program_binding *bindings)
 {
     struct selection selection;
@@ -234,7 +236,7 @@ static bool pack_operands(struct lowering *l, const struct node *node, struct pr
     return true;
 }
 
-/* Gives the values of the node buffers that this launch fills. */
+/* Places the node's outputs in new buffers, and adds the launch that fills them. */
 static bool compute(struct lowering *l, const struct node *node)
 {
     struct program_binding bindings[PROGRAM_MOST_OPERANDS];
@@ -343,7 +345,8 @@ bool lower_nodes(struct lowering *l)
     return true;
 }
 
-/* What each launch does at the largest sizes, now that it is known which work in place: there, addresses are the same. */
+/* Computes the cost of each launch at the largest sizes. It comes last, because only now it is known which
+ * launches work in place: these have equal addresses. */
 static bool count_costs(struct lowering *l, forge_program *program)
 {
     struct sized sized;

@@ -1,8 +1,11 @@
-/* compiler/lower.h - from a graph of plain families to launches over buffers.
+/* compiler/lower.h - lowers a graph to launches over buffers.
  *
- * Owns the decisions of what is a launch and what only a view, which values share memory, and what lies where. Which kernel
- * runs a launch is the device's to say. Newcomers: buffers are first one for each value, and then merged: a write into its
- * slot, an output into its buffer, an element-wise result into an operand that nobody needs any more.
+ * Lowering decides which nodes are launches and which are views, which values share memory, and where buffers
+ * lie. The device chooses the kernels.
+ *
+ * Note: each value first gets a buffer of its own. Then buffers are merged: a slot's new value with the slot,
+ * an output's value with the output's buffer, an element-wise result with an operand that is not needed any
+ * more.
  */
 #ifndef FORGE_COMPILER_LOWER_H
 #define FORGE_COMPILER_LOWER_H
@@ -10,31 +13,33 @@
 #include "base/index.h"
 #include "forge/hal/device.h"
 
-/* `graph` has no composites but those that the device has kernels for. */
+/* Returns the program for `graph`, whose composites must all have kernels on the device. Free with
+ * forge_program_free. */
 joule_status lower(const forge_graph *graph, forge_device *device, forge_program **out_program,
                    joule_error *out_error);
 
-/* --- the parts, in the order in which they work ------------------------------------------------------------- */
+/* --- the parts, in the order in which they work
+ * ------------------------------------------------------------- */
 
 struct lowered_buffer {
     struct program_buffer made; /* kind, type, shape, name, size */
-    uint32_t merged;            /* lies where this one does; itself: nowhere else */
-    uint32_t writer;            /* the launch that fills it; PROGRAM_NONE: it is filled before the first */
+    uint32_t merged;            /* the buffer whose memory this one uses; itself: its own */
+    uint32_t writer;            /* the launch that fills it; PROGRAM_NONE: filled before the first launch */
     uint32_t last;              /* the last launch that uses it */
-    uint32_t last_read;   /* of a slot's: the last binding by which its old value is read; PROGRAM_NONE */
-    bool is_result;       /* is to be a slot's new value or an output */
-    bool is_claimed;      /* is one now */
-    const void *elements; /* of a constant, in the graph */
+    uint32_t last_read;         /* of a slot: the last binding that reads the old value, or PROGRAM_NONE */
+    bool is_result;             /* becomes a slot's new value or an output */
+    bool is_claimed;            /* is already merged with a slot or an output */
+    const void *elements;       /* of a constant: its elements, in the graph */
 };
 
 struct lowered_launch {
     struct program_launch made;
     in_place_bits in_place;
-    const forge_graph *body; /* of a composite: what it is to cost; else NULL */
+    const forge_graph *body; /* of a composite, for its cost; else NULL */
 };
 
 struct reading {
-    uint32_t launch, before; /* the binding by which the same buffer was read before; PROGRAM_NONE: none */
+    uint32_t launch, before; /* the previous binding that reads the same buffer, or PROGRAM_NONE */
 };
 
 struct lowering {
@@ -42,51 +47,52 @@ struct lowering {
     forge_device *device;
     joule_error *error;
     joule_status status;
-    struct dim_table dims; /* the graph's, and what strides and places add */
-    int64_t *largest;      /* of each of the graph's own */
+    struct dim_table dims; /* the graph's, and entries that strides and offsets add */
+    int64_t *largest;      /* one for each entry of the graph's dim table: its value at the largest sizes */
     GRAPH_ARRAY(struct lowered_buffer, buffers, buffer);
     GRAPH_ARRAY(struct program_binding, bindings, binding);
     GRAPH_ARRAY(struct lowered_launch, launches, launch);
     GRAPH_ARRAY(char, strings, string);
-    struct index string_index; /* of where each begins */
+    struct index string_index; /* from a string to its offset */
     GRAPH_ARRAY(unsigned char, bytes, byte);
-    GRAPH_ARRAY(unsigned char, numbers, number); /* a launch's attributes at the largest sizes */
-    struct program_binding *places;              /* of each value: where it lies */
-    bool *needs_own; /* of each value: it is written or an output, so it needs a buffer of its own */
+    GRAPH_ARRAY(unsigned char, numbers, number); /* scratch: a launch's attributes at the largest sizes */
+    struct program_binding *places;              /* one for each value: where it is stored */
+    bool *needs_own; /* one for each value: it is written or an output, so it needs a buffer of its own */
     uint32_t *slot_buffers;
-    bool *needs_copy;         /* of each slot: its new value is elsewhere, and copied at the end */
-    struct reading *readings; /* of each binding */
+    bool *needs_copy;         /* one for each slot: its new value is copied into it at the end */
+    struct reading *readings; /* one for each binding */
     uint64_t arena_bytes, arena_bound_bytes;
 };
 
-/* lower.c: nodes to launches and views. */
+/* lower.c: lowers nodes to launches and views. */
 bool lower_nodes(struct lowering *l);
-/* A launch that copies a place into another buffer, packed, on behalf of a node; NULL: of none. */
+/* Adds a launch that copies `from` into another buffer, packed. It gets the scope and phase of `on_behalf`,
+ * which may be NULL. */
 bool lower_copy(struct lowering *l, const struct program_binding *from, uint32_t buffer,
                 const struct node *on_behalf);
-/* A new buffer; PROGRAM_NONE when that fails. */
+/* Adds a buffer. Returns PROGRAM_NONE on failure. */
 uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *name, forge_dtype dtype,
                       const forge_shape *shape);
-/* Where a buffer lies in the end. */
+/* Returns the buffer with which this one is merged in the end. */
 uint32_t lower_root(const struct lowering *l, uint32_t buffer);
 bool lower_fail(struct lowering *l, joule_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* place.c: where values lie. */
-/* The whole of a buffer. What cannot be expressed fails. */
+/* place.c: decides where values are stored. */
+/* Returns a binding of the whole buffer. Fails the lowering if a stride cannot be expressed. */
 struct program_binding place_packed(struct lowering *l, uint32_t buffer, forge_dtype dtype,
                                     const forge_shape *shape);
 bool place_is_packed(struct lowering *l, const struct program_binding *binding);
-/* Where a value is another's elements seen differently; false: it has to be computed. */
+/* Writes the binding if the value is only a view of x; returns false if it must be computed. */
 bool place_view(struct lowering *l, const struct node *node, const struct program_binding *x,
                 const struct value *value, struct program_binding *out);
-/* At the largest sizes, without an address. */
+/* Returns the view at the largest sizes, without an address. */
 struct view place_largest(struct lowering *l, const struct program_binding *binding);
 
-/* merge.c: writes, outputs and operands that can be worked on in place. */
+/* merge.c: merges buffers for writes, outputs and in-place operands. */
 bool lower_merge(struct lowering *l);
 
-/* pack.c: the arena, and the finished block. */
+/* pack.c: plans the arena and packs everything into one block. */
 joule_status lower_pack(struct lowering *l, forge_program **out_program);
 
 #endif

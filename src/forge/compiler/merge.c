@@ -1,7 +1,8 @@
-/* compiler/merge.c - see lower.h: which buffers are one.
+/* compiler/merge.c - merges buffers that can share memory; see lower.h.
  *
- * Newcomers: a slot's old value lies in the slot's buffer, which is there from the first launch on. A value may be computed
- * into it only if every launch that reads the old one comes before, or is the same and works in place.
+ * Note: a slot's old value is in the slot's buffer from the first launch on. A value may be computed into
+ * that buffer only if every launch that reads the old value comes earlier, or is the same launch and works in
+ * place.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static const struct program_binding *bindings_of(const struct lowering *l, uint3
     return &l->bindings[l->launches[launch].made.first_binding];
 }
 
-/* Which output of a launch this buffer is, before any were merged. */
+/* Returns which output of the launch this unmerged buffer is. */
 static size_t output_number(const struct lowering *l, uint32_t launch, uint32_t buffer)
 {
     const struct program_binding *outputs = bindings_of(l, launch) + l->launches[launch].made.input_count;
@@ -34,7 +35,7 @@ static size_t output_number(const struct lowering *l, uint32_t launch, uint32_t 
     return k;
 }
 
-/* Whether the launch may put this output where it finds this input, and sees it there in the same way. */
+/* Returns true if the launch may place this output on this input, and views both in the same way. */
 static bool may_lie_on(const struct lowering *l, uint32_t launch, size_t output, size_t input)
 {
     const struct program_binding *bindings = bindings_of(l, launch);
@@ -49,7 +50,7 @@ static void merge(struct lowering *l, uint32_t buffer, uint32_t into)
         l->buffers[into].last = l->buffers[buffer].last;
 }
 
-/* Chains for each buffer the bindings by which it is read, before any were merged. */
+/* Links, for each unmerged buffer, the bindings that read it. */
 static bool note_readings(struct lowering *l)
 {
     l->readings = calloc(l->binding_count + 1, sizeof *l->readings);
@@ -66,7 +67,8 @@ static bool note_readings(struct lowering *l)
     return l->readings || lower_fail(l, JOULE_NO_MEMORY, "memory for a program is used up");
 }
 
-/* The first launch that would find the slot's old value gone if this buffer lay there; PROGRAM_NONE: none. */
+/* Returns the first launch that needs the slot's old value after `buffer` would have overwritten it, or
+ * PROGRAM_NONE. */
 static uint32_t reader_in_the_way(const struct lowering *l, uint32_t slot_buffer, uint32_t buffer)
 {
     uint32_t writer = l->buffers[buffer].writer, first = PROGRAM_NONE;
@@ -81,8 +83,8 @@ static uint32_t reader_in_the_way(const struct lowering *l, uint32_t slot_buffer
     return first;
 }
 
-/* Whether the output may lie where the operand with this root does: nobody needs it afterwards, and the launch itself sees
- * it in no other way. */
+/* Returns true if the output may share memory with the operand whose root this is: nothing uses the operand
+ * afterwards, and the launch itself uses it in no other way. */
 static bool is_free(const struct lowering *l, uint32_t i, uint32_t root, size_t output)
 {
     const struct program_launch *made = &l->launches[i].made;
@@ -95,10 +97,10 @@ static bool is_free(const struct lowering *l, uint32_t i, uint32_t root, size_t 
     return is_arena(l, root) && l->buffers[root].last == i;
 }
 
-/* --- writes ------------------------------------------------------------------------------------------------- */
+/* --- writes --------------------------------------------------------------------------------------------- */
 
-/* The operand on which a buffer's launch could have worked in place if it lay in the slot from its own writer on;
- * PROGRAM_NONE: none. */
+/* Returns an operand, on which the launch that writes `buffer` could work in place, that may be stored in the
+ * slot from its own writer on. Returns PROGRAM_NONE if there is none. */
 static uint32_t operand_for_slot(const struct lowering *l, uint32_t buffer, uint32_t slot_buffer)
 {
     uint32_t i = l->buffers[buffer].writer;
@@ -115,7 +117,8 @@ static uint32_t operand_for_slot(const struct lowering *l, uint32_t buffer, uint
     return PROGRAM_NONE;
 }
 
-/* What the slot's new value was made of may lie there, too, and what that was made of: a chain of updates needs no memory. */
+/* Stores the operands from which the slot's new value is made in the slot too, so that a chain of updates
+ * needs no memory. */
 static void merge_chain(struct lowering *l, uint32_t buffer, uint32_t slot_buffer)
 {
     while (buffer != PROGRAM_NONE) {
@@ -130,7 +133,7 @@ static bool write_slot(struct lowering *l, const struct slot *slot, uint32_t slo
     const struct program_binding *place = &l->places[slot->write];
     struct lowered_buffer *buffer = &l->buffers[place->buffer];
     *out_needs_copy = true;
-    if (buffer->is_claimed) /* another slot or output is this value, too */
+    if (buffer->is_claimed) /* another slot or output has this value, too */
         return true;
     uint32_t reader = reader_in_the_way(l, slot_buffer, place->buffer);
     if (reader == PROGRAM_NONE) {
@@ -147,7 +150,8 @@ static bool write_slot(struct lowering *l, const struct slot *slot, uint32_t slo
     return true;
 }
 
-/* Writes that have to be in place choose first. Copies come at the end, when nothing reads an old value any more. */
+/* Writes that must be in place come first. Copies come at the end, when no launch reads an old value any
+ * more. */
 static bool merge_writes(struct lowering *l)
 {
     const struct slot *slots = l->graph->slots;
@@ -162,7 +166,7 @@ static bool merge_writes(struct lowering *l)
     return true;
 }
 
-/* --- outputs ------------------------------------------------------------------------------------------------ */
+/* --- outputs -------------------------------------------------------------------------------------------- */
 
 static bool merge_outputs(struct lowering *l)
 {
@@ -183,7 +187,7 @@ static bool merge_outputs(struct lowering *l)
     return true;
 }
 
-/* --- operands ----------------------------------------------------------------------------------------------- */
+/* --- operands ------------------------------------------------------------------------------------------- */
 
 static void merge_operand(struct lowering *l, uint32_t i, size_t output)
 {

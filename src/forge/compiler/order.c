@@ -1,29 +1,31 @@
-/* compiler/order.c - updates come as soon as they can.
+/* compiler/order.c - the pass that moves updates of parameters to the earliest position.
  *
- * Owns the order of nodes, which is that of launches. As a graph is built, all updates come at its end, and until then all
- * gradients are kept; here each update stands where its gradient is there and nobody reads the old values any more. Nodes of
- * other phases stay in their order. Newcomers: what an update overwrites is not among its inputs: those who read a slot have
- * to come before who writes it, as they did.
+ * The order of nodes is the order of launches. A builder puts all updates at the end, which keeps all
+ * gradients until then. Here each update moves to where its gradient exists and the old values are not read
+ * any more. Other phases keep their order.
+ *
+ * Note: an update overwrites slots that are not among its inputs. All readers of a slot must stay before its
+ * writer.
  */
 #include <stdlib.h>
 #include "forge/compiler/pass.h"
 
 enum { NONE = UINT32_MAX };
 
-/* A node that reads a slot, seen as it is or otherwise. */
+/* A node that reads a slot, directly or through views. */
 struct reader {
     uint32_t node, next;
 };
 
 struct ordering {
     const forge_graph *graph;
-    uint32_t *slot_of;      /* of each value: whose elements it shows; NONE: its own */
+    uint32_t *slot_of;      /* one for each value: the slot whose elements it shows, or NONE */
     uint32_t *first_reader; /* of each slot */
-    struct reader *readers; /* one for each edge of the graph, at most */
+    struct reader *readers; /* at most one for each edge of the graph */
     uint32_t reader_count;
-    uint32_t *first_written, *next_written; /* the slots that a node writes */
-    uint32_t *earliest; /* of an update: the last node of another phase that it has to come after */
-    uint32_t *after;    /* of an update: the node of another phase behind which it stands */
+    uint32_t *first_written, *next_written; /* linked lists: the slots that a node writes */
+    uint32_t *earliest; /* of an update: the last node of another phase that must come before it */
+    uint32_t *after;    /* of an update: the node of another phase after which it is placed */
 };
 
 static bool is_update(const struct ordering *o, size_t n)
@@ -37,7 +39,8 @@ static bool is_view(const struct node *node)
            node->op == OP_SLICE || node->op == OP_STOP_GRADIENT;
 }
 
-/* --- who reads and writes slots ------------------------------------------------------------------------------ */
+/* --- readers and writers of slots
+ * --------------------------------------------------------------------------- */
 
 static void note_node(struct ordering *o, uint32_t n)
 {
@@ -74,11 +77,12 @@ static void note_slots(struct ordering *o)
         note_node(o, n);
 }
 
-/* --- places -------------------------------------------------------------------------------------------------- */
+/* --- positions
+ * ---------------------------------------------------------------------------------------------- */
 
 typedef void before_fn(struct ordering *o, uint32_t n, uint32_t before);
 
-/* fn for every node that has to come before node n. */
+/* Calls fn for every node that must come before node n. */
 static void each_before(struct ordering *o, uint32_t n, before_fn *fn)
 {
     const struct node *node = &o->graph->nodes[n];
@@ -104,7 +108,7 @@ static void stand_before(struct ordering *o, uint32_t n, uint32_t before)
         o->after[before] = at;
 }
 
-/* A slot's new value stands where it can be; what it is made of, just before. */
+/* Places the writer of a slot as early as possible, and the updates on which it depends just before. */
 static void place(struct ordering *o)
 {
     uint32_t count = (uint32_t)o->graph->node_count;
@@ -122,7 +126,7 @@ static void place(struct ordering *o)
     }
 }
 
-/* --- the graph ----------------------------------------------------------------------------------------------- */
+/* --- the graph ------------------------------------------------------------------------------------------ */
 
 struct rank {
     uint32_t after, node;

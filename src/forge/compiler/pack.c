@@ -1,4 +1,4 @@
-/* compiler/pack.c - see lower.h: the arena is planned, and all of it becomes one block without pointers. */
+/* compiler/pack.c - plans the arena, and packs the program into one block without pointers; see lower.h. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -39,7 +39,7 @@ static bool plan_arena(struct lowering *l)
     return done;
 }
 
-/* --- the block ---------------------------------------------------------------------------------------------- */
+/* --- the block ------------------------------------------------------------------------------------------ */
 
 static struct program_array take(uint64_t *size, uint64_t count, size_t item_size)
 {
@@ -83,7 +83,7 @@ static void *at(forge_program *program, struct program_array array)
     return (char *)program + array.offset;
 }
 
-/* Roots only; new_index says where each went. */
+/* Writes the unmerged buffers. new_index: [l->buffer_count], gets the new number of each. */
 static void fill_buffers(const struct lowering *l, forge_program *p, uint32_t *new_index)
 {
     struct program_buffer *buffers = at(p, p->buffers);

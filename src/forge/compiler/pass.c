@@ -1,7 +1,7 @@
-/* compiler/pass.c - see pass.h: the order of passes, and what each has done.
+/* compiler/pass.c - runs the passes in order; see pass.h.
  *
- * Newcomers: whoever adds a pass may have made a mistake in it, so a graph is verified after each, also that it begins and ends
- * as it did.
+ * Note: passes, also those of callers, may have bugs. After each, the graph is verified, and compared with
+ * its predecessor in inputs, outputs and slots.
  */
 #include "forge/compiler/pass.h"
 
@@ -26,14 +26,14 @@ const char *forge_pass_name_at(size_t i)
     return i < OWN ? own[i].name : NULL;
 }
 
-/* --- the order ---------------------------------------------------------------------------------------------- */
+/* --- the order ------------------------------------------------------------------------------------------ */
 
 struct order {
     const forge_pass *passes[MOST];
     size_t count;
 };
 
-/* Where the pass of this name stands; `count`: nowhere. */
+/* Returns the position of the pass with this name, or `count`. */
 static size_t find(const struct order *order, const char *name)
 {
     size_t i = 0;
@@ -50,7 +50,7 @@ static bool is_own(const forge_pass *pass)
     return false;
 }
 
-/* Behind the pass that it names and those that were added there before. */
+/* Adds a caller's pass after the pass that it names, and after those that were added there before. */
 static joule_status add(struct order *order, const forge_pass *pass, joule_error *error)
 {
     if (!pass->name || !pass->run)
@@ -87,7 +87,7 @@ static joule_status make_order(struct order *order, const forge_compile_options 
     return JOULE_OK;
 }
 
-/* --- one pass ----------------------------------------------------------------------------------------------- */
+/* --- one pass ------------------------------------------------------------------------------------------- */
 
 static bool same_ports(const forge_graph *a, const struct port *ports, size_t count, const forge_graph *b,
                        const struct port *others, size_t other_count)

@@ -1,8 +1,8 @@
-/* compiler/pass.h - graph in, graph out.
+/* compiler/pass.h - the passes, which transform graphs; pass.c runs them in order.
  *
- * Owns the passes; pass.c has the order in which they run. Dead nodes and common subexpressions need no pass of their own: the
- * builder in which each pass makes its graph knows neither. Newcomers: a pass must carry scope and phase of each node
- * (builder_copy_node does).
+ * No pass removes dead nodes or common subexpressions, because the builder never keeps either.
+ *
+ * Note: a pass must keep the scope and phase of each node, as builder_copy_node does.
  */
 #ifndef FORGE_COMPILER_PASS_H
 #define FORGE_COMPILER_PASS_H
@@ -10,34 +10,34 @@
 #include <forge/compiler.h>
 #include "forge/ir/build.h"
 
-/* A forge_pass_fn. */
+/* A forge_pass_fn. Returns a new graph in *out_graph, which the caller frees. */
 typedef joule_status pass_fn(const forge_graph *graph, forge_device *device, void *context,
                              forge_graph **out_graph, joule_error *out_error);
 
-/* Makes the successor of a node whose inputs are mapped, whatever it is, and maps its outputs; false: the builder has
- * failed, or memory is used up. */
+/* Adds the node that replaces `node`, whose inputs are mapped, and maps its outputs. Returns false if the
+ * builder has failed, or if out of memory. */
 typedef bool pass_node_fn(forge_builder *builder, const forge_graph *graph, const struct node *node,
                           forge_value *map, void *context);
-/* The successor of a graph, node by node. */
+/* Builds a new graph by calling node_fn for each node in order. The caller frees *out_graph. */
 joule_status pass_each_node(const forge_graph *graph, pass_node_fn *node_fn, void *context,
                             forge_graph **out_graph, joule_error *out_error);
 
-/* Whether this composite is the library's own, as its body shows, and the device has a kernel for it. */
+/* Returns true if the composite's body equals the library's and the device has a kernel for it. */
 bool pass_keeps_composite(const forge_graph *graph, const struct node *node, forge_device *device);
 
-/* The body of the library's composite with these attributes on such inputs, gradients included; NULL: there is none. The caller
- * frees it. */
+/* Returns the library's body for these attributes and inputs, also for gradients; NULL if there is none. The
+ * caller frees it. */
 forge_graph *composite_body(const struct composite_attributes *attributes, const struct value *const *inputs,
                             size_t count, const struct dim_table *dims);
 
-/* Writes composites out, but for those that the device has a kernel for, until no others are left. device NULL: all. */
+/* Replaces composites by their bodies, except for those with a kernel on the device. device NULL: all. */
 pass_fn pass_expand;
-/* Brings operands to where their nodes run. From then on a graph is placed, and its builder and the verifier refuse operands
- * that live elsewhere. */
+/* Adds transfers, so that operands are stored where their nodes run, and marks the graph as placed. From then
+ * on, builder and verifier reject other operands. */
 pass_fn pass_transfer;
-/* Computes what depends on constants alone. */
+/* Computes nodes whose inputs are all constants. */
 pass_fn pass_fold;
-/* Moves updates of slots to where their gradients are there. */
+/* Moves updates of slots to the earliest position after their gradients. */
 pass_fn pass_order;
 
 #endif

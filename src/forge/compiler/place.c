@@ -1,7 +1,7 @@
-/* compiler/place.c - see lower.h: where values lie, and which are only views of others.
+/* compiler/place.c - decides where values are stored, and which are only views of others; see lower.h.
  *
- * Newcomers: sizes, strides and offsets may be expressions of symbols. A view that cannot be expressed by them for all sizes is
- * none: the value is computed then, which is always right.
+ * Note: sizes, strides and offsets may be symbolic. If a view cannot be expressed for all sizes, the value is
+ * computed instead, which is always correct.
  */
 #include <string.h>
 #include "forge/compiler/lower.h"
@@ -33,7 +33,7 @@ bool place_is_packed(struct lowering *l, const struct program_binding *binding)
     return true;
 }
 
-/* Moves a view on by `count` steps along a dimension. */
+/* Moves a view forward by `count` steps along a dimension. */
 static bool move(struct lowering *l, struct program_binding *view, uint32_t dim, forge_dim count)
 {
     forge_dim way = dim_mul(&l->dims, count, view->strides[dim]);
@@ -83,7 +83,8 @@ bool place_view(struct lowering *l, const struct node *node, const struct progra
                 const struct value *value, struct program_binding *out)
 {
     *out = *x;
-    if (node->op == OP_TRANSFER || node->op == OP_COLLECTIVE) /* one device, and a group of one */
+    if (node->op == OP_TRANSFER || node->op == OP_COLLECTIVE) /* within one device, or a group of one
+                                                               * process */
         return true;
     if (node->op == OP_STOP_GRADIENT) /* the value itself */
         return true;

@@ -1,7 +1,7 @@
-/* compiler/placed.h - the inside of a placed program.
+/* compiler/placed.h - the structure of a placed program: split.c makes it, the runtime runs it.
  *
- * Owns the structure that split.c makes and the runtime runs. Newcomers: a value that is brought has one name, that of an
- * output of the segment that makes it and of an input of the one that takes it; edges lead from earlier segments to later ones.
+ * Note: a transferred value is an output of the segment that makes it and an input of the segment that uses
+ * it, under one name. Edges lead from earlier segments to later ones.
  */
 #ifndef FORGE_COMPILER_PLACED_H
 #define FORGE_COMPILER_PLACED_H
@@ -9,19 +9,19 @@
 #include <forge/placed.h>
 #include "forge/ir/build.h"
 
-enum { VALUE_NAME = 16 }; /* "%4294967295" */
+enum { VALUE_NAME = 16 }; /* bytes of "%4294967295" and its end, rounded up */
 
-/* A value that is brought. */
+/* A transferred value. */
 struct placed_edge {
-    uint32_t from, to; /* segments */
+    uint32_t from, to; /* indices of segments */
     char name[VALUE_NAME];
     uint64_t size_bytes;
 };
 
 struct placed_segment {
-    uint32_t device;        /* of forge_placed */
-    uint32_t turn;          /* how many segments of the device come before */
-    forge_builder *builder; /* until it is split */
+    uint32_t device;        /* index in forge_placed.devices */
+    uint32_t turn;          /* number of earlier segments of this device */
+    forge_builder *builder; /* until the graph is finished */
     forge_graph *graph;     /* until it is compiled */
     forge_program *program;
 };
@@ -29,13 +29,13 @@ struct placed_segment {
 struct forge_placed {
     forge_device *devices[FORGE_MAX_PLACED_DEVICES];
     size_t device_count;
-    uint32_t turns[FORGE_MAX_PLACED_DEVICES]; /* segments of each */
+    uint32_t turns[FORGE_MAX_PLACED_DEVICES]; /* number of segments of each device */
     GRAPH_ARRAY(struct placed_segment, segments, segment);
     GRAPH_ARRAY(struct placed_edge, edges, edge);
 };
 
-/* Fills devices, segments (graphs, no programs yet) and edges. `graph` is placed (pass_transfer) and has no symbols. What is
- * made belongs to the placed program, whatever the outcome. */
+/* Fills devices, segments (with graphs, without programs) and edges. `graph` must be placed (pass_transfer)
+ * and have no symbols. Everything belongs to `placed`, also after an error. */
 joule_status placed_split(const forge_graph *graph, const forge_place *places, size_t count,
                           forge_placed *placed, joule_error *out_error);
 

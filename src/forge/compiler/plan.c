@@ -1,9 +1,10 @@
 /* compiler/plan.c - see plan.h.
  *
- * Owns the search for the lowest gap. What is placed stands in order of offsets, in blocks that say of themselves when they
- * live and how large a gap they have. Newcomers: blocks only save looks. Most of a network's values live either elsewhere in
- * time than an item or all through its life, and then a whole block is passed at once; where an item goes does not depend on
- * them.
+ * Items are placed in the lowest gap. Placed items are sorted by offset, in blocks that store the bounds of
+ * their lifetimes and their largest gap.
+ *
+ * Note: blocks only save comparisons; they do not change the result. Most items of a network either do not
+ * overlap in time with a new item, or live all the time; then a whole block is skipped at once.
  */
 #include "forge/compiler/plan.h"
 
@@ -21,19 +22,19 @@ struct placed {
 struct block {
     struct placed items[BLOCK];
     size_t count;
-    uint32_t least_first, most_first, least_last, most_last; /* of all */
+    uint32_t least_first, most_first, least_last, most_last; /* over all items of the block */
     uint64_t end;                                            /* the highest of all */
-    uint64_t gap; /* the largest between items that live at one time, and what lies below them here */
-    bool has_gap; /* even of 0 bytes */
+    uint64_t gap; /* largest gap between an item and all items below it in the block */
+    bool has_gap; /* there is a gap, even one of 0 bytes */
 };
 
 struct planning {
-    struct block **blocks; /* in order of offsets; none is empty */
+    struct block **blocks; /* sorted by offset; none is empty */
     size_t block_count, block_capacity;
     uint64_t looks;
 };
 
-/* --- blocks -------------------------------------------------------------------------------------------------- */
+/* --- blocks --------------------------------------------------------------------------------------------- */
 
 static uint32_t least(uint32_t a, uint32_t b)
 {
@@ -45,7 +46,7 @@ static uint32_t most(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* After its items have changed. */
+/* Recomputes the block's summary. Call after a change of its items. */
 static void sum_up(struct block *block)
 {
     const struct placed *item = block->items;
@@ -69,7 +70,7 @@ static void sum_up(struct block *block)
     }
 }
 
-/* The second half becomes a block of its own. */
+/* Moves the second half of a block into a new block. */
 static bool split(struct planning *p, size_t b)
 {
     if (!ARRAY_ROOM(p->blocks, p->block_capacity, p->block_count))
@@ -88,7 +89,7 @@ static bool split(struct planning *p, size_t b)
     return true;
 }
 
-/* The last block that begins at this offset or below; the first, if none does. */
+/* Returns the last block that begins at this offset or below; the first block if there is none. */
 static size_t block_for(const struct planning *p, uint64_t offset)
 {
     size_t low = 0, high = p->block_count;
@@ -102,7 +103,7 @@ static size_t block_for(const struct planning *p, uint64_t offset)
     return low;
 }
 
-/* Behind those that have the same offset. */
+/* Inserts after the items with the same offset. */
 static bool insert(struct planning *p, const struct placed *item)
 {
     size_t b = block_for(p, item->offset);
@@ -120,15 +121,15 @@ static bool insert(struct planning *p, const struct placed *item)
     return true;
 }
 
-/* --- gaps ---------------------------------------------------------------------------------------------------- */
+/* --- gaps ----------------------------------------------------------------------------------------------- */
 
-/* None of it lives with the item, or all of it lies below what is in the way already. */
+/* Returns true if no item of the block lives at the same time, or if all lie below `end`. */
 static bool is_passed(const struct block *block, const struct plan_item *item, uint64_t end)
 {
     return block->least_first > item->last || block->most_last < item->first || block->end <= end;
 }
 
-/* All of it is alive with the item, and there is no gap for it. */
+/* Returns true if all items of the block live at the same time, and no gap between them is large enough. */
 static bool is_in_the_way(const struct block *block, const struct plan_item *item, uint64_t end)
 {
     return block->most_first <= item->last && block->least_last >= item->first &&
@@ -136,7 +137,7 @@ static bool is_in_the_way(const struct block *block, const struct plan_item *ite
            block->items[0].offset < end + item->size_bytes;
 }
 
-/* Moves *end behind what is in the way; true: it fits in front of something. */
+/* Moves *end behind the items that overlap in time. Returns true if the item fits in front of one of them. */
 static bool fits_in(struct planning *p, const struct block *block, const struct plan_item *item,
                     uint64_t *end)
 {
@@ -152,7 +153,7 @@ static bool fits_in(struct planning *p, const struct block *block, const struct 
     return false;
 }
 
-/* The lowest gap between what is placed and alive at the same time. */
+/* Returns the lowest offset at which the item overlaps no placed item that lives at the same time. */
 static uint64_t find_gap(struct planning *p, const struct plan_item *item)
 {
     uint64_t end = 0;
@@ -169,7 +170,7 @@ static uint64_t find_gap(struct planning *p, const struct plan_item *item)
     return end;
 }
 
-/* --- all ----------------------------------------------------------------------------------------------------- */
+/* --- all ------------------------------------------------------------------------------------------------ */
 
 static int by_size(const void *left, const void *right)
 {
@@ -178,7 +179,7 @@ static int by_size(const void *left, const void *right)
         return a->size_bytes < b->size_bytes ? 1 : -1;
     if (a->first != b->first)
         return a->first < b->first ? -1 : 1;
-    return a < b ? -1 : a > b; /* one order on every machine */
+    return a < b ? -1 : a > b; /* the same order on every machine */
 }
 
 static bool place(struct planning *p, struct plan_item *item)
@@ -219,10 +220,11 @@ static bool place_all(struct plan_item *items, size_t count, struct plan_result 
     return done;
 }
 
-/* What is alive changes where an item begins, and behind where it ends. */
+/* Computes the largest sum of live bytes. The sum changes where an item begins, and after it ends. */
 static bool bound(const struct plan_item *items, size_t count, size_t launches, struct plan_result *result)
 {
-    uint64_t *change = calloc(launches + 2, sizeof *change), alive = 0; /* wraps where it falls */
+    /* Unsigned: wraps where the sum falls. */
+    uint64_t *change = calloc(launches + 2, sizeof *change), alive = 0;
     for (size_t i = 0; change && i < count; i++) {
         change[items[i].first] += items[i].size_bytes;
         change[items[i].last + 1] -= items[i].size_bytes;

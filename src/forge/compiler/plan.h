@@ -1,9 +1,9 @@
-/* compiler/plan.h - where buffers lie in an arena.
+/* compiler/plan.h - plans the offsets of buffers in an arena.
  *
- * Owns the packing of intervals of time into as little memory as possible: greedy by size, the method "Greedy by Size for
- * Offset Calculation" of Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020,
- * arXiv:2001.03288). Newcomers: two buffers that are alive at the same launch never overlap; the bound is the largest sum
- * of what is alive at one launch.
+ * The method is "Greedy by Size for Offset Calculation" of Pisarchyk and Lee, "Efficient Memory Management
+ * for Deep Neural Net Inference" (2020, arXiv:2001.03288).
+ *
+ * Note: two buffers that are live at the same launch never overlap.
  */
 #ifndef FORGE_COMPILER_PLAN_H
 #define FORGE_COMPILER_PLAN_H
@@ -14,18 +14,18 @@
 
 struct plan_item {
     uint64_t size_bytes;   /* a multiple of the alignment */
-    uint32_t first, last;  /* the launches that it is alive in, both included */
+    uint32_t first, last;  /* first and last launch in which the buffer is live */
     uint64_t offset_bytes; /* filled by plan */
 };
 
 struct plan_result {
     uint64_t size_bytes;  /* of the arena */
-    uint64_t bound_bytes; /* alive at once at the worst launch */
-    uint64_t looks; /* at what was placed before, to find where each item goes: what the work grows with */
+    uint64_t bound_bytes; /* lower bound: the largest sum of live bytes at one launch */
+    uint64_t looks;       /* comparisons with placed items: a measure of the work */
 };
 
-/* Fills the offsets; false when memory is used up. Items live below `launches`. O(n^2) in time at worst: where items that live
- * long and items that live shortly, of one size, lie between each other, few blocks can be passed. */
+/* Fills in the offsets. All `last` are below `launches`. Returns false if out of memory. O(n^2) in the worst
+ * case: long-lived and short-lived items of one size alternate, so that few blocks can be skipped. */
 bool plan(struct plan_item *items, size_t count, size_t launches, struct plan_result *out_result);
 
 #endif

@@ -1,7 +1,6 @@
-/* compiler/rewrite.c - the successor of a graph, node by node.
+/* compiler/rewrite.c - builds a new graph node by node: for passes, and as forge_graph_rewrite for callers.
  *
- * Owns the walk that most passes are, and its public form. Newcomers: the walk fails as its builder does, so that what a
- * caller's function refuses is told like any other mistake in a graph.
+ * Note: errors of a caller's function are reported as errors of the builder.
  */
 #include <stdlib.h>
 #include "base/abi.h"
@@ -24,7 +23,7 @@ joule_status pass_each_node(const forge_graph *graph, pass_node_fn *node_fn, voi
     return forge_builder_finish(builder, out_graph, out_error);
 }
 
-/* --- for callers -------------------------------------------------------------------------------------------- */
+/* --- for callers ---------------------------------------------------------------------------------------- */
 
 static forge_node facts_of(const forge_graph *graph, const struct node *node)
 {

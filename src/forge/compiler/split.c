@@ -1,7 +1,7 @@
-/* compiler/split.c - see placed.h: a graph is cut into segments.
+/* compiler/split.c - splits a placed graph into segments; see placed.h.
  *
- * Owns which segment a node belongs to, and what is brought from one to another. Newcomers: inputs, constants and reads belong
- * to no segment, since each that wants them has its own; transfers are what is brought, and stand in none.
+ * Note: inputs, constants and reads belong to no segment: each segment that uses one has its own. Transfers
+ * become edges.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +15,10 @@
 struct splitting {
     const forge_graph *graph; /* placed */
     forge_placed *placed;
-    uint32_t *device_of; /* each place */
-    uint32_t *segment;   /* of each value: the one that makes it; NONE */
-    forge_value *made;   /* of each value: what it is in its segment's builder */
-    uint32_t *last_user; /* of each slot: the last segment that has it; 0: none */
+    uint32_t *device_of; /* one for each place */
+    uint32_t *segment;   /* one for each value: the segment that makes it, or NONE */
+    forge_value *made;   /* one for each value: its id in its segment's builder */
+    uint32_t *last_user; /* one for each slot: the last segment that has it, 0 also if there is none */
     joule_status status;
     joule_error *error;
 };
@@ -35,9 +35,10 @@ static bool no_memory(struct splitting *s)
     return fail(s, JOULE_NO_MEMORY, "memory for a placed program is used up");
 }
 
-/* --- devices ------------------------------------------------------------------------------------------------- */
+/* --- devices -------------------------------------------------------------------------------------------- */
 
-/* The number of a device in the placed program; NONE: they are too many. */
+/* Returns the number of a device in the placed program, and adds it if it is new; NONE if there are too
+ * many. */
 static uint32_t device_number(forge_placed *placed, forge_device *device)
 {
     uint32_t i = 0;
@@ -61,7 +62,7 @@ static bool find_devices(struct splitting *s, const forge_place *places, size_t 
     if (count == 0)
         return fail(s, JOULE_INVALID, "no device is given");
     for (uint32_t p = 0; p < s->graph->place_count; p++)
-        s->device_of[p] = p ? NONE : 0; /* the first, unless it is named */
+        s->device_of[p] = p ? NONE : 0; /* place 0 defaults to the first device */
     for (size_t i = 0; i < count; i++) {
         uint32_t device = device_number(s->placed, places[i].device);
         if (device == NONE)
@@ -92,7 +93,7 @@ static uint32_t device_of(const struct splitting *s, forge_value value)
     return s->device_of[s->graph->values[value].place];
 }
 
-/* --- segments ------------------------------------------------------------------------------------------------ */
+/* --- segments ------------------------------------------------------------------------------------------- */
 
 static uint32_t new_segment(struct splitting *s, uint32_t device)
 {
@@ -106,7 +107,7 @@ static uint32_t new_segment(struct splitting *s, uint32_t device)
     return (uint32_t)placed->segment_count++;
 }
 
-/* The first segment of a device from `least` on; a new one at the end where there is none. */
+/* Returns the first segment of a device from `least` on; adds a segment at the end if there is none. */
 static uint32_t segment_from(struct splitting *s, uint32_t device, size_t least)
 {
     for (size_t i = least; i < s->placed->segment_count; i++)
@@ -115,9 +116,9 @@ static uint32_t segment_from(struct splitting *s, uint32_t device, size_t least)
     return new_segment(s, device);
 }
 
-/* --- values -------------------------------------------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------------------------------------- */
 
-/* Where a transferred value comes from. */
+/* Returns the value that transfers have copied. */
 static forge_value source_of(const forge_graph *graph, forge_value value)
 {
     while (graph_producer(graph, value)->op == OP_TRANSFER)
@@ -145,7 +146,7 @@ static forge_slot slot_of(struct splitting *s, uint32_t segment, uint32_t number
 
 static forge_value local(struct splitting *s, uint32_t segment, forge_value value);
 
-/* From the segment that makes it; of a read, that is the first of its device. */
+/* Adds an edge from the segment that makes the value; a read is made by the first segment of its device. */
 static forge_value bring(struct splitting *s, uint32_t segment, forge_value value)
 {
     forge_placed *placed = s->placed;
@@ -168,7 +169,7 @@ static forge_value bring(struct splitting *s, uint32_t segment, forge_value valu
     return input_of(b, edge.name, like);
 }
 
-/* What a value of the graph is in a segment's builder. */
+/* Returns the id of a value in a segment's builder, and adds what is missing there. */
 static forge_value local(struct splitting *s, uint32_t segment, forge_value value)
 {
     forge_builder *b = builder_of(s, segment);
@@ -197,7 +198,7 @@ static bool is_read(const struct splitting *s, forge_value value)
     return graph_producer(s->graph, value)->op == OP_READ;
 }
 
-/* A read that is wanted elsewhere is given by a segment that comes before. */
+/* A read that another device uses is made by an earlier segment of its own device. */
 static bool add_transfer(struct splitting *s, forge_value value)
 {
     forge_value source = source_of(s->graph, value);
@@ -206,7 +207,7 @@ static bool add_transfer(struct splitting *s, forge_value value)
     return s->status == JOULE_OK;
 }
 
-/* The segment that a node belongs to: the last one, or the next. */
+/* Returns the segment for a node: the last one if it is on the same device, else a new one. */
 static uint32_t segment_of(struct splitting *s, const struct node *node)
 {
     size_t count = s->placed->segment_count;
@@ -229,9 +230,9 @@ static bool add_node(struct splitting *s, const struct node *node)
     for (size_t i = 0; i < node->input_count; i++)
         inputs[i] = local(s, segment, node_input(s->graph, node, i));
     if (!builder_goes_on(b))
-        return s->status == JOULE_OK; /* it is told when the segment is finished */
+        return s->status == JOULE_OK; /* the error is reported when the segment is finished */
     builder_stand_at(b, s->graph, node);
-    b->place = 0; /* a program has one device */
+    b->place = 0; /* a segment has one device */
     if (node->op == OP_COMPOSITE &&
         !builder_share_body(b, ((const struct composite_attributes *)node->attributes)->body))
         return no_memory(s);
@@ -244,9 +245,9 @@ static bool add_node(struct splitting *s, const struct node *node)
     return s->status == JOULE_OK;
 }
 
-/* --- outputs and writes -------------------------------------------------------------------------------------- */
+/* --- outputs and writes --------------------------------------------------------------------------------- */
 
-/* Where a value can be had without bringing it; for one that no segment makes, the first of its device. */
+/* Returns the segment that has the value; for a value that no segment makes, the first of its device. */
 static uint32_t home_of(struct splitting *s, forge_value value)
 {
     return s->segment[value] == NONE ? segment_from(s, device_of(s, value), 0) : s->segment[value];
@@ -264,8 +265,8 @@ static bool add_outputs(struct splitting *s)
     return s->status == JOULE_OK;
 }
 
-/* The segment from which on a device can have a value. A slot's old value is written by the last segment of the device, so
- * that whatever else reads has read by then. */
+/* Returns the first segment in which a device can have a value. The last segment of the device copies a
+ * slot's old value, after all other readers. */
 static uint32_t there_from(struct splitting *s, uint32_t device, forge_value value)
 {
     if (!is_read(s, value))
@@ -276,7 +277,8 @@ static uint32_t there_from(struct splitting *s, uint32_t device, forge_value val
     return first;
 }
 
-/* Where the slot lives, not before its readers, nor before the value is there. */
+/* Returns the segment of the write: on the slot's device, not before its readers, and not before the value
+ * exists. */
 static uint32_t segment_of_write(struct splitting *s, const struct slot *slot, forge_value value)
 {
     uint32_t device = device_of(s, slot->write), least = s->last_user[slot - s->graph->slots],
@@ -305,8 +307,9 @@ static bool add_write(struct splitting *s, const struct slot *slot)
     return s->status == JOULE_OK;
 }
 
-/* In turns: slots' old values from other devices, which may need new segments; from the same; and all else. So all reads are
- * known before a write is given its segment. */
+/* Returns the round in which a write is assigned. 0: old values of slots from other devices, which may add
+ * segments; 1: old values from the same device; 2: all others. So all reads are known before a write gets its
+ * segment. */
 static unsigned turn_of(const struct splitting *s, const struct slot *slot)
 {
     forge_value value = source_of(s->graph, slot->write);
@@ -332,7 +335,7 @@ static bool is_taken(const struct splitting *s, const char *input)
     return false;
 }
 
-/* An input that nobody takes can be set, too. */
+/* Unused inputs belong to the first segment, so that they can be set. */
 static void add_inputs(struct splitting *s)
 {
     for (size_t i = 0; i < s->graph->input_count; i++)
@@ -341,7 +344,7 @@ static void add_inputs(struct splitting *s)
                      &s->graph->values[s->graph->inputs[i].value]);
 }
 
-/* --- all ----------------------------------------------------------------------------------------------------- */
+/* --- all ------------------------------------------------------------------------------------------------ */
 
 static bool has_memory(struct splitting *s)
 {

@@ -1,11 +1,11 @@
-/* compiler/transfer.c - operands are brought to where their nodes run.
+/* compiler/transfer.c - the pass that adds transfers, so that operands are stored where their nodes run.
  *
- * Owns the transfers that nobody wrote. Newcomers: a constant is made once more where it is wanted, and what was transferred
- * from where it is wanted now is taken there; all else gets one transfer to each place, since equal nodes are one.
+ * Note: constants are duplicated. A value that was transferred from the wanted place is taken from there. All
+ * others need one transfer to each place, because equal nodes are merged.
  */
 #include "forge/compiler/pass.h"
 
-/* The value on the place of the builder. */
+/* Returns the value on the builder's place. */
 static forge_value bring(forge_builder *builder, forge_value value)
 {
     const forge_graph *graph = builder->graph;
