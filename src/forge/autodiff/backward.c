@@ -1,8 +1,7 @@
-/* autodiff/backward.c - the walk back through a graph.
+/* autodiff/backward.c - forge_gradients: the backward pass over a graph, also over bodies of composites.
  *
- * Owns forge_gradients: which nodes matter, the sums of what flows into each value, and the gradients of composites, which
- * are what this walk makes of their bodies. Newcomers: the builder grows during the walk; everything taken from its arrays
- * is copied.
+ * Note: the builder grows during the backward pass, and its arrays may move. Whatever is taken from them is
+ * copied.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,15 +17,15 @@ static void (*const rules[OP_COUNT])(struct gradient *) = {
 #include "forge/ir/ops.def"
 };
 
-/* A walk over nodes in the order in which they were computed. */
+/* A backward pass over nodes, which are listed in the order of the forward pass. */
 struct walk {
     forge_builder *b;
     uint32_t *nodes;
     size_t node_count;
-    size_t value_count;          /* values that were there when the walk began; later ones take no part */
-    bool *is_wanted;             /* for each value: the gradient of something wanted flows through it */
-    forge_value *sums;           /* for each value: its gradient so far */
-    struct recompute *recompute; /* NULL: of a body, in which nothing is computed again */
+    size_t value_count;          /* number of values when the pass began; later ones are not visited */
+    bool *is_wanted;             /* one for each value: the gradient of a wanted value passes through it */
+    forge_value *sums;           /* one for each value: its gradient so far */
+    struct recompute *recompute; /* NULL in a body, where nothing is recomputed */
 };
 
 static void walk_free(struct walk *walk)
@@ -36,7 +35,8 @@ static void walk_free(struct walk *walk)
     free(walk->sums);
 }
 
-/* Of at most `most_nodes`, which are to be listed. */
+/* Allocates a walk over at most `most_nodes` nodes; the caller lists them. Returns false if the builder has
+ * failed. */
 static bool walk_begin(struct walk *walk, forge_builder *b, size_t most_nodes)
 {
     *walk = (struct walk){.b = b};
@@ -51,7 +51,7 @@ static bool walk_begin(struct walk *walk, forge_builder *b, size_t most_nodes)
     return false;
 }
 
-/* Spreads the wish from inputs to outputs. */
+/* Marks as wanted all float values that depend on a wanted value. */
 static void spread(struct walk *walk)
 {
     const forge_graph *graph = walk->b->graph;
@@ -74,7 +74,7 @@ static void add_sum(struct walk *walk, forge_value value, forge_value gradient)
     *sum = *sum ? gradient_sum(walk->b, *sum, gradient) : gradient;
 }
 
-/* Whether something flows into one of the node's outputs. */
+/* Returns true if a gradient has reached one of the node's outputs. */
 static bool is_reached(const struct walk *walk, const struct node *node)
 {
     for (size_t i = 0; i < node->output_count; i++)
@@ -83,11 +83,11 @@ static bool is_reached(const struct walk *walk, const struct node *node)
     return false;
 }
 
-/* --- composites --------------------------------------------------------------------------------------------- */
+/* --- composites ----------------------------------------------------------------------------------------- */
 
 static void go_back(struct walk *walk);
 
-/* Inputs like those of the body, then one for the gradient of each value that has one. */
+/* Adds inputs like those of the body, then one for each output whose gradient is given. out: their values. */
 static void make_inputs(forge_builder *b, const forge_graph *body, uint32_t given, forge_value *out)
 {
     size_t count = 0;
@@ -103,7 +103,8 @@ static void make_inputs(forge_builder *b, const forge_graph *body, uint32_t give
     }
 }
 
-/* Puts out what flowed into the inputs; the bits of those into which something did. */
+/* Makes the gradients of the inputs outputs of the graph. Returns a bit for each input that has a
+ * gradient. */
 static uint32_t put_out(struct walk *walk, const forge_value *inputs, size_t count)
 {
     uint32_t reached = 0;
@@ -159,7 +160,8 @@ forge_graph *gradient_of_body(const forge_graph *body, const struct dim_table *d
     return graph;
 }
 
-/* A node where a composite can have so many inputs and values; else what it would stand for. */
+/* Adds a composite node for the gradient; if it has too many inputs or outputs for one, adds the body's nodes
+ * instead. */
 static void emit_gradient(struct gradient *r, forge_graph *body, const forge_value *inputs,
                           const struct composite_attributes *attributes)
 {
@@ -181,7 +183,7 @@ static void emit_gradient(struct gradient *r, forge_graph *body, const forge_val
     free(map);
 }
 
-/* The gradient of a composite is a composite, too, so that a device may have a kernel for it. */
+/* The gradient of a composite is again a composite, so that a device may have a kernel for it. */
 static void through_composite(struct gradient *r, const struct walk *outer)
 {
     const struct composite_attributes *own = r->node.attributes;
@@ -208,9 +210,10 @@ static void through_composite(struct gradient *r, const struct walk *outer)
         builder_refuse(r->b, error.status, error.message);
 }
 
-/* --- the walk ----------------------------------------------------------------------------------------------- */
+/* --- the backward pass
+ * -------------------------------------------------------------------------------------- */
 
-/* Adds what flows from a node into its inputs. */
+/* Adds the gradients that a node passes to its inputs. */
 static void go_through(struct walk *walk, uint32_t n)
 {
     forge_builder *b = walk->b;
@@ -232,7 +235,7 @@ static void go_through(struct walk *walk, uint32_t n)
         add_sum(walk, inputs[i], r.sums[i]);
 }
 
-/* From the last node to the first. */
+/* Visits the nodes from the last to the first. */
 static void go_back(struct walk *walk)
 {
     forge_builder *b = walk->b;
@@ -264,7 +267,7 @@ static bool check(forge_builder *b, forge_value loss, const forge_value *wrt, si
     return builder_goes_on(b);
 }
 
-/* What a wanted value got, where that lives; zeros where the loss does not depend on it. */
+/* Returns the gradient of a wanted value, on the value's place; zeros if the loss does not depend on it. */
 static forge_value gradient_of(const struct walk *walk, forge_value value)
 {
     forge_builder *b = walk->b;

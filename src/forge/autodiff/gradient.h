@@ -1,8 +1,8 @@
-/* autodiff/gradient.h - what a rule of differentiation gets and gives.
+/* autodiff/gradient.h - the interface between the backward pass (backward.c) and the rules of differentiation
+ * (rules*.c).
  *
- * Owns the interface between the walk back through a graph (backward.c) and the rule of each family (rules.c).
- * Newcomers: rules add ordinary nodes, so gradients have gradients. They may be called for a value that only some inputs
- * need; gradient_add drops what nobody wants.
+ * Note: rules add ordinary nodes, so gradients have gradients too. A rule may add gradients that are not
+ * wanted; they are dropped.
  */
 #ifndef FORGE_AUTODIFF_GRADIENT_H
 #define FORGE_AUTODIFF_GRADIENT_H
@@ -11,23 +11,25 @@
 
 struct gradient {
     forge_builder *b;
-    struct node node;       /* a copy: the builder's nodes move while rules add to them */
+    struct node node;       /* a copy: the builder's nodes move while rules add nodes */
     forge_value inputs[16]; /* of the node */
-    forge_value y;          /* its first output; others are integers, through which nothing flows */
-    forge_value g;          /* d loss / d y, of y's shape */
-    forge_value sums[16];   /* what the rule has given so far, for each input */
+    forge_value y;          /* its first output; the others are integers and have no gradient */
+    forge_value g;          /* d loss / d y, in y's shape */
+    forge_value sums[16];   /* results: the gradient of each input, or FORGE_NO_VALUE */
 };
 
-/* Adds to the gradient of input i. Summed over the dimensions along which it was broadcast. */
+/* Adds `value` to the gradient of input i. `value` may have the shape to which the input was broadcast; it is
+ * summed over the broadcast dimensions. */
 void gradient_add(struct gradient *gradient, size_t i, forge_value value);
 
-/* sum + more. What comes from slices that lie side by side is put side by side again, what a
- * gather took is added where it came from, and no arrays full of zeros are added. */
+/* Returns sum + more, without adding arrays of zeros: adjacent slices are concatenated, and the updates of a
+ * scatter are added to the other operand. */
 forge_value gradient_sum(forge_builder *b, forge_value sum, forge_value more);
 
-/* What the walk back makes of a composite's body: a graph of its inputs and of the gradients of those outputs whose bits are
- * given, with the gradients of those inputs whose bits are wanted; of these, *wanted keeps the bits of those into which
- * something flows. NULL: none, or an error. The caller frees it. */
+/* Returns the gradient of a composite's body. Its inputs are those of the body, and then the gradients of the
+ * outputs in `given` (bit k: output k). Its outputs are the gradients of the inputs in *wanted, which keeps
+ * only the bits of inputs that have one. Returns NULL if there is none, or after an error. The caller frees
+ * it with forge_graph_free. */
 forge_graph *gradient_of_body(const forge_graph *body, const struct dim_table *dims, uint32_t given,
                               uint32_t *wanted, joule_error *out_error);
 

@@ -1,7 +1,7 @@
-/* autodiff/recompute.h - what is computed again on the way back.
+/* autodiff/recompute.h - recomputes values of the regions of forge_recompute_begin during the backward pass.
  *
- * Owns the regions of forge_recompute_begin, and where their values are while gradients are made. Newcomers: what a region
- * takes from outside and what is used outside of it is kept; all else is made anew, once, when the way back comes to it.
+ * Note: values that a region takes from outside, or that are used outside it, are kept. All others are
+ * computed again once, when the backward pass reaches the region.
  */
 #ifndef FORGE_AUTODIFF_RECOMPUTE_H
 #define FORGE_AUTODIFF_RECOMPUTE_H
@@ -9,16 +9,17 @@
 #include "forge/ir/build.h"
 
 struct recompute {
-    bool *is_kept; /* for each node that was there when the way back began: used outside of its region */
-    bool *is_done; /* for each region: computed again */
-    forge_value *values; /* for each value: what it is on the way back; NO_VALUE: itself */
+    bool *is_kept; /* one for each node at the start of the backward pass: it is used outside its region */
+    bool *is_done; /* one for each region: it has been recomputed */
+    forge_value *values; /* one for each value: its recomputed value; FORGE_NO_VALUE: itself */
 };
 
-/* False: no memory. */
+/* Returns false if out of memory. Call recompute_end in any case. */
 bool recompute_begin(struct recompute *recompute, const forge_builder *b);
 void recompute_end(struct recompute *recompute);
 
-/* The way back comes to this node. The number of its region, from 1, which is computed again if it is not yet; 0: in none. */
+/* Call when the backward pass reaches this node. Returns the number of its region, from 1, and recomputes it
+ * the first time; 0 if it is in none. */
 uint32_t recompute_enter(struct recompute *recompute, forge_builder *b, uint32_t node);
 
 static inline forge_value recompute_value(const struct recompute *recompute, forge_value value)

@@ -1,13 +1,13 @@
-/* autodiff/rules.c - the derivative of each family, written in the families.
+/* autodiff/rules.c - the derivative of each operation, expressed in operations.
  *
- * Owns one function for each row of ops.def. Where a function has a kink or a tie, the choice is the one that
- * forge_gradients states. Newcomers: derivatives use y where that spares work (exp, tanh) and x elsewhere.
+ * Note: at kinks and ties, the choice is the one that forge_gradients documents. Derivatives use y if that
+ * saves work (exp, tanh), and x otherwise.
  */
 #include <math.h>
 #include "forge/autodiff/gradient.h"
 #include "forge/ir/library.h"
 
-/* A number of x's type. */
+/* Returns a scalar of x's type. */
 static forge_value number(forge_builder *b, forge_value x, double value)
 {
     return forge_scalar(b, forge_value_dtype(b, x), value);
@@ -28,13 +28,14 @@ static forge_value square(forge_builder *b, forge_value x)
     return forge_unary(b, FORGE_SQUARE, x);
 }
 
-/* 1 where a `kind` b, else 0, in the type of `a`. */
+/* Returns 1 where `a kind c` holds, else 0, in the type of `a`. */
 static forge_value indicator(forge_builder *b, forge_binary_kind kind, forge_value a, forge_value c)
 {
     return forge_cast(b, forge_value_dtype(b, a), forge_binary(b, kind, a, c));
 }
 
-/* Sums over the dimensions along which a value of `shape` was broadcast to become like x. */
+/* Sums x over the dimensions along which a value of `shape` was broadcast to x's shape. Returns a value of
+ * `shape`. */
 static forge_value unbroadcast(forge_builder *b, forge_value x, forge_shape shape)
 {
     forge_shape wide = forge_value_shape(b, x);
@@ -53,9 +54,9 @@ void gradient_add(struct gradient *r, size_t i, forge_value value)
     r->sums[i] = r->sums[i] ? forge_add(r->b, r->sums[i], narrow) : narrow;
 }
 
-/* --- element by element ------------------------------------------------------------------------------------- */
+/* --- element by element --------------------------------------------------------------------------------- */
 
-/* dy / dx; NO_VALUE where it is 0 almost everywhere. */
+/* Returns dy / dx, or FORGE_NO_VALUE if it is 0 almost everywhere. */
 static forge_value slope(forge_builder *b, forge_unary_kind kind, forge_value x, forge_value y)
 {
     forge_value one = number(b, x, 1), s;
@@ -95,12 +96,12 @@ static forge_value slope(forge_builder *b, forge_unary_kind kind, forge_value x,
     case FORGE_SILU:
         s = forge_sigmoid(b, x);
         return forge_mul(b, s, plus(b, forge_mul(b, x, forge_sub(b, one, s)), 1));
-    default: /* gelu is library_gelu.c's; sign, floor, ceil, round, not, is_nan */
+    default: /* sign, floor, ceil, round, not and is_nan; library_gelu.c has gelu */
         return FORGE_NO_VALUE;
     }
 }
 
-/* By its result: what it was made of is not kept for this. */
+/* Uses y, so that x need not be kept. */
 static void gradient_of_relu(struct gradient *r)
 {
     forge_value zero = number(r->b, r->y, 0);
@@ -124,7 +125,7 @@ void gradient_unary(struct gradient *r)
         gradient_add(r, 0, forge_mul(r->b, r->g, dy_dx));
 }
 
-/* Where the operand wins, g; where both are equal, half of it. */
+/* Returns g where the operand wins, half of g where both are equal, else 0. */
 static forge_value winner_share(struct gradient *r, forge_binary_kind wins, size_t own)
 {
     forge_builder *b = r->b;
@@ -140,14 +141,15 @@ static void gradient_of_pow(struct gradient *r)
     forge_value lower = forge_mul(b, p, forge_binary(b, FORGE_POW, x, plus(b, p, -1)));
     forge_value is_flat = forge_binary(b, FORGE_EQ, p, zero); /* x^0 is 1 everywhere, also at 0 */
     gradient_add(r, 0, forge_mul(b, r->g, forge_select(b, is_flat, zero, lower)));
-    /* 0^p is 0 for p > 0, so its slope along p is 0 and not 0 * log(0); for p < 0 it is infinite. */
+    /* 0^p is 0 for p > 0, so the derivative along p is 0, not 0 * log(0). For p < 0 it is infinite. */
     forge_value is_nothing =
         forge_binary(b, FORGE_AND, forge_binary(b, FORGE_EQ, x, zero), forge_binary(b, FORGE_GE, p, zero));
     forge_value safe = forge_select(b, is_nothing, number(b, x, 1), x);
     gradient_add(r, 1, forge_mul(b, r->g, forge_mul(b, r->y, forge_log(b, safe))));
 }
 
-/* How often z goes into x: x / z may have been rounded up to a whole number that y knows nothing of. */
+/* Returns floor(x / z) of a mod. It is computed from y, because the quotient x / z alone may be rounded up to
+ * an integer. */
 static forge_value whole_times(struct gradient *r)
 {
     forge_value whole = forge_sub(r->b, r->inputs[0], r->y);
@@ -187,7 +189,7 @@ void gradient_binary(struct gradient *r)
         gradient_add(r, 0, r->g);
         gradient_add(r, 1, forge_neg(b, forge_mul(b, r->g, whole_times(r))));
         break;
-    default: /* of bits and comparisons: none */
+    default: /* bitwise operations and comparisons have none */
         break;
     }
 }
@@ -209,9 +211,9 @@ void gradient_iota(struct gradient *r)
     (void)r; /* it has no inputs */
 }
 
-/* --- across elements ---------------------------------------------------------------------------------------- */
+/* --- across elements ------------------------------------------------------------------------------------ */
 
-/* A reduced value with its dimensions back, as 1. */
+/* Returns a reduced value with its reduced dimensions back, as 1. */
 static forge_value keep_dims(struct gradient *r, forge_value reduced)
 {
     const struct reduce_attributes *a = r->node.attributes;
@@ -222,7 +224,7 @@ static forge_value keep_dims(struct gradient *r, forge_value reduced)
     return forge_reshape(r->b, reduced, shape);
 }
 
-/* How many elements went into each sum; also where sizes are symbols. */
+/* Returns the number of elements in each reduction; the sizes may be symbols. */
 static forge_value count_reduced(struct gradient *r)
 {
     const struct reduce_attributes *a = r->node.attributes;
@@ -231,7 +233,8 @@ static forge_value count_reduced(struct gradient *r)
     return forge_reduce(r->b, FORGE_SUM, ones, a->axes, true);
 }
 
-/* The product of all others: by division where nothing is 0, with care where something is. */
+/* Returns, for each element, the product of all others: by division, with zeros replaced by 1 and counted
+ * separately. */
 static forge_value product_of_others(struct gradient *r)
 {
     const struct reduce_attributes *a = r->node.attributes;

@@ -1,4 +1,4 @@
-/* autodiff/rules_move.c - the derivatives of families that move elements; see gradient.h. */
+/* autodiff/rules_move.c - the derivatives of operations that move elements; see gradient.h. */
 #include "forge/autodiff/gradient.h"
 
 void gradient_reshape(struct gradient *r)
@@ -13,10 +13,10 @@ void gradient_transfer(struct gradient *r)
 
 void gradient_stop_gradient(struct gradient *r)
 {
-    (void)r; /* no gradient */
+    (void)r; /* it has no gradient, by definition */
 }
 
-/* Of the sum of all processes' losses. */
+/* The loss is the sum of all processes' losses. */
 void gradient_collective(struct gradient *r)
 {
     static const forge_collective_kind back[] = {[FORGE_ALL_REDUCE] = FORGE_ALL_REDUCE,
@@ -54,7 +54,7 @@ void gradient_concat(struct gradient *r)
     }
 }
 
-/* A pad with zeros that leaves no gaps, or NULL. */
+/* Returns the attributes of a pad with zeros that leaves no gaps between elements, or NULL. */
 static const struct pad_attributes *zeros_around(const forge_builder *b, forge_value value)
 {
     const struct node *node = graph_producer(b->graph, value);
@@ -64,7 +64,8 @@ static const struct pad_attributes *zeros_around(const forge_builder *b, forge_v
     return a && a->value == 0 ? a : NULL;
 }
 
-/* The one axis along which `low` ends where `high` begins, all else being equal; rank: there is none. */
+/* Returns the one axis along which `low` ends where `high` begins, all else being equal; the rank if there is
+ * none. */
 static uint32_t meeting_axis(const struct pad_attributes *low, const struct pad_attributes *high)
 {
     uint32_t rank = low->shape.rank, axis = rank;
@@ -77,7 +78,8 @@ static uint32_t meeting_axis(const struct pad_attributes *low, const struct pad_
     return axis;
 }
 
-/* The parts of which a value is made along the axis: itself, or what it joins. */
+/* Writes the parts of which a value consists along the axis: the inputs of a concat, or itself. Returns their
+ * number. */
 static size_t parts_of(const forge_builder *b, forge_value value, uint32_t axis, forge_value *out)
 {
     const struct node *node = graph_producer(b->graph, value);
@@ -89,7 +91,8 @@ static size_t parts_of(const forge_builder *b, forge_value value, uint32_t axis,
     return is_joined ? node->input_count : 1;
 }
 
-/* One pad around what both are around, or no pad, where nothing is left to fill. NO_VALUE: they do not meet. */
+/* Returns one pad around the concatenation of both, or the concatenation alone if it fills the result.
+ * Returns FORGE_NO_VALUE if they are not adjacent. */
 static forge_value join_pads(forge_builder *b, forge_value low, forge_value high)
 {
     const struct pad_attributes *a = zeros_around(b, low), *c = zeros_around(b, high);
@@ -116,7 +119,7 @@ static forge_value join_either(forge_builder *b, forge_value one, forge_value ot
     return joined || !builder_goes_on(b) ? joined : join_pads(b, other, one);
 }
 
-/* A scatter whose updates are added to zeros, or NULL. */
+/* Returns a scatter that adds its updates to zeros, or NULL. */
 static const struct node *sums_of_updates(const forge_builder *b, forge_value value)
 {
     const struct node *node = graph_producer(b->graph, value);
@@ -133,7 +136,8 @@ static const struct node *sums_of_updates(const forge_builder *b, forge_value va
     return constant && !ones ? node : NULL;
 }
 
-/* The updates are added to the other value instead. NO_VALUE: there are none. */
+/* Adds the updates of a scatter onto zeros to the other value instead. Returns FORGE_NO_VALUE if it is no
+ * such scatter. */
 static forge_value add_updates(forge_builder *b, forge_value to, forge_value updates)
 {
     const struct node *node = sums_of_updates(b, updates);
@@ -154,7 +158,7 @@ forge_value gradient_sum(forge_builder *b, forge_value sum, forge_value more)
     if (joined || !builder_goes_on(b))
         return joined;
     const struct node *node =
-        graph_producer(b->graph, sum); /* what came before may stand to the left of a pad */
+        graph_producer(b->graph, sum); /* the earlier part may be the right operand of a sum */
     if (node->op == OP_BINARY && node_kind(node) == FORGE_ADD) {
         forge_value left = node_input(b->graph, node, 0), right = node_input(b->graph, node, 1);
         joined = join_either(b, right, more);
@@ -178,7 +182,7 @@ void gradient_pad(struct gradient *r)
     gradient_add(r, 0, builder_emit(r->b, OP_SLICE, &back, sizeof back, &r->g, 1));
 }
 
-/* --- by indices --------------------------------------------------------------------------------------------- */
+/* --- by indices ----------------------------------------------------------------------------------------- */
 
 static forge_value zeros_like(forge_builder *b, forge_dtype dtype, forge_value x)
 {
@@ -195,7 +199,7 @@ void gradient_gather(struct gradient *r)
         builder_emit(r->b, OP_SCATTER, &back, sizeof back, (forge_value[]){nothing, r->inputs[1], r->g}, 3));
 }
 
-/* A scatter of this node's kind of indices. */
+/* Returns a scatter with this node's indices. */
 static forge_value put(struct gradient *r, forge_scatter_kind kind, forge_value x, forge_value updates)
 {
     struct scatter_attributes a = *(const struct scatter_attributes *)r->node.attributes;
@@ -203,7 +207,7 @@ static forge_value put(struct gradient *r, forge_scatter_kind kind, forge_value 
     return builder_emit(r->b, OP_SCATTER, &a, sizeof a, (forge_value[]){x, r->inputs[1], updates}, 3);
 }
 
-/* For each update what stands in x at its place; 0 for those that were dropped. */
+/* Returns, for each update, the element of x at its index; 0 for an index outside x. */
 static forge_value take(struct gradient *r, forge_value x)
 {
     const struct scatter_attributes *a = r->node.attributes;
@@ -211,7 +215,8 @@ static forge_value take(struct gradient *r, forge_value x)
     return builder_emit(r->b, OP_GATHER, &gather, sizeof gather, (forge_value[]){x, r->inputs[1]}, 2);
 }
 
-/* Whether each update is the one that was kept: numbers from 1 on are scattered, and looked for again. */
+/* Returns true for each update that was kept. Numbers from 1 on are scattered and gathered again for
+ * comparison. */
 static forge_value is_kept(struct gradient *r)
 {
     forge_builder *b = r->b;
@@ -232,7 +237,7 @@ static void gradient_of_set(struct gradient *r)
     gradient_add(r, 2, forge_select(r->b, is_kept(r), take(r, r->g), none));
 }
 
-/* Of max and min: those that are equal to the result share. */
+/* Maximum and minimum: all elements that equal the result share the gradient equally. */
 static void gradient_of_best(struct gradient *r)
 {
     forge_builder *b = r->b;

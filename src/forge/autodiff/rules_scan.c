@@ -1,6 +1,6 @@
-/* autodiff/rules_scan.c - the derivatives of families that go along an axis; see gradient.h.
+/* autodiff/rules_scan.c - the derivatives of scans and sorts; see gradient.h.
  *
- * Newcomers: a reversed scan is a scan of the flipped array, flipped, and so is its derivative.
+ * Note: a reversed scan is the flipped scan of the flipped array, and so is its derivative.
  */
 #include "forge/autodiff/gradient.h"
 
@@ -9,7 +9,7 @@ static forge_value zeros_like(forge_builder *b, forge_value x)
     return forge_broadcast(b, forge_scalar(b, forge_value_dtype(b, x), 0), forge_value_shape(b, x));
 }
 
-/* One scan, forwards: its flags are 0 or EXCLUSIVE. */
+/* A scan that is not reversed: its flags are 0 or FORGE_SCAN_EXCLUSIVE. */
 struct forward {
     forge_builder *b;
     forge_reduce_kind kind;
@@ -17,8 +17,8 @@ struct forward {
     forge_value x, y, g;
 };
 
-/* dx[k] is the sum over i from k on of g[i] y[i] / x[k]. If x[k] is the first 0 of its line, all y after it are 0, and their
- * other factors are those of a line with 1 in its place. To later zeros nothing flows. */
+/* dx[k] is the sum over i >= k of g[i] y[i] / x[k]. If x[k] is the first 0 of its line, all later y are 0;
+ * their other factors are those of the line with 1 instead of x[k]. The gradient of later zeros is 0. */
 static forge_value through_product(const struct forward *f)
 {
     forge_builder *b = f->b;
@@ -36,8 +36,8 @@ static forge_value through_product(const struct forward *f)
     return forge_select(b, is_first, to_first, forge_select(b, is_zero, zero, to_all));
 }
 
-/* Where each result was met first. An exclusive scan's first result comes from nowhere, and is dropped: no array reaches as
- * far back as the least number. */
+/* Adds each gradient to the element where its result first occurred. An exclusive scan's first result is the
+ * identity, which no element gives. Its gradient falls outside x, where scatter drops it. */
 static forge_value through_extreme(const struct forward *f)
 {
     forge_builder *b = f->b;

@@ -1,13 +1,14 @@
-/* autodiff/rules_window.c - the derivatives of what slides, written in the families that slide.
+/* autodiff/rules_window.c - the derivatives of convolutions, windows and random numbers; see gradient.h.
  *
- * Owns the rules of convolutions and windows. A convolution is linear in both inputs: the gradient of the one that slides is
- * the transposed convolution, and that of the weight a convolution over the batch, in which stride and dilation change
- * places. Newcomers: the sizes of these are given (CONV_SIZED), as a stride may have left some elements over.
+ * A convolution is linear in both inputs. The gradient of x is a transposed convolution. That of the weight
+ * is a convolution over the batch, with stride and dilation exchanged.
+ *
+ * Note: the sizes of both are given (CONV_SIZED), because a stride may leave elements at the end unused.
  */
 #include <math.h>
 #include "forge/autodiff/gradient.h"
 
-/* --- convolutions -------------------------------------------------------------------------------------------- */
+/* --- convolutions --------------------------------------------------------------------------------------- */
 
 static forge_value emit_conv(forge_builder *b, const struct conv_attributes *a, forge_value x,
                              forge_value weight)
@@ -24,14 +25,14 @@ static void set_size(struct conv_attributes *a, forge_shape shape)
     }
 }
 
-/* The first two dimensions change places. */
+/* Exchanges the first two dimensions. */
 static forge_value exchange(forge_builder *b, forge_value x)
 {
     static const uint32_t order[FORGE_MAX_RANK] = {1, 0, 2, 3, 4, 5, 6, 7};
     return forge_transpose(b, x, order);
 }
 
-/* [n, groups * channels, ...] to [channels, groups * n, ...]. */
+/* Transposes [n, groups * channels, ...] to [channels, groups * n, ...]. */
 static forge_value exchange_in_groups(forge_builder *b, forge_value x, uint32_t groups)
 {
     static const uint32_t order[FORGE_MAX_RANK] = {2, 1, 0, 3, 4, 5, 6, 7};
@@ -48,7 +49,8 @@ static forge_value exchange_in_groups(forge_builder *b, forge_value x, uint32_t 
     return forge_reshape(b, forge_transpose(b, forge_reshape(b, x, parts), order), shape);
 }
 
-/* Where the kernel of `of` has slid over `wide` and met `narrow`. */
+/* Returns the weight's gradient. wide: the array over which the kernel slides; narrow: the one with an
+ * element per position. */
 static forge_value weight_gradient(struct gradient *r, const struct conv_attributes *of, forge_value wide,
                                    forge_value narrow)
 {
@@ -76,7 +78,7 @@ void gradient_conv(struct gradient *r)
         weight_gradient(r, of, is_transposed ? r->g : r->inputs[0], is_transposed ? r->inputs[0] : r->g));
 }
 
-/* --- windows ------------------------------------------------------------------------------------------------- */
+/* --- windows -------------------------------------------------------------------------------------------- */
 
 static forge_value fold(struct gradient *r, const struct windows *windows, forge_value x)
 {
@@ -90,7 +92,7 @@ static forge_value unfold(struct gradient *r, const struct windows *windows, for
     return builder_emit(r->b, OP_UNFOLD, &a, sizeof a, &x, 1);
 }
 
-/* One value for each window, seen by each of its elements. */
+/* Broadcasts one value per window to all elements of its window. */
 static forge_value spread(struct gradient *r, const struct windows *windows, forge_value x)
 {
     forge_shape shape = forge_value_shape(r->b, x), wide = shape;
@@ -102,7 +104,7 @@ static forge_value spread(struct gradient *r, const struct windows *windows, for
     return forge_broadcast(r->b, forge_reshape(r->b, x, shape), wide);
 }
 
-/* What each mean was divided by. */
+/* Returns the number by which each mean was divided. */
 static forge_value count_elements(struct gradient *r, const struct window_attributes *a)
 {
     forge_builder *b = r->b;
@@ -145,8 +147,8 @@ void gradient_fold(struct gradient *r)
     gradient_add(r, 0, unfold(r, &a->windows, r->g, 0));
 }
 
-/* What is given back: the mean over the elements that had a share. Which these are is as if constant. Padding is NaN, which
- * equals nothing. */
+/* The gradient of each part is the mean over the elements that shared it. Which elements equal y is treated
+ * as constant. Padding is NaN, which equals nothing. */
 void gradient_share(struct gradient *r)
 {
     const struct share_attributes *a = r->node.attributes;
@@ -165,5 +167,5 @@ void gradient_share(struct gradient *r)
 
 void gradient_random(struct gradient *r)
 {
-    (void)r; /* its inputs are whole numbers */
+    (void)r; /* its inputs are integers */
 }

@@ -1,4 +1,4 @@
-/* hal/device.c - opening devices by name. */
+/* hal/device.c - opens devices by name; the list of backends. */
 #include <string.h>
 #include "base/abi.h"
 #include "base/error.h"

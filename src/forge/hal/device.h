@@ -1,7 +1,6 @@
-/* hal/device.h - the table of functions that every backend fills.
+/* hal/device.h - the table of functions that every backend implements.
  *
- * Owns the interface between the floors above and a backend, and the list of backends (device.c). Newcomers: an
- * entry may be NULL only where its comment says what is done instead.
+ * Note: an entry may be NULL only if its comment says what happens then.
  */
 #ifndef FORGE_HAL_DEVICE_H
 #define FORGE_HAL_DEVICE_H
@@ -11,65 +10,67 @@
 #include "forge/hal/expected.h"
 #include "forge/ir/program.h"
 
-/* What a device would run an operation with. */
+/* The kernel that a device would choose for an operation. */
 struct selection {
     const char *kernel; /* its name; static storage */
     in_place_bits in_place;
 };
 
-/* A launch of a loaded program with addresses in it. */
+/* A launch of a loaded program, with addresses. */
 struct bound_launch {
     struct launch launch;
-    const void *kernel;       /* the backend's own */
-    struct program_cost cost; /* as the program says */
+    const void *kernel;       /* belongs to the backend */
+    struct program_cost cost; /* from the program */
 };
 
-/* What a device answers that runs nothing: times and joules by a model. Its memory has addresses and no bytes, so neither
- * inputs nor states nor outputs have values, and its clock goes on by what launches are expected to take. */
+/* Functions of a device that only estimates times and joules. Its memory has addresses but no bytes, so
+ * inputs, states and outputs have no values. Its clock advances by the estimated time of each launch. */
 struct expect_ops {
     void (*launch)(forge_device *device, const struct bound_launch *launch, struct expected *out_expected);
     int64_t (*now_ns)(forge_device *device);
     void (*reset)(forge_device *device);
-    /* Since the last reset, idle time between runs left out: there is none. */
+    /* Joules since the last reset, without idle time between runs. */
     joule_quantity (*consumed_joules)(forge_device *device);
-    /* Mean of the last run; before the first, what the machine takes while idle. */
+    /* Mean power of the last run; before the first run, the idle power. */
     joule_quantity (*power_watts)(forge_device *device);
 };
 
 struct device_ops {
     const char *name;
-    int32_t energy; /* libjoule's domain that holds its joules: JOULE_CPU, JOULE_GPU */
+    int32_t energy; /* the libjoule domain that contains its energy: JOULE_CPU or JOULE_GPU */
     joule_status (*open)(forge_device **out_device, joule_error *out_error);
     void (*close)(forge_device *device);
-    /* Memory of the device, zeroed, aligned to PROGRAM_ALIGNMENT, and reached by the host at forge_buffer_data. Only
-     * memory.c calls this; others take from it. NO_MEMORY: there is not as much. */
+    /* Allocates zeroed memory, aligned to PROGRAM_ALIGNMENT, that the host can access at forge_buffer_data.
+     * Only memory.c calls this. Returns JOULE_NO_MEMORY if there is not enough. */
     joule_status (*allocate)(forge_device *device, size_t size_bytes, forge_buffer **out_buffer,
                              joule_error *out_error);
-    /* The kernel for this operation on such views, whose addresses are not looked at. Where sizes are symbols it is asked for
-     * each size that an instance is set to, while nothing may be allocated; so that memory can be planned once, in_place
-     * must not depend on sizes and strides, and what is taken at the largest sizes must be taken at all. UNSUPPORTED: none. */
+    /* Chooses the kernel for an operation on such views; addresses are ignored. With symbols, it is called
+     * again for each size of an instance, and must not allocate then. Memory is planned once: in_place must
+     * not depend on sizes and strides, and views that are accepted at the largest sizes must be accepted at
+     * all sizes. Returns JOULE_UNSUPPORTED if there is no kernel. */
     joule_status (*select)(forge_device *device, const struct launch *launch,
                            struct selection *out_selection);
-    /* The kernel of this name, to be kept in bound launches; NULL: there is none, or not for this operation on such views
-     * (with addresses). A program's file may claim anything. */
+    /* Returns the kernel with this name for bound launches. Returns NULL if there is none, or if it does not
+     * support this operation on these views (with addresses). Must not trust the arguments: they may come
+     * from a file. */
     const void *(*find_kernel)(forge_device *device, const char *name, const struct launch *launch);
-    /* Runs launches in order and returns when they are done. ends_ns gets the time (CLOCK_MONOTONIC) at which each ended;
-     * count entries. */
+    /* Runs `count` launches in order, and returns when they are complete. ends_ns: [count], gets the end of
+     * each, in ns of CLOCK_MONOTONIC. */
     joule_status (*run)(forge_device *device, const struct bound_launch *launches, size_t count,
                         int64_t *ends_ns, joule_error *out_error);
     joule_status (*set_threads)(forge_device *device, unsigned threads, joule_error *out_error);
-    /* Fills in what it knows of the facts, which are zeroed. */
+    /* Fills in facts; they are zeroed before. */
     void (*look)(forge_device *device, forge_device_facts *out_facts);
-    const struct expect_ops *expect; /* NULL: launches are run, and sensors tell what they use */
+    const struct expect_ops *expect; /* NULL: the device runs launches, and sensors measure them */
 };
 
 struct forge_device {
     const struct device_ops *ops;
-    struct device_memory *memory; /* memory.h; forge_device_open makes it */
-    _Atomic int64_t reset_ns;     /* of its energy; 0: never */
+    struct device_memory *memory; /* memory.h; forge_device_open creates it */
+    _Atomic int64_t reset_ns;     /* when its energy was last reset; 0: never */
 };
 
-/* The clock that its launches' ends are told by. */
+/* Returns the time on the clock of this device's launches, in ns. */
 static inline int64_t device_now_ns(forge_device *device)
 {
     return device->ops->expect ? device->ops->expect->now_ns(device) : clock_now_ns();

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define Z90 1.6448536269514722 /* the 95 % point of the standard normal */
+#define Z90 1.6448536269514722 /* 95 % quantile of the standard normal distribution */
 
 void expected_add(struct expected *sum, double times, const struct expected *part)
 {

@@ -1,7 +1,7 @@
-/* hal/expected.h - time and joules that are expected of work, with errors that can be added up.
+/* hal/expected.h - expected time and joules of work, with errors that can be added.
  *
- * Owns the sum and its intervals. Newcomers: an error belongs to a cause that all of a device's launches share (its peak
- * was taken too high, say), so errors of one cause add up by value and those of different causes by square.
+ * Note: each error has a cause that all launches of a device share, for example an overestimated peak rate.
+ * Errors of one cause add linearly, those of different causes in quadrature.
  */
 #ifndef FORGE_HAL_EXPECTED_H
 #define FORGE_HAL_EXPECTED_H
@@ -13,18 +13,18 @@
 
 struct expected {
     double seconds, joules;
-    /* Their change when a cause is one sd up; signed. */
+    /* Signed change of seconds and joules if a cause is one standard deviation higher. */
     double seconds_sd[EXPECTED_CAUSES], joules_sd[EXPECTED_CAUSES];
 };
 
-/* sum += times * part */
+/* Adds times * part to sum. */
 void expected_add(struct expected *sum, double times, const struct expected *part);
-/* Log-normal, of class modelled. */
+/* Return the value with a log-normal 90 % interval, of class JOULE_CLASS_MODELLED. */
 joule_quantity expected_seconds(const struct expected *expected);
 joule_quantity expected_joules(const struct expected *expected);
-/* Joules over seconds, whose common errors cancel; NaN where nothing was done. */
+/* Returns joules / seconds; shared errors cancel. NaN if no time passed. */
 joule_quantity expected_watts(const struct expected *expected);
-/* A figure with an sd of its logarithm. */
+/* Returns the value with a log-normal 90 % interval. log_sd: standard deviation of its logarithm. */
 joule_quantity expected_quantity(double value, double log_sd, joule_class cls);
 
 #endif

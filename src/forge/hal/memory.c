@@ -11,24 +11,24 @@
 #include "base/string.h"
 
 #define LEAST_CLASS_BYTES 256
-#define NAMED             3 /* holders that a message names */
+#define NAMED             3 /* users that an error message names */
 
 struct block {
     struct device_memory *memory;
-    forge_buffer *raw;        /* the backend's */
-    size_t size_bytes;        /* of its class */
-    struct block *next, **at; /* at: what points to this one */
+    forge_buffer *raw;        /* from the backend */
+    size_t size_bytes;        /* of its size class */
+    struct block *next, **at; /* at: the pointer that points to this block */
     char what[80];
 };
 
 struct device_memory {
     pthread_mutex_t lock;
-    struct block *used, *held;                              /* lists */
+    struct block *used, *held;                              /* linked lists */
     size_t used_bytes, held_bytes, peak_bytes, limit_bytes; /* limit 0: none */
     bool is_closed;
 };
 
-/* --- lists -------------------------------------------------------------------------------------------------- */
+/* --- lists ---------------------------------------------------------------------------------------------- */
 
 static void list_add(struct block **list, struct block *block)
 {
@@ -46,7 +46,7 @@ static void list_remove(struct block *block)
         block->next->at = block->at;
 }
 
-/* --- life --------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 struct device_memory *device_memory_new(void)
 {
@@ -63,7 +63,7 @@ static void block_free(struct block *block)
     free(block);
 }
 
-/* The lock is held. */
+/* Frees all unused blocks. The lock is held. */
 static void give_to_system(struct device_memory *memory)
 {
     struct block *block = memory->held, *next;
@@ -75,7 +75,7 @@ static void give_to_system(struct device_memory *memory)
     }
 }
 
-/* The lock is held, and gone afterwards. */
+/* Releases the lock, which is held. Frees the pool if it is closed and its last buffer is gone. */
 static void leave(struct device_memory *memory)
 {
     bool is_last = memory->is_closed && memory->used_bytes == 0;
@@ -96,7 +96,8 @@ void device_memory_close(struct device_memory *memory)
     leave(memory);
 }
 
-/* --- taking and giving back --------------------------------------------------------------------------------- */
+/* --- allocation and release
+ * --------------------------------------------------------------------------------- */
 
 size_t memory_class_bytes(size_t size_bytes)
 {
@@ -144,7 +145,8 @@ static bool is_above_limit(const struct device_memory *memory, size_t more_bytes
                                                                           : memory->limit_bytes);
 }
 
-/* A new one; what is held gives way where the limit or the system asks for it. The lock is held. */
+/* Allocates a block. Frees unused blocks if the limit or the backend requires it. Returns NULL if there is
+ * not enough memory. The lock is held. */
 static struct block *make_block(forge_device *device, size_t size_bytes)
 {
     struct device_memory *memory = device->memory;
@@ -179,7 +181,8 @@ static void print_bytes(struct text *text, size_t bytes)
     text_printf(text, "%.1f %s", amount, units[i]);
 }
 
-/* The largest that is in use and smaller than `last` (or later in the list than it, at the same size). */
+/* Returns the largest block in use that comes after `last` in falling order of sizes; NULL: the largest of
+ * all. */
 static const struct block *next_largest(const struct device_memory *memory, const struct block *last)
 {
     const struct block *found = NULL;
@@ -194,7 +197,7 @@ static const struct block *next_largest(const struct device_memory *memory, cons
     return found;
 }
 
-/* The lock is held. */
+/* Sets an error that names the request and the largest users. The lock is held. */
 static joule_status refuse(const forge_device *device, size_t size_bytes, const char *what,
                            joule_error *error)
 {
@@ -219,7 +222,7 @@ static joule_status refuse(const forge_device *device, size_t size_bytes, const 
     return error_set(error, JOULE_NO_MEMORY, "%s", message);
 }
 
-/* The lock is held. */
+/* Reuses or allocates a block. *out_is_used: it has been used before. The lock is held. */
 static struct block *take_block(forge_device *device, size_t class_bytes, bool *out_is_used)
 {
     struct device_memory *memory = device->memory;
@@ -253,12 +256,13 @@ joule_status device_take(forge_device *device, size_t size_bytes, const char *wh
     status = forge_buffer_wrap(data, size_bytes, give_back, block, out_buffer, out_error);
     if (status != JOULE_OK)
         give_back(block);
-    else if (is_used && !device->ops->expect) /* whose memory has no bytes */
+    else if (is_used && !device->ops->expect) /* the memory of such a device has no bytes */
         memset(data, 0, size_bytes);
     return status;
 }
 
-/* --- questions ---------------------------------------------------------------------------------------------- */
+/* --- queries
+ * ------------------------------------------------------------------------------------------------ */
 
 joule_status forge_device_memory(forge_device *device, forge_memory_facts *out_facts)
 {

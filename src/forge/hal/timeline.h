@@ -1,7 +1,7 @@
-/* hal/timeline.h - what queues need of timelines beyond the public part.
+/* hal/timeline.h - waits on timelines that can be cancelled, for queues; see <forge/queue.h>.
  *
- * Owns waiting that can be called off. Newcomers: all timelines share one lock and one condition, as signals are rare beside
- * what they order.
+ * Note: all timelines share one lock and one condition variable, as signals are rare compared with the work
+ * that they order.
  */
 #ifndef FORGE_HAL_TIMELINE_H
 #define FORGE_HAL_TIMELINE_H
@@ -9,10 +9,10 @@
 #include <forge/queue.h>
 #include <stdatomic.h>
 
-/* As forge_timeline_wait without end, but ABSENT once *is_called_off. */
+/* As forge_timeline_wait without a timeout, but returns JOULE_ABSENT when *is_called_off becomes true. */
 joule_status timeline_wait(forge_timeline *timeline, uint64_t value, const atomic_bool *is_called_off,
                            joule_error *out_error);
-/* Makes waiters look at *is_called_off, which was set before. */
+/* Wakes all waiters, so that they read *is_called_off again. Set it before. */
 void timeline_wake_all(void);
 
 #endif
