@@ -1,15 +1,16 @@
-/* runtime/attribution.c - see attribution.h: being fed.
+/* runtime/attribution.c - accumulates windows for attribution; see attribution.h.
  *
- * Newcomers: a window's row is made independent of those before it by taking away what they say of the drift (a Kalman
- * filter whose observation is linear in the watts), which is why sums over windows are enough for ever.
+ * Note: the part of a window's row that earlier windows predict, through the drift, is subtracted. This makes
+ * the rows independent (a Kalman filter whose observation is linear in the watts), so sums over all windows
+ * suffice.
  */
 #include "forge/runtime/attribution_sums.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Variance of the drift's step from window to window against that of a window's mean power: none to much. One over its root is
- * about the number of windows over which the drift can be taken to be constant. */
+/* Variance of the drift's step between windows, relative to the variance of a window's mean power: from
+ * almost none to much. The drift is about constant over 1 / sqrt(pace) windows. */
 static const double paces[PACES] = {1e-6, 1e-4, 1e-2, 1, 1e2};
 
 struct attribution *attribution_new(size_t count)
@@ -41,7 +42,7 @@ void attribution_free(struct attribution *attribution)
     free(attribution);
 }
 
-/* The first window says where the drift begins, and nothing of the watts. */
+/* The first window determines where the drift begins, and nothing about the watts. */
 static void begin_drift(struct whitened *w, size_t n, const struct attribution_window *window,
                         const double *active_s)
 {
@@ -90,7 +91,8 @@ void attribution_feed(struct attribution *a, const struct attribution_window *wi
         return;
     }
     struct attribution_window w = *window;
-    double least = 1e-6 * fabs(w.joules) + 1e-9; /* no sensor is better, and nothing may be divided by 0 */
+    double least = 1e-6 * fabs(w.joules) + 1e-9; /* a lower bound on the standard deviation: no sensor is
+                                                  * better, and nothing is divided by 0 */
     w.variance = fmax(w.variance, least * least);
     double watts_variance = w.variance / (w.seconds * w.seconds);
     for (size_t i = 0; i < PACES; i++) {

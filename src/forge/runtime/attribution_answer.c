@@ -1,7 +1,8 @@
-/* runtime/attribution_answer.c - see attribution.h: what an answer says.
+/* runtime/attribution_answer.c - intervals and classes of an attribution's answer, and merging of groups; see
+ * attribution.h.
  *
- * Owns intervals, classes and the joining of what cannot be told apart. Newcomers: covariances are those of logarithms,
- * given the sum of all; times the joules on both sides they are those of joules.
+ * Note: covariances are those of the logarithms of the joules, given the sum of all. Multiplied by the joules
+ * on both sides, they become covariances of the joules.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -62,9 +63,9 @@ double attribution_seconds(const struct attribution_answer *answer, size_t group
     return answer->seconds[group];
 }
 
-/* --- errors ------------------------------------------------------------------------------------------------- */
+/* --- errors --------------------------------------------------------------------------------------------- */
 
-/* Variance of the joules of some groups, given the sum of all. */
+/* Returns the variance of the sum of some groups' joules, given the sum of all. */
 static double variance_of(const double *covariance, const double *joules, size_t n, const bool *is_in)
 {
     double variance = 0;
@@ -79,11 +80,12 @@ static joule_class class_of(const struct attribution_answer *answer, double rela
 {
     if (answer->meter >= JOULE_CLASS_MODELLED || answer->meter == JOULE_CLASS_NONE)
         return answer->meter;
-    bool is_told = relative_sd <= 0.5 * prior_sd || relative_sd < 1e-3; /* all of it needs no telling */
+    /* A sum over all groups has no error here and needs no windows. */
+    bool is_told = relative_sd <= 0.5 * prior_sd || relative_sd < 1e-3;
     return is_told ? JOULE_CLASS_DERIVED : JOULE_CLASS_MODELLED;
 }
 
-/* As libjoule has it: what is measured errs by sums, models err by factors. */
+/* As in libjoule, measurements have additive errors, and models have relative ones. */
 static joule_quantity quantity_of(double value, double relative_sd, joule_class cls)
 {
     double width = ATTRIBUTION_Z90 * relative_sd;
@@ -101,7 +103,7 @@ joule_quantity attribution_sum(const struct attribution_answer *answer, const bo
         joules += is_in[i] ? answer->joules[i] : 0;
         prior_joules += is_in[i] ? answer->prior_joules[i] : 0;
     }
-    if (joules == 0) /* what did not run used nothing */
+    if (joules == 0) /* a group that did not run used nothing */
         return quantity_of(0, 0, class_of(answer, 0, 0));
     double sd = sqrt(variance_of(answer->covariance, answer->joules, n, is_in)) / joules;
     double prior_sd =
@@ -109,15 +111,18 @@ joule_quantity attribution_sum(const struct attribution_answer *answer, const bo
     return quantity_of(joules, hypot(sd, answer->sum_sd), class_of(answer, sd, prior_sd));
 }
 
-/* --- what cannot be told apart ------------------------------------------------------------------------------ */
+/* --- merging of groups
+ * -------------------------------------------------------------------------------------- */
 
-/* Sets of groups: covariance of their joules, and joules; a joined one leaves a hole. */
+/* Sets of groups: joules, and covariance of the joules. The joules of a set that was merged into another are
+ * 0. */
 struct sets {
     size_t count;
     double *covariance, *joules;
 };
 
-/* How much better i and j are known together: sd of the sum over the greater sd. Over 1/2: not worth it. */
+/* Returns the standard deviation of the sum, relative to the greater of the two. INFINITY if neither i nor j
+ * is vague. */
 static double gain_together(const struct sets *s, size_t i, size_t j)
 {
     size_t n = s->count;
@@ -144,7 +149,7 @@ static bool find_pair(const struct sets *s, size_t *out_i, size_t *out_j)
     return isfinite(best);
 }
 
-/* j takes i in. */
+/* Merges set i into set j. */
 static void join(struct sets *s, size_t i, size_t j)
 {
     size_t n = s->count;

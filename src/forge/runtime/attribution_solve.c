@@ -1,8 +1,10 @@
-/* runtime/attribution_solve.c - see attribution.h: answering.
+/* runtime/attribution_solve.c - solves for the watts of each group; see attribution.h.
  *
- * The unknowns are the logarithms of the watts. From the prior, scaled to the sum, Gauss-Newton steps go to the most
- * probable point without leaving the surface on which the groups' joules add up to the meter's. Newcomers: every pace of
- * the drift is solved for, and the one with the greatest evidence (Laplace's approximation) answers.
+ * The unknowns are the logarithms of the watts. Gauss-Newton steps lead from the prior, scaled to the sum, to
+ * the most probable point. All steps keep the sum of the groups' joules equal to the meter's.
+ *
+ * Note: the fit runs for every pace of the drift. The one with the greatest evidence (Laplace's
+ * approximation) is the answer.
  */
 #include <float.h>
 #include <math.h>
@@ -11,26 +13,26 @@
 #include "forge/runtime/attribution_sums.h"
 #include "forge/runtime/symmetric.h"
 
-#define SIZE_LOG_SD  1.0 /* of the factor common to all: the cost model's watts are taken as ratios */
-#define NOISE_DOUBT  1.0 /* the meter's own statement of its noise counts as much as so many windows */
+#define SIZE_LOG_SD  1.0 /* of the factor common to all: only ratios of the cost model's watts are used */
+#define NOISE_DOUBT  1.0 /* weight of the meter's own statement of its noise, in windows */
 #define NOISE_ROUNDS 6
 #define STEPS        40
 #define HALVINGS     12
 
-/* One fit, with its work space. */
+/* One fit, with its work space. Vectors: [n], matrices: [n, n], row-major; n: number of groups. */
 struct fit {
     const struct attribution *a;
     const struct whitened *w;
-    double *precision;              /* of the prior, n x n */
-    const double *centre;           /* of the prior: logarithms of watts */
-    double noise;                   /* variance of the rows' errors, against what the meter said */
-    double *theta, *watts, *joules; /* where it stands */
+    double *precision;              /* inverse of the prior's covariance */
+    const double *centre;           /* mean of the prior: logarithms of watts */
+    double noise;                   /* variance of the rows' errors, relative to the meter's statement */
+    double *theta, *watts, *joules; /* the current point */
     double *trial, *step, *slope, *hessian, *covariance, *scratch;
-    double misfit; /* sum of squared errors of the rows, over what the meter said */
+    double misfit; /* sum of squared errors of the rows, relative to the meter's statement */
     double evidence;
 };
 
-/* --- the prior ---------------------------------------------------------------------------------------------- */
+/* --- the prior ------------------------------------------------------------------------------------------ */
 
 static bool is_prior(const struct attribution_group *g)
 {
@@ -49,7 +51,8 @@ static void prior_covariance(const struct attribution_group *groups, size_t n, d
         }
 }
 
-/* Watts from logarithms, scaled so that joules add up to the sum; the logarithms are shifted accordingly. */
+/* Scales the watts so that the joules add up to the sum, and shifts the logarithms `theta` accordingly.
+ * Writes watts and joules. */
 static void settle(const struct attribution *a, double *theta, double *watts, double *joules)
 {
     double sum = 0;
@@ -63,7 +66,7 @@ static void settle(const struct attribution *a, double *theta, double *watts, do
     }
 }
 
-/* The covariance that is left of `covariance` once it is known that the joules add up. */
+/* Conditions the covariance on the known sum of joules. along: [n], scratch. */
 static void condition(double *covariance, size_t n, const double *joules, double *along)
 {
     double variance = 0;
@@ -78,9 +81,9 @@ static void condition(double *covariance, size_t n, const double *joules, double
             covariance[i * n + j] -= along[i] * along[j] / variance;
 }
 
-/* --- the fit ------------------------------------------------------------------------------------------------ */
+/* --- the fit -------------------------------------------------------------------------------------------- */
 
-/* Half of minus two log posterior, up to what does not change; sets misfit. */
+/* Returns the negative log posterior, except for constants. Sets f->misfit. */
 static double height(struct fit *f, const double *theta, const double *watts)
 {
     size_t n = f->a->count;
@@ -93,7 +96,8 @@ static double height(struct fit *f, const double *theta, const double *watts)
     return 0.5 * (f->misfit / f->noise + symmetric_form(f->precision, n, off, off));
 }
 
-/* Slope and curvature where the fit stands; the factor of the latter. False: no numbers. */
+/* Computes the gradient and the factor of the Hessian at the current point. Returns false if it is not
+ * positive definite. */
 static bool look_around(struct fit *f)
 {
     size_t n = f->a->count;
@@ -111,7 +115,7 @@ static bool look_around(struct fit *f)
     return symmetric_factor(f->hessian, n);
 }
 
-/* The step to the lowest point of the parabola, along the surface of the sum; returns its greatest part. */
+/* Computes the Gauss-Newton step that keeps the sum of joules. Returns its largest component. */
 static double make_step(struct fit *f)
 {
     size_t n = f->a->count;
@@ -133,11 +137,11 @@ static double make_step(struct fit *f)
     return greatest;
 }
 
-/* Goes as far along the step as it gets lower. False where it does not. */
+/* Goes along the step, halving it until the posterior improves. Returns false if it never does. */
 static bool descend(struct fit *f, double from, double greatest)
 {
     size_t n = f->a->count;
-    double part = fmin(1, 1 / greatest); /* no power changes by more than e at once */
+    double part = fmin(1, 1 / greatest); /* no power changes by more than a factor of e at once */
     for (int i = 0; i < HALVINGS; i++, part /= 2) {
         for (size_t k = 0; k < n; k++)
             f->trial[k] = f->theta[k] + part * f->step[k];
@@ -165,7 +169,7 @@ static bool climb_down(struct fit *f)
     return look_around(f);
 }
 
-/* How many of the unknowns the rows have told, rather than the prior. */
+/* Returns the effective number of unknowns that the rows determine, instead of the prior. */
 static double told(const struct fit *f)
 {
     size_t n = f->a->count;
@@ -178,7 +182,7 @@ static double told(const struct fit *f)
     return sum;
 }
 
-/* Fits watts and noise in turns. */
+/* Fits watts and noise in alternation. Returns false if it gives no finite result. */
 static bool fit(struct fit *f)
 {
     const struct attribution *a = f->a;
@@ -202,7 +206,8 @@ static bool fit(struct fit *f)
     return isfinite(f->evidence);
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------ */
+/* --- answer
+ * ------------------------------------------------------------------------------------------------- */
 
 static void keep(struct attribution_answer *answer, const struct fit *f,
                  const struct attribution_meter *meter)

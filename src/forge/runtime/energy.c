@@ -1,7 +1,7 @@
 /* runtime/energy.c - see energy.h.
  *
- * Newcomers: windows end where a sensor ticked, since libjoule interpolates between ticks and shares would be smeared. Where
- * no ticks come, windows have a fixed length.
+ * Note: windows end at ticks of a sensor, because libjoule interpolates between ticks, which would blur the
+ * attribution. Without ticks, windows have a fixed length.
  */
 #include "forge/runtime/energy.h"
 
@@ -14,15 +14,15 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-#define SPANS_BYTES     ((size_t)16 << 20) /* touched as far as it is needed */
-#define LEAST_WINDOW_NS (NS_PER_S / 200)   /* closer ticks tell little and cost as much */
+#define SPANS_BYTES     ((size_t)16 << 20) /* pages are only used as they are needed */
+#define LEAST_WINDOW_NS (NS_PER_S / 200)   /* closer ticks add cost, but little information */
 #define FIXED_WINDOW_NS (NS_PER_S / 2)
 #define TICKS           256
 #define LEAST_COVERAGE  0.99
 #define CLOCK_ERROR     0.01 /* error of CPU times, relative to the window */
 #define PAUSE_NS        (NS_PER_S / 100)
 
-/* --- life --------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 void energy_free(struct energy *e)
 {
@@ -58,7 +58,7 @@ none:
     return NULL;
 }
 
-/* CPU time of all threads, including those that have ended. */
+/* Returns the CPU time of all threads, including those that have ended, in s; NaN if unknown. */
 static double process_cpu_s(void)
 {
     struct timespec used;
@@ -96,17 +96,18 @@ void forge_energy_stop(forge_instance *instance)
     instance->energy = NULL;
 }
 
-/* --- windows ------------------------------------------------------------------------------------------------ */
+/* --- windows -------------------------------------------------------------------------------------------- */
 
-/* As libjoule makes low and high: models err by factors. */
+/* Returns the standard deviation. As in libjoule, models have relative errors. */
 static double sd_of(joule_quantity q)
 {
     double z = q.cls >= JOULE_CLASS_MODELLED && q.value > 0 ? log(q.high / q.value) : q.high / q.value - 1;
     return q.value * z / ATTRIBUTION_Z90;
 }
 
-/* The error that all windows have in common makes the variance of a long window greater than the sum of those of its parts;
- * what is left of a window's variance is its own. Without a known long window nothing is taken off. */
+/* Estimates the error that all windows share: it makes the variance of a long window greater than the sum of
+ * its parts'. Returns the rest of this window's variance. Without a known long window, the shared error keeps
+ * its last estimate. */
 static double own_variance(struct energy *e, joule_quantity joules, int64_t end_ns)
 {
     double variance = sd_of(joules) * sd_of(joules);
@@ -121,14 +122,15 @@ static double own_variance(struct energy *e, joule_quantity joules, int64_t end_
     return fmax(variance - common * common, 1e-4 * variance);
 }
 
-/* After a gap long windows would hold energy that no window has. The sums begin anew; the gain stays as it is. */
+/* A long window over a gap would contain energy that no window has. The sums restart; gain_sd stays. */
 static void forget_sums(struct energy *e, int64_t end_ns)
 {
     e->first_ns = end_ns;
     e->joules = e->squares = e->variance = 0;
 }
 
-/* Joins the window from the last cut to end_ns, of which `variance` is the independent error. */
+/* Feeds the window from the last cut to end_ns to the attribution. variance: of its independent error; NaN:
+ * own_variance. */
 static void join(struct energy *e, int64_t end_ns, joule_quantity joules, double variance, double coverage)
 {
     struct attribution_window window = {.seconds = clock_seconds(end_ns - e->cut_ns), .joules = NAN};
@@ -154,7 +156,7 @@ static void join(struct energy *e, int64_t end_ns, joule_quantity joules, double
     e->cut_ns = end_ns;
 }
 
-/* False: the sensors have not seen its end. */
+/* Returns false if the sensors have not passed the window's end yet. */
 static bool cut(struct energy *e, int64_t end_ns)
 {
     joule_quantity joules;
@@ -168,15 +170,15 @@ static bool cut(struct energy *e, int64_t end_ns)
     return true;
 }
 
-/* --- what the joules are those of ----------------------------------------------------------------------- */
+/* --- basis: the machine's energy, or this process's ---------------------------------------------------- */
 
 static bool is_model(joule_class cls)
 {
     return cls >= JOULE_CLASS_MODELLED;
 }
 
-/* Returns UNKNOWN until the meter reports a class. A device with assumed watts beside a measured processor
- * also weakens a total; the class of the CPUs decides then. */
+/* Returns UNKNOWN until the meter reports a class. A device with assumed watts also weakens a total that
+ * contains a measured processor; so the class of the CPUs decides. */
 static forge_energy_basis find_basis(const struct energy *e)
 {
     joule_quantity all, cpu;
@@ -220,7 +222,7 @@ static void forget_answer(struct energy *e)
     e->answer = NULL;
 }
 
-/* All is known at once where nothing is metered. */
+/* On a device that only estimates, everything is known at once. */
 static void collect_expected(forge_instance *instance)
 {
     struct energy *e = instance->energy;
@@ -275,7 +277,7 @@ joule_status forge_energy_collect(forge_instance *instance)
     return JOULE_OK;
 }
 
-/* Joins the rest up to end_ns, if the sensors have ticked past it. */
+/* Joins the rest up to end_ns. Returns false if the sensors have not passed it yet. */
 static bool cut_rest(struct energy *e, int64_t end_ns)
 {
     collect_metered(e, end_ns);
@@ -285,7 +287,7 @@ static bool cut_rest(struct energy *e, int64_t end_ns)
     return true;
 }
 
-/* Returns the energy of the end that the sensors report but have not confirmed. */
+/* Counts the energy up to end_ns that the sensors have not confirmed as lost. */
 static void lose_rest(struct energy *e, int64_t end_ns)
 {
     joule_quantity joules;
@@ -322,8 +324,7 @@ joule_status forge_energy_finish(forge_instance *instance, double wait_s)
     return JOULE_OK;
 }
 
-/* The machine's energy comes from the meter itself. This process's energy is what was collected, plus the
- * time since then. */
+/* The machine's energy comes from the meter. This process's energy is the sum of its collected windows. */
 joule_status forge_energy_now(forge_instance *instance, joule_quantity *out_joules)
 {
     struct energy *e = instance->energy;

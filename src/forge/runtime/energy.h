@@ -1,7 +1,9 @@
-/* runtime/energy.h - an instance's launches joined with a meter's joules.
+/* runtime/energy.h - attributes a meter's joules to the launches of an instance.
  *
- * Owns the way from spans and ticks of the sensor to windows of the attribution. The questions are in energy_ask.c.
- * Newcomers: collecting happens between runs, so every launch up to now is complete.
+ * Spans of launches and ticks of the sensor become windows for the attribution. energy_ask.c answers the
+ * queries.
+ *
+ * Note: collection happens between runs, so all launches up to now are complete.
  */
 #ifndef FORGE_RUNTIME_ENERGY_H
 #define FORGE_RUNTIME_ENERGY_H
@@ -13,43 +15,44 @@
 
 struct energy {
     forge_device *device;
-    joule_meter *meter; /* NULL: the default one */
+    joule_meter *meter; /* NULL: the default meter */
     int32_t domain;
     struct spans spans;
     struct items items;
     struct attribution *attribution;
-    double *active_s; /* of each item, in the window at hand */
-    int64_t begin_ns, cut_ns;
+    double *active_s;         /* scratch: seconds of each item in the current window */
+    int64_t begin_ns, cut_ns; /* when counting began, and the end of the last window */
     uint64_t windows;
-    /* On a device that only estimates: what the launches of each item take in all runs so far, and in those
-     * that were collected. */
+    /* On a device that only estimates: the expected cost of each item's launches over all runs, and over the
+     * collected runs. */
     struct expected *expected, *collected;
     uint64_t expected_runs, collected_runs;
     double seen_s;
     forge_energy_basis basis;
-    double cut_cpu_s;   /* CPU time of this process at cut_ns */
-    double joules_seen; /* joules of windows that were attributed */
-    double lost_joules; /* joules of windows that were not */
-    double relative_sd; /* error of each window's joules where the process is the basis */
-    /* Of the windows with energy: what tells the error that they have in common from their own. */
+    double cut_cpu_s;   /* CPU time of this process at cut_ns, in s */
+    double joules_seen; /* joules of attributed windows */
+    double lost_joules; /* joules of windows that were not attributed */
+    double relative_sd; /* relative error of each window's joules, if the basis is the process */
+    /* Sums over windows with energy since the last gap, to separate their common error from their own. */
     double joules, squares, variance;
-    int64_t first_ns; /* where the first of them without a gap since begins */
-    double gain_sd;
+    int64_t first_ns; /* where these windows begin */
+    double gain_sd;   /* relative standard deviation of the common error */
     joule_class cls;
-    /* Until the next collection; NULL: not solved. */
+    /* Valid until the next collection; NULL: not solved. */
     struct attribution_answer *answer;
-    size_t *group_of;
-    bool *is_in;
+    size_t *group_of; /* one for each item: the lowest item of its set */
+    bool *is_in;      /* one for each item: scratch */
 };
 
 void energy_free(struct energy *energy);
-/* Makes the answer where there is none. PENDING: nothing to solve yet. */
+/* Computes e->answer if it is NULL. Returns JOULE_PENDING if there is no energy yet. */
 joule_status energy_solve(const forge_instance *instance);
 /* The same on a device that only estimates (energy_expected.c). */
 joule_status energy_expect(const forge_instance *instance);
-/* Joules of what `value` is a part of the total's. */
+/* Returns `value` joules, a part of the total, with the error that all windows share. */
 joule_quantity energy_part(const struct energy *energy, double value);
-/* There, adds up what the runs since the last time take: before launches get other sizes, and when they are collected. */
+/* On a device that only estimates: adds the expected cost of the runs since the last call. Call it before
+ * launches get other sizes, and when energy is collected. */
 void energy_add_expected(forge_instance *instance);
 
 #endif

@@ -1,6 +1,6 @@
-/* runtime/energy_ask.c - see <forge/energy.h>: the questions.
+/* runtime/energy_ask.c - answers the queries of <forge/energy.h>.
  *
- * Newcomers: a sum over items is asked for as such, since their errors hang together: what one has too much another lacks.
+ * Note: the sum over several items is computed at once, because their errors are correlated.
  */
 #include <forge/energy.h>
 
@@ -17,7 +17,7 @@ static joule_quantity unknown(void)
     return (joule_quantity){NAN, NAN, NAN, JOULE_CLASS_NONE, 0};
 }
 
-/* How every question begins. */
+/* Common to all queries: returns JOULE_ABSENT if energy is not counted. */
 static joule_status take_question(const forge_instance *instance)
 {
     return instance->energy ? energy_solve(instance) : JOULE_ABSENT;
@@ -75,7 +75,8 @@ static bool is_below(const char *scope, const char *outer)
     return length == 0 || (strncmp(scope, outer, length) == 0 && (scope[length] == '/' || !scope[length]));
 }
 
-/* Marks the items of a scope and phase, without what is between launches; false: there are none. */
+/* Marks the items of a scope and phase, without the time between launches. Returns false if there are
+ * none. */
 static bool mark(const struct energy *e, const char *scope, int phase)
 {
     bool is_any = false;
@@ -106,7 +107,8 @@ static joule_quantity scaled(joule_quantity q, double factor)
     return (joule_quantity){q.value * factor, q.low * factor, q.high * factor, q.cls, 0};
 }
 
-/* How many runs there were in the time that the meter saw: their launches' time over that of one run. */
+/* Returns the number of runs in the windows with energy: time of their launches / time of one run's
+ * launches. */
 static double runs_seen(const forge_instance *instance)
 {
     const struct energy *e = instance->energy;

@@ -1,14 +1,14 @@
-/* runtime/energy_expected.c - joules of operations on a device that only estimates.
+/* runtime/energy_expected.c - expected joules of operations, on a device that only estimates.
  *
- * Owns the sums of what launches are expected to take. Newcomers: all launches of a device share the causes of its errors, so
- * a sum of items is not more certain than its parts.
+ * Note: all launches of a device share the causes of its errors, so a sum of items is not more certain than
+ * its parts.
  */
 #include <forge/energy.h>
 #include <math.h>
 #include <stdlib.h>
 #include "forge/runtime/energy.h"
 
-/* Numbers of each item. */
+/* joules, seconds: one for each item; log_sd: [items, EXPECTED_CAUSES]. */
 struct sums {
     double *joules, *seconds, *log_sd;
 };

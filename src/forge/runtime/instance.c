@@ -1,7 +1,8 @@
-/* runtime/instance.c - a program with memory.
+/* runtime/instance.c - instances: programs with memory for arena, inputs and outputs, and the time of each
+ * launch.
  *
- * Owns arena, inputs and outputs of one program, and the time that each launch has taken. How launches are bound to addresses
- * and sizes is in sizes.c. Newcomers: everything is allocated when the instance is made; a run only runs.
+ * Note: all memory is allocated when the instance is made; a run allocates nothing. sizes.c binds launches to
+ * addresses and sizes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,8 @@ void forge_instance_free(forge_instance *instance)
     free(instance);
 }
 
-/* --- binding ------------------------------------------------------------------------------------------------ */
+/* --- memory
+ * ------------------------------------------------------------------------------------------------- */
 
 static joule_status get_buffers(forge_instance *instance, forge_states *states, joule_error *error)
 {
@@ -110,9 +112,9 @@ joule_status forge_instance_new(const forge_program *program, forge_device *devi
     return status;
 }
 
-/* --- inputs and outputs ------------------------------------------------------------------------------------- */
+/* --- inputs and outputs --------------------------------------------------------------------------------- */
 
-/* The index of a buffer. */
+/* Finds the index of a buffer by kind and name. */
 static joule_status find(const forge_instance *instance, enum buffer_kind kind, const char *name,
                          size_t *out_buffer, joule_error *error)
 {
@@ -156,7 +158,7 @@ joule_status forge_instance_set(forge_instance *instance, const char *input, con
         !forge_tensor_is_packed(tensor))
         return refuse_tensor(instance, buffer, tensor, out_error);
     status = instance_want(instance, &buffer->shape, &tensor->shape, &reason);
-    if (status == JOULE_ABSENT) /* of no size that can be changed */
+    if (status == JOULE_ABSENT) /* the shape differs in a dimension that is no symbol */
         return refuse_tensor(instance, buffer, tensor, out_error);
     if (status != JOULE_OK)
         return error_set(out_error, status, "input '%s': %s", input, reason.message);
@@ -238,7 +240,7 @@ joule_status forge_instance_get(forge_instance *instance, const char *output, fo
                              out_error);
 }
 
-/* --- running ------------------------------------------------------------------------------------------------ */
+/* --- running -------------------------------------------------------------------------------------------- */
 
 joule_status instance_is_poisoned(joule_error *out_error)
 {

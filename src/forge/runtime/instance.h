@@ -1,7 +1,6 @@
-/* runtime/instance.h - the inside of an instance, for the rooms of the runtime.
+/* runtime/instance.h - the structure of an instance, for the files of the runtime.
  *
- * Newcomers: whoever looks into it is on the thread that runs it. Sizes that are set count from the next run on; until then
- * everything is as the last one had it.
+ * Note: use it only on the thread that runs the instance. New sizes take effect at the next run.
  */
 #ifndef FORGE_RUNTIME_INSTANCE_H
 #define FORGE_RUNTIME_INSTANCE_H
@@ -11,63 +10,68 @@
 
 struct energy; /* energy.h */
 
-/* What an input was set with. */
+/* The state of an input. */
 struct given {
     forge_shape shape;
     bool is_given;
-    bool is_zeros; /* set to zeros, at any size */
+    bool is_zeros; /* set to zeros, for any size */
 };
 
 struct forge_instance {
     const forge_program *program;
     forge_device *device;
     forge_buffer *arena;
-    forge_buffer **buffers; /* of each of the program's: inputs and outputs are its own, states are not */
-    struct sized sized;     /* what the launches are bound to */
-    int64_t *wanted;        /* of each of the program's symbols: its number from the next run on */
-    bool is_bound;          /* to what is wanted */
-    struct given *given;    /* of each buffer */
-    bool has_inputs;        /* all inputs are set, and stay set */
-    struct view *views;     /* of each binding */
+    forge_buffer **buffers; /* one for each of the program's buffers; owns those of inputs and outputs, not of
+                             * states */
+    struct sized sized;     /* the sizes to which the launches are bound */
+    int64_t *wanted;        /* one for each entry of the program's dim table: a symbol's value from the next
+                             * run on */
+    bool is_bound;          /* launches are bound to the wanted sizes */
+    struct given *given;    /* one for each buffer */
+    bool has_inputs;        /* all inputs are set; this never changes back */
+    struct view *views;     /* one for each binding */
     struct bound_launch *launches;
-    const char **kernels;      /* of each launch: what runs it at these sizes */
-    struct program_cost *done; /* of each launch, in the first `runs_done` runs, which had other sizes */
+    const char **kernels;      /* one for each launch: its kernel's name at these sizes */
+    struct program_cost *done; /* one for each launch: cost of the first `runs_done` runs, which had other
+                                * sizes */
     uint64_t runs_done;
-    forge_graph **bodies; /* of each launch that is a composite whose sizes change; NULL of others */
-    int64_t **body_sizes; /* of these bodies */
-    int64_t *stamps;      /* of the last run where nobody counts joules: its begin and each launch's end */
-    int64_t *taken_ns;    /* by each launch, over all runs */
+    forge_graph **bodies; /* one for each launch: a composite's body if its sizes change, else NULL */
+    int64_t **body_sizes; /* one for each body: values of its dim table */
+    int64_t *stamps;      /* of the last run without energy: its start, and the end of each launch */
+    int64_t *taken_ns;    /* one for each launch: time over all runs */
     uint64_t runs;
-    struct energy *energy; /* NULL: nobody counts joules */
-    bool is_poisoned;      /* a run failed in the middle: states may be half new */
-    bool *is_usual; /* of each launch: it makes infinities when all is well; NULL: no run was checked */
+    struct energy *energy; /* NULL: energy is not counted */
+    bool is_poisoned;      /* a run failed midway: states may be partially updated */
+    bool *is_usual;        /* one for each launch: it also gives infinities in correct runs; NULL: no run was
+                     * checked */
 };
 
-/* FAILED, with what a run says after one that failed. */
+/* Returns JOULE_FAILED, with the message for a run after a failed run. */
 joule_status instance_is_poisoned(joule_error *out_error);
 
 /* Returns INVALID, with a message that names the input, if the device computes and an input was never set. */
 joule_status instance_check_inputs(forge_instance *instance, joule_error *out_error);
-/* Returns the name of the first input from buffer *at on that was never set and moves *at past it; NULL:
- * none. */
+/* Returns the name of the first input, from buffer *at on, that was never set, and moves *at past it. Returns
+ * NULL if there is none. */
 const char *instance_find_missing(const forge_instance *instance, size_t *at);
 joule_status instance_refuse_missing(const char *input, joule_error *out_error);
 
-/* --- sizes.c ------------------------------------------------------------------------------------------------ */
+/* --- sizes.c -------------------------------------------------------------------------------------------- */
 
-/* Makes what binding needs; false: no memory. Freed with the instance, by instance_forget_bodies. */
+/* Makes the bodies that binding needs. Returns false if out of memory. instance_forget_bodies frees them. */
 bool instance_make_bodies(forge_instance *instance);
 void instance_forget_bodies(forge_instance *instance);
-/* Binds the launches to what is wanted. Allocates nothing. */
+/* Binds the launches to the wanted sizes. Allocates nothing. */
 joule_status instance_bind(forge_instance *instance, joule_error *out_error);
-/* A shape at the sizes that are wanted. */
+/* Returns the shape at the wanted sizes. */
 forge_shape instance_wanted(const forge_instance *instance, const forge_shape *shape);
-/* Wants the sizes for symbols in `shape` that stand in `to_be`, of equal rank. INVALID: a symbol cannot be that; ABSENT,
- * without a message: the shape becomes another one. What is wanted is as it was, then. */
+/* Sets the wanted values of symbols such that `shape` becomes `to_be`, of equal rank. Otherwise keeps the
+ * wanted sizes, and returns JOULE_INVALID if a symbol cannot have its value, or JOULE_ABSENT, without a
+ * message, if another dimension differs. */
 joule_status instance_want(forge_instance *instance, const forge_shape *shape, const forge_shape *to_be,
                            joule_error *out_error);
-/* What a launch does in one run: the mean of those since the last reset; where there were none, at the sizes that it is bound
- * to. */
+/* Returns the cost of a launch in one run: the mean over the runs since the last reset; without runs, the
+ * cost at the bound sizes. */
 struct program_cost instance_cost(const forge_instance *instance, size_t launch);
 
 #endif

@@ -1,8 +1,10 @@
 /* runtime/items.c - see items.h.
  *
- * The cost model here is of CPUs: a core that works at all takes most of what it will ever take; arithmetic and memory add
- * to that. Only ratios count, since the meter says how much it is in all, and the regression corrects them.
- * Newcomers: the figures are of the size that published ones have, and their errors are wide.
+ * The cost model is that of CPUs: an active core draws most of its maximum power, and arithmetic and memory
+ * add to that.
+ *
+ * Note: the figures have the magnitude of published ones, with wide errors. Only ratios matter: the meter
+ * gives the sum, and the regression corrects the rest.
  */
 #include "forge/runtime/items.h"
 
@@ -12,19 +14,20 @@
 #include "base/array.h"
 #include "forge/ir/cost.h"
 
-/* What a busy core takes whatever it does, with its part of the idle package: 4 to 6.5 W for Xeon Scalable servers by the
- * SPECpower_ssj2008 results behind libjoule's own table (src/joule/cost/cpu_seed.c). */
+/* Power of a busy core, whatever it computes, with its share of the idle package. 4 to 6.5 W for Xeon
+ * Scalable servers, by the SPECpower_ssj2008 results behind libjoule's own table
+ * (src/joule/cost/cpu_seed.c). */
 #define CORE_WATTS 5.0
-/* Waiting cores sleep, loaders work: about this part of a busy machine. */
+/* Power between launches, relative to a busy machine: cores sleep, and data is loaded. */
 #define BETWEEN_PART 0.6
 
-/* Errors of logarithms: of a kind of operation (its kernels, its use of caches), of one operation against its kind (sizes,
- * strides), of what happens between launches. */
+/* Standard deviations of logarithms: of a kind of operation (its kernels and cache use), of one operation
+ * within its kind (sizes, strides), and of the time between launches. */
 #define KIND_LOG_SD    0.35
 #define OWN_LOG_SD     0.10
 #define BETWEEN_LOG_SD 0.6
 
-/* The first `depth` parts of a scope. */
+/* Returns the length of the first `depth` parts of a scope. */
 static size_t cut(const char *scope, size_t depth)
 {
     size_t length = 0;
@@ -53,7 +56,8 @@ static struct index_key item_key(const void *items, uint32_t item)
     return (struct index_key){of->key, of->key_size};
 }
 
-/* "1matmul", a zero, "h.0/attn": the phase, the operation, and the first parts of the scope. NULL: no memory. */
+/* Returns the key: "1matmul", a zero byte, "h.0/attn": phase, operation, first parts of the scope. NULL if
+ * out of memory. */
 static char *key_of(struct items *items, const forge_program *program, const struct program_launch *launch,
                     size_t depth, size_t *out_size)
 {
@@ -69,7 +73,7 @@ static char *key_of(struct items *items, const forge_program *program, const str
     return items->key;
 }
 
-/* A new one with this key. */
+/* Adds an item with this key. Returns false if out of memory. */
 static bool add(struct items *items, const forge_program *program, const struct program_launch *launch,
                 const char *key, size_t size)
 {
@@ -86,7 +90,7 @@ static bool add(struct items *items, const forge_program *program, const struct 
     return index_add(&items->index, items, (uint32_t)items->count - 1);
 }
 
-/* Puts a launch to its item; false: no memory. */
+/* Assigns a launch to its item. Returns false if out of memory. */
 static bool place(struct items *items, const forge_program *program, size_t i, size_t depth)
 {
     const struct program_launch *launch = &program_launches(program)[i];
@@ -103,7 +107,7 @@ static bool place(struct items *items, const forge_program *program, size_t i, s
     return true;
 }
 
-/* With the time between launches. */
+/* Counts the item for the time between launches. */
 static bool has_too_many(const struct items *items)
 {
     return items->count + 1 > ITEMS_MOST;

@@ -1,7 +1,7 @@
-/* runtime/items.h - what launches are told apart by when joules are shared out.
+/* runtime/items.h - groups a program's launches into items by operation, phase and scope, for attribution of
+ * energy.
  *
- * Owns the list of a program's operations by phase and scope, and what a cost model expects of their power. Newcomers: the
- * last item stands for the time between launches.
+ * Note: the last item is the time between launches.
  */
 #ifndef FORGE_RUNTIME_ITEMS_H
 #define FORGE_RUNTIME_ITEMS_H
@@ -11,34 +11,34 @@
 #include "forge/runtime/attribution.h"
 #include "forge/runtime/instance.h"
 
-#define ITEMS_MOST 128 /* scopes are cut where there would be more */
+#define ITEMS_MOST 128 /* scopes are shortened if there would be more */
 
 struct item {
-    uint32_t op;           /* OP_COUNT: between launches */
-    const char *operation; /* its name, in the program; "": likewise */
+    uint32_t op;           /* OP_COUNT: the time between launches */
+    const char *operation; /* its name, borrowed from the program; "": the time between launches */
     forge_phase phase;
     const char *scope;
-    const char *key; /* what makes it one: phase, operation, scope */
+    const char *key; /* identifies the item: phase, operation, scope */
     size_t key_size;
-    uint64_t launches; /* of one run */
+    uint64_t launches; /* in one run */
 };
 
 struct items {
     struct item *list;
     size_t count;
-    uint32_t *item_of;  /* each launch */
-    struct index index; /* of keys */
-    struct arena texts;
-    char *key; /* of the launch that is being placed */
+    uint32_t *item_of;  /* one for each launch */
+    struct index index; /* from keys to items */
+    struct arena texts; /* the keys */
+    char *key;          /* scratch: the key of the current launch */
     size_t key_capacity;
 };
 
-/* False: no memory; items_free then, too. */
+/* Groups the launches. Returns false if out of memory. Call items_free in any case. */
 bool items_make(struct items *items, const forge_program *program);
 void items_free(struct items *items);
-/* What an item's launches do in one run, on average. */
+/* Returns the mean cost of an item's launches in one run. */
 struct program_cost items_cost(const struct items *items, const forge_instance *instance, size_t item);
-/* What is believed of each item's power before anything is measured, from what its launches have done in which time. */
+/* Computes the prior of each item's power, from the cost and the time of its launches. */
 void items_expect(const struct items *items, const forge_instance *instance,
                   struct attribution_group *out_groups);
 

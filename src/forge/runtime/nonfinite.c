@@ -1,7 +1,8 @@
-/* runtime/nonfinite.c - see <forge/nonfinite.h>: a run that looks at what each launch makes.
+/* runtime/nonfinite.c - checked runs, which find the launch that first makes a NaN or infinity; see
+ * <forge/nonfinite.h>.
  *
- * Owns the rule of who made a bad number, and its words. Newcomers: where a launch works in place, what it reads is looked at
- * before it runs; elsewhere only when its results are bad.
+ * Note: operands are scanned before the launch if it works in place, and otherwise only if its results are
+ * not finite.
  */
 #include <forge/nonfinite.h>
 #include <inttypes.h>
@@ -15,7 +16,8 @@
 #include "forge/reference/walk.h"
 #include "forge/runtime/instance.h"
 
-/* --- looking ------------------------------------------------------------------------------------------------ */
+/* --- scanning
+ * ----------------------------------------------------------------------------------------------- */
 
 struct look {
     forge_numbers numbers;
@@ -58,13 +60,14 @@ static bool is_float(const struct view *view)
     return dtype_row(view->dtype)->kind == DTYPE_FLOAT && dtype_row(view->dtype)->is_computed;
 }
 
-/* --- who did it --------------------------------------------------------------------------------------------- */
+/* --- finding the culprit
+ * ------------------------------------------------------------------------------------ */
 
-/* What a checked run knows while it goes on. */
+/* The state of a checked run. */
 struct check {
     forge_instance *instance;
     forge_nonfinite found;
-    struct look operands[FORGE_MAX_OPERANDS]; /* of the launch at hand, once they are looked at */
+    struct look operands[FORGE_MAX_OPERANDS]; /* of the current launch, if are_known */
     bool are_known;
 };
 
@@ -84,7 +87,8 @@ static void look_at_operands(struct check *check, const struct launch *launch)
     check->are_known = true;
 }
 
-/* Infinities come from arithmetic here, and not from what is filled in or compared. */
+/* Returns true if the launch does arithmetic, which may overflow. Fills and comparisons only pass infinities
+ * on. */
 static bool computes(const struct launch *launch, const struct program_launch *made)
 {
     const struct reduce_attributes *reduce = launch->attributes;
@@ -97,7 +101,8 @@ static bool computes(const struct launch *launch, const struct program_launch *m
     return kind != FORGE_MAXIMUM && kind != FORGE_MINIMUM && (made->cost.flop > 0 || launch->op == OP_CAST);
 }
 
-/* Whether bad results are this launch's own, with the operands looked at. *is_infinite: for no NaN. */
+/* Returns true if this launch caused the results; its operands are known. *is_infinite: there are infinities
+ * and no NaN. */
 static bool is_culprit(const struct check *check, const struct launch *launch,
                        const struct program_launch *made, const struct look *result, bool *is_infinite)
 {
@@ -110,7 +115,7 @@ static bool is_culprit(const struct check *check, const struct launch *launch,
     return *is_infinite ? !nans && !infinities && computes(launch, made) : !nans;
 }
 
-/* The input, slot or output in whose memory this binding lies. */
+/* Returns the name of the input, slot or output in whose memory this binding is, or NULL. */
 static const char *name_of(const forge_program *program, uint32_t binding)
 {
     const struct program_buffer *buffer =
@@ -159,7 +164,7 @@ static void accuse(struct check *check, size_t i, size_t output, const struct lo
              name_of(program, made->first_binding + made->input_count + (uint32_t)output));
 }
 
-/* After launch i has run. */
+/* Checks the results of launch i after it has run. */
 static void judge(struct check *check, size_t i)
 {
     const struct launch *launch = &check->instance->launches[i].launch;
@@ -181,7 +186,8 @@ static void judge(struct check *check, size_t i)
     }
 }
 
-/* Before the run: NaN in what it is given. A mask may be infinite, a rate or scale may not. */
+/* Checks inputs and slots for NaN before the run. A mask may contain infinities; a scalar input, such as a
+ * rate, may not. */
 static void judge_given(struct check *check)
 {
     const forge_instance *instance = check->instance;
@@ -204,7 +210,8 @@ static void judge_given(struct check *check)
     }
 }
 
-/* --- words -------------------------------------------------------------------------------------------------- */
+/* --- messages
+ * ----------------------------------------------------------------------------------------------- */
 
 static void add_type(struct text *text, const forge_numbers *n)
 {
@@ -228,7 +235,7 @@ static void add_range(struct text *text, const forge_numbers *n)
         text_printf(text, " and %llu inf", (unsigned long long)n->infinities);
 }
 
-/* "[3,17]" */
+/* Adds "[3,17]". */
 static void add_place(struct text *text, const forge_shape *shape, size_t element)
 {
     int64_t index[FORGE_MAX_RANK];
@@ -276,7 +283,7 @@ static joule_status tell(const forge_nonfinite *f, joule_error *error)
     return error_set(error, JOULE_FAILED, "%s", message);
 }
 
-/* --- the run ------------------------------------------------------------------------------------------------ */
+/* --- the run -------------------------------------------------------------------------------------------- */
 
 static joule_status run_one_by_one(struct check *check, joule_error *error)
 {

@@ -1,8 +1,9 @@
-/* runtime/placed.c - see <forge/placed.h>: instances of placed programs.
+/* runtime/placed.c - instances of placed programs: one instance per segment, one queue and timeline per
+ * device.
  *
- * Owns an instance for each segment, and a queue and a timeline for each device. Newcomers: a segment's point is its turn on
- * the timeline of its device, over all runs; it waits for the points of the segments that it takes values from, and for the
- * turn before, so that nothing of a device goes on after a failure.
+ * Note: each segment signals the next value on its device's timeline, over all runs. It waits for the
+ * segments whose values it uses, and for the previous segment of its device. So a device stops after a
+ * failure.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,15 +25,15 @@ struct segment_run {
 struct forge_placed_instance {
     const forge_placed *placed;
     struct segment_run *segments;
-    forge_queue *queues[FORGE_MAX_PLACED_DEVICES]; /* NULL: ended, after a failure */
+    forge_queue *queues[FORGE_MAX_PLACED_DEVICES]; /* NULL: freed after a failure */
     forge_timeline *timelines[FORGE_MAX_PLACED_DEVICES];
     uint64_t runs;
     bool has_failed;
 };
 
-/* --- life ---------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
-/* What was submitted ends, as it can wait for nothing any more. */
+/* Frees the queues. Submitted entries that still wait are cancelled. */
 static void end_queues(forge_placed_instance *instance)
 {
     for (size_t i = 0; i < instance->placed->device_count; i++) {
@@ -101,7 +102,7 @@ joule_status forge_placed_instance_new(const forge_placed *placed, forge_states 
     return status;
 }
 
-/* --- inputs and outputs -------------------------------------------------------------------------------------- */
+/* --- inputs and outputs --------------------------------------------------------------------------------- */
 
 joule_status forge_placed_instance_set(forge_placed_instance *instance, const char *input,
                                        const forge_tensor *tensor, joule_error *out_error)
@@ -137,7 +138,7 @@ joule_status forge_placed_instance_get(forge_placed_instance *instance, const ch
     return status;
 }
 
-/* --- running ------------------------------------------------------------------------------------------------- */
+/* --- running -------------------------------------------------------------------------------------------- */
 
 static joule_status bring(const struct segment_run *run, const struct placed_edge *edge, joule_error *error)
 {
@@ -147,7 +148,7 @@ static joule_status bring(const struct segment_run *run, const struct placed_edg
     return status == JOULE_OK ? forge_instance_set(run->instance, edge->name, &value, error) : status;
 }
 
-/* In the queue's thread. */
+/* Runs on the queue's thread. */
 static joule_status run_segment(void *context, joule_error *error)
 {
     const struct segment_run *run = context;
@@ -165,7 +166,7 @@ static joule_status run_segment(void *context, joule_error *error)
     return status;
 }
 
-/* Of this run: what the device's timeline is at after so many turns. */
+/* Returns the value of the device's timeline after `turns` segments of this run. */
 static uint64_t point_of(const forge_placed_instance *instance, uint32_t device, uint32_t turns)
 {
     return instance->runs * instance->placed->turns[device] + turns;
@@ -194,7 +195,7 @@ static joule_status submit(forge_placed_instance *instance, uint32_t i, joule_er
                             error);
 }
 
-/* Every entry ends its turn or fails its timeline, so each wait ends. */
+/* Every entry signals or fails its timeline, so each wait ends. */
 static joule_status wait_for_all(forge_placed_instance *instance, joule_error *error)
 {
     joule_status status = JOULE_OK;

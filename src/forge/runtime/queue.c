@@ -1,7 +1,7 @@
 /* runtime/queue.c - see <forge/queue.h>.
  *
- * Owns the list of entries and the thread that does them. Newcomers: the queue has its own lock for the list and waits for
- * points without it, so that others can go on submitting.
+ * Note: the queue's lock guards only the list of entries. Its thread waits for points without the lock, so
+ * submitting never blocks.
  */
 #include <forge/queue.h>
 
@@ -23,15 +23,15 @@ struct entry {
 
 struct forge_queue {
     pthread_t thread;
-    pthread_mutex_t lock; /* of the list */
+    pthread_mutex_t lock; /* guards the list */
     pthread_cond_t has_more;
     struct entry *first, **end;
     atomic_bool is_closing; /* written under the lock */
 };
 
-/* --- the thread --------------------------------------------------------------------------------------------- */
+/* --- the thread ----------------------------------------------------------------------------------------- */
 
-/* *out_is_stuck: what it waits for has not come, and the queue is to end. */
+/* *out_is_stuck: the queue is freed before the points were reached. */
 static joule_status do_entry(forge_queue *queue, const struct entry *entry, bool *out_is_stuck,
                              joule_error *error)
 {
@@ -57,7 +57,7 @@ static void tell(const struct entry *entry, joule_status status, const joule_err
     }
 }
 
-/* The next entry, which is the caller's; NULL: there is none, and no more will come. */
+/* Returns the next entry, which the caller owns; NULL if the list is empty and the queue is closing. */
 static struct entry *take(forge_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
@@ -90,7 +90,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* --- life --------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 joule_status forge_queue_new(forge_queue **out_queue, joule_error *out_error)
 {
@@ -100,7 +100,7 @@ joule_status forge_queue_new(forge_queue **out_queue, joule_error *out_error)
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->has_more, NULL);
     queue->end = &queue->first;
-    sigset_t all, before; /* signals are the program's, not this thread's */
+    sigset_t all, before; /* signals are for the program's threads, not for this one */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = pthread_create(&queue->thread, NULL, work, queue);
@@ -128,7 +128,7 @@ void forge_queue_free(forge_queue *queue)
     free(queue);
 }
 
-/* --- submitting --------------------------------------------------------------------------------------------- */
+/* --- submitting ----------------------------------------------------------------------------------------- */
 
 static joule_status take_order(struct entry *entry, const forge_order *order, joule_error *error)
 {

@@ -1,8 +1,10 @@
-/* runtime/sizes.c - an instance's launches bound to addresses and sizes.
+/* runtime/sizes.c - binds an instance's launches to addresses and sizes.
  *
- * Owns which sizes are wanted, and the change to them between two runs: views, attributes, kernels and costs. Newcomers: only
- * instance_make_bodies allocates; what does not depend on sizes is bound once. Each change is checked like a program's file,
- * since its expressions may be anything.
+ * New sizes take effect between two runs: views, attributes, kernels and costs are computed again. Launches
+ * without symbols are bound once.
+ *
+ * Note: only instance_make_bodies allocates. Each change of sizes is checked as in a program from a file,
+ * because its expressions are not trusted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +14,8 @@
 #include "forge/ir/text.h"
 #include "forge/runtime/energy.h"
 
-/* --- what is wanted ----------------------------------------------------------------------------------------- */
+/* --- wanted sizes
+ * ------------------------------------------------------------------------------------------- */
 
 forge_shape instance_wanted(const forge_instance *instance, const forge_shape *shape)
 {
@@ -40,7 +43,7 @@ joule_status forge_instance_set_size(forge_instance *instance, const char *symbo
     return status;
 }
 
-/* "batch=17, seq=8". */
+/* Prints "batch=17, seq=8". */
 static void print_wanted(const forge_instance *instance, struct text *text)
 {
     struct dim_table dims = program_dims(instance->program);
@@ -87,7 +90,7 @@ joule_status instance_want(forge_instance *instance, const forge_shape *shape, c
     return JOULE_ABSENT;
 }
 
-/* Inputs that were set at other sizes are void. */
+/* Fails if an input was set at other sizes. */
 static joule_status check_inputs(const forge_instance *instance, joule_error *error)
 {
     const forge_program *program = instance->program;
@@ -109,9 +112,10 @@ static joule_status check_inputs(const forge_instance *instance, joule_error *er
     return JOULE_OK;
 }
 
-/* --- the work ------------------------------------------------------------------------------------------------- */
+/* --- costs
+ * -------------------------------------------------------------------------------------------------- */
 
-/* In all runs since the last reset. */
+/* Returns the cost of a launch in all runs since the last reset. */
 static struct program_cost all_done(const forge_instance *instance, size_t launch)
 {
     double runs = (double)(instance->runs - instance->runs_done);
@@ -129,7 +133,7 @@ struct program_cost instance_cost(const forge_instance *instance, size_t launch)
                : instance->launches[launch].cost;
 }
 
-/* --- composites ---------------------------------------------------------------------------------------------- */
+/* --- composites ----------------------------------------------------------------------------------------- */
 
 void instance_forget_bodies(forge_instance *instance)
 {
@@ -141,7 +145,7 @@ void instance_forget_bodies(forge_instance *instance)
     free(instance->body_sizes);
 }
 
-/* A program has no bodies: for counting FLOP at other sizes they are made again. */
+/* A program has no bodies. They are built again to count FLOP at other sizes. */
 static bool make_body(forge_instance *instance, size_t i)
 {
     const struct program_launch *made = &program_launches(instance->program)[i];
@@ -172,13 +176,13 @@ static struct program_cost composite_cost(const forge_instance *instance, size_t
 {
     const struct dim_table *dims = &instance->bodies[i]->dims;
     int64_t *sizes = instance->body_sizes[i];
-    size_t known = instance->program->dims.count; /* the body's own symbols and sizes are behind these */
+    size_t known = instance->program->dims.count; /* the body's own entries come after these */
     memcpy(sizes, instance->sized.values, known * sizeof *sizes);
     size_t count = dim_fill(dims, sizes) ? dims->count : known;
     return cost_of_composite(&instance->launches[i].launch, instance->bodies[i], sizes, count);
 }
 
-/* --- launches ----------------------------------------------------------------------------------------------- */
+/* --- launches ------------------------------------------------------------------------------------------- */
 
 static struct program_cost cost_now(const forge_instance *instance, size_t i)
 {
@@ -198,7 +202,7 @@ static void *address_of(const forge_instance *instance, size_t i)
     return forge_buffer_data(instance->buffers[i]);
 }
 
-/* Where sizes are symbols, which kernel there is depends on them, and the device is asked again. */
+/* With symbols, the kernel may depend on the sizes, so the device selects again. */
 static const char *kernel_name(const forge_instance *instance, size_t i, const struct launch *launch)
 {
     struct selection selection;
@@ -231,7 +235,7 @@ static joule_status bind_launch(forge_instance *instance, size_t i, joule_error 
                            instance->device->ops->name, instance->kernels[i], op_name(bound->launch.op));
 }
 
-/* What was done at other sizes is added up before. */
+/* First adds up the costs at the old sizes. */
 static joule_status bind_launches(forge_instance *instance, joule_error *error)
 {
     size_t count = instance->program->launches.count;

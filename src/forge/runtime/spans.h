@@ -1,7 +1,7 @@
-/* runtime/spans.h - when each launch of the last runs began and ended.
+/* runtime/spans.h - a ring of timestamps: start and end of each launch of the last runs. It reads no clock.
  *
- * Owns a ring of time stamps, one row for each run. It reads no clock. Newcomers: the device writes a run's stamps where
- * they stay; a launch begins when the one before it ends.
+ * Note: the device writes a run's timestamps directly into the ring. A launch begins when the previous one
+ * ends.
  */
 #ifndef FORGE_RUNTIME_SPANS_H
 #define FORGE_RUNTIME_SPANS_H
@@ -11,24 +11,24 @@
 #include <stdint.h>
 
 struct spans {
-    size_t launches; /* of one run */
-    size_t capacity; /* runs */
-    int64_t *stamps; /* rows of launches + 1: when the run began, when each launch ended */
-    uint64_t runs;   /* kept so far */
-    uint64_t taken;  /* of these, those that are wholly taken or dropped */
-    size_t next;     /* launch of the first other run from which on time is to be taken */
+    size_t launches; /* launches per run */
+    size_t capacity; /* in runs */
+    int64_t *stamps; /* rows of launches + 1 values, in ns: start of the run, end of each launch */
+    uint64_t runs;   /* runs that were added */
+    uint64_t taken;  /* of these, runs that were taken completely or dropped */
+    size_t next;     /* the next launch to take, in the first run that is not taken completely */
     int64_t lost_ns; /* end of the last run that was dropped; INT64_MIN: none */
 };
 
-/* Room for as many runs as fit into size_bytes, at least 2. False: no memory. */
+/* Allocates room for as many runs as fit into size_bytes, at least 2. Returns false if out of memory. */
 bool spans_init(struct spans *spans, size_t launches, size_t size_bytes);
 void spans_free(struct spans *spans);
-/* Where the next run puts its stamps. When the ring is full the oldest run is dropped. */
+/* Returns the row for the next run's timestamps. Drops the oldest run if the ring is full. */
 int64_t *spans_row(struct spans *spans);
-/* That run is complete. */
+/* Adds the run whose row spans_row returned. */
 void spans_keep(struct spans *spans);
-/* Adds to active_s[item_of[i]] how long launch i ran between two times. They never go back: what lies before end_ns is
- * forgotten. False: runs that were dropped are missing. */
+/* Adds to active_s[item_of[i]] the seconds that launch i ran between two times, and forgets everything before
+ * end_ns. Times must not decrease between calls. Returns false if dropped runs are missing. */
 bool spans_take(struct spans *spans, int64_t begin_ns, int64_t end_ns, const uint32_t *item_of,
                 double *active_s);
 

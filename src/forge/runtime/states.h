@@ -1,7 +1,7 @@
-/* runtime/states.h - the inside of <forge/program.h>'s states.
+/* runtime/states.h - the slots that instances share by name; see <forge/program.h>.
  *
- * Owns the slots that instances share by name. Newcomers: a slot is filled when the first instance that has it is made, by
- * a key that comes from the seed and the slot's name: other slots and their order do not change it.
+ * Note: a slot is initialised when the first instance that has it is made. Its random key comes from the seed
+ * and its name, so other slots do not affect it.
  */
 #ifndef FORGE_RUNTIME_STATES_H
 #define FORGE_RUNTIME_STATES_H
@@ -12,7 +12,7 @@
 struct state {
     char *name;
     forge_tensor tensor;
-    forge_buffer *kept; /* what it held at forge_states_keep; NULL: never */
+    forge_buffer *kept; /* its value at forge_states_keep; NULL: never kept */
     bool is_kept;
 };
 
@@ -20,10 +20,11 @@ struct forge_states {
     forge_device *device;
     uint64_t seed;
     GRAPH_ARRAY(struct state, states, state);
-    struct index index; /* of their names */
+    struct index index; /* from names to slots */
 };
 
-/* The buffer of the slot that the program describes, made and filled where it is not there. */
+/* Returns the buffer of a slot in *out_buffer, borrowed; makes and initialises the slot if it is new. Returns
+ * JOULE_INVALID if it exists with another type or shape. */
 joule_status states_bind(forge_states *states, const forge_program *program,
                          const struct program_buffer *slot, forge_buffer **out_buffer,
                          joule_error *out_error);

@@ -1,7 +1,6 @@
-/* runtime/symmetric.h - positive definite matrices, dense and small.
+/* runtime/symmetric.h - Cholesky factorisation of small dense positive definite matrices.
  *
- * Owns the factorisation that attribution needs, in plain loops over doubles, row by row. Newcomers: a matrix is n x n
- * numbers, all of them there, of which only the lower triangle is read.
+ * Note: matrices are [n, n], row-major. Only the lower triangle is read, unless a comment says otherwise.
  */
 #ifndef FORGE_RUNTIME_SYMMETRIC_H
 #define FORGE_RUNTIME_SYMMETRIC_H
@@ -9,17 +8,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Puts L with L L' = A in the place of A's lower triangle. False: A is not positive definite; it is then spoilt. */
+/* Replaces the lower triangle of A by L with L L' = A. Returns false if A is not positive definite; A is then
+ * partially overwritten. */
 bool symmetric_factor(double *a, size_t n);
-/* x becomes the solution of L L' x = x. */
+/* Replaces x, [n], by the solution y of L L' y = x. */
 void symmetric_solve(const double *l, size_t n, double *x);
-/* The inverse of L L', both triangles. */
+/* Computes the inverse of L L', both triangles. */
 void symmetric_inverse(const double *l, size_t n, double *out_inverse);
-/* The logarithm of the determinant of L L'. */
+/* Returns the logarithm of the determinant of L L'. */
 double symmetric_log_determinant(const double *l, size_t n);
-/* x' A y, by the lower triangle. */
+/* Returns x' A y. */
 double symmetric_form(const double *a, size_t n, const double *x, const double *y);
-/* out = A x, by the lower triangle. */
+/* Computes out = A x. */
 void symmetric_apply(const double *a, size_t n, const double *x, double *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* runtime/telemetry.c - see <forge/telemetry.h>.
  *
- * Newcomers: a reset remembers a moment; windows of libjoule do the rest.
+ * Note: a reset only stores the time; libjoule answers for the window since then.
  */
 #include <forge/telemetry.h>
 
