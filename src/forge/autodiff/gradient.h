@@ -9,6 +9,7 @@
 
 #include "forge/ir/build.h"
 
+/* Arguments and results of a rule. A gradient has the type and shape of its value. */
 struct gradient {
     forge_builder *b;
     struct node node;       /* a copy: the builder's nodes move while rules add nodes */

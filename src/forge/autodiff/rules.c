@@ -276,6 +276,8 @@ void gradient_reduce(struct gradient *r)
     }
 }
 
+/* With y = a c: dy of shape [..., rows, columns] gives da = g c^T and dc = a^T g; flags exchange dimensions.
+ * */
 void gradient_matmul(struct gradient *r)
 {
     const struct matmul_attributes *m = r->node.attributes;

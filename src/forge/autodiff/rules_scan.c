@@ -36,8 +36,8 @@ static forge_value through_product(const struct forward *f)
     return forge_select(b, is_first, to_first, forge_select(b, is_zero, zero, to_all));
 }
 
-/* Adds each gradient to the element where its result first occurred. An exclusive scan's first result is the
- * identity, which no element gives. Its gradient falls outside x, where scatter drops it. */
+/* Adds each gradient to the element where its result first occurred. The first result of an exclusive scan
+ * comes from no element. Its index is INT64_MIN, outside x, so scatter drops its gradient. */
 static forge_value through_extreme(const struct forward *f)
 {
     forge_builder *b = f->b;

@@ -65,6 +65,7 @@ static forge_value weight_gradient(struct gradient *r, const struct conv_attribu
     return exchange(r->b, emit_conv(r->b, &a, turned, exchange(r->b, narrow)));
 }
 
+/* g: [n, out, spatial...] as y; gradients have the shapes of x and weight (infer_conv). */
 void gradient_conv(struct gradient *r)
 {
     const struct conv_attributes *of = r->node.attributes;

@@ -11,6 +11,7 @@
 
 #include "forge/hal/device.h"
 
+/* Returns an empty pool, or NULL if out of memory. */
 struct device_memory *device_memory_new(void);
 /* Frees the pool. Buffers that are still in use are freed when they are released. NULL is allowed. */
 void device_memory_close(struct device_memory *memory);

@@ -94,7 +94,7 @@ struct conv_attributes {
 };
 /* Windows that slide along the dimensions in `axes`; arrays are by dimension, 0 for the others. */
 struct windows {
-    uint32_t axes;
+    uint32_t axes; /* one bit per dimension */
     uint32_t size[FORGE_MAX_RANK], stride[FORGE_MAX_RANK], dilation[FORGE_MAX_RANK];
     uint32_t before[FORGE_MAX_RANK], after[FORGE_MAX_RANK];
 };

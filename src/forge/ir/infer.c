@@ -202,6 +202,7 @@ bool infer_binary(struct inference *i)
     return infer_give(i, compares ? FORGE_BOOL : dtype, &shape);
 }
 
+/* condition, a and b broadcast to the result's shape. */
 bool infer_select(struct inference *i)
 {
     forge_shape shape;
@@ -225,6 +226,7 @@ bool infer_cast(struct inference *i)
 
 /* --- across elements ------------------------------------------------------------------------------------ */
 
+/* x: any shape. Result: x's shape with the reduced dimensions 1, or without them. */
 bool infer_reduce(struct inference *i)
 {
     const struct reduce_attributes *a = i->attributes;
@@ -248,7 +250,7 @@ bool infer_reduce(struct inference *i)
     return infer_give(i, a->kind == FORGE_ARGMAX ? FORGE_I64 : x->dtype, &shape);
 }
 
-/* Returns the shape [..., rows, columns] after the optional transpose. */
+/* Returns the shape after the optional transpose of the last two dimensions. */
 static forge_shape seen(const forge_shape *shape, bool is_transposed)
 {
     forge_shape result = *shape;
@@ -259,6 +261,7 @@ static forge_shape seen(const forge_shape *shape, bool is_transposed)
     return result;
 }
 
+/* Returns the shape without its last two dimensions. */
 static forge_shape leading(const forge_shape *shape)
 {
     forge_shape result = *shape;
@@ -267,6 +270,8 @@ static forge_shape leading(const forge_shape *shape)
     return result;
 }
 
+/* a: [..., rows, depth], b: [..., depth, columns], each with its last two dimensions exchanged by its flag.
+ * The leading dimensions broadcast. Result: [..., rows, columns]. */
 bool infer_matmul(struct inference *i)
 {
     const struct matmul_attributes *attributes = i->attributes;

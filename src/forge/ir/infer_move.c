@@ -36,6 +36,7 @@ bool infer_broadcast(struct inference *i)
     return infer_give(i, i->inputs[0]->dtype, &shape);
 }
 
+/* Dimension k of the result is dimension order[k] of x. */
 bool infer_transpose(struct inference *i)
 {
     const struct transpose_attributes *a = i->attributes;
@@ -54,6 +55,7 @@ bool infer_transpose(struct inference *i)
 /* --- concatenation
  * ------------------------------------------------------------------------------------------ */
 
+/* All inputs have one shape, except along the axis. */
 bool infer_concat(struct inference *i)
 {
     const struct axis_attributes *a = i->attributes;

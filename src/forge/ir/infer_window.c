@@ -107,6 +107,8 @@ static bool conv_size(struct inference *i, const struct conv_attributes *a, uint
                                       : count_places(i, &kernel, in, out);
 }
 
+/* x: [n, channels, spatial...]; weight: [out, channels / groups, kernel...], transposed: [channels, out /
+ * groups, kernel...]. Result: [n, out, spatial...]. There are 1 to 3 spatial dimensions. */
 bool infer_conv(struct inference *i)
 {
     const struct conv_attributes *a = i->attributes;
@@ -150,6 +152,7 @@ static bool has_rank(struct inference *i, const forge_shape *shape)
            infer_refuse(i, "rank %u is above %d", shape->rank, FORGE_MAX_RANK);
 }
 
+/* Appends the windows' own sizes as dimensions. */
 static bool add_sizes(struct inference *i, const struct windows *w, forge_shape *shape)
 {
     uint32_t rank = shape->rank;
@@ -174,6 +177,7 @@ bool infer_window(struct inference *i)
     return place_windows(i, &a->windows, &shape) && infer_give(i, dtype, &shape);
 }
 
+/* Result: x's shape with the number of windows along `axes`, and then the windows' sizes. */
 bool infer_unfold(struct inference *i)
 {
     const struct unfold_attributes *a = i->attributes;
@@ -184,6 +188,7 @@ bool infer_unfold(struct inference *i)
            infer_give(i, i->inputs[0]->dtype, &shape);
 }
 
+/* x: as the result of unfold for `shape`, which is the shape of this result. */
 bool infer_fold(struct inference *i)
 {
     const struct fold_attributes *a = i->attributes;
@@ -203,6 +208,7 @@ bool infer_fold(struct inference *i)
     return infer_give(i, i->inputs[0]->dtype, &a->shape);
 }
 
+/* y and parts: x's shape with the number of windows along `axes`. Result: x's shape. */
 bool infer_share(struct inference *i)
 {
     const struct share_attributes *a = i->attributes;

@@ -26,6 +26,7 @@ static bool has_rank(forge_builder *b, const struct composite_attributes *a, for
     return builder_goes_on(b);
 }
 
+/* Returns the mean of x^2 over the axes. */
 static forge_value mean_square(forge_builder *b, forge_value x, uint32_t axes, bool keeps_dims)
 {
     return forge_reduce(b, FORGE_MEAN, forge_unary(b, FORGE_SQUARE, x), axes, keeps_dims);
@@ -80,6 +81,7 @@ static forge_value norm_body(forge_builder *b, const forge_value *in, size_t cou
     return forge_cast(b, forge_value_dtype(b, in[0]), x);
 }
 
+/* Normalises x over its last numbers[0] dimensions. Weight and bias broadcast to x. */
 static void over_last(forge_builder *b, const forge_value *in, size_t count,
                       const struct composite_attributes *a, bool subtracts_mean, forge_value *out)
 {
@@ -104,6 +106,7 @@ void library_rms_norm(forge_builder *b, const forge_value *in, size_t count, con
     over_last(b, in, count, context, false, out);
 }
 
+/* x: [n, channels, ...]; weight, bias: [channels]. */
 void library_group_norm(forge_builder *b, const forge_value *in, size_t count, const void *context,
                         forge_value *out)
 {
@@ -137,6 +140,7 @@ static forge_value apply(forge_builder *b, const forge_value *in, forge_value me
     return forge_cast(b, forge_value_dtype(b, in[X]), y);
 }
 
+/* x: [n, channels, ...]; weight, bias: [channels]. out: y, in x's shape; mean and variance, [channels]. */
 void library_batch_norm_training(forge_builder *b, const forge_value *in, size_t count, const void *context,
                                  forge_value *out)
 {
