@@ -276,8 +276,7 @@ void gradient_reduce(struct gradient *r)
     }
 }
 
-/* With y = a c: dy of shape [..., rows, columns] gives da = g c^T and dc = a^T g; flags exchange dimensions.
- * */
+/* y = a c, so da = g c^T and dc = a^T g; the flags exchange dimensions. g: as y, [..., rows, columns]. */
 void gradient_matmul(struct gradient *r)
 {
     const struct matmul_attributes *m = r->node.attributes;
