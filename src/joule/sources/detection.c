@@ -5,7 +5,7 @@
 #include "base/string.h"
 
 static const struct signs {
-    const char *folder, *prefix; /* entries of a folder of device files */
+    const char *folder, *prefix; /* folder of device files, and how names of the device files begin */
     const char *variables[3];
 } signs[] = {
     [DETECT_NVIDIA] = {"/dev", "nvidia", {"CUDA_VISIBLE_DEVICES"}},

@@ -1,8 +1,7 @@
-/* joule/sources/device.c - see device.h. Making records of devices, and numbering GPUs.
+/* joule/sources/device.c - see device.h.
  *
- * Newcomers: which driver a device is bound to tells what it is; device files and numbers of cards do not. Drivers' folders
- * name their devices by PCI address; recordings may lack them and are looked through card by card.
- */
+ * Note: only its driver shows what a device is; device files and card numbers do not. Drivers' folders list
+ * their devices by PCI address. Recordings may lack these folders, so cards are read too. */
 #include "joule/sources/device.h"
 
 #include <math.h>
@@ -13,7 +12,7 @@
 
 #define PCI_DRIVERS "/sys/bus/pci/drivers"
 
-/* --- records ------------------------------------------------------------------------------------------------ */
+/* --- records -------------------------------------------------------------------------------------------- */
 
 struct device_facts device_facts_unknown(void)
 {
@@ -117,7 +116,7 @@ struct channel *gpu_add_gauge(struct source *source, const struct device *gpu, e
     return ch;
 }
 
-/* --- numbers ------------------------------------------------------------------------------------------------ */
+/* --- numbers -------------------------------------------------------------------------------------------- */
 
 static const char *const drivers[] = {"amdgpu", "radeon", "xe", "i915", "nouveau"};
 #define DRIVER_COUNT (sizeof drivers / sizeof drivers[0])

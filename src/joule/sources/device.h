@@ -1,10 +1,9 @@
-/* joule/sources/device.h - the devices that a source knows: what they are, and how they do beside their joules.
+/* joule/sources/device.h - the devices that a source describes: their identity and facts other than energy.
  *
- * Owns the record of one device as one source sees it, the numbers of GPUs across vendors, and the names that follow
- * from them. The meter puts together what several sources say of the same device (<joule/devices.h>).
- * Newcomers: identity is filled in when the source opens; facts are looked at once a second, and only where somebody
- * asked for devices. Energy, power, temperature, clocks and busy shares are channels, not facts.
- */
+ * One record holds one device as one source sees it. GPU numbers and names are the same in all sources. The
+ * meter merges what several sources report about one device (<joule/devices.h>).
+ * Note: identity is set when the source opens. Facts are read once a second, and only if devices are queried.
+ * Energy, power, temperature, clocks and busy ratios are channels, not facts. */
 #ifndef JOULE_SOURCES_DEVICE_H
 #define JOULE_SOURCES_DEVICE_H
 
@@ -14,7 +13,8 @@
 #define DEVICE_MOST_PROCESSES  64
 #define DEVICE_MOST_PARTITIONS 16
 
-/* What changes while a device works. Unknown: NaN, JOULE_BYTES_UNKNOWN, JOULE_CLOCKS_UNKNOWN. */
+/* Values that change while a device works. Unknown values are NaN, JOULE_BYTES_UNKNOWN or
+ * JOULE_CLOCKS_UNKNOWN. */
 struct device_facts {
     uint64_t memory_total_bytes, memory_used_bytes, memory_free_bytes;
     double limit_watts, default_limit_watts, enforced_limit_watts, least_limit_watts, most_limit_watts;
@@ -31,53 +31,56 @@ struct device_facts {
 };
 
 struct device {
-    /* Identity: the source's, filled in while it opens. */
+    /* Identity, set by the source while it opens. */
     int32_t index;
-    char name[16]; /* "gpu:0" */
+    char name[16]; /* such as "gpu:0" */
     char vendor[24], model[96], architecture[32], compute_capability[16], uuid[64], pci_address[16],
         driver[80];
-    char remedy[192]; /* why its joules are unknown, unless another source knows them; may be empty */
-    /* Under the lane's lock. */
-    joule_status state; /* of the last look; a source may set DENIED ... while it opens */
-    int64_t looked_ns;  /* when it last answered; 0: never */
+    char remedy[192]; /* why its energy is unknown, unless another source reads it; may be empty */
+    /* Protected by the lane's lock. */
+    joule_status state; /* of the last query; a source may set DENIED or another status while it opens */
+    int64_t looked_ns;  /* last answer; 0: none yet */
     struct device_facts facts;
 };
 
-/* A device of `kind` with this number: "hpu" and 0 make "hpu:0". All is unknown. NULL when memory is used up. */
+/* Adds device number `index` of `kind`, such as "hpu:0", with all facts unknown. The arena owns it. Returns
+ * NULL if out of memory. */
 struct device *source_add_device(struct source *source, const char *kind, int32_t index);
-/* The GPU at this PCI address, with the number that gpu_index gives. */
+/* Adds the GPU at this PCI address, with the number from gpu_index. */
 struct device *source_add_gpu(struct source *source, const char *pci_address);
 
-/* N of "gpu:N" for a GPU that is not NVIDIA's driver's, the same in every source. NVIDIA's come first and keep the numbers
- * that their driver gives them; then come AMD's, Intel's and the others that a driver is bound to, each by PCI
- * address, integrated ones (on the root bus) last. An address that no driver shows, or another word for a GPU that
- * is on no PCI bus, comes behind them, in the order of asking. -1: too many. */
+/* Returns N of "gpu:N" for a GPU that NVIDIA's driver does not drive. N is the same in every source. NVIDIA's
+ * GPUs come first and keep their driver's numbers. Then come AMD's, Intel's and other GPUs with a driver,
+ * each group by PCI address. GPUs inside a processor (on the root bus) come last. Other addresses, or names
+ * of GPUs outside the PCI bus, follow in the order of the calls. Returns -1 if there are too many. */
 int32_t gpu_index(struct source *source, const char *address);
 
-/* The name of a GPU's channel, "gpu-0" or "gpu-0-what", and what it says of its device. */
+/* Sets the channel's name, "gpu-0" or "gpu-0-what", and its device name and index. */
 void gpu_name_channel(struct channel *channel, int32_t index, const char *what);
-/* A gauge of the GPU in a chip, by a source that tells of the chip: "gpu-0-what". NULL: there is no such GPU, or no memory. */
+/* Adds the gauge "gpu-0-what" for a GPU inside a chip, for a source that reads the chip's sensors. Returns
+ * NULL if `gpu` is NULL or memory is exhausted. */
 struct channel *gpu_add_gauge(struct source *source, const struct device *gpu, enum gauge_role role,
                               const char *what);
-/* The zone of a board, "gpu0/board"; of one with CPU cores in it "gpu0/module". The same in every source. */
+/* Writes the zone of a board: "gpu0/board", or "gpu0/module" if it contains CPU cores. The same in every
+ * source. */
 void gpu_zone(int32_t index, bool has_cpu, char out_zone[48]);
 
-/* What holds the numbers of a lane's sources; each lane finds the same. */
+/* GPU numbers of a lane's sources. Each lane finds the same numbers. */
 #define GPU_MOST 64
 struct gpu_list {
     char addresses[GPU_MOST][32];
     size_t count;
-    int32_t first; /* how many NVIDIA has */
+    int32_t first; /* number of NVIDIA's GPUs */
     bool is_read;
 };
 
-/* Facts, and a partition, that say nothing. */
+/* Return facts, or a partition, with all values unknown. */
 struct device_facts device_facts_unknown(void);
 joule_device_partition device_partition_unknown(void);
-/* The process with this id among those that use the device, added where it is not there yet, with all unknown: the facts know
- * processes from then on. NULL: there are too many. */
+/* Finds the process with this id in the facts, or adds it with all values unknown, and sets knows_processes.
+ * Returns NULL if there are too many. */
 joule_device_process *device_facts_process(struct device_facts *facts, uint64_t pid);
-/* For look: the device answered with these facts; or it did not, and is `status`. */
+/* For look: report the device's facts, or its failure with `status`. */
 void sink_facts(struct sink *sink, struct device *device, const struct device_facts *facts);
 void sink_device_fail(struct sink *sink, struct device *device, joule_status status);
 

@@ -1,8 +1,7 @@
 /* joule/sources/drm_card.c - see drm_card.h.
  *
- * Newcomers: the device's uevent says all that is asked here; links and the file `device` are looked at where it does not, as
- * in recordings that leave it out.
- */
+ * Note: the device's uevent has all values. Where it lacks some, as in some recordings, links and the file
+ * `device` are read. */
 #include "joule/sources/drm_card.h"
 
 #include <string.h>
@@ -25,7 +24,7 @@ static void find_driver(struct source *source, const char *uevent, struct drm_ca
     string_copy(card->driver, sizeof card->driver, slash ? slash + 1 : link);
 }
 
-/* By links first, as hwmon does. */
+/* Tries links before uevent, as hwmon does. */
 static void find_pci(struct source *source, const char *uevent, struct drm_card *card)
 {
     const char *const ends[] = {"", "/device"};
@@ -47,7 +46,7 @@ static uint64_t read_number(struct source *source, const struct drm_card *card, 
     return sysfs_text(source, path, text, sizeof text) && string_to_u64(text, 0, &number) ? number : 0;
 }
 
-/* "PCI_ID=1002:74A0" */
+/* Parses "PCI_ID=1002:74A0". */
 static void find_pci_device(struct source *source, const char *uevent, struct drm_card *card)
 {
     char text[16];

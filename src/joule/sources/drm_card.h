@@ -1,8 +1,7 @@
-/* joule/sources/drm_card.h - a graphics or accelerator board as the kernel's display subsystem shows it.
+/* joule/sources/drm_card.h - a card of the kernel's display subsystem (DRM): its driver and PCI address.
  *
- * Owns what a card below /sys/class/drm is: its driver and its place. Newcomers: any driver makes cards, that of a server's
- * BMC too; what a card is tells its driver alone, never the number of its device file.
- */
+ * Note: any driver may create a card, also that of a server's BMC. Only the driver shows what a card is; the
+ * number of its device file does not. */
 #ifndef JOULE_DRM_CARD_H
 #define JOULE_DRM_CARD_H
 
@@ -11,15 +10,16 @@
 #define DRM_FOLDER "/sys/class/drm"
 
 struct drm_card {
-    char id[16];              /* "card0" */
+    char id[16];              /* such as "card0" */
     char folder[48];          /* of its device's attributes */
-    char driver[32];          /* "amdgpu"; empty: none is bound */
-    char pci[SYSFS_PCI_SIZE]; /* "0000:03:00.0"; empty: unknown */
-    uint64_t pci_device;      /* 0x74a0; 0: unknown */
-    uint64_t pci_vendor;      /* 0x1002; 0: unknown */
+    char driver[32];          /* such as "amdgpu"; empty: none is bound */
+    char pci[SYSFS_PCI_SIZE]; /* such as "0000:03:00.0"; empty: unknown */
+    uint64_t pci_device;      /* such as 0x74a0; 0: unknown */
+    uint64_t pci_vendor;      /* such as 0x1002; 0: unknown */
 };
 
-/* What /sys/class/drm has under this name; false where it is no card: a connector ("card0-DP-1"), a render node. */
+/* Reads the card with this name below /sys/class/drm. Returns false for other entries: connectors
+ * ("card0-DP-1") and render nodes. */
 bool drm_card_open(struct source *source, const char *id, struct drm_card *out_card);
 
 /* Writes the board's product name. Returns false and leaves `out_name` unchanged if no list has it

@@ -1,9 +1,8 @@
 /* joule/sources/drm_fdinfo.c - see drm_fdinfo.h.
  *
- * Newcomers: memory has a name for each kind of it that a driver knows; the board's own is amdgpu's "vram", xe's "vram0" and
- * "vram1", one of each tile, and i915's "local0". "drm-resident-" is what lies there now, "drm-memory-" its older name, and
- * amdgpu tells both.
- */
+ * Note: a driver reports memory for each region. The board's own memory is "vram" in amdgpu, "vram0" and
+ * "vram1" (one for each tile) in xe, and "local0" in i915. "drm-resident-REGION" is the memory in the region
+ * now; "drm-memory-REGION" is its older name. amdgpu writes both. */
 #include "joule/sources/drm_fdinfo.h"
 
 #include <math.h>
@@ -12,7 +11,7 @@
 #include <joule/devices.h>
 #include "base/string.h"
 
-/* --- the text -------------------------------------------------------------------------------------------------- */
+/* --- the text ------------------------------------------------------------------------------------------- */
 
 struct reading {
     struct drm_client *client;
@@ -20,7 +19,8 @@ struct reading {
     uint64_t resident_bytes, older_bytes; /* of the device's own memory */
 };
 
-/* The engine whose name follows `prefix` in a key; NULL: another key, or too many engines. */
+/* Returns the engine whose name follows `prefix` in a key, adding it if new. Returns NULL for another key, or
+ * if there are too many engines. */
 static struct drm_engine *engine_of(struct drm_client *client, const char *key, const char *prefix)
 {
     if (!string_starts(key, prefix))
@@ -36,7 +36,7 @@ static struct drm_engine *engine_of(struct drm_client *client, const char *key, 
     return engine;
 }
 
-/* "192 KiB", "23 MiB", or bytes without a unit. */
+/* Parses "192 KiB", "23 MiB", or bytes without a unit. */
 static uint64_t bytes_of(const char *value)
 {
     char *unit;
@@ -45,7 +45,7 @@ static uint64_t bytes_of(const char *value)
     return number <= UINT64_MAX >> shift ? number << shift : JOULE_BYTES_UNKNOWN;
 }
 
-/* The board's own kind of memory, whichever tile it is of. */
+/* Returns true for the board's own memory, of any tile. */
 static bool is_own(const char *region)
 {
     size_t word = string_starts(region, "vram") ? 4 : string_starts(region, "local") ? 5 : 0;
@@ -125,9 +125,9 @@ bool drm_is_same_client(const struct drm_client *a, const struct drm_client *b)
     return a->id == b->id && strcmp(a->pci_address, b->pci_address) == 0;
 }
 
-/* --- from one to the next -------------------------------------------------------------------------------------- */
+/* --- differences between two readings ------------------------------------------------------------------- */
 
-/* *now keeps what was larger before, so that no time counts twice. */
+/* Values in *now that fell are set to the earlier ones, so that no time counts twice. */
 static double engine_active_s(const struct drm_engine *before, struct drm_engine *now, double elapsed_s)
 {
     double capacity = now->capacity ? now->capacity : 1;
@@ -135,7 +135,7 @@ static double engine_active_s(const struct drm_engine *before, struct drm_engine
         now->active_ns = before->active_ns;
     if (!now->total_cycles)
         return (double)(now->active_ns - before->active_ns) * 1e-9 / capacity;
-    if (now->total_cycles <= before->total_cycles) /* the board's clock began anew */
+    if (now->total_cycles <= before->total_cycles) /* the board's clock restarted */
         return 0;
     if (now->cycles < before->cycles)
         now->cycles = before->cycles;

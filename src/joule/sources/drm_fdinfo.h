@@ -1,9 +1,9 @@
-/* joule/sources/drm_fdinfo.h - what the kernel's graphics drivers tell of one open file of /dev/dri.
+/* joule/sources/drm_fdinfo.h - parses a GPU client's usage from /proc/PID/fdinfo/N.
  *
- * Owns the text of /proc/PID/fdinfo/N (Linux: gpu/drm-usage-stats), which amdgpu, i915, xe and others fill, and what happened
- * between two of them. NVIDIA's own driver fills none. Who holds which file open is drm_processes.h's.
- * Newcomers: a client may be open under several numbers and in several processes; its id and its board tell.
- */
+ * The format is Linux's gpu/drm-usage-stats, which amdgpu, i915, xe and others write. NVIDIA's own driver
+ * writes none. drm_processes.h finds the files.
+ * Note: a client may be open under several file descriptors and in several processes; drm-client-id and
+ * drm-pdev identify it. */
 #ifndef JOULE_DRM_FDINFO_H
 #define JOULE_DRM_FDINFO_H
 
@@ -15,27 +15,32 @@
 
 struct drm_engine {
     char name[16];
-    uint64_t active_ns;            /* while anything of this client ran on it */
-    uint64_t cycles, total_cycles; /* instead of active_ns, of drivers that count so: busy ones, and all */
-    uint32_t capacity;             /* engines of this name; 0: not told, one */
+    uint64_t active_ns; /* drm-engine-NAME: time in which work of this client ran on it */
+    /* drm-cycles-NAME, drm-total-cycles-NAME: busy and all cycles; some drivers report these instead of
+     * active_ns */
+    uint64_t cycles, total_cycles;
+    /* drm-engine-capacity-NAME: number of engines of this name; 0: not reported, which means one */
+    uint32_t capacity;
 };
 
 struct drm_client {
     char pci_address[16];
     uint64_t id;
-    uint64_t memory_bytes; /* of the device's own memory; JOULE_BYTES_UNKNOWN */
+    uint64_t memory_bytes; /* the device's own memory in use; JOULE_BYTES_UNKNOWN */
     bool is_used;          /* it holds memory of any kind, or an engine has worked for it */
     struct drm_engine engines[DRM_MOST_ENGINES];
     size_t engine_count;
 };
 
-/* False: not of a graphics driver, or without the id or the address of its device. */
+/* Parses one fdinfo text. Returns false if a graphics driver did not write it, or the device's id or address
+ * is missing. */
 bool drm_parse(const char *fdinfo, struct drm_client *out_client);
-/* Adds to a sum, either of which may be JOULE_BYTES_UNKNOWN: what is known counts. */
+/* Adds to a sum. Either value may be JOULE_BYTES_UNKNOWN, which adds nothing. */
 void drm_add_bytes(uint64_t *sum, uint64_t bytes);
 bool drm_is_same_client(const struct drm_client *a, const struct drm_client *b);
-/* Takes over what the same client is now, elapsed_s later: seconds in which the busiest of its engines was active, at most
- * elapsed_s, as engines run side by side. Times that fall stay where they were until they have caught up. */
+/* Replaces `client` by `now`, the same client elapsed_s later. Returns the seconds in which its busiest
+ * engine was active, at most elapsed_s, because engines run in parallel. A counter that falls keeps its old
+ * value until the new one exceeds it. */
 double drm_advance(struct drm_client *client, const struct drm_client *now, double elapsed_s);
 
 #endif

@@ -1,9 +1,9 @@
 /* joule/sources/drm_processes.c - see drm_processes.h.
  *
- * Newcomers: to look through all files of all processes each second would cost more than all the rest. A process is looked
- * through when it is new, since programs open a GPU early, then after twice as long each time; the files that were found are
- * read each time. Those that were there before the first look are looked through then, and in turn later.
- */
+ * Note: to search all open files of all processes each second would cost too much. A new process is searched
+ * at once, because programs open a GPU early, and then at doubling intervals. Known files are read at each
+ * query. Processes that exist at the first query are searched then, and later a part of them at each
+ * query. */
 #include "joule/sources/drm_processes.h"
 
 #include <errno.h>
@@ -16,25 +16,25 @@
 
 #define FDINFO_SIZE   8192
 #define PATH_SIZE     64
-#define LONGEST_LOOKS 32  /* between two times that a process is looked through */
-#define MOST_THROUGH  256 /* looked through at a time, beside a part of all */
+#define LONGEST_LOOKS 32  /* longest interval between two searches of a process, in queries */
+#define MOST_THROUGH  256 /* processes searched at one query, plus a fraction of all processes */
 
 struct drm_file {
     pid_t pid;
     unsigned number;
-    bool is_known;    /* client is what it was */
-    bool is_repeated; /* a file before it is the same client's */
-    double active_s;  /* between the last two looks; NaN: it is new */
+    bool is_known;    /* `client` is set */
+    bool is_repeated; /* an earlier file has the same client */
+    double active_s;  /* between the last two queries; NaN: the client is new */
     struct drm_client client;
 };
 
 struct drm_process {
     pid_t pid;
-    uint32_t wait, left; /* looks between two times, and until the next */
-    bool is_hidden;      /* its files cannot be seen, or have not been yet */
+    uint32_t wait, left; /* queries between two searches, and until the next */
+    bool is_hidden;      /* its files are not readable, or have not been read yet */
 };
 
-/* --- finding files --------------------------------------------------------------------------------------------- */
+/* --- finding files -------------------------------------------------------------------------------------- */
 
 static bool is_known_file(const struct drm_processes *processes, pid_t pid, unsigned number)
 {
@@ -80,7 +80,7 @@ static void find_files(struct drm_processes *processes, struct joule_host *host,
         } else if (room > 0) {
             room--;
             look_through(processes, host, process);
-            if (is_first) { /* not all of them at the same time again */
+            if (is_first) { /* spread later searches over the queries */
                 process->wait = LONGEST_LOOKS;
                 process->left = (uint32_t)process->pid % LONGEST_LOOKS;
                 continue;
@@ -93,7 +93,7 @@ static void find_files(struct drm_processes *processes, struct joule_host *host,
     }
 }
 
-/* --- who there is ---------------------------------------------------------------------------------------------- */
+/* --- processes ------------------------------------------------------------------------------------------ */
 
 static int by_pid(const void *a, const void *b)
 {
@@ -101,7 +101,7 @@ static int by_pid(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Gives those of `next` that were there before their turns. Both are sorted. */
+/* Copies the search state of processes that are also in the old list. Both lists are sorted. */
 static void carry_over(const struct drm_processes *old, struct drm_process *next, size_t count)
 {
     for (size_t i = 0, k = 0; i < count; i++) {
@@ -112,7 +112,7 @@ static void carry_over(const struct drm_processes *old, struct drm_process *next
     }
 }
 
-/* False where there is no /proc or no memory: all is as it was. */
+/* Returns false, and changes nothing, if there is no /proc or no memory. */
 static bool list_processes(struct drm_processes *processes, struct joule_host *host)
 {
     struct arena arena = {0};
@@ -142,12 +142,13 @@ static bool has_hidden(const struct drm_processes *processes)
     for (size_t i = 0; i < processes->count; i++)
         if (processes->list[i].is_hidden)
             return true;
-    return processes->count == 0 || processes->list[0].pid != 1; /* a mount of /proc may hide all others' */
+    /* a mount option of /proc (hidepid) may hide other users' processes */
+    return processes->count == 0 || processes->list[0].pid != 1;
 }
 
-/* --- reading files --------------------------------------------------------------------------------------------- */
+/* --- reading files -------------------------------------------------------------------------------------- */
 
-/* The client is open before, in this process or another. */
+/* Returns true if one of the first `count` files has the same client. */
 static bool is_repeated(const struct drm_processes *processes, size_t count, const struct drm_client *client)
 {
     for (size_t i = 0; i < count; i++)
@@ -156,7 +157,7 @@ static bool is_repeated(const struct drm_processes *processes, size_t count, con
     return false;
 }
 
-/* False: it is gone, or is no file of a graphics driver that tells anything. */
+/* Returns false if the file is gone or has no usage data of a graphics driver. */
 static bool read_file(struct drm_file *file, struct joule_host *host, double elapsed_s)
 {
     char path[PATH_SIZE], text[FDINFO_SIZE];
@@ -166,7 +167,7 @@ static bool read_file(struct drm_file *file, struct joule_host *host, double ela
         return false;
     if (file->is_known && drm_is_same_client(&file->client, &client)) {
         file->active_s = drm_advance(&file->client, &client, elapsed_s);
-    } else { /* also where the number is another file's now */
+    } else { /* new, or its number belongs to another file now */
         file->client = client;
         file->active_s = NAN;
     }
@@ -199,7 +200,7 @@ void drm_processes_look(struct drm_processes *processes, struct joule_host *host
     processes->sees_all = processes->has_kernels_numbers && !has_hidden(processes);
 }
 
-/* --- telling --------------------------------------------------------------------------------------------------- */
+/* --- results -------------------------------------------------------------------------------------------- */
 
 static void add_client(joule_device_process *process, const struct drm_file *file, double elapsed_s)
 {

@@ -52,7 +52,7 @@ static bool is_with_nvidia(const struct pci_device *pci)
     return strcmp(pci->driver, "nvidia") == 0;
 }
 
-/* Why the energy of a board with this driver is unknown, and what helps. */
+/* Returns why the energy of a board with this driver is unknown, and what the user can do. */
 static const char *reason(const struct pci_device *pci)
 {
     if (!pci->driver[0])

@@ -4,7 +4,8 @@
 #include <math.h>
 #include "joule/sources/source.h"
 
-/* Changes of power, each CLEAR times what may be hidden, that both have followed. */
+/* Number of power changes that both counters must follow, and how many times a change must exceed what can be
+ * hidden. */
 #define ENOUGH_CHANGES 8
 #define CLEAR          2
 
@@ -42,7 +43,8 @@ static void rule_out(struct mirror *m)
     *m = (struct mirror){.candidate = m->candidate + 1};
 }
 
-/* Mirrors show the same count; but the kernel begins its own, wider ones at 0 when it is asked. */
+/* Mirrors have the same register count. Counts that the kernel accumulates (fold_counts) may start at
+ * different times, so they are not compared. */
 static bool counts_agree(const struct counter *own, const struct counter *other, double hidden_joules)
 {
     if (own->fold_counts)
@@ -59,7 +61,7 @@ static void compare(struct mirror *m, const struct channel *own_channel, const s
     const struct counter *own = &own_channel->counter, *other = &other_channel->counter;
     uint64_t breaks = own->resets + own->rejected + other->resets + other->rejected;
     if (own->last_ns == m->own_last.time_ns || other->last_ns == m->other_last.time_ns)
-        return; /* one of them did not answer */
+        return; /* one counter did not answer */
     if (m->own_last.time_ns == 0 || breaks != m->breaks) {
         begin(m, own, other, breaks);
         return;

@@ -1,11 +1,11 @@
-/* joule/sources/mirror.h - packages that show another package's energy.
+/* joule/sources/mirror.h - detects package counters that repeat another package's energy.
  *
- * Owns the finding of mirrored counters: on processors of several dies the kernel may see each die as a package, and
- * each answers with the energy of the whole. Their sum is a multiple of what was used; one of them is the truth.
- * Newcomers: equal power proves nothing, however long. Two counters are one when power changed many times and both
- * followed at every reading, to within what a tick and the time between the two reads can hide; counts taken from
- * registers must be the same too. One difference refutes it.
- */
+ * On processors with several dies, the kernel may show each die as a package, while each counter reports the
+ * energy of the whole processor. The sum of such counters is a multiple of the real energy; one of them is
+ * correct.
+ * Note: equal power alone proves nothing. Two counters are mirrors if power changed many times and both
+ * followed at every reading. They may differ by what one tick and the time between the two reads can hide.
+ * Raw register counts must be equal too. One difference refutes it. */
 #ifndef JOULE_MIRROR_H
 #define JOULE_MIRROR_H
 
@@ -15,19 +15,20 @@
 struct channel;
 
 struct mirror {
-    const struct channel *of; /* the earlier channel that this one repeats; NULL: none, as far as is known */
-    /* kept by mirror_notice: */
-    size_t candidate; /* of the source's channels the one compared with; those before are ruled out */
+    const struct channel *of; /* the earlier channel that this one repeats; NULL: none found so far */
+    /* Updated by mirror_notice: */
+    /* index of the source's channel in the current comparison; earlier ones are ruled out */
+    size_t candidate;
     struct mirror_look {
         uint64_t total; /* counter.total */
         int64_t time_ns;
     } own_start, other_start, own_last, other_last;
-    uint64_t breaks; /* steps that either counter lost; one more, and the comparison starts again */
+    uint64_t breaks; /* resets and rejected steps of both counters; a change restarts the comparison */
     double last_watts;
-    uint32_t changes; /* of power, which both followed */
+    uint32_t changes; /* number of power changes that both counters followed */
 };
 
-/* After a round of readings of a source: compares its packages. The lane's lock is held. */
+/* Compares the packages of a source, after a round of readings. The caller holds the lane's lock. */
 void mirror_notice(struct channel *const *channels, size_t count);
 
 #endif

@@ -1,6 +1,7 @@
 /* joule/sources/pci.c - see pci.h.
  *
- * Newcomers: `uevent` says all in one reading; the single files are looked at where it is missing, as in recordings. */
+ * Note: `uevent` has all values in one file. If it is missing, as in some recordings, the separate files are
+ * read. */
 #include "joule/sources/pci.h"
 
 #include <string.h>
@@ -12,7 +13,7 @@ static uint32_t hex(const char *text)
     return string_to_u64(text, 16, &value) && value <= UINT32_MAX ? (uint32_t)value : 0;
 }
 
-/* "1AE0:006F": the second number goes to *out_second. */
+/* Parses "1AE0:006F": returns the first number, writes the second to *out_second. */
 static uint32_t hex_pair(char *text, uint32_t *out_second)
 {
     char *colon = strchr(text, ':');

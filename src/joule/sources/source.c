@@ -1,4 +1,5 @@
-/* joule/sources/source.c - what every source needs: a new channel, its own state, the output of a program. */
+/* joule/sources/source.c - functions for every source: add a channel, set the source's state, run a
+ * program. */
 #include "joule/sources/source.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 #include "base/error.h"
 #include "base/string.h"
 
-#define MAX_WATTS     5000 /* of any single device, generous */
+#define MAX_WATTS     5000 /* upper limit for any single device */
 #define STANDSTILL_NS 2000000000LL
 
 struct channel *source_add_channel(struct source *source)

@@ -26,7 +26,8 @@ bool sysfs_text(struct source *source, const char *path, char *out_text, size_t 
     return out_text[0] != '\0';
 }
 
-/* The number at the start of `text`, at most four digits; NULL without one. */
+/* Parses the number at the start of `text`, at most four digits. Returns the text after it, or NULL if there
+ * is none. */
 static const char *scan_number(const char *text, unsigned *out_number)
 {
     unsigned number = 0, digits = 0;
@@ -102,14 +103,14 @@ void sysfs_slug(char *out_name, size_t size, const char *text)
     out_name[length] = '\0';
 }
 
-/* --- PCI addresses ------------------------------------------------------------------------------------------ */
+/* --- PCI addresses -------------------------------------------------------------------------------------- */
 
 static bool is_hex_digit(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-/* "0000:03:00.0" and nothing else. */
+/* Returns true for a text of the form "0000:03:00.0". */
 static bool is_pci_address(const char *text, size_t length)
 {
     static const char shape[] = "xxxx:xx:xx.x";

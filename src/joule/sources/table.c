@@ -1,7 +1,6 @@
-/* joule/sources/table.c - the sources of this build, in the order in which people should see them.
+/* joule/sources/table.c - all sources of this build, in the order in which users see them.
  *
- * Newcomers: this is all that knows of a source: declare its ops and add a line.
- */
+ * Note: to add a source, declare its ops and add a line to the table; no other file lists it. */
 #include "joule/sources/source.h"
 
 extern const struct source_ops source_rapl_perf;
@@ -40,7 +39,7 @@ extern const struct source_ops source_battery;
 extern const struct source_ops source_thermal;
 extern const struct source_ops source_estimated;
 
-/* clang-format off: one line for each, so that adding one is adding a line */
+/* clang-format off: one line for each source */
 const struct source_ops *const source_table[] = {
     &source_rapl_perf,
     &source_rapl_powercap,

@@ -1,7 +1,7 @@
 /* joule/sources/visible.c - see visible.h.
  *
- * Newcomers: each runtime reads its list up to the first entry that it does not understand, and goes on with what it has
- * until then, which may be nothing. */
+ * Note: each runtime reads its list up to the first entry that it does not understand, and uses the boards
+ * before it, which may be none. */
 #include "joule/sources/visible.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #define LIST_BYTES 4096
 
-/* The boards of one vendor in the order of the bus, and which of them are in the list so far, in its order. */
+/* The boards of one vendor in PCI bus order, and the indices that the list selects, in the list's order. */
 struct choice {
     struct visible_board *boards[VISIBLE_MOST];
     size_t count;
@@ -21,7 +21,7 @@ struct choice {
     bool is_uncertain; /* an entry may mean any board */
 };
 
-/* What a runtime makes of one entry. False: the list ends here. */
+/* Applies one entry as a runtime does. Returns false if the list ends here. */
 typedef bool (*entry_rule)(struct choice *choice, const char *entry);
 
 static int by_address(const void *a, const void *b)
@@ -80,7 +80,7 @@ static void read_list(struct choice *choice, const char *list, entry_rule rule)
             break;
 }
 
-/* Nothing is hidden by a list that may mean any board. */
+/* A list with an uncertain entry hides nothing. */
 static void hide_others(struct choice *choice, const char *variable)
 {
     for (size_t i = 0; i < choice->count && !choice->is_uncertain; i++)
@@ -88,7 +88,7 @@ static void hide_others(struct choice *choice, const char *variable)
             choice->boards[i]->hidden_by = variable;
 }
 
-/* --- entries -------------------------------------------------------------------------------------------------- */
+/* --- entries -------------------------------------------------------------------------------------------- */
 
 static bool choose_number(struct choice *choice, const char *entry, int base)
 {
@@ -99,7 +99,7 @@ static bool choose_number(struct choice *choice, const char *entry, int base)
     return true;
 }
 
-/* The one board whose id begins so. */
+/* Selects the one board whose uuid begins with `prefix`. */
 static bool choose_id(struct choice *choice, const char *prefix, size_t length)
 {
     size_t found = 0, board = 0;
@@ -117,7 +117,8 @@ static bool choose_id(struct choice *choice, const char *prefix, size_t length)
     return true;
 }
 
-/* A number, "GPU-" and the beginning of an id, "MIG-GPU-id/1/0" of older drivers; "MIG-id" tells no board. */
+/* A number, "GPU-" and the beginning of a uuid, or "MIG-GPU-uuid/1/0" of older drivers. "MIG-uuid" does not
+ * identify a board. */
 static bool cuda_entry(struct choice *choice, const char *entry)
 {
     if (string_starts(entry, "GPU-"))
@@ -131,7 +132,7 @@ static bool cuda_entry(struct choice *choice, const char *entry)
     return choose_number(choice, entry, 10);
 }
 
-/* CUDA puts the fastest board first. */
+/* By default CUDA numbers the fastest board first, so a number may mean any board. */
 static bool cuda_entry_of_unknown_order(struct choice *choice, const char *entry)
 {
     int64_t number;
@@ -142,7 +143,7 @@ static bool cuda_entry_of_unknown_order(struct choice *choice, const char *entry
     return cuda_entry(choice, entry);
 }
 
-/* A number, or "GPU-" and the beginning of an id of 16 digits; a board that comes twice ends the list. */
+/* A number, or "GPU-" and the beginning of a 16-digit id. A board that appears twice ends the list. */
 static bool rocr_entry(struct choice *choice, const char *entry)
 {
     size_t before = choice->chosen_count, length = strlen(entry);
@@ -157,7 +158,8 @@ static bool hip_entry(struct choice *choice, const char *entry)
     return choose_number(choice, entry, 10);
 }
 
-/* "1" or "1.0", a tile of it. A number past the boards counts tiles. */
+/* A board's number, or a tile of it as in "1.0". A number beyond the boards counts tiles, so it is
+ * uncertain. */
 static bool ze_entry(struct choice *choice, const char *entry)
 {
     char number[16] = "";
@@ -168,11 +170,10 @@ static bool ze_entry(struct choice *choice, const char *entry)
     return !choice->is_uncertain;
 }
 
-/* --- what programs may open ------------------------------------------------------------------------------------ */
+/* --- what programs may open ----------------------------------------------------------------------------- */
 
-/* Numbers count the boards that a program may open; a container or a job may have fewer than the bus shows. */
-
-/* Whether the compute driver gives this process all of AMD's boards: nodes of the others cannot be read. */
+/* Returns true if this process can read as many nodes of AMD's compute driver (KFD) as there are boards.
+ * Numbers count the boards that a program may open; a container or job may have fewer than the bus shows. */
 static bool has_all_of_amd(struct joule_host *host, const struct choice *choice)
 {
     struct kfd kfd = {0};
@@ -180,7 +181,7 @@ static bool has_all_of_amd(struct joule_host *host, const struct choice *choice)
     return kfd.node_count == choice->count;
 }
 
-/* Whether this process may open the board's device file, which a sleeping board is woken for. */
+/* Returns true if this process may open the board's device file. Opening it wakes a suspended board. */
 static bool may_open(struct joule_host *host, const char *pci_address)
 {
     struct arena arena = {0};
@@ -208,7 +209,7 @@ static bool may_open_all(struct joule_host *host, const struct choice *choice)
     return true;
 }
 
-/* --- vendors -------------------------------------------------------------------------------------------------- */
+/* --- vendors -------------------------------------------------------------------------------------------- */
 
 static bool env_is(struct joule_host *host, const char *variable, const char *value)
 {
@@ -226,7 +227,7 @@ static void mark_nvidia(struct joule_host *host, struct choice *choice)
     hide_others(choice, "CUDA_VISIBLE_DEVICES");
 }
 
-/* What is left by the first list is numbered anew for the second. */
+/* Keeps only the selected boards: the second list numbers these from 0. */
 static void narrow(struct choice *choice)
 {
     struct visible_board *left[VISIBLE_MOST];
@@ -237,8 +238,8 @@ static void narrow(struct choice *choice)
     choice->chosen_count = 0;
 }
 
-/* The variable whose numbers HIP takes: CUDA's where its own is not set, unless that one is for boards of NVIDIA's. NULL:
- * none is set. */
+/* Returns the variable that HIP reads, or NULL if none is set. Without a variable of its own HIP reads
+ * CUDA_VISIBLE_DEVICES, which is skipped if there are NVIDIA boards. */
 static const char *hip_variable(struct joule_host *host, bool has_nvidia)
 {
     static const char *const names[] = {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"};
@@ -266,7 +267,7 @@ static void mark_amd(struct joule_host *host, struct choice *choice, bool has_nv
     hide_others(choice, variable);
 }
 
-/* Boards with several tiles are so many devices, unless the hierarchy is said to be another one. */
+/* Returns true if each tile of a board is a separate device, unless ZE_FLAT_DEVICE_HIERARCHY is COMPOSITE. */
 static bool counts_tiles(struct joule_host *host, const struct choice *choice)
 {
     for (size_t i = 0; i < choice->count; i++)
