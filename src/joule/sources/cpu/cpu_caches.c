@@ -1,8 +1,7 @@
 /* joule/sources/cpu/cpu_caches.c - see cpu_caches.h.
  *
- * Newcomers: the kernel's files and CPUID number caches, not levels: the first level has two, and instructions have their
- * own.
- */
+ * Note: the kernel's files and CPUID number caches, not levels. The first level has two caches, one of them
+ * for instructions. */
 #include "joule/sources/cpu/cpu_caches.h"
 
 #include <math.h>
@@ -19,7 +18,7 @@ static bool read_index(struct joule_host *host, unsigned index, const char *what
     return host_read_text(host, path, text, 32);
 }
 
-/* "48K", "32M" or a number of bytes; false for anything else. */
+/* Parses "48K", "32M" or a number of bytes. Returns false for anything else. */
 static bool read_bytes(struct joule_host *host, unsigned index, const char *what, double *out_bytes)
 {
     char text[32];
@@ -77,7 +76,8 @@ static void read_files(struct joule_host *host, struct cpu_caches *caches)
     }
 }
 
-/* Leaf 4 of Intel and leaf 0x8000001d of AMD are laid out alike (Intel SDM, volume 2, CPUID; AMD APM, volume 3, E.4.15). */
+/* Intel's CPUID leaf 4 and AMD's leaf 0x8000001d have the same layout (Intel SDM, volume 2, CPUID; AMD APM,
+ * volume 3, E.4.15). */
 static void read_leaf(struct joule_host *host, uint32_t leaf, struct cpu_caches *caches)
 {
     enum { NO_CACHE = 0, INSTRUCTIONS = 2 };
@@ -104,8 +104,8 @@ bool cpu_caches_read(struct joule_host *host, struct cpu_caches *out_caches)
     return out_caches->bytes[COST_L1] > 0;
 }
 
-/* A guest sees the whole last-level cache of its host, but can rely only on its share of the cores that use
- * it. The share is never smaller than the next inner level, which is its own. */
+/* A guest can rely only on its share of the host's last-level cache. The share is never smaller than the next
+ * inner level, which is the guest's own. */
 static void share_last(const struct cost_cpu *cpu, struct cpu_caches *caches)
 {
     bool is_shared_by_some = caches->sharing > 0 && caches->sharing < cpu->cores;
@@ -126,7 +126,7 @@ bool cpu_core_read(struct joule_host *host, struct cost_cpu *out_cpu, struct cos
     bool done = cpu_map_read(host, &info, &arena, &map);
     if (done) {
         *out_cpu = map.cpu;
-        /* What a guest is told is the base frequency, where it is told one: the typical one is nearer. */
+        /* Guests see the base frequency, if any; the model's typical frequency is nearer to the truth. */
         cost_core_describe(&map.cpu, map.cpu.is_virtual ? NAN : map.reference_hz, out_core);
         if (cpu_caches_read(host, &caches)) {
             share_last(&map.cpu, &caches);

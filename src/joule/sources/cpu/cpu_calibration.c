@@ -54,7 +54,7 @@ bool cpu_calibration_is_used(const struct cpu_calibration *found)
     return found->state == CALIBRATION_GOOD || found->state == CALIBRATION_OLD;
 }
 
-/* The first that can be used; else the first that is there. */
+/* Prefers the first usable file, then the first existing file. */
 void cpu_calibration_find(struct joule_host *host, const struct cost_cpu *cpu, struct cpu_calibration *out)
 {
     char *text = malloc(FILE_SIZE);

@@ -1,9 +1,9 @@
-/* joule/sources/cpu/cpu_calibration.h - the calibration of this machine's CPU, where one is kept.
+/* joule/sources/cpu/cpu_calibration.h - finds the stored calibration of this machine's CPU.
  *
- * Owns where it lies: $XDG_CONFIG_HOME/joule/calibration.json, or ~/.config/joule/calibration.json; then
- * /etc/joule/calibration.json, for all users. What is in it is cost/calibration.h's.
- * Newcomers: homes are shared between machines, so a file may be of another CPU; it is then passed over, and said to be.
- */
+ * The user's file is $XDG_CONFIG_HOME/joule/calibration.json, or ~/.config/joule/calibration.json. The file
+ * for all users is /etc/joule/calibration.json. cost/calibration.h describes the content.
+ * Note: machines may share a home directory, so a file may belong to another CPU. It is then ignored and
+ * reported as CALIBRATION_FOREIGN. */
 #ifndef JOULE_CPU_CALIBRATION_H
 #define JOULE_CPU_CALIBRATION_H
 
@@ -11,30 +11,30 @@
 #include "joule/host/host.h"
 
 #define CALIBRATION_SYSTEM_PATH "/etc/joule/calibration.json"
-#define CALIBRATION_KEPT_DAYS   180 /* microcode, cooling and dust */
+#define CALIBRATION_KEPT_DAYS   180 /* then microcode, cooling and dust may have changed the machine */
 #define CALIBRATION_PATH_SIZE   512
 
 enum calibration_state {
     CALIBRATION_NONE, /* no file */
     CALIBRATION_GOOD,
-    CALIBRATION_OLD,     /* older than the days above; used all the same */
+    CALIBRATION_OLD,     /* older than CALIBRATION_KEPT_DAYS; still used */
     CALIBRATION_FOREIGN, /* of another CPU; not used */
-    CALIBRATION_BROKEN,  /* cannot be read; `error` says why; not used */
+    CALIBRATION_BROKEN,  /* cannot be read; `error` has the reason; not used */
 };
 
 struct cpu_calibration {
     enum calibration_state state;
-    char path[CALIBRATION_PATH_SIZE]; /* of the file that `state` is about */
+    char path[CALIBRATION_PATH_SIZE]; /* of the file that `state` describes */
     double age_days;
-    struct cost_calibration calibration; /* where it is used */
+    struct cost_calibration calibration; /* set if it is used */
     joule_error error;
 };
 
-/* The user's own path; false where no home is known. */
+/* Writes the path of the user's file. Returns false if no home directory is known. */
 bool cpu_calibration_path(struct joule_host *host, char out_path[CALIBRATION_PATH_SIZE]);
-/* Looks for one of this CPU: the user's, else the machine's. Always answers. */
+/* Finds the calibration of this CPU: the user's, else that for all users. Always sets `out`. */
 void cpu_calibration_find(struct joule_host *host, const struct cost_cpu *cpu, struct cpu_calibration *out);
-/* Whether it is to be used. */
+/* Returns true for CALIBRATION_GOOD and CALIBRATION_OLD. */
 bool cpu_calibration_is_used(const struct cpu_calibration *found);
 
 #endif

@@ -5,9 +5,10 @@
 #include <string.h>
 #include "base/string.h"
 
-#define BLOCK_SIZE 8192 /* of one CPU; flags make up most of it */
+#define BLOCK_SIZE 8192 /* of one CPU; most of it are flags */
 
-/* The value of `key` in the first block of /proc/cpuinfo, up to the end of its line; NULL where it is not there. */
+/* Returns the value of `key` in the first block of /proc/cpuinfo, to be read up to the end of its line; NULL
+ * if it is missing. */
 static const char *find_field(const char *block, const char *key)
 {
     size_t length = strlen(key);
@@ -20,7 +21,7 @@ static const char *find_field(const char *block, const char *key)
     return NULL;
 }
 
-/* The same, copied; false where it is not there. */
+/* Copies the value of `key`. Returns false if it is missing. */
 static bool field(const char *block, const char *key, char *value, size_t size)
 {
     const char *found = find_field(block, key);
@@ -76,7 +77,7 @@ static const char *vendor_of(const char *block)
     return "";
 }
 
-/* Takes every occurrence of `word` out. */
+/* Removes every occurrence of `word`. */
 static void cut_word(char *text, const char *word)
 {
     size_t length = strlen(word);
@@ -84,7 +85,7 @@ static void cut_word(char *text, const char *word)
         memmove(at, at + length, strlen(at + length) + 1);
 }
 
-/* From "Intel(R) Xeon(R) CPU E5-2620 v4 @ 2.10GHz". */
+/* Parses the frequency in "Intel(R) Xeon(R) CPU E5-2620 v4 @ 2.10GHz". */
 static double nominal_hz(const char *model)
 {
     double ghz;
@@ -93,7 +94,7 @@ static double nominal_hz(const char *model)
     return unit && string_starts(unit, "GHz") && ghz > 0 ? ghz * 1e9 : NAN;
 }
 
-/* "Intel(R) Xeon(R) CPU E5-2620 v4 @ 2.10GHz" becomes "Xeon E5-2620 v4". */
+/* Changes "Intel(R) Xeon(R) CPU E5-2620 v4 @ 2.10GHz" into "Xeon E5-2620 v4". */
 static void clean_model(char *model)
 {
     static const char *const noise[] = {"(R)",  "(r)",    "(TM)",       "(tm)", "Intel ",
@@ -120,14 +121,16 @@ bool cpu_firmware_is_virtual(const char *vendor, const char *product)
     return strcmp(vendor, "Microsoft Corporation") == 0 && strcmp(product, "Virtual Machine") == 0;
 }
 
-/* CPUs without a hypervisor flag (Arm) are told by their firmware. */
+/* For CPUs without a hypervisor flag (Arm). */
 static bool is_guest_by_firmware(struct joule_host *host)
 {
     char vendor[64], product[64];
     host_read_text(host, "/sys/class/dmi/id/sys_vendor", vendor, sizeof vendor);
     host_read_text(host, "/sys/class/dmi/id/product_name", product, sizeof product);
     return cpu_firmware_is_virtual(vendor, product) ||
-           strstr(product, "Google Compute"); /* on x86 bare machines say so too, and flags tell */
+           /* On x86, bare-metal machines report "Google Compute" too, but there the hypervisor flag
+            * decides. */
+           strstr(product, "Google Compute");
 }
 
 static void count_cpu(unsigned cpu, void *context)
@@ -136,7 +139,7 @@ static void count_cpu(unsigned cpu, void *context)
     ++*(unsigned *)context;
 }
 
-/* A package's share of threads and cores stands in each block, so that no other CPU need be asked. */
+/* Each block has the number of threads and cores of its package, so the other blocks are not needed. */
 static void count_parts(struct joule_host *host, const char *block, struct cpu_info *info)
 {
     char online[1024];
@@ -151,14 +154,14 @@ static void count_parts(struct joule_host *host, const char *block, struct cpu_i
         info->cores = info->threads;
 }
 
-/* flag: with a blank before it. */
+/* `flag` must begin with a blank. */
 static bool has_flag(const char *flags, const char *flag)
 {
     return memmem(flags, strcspn(flags, "\n"), flag, strlen(flag)) != NULL;
 }
 
-/* A guest that may move between machines is told an older model than it runs on, but seldom fewer instructions. Tiles came with
- * Sapphire Rapids. */
+/* A guest that can migrate may report an older model than the host's, but rarely fewer instructions. AMX
+ * tiles first appeared in Sapphire Rapids. */
 static void unmask_model(const char *flags, struct cpu_info *info)
 {
     static const unsigned with_tiles[] = {143, 207, 173, 174};
@@ -220,7 +223,7 @@ bool cpu_unit_of(struct joule_host *host, const struct cpu_info *info, unsigned 
     unsigned die;
     *out_unit = (struct cpu_unit){.die = -1};
     bool is_known = cpu_topology(host, cpu, "physical_package_id", &out_unit->package);
-    if (!cpu_is_amd(info) && cpu_topology(host, cpu, "die_id", &die)) /* AMD's dies share a meter */
+    if (!cpu_is_amd(info) && cpu_topology(host, cpu, "die_id", &die)) /* AMD's dies share a counter */
         out_unit->die = (int)die;
     return is_known;
 }

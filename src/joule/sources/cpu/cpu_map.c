@@ -1,8 +1,7 @@
 /* joule/sources/cpu/cpu_map.c - see cpu_map.h.
  *
- * Newcomers: units are told apart as the RAPL sources do it, so that a modelled package and a measured one are twin
- * views of the same zone and never added up.
- */
+ * Note: units are the same as in the RAPL sources. A modelled package and a measured one are thus views of
+ * one zone and are never added. */
 #include "joule/sources/cpu/cpu_map.h"
 
 #include <math.h>
@@ -13,7 +12,7 @@
 #define CPU_FOLDER "/sys/devices/system/cpu/"
 #define STAT_SIZE  8192
 #define LIST_SIZE  4096
-#define MAX_CPUS   8192 /* the most that a kernel can be built for; a list with more is no machine's */
+#define MAX_CPUS   8192 /* the kernel's upper limit (CONFIG_NR_CPUS); a longer list is invalid */
 
 static bool read_cpu_file(struct joule_host *host, unsigned cpu, const char *name, char *buffer, size_t size)
 {
@@ -29,9 +28,10 @@ static double read_cpu_number(struct joule_host *host, unsigned cpu, const char 
     return read_cpu_file(host, cpu, name, text, sizeof text) && string_to_double(text, &value) ? value : NAN;
 }
 
-/* --- how fast ----------------------------------------------------------------------------------------------- */
+/* --- frequency ------------------------------------------------------------------------------------------ */
 
-/* The frequency that the vendor promises for all cores: from the driver, from firmware, or from the CPU's name. */
+/* Returns the frequency that the vendor guarantees on all cores, from the driver, the firmware or the CPU's
+ * name. */
 static double base_hz(struct joule_host *host, const struct cpu_info *info)
 {
     double base_khz = read_cpu_number(host, 0, "cpufreq/base_frequency");
@@ -41,7 +41,8 @@ static double base_hz(struct joule_host *host, const struct cpu_info *info)
     return nominal_mhz > 0 ? nominal_mhz * 1e6 : info->nominal_hz;
 }
 
-/* Published power is of all cores busy, which then run between base and highest frequency. */
+/* Published power is that of all cores busy. They then run between base and highest frequency, so the
+ * geometric mean is used. */
 static double reference_hz(struct joule_host *host, const struct cpu_info *info)
 {
     double base = base_hz(host, info);
@@ -56,7 +57,7 @@ double cpu_map_frequency_hz(struct joule_host *host, unsigned cpu)
     return read_cpu_number(host, cpu, "cpufreq/scaling_cur_freq") * 1e3;
 }
 
-/* --- where -------------------------------------------------------------------------------------------------- */
+/* --- topology ------------------------------------------------------------------------------------------- */
 
 static void find_highest(unsigned cpu, void *context)
 {
@@ -72,7 +73,7 @@ static void mark_online(unsigned cpu, void *context)
         map->places[cpu].is_online = true;
 }
 
-/* Where the kernel's list is hidden: the CPUs that /proc/stat has lines for, as a list. */
+/* Writes the CPUs with lines in /proc/stat as a list, if the kernel's list is hidden. */
 static void list_from_stat(struct joule_host *host, char *list, size_t size)
 {
     char stat[STAT_SIZE] = "";
@@ -96,13 +97,13 @@ static unsigned find_unit(struct cpu_map *map, struct cpu_unit unit)
 static struct cpu_unit unit_of(struct joule_host *host, const struct cpu_info *info, unsigned cpu)
 {
     struct cpu_unit unit = {.die = -1};
-    if (!info->is_virtual) /* a guest's sockets are fiction */
+    if (!info->is_virtual) /* a guest's sockets are not those of the hardware */
         cpu_unit_of(host, info, cpu, &unit);
     return unit;
 }
 
-/* Each file is of the CPUs that share something, so that one of them tells where all of them are: large machines have
- * thousands of such files. */
+/* Each file lists all CPUs that share a core or package, so one file sets the place of all of them. Large
+ * machines have thousands of such files. */
 struct peers {
     struct cpu_map *map;
     struct cpu_place place;
@@ -148,7 +149,7 @@ static void place_unit(struct joule_host *host, struct cpu_map *map, unsigned cp
     struct cpu_unit unit = unit_of(host, &map->info, cpu);
     struct peers peers = {.map = map, .place.unit = find_unit(map, unit)};
     const char *file = unit.die >= 0 ? "topology/die_cpus_list" : "topology/core_siblings_list";
-    if (map->info.is_virtual) /* all are in one */
+    if (map->info.is_virtual) /* a guest has one unit */
         for (unsigned i = 0; i < map->count; i++)
             share_unit(i, &peers);
     else if (read_cpu_file(host, cpu, file, list, sizeof list))
@@ -183,7 +184,8 @@ static bool place_cpus(struct joule_host *host, struct arena *arena, const char 
     return true;
 }
 
-/* The model has rows for Arm's own cores; of those that licensees made themselves it knows only that they are Arm. */
+/* The model has rows for Arm's own core designs. Cores that licensees design themselves are modelled as a
+ * generic Arm core. */
 static void name_cpu(const struct cpu_info *info, struct cost_cpu *cpu)
 {
     static const char *const others[] = {"intel", "amd", "hygon", "arm", ""};

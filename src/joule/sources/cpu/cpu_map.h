@@ -1,10 +1,8 @@
-/* joule/sources/cpu/cpu_map.h - where each CPU sits, and what the cost model has to know of the machine.
+/* joule/sources/cpu/cpu_map.h - the map from CPU numbers to cores and packages, and the CPU's frequency.
  *
- * Owns the map from CPU numbers to cores and packages, and the frequency files below /sys/devices/system/cpu. Which CPU
- * it is stands in cpu_info.h, what it costs in cost/cost.h.
- * Newcomers: files may be missing (containers, recorded machines). The machine is then one package in which every CPU is
- * a core, and the frequency is unknown. CPUs that come online later are not in the map.
- */
+ * It reads the files below /sys/devices/system/cpu. cpu_info.h identifies the CPU, cost/cost.h has its cost.
+ * Note: files may be missing in containers and recordings. The machine is then one package in which every CPU
+ * is a core, with unknown frequency. CPUs that come online later are not in the map. */
 #ifndef JOULE_CPU_MAP_H
 #define JOULE_CPU_MAP_H
 
@@ -14,28 +12,28 @@
 
 struct cpu_place {
     bool is_online, knows_core, knows_unit;
-    unsigned unit; /* index into units; in a virtual machine 0 */
+    unsigned unit; /* index into units; 0 in a virtual machine */
     unsigned core; /* the lowest CPU number of those that share the core */
 };
 
 struct cpu_map {
     struct cpu_info info;
     struct cost_cpu cpu;      /* the same for the cost model; its packages are units */
-    double reference_hz;      /* at which the cost model's figures hold; NaN: unknown */
-    struct cpu_place *places; /* by CPU number */
+    double reference_hz;      /* frequency for which the cost model's values hold; NaN: unknown */
+    struct cpu_place *places; /* indexed by CPU number */
     unsigned count;           /* highest CPU number + 1 */
     struct cpu_unit *units;
     unsigned unit_count; /* >= 1 */
 };
 
-/* `info`: of the same host. Everything is allocated in `arena`. False when memory is used up. */
+/* `info` must be of the same host. `arena` owns all allocations. Returns false if out of memory. */
 bool cpu_map_read(struct joule_host *host, const struct cpu_info *info, struct arena *arena,
                   struct cpu_map *out_map);
 
-/* The part for those who only ask the cost model. False when memory is used up. */
+/* Fills only what the cost model needs. Returns false if out of memory. */
 bool cpu_map_identify(struct joule_host *host, struct cost_cpu *out_cpu);
 
-/* The frequency of a CPU now, in hertz; NaN: unknown. */
+/* Returns the current frequency of a CPU in hertz; NaN: unknown. */
 double cpu_map_frequency_hz(struct joule_host *host, unsigned cpu);
 
 #endif

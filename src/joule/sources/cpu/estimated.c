@@ -1,11 +1,12 @@
-/* joule/sources/cpu/estimated.c - the CPU packages' energy by the cost model, for machines without an energy counter.
+/* joule/sources/cpu/estimated.c - estimates the CPU packages' energy with the cost model, for machines
+ * without an energy counter.
  *
- * Owns the counting of work: seconds for the idle share, which are exact, and busy seconds of cores from /proc/stat,
- * weighted with the frequency where the kernel tells it. The joules are the cost model's (cost/cost.h).
- * Newcomers: /proc/stat moves in ticks of 10 ms, and per CPU in lumps. A lump is spread over no more time than has
- * passed, so that no CPU is ever more than busy. Finer files do not help: /proc/schedstat leaves out whoever runs right
- * now and is huge on large machines; cpuidle's times leave out whoever sleeps right now.
- */
+ * It counts work: elapsed seconds for idle power, and busy seconds of cores from /proc/stat, weighted by
+ * frequency if the kernel reports it. The cost model turns these into joules (cost/cost.h).
+ * Note: /proc/stat advances in ticks of 10 ms, and for each CPU several ticks at once. Such a step is spread
+ * over at most the time since the last reading, so that no CPU is more than 100 % busy. Other files are not
+ * better: /proc/schedstat omits the task that runs now and is huge on large machines; cpuidle's times omit
+ * the current sleep. */
 #include "joule/sources/cpu/estimated.h"
 
 #include <limits.h>
@@ -16,21 +17,23 @@
 #include "base/string.h"
 #include "joule/sources/cpu/cpu_map.h"
 
-#define STAT_PATH       "/proc/stat"
-#define TICKS_PER_S     100 /* USER_HZ: the same on every kernel that this runs on */
-#define TICK_NS         10000000
-#define UNIT_JOULES     1e-6
-#define OWN_COST        500  /* /proc/stat of large machines is slow: rest for so many times what it took */
-#define FREQUENCY_READS 4    /* busy CPUs asked at each reading; they take turns */
-#define BUSY_SHARE      0.05 /* below, a CPU's frequency matters to nobody */
-#define FASTEST         2.0  /* times the reference frequency: beyond, the kernel's figure is wrong */
+#define STAT_PATH   "/proc/stat"
+#define TICKS_PER_S 100 /* USER_HZ, the same on every supported kernel */
+#define TICK_NS     10000000
+#define UNIT_JOULES 1e-6
+/* /proc/stat is slow on large machines: pause this many times the duration of a read */
+#define OWN_COST        500
+#define FREQUENCY_READS 4    /* busy CPUs whose frequency is read at each reading, in turn */
+#define BUSY_SHARE      0.05 /* the frequency of less busy CPUs is not read */
+#define FASTEST         2.0  /* largest plausible frequency, times the reference frequency */
 
 struct work {
-    uint64_t ticks;   /* busy ones, as the kernel last told */
-    double waiting_s; /* busy time told and not yet counted */
-    double share;     /* of the last interval in which it ran, 0 to 1 */
+    uint64_t ticks;   /* busy ticks at the kernel's last report */
+    double waiting_s; /* busy time reported but not yet counted */
+    double share;     /* busy fraction of the last interval, 0 to 1 */
     double cubic;     /* (frequency / reference)^3 */
-    double idle, sum; /* of a core's first CPU: product of its threads' idle shares, sum of their busy ones */
+    /* For a core's first CPU: the product of its threads' idle fractions, and the sum of their busy ones. */
+    double idle, sum;
 };
 
 struct package {
@@ -41,27 +44,27 @@ struct package {
 struct estimated {
     struct cpu_map map;
     struct cost_table table;
-    struct work *works; /* by CPU number */
+    struct work *works; /* indexed by CPU number */
     struct package *packages;
-    char *text; /* /proc/stat, cut after its CPU lines */
+    char *text; /* content of /proc/stat, truncated after its CPU lines */
     size_t text_size;
     int handle;
-    unsigned next_frequency;  /* the CPU whose turn it is */
+    unsigned next_frequency;  /* the next CPU to read a frequency of */
     int64_t read_ns;          /* last reading */
-    int64_t stat_ns, rest_ns; /* last look at /proc/stat, and how long not to look again */
-    double lump_s;            /* the most that a CPU can have done between the last two looks */
+    int64_t stat_ns, rest_ns; /* last read of /proc/stat, and the pause before the next one */
+    double lump_s;            /* longest busy time that one CPU can have had between the last two reads */
 };
 
-/* --- what ran ----------------------------------------------------------------------------------------------- */
+/* --- busy time ------------------------------------------------------------------------------------------ */
 
-/* One line "cpu3 user nice system idle iowait irq softirq ...": busy are all but idle and iowait. What a hypervisor
- * stole ran on no CPU of ours, and guests are in user already. */
+/* Parses a line "cpu3 user nice system idle iowait irq softirq ...". All fields but idle and iowait are busy
+ * ticks. Stolen ticks did not run on this machine's CPUs, and guest ticks are part of user. */
 static bool parse_line(const char *line, unsigned *out_cpu, uint64_t *out_ticks)
 {
     enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, FIELDS };
     uint64_t fields[FIELDS];
     if (line[3] < '0' || line[3] > '9')
-        return false; /* the sum of all CPUs */
+        return false; /* the line "cpu ": the sum of all CPUs */
     char *at = NULL;
     unsigned long cpu = strtoul(line + 3, &at, 10);
     for (int i = 0; i < FIELDS; i++) {
@@ -74,7 +77,7 @@ static bool parse_line(const char *line, unsigned *out_cpu, uint64_t *out_ticks)
     return true;
 }
 
-/* Adds what each CPU did since it was last looked at; CPUs that went offline have no line. */
+/* Adds what each CPU did since the last read. Offline CPUs have no line. */
 static joule_status read_ticks(struct joule_host *host, struct estimated *e, bool is_first)
 {
     ssize_t length = host->ops->read_handle(host, e->handle, e->text, e->text_size);
@@ -108,8 +111,8 @@ static joule_status look_again(struct joule_host *host, struct estimated *e, int
     return status;
 }
 
-/* Turns the busy time that waits into shares of the interval. What does not fit waits on, but for what no CPU can
- * have done. */
+/* Turns the uncounted busy time into busy fractions of the interval. Excess time stays for later intervals,
+ * up to lump_s. */
 static void take_shares(struct estimated *e, double elapsed_s)
 {
     for (unsigned i = 0; i < e->map.count; i++) {
@@ -135,9 +138,9 @@ static void ask_frequencies(struct joule_host *host, struct estimated *e)
     }
 }
 
-/* --- what it amounts to ------------------------------------------------------------------------------------- */
+/* --- from work to energy -------------------------------------------------------------------------------- */
 
-/* Threads of a core are taken to run independently: it is busy unless all of them are idle. */
+/* Threads of a core are assumed to run independently: the core is busy unless all of them are idle. */
 static void count_work(struct estimated *e, double elapsed_s)
 {
     for (unsigned i = 0; i < e->map.unit_count; i++)
@@ -154,7 +157,7 @@ static void count_work(struct estimated *e, double elapsed_s)
     for (unsigned i = 0; i < e->map.count; i++) {
         const struct work *core = &e->works[i];
         if (core->sum == 0)
-            continue; /* idle, or no core's first CPU */
+            continue; /* idle, or not a core's first CPU */
         double *amount = e->packages[e->map.places[i].unit].features.amount;
         double busy_s = (1 - core->idle) * elapsed_s;
         amount[COST_CORE_SECONDS] += busy_s;
@@ -184,9 +187,9 @@ static void estimated_read(struct source *source, struct sink *sink)
     }
 }
 
-/* --- life --------------------------------------------------------------------------------------------------- */
+/* --- opening and closing -------------------------------------------------------------------------------- */
 
-/* A package with half of its cores busy. */
+/* Returns one second of work of a package with half of its cores busy. */
 static struct cost_features half_load(const struct cost_cpu *cpu, double cubic)
 {
     double cores = (double)cpu->cores / cpu->packages;
@@ -242,7 +245,7 @@ static bool prepare(struct source *source, struct estimated *e)
     return true;
 }
 
-/* With e->handle open. */
+/* e->handle must be open. */
 static joule_status begin(struct source *source, struct estimated *e)
 {
     struct joule_host *host = source->host;

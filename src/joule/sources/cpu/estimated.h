@@ -1,4 +1,5 @@
-/* joule/sources/cpu/estimated.h - what the estimated source can tell beside its readings. */
+/* joule/sources/cpu/estimated.h - the source "estimated", which models the CPU's energy, and the CPUs that it
+ * models. */
 #ifndef JOULE_ESTIMATED_H
 #define JOULE_ESTIMATED_H
 
@@ -7,7 +8,7 @@
 
 extern const struct source_ops source_estimated;
 
-/* The CPUs that `source` models, as long as it is open; NULL: it is closed, or another source. */
+/* Returns the CPUs that `source` models while it is open. Returns NULL if it is closed, or another source. */
 const struct cost_cpu *estimated_cpu(const struct source *source);
 
 #endif

@@ -5,18 +5,19 @@
 #include "base/error.h"
 #include "base/string.h"
 
-#define TICK_S      0.001 /* registers are refreshed about every millisecond */
+#define TICK_S      0.001 /* registers are updated about every millisecond */
 #define DETAIL_NS   INT64_C(500000000)
 #define PLACES_MAX  1024
 #define EXAMINE_MAX 4096
 
-/* gain_sd: published comparisons with external meters put packages within a few per cent since Haswell, and memory,
- * parts and AMD's modelled values further off. max_watts is generous: it only tells energy from nonsense. */
+/* gain_sd: since Haswell, published comparisons with external meters find package counters within a few per
+ * cent; memory, single parts and AMD's modelled values deviate more. max_watts is an upper limit that only
+ * rejects impossible values. */
 static const struct kind {
     const char *name, *device;
     joule_scope scope;
     double max_watts, gain_sd;
-    uint32_t meter; /* domains with the same share their error */
+    uint32_t meter; /* domains with the same number share their error */
 } kinds[] = {
     [RAPL_PACKAGE] = {"package", "cpu", JOULE_SCOPE_PACKAGE, 2000, 0.02, 0},
     [RAPL_CORES] = {"core", "cpu", JOULE_SCOPE_CORE, 2000, 0.05, 0},
@@ -26,7 +27,7 @@ static const struct kind {
     [RAPL_ONE_CORE] = {"core", "cpu", JOULE_SCOPE_CORE, 200, 0.1, 0},
 };
 
-#define AMD_GAIN_SD 0.05 /* modelled in firmware, not measured, on the earlier generations */
+#define AMD_GAIN_SD 0.05 /* earlier generations model the values in firmware */
 
 struct rapl *rapl_begin(struct source *source)
 {
@@ -36,7 +37,7 @@ struct rapl *rapl_begin(struct source *source)
     return source->data = rapl;
 }
 
-/* --- describing --------------------------------------------------------------------------------------------- */
+/* --- channels ------------------------------------------------------------------------------------------- */
 
 static void write_names(struct channel *channel, enum rapl_domain domain, const struct rapl_place *place)
 {
@@ -132,7 +133,7 @@ joule_status rapl_conclude(struct source *source)
     return source_say(source, rapl->first->channel->info.state, "%s", rapl->first->channel->info.remedy);
 }
 
-/* --- whom to ask -------------------------------------------------------------------------------------------- */
+/* --- CPUs to query -------------------------------------------------------------------------------------- */
 
 struct gathering {
     struct source *source;
@@ -155,7 +156,7 @@ static void gather(unsigned cpu, void *context)
     const struct rapl *rapl = g->source->data;
     struct rapl_place place = {.cpu = cpu};
     if (!cpu_unit_of(host, rapl->cpu, cpu, &place.unit) && g->span == RAPL_EVERY)
-        place.unit.package = (unsigned)g->count; /* each stands for a package of its own */
+        place.unit.package = (unsigned)g->count; /* each CPU stands for a package of its own */
     if (g->span == RAPL_PER_CORE)
         place.unit.die = -1;
     if (g->span != RAPL_PER_PACKAGE && !cpu_topology(host, cpu, "core_id", &place.core))
@@ -178,7 +179,7 @@ size_t rapl_places(struct source *source, const char *cpu_list, enum rapl_span s
     return g.count;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 void rapl_read(struct source *source, struct sink *sink, rapl_read_fn read_raw)
 {

@@ -1,9 +1,9 @@
-/* joule/sources/cpu/rapl.h - what the three ways to a CPU's energy registers share.
+/* joule/sources/cpu/rapl.h - functions shared by the three sources that read a CPU's RAPL energy counters.
  *
- * Owns the domains and their zones, names and limits, the CPUs that speak for a package, and the round of readings.
- * How a register is reached is each source's own: rapl_perf, rapl_powercap, rapl_msr.
- * Newcomers: memory is no part of its package, and one AMD core is no share of its package's cores.
- */
+ * These are the domains with their zones, names and limits, the CPU to query for each package, and the
+ * reading of all counters. rapl_perf, rapl_powercap and rapl_msr each implement the access.
+ * Note: DRAM is not part of its package. A channel of one AMD core is not the domain of all cores of a
+ * package. */
 #ifndef JOULE_RAPL_H
 #define JOULE_RAPL_H
 
@@ -12,11 +12,11 @@
 
 enum rapl_domain { RAPL_PACKAGE, RAPL_CORES, RAPL_UNCORE, RAPL_DRAM, RAPL_PSYS, RAPL_ONE_CORE };
 
-/* Where a register is. */
+/* The location of a counter. */
 struct rapl_place {
-    unsigned cpu; /* the one to ask */
+    unsigned cpu; /* the CPU to query */
     struct cpu_unit unit;
-    unsigned core; /* of the package; for RAPL_ONE_CORE */
+    unsigned core; /* within the package; for RAPL_ONE_CORE */
 };
 
 struct rapl_reading {
@@ -24,36 +24,36 @@ struct rapl_reading {
     struct channel *channel;
     int handle; /* < 0: cannot be read */
     uint32_t address;
-    bool is_detail; /* read seldom: each reading wakes a core */
+    bool is_detail; /* read rarely, because each reading wakes a core */
 };
 
 /* The `data` of a RAPL source. */
 struct rapl {
     const struct cpu_info *cpu; /* the source's */
     struct rapl_reading *first, *last;
-    bool has_psys; /* a platform meter above the packages */
+    bool has_psys; /* there is a platform counter (psys) that contains the packages */
     int64_t detail_ns;
 };
 
-/* Makes source->data; NULL when memory is used up. */
+/* Sets source->data. Returns NULL if out of memory. */
 struct rapl *rapl_begin(struct source *source);
 
-/* A described channel of 32-bit-made counters, and its reading without a handle; NULL when memory is used up. The
- * caller sets rank, modulus and unit. `label` is the kernel's or vendor's word. */
+/* Adds a channel for a counter, and its reading without a handle. The caller sets rank, modulus and unit.
+ * `label` is the kernel's or vendor's name. Returns NULL if out of memory. */
 struct rapl_reading *rapl_add(struct source *source, enum rapl_domain domain, const struct rapl_place *place,
                               const char *label);
-/* Gives the reading its handle, or what open said (-errno) and what to do about it. */
+/* Sets the reading's handle. If handle is -errno, sets the channel's state and remedy instead. */
 void rapl_attach(struct rapl_reading *reading, int handle, const char *remedy);
-/* The source's state: OK with one reading that has a handle, else the first one's state and remedy. */
+/* Sets the source's state: OK if one reading has a handle, else the first reading's state and remedy. */
 joule_status rapl_conclude(struct source *source);
 
-/* Whom to ask, of a kernel's list of CPUs: all of them, or one for each package (die, where those have meters of
- * their own) or core. Allocated in the source's arena; the number of places. */
+/* Selects from a kernel's list of CPUs all of them, or one for each package or core. If dies have counters of
+ * their own, one is selected for each die. The source's arena owns the places. Returns their number. */
 enum rapl_span { RAPL_EVERY, RAPL_PER_PACKAGE, RAPL_PER_CORE };
 size_t rapl_places(struct source *source, const char *cpu_list, enum rapl_span span,
                    struct rapl_place **out_places);
 
-/* One round: `read_raw` (0 or -errno) for each reading with a handle. */
+/* Reads each counter that has a handle. `read_raw` returns 0 or -errno. */
 typedef int (*rapl_read_fn)(struct joule_host *host, const struct rapl_reading *reading, uint64_t *out_raw);
 void rapl_read(struct source *source, struct sink *sink, rapl_read_fn read_raw);
 void rapl_close(struct source *source);

@@ -1,10 +1,10 @@
-/* joule/sources/cpu/rapl_msr.c - a CPU's energy from its registers, for machines whose kernel does not know the CPU.
+/* joule/sources/cpu/rapl_msr.c - the source "rapl_msr": RAPL energy from model-specific registers, for CPUs
+ * that the kernel's drivers do not know.
  *
- * Owns the register numbers of Intel, AMD and Hygon and the units that differ by model. Needs the module msr and
- * CAP_SYS_RAWIO.
- * Newcomers: counts are 32 bits whatever else the register holds; a domain whose register is missing (EIO) or stands
- * at 0 does not exist on this model; a unit register of 0 is a hypervisor's way to say no.
- */
+ * It has the register addresses of Intel, AMD and Hygon, and the units that differ by model. It needs the
+ * kernel module msr and CAP_SYS_RAWIO.
+ * Note: the counter is the low 32 bits of a register. A domain whose register is missing (EIO) or 0 does not
+ * exist on this model. A unit register of 0 means that a hypervisor hides the registers. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ struct domain_register {
 };
 
 static const struct domain_register intel_registers[] = {
-    {0x64D, RAPL_PSYS, "MSR_PLATFORM_ENERGY_COUNTER"}, /* first: it contains the packages */
+    {0x64D, RAPL_PSYS, "MSR_PLATFORM_ENERGY_COUNTER"}, /* first, because it contains the packages */
     {0x611, RAPL_PACKAGE, "MSR_PKG_ENERGY_STATUS"},    {0x639, RAPL_CORES, "MSR_PP0_ENERGY_STATUS"},
     {0x641, RAPL_UNCORE, "MSR_PP1_ENERGY_STATUS"},     {0x619, RAPL_DRAM, "MSR_DRAM_ENERGY_STATUS"},
 };
@@ -43,11 +43,12 @@ static bool is_one_of(const struct cpu_info *cpu, const unsigned *numbers, size_
     return false;
 }
 
-/* Joules per count of a domain, from the unit register; 0: the machine has none. */
+/* Returns the joules per count of a domain, from MSR_RAPL_POWER_UNIT; 0: the machine has no counters. */
 static double unit_of(const struct cpu_info *cpu, enum rapl_domain domain, uint64_t unit_register)
 {
     static const unsigned microjoules[] = {0x37, 0x4A, 0x4C, 0x4D, 0x5A}; /* Silvermont, Airmont */
-    /* Haswell, Broadwell, Skylake, Cascade Lake, Ice Lake servers and Knights: whatever the unit register says. */
+    /* Servers of Haswell, Broadwell, Skylake, Cascade Lake and Ice Lake, and Xeon Phi: 2^-16 J, whatever the
+     * unit register says. */
     static const unsigned dram_16[] = {0x3F, 0x4F, 0x56, 0x55, 0x6A, 0x6C, 0x57, 0x85};
     static const unsigned psys_1[] = {0x8F, 0xCF}; /* Sapphire and Emerald Rapids */
     int exponent = (int)(unit_register >> 8 & 0x1f);
@@ -62,7 +63,7 @@ static double unit_of(const struct cpu_info *cpu, enum rapl_domain domain, uint6
     return ldexp(1, -exponent);
 }
 
-/* Adds the domain if its register counts; false only when memory is used up. */
+/* Adds the domain if its register is not 0. Returns false only if out of memory. */
 static bool add_register(struct source *source, const struct rapl_place *place, uint64_t unit_register,
                          const struct domain_register *reg)
 {
@@ -121,7 +122,7 @@ static joule_status say_no_access(struct source *source, unsigned cpu, int error
     return rapl_conclude(source);
 }
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 static int read_once(struct joule_host *host, unsigned cpu, uint32_t address, uint64_t *out_value)
 {
     int handle = host->ops->open_register(host, cpu);

@@ -1,18 +1,19 @@
-/* joule/sources/cpu/rapl_perf.c - a CPU's energy through the kernel's performance events.
+/* joule/sources/cpu/rapl_perf.c - the source "rapl_perf": RAPL energy from the kernel's performance events.
  *
- * Owns the PMUs `power` (packages and their parts) and `power_core` (single cores, AMD). The kernel folds 32-bit
- * registers into 64-bit counts of 2^-32 J for each event that is open.
- * Newcomers: a count can still lose energy: a step of 2^31 register units between two readings comes out negative
- * (200 W over the kernel's own period), one of 2^32 vanishes (400 W). So a step back is a reset and never a wrap of 64
- * bits, and fold_counts keeps the pace. An event that is listed may stand at 0 for ever: psys on servers and in guests.
- */
+ * It reads the PMUs `power` (packages and their parts) and `power_core` (single cores, AMD). For each open
+ * event the kernel accumulates 32-bit registers into 64-bit counts of 2^-32 J.
+ * Note: a count can still lose energy. A step of 2^31 register units between two kernel reads appears
+ * negative (200 W over the kernel's own period); a step of 2^32 disappears (400 W). A negative step is
+ * therefore a reset, never a wrap of 64 bits, and fold_counts makes the lane read often enough. A listed
+ * event may always be 0: psys on servers and in guests. */
 #include <errno.h>
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/cpu/rapl.h"
 
-#define DEVICES     "/sys/bus/event_source/devices"
-#define FOLD_COUNTS (UINT64_C(1) << 47) /* 2^31 units of 2^-16 J, the finest register */
+#define DEVICES "/sys/bus/event_source/devices"
+/* 2^31 units of 2^-16 J, the largest step of the register with the finest unit */
+#define FOLD_COUNTS (UINT64_C(1) << 47)
 
 struct pmu {
     const char *path;
@@ -30,7 +31,7 @@ static const struct {
 };
 #define EVENT_COUNT (sizeof events / sizeof events[0])
 
-/* "event=0x02" with or without further terms; false for anything else. */
+/* Parses "event=0x02", with or without further terms. Returns false for anything else. */
 static bool read_event_code(struct source *source, const char *path, uint64_t *out_code)
 {
     char text[128];
@@ -40,7 +41,7 @@ static bool read_event_code(struct source *source, const char *path, uint64_t *o
     return string_to_u64(text + strlen("event="), 0, out_code);
 }
 
-/* Joules per count, from the event's .unit and .scale. */
+/* Reads the joules per count from the event's .unit and .scale. */
 static bool read_unit(struct source *source, const char *event_path, double *out_joules)
 {
     char path[256], text[64];
@@ -52,7 +53,7 @@ static bool read_unit(struct source *source, const char *event_path, double *out
            *out_joules > 0;
 }
 
-/* What to type, from why the kernel said no. */
+/* Writes what the user can type after the kernel refused with `error`. */
 static void write_remedy(struct source *source, int error, char *remedy, size_t size)
 {
     char level[16];
@@ -83,7 +84,7 @@ static bool open_event(struct source *source, const struct pmu *pmu, size_t even
     for (size_t i = 0; i < pmu->place_count; i++) {
         const struct rapl_place *place = &pmu->places[i];
         if (events[event].domain == RAPL_PSYS && i > 0)
-            break; /* one meter for the platform: that of the first package */
+            break; /* one counter for the platform, that of the first package */
         struct rapl_reading *reading = rapl_add(source, events[event].domain, place, events[event].name);
         if (!reading)
             return false;
@@ -101,7 +102,7 @@ static bool open_event(struct source *source, const struct pmu *pmu, size_t even
     return true;
 }
 
-/* Finds the PMU and the CPUs that speak for its packages or cores. */
+/* Finds the PMU and the CPUs to query for its packages or cores. */
 static bool find_pmu(struct source *source, const char *path, struct pmu *out_pmu)
 {
     char file[256], cpus[4096];
@@ -117,7 +118,7 @@ static bool find_pmu(struct source *source, const char *path, struct pmu *out_pm
     return out_pmu->place_count > 0;
 }
 
-/* Adds the events that this PMU lists; how many. */
+/* Adds the events that this PMU lists. Returns their number. */
 static size_t open_pmu(struct source *source, const char *path)
 {
     struct pmu pmu;
@@ -133,7 +134,7 @@ static size_t open_pmu(struct source *source, const char *path)
         if (!read_event_code(source, event_path[i], &code[i]) || !read_unit(source, event_path[i], &unit[i]))
             unit[i] = 0;
         if (unit[i] > 0 && events[i].domain == RAPL_PSYS)
-            rapl->has_psys = true; /* before the packages that it contains */
+            rapl->has_psys = true; /* set before the packages, which psys contains, are added */
     }
     for (size_t i = 0; i < EVENT_COUNT; i++)
         found += unit[i] > 0 && open_event(source, &pmu, i, code[i], unit[i]);

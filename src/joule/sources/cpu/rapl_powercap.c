@@ -1,9 +1,11 @@
-/* joule/sources/cpu/rapl_powercap.c - a CPU's energy through the powercap folders of sysfs.
+/* joule/sources/cpu/rapl_powercap.c - the source "rapl_powercap": RAPL energy from the powercap folders of
+ * sysfs.
  *
- * Owns the zones of the control types intel-rapl and intel-rapl-mmio (AMD's are named intel-rapl too).
- * Newcomers: zone ids are hexadecimal and mean nothing; the file `name` says what a zone is. The mmio zones show the
- * same registers again and count only where they are the only ones. On AMD the zone `core` is a single core.
- */
+ * It reads the zones of the control types intel-rapl and intel-rapl-mmio; AMD's zones are named intel-rapl
+ * too.
+ * Note: the numbers in a zone's id are hexadecimal and have no meaning; the file `name` identifies the zone.
+ * The mmio zones show the same registers again and are used only if no other zone answers. On AMD the zone
+ * `core` is a single core. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +21,7 @@
     "--security-opt unmask=/sys/devices/virtual/powercap"
 
 struct zone {
-    const char *id; /* "intel-rapl:a:0" */
+    const char *id; /* such as "intel-rapl:a:0" */
     bool is_mmio;
     enum rapl_domain domain;
     struct rapl_place place;
@@ -34,7 +36,7 @@ static bool read_zone_file(struct source *source, const char *id, const char *fi
     return host_read_text(source->host, path, text, size);
 }
 
-/* "package-1", "package-0-die-1" */
+/* Parses "package-1" or "package-0-die-1". */
 static bool parse_package(const char *name, struct cpu_unit *out_unit)
 {
     unsigned package;
@@ -47,7 +49,7 @@ static bool parse_package(const char *name, struct cpu_unit *out_unit)
     return true;
 }
 
-/* A zone below a package is named after what it covers. */
+/* Finds the domain of a zone below a package by its name. */
 static bool parse_part(const char *name, enum rapl_domain *out_domain)
 {
     static const struct {
@@ -70,7 +72,7 @@ static bool parse_psys(const char *name, struct zone *out_zone)
     return strcmp(name, "psys") == 0 || sscanf(name, "psys-%5u", &out_zone->place.unit.package) == 1;
 }
 
-/* What the zone `id` covers; false: nothing that is known here. */
+/* Finds what the zone `id` covers. Returns false if it is unknown. */
 static bool identify(struct source *source, const char *id, struct zone *out_zone)
 {
     if (!read_zone_file(source, id, "name", out_zone->name, sizeof out_zone->name))
@@ -84,7 +86,7 @@ static bool identify(struct source *source, const char *id, struct zone *out_zon
     string_copy(parent, sizeof parent, id);
     char *last = strrchr(parent, ':');
     if (last == strchr(parent, ':'))
-        return false; /* no zone above */
+        return false; /* no parent zone */
     *last = '\0';
     const struct rapl *rapl = source->data;
     return parse_part(out_zone->name, &out_zone->domain) &&
@@ -93,7 +95,8 @@ static bool identify(struct source *source, const char *id, struct zone *out_zon
            parse_package(parent_name, &out_zone->place.unit);
 }
 
-/* The register's 2^32 units in microjoules. The file gives 2^32 - 1 of them; 0 and nonsense: unknown. */
+/* Returns the register's 2^32 units in microjoules, from max_energy_range_uj, which is 2^32 - 1 units; 0:
+ * unknown or invalid. */
 static uint64_t read_modulus(struct source *source, const char *id)
 {
     char path[256];
@@ -109,7 +112,8 @@ static bool is_same_part(const struct zone *a, const struct zone *b)
     return a->domain == b->domain && cpu_is_same_unit(a->place.unit, b->place.unit);
 }
 
-/* An mmio zone shows the registers of another zone again: worth something only where it answers and that does not. */
+/* Returns true for an mmio zone that repeats another zone's registers, unless only the mmio zone can be
+ * read. */
 static bool is_superfluous(const struct zone *zones, size_t count, const struct zone *zone)
 {
     for (size_t i = 0; zone->is_mmio && i < count; i++)
@@ -148,7 +152,7 @@ static void add_zone(struct source *source, const struct zone *zone)
     attach(reading, zone->handle);
 }
 
-/* Identifies the zones among the names and opens their counters; how many. */
+/* Identifies the zones among the names and opens their counters. Returns their number. */
 static size_t find_zones(struct source *source, char **names, size_t count, struct zone *zones)
 {
     struct rapl *rapl = source->data;
@@ -168,7 +172,7 @@ static size_t find_zones(struct source *source, char **names, size_t count, stru
     return found;
 }
 
-/* Containers put an empty folder over the zones: the links of the class then lead nowhere. */
+/* Containers mount an empty folder over the zones, so that the class's links have no target. */
 static bool is_masked(struct source *source, char **names, size_t count)
 {
     char path[256], target[256];
