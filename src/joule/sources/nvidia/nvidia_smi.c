@@ -1,12 +1,12 @@
-/* joule/sources/nvidia/nvidia_smi.c - the source "nvidia_smi": opens the boards and reads them. See nvidia_smi.h.
+/* joule/sources/nvidia/nvidia_smi.c - opens and reads the boards of the source "nvidia_smi". See
+ * nvidia_smi.h.
  *
- * Owns which question is put when. Power and gauges come from a table, one call a second; processes and partitions from the
- * full description, which takes several times as long, every few seconds and only where somebody looks at devices. A driver
- * that knows no tables is always asked for the description.
- * Newcomers: the program could go on by itself (-lms), but what it writes into a pipe stays in its buffer for many readings,
- * so nobody knows when they were taken; and it would have to be kept alive. So it is called for each, and where a call takes
- * long, as without persistence mode, less often.
- */
+ * Power and gauges come from a table, one call a second. Processes and partitions come from the XML
+ * description, which takes several times as long; it is requested every few seconds, and only if devices are
+ * queried. A driver without tables is always asked for the description.
+ * Note: the program can repeat its output by itself (-lms), but output to a pipe is buffered for many
+ * readings, so their times would be unknown. Each reading is therefore a call of its own. If a call takes
+ * long, as without persistence mode, calls are rarer. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -18,13 +18,13 @@
 
 #define PERIOD_S      1.0
 #define MOST_PERIOD_S 10.0
-#define CALLS_SHARE   0.05 /* of the time, at most, that the program may run */
+#define CALLS_SHARE   0.05 /* largest fraction of time in which the program runs */
 #define LIST_SIZE     (64 << 10)
 #define DESCRIBE_NS   (INT64_C(5) * 1000000000)
 
-/* --- asking ----------------------------------------------------------------------------------------------------- */
+/* --- running nvidia-smi --------------------------------------------------------------------------------- */
 
-/* What the program says; its length or -errno, and its exit status. */
+/* Runs the program with two arguments. Returns the length of its output, or -errno, and its exit status. */
 static ssize_t ask(struct source *source, const char *const *words, char *out_text, size_t size,
                    int *out_status)
 {
@@ -61,7 +61,8 @@ static ssize_t ask_boards(struct source *source, int *out_status)
     return smi->describes ? ask_description(source, out_status) : ask_table(source, out_status);
 }
 
-/* The documented exit statuses; 0 with no board is one that says so in words. */
+/* Translates nvidia-smi's documented exit statuses. With status 0 and no board, its output is a text that
+ * says so. */
 static joule_status meaning_of(ssize_t length, int status)
 {
     if (length < 0)
@@ -70,16 +71,16 @@ static joule_status meaning_of(ssize_t length, int status)
     case 4:
         return JOULE_DENIED;
     case 0:
-    case 6:  /* nothing was found */
+    case 6:  /* no device found */
     case 9:  /* the driver is not loaded */
-    case 12: /* its library is not there */
+    case 12: /* the NVML library was not found */
         return JOULE_ABSENT;
     default:
         return JOULE_FAILED;
     }
 }
 
-/* Finds out in which way it can be asked. */
+/* Finds out which query the driver supports. */
 static joule_status find_way(struct source *source)
 {
     struct nvidia_smi *smi = source->data;
@@ -90,7 +91,7 @@ static joule_status find_way(struct source *source)
         length = ask_table(source, &status);
     if (smi->said_count)
         return JOULE_OK;
-    /* A record of a machine may hold the description alone. */
+    /* A recording may have only the description. */
     if (length >= 0 ? status == 0 || status == 2 : length == -ENOENT) {
         smi->describes = true;
         length = ask_description(source, &status);
@@ -98,7 +99,7 @@ static joule_status find_way(struct source *source)
     return smi->said_count ? JOULE_OK : meaning_of(length, status);
 }
 
-/* --- opening ---------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static const char *remedy_of(joule_status status)
 {
@@ -149,9 +150,10 @@ static joule_status nvidia_smi_open(struct source *source)
     return open_boards(source);
 }
 
-/* --- reading ---------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
-/* What was said of this board: by address, which stays when numbers move; else by number. NULL: nothing. */
+/* Finds the board's values by PCI address, which stays when indices change, else by index. Returns NULL if
+ * there are none. */
 static const struct smi_board *find_said(const struct nvidia_smi *smi, const struct nvidia_smi_board *board)
 {
     for (size_t i = 0; i < smi->said_count; i++) {
@@ -181,14 +183,14 @@ static void nvidia_smi_read(struct source *source, struct sink *sink)
             board->state = JOULE_OK;
             smi_take_facts(said, &board->facts);
             nvidia_smi_board_read(board, sink, said);
-        } else { /* a board that was there and is not told of has fallen off the bus */
+        } else { /* a known board that is missing has fallen off the bus */
             board->state = status == JOULE_DENIED ? status : JOULE_FAILED;
             nvidia_smi_board_fail(board, sink);
         }
     }
 }
 
-/* --- looking ---------------------------------------------------------------------------------------------------- */
+/* --- device facts --------------------------------------------------------------------------------------- */
 
 static void name_partitions(struct source *source)
 {
@@ -204,7 +206,7 @@ static void name_partitions(struct source *source)
         smi_read_list(smi->list, smi->said, smi->said_count);
 }
 
-/* A driver that knows no tables has been asked for it by the reading. */
+/* A driver without tables was asked for the description by the last reading. */
 static void describe(struct source *source)
 {
     struct nvidia_smi *smi = source->data;

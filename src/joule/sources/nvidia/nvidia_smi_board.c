@@ -1,16 +1,15 @@
-/* joule/sources/nvidia/nvidia_smi_board.c - a board as a device with channels. See nvidia_smi.h.
+/* joule/sources/nvidia/nvidia_smi_board.c - turns a board's values into a device with channels. See
+ * nvidia_smi.h.
  *
- * Owns which words become channels, what a reading of power is the mean of, and what a board is that tells less than others.
- * Newcomers: where this and nvml_board.c describe the same sensor they say the same of it; the zone is the same, and NVML's
- * view of it ranks before this one.
- */
+ * Note: this file and nvml_board.c describe the same sensors with the same zones and properties. NVML's view
+ * has the better rank. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/nvidia/nvidia_smi.h"
 #include "joule/sources/nvidia/nvml.h"
 
-#define GAIN_SD              0.03 /* as for NVML, whose values these are */
+#define GAIN_SD              0.03 /* as in nvml_board.c: the values are NVML's */
 #define LIMIT_MARGIN         1.5
 #define FALLBACK_LIMIT_WATTS 1500.0
 #define MODULE_TOLERANCE     0.02
@@ -19,7 +18,7 @@ static const struct {
     enum smi_field field;
     enum gauge_role role;
     const char *what, *label;
-    double unit, most; /* in which it is told; the highest number that can be meant */
+    double unit, most; /* unit: factor to the channel's unit; most: largest possible number */
 } gauges[] = {
     {SMI_TEMPERATURE, ROLE_TEMPERATURE, "temperature", "GPU temperature", 1, 200},
     {SMI_MEMORY_TEMPERATURE, ROLE_MEMORY_TEMPERATURE, "memory-temperature", "memory temperature", 1, 200},
@@ -31,7 +30,7 @@ static const struct {
 #define GAUGES (sizeof gauges / sizeof gauges[0])
 _Static_assert(GAUGES == NVIDIA_SMI_GAUGES, "each has its channel");
 
-/* --- opening ---------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static struct channel *add_channel(struct source *source, const struct nvidia_smi_board *board,
                                    const char *what, const char *label)
@@ -48,7 +47,8 @@ static struct channel *add_channel(struct source *source, const struct nvidia_sm
     return channel;
 }
 
-/* What the power of a reading is the mean of, as nvml_board.c has it: older generations and GA100 show an instant. */
+/* Sets whether power is a mean of 1 s or an instant, as in nvml_board.c: older generations and GA100 show an
+ * instant. */
 static void describe_power(struct integrator *in, const struct nvidia_smi_board *board, double pace_s)
 {
     double generation = 0;
@@ -63,7 +63,7 @@ static void describe_power(struct integrator *in, const struct nvidia_smi_board 
     in->lag_s = averages ? 0.5 : window_s / 2;
 }
 
-/* A mean over all the time says more than an instant in each second. */
+/* A continuous mean is better than one instant in each second. */
 static enum smi_field choose_power(const struct smi_board *said)
 {
     static const enum smi_field choice[] = {SMI_POWER_AVERAGE, SMI_POWER_INSTANT, SMI_POWER,
@@ -129,7 +129,7 @@ static void introduce(struct device *d, const struct smi_board *said, const char
     string_print(d->driver, sizeof d->driver, *driver ? "nvidia %s" : "nvidia", driver);
 }
 
-/* On superchips the GPU's power may be the module's: nvml_module.c. */
+/* On superchips the GPU's power may be the module's: see nvml_module.c. */
 static void place(struct joule_host *host, struct nvidia_smi_board *board, const struct smi_board *said)
 {
     double gpu = smi_number(said, SMI_POWER_INSTANT), module = smi_number(said, SMI_MODULE_POWER);
@@ -145,7 +145,7 @@ static void place(struct joule_host *host, struct nvidia_smi_board *board, const
         gpu_zone(board->index, false, board->zone);
 }
 
-/* NVIDIA's numbers are the driver's; the description has none, and the same order. */
+/* Boards have the driver's index. The description has no index, but the same order. */
 bool nvidia_smi_board_open(struct source *source, const struct smi_board *said)
 {
     struct nvidia_smi *smi = source->data;
@@ -156,7 +156,7 @@ bool nvidia_smi_board_open(struct source *source, const struct smi_board *said)
         index = smi->count;
     for (size_t i = 0; i < smi->count; i++)
         if (smi->boards[i].index == (int32_t)index)
-            return true; /* told twice */
+            return true; /* listed twice */
     *board = (struct nvidia_smi_board){.index = (int32_t)index, .facts = device_facts_unknown()};
     board->device = source_add_device(source, "gpu", board->index);
     if (!board->device)
@@ -171,7 +171,7 @@ bool nvidia_smi_board_open(struct source *source, const struct smi_board *said)
     return true;
 }
 
-/* --- reading ---------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 void nvidia_smi_board_fail(const struct nvidia_smi_board *board, struct sink *sink)
 {
@@ -182,7 +182,7 @@ void nvidia_smi_board_fail(const struct nvidia_smi_board *board, struct sink *si
             sink_fail(sink, board->gauges[i], board->state);
 }
 
-/* Why there is no number where there was one. */
+/* Returns why a number is missing that was there before. */
 static joule_status trouble(const struct smi_board *said, enum smi_field field)
 {
     joule_status status = smi_word_status(said->words[field]);

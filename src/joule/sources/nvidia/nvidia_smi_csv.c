@@ -1,8 +1,8 @@
-/* joule/sources/nvidia/nvidia_smi_csv.c - asking nvidia-smi for a table, and reading it. See nvidia_smi.h.
+/* joule/sources/nvidia/nvidia_smi_csv.c - requests nvidia-smi's table of fields, and parses it. See
+ * nvidia_smi.h.
  *
- * Owns the names of fields and which of them drivers came to know when. Newcomers: no name of a board and no error has a comma
- * in it, and nothing is quoted; the number of cells tells a line of the table from what a driver in trouble prints beside it.
- */
+ * Note: cells are not quoted, and neither board names nor error texts contain a comma. The number of cells
+ * distinguishes a line of the table from messages that a failing driver prints beside it. */
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/nvidia/nvidia_smi.h"
@@ -51,7 +51,7 @@ static const char *name_of(const struct smi_query *query, size_t field)
     return query->uses_old_names && names[field].old_name ? names[field].old_name : names[field].name;
 }
 
-/* --- asking ----------------------------------------------------------------------------------------------------- */
+/* --- the query ------------------------------------------------------------------------------------------ */
 
 struct smi_query smi_query_all(void)
 {
@@ -71,7 +71,7 @@ void smi_query_argument(const struct smi_query *query, char *out_argument, size_
             text_printf(&text, "%s%s", i == 0 ? "" : ",", name_of(query, i));
 }
 
-/* The field that `Field "X" is not a valid field to query.` speaks of; SMI_FIELDS: it speaks of none. */
+/* Finds the field that `Field "X" is not a valid field to query.` names; SMI_FIELDS: none. */
 static size_t refused_field(const struct smi_query *query, const char *refusal)
 {
     const char *quote = strchr(refusal, '"');
@@ -83,7 +83,8 @@ static size_t refused_field(const struct smi_query *query, const char *refusal)
     return SMI_FIELDS;
 }
 
-/* What drivers came to know last goes first. Those before MODULE_POWER are who a board is. */
+/* The newest fields are removed first. The fields before SMI_POWER identify the board and are kept, except
+ * SMI_CAPABILITY. */
 static size_t youngest_field(const struct smi_query *query)
 {
     static const enum smi_field young[] = {SMI_ENCODER,       SMI_MODULE_POWER,      SMI_POWER_INSTANT,
@@ -95,7 +96,7 @@ static size_t youngest_field(const struct smi_query *query)
     return SMI_FIELDS;
 }
 
-/* Drops a field and the fields that were added with it, because each refusal costs a call. */
+/* Removes a field and the fields that drivers added together with it, because each rejection costs a call. */
 static void give_up(struct smi_query *query, size_t field)
 {
     size_t first = field, last = field;
@@ -121,16 +122,16 @@ bool smi_query_reduce(struct smi_query *query, const char *refusal)
     return true;
 }
 
-/* --- reading ---------------------------------------------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------------------------------------ */
 
 #define MOST_CELLS 512 /* a driver knows some two hundred fields */
 
 struct table {
-    size_t columns[MOST_CELLS]; /* the field of each; SMI_FIELDS: another */
+    size_t columns[MOST_CELLS]; /* the field of each column; SMI_FIELDS: unknown */
     size_t count;
 };
 
-/* Cuts a line at its commas; the number of cells. */
+/* Splits a line at its commas. Returns the number of cells. */
 static size_t split(char *line, char *cells[MOST_CELLS])
 {
     size_t count = 0;
@@ -144,7 +145,7 @@ static size_t split(char *line, char *cells[MOST_CELLS])
     return count;
 }
 
-/* "power.draw [W]" */
+/* Finds the field of a heading such as "power.draw [W]". */
 static size_t field_of_heading(const char *heading)
 {
     size_t length = strcspn(heading, " ");
@@ -193,9 +194,9 @@ size_t smi_read_table(char *text, const struct smi_query *query, struct smi_boar
     return boards;
 }
 
-/* --- names of partitions ---------------------------------------------------------------------------------------- */
+/* --- names of partitions -------------------------------------------------------------------------------- */
 
-/* What stands between "(UUID: " and ")", terminated; NULL: the line has none. */
+/* Returns the text between "(UUID: " and ")", terminated; NULL: the line has none. */
 static char *uuid_in(char *line)
 {
     char *uuid = strstr(line, "(UUID: "), *end = uuid ? strchr(uuid, ')') : NULL;
@@ -205,7 +206,7 @@ static char *uuid_in(char *line)
     return uuid + strlen("(UUID: ");
 }
 
-/* "  MIG 1g.5gb      Device  1: " */
+/* Reads the profile from a line such as "  MIG 1g.5gb      Device  1: ". */
 static void take_profile(const char *line, joule_device_partition *partition)
 {
     struct text profile;

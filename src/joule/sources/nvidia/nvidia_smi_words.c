@@ -1,8 +1,8 @@
-/* joule/sources/nvidia/nvidia_smi_words.c - what the words of nvidia-smi mean. See nvidia_smi.h.
+/* joule/sources/nvidia/nvidia_smi_words.c - interprets nvidia-smi's values: units, texts for "unknown", facts
+ * of devices. See nvidia_smi.h.
  *
- * Owns units, spellings of "not known", and the common form of a device's facts. Newcomers: what does not begin with a digit
- * is no number, whatever a driver to come may say instead; only words that mean trouble are told apart from "not supported".
- */
+ * Note: text that does not begin with a number is not a number, whatever future drivers print. Only known
+ * error texts are DENIED or FAILED; others are UNSUPPORTED. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define MIB 1048576.0
 
-/* Whether the word says this, in brackets or without. */
+/* Returns true if the text begins with `meaning`, with or without a bracket before it. */
 static bool says(const char *word, const char *meaning)
 {
     word += *word == '[';
@@ -45,7 +45,7 @@ joule_status smi_word_status(const char *word)
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (says(word, words[i].meaning))
             return words[i].status;
-    return *word == '[' ? JOULE_FAILED : JOULE_OK; /* only errors stand in brackets */
+    return *word == '[' ? JOULE_FAILED : JOULE_OK; /* only errors are in brackets */
 }
 
 double smi_number(const struct smi_board *board, enum smi_field field)
@@ -69,7 +69,7 @@ void smi_pci_address(const struct smi_board *board, char out_address[16])
         string_print(out_address, 16, "%04x:%02x:%02x.%x", domain, bus, device, function);
 }
 
-/* --- facts ------------------------------------------------------------------------------------------------------ */
+/* --- facts ---------------------------------------------------------------------------------------------- */
 
 static uint64_t bytes_of(const struct smi_board *board, enum smi_field field)
 {
@@ -88,7 +88,7 @@ static void take_reasons(const struct smi_board *board, struct device_facts *fac
         facts->clock_reasons = nvml_clock_reasons(bits);
 }
 
-/* Returns NaN for a share that is missing or above `most`. */
+/* Returns a percentage as a ratio; NaN if it is missing or above `most`. */
 static double share_of(const struct smi_board *board, enum smi_field field, double most)
 {
     double share = smi_number(board, field) * 0.01;
@@ -140,7 +140,7 @@ void smi_take_users(const struct smi_board *board, struct device_facts *facts)
     memcpy(facts->partitions, board->partitions, sizeof facts->partitions);
 }
 
-/* NVIDIA's table of compute capabilities. */
+/* From NVIDIA's table of compute capabilities. */
 const char *smi_architecture(const char *capability)
 {
     static const struct {

@@ -1,10 +1,10 @@
-/* joule/sources/nvidia/nvidia_smi_xml.c - the full description that nvidia-smi -q -x prints. See nvidia_smi.h.
+/* joule/sources/nvidia/nvidia_smi_xml.c - parses the XML description that nvidia-smi -q -x prints. See
+ * nvidia_smi.h.
  *
- * Owns as much of XML as such a description has: elements, their text, one attribute, comments and the document type; and the
- * names of elements in drivers of all ages. It is read in one pass, in place.
- * Newcomers: where two names stand for one field, as with power before and after drivers 535 and 565, the one that tells
- * something wins, whichever comes first.
- */
+ * It understands the XML that such a description contains (elements, text, the attribute id, comments,
+ * document type), and the element names of all driver versions. It reads in one pass, in place.
+ * Note: a field may have two element names, as power has before and after drivers 535 and 565. The first
+ * element with a known value is used. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -37,14 +37,14 @@ static const struct {
     {"temperature/memory_temp", SMI_MEMORY_TEMPERATURE},
     {"clocks/sm_clock", SMI_CLOCK},
     {"clocks/mem_clock", SMI_MEMORY_CLOCK},
-    {"power_readings/power_draw", SMI_POWER}, /* before 535 */
+    {"power_readings/power_draw", SMI_POWER}, /* before driver 535 */
     {"power_readings/power_limit", SMI_LIMIT},
     {"power_readings/enforced_power_limit", SMI_LIMIT_ENFORCED},
     {"power_readings/default_power_limit", SMI_LIMIT_DEFAULT},
     {"power_readings/min_power_limit", SMI_LIMIT_LEAST},
     {"power_readings/max_power_limit", SMI_LIMIT_MOST},
     {"gpu_power_readings/power_draw", SMI_POWER},
-    {"gpu_power_readings/average_power_draw", SMI_POWER_AVERAGE}, /* from 565 on, as is the next */
+    {"gpu_power_readings/average_power_draw", SMI_POWER_AVERAGE}, /* from driver 565 on, like the next one */
     {"gpu_power_readings/instant_power_draw", SMI_POWER_INSTANT},
     {"gpu_power_readings/requested_power_limit", SMI_LIMIT},
     {"gpu_power_readings/current_power_limit", SMI_LIMIT_ENFORCED},
@@ -55,7 +55,8 @@ static const struct {
     {"module_power_readings/instant_power_draw", SMI_MODULE_POWER},
 };
 
-/* Behind clocks_event_reasons/clocks_event_reason_, or clocks_throttle_reasons/clocks_throttle_reason_. */
+/* Names after the prefix clocks_event_reasons/clocks_event_reason_ or
+ * clocks_throttle_reasons/clocks_throttle_reason_. */
 static const struct {
     const char *name;
     uint64_t bit;
@@ -72,17 +73,17 @@ static const struct {
 };
 
 struct description {
-    const char *open[MOST_DEPTH]; /* names of the elements around, in the text */
+    const char *open[MOST_DEPTH]; /* names of the open elements, in the text */
     size_t depth;
-    size_t gpu_depth; /* of the element gpu; 0: outside of any */
+    size_t gpu_depth; /* of the element gpu; 0: outside it */
     const char *driver;
     struct smi_board *boards, *board;
     size_t count, most;
 };
 
-/* --- what elements say ------------------------------------------------------------------------------------------ */
+/* --- values of elements --------------------------------------------------------------------------------- */
 
-/* The path of the innermost element below gpu. */
+/* Writes the path of the innermost element below gpu. */
 static void path_below_gpu(const struct description *d, char out_path[PATH_SIZE])
 {
     struct text text;
@@ -143,8 +144,8 @@ static void take_partition(struct smi_board *board, const char *name, const char
         take_mib(&partition->memory_free_bytes, text);
 }
 
-/* Errors of one kind of memory, "volatile/sram_uncorrectable_parity"; before 418 "volatile/single_bit/total".
- * Elements whose name does not mention correction, such as thresholds, are not counts. */
+/* Adds ECC errors of one kind of memory, such as "volatile/sram_uncorrectable_parity"; before driver 418
+ * "volatile/single_bit/total". Elements with other names, such as thresholds, are not counts. */
 static void take_errors(struct smi_board *board, const char *path, const char *text)
 {
     bool is_lifetime = string_starts(path, "aggregate/");
@@ -172,7 +173,7 @@ static void take_field(struct smi_board *board, const char *path, const char *te
             board->words[elements[i].field] = text;
 }
 
-/* The text of an element that ends here. */
+/* Uses the text of an element that ends here. */
 static void take_text(struct description *d, const char *text)
 {
     static const char process[] = "processes/process_info/", partition[] = "mig_devices/mig_device/";
@@ -195,9 +196,9 @@ static void take_text(struct description *d, const char *text)
         take_field(d->board, path, text);
 }
 
-/* --- elements begin and end -------------------------------------------------------------------------------------- */
+/* --- begin and end of elements -------------------------------------------------------------------------- */
 
-/* The value of `id` in a tag's attributes; NULL: none. */
+/* Returns the value of `id` in a tag's attributes; NULL: none. */
 static char *find_id(char *attributes)
 {
     char *id = strstr(attributes, "id=\""), *end = id ? strchr(id + 4, '"') : NULL;
@@ -253,9 +254,9 @@ static bool end_element(struct description *d, const char *name)
     return true;
 }
 
-/* --- tags -------------------------------------------------------------------------------------------------------- */
+/* --- tags ----------------------------------------------------------------------------------------------- */
 
-/* The five named characters; others stay as they are written. */
+/* Replaces the five named character references; others are left unchanged. */
 static void decode(char *text)
 {
     static const struct {
@@ -273,7 +274,7 @@ static void decode(char *text)
     *out = '\0';
 }
 
-/* A tag from behind its '<' on, without its '>'; the text before it belongs to the element that a closing tag ends. */
+/* Handles a tag, given without '<' and '>'. If it is a closing tag, text_before is the element's text. */
 static bool take_tag(struct description *d, char *tag, char *text_before)
 {
     size_t length = strlen(tag);
@@ -295,7 +296,7 @@ static bool take_tag(struct description *d, char *tag, char *text_before)
     return *tag && begin_element(d, tag, attributes) && (!is_empty || end_element(d, tag));
 }
 
-/* The end of a tag; of a comment only "-->" is one. */
+/* Finds the end of a tag; a comment ends at "-->". */
 static char *find_end(char *tag)
 {
     if (!string_starts(tag, "!--"))

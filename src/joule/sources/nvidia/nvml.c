@@ -1,10 +1,9 @@
-/* joule/sources/nvidia/nvml.c - the source "nvml": opens the boards and reads them. See nvml.h.
+/* joule/sources/nvidia/nvml.c - opens and reads the boards of the source "nvml". See nvml.h.
  *
- * Owns the order of readings and what is done when the driver misbehaves: a passing failure is asked again at the next
- * reading, a library that lost its state is initialised anew, a board that fell off the bus is left alone.
- * Newcomers: the counter is the first view of a board and integrated power the second; the engine trusts whichever
- * rose, so a counter that stands still is reported as unsupported and never as 0 J.
- */
+ * A call that failed transiently is repeated at the next reading. A library that was shut down is initialised
+ * again. A board that fell off the bus is no longer read.
+ * Note: the energy counter is preferred to integrated power, but only a view that has risen is trusted. A
+ * counter that does not move is therefore reported as UNSUPPORTED, never as 0 J. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -12,10 +11,10 @@
 #include "joule/sources/nvidia/nvml.h"
 #include "joule/sources/sysfs.h"
 
-#define GAUGE_PERIOD_NS 500000000LL  /* activity needs 100 ms and more between two samples */
-#define PATIENCE_NS     1000000000LL /* with passing failures, before a channel is called failed */
+#define GAUGE_PERIOD_NS 500000000LL  /* GPM needs at least 100 ms between two samples */
+#define PATIENCE_NS     1000000000LL /* longest time of transient failures before a channel has failed */
 
-/* --- opening -------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static void nvml_close(struct source *source)
 {
@@ -61,9 +60,9 @@ static joule_status nvml_open(struct source *source)
     return status;
 }
 
-/* --- when the driver misbehaves ------------------------------------------------------------------------------- */
+/* --- failures ------------------------------------------------------------------------------------------- */
 
-/* Every channel of a board, in the order in which they were made. */
+/* Returns all channels of a board, in the order of their creation. */
 static size_t board_channels(const struct nvml_board *board, struct channel *out_channels[NVML_MOST_CHANNELS])
 {
     struct channel *const all[] = {board->energy,
@@ -96,7 +95,7 @@ static void give_up(struct nvml_board *board, struct sink *sink)
     sink_device_fail(sink, board->device, JOULE_FAILED);
 }
 
-/* Somebody else in this process may have shut the library down; and a driver that was reloaded has new handles. */
+/* Other code in this process may have shut the library down, and a reloaded driver has new handles. */
 static bool start_again(struct nvml_source *nvml, struct nvml_board *board)
 {
     char uuid[NVML_NAME_SIZE] = "";
@@ -117,7 +116,7 @@ static bool is_passing(struct nvml_board *board, int64_t now_ns, nvml_return cod
     return now_ns - board->trouble_ns < PATIENCE_NS;
 }
 
-/* What a failed call means for its channel. True: the call may be made again at once. */
+/* Handles a failed call. Returns true if the call may be repeated at once. */
 static bool cope(struct nvml_source *nvml, struct nvml_board *board, struct sink *sink,
                  struct channel *channel, nvml_return code, bool is_first_try)
 {
@@ -131,7 +130,7 @@ static bool cope(struct nvml_source *nvml, struct nvml_board *board, struct sink
     return false;
 }
 
-/* --- energy and power ----------------------------------------------------------------------------------------- */
+/* --- energy and power ----------------------------------------------------------------------------------- */
 
 static void read_energy(struct nvml_source *nvml, struct nvml_board *board, struct sink *sink)
 {
@@ -161,7 +160,7 @@ static nvml_return read_ring(struct nvml_source *nvml, struct nvml_board *board,
     nvml_return code = nvml->api.DeviceGetSamples(board->handle, NVML_SAMPLES_TOTAL_POWER,
                                                   board->ring_last_us, &type, &count, nvml->ring);
     if (code == NVML_NOT_FOUND)
-        return NVML_SUCCESS; /* nothing new */
+        return NVML_SUCCESS; /* no new sample */
     if (code != NVML_SUCCESS)
         return code;
     int64_t shift_ns = sink_now(sink) - host->ops->clock_ns(host, board->ring_clock);
@@ -220,7 +219,7 @@ static void read_memory_power(struct nvml_source *nvml, struct nvml_board *board
         cope(nvml, board, sink, board->memory, code, false);
 }
 
-/* --- gauges --------------------------------------------------------------------------------------------------- */
+/* --- gauges --------------------------------------------------------------------------------------------- */
 
 static void put_gauge(struct sink *sink, struct channel *channel, nvml_return code, double value)
 {
@@ -285,7 +284,7 @@ static void read_gauges(struct nvml_source *nvml, struct nvml_board *board, stru
         read_activity(nvml, board, sink);
 }
 
-/* --- a round -------------------------------------------------------------------------------------------------- */
+/* --- one reading of all boards -------------------------------------------------------------------------- */
 
 static void nvml_read(struct source *source, struct sink *sink)
 {

@@ -1,10 +1,11 @@
-/* joule/sources/nvidia/nvml_abi.h - the binary interface of NVIDIA's management library, as Joule uses it.
+/* joule/sources/nvidia/nvml_abi.h - the binary interface of NVIDIA's management library (NVML), as far as
+ * Joule uses it.
  *
- * Owns the layouts, numbers and symbol names of libnvidia-ml.so.1 on 64-bit Linux, so that no vendor's header is
- * needed to build; each size and offset is checked when this is compiled. It calls nothing.
- * Newcomers: unversioned names are older functions with other layouts. The names here are the symbols themselves;
- * one that a driver lacks is a NULL in struct nvml_api and costs one feature, not the source.
- */
+ * It has the layouts, constants and symbol names of libnvidia-ml.so.1 on 64-bit Linux, so that no header of
+ * NVIDIA's is needed to build. Sizes and offsets are checked at compile time. Constants have the names of
+ * nvml.h; comments name its types.
+ * Note: symbols without a version suffix are older functions with other layouts. A symbol that a driver lacks
+ * is NULL in struct nvml_api; then one feature is missing, not the source. */
 #ifndef JOULE_NVML_ABI_H
 #define JOULE_NVML_ABI_H
 
@@ -12,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct nvml_device_handle *nvml_device; /* opaque; never dereferenced */
+typedef struct nvml_device_handle *nvml_device; /* nvmlDevice_t: opaque, never dereferenced */
 typedef struct nvml_gpm_buffer *nvml_gpm_sample;
 typedef struct nvml_event_queue *nvml_event_set;
 typedef int nvml_return;
@@ -42,7 +43,8 @@ enum {
     NVML_UNKNOWN = 999,
 };
 
-/* Field ids of DeviceGetFieldValues. Milliwatts and millijoules, except the temperature in degrees Celsius. */
+/* Field ids of nvmlDeviceGetFieldValues, in milliwatts and millijoules; the temperature is in degrees
+ * Celsius. */
 enum {
     NVML_FIELD_MEMORY_TEMPERATURE = 82,
     NVML_FIELD_TOTAL_ENERGY = 83,
@@ -52,22 +54,22 @@ enum {
     NVML_FIELD_POWER_MAX_LIMIT = 188,
     NVML_FIELD_POWER_DEFAULT_LIMIT = 189,
     NVML_FIELD_POWER_CURRENT_LIMIT = 190,
-    NVML_FIELD_ENERGY = 191, /* as 83, with a scope */
+    NVML_FIELD_ENERGY = 191, /* as 83, but takes a scope */
     NVML_FIELD_POWER_REQUESTED_LIMIT = 192,
-    NVML_FIELD_PCIE_TRANSMIT_BYTES = 197, /* a count; narrow ones wrap within a second */
+    NVML_FIELD_PCIE_TRANSMIT_BYTES = 197, /* a count; 32-bit counts wrap within a second */
     NVML_FIELD_PCIE_RECEIVE_BYTES = 198,
 };
 
 enum { NVML_PCIE_TRANSMIT = 0, NVML_PCIE_RECEIVE = 1 };
 enum { NVML_ECC_CORRECTED = 0, NVML_ECC_UNCORRECTED = 1 };
-/* Since the driver was loaded; over the board's lifetime. */
+/* Counts since the driver was loaded, or over the board's lifetime. */
 enum { NVML_ECC_VOLATILE = 0, NVML_ECC_AGGREGATE = 1 };
-#define NVML_EVENT_XID 0x8ull /* nvmlEventTypeXidCriticalError */
+#define NVML_EVENT_XID 0x8ull
 
-/* What 185, 186 and 191 speak of. */
+/* Scopes of the fields 185, 186 and 191. */
 enum { NVML_SCOPE_GPU = 0, NVML_SCOPE_MODULE = 1, NVML_SCOPE_MEMORY = 2 };
 
-/* Which member of nvml_value is meant. */
+/* The member of nvml_value that is set. */
 enum {
     NVML_VALUE_DOUBLE = 0,
     NVML_VALUE_UINT = 1,
@@ -91,10 +93,10 @@ enum {
     NVML_ARCH_HOPPER = 9,
     NVML_ARCH_BLACKWELL = 10,
 };
-/* Metrics of GPM, in percent of the time between two samples. */
+/* Metrics of GPM, in per cent of the time between two samples. */
 enum { NVML_GPM_GRAPHICS = 1, NVML_GPM_SM = 2, NVML_GPM_TENSOR = 5, NVML_GPM_DRAM = 10, NVML_GPM_FP32 = 12 };
 
-/* Bits of DeviceGetCurrentClocksEventReasons: why clocks are not higher. */
+/* Bits of nvmlDeviceGetCurrentClocksEventReasons: why clocks are not higher. */
 enum {
     NVML_REASON_IDLE = 0x1,
     NVML_REASON_APPLICATION_CLOCKS = 0x2,
@@ -107,6 +109,7 @@ enum {
     NVML_REASON_DISPLAY_CLOCKS = 0x100,
 };
 
+/* nvmlValue_t */
 union nvml_value {
     double d;
     uint32_t u32;
@@ -116,85 +119,97 @@ union nvml_value {
     uint16_t u16;
 };
 
+/* nvmlFieldValue_t */
 struct nvml_field {
     uint32_t id;
     uint32_t scope;
     int64_t time_us; /* CLOCK_REALTIME of the driver's reading */
     int64_t latency_us;
     uint32_t value_type;
-    nvml_return status; /* of this field; the call as a whole succeeds even when all fields fail */
+    nvml_return status; /* of this field; the call succeeds even if all fields fail */
     union nvml_value value;
 };
 
+/* nvmlSample_t */
 struct nvml_sample {
     uint64_t time_us;
     union nvml_value value;
 };
 
+/* nvmlUtilization_t */
 struct nvml_utilization {
-    uint32_t gpu_percent; /* of time in which some kernel ran */
+    uint32_t gpu_percent; /* of the time in which a kernel ran */
     uint32_t memory_percent;
 };
 
+/* nvmlMemory_t */
 struct nvml_memory {
-    uint64_t total, free, used; /* bytes; used includes what the driver keeps for itself */
+    uint64_t total, free, used; /* bytes; used includes memory reserved by the driver */
 };
 
+/* nvmlMemory_v2_t */
 struct nvml_memory_v2 {
     uint32_t version; /* NVML_MEMORY_V2 */
     uint64_t total, reserved, free, used;
 };
 
+/* nvmlPciInfo_t */
 struct nvml_pci {
     char bus_id_legacy[16];
     uint32_t domain, bus, device;
     uint32_t device_id, subsystem_id;
-    char bus_id[32]; /* "00000000:65:00.0" */
+    char bus_id[32]; /* such as "00000000:65:00.0" */
 };
 
+/* nvmlTemperature_v1_t */
 struct nvml_temperature {
     uint32_t version; /* NVML_TEMPERATURE_V1 */
-    int32_t sensor;   /* 0: the GPU */
+    int32_t sensor;   /* NVML_TEMPERATURE_GPU: 0 */
     int32_t celsius;
 };
 
+/* nvmlFanSpeedInfo_t */
 struct nvml_fan {
     uint32_t version; /* NVML_FAN_V1 */
     uint32_t fan;     /* from 0 */
     uint32_t rpm;
 };
 
+/* nvmlEventData_t */
 struct nvml_event {
     nvml_device device;
     uint64_t type;
-    uint64_t data; /* for NVML_EVENT_XID: the number of the error */
+    uint64_t data; /* for nvmlEventTypeXidCriticalError: the number of the error */
     uint32_t gpu_instance, compute_instance;
 };
 
+/* nvmlProcessInfo_t */
 struct nvml_process {
     uint32_t pid;
     uint64_t used_bytes; /* all ones: not available */
     uint32_t gpu_instance, compute_instance;
 };
 
-/* What drivers 530 to early 535 write instead. */
+/* The layout that drivers 530 to early 535 write instead. */
 struct nvml_process_32 {
     struct nvml_process process;
     uint64_t protected_bytes;
 };
 
-/* What a process did since its sample before. */
+/* nvmlProcessUtilizationSample_t: a process's use since its previous sample. */
 struct nvml_process_sample {
     uint32_t pid;
     uint64_t time_us;
     uint32_t sm_percent, memory_percent, encoder_percent, decoder_percent;
 };
 
+/* nvmlGpmSupport_t */
 struct nvml_gpm_support {
     uint32_t version; /* 1 */
     uint32_t is_supported;
 };
 
+/* nvmlGpmMetric_t */
 struct nvml_gpm_metric {
     uint32_t id;
     nvml_return status;
@@ -202,7 +217,8 @@ struct nvml_gpm_metric {
     const char *short_name, *long_name, *unit;
 };
 
-#define NVML_GPM_CAPACITY 333 /* of the newest header: room for a library that clears the whole table */
+#define NVML_GPM_CAPACITY 333 /* of the newest header: space for a library that clears the whole table */
+/* nvmlGpmMetricsGet_t */
 struct nvml_gpm_metrics {
     uint32_t version; /* 1 */
     uint32_t count;
@@ -216,7 +232,7 @@ struct nvml_gpm_metrics {
 #define NVML_FAN_V1                   NVML_VERSIONED(struct nvml_fan, 1u)
 #define NVML_NAME_SIZE                96
 
-/* Every symbol, as X(name without "nvml", parameters). All return nvml_return. */
+/* All functions as X(name without "nvml", parameters). All return nvmlReturn_t. */
 #define NVML_FUNCTIONS(X)                                                                                    \
     X(Init_v2, (void))                                                                                       \
     X(Shutdown, (void))                                                                                      \
@@ -277,7 +293,7 @@ struct nvml_gpm_metrics {
     X(GpmSampleGet, (nvml_device device, nvml_gpm_sample sample))                                            \
     X(GpmMetricsGet, (struct nvml_gpm_metrics * metrics))
 
-/* The library as found: NULL where it lacks a symbol. */
+/* The library's functions; NULL: the library lacks the symbol. */
 struct nvml_api {
 #define NVML_MEMBER(name, parameters) nvml_return(*name) parameters;
     NVML_FUNCTIONS(NVML_MEMBER)
@@ -333,7 +349,7 @@ _Static_assert(NVML_FAN_V1 == 0x0100000C, "version of nvml_fan");
 #undef NVML_LAYOUT
 #undef NVML_SIZE
 
-/* The number in a value as a double, by its type; NaN for a type that does not exist. */
+/* Returns the value as a double, by its type; NaN for an unknown type. */
 static inline double nvml_value_double(uint32_t type, union nvml_value value)
 {
     switch (type) {

@@ -1,19 +1,18 @@
-/* joule/sources/nvidia/nvml_board.c - finds out what a board can tell, and makes its channels. See nvml.h.
+/* joule/sources/nvidia/nvml_board.c - finds what a board can report, and adds its channels. See nvml.h.
  *
- * Owns what is known of generations (how often sensors update, what a reading averages) and the choice among the
- * ways in which one board tells the same thing. Every way is tried once; what answers becomes a channel.
- * Newcomers: a driver of any age may lack any function, so that each is asked for alone. Nothing is read here for its
- * value, except to tell a superchip's module from its GPU.
- */
+ * It has the properties of GPU generations (update period, averaging), and the order of preference among
+ * several views of one quantity. Each view is tried once; a view that answers becomes a channel.
+ * Note: a driver of any version may lack any function, so each function is checked separately. Values are
+ * used only to tell a superchip's module from its GPU. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/nvidia/nvml.h"
 
-#define FALLBACK_LIMIT_WATTS 1500.0 /* of boards that do not tell their own */
-#define LIMIT_MARGIN         1.5    /* a board passes its limit for moments */
+#define FALLBACK_LIMIT_WATTS 1500.0 /* for boards that do not report theirs */
+#define LIMIT_MARGIN         1.5    /* a board exceeds its limit for short times */
 #define GAIN_SD              0.03   /* published: -8 % to +13 %, mostly within 6 % (Yang et al., SC'24) */
-#define MODULE_WATTS         5000.0 /* above what a module of two GPUs and a CPU draws */
+#define MODULE_WATTS         5000.0 /* more than two GPUs and a CPU on a module draw */
 #define RANK_POWER           RANK_INTEGRATED
 
 struct making {
@@ -23,9 +22,10 @@ struct making {
     bool out_of_memory;
 };
 
-/* --- what generations differ in ------------------------------------------------------------------------------- */
+/* --- differences between generations -------------------------------------------------------------------- */
 
-/* GA100 (A100, A30) measures power in the manner of the generation before it. */
+/* Returns true if nvmlDeviceGetPowerUsage is a mean of 1 s. GA100 (A100, A30) differs from the other Ampere
+ * chips. */
 static bool averages_usage(const struct nvml_board *board)
 {
     bool is_ga100 = board->id.major == 8 && board->id.minor == 0;
@@ -37,15 +37,15 @@ static double sensor_period_s(const struct nvml_board *board)
     return board->architecture >= NVML_ARCH_AMPERE ? 0.1 : 0.02;
 }
 
-/* How long instant power looks at the board in each of its periods. */
+/* Returns the part of each sensor period over which instant power is measured. */
 static double sensor_window_s(const struct nvml_board *board)
 {
     return board->architecture >= NVML_ARCH_AMPERE ? 0.025 : 0.01;
 }
 
-/* --- channels ------------------------------------------------------------------------------------------------- */
+/* --- channels ------------------------------------------------------------------------------------------- */
 
-/* A channel of this board, described as far as all of them agree. `what` goes into the name: "gpu-0-what". */
+/* Adds a channel of this board with the common properties. `what` becomes part of the name: "gpu-0-what". */
 static struct channel *add_channel(struct making *m, const char *what, const char *label,
                                    enum channel_mode mode, joule_reading_kind reading)
 {
@@ -75,7 +75,8 @@ static struct channel *add_counter(struct making *m)
 {
     const struct nvml_board *board = m->board;
     bool is_apart =
-        board->counter_scope != board->scope; /* the counter is the module's, power is the GPU's */
+        /* The counter is the module's, power is the GPU's. */
+        board->counter_scope != board->scope;
     struct channel *channel =
         add_channel(m, is_apart ? "module" : "", is_apart ? "energy counter of the module" : "energy counter",
                     CHANNEL_COUNTER, JOULE_READING_ENERGY);
@@ -91,7 +92,7 @@ static struct channel *add_counter(struct making *m)
     return channel;
 }
 
-/* Power that is integrated; the last three as in struct integrator. */
+/* Adds a channel of power to integrate. period_s, seen and lag_s are as in struct integrator. */
 static struct channel *add_power(struct making *m, const char *what, const char *label, double period_s,
                                  double seen, double lag_s)
 {
@@ -122,9 +123,9 @@ static struct channel *add_gauge(struct making *m, const char *what, const char 
     return channel;
 }
 
-/* --- energy and power ----------------------------------------------------------------------------------------- */
+/* --- energy and power ----------------------------------------------------------------------------------- */
 
-/* A field that holds a count. */
+/* Reads a field that holds an energy count. */
 static nvml_return energy_field(const struct nvml_api *api, nvml_device device, uint32_t id,
                                 uint64_t *out_millijoules)
 {
@@ -172,7 +173,7 @@ static void find_counter(struct making *m)
     board->energy_view = NVML_ENERGY_NONE;
 }
 
-/* The clock on which the newest stamp is least old. */
+/* Returns the clock whose time is nearest to the newest timestamp. */
 static clockid_t clock_of_stamp(struct joule_host *host, uint64_t stamp_us)
 {
     static const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME};
@@ -209,14 +210,15 @@ static bool find_ring(struct making *m)
     return true;
 }
 
-/* Instant power: the mean of a short window, which the sensor renews in its own time and the lane polls in its. */
+/* Adds instant power: the mean of a short window. The sensor updates it at its own period, and the lane polls
+ * at another. */
 static struct channel *add_instant(struct making *m, const char *label)
 {
     double window_s = sensor_window_s(m->board), period_s = fmax(sensor_period_s(m->board), NVML_PERIOD_S);
     return add_power(m, "power", label, period_s, window_s / period_s, window_s / 2);
 }
 
-/* The mean of the last second is power half a second ago, without noise. */
+/* The mean of the last second is the power half a second ago, without noise. */
 static struct channel *add_average(struct making *m, const char *what, const char *label)
 {
     return add_power(m, what, label, fmax(sensor_period_s(m->board), NVML_PERIOD_S), 0, 0.5);
@@ -241,7 +243,7 @@ static void find_power(struct making *m)
     }
 }
 
-/* Only the mean of a second is known to answer in this scope, and 0 stands for "not measured". */
+/* In this scope only the mean of 1 s is known to answer. 0 means "not measured". */
 static void find_memory_power(struct making *m)
 {
     double milliwatts = 0;
@@ -259,7 +261,7 @@ static void find_memory_power(struct making *m)
     string_print(memory->zone, sizeof memory->zone, "gpu%u/memory", board->index);
 }
 
-/* --- gauges --------------------------------------------------------------------------------------------------- */
+/* --- gauges --------------------------------------------------------------------------------------------- */
 
 nvml_return nvml_board_celsius(const struct nvml_api *api, const struct nvml_board *board,
                                double *out_celsius)
@@ -305,7 +307,7 @@ static void find_clocks(struct making *m)
             board->memory_clock =
                 add_gauge(m, "memory-clock", "memory clock", JOULE_READING_CLOCK, ROLE_MEMORY_CLOCK);
     }
-    /* The share of time in which any kernel ran, be it on one multiprocessor. */
+    /* The fraction of time in which any kernel ran, even on one multiprocessor. */
     if (!api->DeviceGetUtilizationRates ||
         api->DeviceGetUtilizationRates(board->handle, &busy) != NVML_SUCCESS)
         return;
@@ -314,7 +316,8 @@ static void find_clocks(struct making *m)
                                    JOULE_READING_UTILISATION, ROLE_MEMORY_BUSY);
 }
 
-/* GPM counts what multiprocessors, tensor cores and memory did between two samples; Hopper and later. */
+/* GPM measures the activity of multiprocessors, tensor cores and memory between two samples. Hopper and later
+ * have it. */
 static void find_activity(struct making *m)
 {
     const struct nvml_api *api = m->api;
@@ -347,7 +350,7 @@ void nvml_board_release(const struct nvml_api *api, struct nvml_board *board)
     }
 }
 
-/* --- a board -------------------------------------------------------------------------------------------------- */
+/* --- a board -------------------------------------------------------------------------------------------- */
 
 void nvml_identify(const struct nvml_api *api, nvml_device device, struct nvml_identity *out_identity)
 {
@@ -364,7 +367,7 @@ void nvml_identify(const struct nvml_api *api, nvml_device device, struct nvml_i
         api->DeviceGetCudaComputeCapability(device, &out_identity->major, &out_identity->minor);
 }
 
-/* What decides how its readings are to be understood. What does not answer stays unknown. */
+/* Reads the properties by which readings are interpreted. Those that do not answer stay unknown. */
 static void find_traits(const struct nvml_api *api, struct nvml_board *board)
 {
     unsigned milliwatts;
@@ -375,7 +378,7 @@ static void find_traits(const struct nvml_api *api, struct nvml_board *board)
         board->limit_watts = milliwatts * 1e-3;
 }
 
-/* The zone of a module is the one that the board's own meters (hwmon) have for it. */
+/* A module's zone is the same as that of its hardware monitors (hwmon). */
 static void place(struct making *m)
 {
     struct nvml_board *board = m->board;
@@ -391,7 +394,7 @@ static void place(struct making *m)
     board->counter_scope = counts_module ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
 }
 
-/* A board that tells no energy is shown all the same, with the reason. */
+/* Adds a channel for a board without energy or power, with the reason. */
 static void add_silent(struct making *m, joule_status state, const char *remedy)
 {
     struct channel *channel = add_counter(m);

@@ -1,16 +1,15 @@
 /* joule/sources/nvidia/nvml_condition.c - fans, video engines, the PCIe link and errors of a board. See
  * nvml.h.
  *
- * Note: DeviceGetPcieThroughput blocks the caller for 20 ms. It is not used for boards whose driver counts
- * bytes. Of the others one board is queried each second, in one direction.
- */
+ * Note: nvmlDeviceGetPcieThroughput blocks for 20 ms. It is not called for boards whose driver counts bytes.
+ * One of the other boards is queried each second, in one direction. */
 #include <math.h>
 #include "joule/sources/nvidia/nvml.h"
 
 #define MAX_EVENTS           256 /* events taken at a time */
 #define MAX_FANS             16
 #define MAX_RPM              30000
-#define MAX_BYTES_PER_SECOND 1e12 /* several times what any link has */
+#define MAX_BYTES_PER_SECOND 1e12 /* several times the rate of any link */
 
 /* --- Xid errors ----------------------------------------------------------------------------------------- */
 
@@ -167,7 +166,7 @@ static void add_fans(const struct nvml_api *api, nvml_device device, struct devi
     }
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------ */
+/* --- summary of a board --------------------------------------------------------------------------------- */
 
 static double ecc_errors(const struct nvml_api *api, nvml_device device, int kind, int period)
 {

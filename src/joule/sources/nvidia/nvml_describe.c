@@ -1,19 +1,18 @@
-/* joule/sources/nvidia/nvml_describe.c - everything that a board says of itself beside its joules. See nvml.h.
+/* joule/sources/nvidia/nvml_describe.c - a board's identity, memory, limits, reasons for low clocks,
+ * processes and MIG instances. See nvml.h.
  *
- * Owns identity, memory, limits, reasons for low clocks, processes and MIG instances, in the common form of devices.
- * Newcomers: one driver line writes process records of 32 bytes where all others write 24; which it is can only be told
- * from the symbols that it has.
- */
+ * Note: some driver versions write process records of 32 bytes; all others write 24. The symbols that a
+ * driver has are the only sign of its version. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/nvidia/nvml.h"
 
-#define MOST_RECORDS 65536 /* that a driver is believed to have of processes */
+#define MOST_RECORDS 65536 /* more process records are not requested */
 #define MORE_RECORDS 64
 
-/* --- identity ------------------------------------------------------------------------------------------------- */
+/* --- identity ------------------------------------------------------------------------------------------- */
 
 static const char *architecture_name(unsigned architecture)
 {
@@ -43,9 +42,9 @@ void nvml_board_introduce(const struct nvml_api *api, struct nvml_board *board)
         string_print(d->driver, sizeof d->driver, "nvidia %s", version);
 }
 
-/* --- facts ---------------------------------------------------------------------------------------------------- */
+/* --- facts ---------------------------------------------------------------------------------------------- */
 
-/* The older call counts the driver's own memory as used; the newer one does not. */
+/* nvmlDeviceGetMemoryInfo counts the driver's own memory as used; nvmlDeviceGetMemoryInfo_v2 does not. */
 static void read_memory(const struct nvml_api *api, nvml_device handle, uint64_t *out_total,
                         uint64_t *out_used, uint64_t *out_free)
 {
@@ -116,9 +115,9 @@ static void add_reasons(const struct nvml_api *api, nvml_device handle, struct d
         facts->clock_reasons = nvml_clock_reasons(reasons);
 }
 
-/* --- processes ------------------------------------------------------------------------------------------------ */
+/* --- processes ------------------------------------------------------------------------------------------ */
 
-/* Drivers 530 to early 535 have the first symbol and not yet the second. */
+/* Drivers 530 to early 535 have the first symbol and lack the second. */
 static size_t process_record_size(const struct nvml_api *api)
 {
     bool is_long = api->DeviceGetConfComputeMemSizeInfo && !api->DeviceGetRunningProcessDetailList;
@@ -133,7 +132,7 @@ static joule_device_process *find_process(struct device_facts *facts, uint64_t p
     return NULL;
 }
 
-/* Room for as many records as the driver says that there are, and for those that come meanwhile. NULL: no memory. */
+/* Allocates space for the driver's number of records, and for new ones. Returns NULL if out of memory. */
 static void *larger_room(unsigned *count, size_t record_size)
 {
     if (*count > MOST_RECORDS)
@@ -158,7 +157,8 @@ static void take_samples(const struct nvml_process_sample *samples, unsigned cou
     }
 }
 
-/* Samples of the last seconds, a few for each process; the latest of each is taken. A process that did nothing has none. */
+/* The driver has several samples of the last seconds for each process; the latest one is used. A process that
+ * did nothing has none. */
 static void add_busy(const struct nvml_api *api, struct nvml_board *board, struct device_facts *facts)
 {
     struct nvml_process_sample room[2 * DEVICE_MOST_PROCESSES], *samples = room, *larger = NULL;
@@ -188,10 +188,11 @@ static void take_processes(const void *records, unsigned count, size_t record_si
     }
 }
 
-/* Of more than there is room for, the first. */
+/* If there are too many processes, the first are added. */
 static void add_processes(const struct nvml_api *api, struct nvml_board *board, struct device_facts *facts)
 {
-    struct nvml_process_32 room[DEVICE_MOST_PROCESSES], *records = room, *larger = NULL; /* for either size */
+    /* large enough for either record size */
+    struct nvml_process_32 room[DEVICE_MOST_PROCESSES], *records = room, *larger = NULL;
     unsigned count = DEVICE_MOST_PROCESSES;
     if (!api->DeviceGetComputeRunningProcesses_v3)
         return;
@@ -207,9 +208,9 @@ static void add_processes(const struct nvml_api *api, struct nvml_board *board, 
     free(larger);
 }
 
-/* --- instances ------------------------------------------------------------------------------------------------ */
+/* --- MIG instances -------------------------------------------------------------------------------------- */
 
-/* "NVIDIA H200 MIG 1g.18gb" */
+/* Reads the profile from a name such as "NVIDIA H200 MIG 1g.18gb". */
 static void read_profile(const struct nvml_api *api, nvml_device handle, joule_device_partition *partition)
 {
     char name[NVML_NAME_SIZE];

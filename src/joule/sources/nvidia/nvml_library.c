@@ -1,7 +1,5 @@
-/* joule/sources/nvidia/nvml_library.c - loads NVIDIA's library and says what its return codes mean. See nvml.h.
- *
- * Owns the search for the library, its first call, and the map from codes to statuses.
- */
+/* joule/sources/nvidia/nvml_library.c - finds and loads NVIDIA's library, and translates its return codes.
+ * See nvml.h. */
 #include <math.h>
 #include "base/string.h"
 #include "joule/sources/nvidia/nvml.h"
@@ -75,7 +73,7 @@ joule_status nvml_status(nvml_return code)
     case NVML_NOT_SUPPORTED:
     case NVML_FUNCTION_NOT_FOUND:
     case NVML_DEPRECATED:
-    case NVML_INVALID_ARGUMENT: /* an older driver's word for a field it does not know */
+    case NVML_INVALID_ARGUMENT: /* older drivers return it for an unknown field */
     case NVML_ARGUMENT_VERSION_MISMATCH:
         return JOULE_UNSUPPORTED;
     case NVML_DRIVER_NOT_LOADED:
@@ -108,7 +106,7 @@ nvml_return nvml_read_field(const struct nvml_api *api, nvml_device device, uint
         return code;
     double value = nvml_value_double(field.value_type, field.value);
     if (!isfinite(value))
-        return NVML_NOT_SUPPORTED; /* a type of a driver to come, or no number */
+        return NVML_NOT_SUPPORTED; /* a type of a newer driver, or not a number */
     *out_value = value;
     return NVML_SUCCESS;
 }

@@ -1,9 +1,8 @@
 /* joule/sources/nvidia/nvml_module.c - superchips: one or two GPUs and a Grace CPU on one module. See nvml.h.
  *
- * On a GH200 the GPU's energy counter counts the whole module, although its power may be the GPU's alone
- * (ml-energy/zeus, pull request 172). Hardware monitors measure the same module, and the Grace CPU in it
- * (hwmon_domain.c).
- */
+ * On a GH200 the GPU's energy counter measures the whole module, although its power may be that of the GPU
+ * alone (ml-energy/zeus, pull request 172). Hardware monitors measure the same module and its Grace CPU
+ * (hwmon_domain.c). */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -23,13 +22,13 @@ bool nvml_is_superchip(const char *name)
     return false;
 }
 
-/* "NVIDIA GB200", "NVIDIA GB300 NVL72": one Grace has two of these. */
+/* A Grace CPU of a GB200 or GB300 has two GPUs. */
 static bool has_two_gpus(const char *name)
 {
     return strstr(name, "GB200") || strstr(name, "GB300");
 }
 
-/* Grace's memory nodes have the numbers of its sockets; nodes of GPU memory follow them. */
+/* NUMA nodes of Grace's memory have its socket numbers; nodes of GPU memory follow them. */
 void nvml_module_zone(struct joule_host *host, const char *name, const char *pci_address, unsigned index,
                       char out_zone[48])
 {
