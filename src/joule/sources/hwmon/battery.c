@@ -1,10 +1,9 @@
-/* joule/sources/hwmon/battery.c - a laptop's power as its batteries see it.
+/* joule/sources/hwmon/battery.c - the source "battery": a laptop's power, from its discharging batteries.
  *
- * Owns the reading of /sys/class/power_supply: the sum over all batteries that discharge, while no adapter feeds the
- * machine. Batteries of mice and headsets (scope Device) are none of its business.
- * Newcomers: on mains a battery's power is what charges it, not what the machine uses; the state is looked at on every
- * reading, and plugging in leaves a gap.
- */
+ * It reads /sys/class/power_supply and adds the power of all batteries that discharge while no adapter is
+ * online. Batteries of mice and headsets (scope Device) are ignored.
+ * Note: on mains power a battery's power is its charging power, not the machine's. The state is checked at
+ * every reading; while an adapter is online there are no readings. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +15,10 @@
 #define MAX_SUPPLIES 8
 #define MAX_WATTS    1000.0
 #define POLL_S       0.5
-#define PERIOD_S     1.0 /* the kernel asks the firmware at most once a second; gauges update every 1 to 60 s */
-#define GAIN_SD      0.03 /* assumed: fuel gauges are sold as 1 to 3 % */
-#define ON_MAINS     "the machine runs on mains: unplug it to measure at its battery"
+/* The kernel queries the firmware at most once a second; fuel gauges update every 1 to 60 s. */
+#define PERIOD_S 1.0
+#define GAIN_SD  0.03 /* assumed: fuel gauges are specified with 1 to 3 % */
+#define ON_MAINS "the machine runs on mains: unplug it to measure at its battery"
 
 struct cell {
     int status, power, current, voltage; /* handles; negative: no such attribute */
@@ -32,7 +32,7 @@ struct battery {
     size_t adapter_count;
 };
 
-/* --- opening ------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static int open_attribute(struct source *source, const char *supply, const char *attribute)
 {
@@ -133,7 +133,7 @@ static joule_status battery_open(struct source *source)
     return source_say(source, JOULE_ABSENT, "no battery that feeds this machine");
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static bool is_on_mains(struct joule_host *host, const struct battery *battery)
 {
@@ -157,7 +157,7 @@ static joule_status read_handle(struct joule_host *host, int handle, int64_t *ou
     return handle < 0 ? status_of_errno(-handle) : sysfs_read_i64(host, handle, out_value);
 }
 
-/* Signs differ between drivers: whoever says that it discharges, does. */
+/* Returns the absolute value, because the sign differs between drivers; `status` shows the direction. */
 static joule_status read_cell(struct joule_host *host, const struct cell *cell, double *out_watts)
 {
     int64_t power_uw = 0, current_ua = 0, voltage_uv = 0;
@@ -173,7 +173,7 @@ static joule_status read_cell(struct joule_host *host, const struct cell *cell, 
     }
     if (status != JOULE_OK)
         return status == JOULE_ABSENT ? JOULE_UNSUPPORTED : status;
-    /* A machine that runs uses power: 0 is a gauge that does not know yet. */
+    /* A running machine draws power, so 0 means that the gauge has no value yet. */
     return *out_watts == 0 ? JOULE_UNSUPPORTED : JOULE_OK;
 }
 

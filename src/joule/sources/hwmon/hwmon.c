@@ -1,10 +1,9 @@
-/* joule/sources/hwmon/hwmon.c - energies and powers of the kernel's hardware monitors.
+/* joule/sources/hwmon/hwmon.c - the source "hwmon": energy and power from the kernel's hardware monitors.
  *
- * Owns the reading: one meter for each input, its handles and its pace. What chips give and what it stands for is
- * decided in the files beside (hwmon.h).
- * Newcomers: a read may evaluate firmware or talk over a slow bus for milliseconds, hence a lane of its own; and it
- * would wake a device that sleeps, so such a device is left alone and its channel is STALE meanwhile.
- */
+ * This file opens and reads the meters: each input has its handles and its period. The other files find chips
+ * and inputs and what these measure (hwmon.h).
+ * Note: a read may take milliseconds in firmware or on a slow bus, so the source has a lane of its own. A
+ * read would also wake a suspended device; such a device is not read and its channel is STALE. */
 #include "joule/sources/hwmon/hwmon.h"
 
 #include <math.h>
@@ -15,7 +14,7 @@
 #include "joule/sources/sysfs.h"
 
 #define MAX_METERS  128
-#define MAX_RAILS   64    /* of them; rails enter no total */
+#define MAX_RAILS   64    /* of the meters; rails are in no total */
 #define LANE_S      0.025 /* half of the shortest known update period, so that no update is missed */
 #define CALM_PACE_S 0.1
 #define NO_DATA_UW  4.29e12 /* ACPI's 2^32 - 1 mW: the meter has no value */
@@ -29,7 +28,7 @@ struct meter {
     struct channel *channel;
     struct term terms[HWMON_TERMS];
     size_t term_count;
-    int power_state; /* handle of the device's runtime_status; < 0: cannot sleep */
+    int power_state; /* handle of the device's runtime_status; < 0: never suspended */
     bool is_readable;
     double max_watts, unit_watts;
     bool zero_is_unknown;
@@ -43,10 +42,10 @@ struct hwmon {
     struct hwmon_name {
         char name[32];
         unsigned seen;
-    } names[32]; /* chips of each name so far */
+    } names[32]; /* number of chips of each name so far */
 };
 
-/* --- opening ------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static int open_attribute(const struct hwmon_chip *chip, const char *file)
 {
@@ -55,7 +54,7 @@ static int open_attribute(const struct hwmon_chip *chip, const char *file)
     return chip->source->host->ops->open_file(chip->source->host, path);
 }
 
-/* Opens the files of an input; 0 or the first -errno. */
+/* Opens the files of an input. Returns 0 or the first -errno. */
 static int open_terms(const struct hwmon_chip *chip, const struct hwmon_input *input, struct meter *meter)
 {
     int error = 0;
@@ -109,7 +108,7 @@ static void set_power(struct channel *ch, const struct hwmon_input *input, const
     ch->mode = CHANNEL_POWER;
     ch->info.reading = JOULE_READING_POWER;
     ch->info.cls = JOULE_CLASS_DERIVED;
-    /* Polled more slowly than it is updated, the sensor is as slow as the polls. */
+    /* If the sensor updates faster than it is polled, its effective period is the polling period. */
     ch->integrator.period_s = fmax(d->period_s, pace_s);
     ch->integrator.age_s = d->period_s;
     double looks = input->is_average ? 1 : d->looks;
@@ -118,7 +117,7 @@ static void set_power(struct channel *ch, const struct hwmon_input *input, const
     ch->integrator.max_watts = d->max_watts;
 }
 
-/* A board that is seen here may have no other source. */
+/* Adds a device, because a board found here may have no other source. */
 static void add_device(const struct hwmon_chip *chip, const struct hwmon_domain *d)
 {
     char kind[sizeof d->device];
@@ -147,7 +146,7 @@ static void add_input(const struct hwmon_chip *chip, const struct hwmon_input *i
         return;
     struct meter *meter = &hwmon->meters[hwmon->count++];
     hwmon->rails += is_rail;
-    bool is_calm = is_rail || input->kind == HWMON_ENERGY; /* a counter loses nothing between two looks */
+    bool is_calm = is_rail || input->kind == HWMON_ENERGY; /* a counter loses nothing between two readings */
     double pace_s = fmax(is_calm ? CALM_PACE_S : LANE_S, domain.period_s / 2);
     if (chip->source->period_s == 0 || pace_s < chip->source->period_s)
         chip->source->period_s = pace_s;
@@ -175,7 +174,7 @@ static void add_input(const struct hwmon_chip *chip, const struct hwmon_input *i
                     "the device sleeps or does not answer; it is read when a program has woken it");
 }
 
-/* How many chips of this name came before. */
+/* Returns the number of earlier chips with this name. */
 static unsigned count_name(struct hwmon *hwmon, const char *name)
 {
     for (size_t i = 0; i < sizeof hwmon->names / sizeof hwmon->names[0]; i++) {
@@ -185,10 +184,10 @@ static unsigned count_name(struct hwmon *hwmon, const char *name)
         if (strcmp(entry->name, name) == 0)
             return entry->seen++;
     }
-    return MAX_METERS; /* so many different chips: not the first of its name for sure */
+    return MAX_METERS; /* the table is full: treat it as not the first of its name */
 }
 
-/* Batteries and adapters are the battery source's, the rails of a Jetson are the source jetson's. */
+/* The source "battery" reads batteries and adapters; the source "jetson" reads a Jetson's rails. */
 static bool has_own_source(const struct hwmon_chip *chip)
 {
     return chip->is_power_supply || jetson_has_chip(chip->source, chip->folder, chip->name);
@@ -223,7 +222,7 @@ static joule_status hwmon_open(struct source *source)
     return open_chips(source, ids, (size_t)count);
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static void read_energy(struct joule_host *host, const struct meter *meter, struct sink *sink)
 {
@@ -296,7 +295,7 @@ static void hwmon_read(struct source *source, struct sink *sink)
     }
 }
 
-/* --- closing ------------------------------------------------------------------------------------------------ */
+/* --- closing -------------------------------------------------------------------------------------------- */
 
 static void close_meter(struct joule_host *host, struct meter *meter)
 {

@@ -1,17 +1,16 @@
-/* joule/sources/hwmon/hwmon.h - inside the hwmon source: chips, what they can read, and what that covers.
+/* joule/sources/hwmon/hwmon.h - inside the source "hwmon": chips, their inputs, and what these measure.
  *
- * Owns three nouns that its files share: the chip (a folder of attributes), the input (an attribute, or several, that
- * give one figure) and the domain (the part of the machine that the figure stands for). hwmon_chip.c finds chips and
- * inputs, hwmon_pairs.c multiplies voltages by currents, hwmon_domain.c knows the chips, hwmon.c reads.
- * Newcomers: most rails say nothing about what hangs on them; an unknown one is listed and never added to a total.
- */
+ * A chip is a folder of attributes. An input is one attribute, or several, that give one value. A domain is
+ * the part of the machine that the value covers. hwmon_chip.c finds chips and inputs, hwmon_pairs.c
+ * multiplies voltages by currents, hwmon_domain.c assigns domains, hwmon.c reads.
+ * Note: most rails do not say what they supply. An unknown rail is listed and never added to a total. */
 #ifndef JOULE_HWMON_H
 #define JOULE_HWMON_H
 
 #include "joule/sources/device.h"
 #include "joule/sources/sysfs.h"
 
-/* The kernel's numbers of the CPU packages, as the other sources' zones have them. Read when first asked for. */
+/* The kernel's numbers of the CPU packages, as in other sources' zones. Read at the first use. */
 #define HWMON_MAX_SOCKETS 64
 struct hwmon_sockets {
     unsigned ids[HWMON_MAX_SOCKETS]; /* ascending */
@@ -22,87 +21,95 @@ struct hwmon_sockets {
 struct hwmon_chip {
     struct source *source;
     struct hwmon_sockets *sockets; /* shared by all chips of the source */
-    char id[32];                   /* "hwmon3"; changes from boot to boot */
-    char name[32];                 /* of the driver's choice: "power_meter" */
-    char folder[96];               /* where its attributes lie: the chip's own folder or its device's */
+    char id[32];                   /* such as "hwmon3"; differs between boots */
+    char name[32];                 /* chosen by the driver, such as "power_meter" */
+    char folder[96];               /* of its attributes: the chip's own folder or its device's */
     char pci[SYSFS_PCI_SIZE];      /* "0000:03:00.0"; empty: not a PCI device */
     char driver[32];               /* of the device; empty: unknown */
     char **files;                  /* names in `folder`, sorted */
     size_t file_count;
     unsigned index;       /* among all chips */
     unsigned ordinal;     /* among the chips of this name */
-    bool is_power_supply; /* a battery or adapter seen through hwmon: the battery source has it */
+    bool is_power_supply; /* a battery or adapter, which the source "battery" reads */
 };
 
 enum hwmon_kind { HWMON_ENERGY, HWMON_POWER, HWMON_PAIR };
 
 #define HWMON_TERMS 4
 
-/* energyN_input in uJ, or a power in uW: the sum over its terms of `first`, or of `first` x `second` (mV x mA). */
+/* An energy in uJ (energyN_input), or a power in uW: the sum over its terms of `first`, or of `first` x
+ * `second` (mV x mA). */
 struct hwmon_input {
     enum hwmon_kind kind;
     unsigned number;
     char label[64];
-    bool is_average; /* over the time since the last update; else a look at one moment */
+    bool is_average; /* averaged since the last update, not instantaneous */
     size_t term_count;
     struct hwmon_files {
-        char first[24], second[24]; /* second is empty unless PAIR */
+        char first[24], second[24]; /* second is empty except for HWMON_PAIR */
     } terms[HWMON_TERMS];
 };
 
-/* What an input covers and what is known of its sensor. */
+/* What an input covers, and the properties of its sensor. */
 struct hwmon_domain {
     joule_scope scope;
     int device_index;
     uint32_t rank, tier;
     char name[48], zone[48], parent_zone[48], device[16], label[64], vendor[24], model[96];
-    double period_s; /* the sensor's update period, or a stated guess */
+    double period_s; /* the sensor's update period; assumed unless period_is_known */
     bool period_is_known;
-    double looks; /* part of a period of which a value that calls itself no average is the mean; 0: unknown */
+    /* fraction of a period over which a value that is not a declared average is averaged; 0: unknown */
+    double looks;
     double
-        fold_joules; /* an energy that is added up when it is read loses a step as large as this; 0: none does */
+        /* An energy that the driver accumulates only when it is read loses steps of this size; 0: it loses
+         * none. */
+        fold_joules;
     double gain_sd;
     uint32_t cause;
     double max_watts;
-    double unit_watts;    /* of POWER: watts for one of what its file counts, 1e-6 */
-    bool zero_is_unknown; /* a driver that has no value says 0 */
+    double unit_watts;    /* for HWMON_POWER: watts per unit of the file, usually 1e-6 */
+    bool zero_is_unknown; /* the driver reports 0 if it has no value */
 };
 
-/* Finds the attributes of chip `id`; false where there are none. */
+/* Finds the attributes of chip `id`. Returns false if there are none. */
 bool hwmon_chip_open(struct source *source, const char *id, struct hwmon_chip *out_chip);
 bool hwmon_has(const struct hwmon_chip *chip, const char *file);
-/* Text or number of one of the chip's attributes, such as (chip, "power", 1, "label"). */
+/* Read the text or number of an attribute, such as (chip, "power", 1, "label"). Return false if there is
+ * none. */
 bool hwmon_text(const struct hwmon_chip *chip, const char *kind, unsigned number, const char *suffix,
                 char *out_text, size_t size);
 bool hwmon_number(const struct hwmon_chip *chip, const char *kind, unsigned number, const char *suffix,
                   uint64_t *out_value);
-/* False only where the attribute NAME_enable holds 0. */
+/* Returns false only if the attribute NAME_enable is 0. */
 bool hwmon_is_enabled(const struct hwmon_chip *chip, const char *kind, unsigned number);
-/* Handle of the device's power state; negative where the device cannot sleep. The caller closes it. */
+/* Opens the device's runtime power state. Returns its handle, which the caller closes; negative: never
+ * suspended. */
 int hwmon_open_power_state(const struct hwmon_chip *chip);
-/* Whether reading a value now would wake the device. */
+/* Returns true if reading a value now would wake the device. */
 bool hwmon_is_asleep(struct joule_host *host, int power_state);
 
 typedef void (*hwmon_visit)(const struct hwmon_chip *chip, const struct hwmon_input *input, void *context);
-/* Calls visit for each energy and power that the chip gives; a chip with neither: for each voltage whose current is
- * known. Disabled channels are left out. */
+/* Calls visit for each energy and power of the chip. If there are none, calls it for each voltage with a
+ * known current. Disabled channels are skipped. */
 void hwmon_each_input(const struct hwmon_chip *chip, hwmon_visit visit, void *context);
 void hwmon_each_pair(const struct hwmon_chip *chip, hwmon_visit visit, void *context);
 
-/* The package that firmware calls socket `number`: firmware counts from 0, the kernel's numbers may have holes or start
- * anywhere. */
+/* Returns the package that firmware calls socket `number`. Firmware counts from 0; the kernel's numbers may
+ * start anywhere and have gaps. */
 unsigned hwmon_package_of_socket(const struct hwmon_chip *chip, unsigned number);
 
-/* PCI device id of AMD's accelerator with CPU cores: what is read of it has them in. */
+/* PCI device id of AMD's MI300A, an accelerator with CPU cores, which its readings include. */
 #define HWMON_MI300A 0x74a0
 
-/* Says what the input covers. False: it repeats or refines another one and is left out. */
+/* Finds what the input covers. Returns false if it repeats another input or a part of one; it is then not
+ * used. */
 bool hwmon_domain_of(const struct hwmon_chip *chip, const struct hwmon_input *input,
                      struct hwmon_domain *out_domain);
 
-/* The number of the accelerator of a kind ("npu") whose monitor this is, the same in every source. */
+/* Returns the number of the monitored accelerator of a kind ("npu"), the same in every source. */
 int32_t hwmon_accelerator_index(const struct hwmon_chip *chip, const char *kind);
-/* hwmon_domain_of for monitors of accelerators that are no GPUs; false, and the domain as it was, for any other chip. */
+/* As hwmon_domain_of, for accelerators other than GPUs. Returns false, with the domain unchanged, for any
+ * other chip. */
 bool hwmon_accelerator_domain(const struct hwmon_chip *chip, const struct hwmon_input *input,
                               struct hwmon_domain *domain);
 

@@ -1,9 +1,8 @@
-/* joule/sources/hwmon/hwmon_accelerator.c - monitors of accelerators that are no GPUs. See hwmon.h.
+/* joule/sources/hwmon/hwmon_accelerator.c - monitors of accelerators other than GPUs. See hwmon.h.
  *
- * Owns what is known of them: Intel's Gaudi (habanalabs), Qualcomm's AI 100 (qaic), Tenstorrent's Wormhole and Blackhole.
- * Newcomers: a card of Qualcomm may have four devices that all report the card's power, Gaudi's driver passes on what
- * its firmware says in whatever unit that is, and Tenstorrent's figure is that of the chip's core alone.
- */
+ * These are Intel's Gaudi (habanalabs), Qualcomm's AI 100 (qaic), and Tenstorrent's Wormhole and Blackhole.
+ * Note: a Qualcomm card may have four devices that each report the card's power. Gaudi's driver passes on the
+ * firmware's value in an unknown unit. Tenstorrent's value is only that of the chip's core. */
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/accelerator/accelerator.h"
@@ -16,7 +15,7 @@ static bool is(const struct hwmon_chip *chip, const char *driver)
     return strcmp(chip->name, driver) == 0 || strcmp(chip->driver, driver) == 0;
 }
 
-/* --- a number read once, to see what it means ----------------------------------------------------------------- */
+/* --- unit of Gaudi's power ------------------------------------------------------------------------------ */
 
 static bool read_power(const struct hwmon_chip *chip, uint64_t *out_raw)
 {
@@ -26,9 +25,9 @@ static bool read_power(const struct hwmon_chip *chip, uint64_t *out_raw)
     return !is_asleep && hwmon_number(chip, "power", 1, "input", out_raw);
 }
 
-/* Watts for one of what power1_input counts: microwatts as everywhere, or milliwatts as the firmware has them. At rest a
- * board draws more than a hundredth of its greatest power (max_power, in milliwatts) and never twice as much, so a
- * number below twice that one is in milliwatts. */
+/* Returns the watts per unit of power1_input: microwatts, or milliwatts as in the firmware. An idle board
+ * draws more than a hundredth of max_power (in milliwatts), and no board draws twice max_power. A value below
+ * 2 * max_power is therefore in milliwatts. */
 static double gaudi_unit_watts(const struct hwmon_chip *chip)
 {
     static const char *const ways[] = {"device", "device/device"};
@@ -42,10 +41,10 @@ static double gaudi_unit_watts(const struct hwmon_chip *chip)
     return 1e-6;
 }
 
-/* --- cards with several devices ------------------------------------------------------------------------------- */
+/* --- cards with several devices ------------------------------------------------------------------------- */
 
-/* The address of the bridge that leads to the switch behind which a device sits: two bridges up. False: there is none, as for
- * a device in a slot of its own. */
+/* Finds the address of the bridge above the PCI switch behind which a device sits, two bridges up. Returns
+ * false if there is none, as for a device in a slot of its own. */
 static bool switch_of(struct source *source, const char *address, char out_bridge[SYSFS_PCI_SIZE])
 {
     char path[96], link[512], *rest = link, *part;
@@ -72,8 +71,8 @@ static bool read_power_at(const struct hwmon_chip *chip, const char *address, ui
     return host_read_u64(chip->source->host, path, out_raw);
 }
 
-/* Devices behind one switch that say the same to the microwatt are one card. Between two looks at this one the card's
- * figure may change, so either will do. */
+/* Devices behind one switch with the same power, to the microwatt, are one card. The card's value may change
+ * meanwhile, so this device is read before and after the other one, and one match suffices. */
 static bool says_the_same(const struct hwmon_chip *chip, const char *address)
 {
     uint64_t before, other, after;
@@ -81,7 +80,7 @@ static bool says_the_same(const struct hwmon_chip *chip, const char *address)
            (other == before || other == after);
 }
 
-/* The first device of the card that this one belongs to. */
+/* Returns the index of the card's first device. */
 static int32_t card_of(const struct hwmon_chip *chip, int32_t own)
 {
     struct accelerator list[ACCELERATOR_MOST];
@@ -97,7 +96,7 @@ static int32_t card_of(const struct hwmon_chip *chip, int32_t own)
     return own;
 }
 
-/* --- domains -------------------------------------------------------------------------------------------------- */
+/* --- domains -------------------------------------------------------------------------------------------- */
 
 int32_t hwmon_accelerator_index(const struct hwmon_chip *chip, const char *kind)
 {
@@ -141,12 +140,12 @@ static void qualcomm_domain(const struct hwmon_chip *chip, const struct hwmon_in
 {
     int32_t index = hwmon_accelerator_index(chip, "npu");
     set_device(d, "npu", index, "qualcomm");
-    d->zero_is_unknown = true; /* where the firmware does not answer, its driver says 0 */
+    d->zero_is_unknown = true; /* the driver reports 0 if the firmware does not answer */
     if (input->kind == HWMON_POWER && input->number == 1)
         set_board(d, "npu", index, card_of(chip, index));
 }
 
-/* Whole watts, of the chip's core alone. */
+/* The power is in whole watts, and that of the chip's core only. */
 static void tenstorrent_domain(const struct hwmon_chip *chip, struct hwmon_domain *d)
 {
     int32_t index = hwmon_accelerator_index(chip, "npu");

@@ -1,8 +1,8 @@
-/* joule/sources/hwmon/hwmon_chip.c - one chip: where its attributes lie and which figures they give. See hwmon.h.
+/* joule/sources/hwmon/hwmon_chip.c - finds a chip's attributes and inputs. See hwmon.h.
  *
- * Newcomers: old drivers (the ACPI power meter) put attributes into hwmonX/device, new ones into hwmonX; both may hold
- * a `name`. Listing and reading labels wakes no sleeping device; reading values does.
- */
+ * Note: old drivers (the ACPI power meter) have their attributes in hwmonX/device, new ones in hwmonX. Both
+ * may have a `name`. Listing files and reading labels does not wake a suspended device; reading values
+ * does. */
 #include "joule/sources/hwmon/hwmon.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/string.h"
 #include "joule/sources/sysfs.h"
 
-/* --- attributes --------------------------------------------------------------------------------------------- */
+/* --- attributes ----------------------------------------------------------------------------------------- */
 
 static int compare_names(const void *key, const void *element)
 {
@@ -44,7 +44,7 @@ bool hwmon_is_enabled(const struct hwmon_chip *chip, const char *kind, unsigned 
     return !hwmon_number(chip, kind, number, "enable", &enable) || enable != 0;
 }
 
-/* --- finding a chip ----------------------------------------------------------------------------------------- */
+/* --- finding a chip ------------------------------------------------------------------------------------- */
 
 static bool is_attribute(const char *file)
 {
@@ -57,7 +57,7 @@ static bool is_attribute(const char *file)
     return false;
 }
 
-/* Takes `folder` for the chip's when it holds attributes. */
+/* Uses `folder` as the chip's folder if it has attributes. */
 static bool try_folder(struct hwmon_chip *chip, const char *folder)
 {
     struct source *source = chip->source;
@@ -97,7 +97,7 @@ static void follow_links(struct hwmon_chip *chip)
     }
 }
 
-/* Power supplies say what they are in a `type` that no other device has. */
+/* Only power supplies have a `type` with one of these values. */
 static bool has_power_supply_type(struct source *source, const char *device)
 {
     static const char *const types[] = {"Battery", "Mains", "UPS", "USB", "Wireless", NULL};
@@ -142,7 +142,7 @@ bool hwmon_is_asleep(struct joule_host *host, int power_state)
            string_starts(state, "suspend"); /* suspended, suspending */
 }
 
-/* --- its energies and powers -------------------------------------------------------------------------------- */
+/* --- energies and powers -------------------------------------------------------------------------------- */
 
 static struct hwmon_input make_input(const struct hwmon_chip *chip, enum hwmon_kind kind, const char *word,
                                      unsigned number, const char *suffix)
@@ -150,13 +150,13 @@ static struct hwmon_input make_input(const struct hwmon_chip *chip, enum hwmon_k
     struct hwmon_input input = {.kind = kind, .number = number, .term_count = 1};
     string_print(input.terms[0].first, sizeof input.terms[0].first, "%s%u_%s", word, number, suffix);
     input.is_average = strcmp(suffix, "average") == 0;
-    /* The ACPI power meter has no label; what it measures stands in the firmware's own words. */
+    /* The ACPI power meter has no label; the firmware describes what it measures in oem_info. */
     if (!hwmon_text(chip, word, number, "label", input.label, sizeof input.label))
         hwmon_text(chip, word, number, "oem_info", input.label, sizeof input.label);
     return input;
 }
 
-/* Whether this file gives a figure that no better file of the same channel gives. */
+/* Returns true if the file has a value for which the channel has no better file. */
 static bool is_figure(const struct hwmon_chip *chip, const char *file, const char *word, unsigned *number,
                       const char **suffix)
 {
@@ -171,7 +171,7 @@ static bool is_figure(const struct hwmon_chip *chip, const char *file, const cha
     return !hwmon_has(chip, average);
 }
 
-/* Calls visit for each channel of one kind, enabled or not; the number of channels. */
+/* Calls visit for each enabled channel of one kind. Returns the number of all channels. */
 static size_t each_figure(const struct hwmon_chip *chip, enum hwmon_kind kind, hwmon_visit visit,
                           void *context)
 {
@@ -203,7 +203,7 @@ static void add_term(const struct hwmon_chip *chip, const struct hwmon_input *in
     }
 }
 
-/* Chips whose inputs are the parts of one domain that nobody reports as a whole. */
+/* Chips whose inputs are the parts of one domain for which there is no total. */
 static bool is_summed(const struct hwmon_chip *chip)
 {
     return strcmp(chip->name, "apm_xgene") == 0;

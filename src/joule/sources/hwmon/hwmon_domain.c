@@ -1,10 +1,9 @@
-/* joule/sources/hwmon/hwmon_domain.c - which part of the machine an input stands for. See hwmon.h.
+/* joule/sources/hwmon/hwmon_domain.c - finds which part of the machine an input covers. See hwmon.h.
  *
- * Owns what is known of chips: scopes and zones by driver and label, update periods, gains. A gain is one sd of the
- * scale; where no data sheet gives one it is an assumption and says so.
- * Newcomers: NVIDIA's module contains its GPU and AMD's integrated graphics report the whole package; whatever is
- * not known for certain is a rail, which no total counts.
- */
+ * It has the scopes and zones by driver and label, the update periods, and the gains. A gain is one standard
+ * deviation of the scale; without a data sheet it is an assumption, and a comment says so.
+ * Note: NVIDIA's module contains its GPU. AMD's integrated graphics report the power of the whole package. An
+ * input whose coverage is not certain is a rail, which is in no total. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -13,7 +12,7 @@
 
 #define MAX_PACKAGE_WATTS 2000.0
 #define MAX_DEVICE_WATTS  5000.0
-#define MAX_NODE_WATTS    100000.0 /* a chassis with many machines behind one supply */
+#define MAX_NODE_WATTS    100000.0 /* a chassis with many machines on one supply */
 
 struct traits {
     const char *chip;
@@ -24,17 +23,17 @@ struct traits {
     double fold_joules; /* see struct hwmon_domain */
 };
 
-/* Registers of 32 bits in 2^-14 J that Intel's drivers add up when they are read, and by no timer of their own. */
+/* Intel's drivers accumulate 32-bit registers in 2^-14 J, and only when they are read. */
 #define INTEL_FOLD_J 262144.0
 
 static const struct traits traits_of_chips[] = {
-    {"power_meter", 1.0, false, 0.03},    /* assumed: meters of supplies are sold as 1 to 5 % */
+    {"power_meter", 1.0, false, 0.03},    /* assumed: power supplies' meters are specified with 1 to 5 % */
     {"amd_energy", 1e-3, true, 0.05},     /* the CPU's own energy registers; gain assumed */
     {"amd_hsmp_hwmon", 0.1, false, 0.05}, /* assumed */
     {"apm_xgene", 0.1, false, 0.05},      /* assumed */
-    {"ibmpowernv", 0.1, true, 0.03},      /* its page of sensors is written every 100 ms; gain assumed */
-    /* Data sheets: gains of 0.1 to 0.5 %, with a shunt of 1 %; periods as their drivers set them up. */
-    {"ina3221", 0.0066, false, 0.01, 1.0 / 3}, /* three rails take turns */
+    {"ibmpowernv", 0.1, true, 0.03},      /* firmware updates its sensors every 100 ms; gain assumed */
+    /* Gains from data sheets: 0.1 to 0.5 %, with a shunt of 1 %. Periods as the drivers configure them. */
+    {"ina3221", 0.0066, false, 0.01, 1.0 / 3}, /* three rails are measured in turn */
     {"ina219", 0.0011, false, 0.01, 1},
     {"ina226", 0.0352, false, 0.01, 1},
     {"ina230", 0.0352, false, 0.01, 1},
@@ -54,12 +53,12 @@ static const struct traits *traits_of(const char *chip)
     return &unknown_chip;
 }
 
-/* --- filling in a domain ------------------------------------------------------------------------------------ */
+/* --- filling in a domain -------------------------------------------------------------------------------- */
 
 static const char *const kind_words[] = {
     [HWMON_ENERGY] = "energy", [HWMON_POWER] = "power", [HWMON_PAIR] = "pair"};
 
-/* A rail: what every input is until more is known. */
+/* Describes the input as a rail, the default. */
 static void set_rail(const struct hwmon_chip *chip, const struct hwmon_input *input, struct hwmon_domain *d)
 {
     char words[112];
@@ -67,7 +66,7 @@ static void set_rail(const struct hwmon_chip *chip, const struct hwmon_input *in
     d->scope = JOULE_SCOPE_RAIL;
     d->device_index = -1;
     d->tier = 2;
-    /* An energy counter is a better view of the same zone than a power. */
+    /* An energy counter is a better view of a zone than a power. */
     d->rank = RANK_DRIVER + (input->kind != HWMON_ENERGY);
     d->max_watts = MAX_DEVICE_WATTS;
     d->unit_watts = 1e-6;
@@ -116,7 +115,7 @@ static void set_package(struct hwmon_domain *d, unsigned socket, const char *ven
     string_copy(d->vendor, sizeof d->vendor, vendor);
 }
 
-/* A part of a package, `zone` being its last word. */
+/* Describes a part of a package; `zone` is its last part. */
 static void set_package_part(struct hwmon_domain *d, joule_scope scope, unsigned socket, const char *zone,
                              const char *vendor)
 {
@@ -136,10 +135,10 @@ static void set_node(struct hwmon_domain *d)
     string_copy(d->zone, sizeof d->zone, "node");
 }
 
-/* --- chips ---------------------------------------------------------------------------------------------------- */
+/* --- chips ---------------------------------------------------------------------------------------------- */
 
-/* NVIDIA's superchips have a meter for each socket and rail: "Grace Power Socket 0". Module = Grace + GPU + memory;
- * Grace = CPU rail + SysIO rail + DRAM + losses. False: not such a meter. */
+/* NVIDIA's superchips have a meter for each socket and rail, such as "Grace Power Socket 0". Module = Grace +
+ * GPU + memory; Grace = CPU rail + SysIO rail + DRAM + losses. Returns false for another kind of meter. */
 static bool grace_domain(const struct hwmon_chip *chip, const struct hwmon_input *input,
                          struct hwmon_domain *d)
 {
@@ -165,7 +164,7 @@ static bool grace_domain(const struct hwmon_chip *chip, const struct hwmon_input
     } else if (string_starts(input->label, "SysIO ")) {
         set_package_part(d, JOULE_SCOPE_RAIL, package, "sysio", "nvidia");
     } else {
-        return true; /* some other rail of the socket */
+        return true; /* another rail of the socket */
     }
     string_copy(d->model, sizeof d->model, "Grace");
     return true;
@@ -179,13 +178,13 @@ static bool acpi_domain(const struct hwmon_chip *chip, const struct hwmon_input 
     hwmon_text(chip, "power", input->number, "model_number", d->model, sizeof d->model);
     if (grace_domain(chip, input, d))
         return true;
-    /* The first meter is the machine's; what a second one measures, nobody says. */
+    /* The first meter is the machine's. What a second one measures is unknown. */
     if (chip->ordinal == 0 && !is_battery)
         set_node(d);
     return true;
 }
 
-/* Cores, then sockets, each with a counter; only sockets are wanted. */
+/* The driver has a counter for each core and each socket; only sockets are used. */
 static bool amd_energy_domain(const struct hwmon_chip *chip, const struct hwmon_input *input,
                               struct hwmon_domain *d)
 {
@@ -207,8 +206,8 @@ static bool hsmp_domain(const struct hwmon_chip *chip, const struct hwmon_input 
     return true;
 }
 
-/* Ampere's in-band driver: "CPU power" (cores) and "IO power" (the rest of the socket), read as one sum. One of them
- * alone is not the package. */
+/* Ampere's in-band driver reports "CPU power" (cores) and "IO power" (the rest of the socket). Only their sum
+ * is the package. */
 static bool xgene_domain(const struct hwmon_chip *chip, const struct hwmon_input *input,
                          struct hwmon_domain *d)
 {
@@ -217,7 +216,7 @@ static bool xgene_domain(const struct hwmon_chip *chip, const struct hwmon_input
     return true;
 }
 
-/* OPAL's names: "System", "Chip 0", "Chip 0 Memory", "Chip 0 Vdd" ... */
+/* OPAL's labels: "System", "Chip 0", "Chip 0 Memory", "Chip 0 Vdd" and others. */
 static bool power_domain(const struct hwmon_chip *chip, const struct hwmon_input *input,
                          struct hwmon_domain *d)
 {
@@ -233,7 +232,7 @@ static bool power_domain(const struct hwmon_chip *chip, const struct hwmon_input
         d->rank += input->kind != HWMON_ENERGY;
     } else if (sysfs_numbered(words, "Chip ", &socket) && is_memory) {
         set_package_part(d, JOULE_SCOPE_DRAM, socket, "dram", "ibm");
-        d->parent_zone[0] = '\0'; /* memory is outside of the package */
+        d->parent_zone[0] = '\0'; /* memory is outside the package */
         string_print(d->device, sizeof d->device, "memory:%u", socket);
     } else if (sysfs_numbered(words, "Chip ", &socket)) {
         set_package(d, socket, "ibm");
@@ -266,7 +265,7 @@ static bool device_id_is(const struct hwmon_chip *chip, uint64_t id)
            device == id;
 }
 
-/* Only processors with graphics inside report the voltage of their north bridge. */
+/* Only AMD processors with graphics report the voltage of a north bridge (vddnb). */
 static bool is_amd_processor(const struct hwmon_chip *chip)
 {
     char label[16];
@@ -274,7 +273,7 @@ static bool is_amd_processor(const struct hwmon_chip *chip)
            strcmp(label, "vddnb") == 0;
 }
 
-/* Whether an energy of this chip has that label. */
+/* Returns true if an energy of this chip has that label. */
 static bool has_energy_labelled(const struct hwmon_chip *chip, const char *label)
 {
     char other[16];
@@ -284,10 +283,11 @@ static bool has_energy_labelled(const struct hwmon_chip *chip, const char *label
     return false;
 }
 
-/* The input that stands for the board: Intel's "card" where it is told apart from the chip ("pkg"), else the first. */
+/* Returns true for the input that covers the board: Intel's "card" if there is one besides the chip ("pkg"),
+ * else the first. */
 static bool is_board(const struct hwmon_chip *chip, const struct hwmon_input *input)
 {
-    if (string_starts(chip->name, "i915_gt")) /* a tile: part of the board that "i915" reports */
+    if (string_starts(chip->name, "i915_gt")) /* a tile, which is part of the board that "i915" reports */
         return false;
     if (has_energy_labelled(chip, "card"))
         return strcmp(input->label, "card") == 0;
@@ -301,7 +301,7 @@ static bool gpu_domain(const struct hwmon_chip *chip, const struct hwmon_input *
     bool board = is_board(chip, input);
     d->tier = 3;
     string_copy(d->vendor, sizeof d->vendor, gpu_vendor(chip));
-    if (is_amd_processor(chip)) { /* its power is the whole package's: another view of the CPU */
+    if (is_amd_processor(chip)) { /* its power is the whole package's */
         if (board)
             set_package(d, hwmon_package_of_socket(chip, 0), "amd");
         d->tier = 2;

@@ -1,15 +1,17 @@
-/* joule/sources/hwmon/hwmon_pairs.c - powers that a chip does not give: voltage times current. See hwmon.h.
+/* joule/sources/hwmon/hwmon_pairs.c - computes power as voltage times current, for chips that report no
+ * power. See hwmon.h.
  *
- * Owns the rules by which a voltage belongs to a current. The numbers of inN and currN count independently, so that
- * equal numbers mean the same rail only where the driver's documentation says so, or where nothing contradicts it.
- * Newcomers: shunt voltages are inputs too; a shunt's millivolts times its current are a thousandth of the truth.
- */
+ * It decides which voltage belongs to a current. The numbers of inN and currN are independent: equal numbers
+ * mean the same rail only if the driver's documentation says so, or if no label contradicts it.
+ * Note: shunt voltages are inputs too. A shunt's millivolts times its current give about a thousandth of the
+ * real power. */
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/hwmon/hwmon.h"
 #include "joule/sources/sysfs.h"
 
-/* {voltage, current} pairs by the kernel's documentation of the driver; all others of that chip are left out. */
+/* {voltage, current} pairs from the kernel's documentation of the driver. Other inputs of these chips are
+ * ignored. */
 struct pairing {
     const char *chip;
     size_t count;
@@ -18,7 +20,7 @@ struct pairing {
 
 static const struct pairing pairings[] = {
     {"ina3221", 3, {{1, 1}, {2, 2}, {3, 3}}}, /* in4..6: shunts, in7: their sum */
-    {"ina209", 1, {{1, 1}}},                  /* of the INA family in0 is the shunt */
+    {"ina209", 1, {{1, 1}}},                  /* in the INA family in0 is the shunt */
     {"ina219", 1, {{1, 1}}},
     {"ina220", 1, {{1, 1}}},
     {"ina226", 1, {{1, 1}}},
@@ -46,7 +48,7 @@ static const struct pairing *pairing_of(const char *chip)
     return NULL;
 }
 
-/* PMBus calls the two "vout1" and "iout1"; others give both the rail's name. */
+/* PMBus drivers label a rail "vout1" and "iout1"; others give both the rail's name. */
 static bool is_same_rail(const char *voltage, const char *current)
 {
     return strcmp(voltage, current) == 0 ||
@@ -77,7 +79,8 @@ static void visit_pair(const struct hwmon_chip *chip, unsigned voltage, unsigned
     visit(chip, &input, context);
 }
 
-/* The voltage of an unlisted chip's current: the one with the same label, or, when neither is labelled, number. */
+/* Finds the voltage of a current, for a chip that is not in the table: the one with the same label, or the
+ * same number if neither has a label. */
 static bool find_voltage(const struct hwmon_chip *chip, unsigned current, unsigned *out_voltage)
 {
     char current_label[64], voltage_label[64];

@@ -1,8 +1,8 @@
-/* joule/sources/hwmon/hwmon_socket.c - which CPU package a firmware's "socket 1" is. See hwmon.h.
+/* joule/sources/hwmon/hwmon_socket.c - finds the CPU package of a firmware's socket number. See hwmon.h.
  *
- * Owns the list of package numbers below /sys/devices/system/cpu, found with one look at each package.
- * Newcomers: a wrong number here counts a package twice: once measured, once modelled under the kernel's number.
- */
+ * It reads the package numbers below /sys/devices/system/cpu, one CPU for each package.
+ * Note: a wrong number would count a package twice: measured under one number and modelled under the
+ * other. */
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/hwmon/hwmon.h"

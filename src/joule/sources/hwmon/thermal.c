@@ -1,9 +1,9 @@
-/* joule/sources/hwmon/thermal.c - temperatures and clocks, as gauges beside the joules.
+/* joule/sources/hwmon/thermal.c - the source "thermal": temperatures and clocks, as gauges.
  *
- * Owns the choice of temperature inputs: chips whose inputs are all wired to something (hwmon) and thermal zones. A
- * board's monitor chip shows inputs that nothing is wired to, and asking a disk wakes it; both are left out.
- * Newcomers: at most MAX_GAUGES, read once a second at most, whatever the meter's pace.
- */
+ * It reads thermal zones and the hwmon chips whose temperature inputs are all connected. Monitor chips of
+ * mainboards are not read, because some of their inputs are unconnected; nor are disks, because a read wakes
+ * them.
+ * Note: there are at most MAX_GAUGES, read at most once a second, whatever the meter's period. */
 #include "joule/sources/hwmon/thermal.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@
 #define MAX_GAUGES     (64 - CLOCK_MAX_PACKAGES)
 #define MAX_OF_CHIP    16
 #define PERIOD_NS      1000000000LL
-#define EARLY_NS       (PERIOD_NS / 10) /* a lane's deadlines jitter */
+#define EARLY_NS       (PERIOD_NS / 10) /* tolerance, because a lane's deadlines vary */
 #define LOWEST_MILLIC  (-60000)
 #define HIGHEST_MILLIC 200000
 
@@ -32,13 +32,14 @@ struct thermal {
     int64_t next_ns;
 };
 
-/* Chips that are read. Where `label` is given, inputs that begin so are preferred to the others: asking for each
- * core's temperature would interrupt it. */
+/* Chips that are read. If there are inputs whose label begins with `label`, only these are read: reading each
+ * core's temperature would interrupt that core. */
 static const struct chip_rule {
-    const char *name, *label, *device; /* device: all but "node" get their number */
+    const char *name, *label, *device; /* device: all but "node" get a number */
 } chip_rules[] = {
     {"coretemp", "P",
-     "cpu"}, /* "Package id 0", on older kernels "Physical id 0"; the others are "Core 0" ... */
+     /* "Package id 0", on older kernels "Physical id 0"; the other inputs are "Core 0" and so on. */
+     "cpu"},
     {"k10temp", "Tctl", "cpu"},
     {"zenpower", "Tdie", "cpu"},
     {"apm_xgene", NULL, "cpu"},
@@ -64,7 +65,7 @@ static const struct chip_rule *rule_of(const char *chip)
     return NULL;
 }
 
-/* --- opening ------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 struct channel *thermal_add_gauge(struct source *source, joule_reading_kind reading, const char *words,
                                   const char *label)
@@ -101,7 +102,8 @@ static struct gauge *add_temperature(struct source *source, const char *path, co
     return gauge;
 }
 
-/* Number of the next temperature input at or after *position whose label begins with `label`; 0: no more. */
+/* Returns the number of the next temperature input at or after *position whose label begins with `label`; 0:
+ * no more. */
 static unsigned next_input(const struct hwmon_chip *chip, const char *label, size_t *position)
 {
     while (*position < chip->file_count) {
@@ -127,7 +129,8 @@ static void set_package(joule_domain *info, const struct hwmon_chip *chip, const
     info->device_index = (int)package;
 }
 
-/* What stands for a board's memory as a whole, and what is neither memory nor chip; all else is the chip. */
+/* Returns the role of a board's temperature by its label: its memory as a whole, the chip, or ROLE_NONE for
+ * other parts. */
 static enum gauge_role gpu_role(const char *label)
 {
     if (strcmp(label, "mem") == 0 || strcmp(label, "vram") == 0)
@@ -137,7 +140,7 @@ static enum gauge_role gpu_role(const char *label)
     return is_aside ? ROLE_NONE : ROLE_TEMPERATURE;
 }
 
-/* Boards of the same make are told apart by their number. */
+/* The name has the GPU's number, because several boards may have the same driver. */
 static void set_gpu(struct channel *ch, const struct hwmon_chip *chip, const char *label)
 {
     char word[32];
@@ -234,7 +237,7 @@ static joule_status thermal_open(struct source *source)
     return source_say(source, JOULE_ABSENT, "this machine shows no temperatures and no clocks");
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static void read_gauge(struct joule_host *host, const struct gauge *gauge, struct sink *sink)
 {
@@ -256,7 +259,8 @@ static void thermal_read(struct source *source, struct sink *sink)
     int64_t now_ns = sink_now(sink);
     if (now_ns < thermal->next_ns)
         return;
-    /* Old kernels take 10 ms for a CPU's clock: nobody shall wait for that when a meter opens. */
+    /* Old kernels take 10 ms for a CPU's clock. The first reading skips clocks, so that opening a meter does
+     * not wait. */
     if (thermal->next_ns)
         clocks_read(source, &thermal->clocks, sink);
     thermal->next_ns = now_ns + PERIOD_NS - EARLY_NS;
@@ -278,7 +282,7 @@ const struct source_ops source_thermal = {
     .name = "thermal",
     .measurement = "hwmon",
     .tier = 2,
-    .is_slow = true, /* embedded controllers and old kernels' clocks take milliseconds */
+    .is_slow = true, /* embedded controllers and clocks on old kernels take milliseconds */
     .period_s = 1.0,
     .open = thermal_open,
     .read = thermal_read,

@@ -1,18 +1,17 @@
 /* joule/sources/hwmon/thermal_clock.c - the mean clock of each CPU package. See thermal.h.
  *
- * Owns the choice of CPUs and the mean of their scaling_cur_freq, or of the "cpu MHz" lines of /proc/cpuinfo where
- * the machine has no cpufreq (most virtual ones, whose figure is then the nominal clock).
- * Newcomers: it is a sample of CPUs, not all: on some kernels every one asked is woken up.
- */
+ * It is the mean of scaling_cur_freq over some CPUs. On machines without cpufreq (most virtual ones) it is
+ * the mean of the "cpu MHz" lines of /proc/cpuinfo, usually the nominal clock.
+ * Note: only a sample of the CPUs is read, because some kernels wake each CPU that is read. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/sysfs.h"
 #include "joule/sources/hwmon/thermal.h"
 
-#define MAX_MHZ 20000.0 /* no CPU comes near; higher is garbage */
+#define MAX_MHZ 20000.0 /* above that of any CPU; higher values are invalid */
 
-/* Index of the package's channel, added if need be; CLOCK_MAX_PACKAGES when there is no room. */
+/* Returns the index of the package's channel, adding it if necessary; CLOCK_MAX_PACKAGES: no space. */
 static size_t channel_of_package(struct source *source, struct clocks *clocks, unsigned package)
 {
     char name[32];
@@ -34,7 +33,7 @@ static size_t channel_of_package(struct source *source, struct clocks *clocks, u
 static void add_cpu(struct source *source, struct clocks *clocks, unsigned cpu)
 {
     char path[96];
-    unsigned package = 0; /* also where firmware knows no packages and says -1 */
+    unsigned package = 0; /* also if the firmware reports -1, which means unknown */
     if (clocks->cpu_count == CLOCK_MAX_CPUS)
         return;
     string_print(path, sizeof path, "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq", cpu);
@@ -51,7 +50,7 @@ static void add_cpu(struct source *source, struct clocks *clocks, unsigned cpu)
     clocks->cpus[clocks->cpu_count++].package = index;
 }
 
-/* The number of "cpuN" among names; with out_cpus also the numbers themselves. */
+/* Returns the number of "cpuN" among the names. Writes the numbers if out_cpus is not NULL. */
 static size_t each_cpu(char **names, ssize_t count, unsigned *out_cpus)
 {
     size_t found = 0;
@@ -66,7 +65,8 @@ static size_t each_cpu(char **names, ssize_t count, unsigned *out_cpus)
     return found;
 }
 
-/* "cpu MHz : 2100.000" lines, each followed by its "physical id" where there are packages. */
+/* Sums of "cpu MHz : 2100.000" lines by package. Each such line is followed by its "physical id", if there
+ * are packages. */
 struct cpuinfo {
     double sum_mhz[CLOCK_MAX_PACKAGES];
     unsigned count[CLOCK_MAX_PACKAGES];
@@ -94,7 +94,7 @@ static void scan_cpuinfo(const char *text, struct cpuinfo *out)
     }
 }
 
-/* As much of it as one read gives, the first CPUs. */
+/* Reads the first CPUs, as many as one read returns. */
 static bool read_cpuinfo(struct source *source, const struct clocks *clocks, struct cpuinfo *out)
 {
     char text[4096];
@@ -154,7 +154,7 @@ void clocks_read(struct source *source, const struct clocks *clocks, struct sink
     for (size_t i = 0; i < clocks->cpu_count; i++) {
         int64_t khz;
         if (sysfs_read_i64(source->host, clocks->cpus[i].handle, &khz) != JOULE_OK || khz <= 0)
-            continue; /* offline meanwhile */
+            continue; /* offline since */
         sums.sum_mhz[clocks->cpus[i].package] += (double)khz * 1e-3;
         sums.count[clocks->cpus[i].package]++;
     }
