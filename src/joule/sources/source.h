@@ -132,10 +132,9 @@ struct source_ops {
     bool is_slow; /* uses a vendor's library, a bus or the network: has its own lane and thread */
     /* The readings carry timestamps of their own, so it does not matter when the source is read. */
     bool is_stamped;
-    bool
-        /* Slow to open, and without joules: it starts only if devices are queried, and no caller waits for
-         * it. */
-        is_late;
+    /* Slow to open, and without joules: it starts only if devices are queried, and no caller waits for
+     * it. */
+    bool is_late;
     /* Folders in which all of the source's hardware would appear, separated by colons. If all are missing or
      * empty, a program that only measures does not open the source. NULL: the source must be opened to
      * know. */

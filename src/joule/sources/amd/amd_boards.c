@@ -1,8 +1,7 @@
 /* joule/sources/amd/amd_boards.c - see amd_boards.h.
  *
- * Newcomers: a counter at 0 and a power of 0 W are no figures, however much the call succeeded: they come of boards that
- * have none, and of the second die of a package, whose joules the first one counts.
- */
+ * Note: a count of 0 and a power of 0 W are treated as unknown, even if the call succeeded. Boards without a
+ * sensor report them, and so does the second die of a package, whose energy the first one counts. */
 #include "joule/sources/amd/amd_boards.h"
 
 #include <math.h>
@@ -13,15 +12,15 @@
 #include "joule/sources/hwmon/hwmon.h"
 
 #define PERIOD_S        0.1
-#define TICK_S          1e-3 /* for so long the driver keeps the firmware's answer */
+#define TICK_S          1e-3 /* how long the driver caches the firmware's answer */
 #define GAIN_SD         0.05 /* assumed, as for all boards */
 #define MOST_WATTS      5000.0
-#define GAUGE_PERIOD_NS 500000000LL  /* no sensor of heat is faster */
-#define PATIENCE_NS     1000000000LL /* with answers put off, before a channel is called failed */
+#define GAUGE_PERIOD_NS 500000000LL  /* no temperature sensor is faster */
+#define PATIENCE_NS     1000000000LL /* longest time of PENDING answers before a channel has failed */
 
-/* --- whether to ask --------------------------------------------------------------------------------------------- */
+/* --- whether to open the source ------------------------------------------------------------------------- */
 
-/* The file is only looked for: to read it would wake a sleeping board. */
+/* The file's existence is checked without reading it, because a read would wake a suspended board. */
 static bool has_power_file(struct source *source, const struct drm_card *card)
 {
     struct arena arena = {0};
@@ -57,7 +56,7 @@ bool amd_boards_are_wanted(struct source *source, const char *own)
     char **ids;
     size_t boards = 0;
     ssize_t count = source->host->ops->list(source->host, AMD_DRIVER, &source->arena, &ids);
-    if (count > 0) /* else there is no thread to wait for a library in */
+    if (count > 0) /* without the driver, libraries are not searched */
         count = source->host->ops->list(source->host, DRM_FOLDER, &source->arena, &ids);
     for (ssize_t i = 0; i < count; i++) {
         struct drm_card card;
@@ -99,7 +98,7 @@ bool amd_has_library(struct joule_host *host)
            amd_open_library(host, host->ops->env(host, "JOULE_ROCM_SMI_LIB"), rocm_smi_libraries, &name);
 }
 
-/* --- a board's channels ----------------------------------------------------------------------------------------- */
+/* --- a board's channels --------------------------------------------------------------------------------- */
 
 struct amd_boards *amd_boards_create(struct source *source, const struct amd_interface *interface,
                                      void *context)
@@ -113,7 +112,7 @@ struct amd_boards *amd_boards_create(struct source *source, const struct amd_int
     return boards;
 }
 
-/* `what` goes behind the board's name. */
+/* `what` is appended to the board's name. */
 static struct channel *add_channel(struct amd_boards *boards, const struct amd_board *board, const char *what,
                                    const char *label)
 {
@@ -138,7 +137,7 @@ static void set_sensor(const struct amd_board *board, struct channel *ch, uint32
     string_copy(ch->zone, sizeof ch->zone, board->zone);
 }
 
-/* Whether a figure is there: one that was put off may be. */
+/* Returns true if the value exists. A PENDING value may exist. */
 static bool tells(struct amd_boards *boards, joule_status status, bool is_more_than_0)
 {
     boards->is_denied = boards->is_denied || status == JOULE_DENIED;
@@ -224,7 +223,7 @@ static bool has_cpu_cores(struct source *source, const char *pci)
            id == HWMON_MI300A;
 }
 
-/* The board at a place, whichever of its partitions; NULL: none yet. */
+/* Finds the board at a PCI address, whatever its partition. Returns NULL if there is none yet. */
 static struct amd_board *find_board(struct amd_boards *boards, const char *pci)
 {
     for (size_t i = 0; i < boards->count; i++)
@@ -289,9 +288,9 @@ joule_status amd_boards_opened(struct amd_boards *boards)
     return JOULE_OK;
 }
 
-/* --- reading ---------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
-/* What is no answer to a channel: nothing, as long as it was put off for a moment only. */
+/* Reports a failure to the channel. PENDING is reported only if it has lasted for PATIENCE_NS. */
 static void fail(struct amd_board *board, struct sink *sink, struct channel *channel, joule_status status)
 {
     int64_t now_ns = sink_now(sink);
@@ -311,7 +310,7 @@ static void read_energy(struct amd_boards *boards, struct amd_board *board, stru
     int64_t before_ns = sink_now(sink);
     joule_status status = boards->interface->energy(boards->context, board->name, &counts);
     int64_t after_ns = sink_now(sink);
-    bool is_asked_now = boards->interface->period_s == 0; /* else some time in this round */
+    bool is_asked_now = boards->interface->period_s == 0; /* else it was read earlier in this round */
     if (status != JOULE_OK) {
         fail(board, sink, board->energy, status);
         return;

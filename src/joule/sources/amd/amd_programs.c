@@ -1,11 +1,10 @@
-/* joule/sources/amd/amd_programs.c - AMD's boards through the programs amd-smi and rocm-smi: the last resort.
+/* joule/sources/amd/amd_programs.c - the sources "amd_smi_program" and "rocm_smi_program": AMD's boards, read
+ * with the programs amd-smi and rocm-smi.
  *
- * Owns when a program is run, and the figures of its last run. What it writes amd_words.h reads, and which boards there are
- * and how they are read is amd_boards.h's.
- * Newcomers: a run is a Python program that starts AMD's library: it takes half a second of a processor, so that it is run
- * seldom, and only where no library of AMD's can be loaded, or by name. JOULE_AMD_SMI and JOULE_ROCM_SMI name other
- * programs.
- */
+ * amd_words.h parses the programs' output; amd_boards.h has the boards and reads them.
+ * Note: a run starts Python and AMD's library, which takes half a second of CPU time. Programs are therefore
+ * run rarely, and only if no library of AMD's can be loaded, or if the source is requested by name.
+ * JOULE_AMD_SMI and JOULE_ROCM_SMI name other programs. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,31 +14,31 @@
 #include "joule/sources/amd/amd_words.h"
 
 #define PERIOD_S     5.0
-#define DEADLINE_NS  INT64_C(10000000000) /* a first run after the machine's start takes seconds */
+#define DEADLINE_NS  INT64_C(10000000000) /* the first run after boot takes seconds */
 #define OUTPUT_BYTES (256u << 10)
 
 typedef bool (*words_fn)(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards);
 
-/* A program, the words it is run with, fullest first, and how it is understood. */
+/* A program, its argument lists with the most complete first, and the parser of its output. */
 struct program {
-    const char *name, *in_rocm; /* the second where it lies when PATH does not have it */
+    const char *name, *in_rocm; /* in_rocm: its path if it is not in PATH */
     const char *const *words[2];
     words_fn read;
-    const char *const *place_words; /* what tells where boards are; NULL: the others do */
+    const char *const *place_words; /* arguments that print PCI addresses; NULL: `words` do so */
 };
 
 struct programs {
     const struct program *program;
     const char *path;
-    const char *const *words; /* those that it understands */
+    const char *const *words; /* the argument list that the program supports */
     struct amd_boards *boards;
     struct amd_cards cards; /* of the last run */
-    struct arena run_arena; /* theirs */
+    struct arena run_arena; /* of the cards */
     joule_status state;     /* of the last run */
     char *output;
 };
 
-/* --- running ---------------------------------------------------------------------------------------------------- */
+/* --- running -------------------------------------------------------------------------------------------- */
 
 #define MOST_WORDS 16
 
@@ -58,7 +57,7 @@ static joule_status run(struct joule_host *host, struct programs *programs, cons
         return length == -EACCES || length == -EPERM ? JOULE_DENIED : JOULE_FAILED;
     if (!programs->program->read(&programs->run_arena, programs->output, (size_t)length, &programs->cards))
         return JOULE_NO_MEMORY;
-    return programs->cards.count ? JOULE_OK : JOULE_FAILED; /* its exit status is 0 whatever happened */
+    return programs->cards.count ? JOULE_OK : JOULE_FAILED; /* its exit status is always 0 */
 }
 
 static const struct amd_card *card_of(const struct programs *programs, amd_device number)
@@ -69,7 +68,7 @@ static const struct amd_card *card_of(const struct programs *programs, amd_devic
     return NULL;
 }
 
-/* --- what it told ----------------------------------------------------------------------------------------------- */
+/* --- results of the last run ---------------------------------------------------------------------------- */
 
 static joule_status take(void *context, amd_device device, const struct amd_card **out_card)
 {
@@ -125,7 +124,7 @@ static void introduce(void *context, amd_device name, struct device *device)
     if (!card)
         return;
     string_copy(device->model, sizeof device->model, card->model);
-    if (string_starts(card->uuid, "0x")) /* as the kernel's own file would have it */
+    if (string_starts(card->uuid, "0x")) /* as in the kernel's file unique_id */
         string_print(device->uuid, sizeof device->uuid, "GPU-%s", card->uuid + 2);
     else
         string_copy(device->uuid, sizeof device->uuid, card->uuid);
@@ -150,7 +149,7 @@ static joule_status facts(void *context, amd_device device, struct device_facts 
 static const struct amd_interface amd_smi_told = {.tells = "amd-smi", .rank = RANK_DRIVER + 3, TOLD};
 static const struct amd_interface rocm_smi_told = {.tells = "rocm-smi", .rank = RANK_DRIVER + 4, TOLD};
 
-/* --- the programs ----------------------------------------------------------------------------------------------- */
+/* --- the programs --------------------------------------------------------------------------------------- */
 
 static const char *const amd_words[] = {"metric",  "--power",     "--energy", "--temperature",
                                         "--usage", "--mem-usage", "--json",   NULL};
@@ -176,9 +175,9 @@ static const struct program rocm_smi = {
     .read = amd_words_rocm,
 };
 
-/* --- opening ---------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
-/* The words that it understands, of the program that is there. */
+/* Finds the argument list that the program supports, if the program exists. */
 static joule_status try_words(struct joule_host *host, struct programs *programs)
 {
     joule_status status = JOULE_ABSENT;
@@ -203,7 +202,7 @@ static joule_status try_paths(struct joule_host *host, struct programs *programs
     return status;
 }
 
-/* Places that another run tells. */
+/* Gets the cards with PCI addresses from a run of their own. */
 static void take_places(struct joule_host *host, struct programs *programs, struct amd_cards *out_places,
                         struct arena *arena)
 {
@@ -272,7 +271,7 @@ static joule_status open_program(struct source *source, const struct program *pr
     return status;
 }
 
-/* --- the sources ------------------------------------------------------------------------------------------------ */
+/* --- the sources ---------------------------------------------------------------------------------------- */
 
 static void programs_read(struct source *source, struct sink *sink)
 {

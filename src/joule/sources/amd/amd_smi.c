@@ -1,11 +1,10 @@
-/* joule/sources/amd/amd_smi.c - AMD's boards through libamd_smi, where the kernel's files say too little.
+/* joule/sources/amd/amd_smi.c - the source "amd_smi": AMD's boards, read with libamd_smi.
  *
- * Owns the search for the library, its handles, what its codes mean and how each figure is asked for. Which boards there are
- * and how they are read is amd_boards.h's.
- * Newcomers: the library is started once for the whole process and counts nobody: to shut it down would take the handles of
- * the program that is measured away, so that it stays started. If that program shuts it down, handles are asked for anew.
- * JOULE_AMD_SMI_LIB names another file to load.
- */
+ * It finds and loads the library, and calls it for each value. amd_boards.h decides when it is used, and
+ * reads the boards. JOULE_AMD_SMI_LIB names another file to load.
+ * Note: the library has one state for the whole process and does not count its users. It is never shut down
+ * here, because that would invalidate the handles of the measured program. If that program shuts it down, it
+ * is initialised again and new handles are read. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -15,16 +14,16 @@
 #define MOST_SOCKETS    AMD_MOST_BOARDS
 #define MOST_PROCESSORS 16 /* of a socket: partitions, and in some releases CPU cores */
 #define NO_WATTS        0xffff
-#define MOST_WATTS      100000 /* above are microwatts */
-#define MOST_CELSIUS    1000   /* above are thousandths of a degree, as ROCm before 5.7 has them */
+#define MOST_WATTS      100000 /* larger values are in microwatts */
+#define MOST_CELSIUS    1000   /* larger values are in thousandths of a degree, as in ROCm before 5.7 */
 
 struct amd_source {
     struct amd_api api;
     struct amd_boards *boards;
-    bool has_new_names; /* of refresh */
+    bool has_new_names; /* set by refresh */
 };
 
-/* --- the library ------------------------------------------------------------------------------------------------ */
+/* --- the library ---------------------------------------------------------------------------------------- */
 
 static joule_status status_of(amd_code code)
 {
@@ -67,7 +66,7 @@ static void resolve(struct joule_host *host, void *library, struct amd_api *api)
 #undef AMD_RESOLVE
 }
 
-/* "libamd_smi.so.24.6": 24 */
+/* Returns 24 for "libamd_smi.so.24.6"; 0: unknown. */
 static unsigned major_of(const char *name)
 {
     char digits[8] = "";
@@ -108,7 +107,7 @@ static joule_status load(struct source *source, const char *own, struct amd_api 
                       "%s does not start (code %d): `amd-smi list` says more", name, code);
 }
 
-/* --- its devices ------------------------------------------------------------------------------------------------ */
+/* --- devices -------------------------------------------------------------------------------------------- */
 
 typedef void (*visit_fn)(struct amd_source *amd, uint64_t bdf, amd_handle processor);
 
@@ -149,8 +148,8 @@ static void refresh(struct amd_source *amd, uint64_t bdf, amd_handle processor)
         amd->has_new_names = true;
 }
 
-/* What a code means. Where somebody shut the library down, it is started again for the next reading; a handle that is still
- * good is not what was not found. */
+/* Translates a code. If the library was shut down, initialises it again for the next reading.
+ * AMDSMI_STATUS_NOT_FOUND with an unchanged handle means that the value does not exist. */
 static joule_status take(struct amd_source *amd, amd_code code)
 {
     if (code != AMD_NOT_INIT && code != AMD_NOT_FOUND)
@@ -162,7 +161,7 @@ static joule_status take(struct amd_source *amd, amd_code code)
     return amd->has_new_names || code == AMD_NOT_INIT ? JOULE_PENDING : JOULE_UNSUPPORTED;
 }
 
-/* --- what it tells ---------------------------------------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------------------------------------- */
 
 static joule_status energy(void *context, amd_device device, uint64_t *out_counts)
 {
@@ -174,7 +173,7 @@ static joule_status energy(void *context, amd_device device, uint64_t *out_count
     return take(amd, amd->api.energy((amd_handle)device, out_counts, &microjoules, &time_ns));
 }
 
-/* The one that the board has. */
+/* Chooses the value that the board has. */
 static joule_status choose(uint32_t current_watts, uint32_t average_watts, double *out_watts)
 {
     bool has_current = current_watts != UINT32_MAX && current_watts != NO_WATTS;
@@ -185,7 +184,7 @@ static joule_status choose(uint32_t current_watts, uint32_t average_watts, doubl
     return JOULE_OK;
 }
 
-/* Only of releases whose answer is known: others have other figures at the same places. */
+/* Only for releases with a known layout: in others the same offsets have other values. */
 static joule_status power(void *context, amd_device device, double *out_watts)
 {
     struct amd_source *amd = context;
@@ -203,7 +202,7 @@ static joule_status power(void *context, amd_device device, double *out_watts)
         return choose(answer.of_24.current_watts, answer.of_24.average_watts, out_watts);
     const struct amd_power_25 *watts = &answer.of_25;
     if (watts->socket_watts != watts->current_watts && watts->socket_watts != watts->average_watts)
-        return JOULE_UNSUPPORTED; /* of a release to come */
+        return JOULE_UNSUPPORTED; /* an unknown layout of a later release */
     return choose(watts->current_watts, watts->average_watts, out_watts);
 }
 
@@ -232,7 +231,7 @@ static joule_status busy(void *context, amd_device device, double *out_share)
     return status == JOULE_OK && answer.activity.graphics > 100 ? JOULE_UNSUPPORTED : status;
 }
 
-/* The model's name is the first member in all releases. */
+/* In all releases the model's name (market_name) is the first member. */
 static void introduce(void *context, amd_device name, struct device *device)
 {
     struct amd_source *amd = context;
@@ -244,7 +243,7 @@ static void introduce(void *context, amd_device name, struct device *device)
         string_copy(device->uuid, sizeof device->uuid, uuid);
 }
 
-/* Some releases have watts where others have microwatts, and some have both in one answer. */
+/* Limits are in watts in some releases, in microwatts in others, and in both units in some. */
 static double watts_of(uint64_t limit)
 {
     return limit == 0 || limit == UINT64_MAX ? NAN : (double)limit * (limit > MOST_WATTS ? 1e-6 : 1);
@@ -286,7 +285,7 @@ static const struct amd_interface interface = {
     .facts = facts,
 };
 
-/* --- the source ------------------------------------------------------------------------------------------------- */
+/* --- the source ----------------------------------------------------------------------------------------- */
 
 static joule_status amd_smi_open(struct source *source)
 {

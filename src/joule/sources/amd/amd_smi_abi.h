@@ -1,17 +1,18 @@
-/* joule/sources/amd/amd_smi_abi.h - the binary interface of AMD's system management library, as Joule uses it.
+/* joule/sources/amd/amd_smi_abi.h - the binary interface of AMD's system management library, as far as Joule
+ * uses it.
  *
- * Owns the numbers, layouts and symbol names of libamd_smi on 64-bit Linux (amdsmi.h of ROCm 5.5 to 6.3; power also of what
- * came later), so that no vendor's header is needed to build. It calls nothing.
- * Newcomers: ROCm 5.5 had other names for the same calls: each is looked up under both. Structures that are filled in by
- * the library differ between releases under one name: they are given AMD_ANSWER_BYTES, more than any has.
- */
+ * It has the constants, layouts and symbol names of libamd_smi on 64-bit Linux, so that no header of AMD's is
+ * needed to build. They are those of amdsmi.h in ROCm 5.5 to 6.3; the layout of power also of later releases.
+ * Note: ROCm 5.5 has other names for the same functions, so each is searched under both. The size of a
+ * structure differs between releases, so the library gets a buffer of AMD_ANSWER_BYTES, more than any release
+ * needs. */
 #ifndef JOULE_AMD_SMI_ABI_H
 #define JOULE_AMD_SMI_ABI_H
 
 #include <stdint.h>
 
 typedef int amd_code;
-typedef void *amd_handle; /* of a socket or a processor: opaque */
+typedef void *amd_handle; /* amdsmi_socket_handle or amdsmi_processor_handle: opaque */
 
 enum {
     AMD_SUCCESS = 0,
@@ -24,7 +25,7 @@ enum {
     AMD_INTERRUPT = 11,
     AMD_INIT_ERROR = 18,
     AMD_BUSY = 30,
-    AMD_NOT_FOUND = 31, /* also of a handle from before the library was shut down */
+    AMD_NOT_FOUND = 31, /* also for a handle from before the library was shut down */
     AMD_NOT_INIT = 32,
     AMD_DRIVER_NOT_LOADED = 34,
     AMD_NO_DATA = 40,
@@ -68,28 +69,28 @@ struct amd_api {
     unsigned major; /* of the file's name, "libamd_smi.so.24"; 0: unknown */
 };
 
-/* Where a device is: bits 63 to 16 are the PCI domain, 15 to 8 the bus, 7 to 3 the slot, 2 to 0 the function, which may
- * number a partition. */
+/* amdsmi_bdf_t: bits 63 to 16 are the PCI domain, 15 to 8 the bus, 7 to 3 the slot, 2 to 0 the function,
+ * which may number a partition. */
 #define AMD_DOMAIN(bdf) ((unsigned)((bdf) >> 16))
 #define AMD_BUS(bdf)    ((unsigned)((bdf) >> 8 & 0xff))
 #define AMD_SLOT(bdf)   ((unsigned)((bdf) >> 3 & 0x1f))
 
-/* The power call's answer begins so, in watts, where the file's major number is 24 ... */
+/* The beginning of amdsmi_power_info_t, in watts, if the file's major number is 24. */
 struct amd_power_24 {
     uint32_t current_watts, average_watts; /* 0xffff or all ones: the board has none */
 };
-/* ... and so where it is 25 and up; socket_watts is one of the other two, which proves the layout. */
+/* The same if it is 25 or higher. socket_watts equals one of the other two; if not, the layout is unknown. */
 struct amd_power_25 {
     uint64_t socket_watts;
     uint32_t current_watts, average_watts;
 };
 
-/* Of the activity call: per cent of the time. */
+/* The beginning of amdsmi_engine_usage_t, in per cent of the time. */
 struct amd_activity {
     uint32_t graphics, memory, media;
 };
 
-/* Of the limits call. Microwatts, or in some releases watts for some of them. */
+/* amdsmi_power_cap_info_t. In microwatts, but in some releases some values are in watts. */
 struct amd_power_cap {
     uint64_t cap, default_cap, dpm_megahertz, least, most;
 };

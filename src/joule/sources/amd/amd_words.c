@@ -1,7 +1,7 @@
 /* joule/sources/amd/amd_words.c - see amd_words.h.
  *
- * Newcomers: both programs make joules of counts with 15.3 uJ; a count is 2^-16 J, so that joules are made counts again.
- */
+ * Note: both programs compute joules as counts times 15.3 uJ, but a count is 2^-16 J. Joules are therefore
+ * converted back to counts. */
 #include "joule/sources/amd/amd_words.h"
 
 #include <math.h>
@@ -10,11 +10,11 @@
 #include "base/string.h"
 
 #define THEIR_UNIT_J 15.3e-6
-#define MOST_CARDS   256 /* partitions among them */
+#define MOST_CARDS   256 /* including partitions */
 
-/* --- the JSON among the lines ----------------------------------------------------------------------------------- */
+/* --- finding the JSON ----------------------------------------------------------------------------------- */
 
-/* The length of the brackets that begin here, 0: they do not end. */
+/* Returns the length of the bracketed text that begins here; 0: it does not end. */
 static size_t bracket_length(const char *text, size_t size)
 {
     bool is_string = false;
@@ -33,7 +33,7 @@ static size_t bracket_length(const char *text, size_t size)
     return 0;
 }
 
-/* The first line that begins a value of JSON; NULL: there is none. */
+/* Parses the first line that begins a JSON value. Returns NULL if there is none. */
 static const struct json_value *find_json(struct arena *arena, char *text, size_t size)
 {
     for (size_t at = 0; at < size;) {
@@ -48,7 +48,7 @@ static const struct json_value *find_json(struct arena *arena, char *text, size_
     return NULL;
 }
 
-/* --- values ----------------------------------------------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------------------------------------- */
 
 static struct amd_card unknown_card(void)
 {
@@ -81,7 +81,7 @@ static void take_share(const struct json_value *percent, double *out_share)
         *out_share = value / 100;
 }
 
-/* "0000:C1:00.0" */
+/* Parses a PCI address such as "0000:C1:00.0". */
 static void take_place(const char *text, struct amd_card *card)
 {
     uint64_t parts[3];
@@ -112,9 +112,9 @@ static bool add_card(struct arena *arena, struct amd_cards *cards, const struct 
     return cards->list != NULL;
 }
 
-/* --- rocm-smi --------------------------------------------------------------------------------------------------- */
+/* --- rocm-smi ------------------------------------------------------------------------------------------- */
 
-/* Where a degree's C was a small letter in 2019. */
+/* Compares names without case in the next-to-last character: releases of 2019 wrote "(c)" for "(C)". */
 static bool is_name(const char *name, const char *wanted)
 {
     size_t length = strlen(wanted);
@@ -182,9 +182,9 @@ bool amd_words_rocm(struct arena *arena, char *text, size_t size, struct amd_car
     return true;
 }
 
-/* --- amd-smi ---------------------------------------------------------------------------------------------------- */
+/* --- amd-smi -------------------------------------------------------------------------------------------- */
 
-/* The first of these members that is a number. */
+/* Returns the first of these members that is a number; NaN: none. */
 static double first_number(const struct json_value *object, const char *const *names)
 {
     double number = NAN;
@@ -193,7 +193,7 @@ static double first_number(const struct json_value *object, const char *const *n
     return number;
 }
 
-/* In megabytes of 2^20 bytes. */
+/* In units of 2^20 bytes. */
 static void take_megabytes(const struct json_value *value, uint64_t *out_bytes)
 {
     double megabytes = json_double_of(value);
@@ -204,7 +204,7 @@ static void take_megabytes(const struct json_value *value, uint64_t *out_bytes)
 static void take_amd_figures(const struct json_value *gpu, struct amd_card *card)
 {
     static const char *const powers[] = {"socket_power", "current_power", "current_socket_power",
-                                         "average_socket_power", NULL}; /* of 6.1, 6.0, 5.7 */
+                                         "average_socket_power", NULL}; /* of ROCm 6.1, 6.0, 5.7 */
     static const char *const activities[] = {"gfx_activity", "gfx_usage", NULL};
     const struct json_value *heat = json_member(gpu, "temperature"), *memory = json_member(gpu, "mem_usage");
     double watts = first_number(json_member(gpu, "power"), powers);

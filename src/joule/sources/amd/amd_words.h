@@ -1,10 +1,8 @@
-/* joule/sources/amd/amd_words.h - what AMD's programs rocm-smi and amd-smi write, read.
+/* joule/sources/amd/amd_words.h - parses the JSON that AMD's programs rocm-smi and amd-smi print.
  *
- * Owns the forms of their JSON in all releases, and of one board's figures therein. It runs nothing.
- * Newcomers: names of figures changed with releases, numbers stand in strings, alone or with their unit, and lines that are
- * no JSON come before and after. A word ("N/A", "N/A (Secondary die)") is unknown, and so is an energy of 0, which boards
- * have that count none.
- */
+ * Note: names of values differ between releases. Numbers may be strings, with or without a unit, and other
+ * text may surround the JSON. A text such as "N/A" or "N/A (Secondary die)" is unknown. An energy of 0 is
+ * unknown too, because boards without a counter report it. */
 #ifndef JOULE_AMD_WORDS_H
 #define JOULE_AMD_WORDS_H
 
@@ -16,9 +14,9 @@
 struct amd_card {
     unsigned number; /* the program's own: "card0", "gpu": 0 */
     unsigned domain, bus, slot;
-    bool has_place; /* its place on the PCI bus is known */
+    bool has_place; /* its PCI address is known */
     char model[96], uuid[64];
-    uint64_t counts; /* of 2^-16 J */
+    uint64_t counts; /* in units of 2^-16 J */
     double watts, limit_watts, edge_celsius, junction_celsius, memory_celsius, busy;
     uint64_t memory_total_bytes, memory_used_bytes;
 };
@@ -28,8 +26,8 @@ struct amd_cards {
     size_t count;
 };
 
-/* Reads what `rocm-smi --json` with any of its options wrote, text[0..size), which is changed. Without any card: it is no
- * such text. False when memory is used up. */
+/* Parses the output of `rocm-smi --json`, text[0..size), and modifies it. There are no cards if the text is
+ * something else. Returns false if out of memory. */
 bool amd_words_rocm(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards);
 /* The same for `amd-smi metric --json` and `amd-smi list --json`. */
 bool amd_words_amd(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards);

@@ -1,12 +1,11 @@
-/* joule/sources/amd/amdgpu.c - energy of AMD's boards from the driver's table gpu_metrics, their load and
- * their clocks.
+/* joule/sources/amd/amdgpu.c - the source "amdgpu": AMD's boards, with energy from the driver's table
+ * gpu_metrics, load and clocks.
  *
- * Reads what hwmon lacks. The sources hwmon and thermal read their power, which is another view of the same
- * zone, and their temperatures.
- * Note: every revision of the table has an energy counter, but on many boards it stays at 0 or stands still.
- * A counter at 0 is left out. No counter is trusted before it has moved; until then hwmon's power is used. A
- * sleeping board is not read, because reading would wake it.
- */
+ * It reads what hwmon lacks. The source "hwmon" reads the boards' power, another view of the same zone; the
+ * source "thermal" reads their temperatures.
+ * Note: all revisions of the table for boards have an energy counter, but on many boards it is 0 or does not
+ * move. A counter at 0 is not used. A counter is trusted only after it has moved; until then hwmon's power is
+ * used. A suspended board is not read, because reading would wake it. */
 #include <math.h>
 #include <string.h>
 #include "base/error.h"
@@ -21,17 +20,17 @@
 #define PERIOD_S    0.1
 #define TICK_S      1e-3      /* how long the driver caches the firmware's answer */
 #define GAIN_SD     0.05      /* assumed, as for all boards */
-#define MOST_WATTS  5000.0    /* several times what any board may draw */
+#define MOST_WATTS  5000.0    /* several times the power of any board */
 #define TABLE_NS    500000000 /* how long gauges use the last reading of the table */
 
 /* Sources of gauges: a file or, if it is missing or cannot be read, the driver's table. */
 static const struct gauge_kind {
     const char *file;         /* file in the card's folder; NULL: `clock` */
     const char *clock;        /* label of one of hwmon's frequencies */
-    const char *what, *label; /* suffix of the domain's name; label for people */
+    const char *what, *label; /* end of the domain's name; label for users */
     enum gauge_role role;
-    double unit, most;   /* unit of the file's figure; highest possible figure */
-    double table_unit;   /* unit of the table's figure */
+    double unit, most;   /* unit of the file's value; highest possible value */
+    double table_unit;   /* unit of the table's value */
     size_t table_offset; /* in struct gpu_metrics */
 } gauge_kinds[] = {
     {"gpu_busy_percent", NULL, "busy", "graphics and compute busy", ROLE_BUSY, 0.01, 100, 0.01,
@@ -53,10 +52,10 @@ struct gauge {
 
 struct board {
     struct device *device;
-    char folder[48], hwmon[96]; /* where its facts lie */
+    char folder[48], hwmon[96]; /* folders of its facts */
     char zone[48];
     bool has_cpu;
-    struct channel *energy; /* NULL: it counts none */
+    struct channel *energy; /* NULL: it has no counter */
     struct standstill still;
     int metrics;     /* handle; < 0: none */
     int power_state; /* as hwmon_open_power_state */
@@ -73,7 +72,7 @@ struct amdgpu {
     struct kfd kfd;
 };
 
-/* --- opening ------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static int open_file(struct source *source, const struct drm_card *card, const char *file)
 {
@@ -82,7 +81,7 @@ static int open_file(struct source *source, const struct drm_card *card, const c
     return source->host->ops->open_file(source->host, path);
 }
 
-/* `what` goes behind the board's name. */
+/* `what` is appended to the board's name. */
 static struct channel *add_channel(struct source *source, const struct board *board, const char *what)
 {
     struct channel *ch = source_add_channel(source);
@@ -97,7 +96,7 @@ static struct channel *add_channel(struct source *source, const struct board *bo
     return ch;
 }
 
-/* Reads the table and keeps its other figures beside the energy. */
+/* Reads the table, stores its other values, and returns the energy count. */
 static joule_status read_counts(struct joule_host *host, struct board *board, uint64_t *out_counts,
                                 uint64_t *out_modulus)
 {
@@ -111,7 +110,7 @@ static joule_status read_counts(struct joule_host *host, struct board *board, ui
     return gpu_metrics_energy(table, (size_t)length, out_counts, out_modulus);
 }
 
-/* Returns the table's figures, read now or a moment ago. */
+/* Returns the table's values, at most TABLE_NS old. */
 static const struct gpu_metrics *refresh_table(struct joule_host *host, struct board *board)
 {
     uint64_t counts, modulus;
@@ -222,7 +221,7 @@ static joule_status amdgpu_open(struct source *source)
     return detection_absent(source, DETECT_AMD, "no board of this machine has the driver amdgpu");
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static void read_energy(struct joule_host *host, struct board *board, struct sink *sink)
 {
@@ -276,8 +275,8 @@ static void amdgpu_read(struct source *source, struct sink *sink)
         read_board(source->host, &amdgpu->boards[i], sink);
 }
 
-/* A container counts its processes by numbers of its own, and the compute driver's are the kernel's: there they are taken
- * where no others are known. */
+/* In a container, graphics drivers report the container's process ids, but the compute driver reports the
+ * kernel's. There the latter are used only if no other process is known. */
 static void tell_processes(const struct amdgpu *amdgpu, const struct board *board, struct device_facts *facts)
 {
     const char *place = board->device->pci_address;
@@ -315,7 +314,7 @@ static void amdgpu_look(struct source *source, struct sink *sink)
         look_at_board(source, &amdgpu->boards[i], sink);
 }
 
-/* --- closing ------------------------------------------------------------------------------------------------ */
+/* --- closing -------------------------------------------------------------------------------------------- */
 
 static void amdgpu_close(struct source *source)
 {
@@ -337,7 +336,7 @@ const struct source_ops source_amdgpu = {
     .name = "amdgpu",
     .measurement = "amdgpu",
     .tier = 3,
-    .is_slow = true, /* the firmware is asked, and a board in reset lets one wait */
+    .is_slow = true, /* the firmware is queried, and a board in reset blocks */
     .folder = DRM_FOLDER,
     .period_s = PERIOD_S,
     .open = amdgpu_open,

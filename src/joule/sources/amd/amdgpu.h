@@ -1,8 +1,4 @@
-/* joule/sources/amd/amdgpu.h - inside the amdgpu source: what a board is, and how it does beside its joules.
- *
- * Owns what amdgpu.c, which reads energy and busy shares, asks of amdgpu_describe.c. Newcomers: all of it comes from files;
- * which board a file is about tells its PCI address.
- */
+/* joule/sources/amd/amdgpu.h - inside the source "amdgpu": a board's identity and facts, read from sysfs. */
 #ifndef JOULE_AMDGPU_H
 #define JOULE_AMDGPU_H
 
@@ -10,14 +6,14 @@
 #include "joule/sources/drm_card.h"
 #include "joule/sources/amd/kfd.h"
 
-/* Fills in the device of a card: model, unique id, architecture, driver. */
+/* Sets model, unique id, architecture and driver of the device. */
 void amdgpu_introduce(struct source *source, const struct drm_card *card, const struct kfd *kfd,
                       struct device *device);
-/* The folder of its sensors, "/sys/class/drm/card1/device/hwmon/hwmon4"; empty: it has none. */
+/* Writes the folder of its sensors, "/sys/class/drm/card1/device/hwmon/hwmon4"; empty: none. */
 void amdgpu_find_hwmon(struct source *source, const struct drm_card *card, char *out_folder, size_t size);
 /* Reads the board's memory, power limits, fan and link; `folder` is the card's. */
 struct device_facts amdgpu_facts(struct joule_host *host, const char *folder, const char *hwmon);
-/* Its modes of partitions, "CPX/NPS4"; empty where it is whole. */
+/* Writes its partition modes, such as "CPX/NPS4"; empty if it is not partitioned. */
 void amdgpu_mode(struct joule_host *host, const char *folder, char *out_mode, size_t size);
 
 #endif

@@ -16,7 +16,7 @@ static bool card_text(struct source *source, const char *folder, const char *fil
     return sysfs_text(source, path, out, size);
 }
 
-/* --- identity ------------------------------------------------------------------------------------------------- */
+/* --- identity ------------------------------------------------------------------------------------------- */
 
 void amdgpu_introduce(struct source *source, const struct drm_card *card, const struct kfd *kfd,
                       struct device *device)
@@ -40,7 +40,7 @@ void amdgpu_find_hwmon(struct source *source, const struct drm_card *card, char 
         string_print(out_folder, size, "%s/%s", path, names[0]);
 }
 
-/* --- facts ---------------------------------------------------------------------------------------------------- */
+/* --- facts ---------------------------------------------------------------------------------------------- */
 
 static void take_bytes(struct joule_host *host, const char *folder, const char *file, uint64_t *out_bytes)
 {

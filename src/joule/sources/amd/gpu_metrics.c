@@ -1,9 +1,9 @@
 /* joule/sources/amd/gpu_metrics.c - see gpu_metrics.h.
  *
- * Owns the table of layouts: those of struct gpu_metrics_v1_* in Linux 6.12 (drivers/gpu/drm/amd/include/kgd_pp_interface.h),
- * from 1.6 on those of rocm_smi.h of August 2025. Newcomers: revisions 2 and 3 are of processors with graphics inside, which
- * count no energy; 1.9 is a list of attributes, each behind a word that says what it is, and not a structure.
- */
+ * The layouts are those of struct gpu_metrics_v1_*, v2_* and v3_* in Linux 6.12
+ * (drivers/gpu/drm/amd/include/kgd_pp_interface.h), and from 1.6 on those of rocm_smi.h of August 2025.
+ * Note: revisions 2 and 3 are for processors with graphics and have no energy. Revision 1.9 is not a
+ * structure but a list of attributes, each after a word that describes it. */
 #include "joule/sources/amd/gpu_metrics.h"
 
 #include <joule/devices.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct header {
-    uint16_t size; /* of the structure, this header included */
+    uint16_t size; /* structure_size: of the structure, including this header */
     uint8_t format, content;
 };
 
@@ -20,9 +20,8 @@ static const struct layout {
     struct header header;
     /* Offsets in bytes; 0: there is none. */
     uint16_t energy;
-    bool is_narrow; /* the energy has 32 bits */
-    uint16_t busy,
-        memory_busy; /* percent. Some processors with revision 2 use hundredths of a percent: left out */
+    bool is_narrow;                         /* the energy has 32 bits */
+    uint16_t busy, memory_busy;             /* per cent; some of revision 2 use 0.01 %: left out */
     uint16_t clock, clocks;                 /* the first of `clocks` shader clocks, MHz */
     uint16_t memory_clock;                  /* MHz */
     uint16_t mean_clock, mean_memory_clock; /* average clock, for boards without a current one */
@@ -54,7 +53,7 @@ static const struct layout *layout_of(struct header header)
     return NULL;
 }
 
-/* Little-endian, as all machines are into which these boards are put. */
+/* Little-endian, as are all machines with these boards. */
 static uint64_t field(const unsigned char *at, size_t size)
 {
     uint64_t value = 0;
@@ -63,7 +62,7 @@ static uint64_t field(const unsigned char *at, size_t size)
     return value;
 }
 
-/* --- revision 1.9: a count of attributes, then for each a word of 64 bits and its packed values ------------------- */
+/* --- revision 1.9: the number of attributes, then for each a 64-bit word and its packed values ---------- */
 
 #define LIST_BEGIN      8
 #define WORD_BYTES      8
@@ -74,7 +73,8 @@ static uint64_t field(const unsigned char *at, size_t size)
 #define TYPE_U64        6
 #define ID_ENERGY       7
 
-/* Nobody has seen much of this revision: its energy is taken only where the list is one to its last byte. */
+/* There is little experience with this revision, so its energy is used only if the list is valid to the last
+ * byte. */
 static joule_status find_in_list(const unsigned char *table, size_t size, uint64_t *out_counts,
                                  uint64_t *out_modulus)
 {
@@ -99,7 +99,7 @@ static joule_status find_in_list(const unsigned char *table, size_t size, uint64
     return JOULE_OK;
 }
 
-/* --- any revision ------------------------------------------------------------------------------------------------- */
+/* --- any revision --------------------------------------------------------------------------------------- */
 
 joule_status gpu_metrics_energy(const void *bytes, size_t length, uint64_t *out_counts, uint64_t *out_modulus)
 {
@@ -120,7 +120,7 @@ joule_status gpu_metrics_energy(const void *bytes, size_t length, uint64_t *out_
     return JOULE_OK;
 }
 
-/* --- beside the energy ---------------------------------------------------------------------------------- */
+/* --- values other than energy --------------------------------------------------------------------------- */
 
 #define MAX_MEGAHERTZ 20000
 #define MAX_RPM       30000
@@ -135,7 +135,7 @@ struct gpu_metrics gpu_metrics_unknown(void)
                                 .clock_reasons = JOULE_CLOCKS_UNKNOWN};
 }
 
-/* Reads two bytes; NaN for a missing or impossible figure. */
+/* Reads two bytes. Returns NaN for a missing or impossible value. */
 static double figure(const unsigned char *table, uint16_t offset, double most)
 {
     double value = offset ? (double)field(table + offset, 2) : NAN;
@@ -150,8 +150,8 @@ static double highest_clock(const unsigned char *table, const struct layout *lay
     return isnan(highest) ? figure(table, layout->mean_clock, MAX_MEGAHERTZ) : highest;
 }
 
-/* Bits of indep_throttle_status, as amdgpu_smu.h numbers them: power 0 to 7, currents 16 to 23, temperatures
- * 32 to 43, signals of hot regulators and processors 44 to 47. */
+/* Bits of indep_throttle_status, as numbered in amdgpu_smu.h (SMU_THROTTLER_..._BIT): power 0 to 7, currents
+ * 16 to 23, temperatures 32 to 43, hot regulators and processors 44 to 47. */
 static uint32_t reasons_of(uint64_t bits)
 {
     static const struct {

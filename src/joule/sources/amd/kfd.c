@@ -1,9 +1,8 @@
 /* joule/sources/amd/kfd.c - see kfd.h.
  *
- * Newcomers: the nodes of one board have one place on the bus; the partition's number stands in bits 28 to 31 of location_id,
- * in the first kernels with partitions in the function's bits 0 to 2. vram_GPUID is read and sdma_GPUID beside it is not:
- * the kernel makes a thread do that sum.
- */
+ * Note: the nodes of one board have one PCI address. The partition's number is in bits 28 to 31 of
+ * location_id; the first kernels with partitions have it in the function, bits 0 to 2. vram_GPUID is read;
+ * sdma_GPUID is not, because the kernel starts a thread to compute it. */
 #include "joule/sources/amd/kfd.h"
 
 #include <math.h>
@@ -16,7 +15,7 @@
 #define NODES      FOLDER "/topology/nodes"
 #define PATH_SIZE  128
 #define MOST_BYTES (UINT64_MAX / KFD_MOST_NODES)
-#define MOST_READS 512 /* of files of processes at a look, on average */
+#define MOST_READS 512 /* files of processes read at a query, on average */
 
 /* Memory of a process on one board. */
 struct kfd_use {
@@ -24,9 +23,9 @@ struct kfd_use {
     char pci_address[SYSFS_PCI_SIZE];
 };
 
-/* --- nodes ---------------------------------------------------------------------------------------------------- */
+/* --- nodes ---------------------------------------------------------------------------------------------- */
 
-/* The number behind a word at the beginning of a line: "gfx_target_version 90402". 0 without one. */
+/* Returns the number after a word at the beginning of a line, such as "gfx_target_version 90402"; 0: none. */
 static uint64_t property(const char *lines, const char *word)
 {
     size_t length = strlen(word);
@@ -64,7 +63,7 @@ static void find_place(struct joule_host *host, const char *properties, struct k
     }
 }
 
-/* What its memory banks have that lie on the board: heaps 1 and 2, of which programs see the first from outside. */
+/* Returns the size of the memory banks on the board: heap types 1 (visible to the host) and 2. */
 static uint64_t memory_of(struct joule_host *host, const char *node)
 {
     struct arena arena = {0};
@@ -83,7 +82,8 @@ static uint64_t memory_of(struct joule_host *host, const char *node)
     return sum ? sum : JOULE_BYTES_UNKNOWN;
 }
 
-/* CPUs are nodes, too, without SIMD units; nodes of others' boards cannot be read. */
+/* CPUs are nodes too, but without SIMD units. Nodes of boards that this process may not use cannot be
+ * read. */
 static bool read_node(struct joule_host *host, const char *name, struct kfd_node *out_node)
 {
     char path[PATH_SIZE], properties[4096];
@@ -137,9 +137,9 @@ void kfd_architecture(const struct kfd *kfd, const char *pci_address, char *out_
     }
 }
 
-/* --- processes ------------------------------------------------------------------------------------------------ */
+/* --- processes ------------------------------------------------------------------------------------------ */
 
-/* Those of one process stand together. */
+/* The uses of one process are adjacent. */
 static void add_use(struct kfd *kfd, uint64_t pid, const struct kfd_node *node, uint64_t bytes)
 {
     for (size_t i = kfd->use_count; i-- > 0 && kfd->uses[i].pid == pid;)
@@ -165,7 +165,7 @@ static void read_process(struct kfd *kfd, struct joule_host *host, const char *n
     }
 }
 
-/* Many processes on many partitions are many files: they are asked for every few looks then. */
+/* Many processes on many partitions have many files, so they are then not read at every query. */
 static void read_processes(struct kfd *kfd, struct joule_host *host)
 {
     struct arena arena = {0};
@@ -199,14 +199,14 @@ void kfd_tell_processes(const struct kfd *kfd, const char *pci_address, struct d
             strcmp(use->pci_address, pci_address) == 0 ? device_facts_process(facts, use->pid) : NULL;
         if (!process)
             continue;
-        /* the graphics driver counts the same memory, and what else the process has there */
+        /* the graphics driver counts the same memory, and more of the process there */
         if (process->memory_bytes == JOULE_BYTES_UNKNOWN || process->memory_bytes < use->bytes)
             process->memory_bytes = use->bytes;
         process->busy = NAN;
     }
 }
 
-/* --- partitions ----------------------------------------------------------------------------------------------- */
+/* --- partitions ----------------------------------------------------------------------------------------- */
 
 void kfd_tell_partitions(const struct kfd *kfd, const char *pci_address, const char *mode,
                          struct device_facts *facts)

@@ -1,10 +1,10 @@
-/* joule/sources/amd/kfd.h - AMD's compute driver (KFD): its nodes, which are boards or partitions of them, and who computes there.
+/* joule/sources/amd/kfd.h - AMD's compute driver (KFD): its nodes, which are boards or partitions, and the
+ * processes that use them.
  *
- * Owns the files below /sys/class/kfd/kfd. Whom the graphics driver knows, and how busy he keeps a board, is
- * drm_processes.h's.
- * Newcomers: processes have the kernel's numbers there, whatever container they are in. A process has a file for each node as
- * soon as it opens the driver; it uses those where it holds memory.
- */
+ * It reads the files below /sys/class/kfd/kfd. drm_processes.h has the graphics driver's processes and how
+ * busy they keep a board.
+ * Note: these files have the kernel's process ids, even for processes in containers. A process has a file for
+ * each node once it opens the driver; it uses the nodes on which it holds memory. */
 #ifndef JOULE_KFD_H
 #define JOULE_KFD_H
 
@@ -16,36 +16,36 @@
 struct kfd_node {
     char pci_address[SYSFS_PCI_SIZE]; /* of its board */
     uint32_t partition;               /* its number on the board */
-    uint32_t id;                      /* the driver's, gpu_id; 0: unknown */
-    uint64_t unique_id;               /* 0: it has none */
-    uint64_t gfx_version;             /* 90402 is gfx942 */
-    uint64_t memory_bytes;            /* of its own; JOULE_BYTES_UNKNOWN */
+    uint32_t id;                      /* the driver's gpu_id; 0: unknown */
+    uint64_t unique_id;               /* 0: none */
+    uint64_t gfx_version;             /* gfx_target_version: 90402 is gfx942 */
+    uint64_t memory_bytes;            /* of the node; JOULE_BYTES_UNKNOWN */
 };
 
 struct kfd_use;
 
-/* Begins as zeros. */
+/* Initialise with zeros. */
 struct kfd {
     bool is_read;
-    uint64_t generation; /* of the nodes; the driver raises it when they change */
+    uint64_t generation; /* generation_id of the nodes; the driver increments it when they change */
     struct kfd_node nodes[KFD_MOST_NODES];
     size_t node_count;
     struct kfd_use *uses;
     size_t use_count, use_capacity;
-    uint64_t rest; /* looks until processes are asked again */
+    uint64_t rest; /* queries until processes are read again */
 };
 
-/* Reads the nodes with a GPU that this process may open, where they have changed. */
+/* Reads the nodes with a GPU that this process may open, if they have changed. */
 void kfd_read_nodes(struct kfd *kfd, struct joule_host *host);
-/* "gfx942", of the board at this place; empty where no node is there. */
+/* Writes the architecture of the board at this PCI address, such as "gfx942"; empty if no node is there. */
 void kfd_architecture(const struct kfd *kfd, const char *pci_address, char *out_name, size_t size);
 
 /* Reads nodes and processes again. */
 void kfd_look(struct kfd *kfd, struct joule_host *host);
-/* Adds who computes on the board to those who are there by the same numbers; their busy shares, which the graphics driver
- * tells without what they compute, are unknown then. */
+/* Adds the processes that compute on the board, or updates those with the same ids. Their busy ratios become
+ * unknown, because the graphics driver's ratios do not include compute. */
 void kfd_tell_processes(const struct kfd *kfd, const char *pci_address, struct device_facts *facts);
-/* Adds the board's partitions, where it has several. `mode` is their profile: "CPX/NPS4". */
+/* Adds the board's partitions. `mode` is their profile, such as "CPX/NPS4". */
 void kfd_tell_partitions(const struct kfd *kfd, const char *pci_address, const char *mode,
                          struct device_facts *facts);
 void kfd_free(struct kfd *kfd);

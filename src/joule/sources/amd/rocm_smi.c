@@ -1,17 +1,16 @@
-/* joule/sources/amd/rocm_smi.c - AMD's boards through librocm_smi64, where the kernel's files say too little.
+/* joule/sources/amd/rocm_smi.c - the source "rocm_smi": AMD's boards, read with librocm_smi64.
  *
- * Owns the search for the library, what its codes mean and how each figure is asked for. Which boards there are and how they
- * are read is amd_boards.h's.
- * Newcomers: the library calls a count 15.3 uJ; it is 2^-16 J, 0.27 % less, as the driver's headers say. JOULE_ROCM_SMI_LIB
- * names another file to load.
- */
+ * It finds and loads the library, and calls it for each value. amd_boards.h decides when it is used, and
+ * reads the boards. JOULE_ROCM_SMI_LIB names another file to load.
+ * Note: the library takes a count as 15.3 uJ. The driver's headers say 2^-16 J, which is 0.27 % less and is
+ * used here. */
 #include <inttypes.h>
 #include <math.h>
 #include "base/string.h"
 #include "joule/sources/amd/amd_boards.h"
 #include "joule/sources/amd/rocm_smi_abi.h"
 
-/* --- the library ------------------------------------------------------------------------------------------------ */
+/* --- the library ---------------------------------------------------------------------------------------- */
 
 static joule_status status_of(rocm_code code)
 {
@@ -64,7 +63,7 @@ static joule_status load(struct source *source, const char *own, struct rocm_api
                       "%s does not start (code %d): `rocm-smi` says more", name, code);
 }
 
-/* --- what it tells ---------------------------------------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------------------------------------- */
 
 static joule_status energy(void *context, amd_device device, uint64_t *out_counts)
 {
@@ -76,7 +75,8 @@ static joule_status energy(void *context, amd_device device, uint64_t *out_count
     return status_of(api->dev_energy_count_get((uint32_t)device, out_counts, &microjoules, &time_ns));
 }
 
-/* The newer call gives what the board has, average or current; a board whose driver is older has an average only. */
+/* rsmi_dev_power_get returns the value that the board has, average or current. With older drivers there is
+ * only rsmi_dev_power_ave_get. */
 static joule_status power(void *context, amd_device device, double *out_watts)
 {
     const struct rocm_api *api = context;
@@ -164,7 +164,7 @@ static joule_status facts(void *context, amd_device device, struct device_facts 
 
 static const struct amd_interface interface = {
     .tells = "librocm_smi64",
-    .rank = RANK_DRIVER + 2, /* AMD keeps it alive beside its successor, libamd_smi, which comes before it */
+    .rank = RANK_DRIVER + 2, /* AMD still supports it beside its successor libamd_smi, which ranks better */
     .energy = energy,
     .power = power,
     .celsius = celsius,
@@ -173,7 +173,7 @@ static const struct amd_interface interface = {
     .facts = facts,
 };
 
-/* --- the source ------------------------------------------------------------------------------------------------- */
+/* --- the source ----------------------------------------------------------------------------------------- */
 
 static void add_devices(const struct rocm_api *api, struct amd_boards *boards)
 {
@@ -192,7 +192,7 @@ static void rocm_smi_close(struct source *source)
     const struct amd_boards *boards = source->data;
     const struct rocm_api *api = boards->context;
     if (api->shut_down)
-        api->shut_down(); /* it counts those who started it */
+        api->shut_down(); /* the library counts its users */
 }
 
 static joule_status rocm_smi_open(struct source *source)

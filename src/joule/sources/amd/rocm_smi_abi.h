@@ -1,10 +1,9 @@
-/* joule/sources/amd/rocm_smi_abi.h - the binary interface of AMD's ROCm SMI library, as Joule uses it.
+/* joule/sources/amd/rocm_smi_abi.h - the binary interface of AMD's ROCm SMI library, as far as Joule uses it.
  *
- * Owns the numbers and symbol names of librocm_smi64 on 64-bit Linux (rocm_smi.h of 4.2 to 6.2; the forms here did not
- * change), so that no vendor's header is needed to build. It calls nothing.
- * Newcomers: a symbol that a release lacks is a NULL in struct rocm_api. The library's largest structure, of the call
- * rsmi_dev_gpu_metrics_info_get, grew in each release: no buffer is large enough for the next one, and it is not called.
- */
+ * It has the constants and symbol names of librocm_smi64 on 64-bit Linux, so that no header of AMD's is
+ * needed to build. They are the same in rocm_smi.h of ROCm 4.2 to 6.2.
+ * Note: a symbol that a release lacks is NULL in struct rocm_api. rsmi_dev_gpu_metrics_info_get is not
+ * called: its structure grows with each release, so no buffer is large enough for the next one. */
 #ifndef JOULE_ROCM_SMI_ABI_H
 #define JOULE_ROCM_SMI_ABI_H
 
@@ -28,15 +27,15 @@ enum {
     ROCM_BUSY = 16, /* another process has the lock */
 };
 
-/* Of init. The lock is then one of threads instead of a file below /dev/shm, which another user's process or a dead one
- * may hold for minutes; releases that do not know this bit pass it over. */
+/* For rsmi_init. The lock is then between threads of this process. By default it is a file below /dev/shm,
+ * which another user's process or a dead one may hold for minutes. Releases without this flag ignore it. */
 #define ROCM_INIT_THREAD_ONLY_MUTEX UINT64_C(0x400000000000000)
 
 enum { ROCM_MEMORY_VRAM = 0 };
 enum { ROCM_TEMPERATURE_CURRENT = 0 };
 enum { ROCM_POWER_AVERAGE = 0, ROCM_POWER_CURRENT = 1 };
 
-/* Powers in microwatts, temperatures in thousandths of a degree Celsius. */
+/* Powers are in microwatts, temperatures in thousandths of a degree Celsius. */
 #define ROCM_FUNCTIONS(X)                                                                                    \
     X(init, (uint64_t flags))                                                                                \
     X(shut_down, (void))                                                                                     \
@@ -44,7 +43,7 @@ enum { ROCM_POWER_AVERAGE = 0, ROCM_POWER_CURRENT = 1 };
     X(dev_pci_id_get, (uint32_t device, uint64_t * bdfid))                                                   \
     X(dev_energy_count_get, (uint32_t device, uint64_t * counter, float *microjoules, uint64_t *time_ns))    \
     X(dev_power_ave_get, (uint32_t device, uint32_t sensor, uint64_t * microwatts))                          \
-    X(dev_power_get, (uint32_t device, uint64_t * microwatts, uint32_t * kind)) /* from 6.0 on */            \
+    X(dev_power_get, (uint32_t device, uint64_t * microwatts, uint32_t * kind)) /* from ROCm 6.0 on */       \
     X(dev_power_cap_get, (uint32_t device, uint32_t sensor, uint64_t * microwatts))                          \
     X(dev_power_cap_default_get, (uint32_t device, uint64_t * microwatts))                                   \
     X(dev_power_cap_range_get, (uint32_t device, uint32_t sensor, uint64_t * most, uint64_t * least))        \
@@ -61,8 +60,8 @@ struct rocm_api {
 #undef ROCM_MEMBER
 };
 
-/* Where a device is: bits 63 to 32 of bdfid are the PCI domain, 15 to 8 the bus, 7 to 3 the slot. Bits 31 to 28 and 2 to 0
- * may number a partition. */
+/* bdfid: bits 63 to 32 are the PCI domain, 15 to 8 the bus, 7 to 3 the slot. Bits 31 to 28 and 2 to 0 may
+ * number a partition. */
 #define ROCM_DOMAIN(bdfid) ((unsigned)((bdfid) >> 32))
 #define ROCM_BUS(bdfid)    ((unsigned)((bdfid) >> 8 & 0xff))
 #define ROCM_SLOT(bdfid)   ((unsigned)((bdfid) >> 3 & 0x1f))

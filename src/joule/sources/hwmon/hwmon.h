@@ -50,7 +50,7 @@ struct hwmon_input {
     } terms[HWMON_TERMS];
 };
 
-/* What an input covers, and the properties of its sensor. */
+/* The coverage of an input, and the properties of its sensor. */
 struct hwmon_domain {
     joule_scope scope;
     int device_index;
@@ -60,10 +60,9 @@ struct hwmon_domain {
     bool period_is_known;
     /* fraction of a period over which a value that is not a declared average is averaged; 0: unknown */
     double looks;
-    double
-        /* An energy that the driver accumulates only when it is read loses steps of this size; 0: it loses
-         * none. */
-        fold_joules;
+    /* An energy that the driver accumulates only when it is read loses steps of this size; 0: it loses
+     * none. */
+    double fold_joules;
     double gain_sd;
     uint32_t cause;
     double max_watts;

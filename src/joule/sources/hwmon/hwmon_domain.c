@@ -178,7 +178,7 @@ static bool acpi_domain(const struct hwmon_chip *chip, const struct hwmon_input 
     hwmon_text(chip, "power", input->number, "model_number", d->model, sizeof d->model);
     if (grace_domain(chip, input, d))
         return true;
-    /* The first meter is the machine's. What a second one measures is unknown. */
+    /* The first meter is the machine's. The coverage of a second one is unknown. */
     if (chip->ordinal == 0 && !is_battery)
         set_node(d);
     return true;
