@@ -1,42 +1,42 @@
-/* joulec/report/report.h - what is said of a judged translation unit: messages for people, JSON for programs, and what CI
- * reads.
+/* joulec/report/report.h - prints an analysed translation unit: messages, JSON, SARIF, HTML, costed blocks,
+ * annotations for CI.
  *
- * Owns words, codes and keys. Newcomers: a message is for a place in the source, as a compiler's; codes stay what they are.
+ * Functions with a `const void *` are page_print_fn (tools/common/page.h); `judged` is a struct judged.
  */
 #ifndef JOULEC_REPORT_H
 #define JOULEC_REPORT_H
 
 #include "joulec/verdict/findings.h"
 
-/* What a build makes of it. */
+/* Result of a check, from which the exit code follows. */
 enum outcome { OUTCOME_GOOD, OUTCOME_VIOLATED, OUTCOME_UNDECIDED };
-/* Of two; what is violated is worse than what nobody can decide. */
+/* Returns the worse of two: violated, undecided, good. */
 enum outcome outcome_worse(enum outcome a, enum outcome b);
 enum outcome report_outcome(const struct judged *judged);
-/* Messages for all that has something to be said of. */
+/* Messages about all findings. */
 void report_messages(const void *judged, struct text *out);
 /* The same with warnings as errors, and without warnings. */
 void report_messages_as_errors(const void *judged, struct text *out);
 void report_messages_but_warnings(const void *judged, struct text *out);
 bool report_has_warnings(const struct judged *judged);
-/* One object, docs/joulec.schema.json, and the end of its line. */
+/* One JSON object (docs/joulec.schema.json) and a newline. */
 void report_object(const void *judged, struct text *out);
 
-/* The preprocessed source, with remarks above functions and loops; it is still C. */
+/* The preprocessed source with comments above functions and loops; it remains valid C. */
 void report_c(const void *judged, struct text *out);
-/* Each function as costed blocks and loops. */
+/* Each function as blocks and loops with their costs. */
 void report_eir(const void *judged, struct text *out);
-/* A line for each function, and their sum. */
+/* One line for each function, and the sum. */
 void report_lift(const void *judged, struct text *out);
 
-/* A part of a page of HTML, behind its beginning: the source with a bar for each line. */
+/* HTML: the head of the page once, then for each source its lines with a bar for each. */
 void report_html_begin(const void *nothing, struct text *out);
 void report_html(const void *judged, struct text *out);
 
-/* A log of SARIF: between its beginning and its end the results of each source, a comma before each. */
+/* SARIF: the beginning, the results of each source with a comma before each result, and the end. */
 struct sarif_log {
-    const char *root;           /* the folder in which joulec runs, absolute */
-    const char *const *refused; /* sources that clang refuses */
+    const char *root;           /* absolute path of the current folder */
+    const char *const *refused; /* sources that clang rejects */
     size_t refused_count;
 };
 void report_sarif_begin(const void *log, struct text *out);
@@ -45,9 +45,9 @@ void report_sarif_end(const void *log, struct text *out);
 
 /* A workflow command of GitHub for each finding. */
 void report_github(const void *judged, struct text *out);
-/* Objects of GitLab's code quality report, a comma before each. */
+/* Objects of GitLab's code quality report, with a comma before each. */
 void report_gitlab(const void *judged, struct text *out);
-/* The same for one finding while its file, function and rule stay the same, wherever they move. */
+/* Returns a hash of file, function and rule, which stays the same if the lines move. */
 uint64_t report_fingerprint(const struct finding *finding);
 
 #endif

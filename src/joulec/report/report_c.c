@@ -1,7 +1,8 @@
-/* joulec/report/report_c.c - the source as clang's preprocessor leaves it, with what functions and loops take above them.
+/* joulec/report/report_c.c - prints the preprocessed source with comments above functions and loops that say
+ * what they take.
  *
- * Owns finding their lines by the markers in that text. Newcomers: it stays C that compiles, and its lines stay those of the
- * source: a marker follows each remark.
+ * The line markers of the preprocessor tell file and line. Note: a marker follows each comment, so that the
+ * output still compiles and keeps the line numbers of the source.
  */
 #include "joulec/report/report.h"
 
@@ -11,23 +12,23 @@
 #include "joulec/source/source.h"
 #include "joulec/trips/figure_words.h"
 
-/* What is said above a line. */
+/* A comment above a line. */
 struct remark {
     const struct source_place *place;
     const struct function_result *result;
-    int32_t loop;    /* -1: of the function itself */
-    uint32_t number; /* as they were found */
+    int32_t loop;    /* index of the loop; -1: the function itself */
+    uint32_t number; /* order in which they were found */
 };
 
 struct page {
     struct text *out;
     const struct judged *judged;
-    struct remark *remarks; /* by line */
+    struct remark *remarks; /* sorted by line */
     size_t count;
-    const char *name; /* of the file, as the marker has it in quotes; NULL: none was seen */
+    const char *name; /* file name as in the marker, with quotes; NULL: no marker yet */
     size_t name_length;
-    bool is_system;      /* its warnings are nobody's */
-    char path[PATH_MAX]; /* of it, absolute; empty: unknown */
+    bool is_system;      /* a system header, whose warnings clang hides */
+    char path[PATH_MAX]; /* absolute path of the file; "": unknown */
     unsigned line;
 };
 
@@ -92,7 +93,7 @@ static void say_loop(struct text *out, const struct analysis *analysis, const st
 
 /* --- the text ----------------------------------------------------------------------------------------------- */
 
-/* `# 12 "file.c" 1 3`: what the next line is. False: it is no marker. */
+/* Reads a line marker, such as: # 12 "file.c" 1 3. False: the line is not a marker. */
 static bool read_marker(struct page *p, const char *line, size_t length)
 {
     char *end, name[PATH_MAX];

@@ -1,7 +1,7 @@
-/* joulec/report/report_ci.c - findings as annotations: commands that GitHub reads out of a job's log, and GitLab's list of code
- * quality.
+/* joulec/report/report_ci.c - prints findings as annotations: workflow commands of GitHub, and GitLab's code
+ * quality report.
  *
- * Owns their escapes and grades. Newcomers: neither knows notes, so what explains a finding stands in its message.
+ * Note: neither format has notes, so the message contains the explanations.
  */
 #include "joulec/report/report.h"
 
@@ -10,7 +10,7 @@
 #include "joule/report/json.h"
 #include "joulec/source/source.h"
 
-#define MOST_WORDS 4096 /* of one message with its notes; the rest is cut */
+#define MOST_WORDS 4096 /* bytes of a message with its notes; longer ones are truncated */
 
 static void add_note(void *context, const struct note *note)
 {
@@ -41,7 +41,7 @@ static const char *path_of(const struct finding *f, char buffer[PATH_MAX])
 
 /* --- GitHub ------------------------------------------------------------------------------------------------- */
 
-/* In a property, ':' and ',' end something, too. */
+/* Note: ':' and ',' must be escaped only in properties. */
 static void add_escaped(struct text *out, const char *words, bool is_property)
 {
     for (; *words; words++)

@@ -1,7 +1,8 @@
-/* joulec/report/report_eir.c - functions as they are counted: blocks and loops with what they take; and a line for each.
+/* joulec/report/report_eir.c - prints functions as costed blocks and loops (--emit eir), or one line for each
+ * (--lift).
  *
- * Owns both forms, for people. Newcomers: a block's figures are of one time that it runs, a loop's of all its rounds in a call; low
- * and high are of the cheapest and the dearest way, at the table's middle prices.
+ * Figures of a block are for one execution, figures of a loop for one entry. Low and high are those of the
+ * cheapest and most expensive path, at mid prices.
  */
 #include "joulec/report/report.h"
 
@@ -69,7 +70,7 @@ static bool is_open_call(const struct page *p, const struct call *call)
     return isnan(joules_of_call(p, call));
 }
 
-/* Whether a call in the block has no upper end. */
+/* Returns true if a call in the block has no upper end. */
 static bool is_open_block(const struct page *p, uint32_t index)
 {
     const struct block *block = &p->result->function->blocks[index];
@@ -100,7 +101,7 @@ static void add_block(const struct page *p, uint32_t index, unsigned depth)
 
 /* --- loops -------------------------------------------------------------------------------------------------- */
 
-/* Whether nothing bounds the loop, one in it, or a call in it. */
+/* Returns true if the loop, a loop in it or a call in it has no bound. */
 static bool is_open_loop(const struct page *p, int32_t loop)
 {
     const struct loops *loops = &p->result->loops;
@@ -137,7 +138,7 @@ static void add_loop(const struct page *p, size_t index, unsigned depth)
     text_add(p->out, "\n");
 }
 
-/* Loops nest LOOPS_MOST_DEPTH deep at most. */
+/* Recursion is at most LOOPS_MOST_DEPTH deep. */
 static void add_region(const struct page *p, int32_t loop, unsigned depth)
 {
     const struct loops *loops = &p->result->loops;

@@ -1,7 +1,8 @@
-/* joulec/report/report_html.c - a page to look at: the source with a bar for each line, as long as its part of its function's joules.
+/* joulec/report/report_html.c - prints an HTML page: the source with a bar on each line for its share of the
+ * function's joules.
  *
- * Owns the page; it asks for nothing from elsewhere, and needs no script. Newcomers: a block's joules stand in the line where it
- * begins, with those of what it calls. A line that is part of several functions shows the one that spends most in it.
+ * The page needs no script and loads nothing. Note: joules of a block appear on the line where it begins,
+ * with those of its calls. A line that belongs to several functions shows the one that spends most there.
  */
 #include "joulec/report/report.h"
 
@@ -33,10 +34,10 @@ static const char head[] =
     "@media(max-width:40rem){td.t{display:none}td.b{min-width:3rem}}\n"
     "</style>\n";
 
-/* What a line of the source does in one call of a function. */
+/* What a source line does in one call of a function. */
 struct line {
-    const struct function_result *begins; /* the function whose line this is */
-    const struct function_result *of;     /* to which the rest belongs */
+    const struct function_result *begins; /* function that is defined on this line; NULL: none */
+    const struct function_result *of;     /* function whose figures follow */
     double joules, times;
     double copied; /* executions of the least executed block of inlined copies; 0: none */
 };
@@ -46,12 +47,12 @@ struct page {
     const struct judged *judged;
     struct line *lines; /* [0]: unused */
     size_t count;
-    char path[PATH_MAX]; /* absolute */
+    char path[PATH_MAX]; /* absolute path of the source */
 };
 
 /* --- gathering ---------------------------------------------------------------------------------------------- */
 
-/* The line of a place in this source; NULL: it is elsewhere. */
+/* Returns the line of a place; NULL: it is in another file. */
 static struct line *line_of(struct page *p, const struct source_place *place)
 {
     char path[PATH_MAX];
@@ -61,14 +62,15 @@ static struct line *line_of(struct page *p, const struct source_place *place)
     return &p->lines[place->line];
 }
 
-/* How often a block runs in a call. */
+/* Returns the executions of a block per call. */
 static double runs_of(const struct function_result *r, uint32_t block)
 {
     int32_t loop = r->loops.innermost[block];
     return r->sum.blocks[block].share * (loop < 0 ? 1 : r->sum.runs[loop].rounds);
 }
 
-/* Into sums of this function alone; then the larger ones stay. */
+/* Sums the blocks of one function in own[], then keeps the larger sum of each line. own: zero on entry and
+ * exit. */
 static void add_blocks(struct page *p, const struct function_result *r, struct line *own)
 {
     for (uint32_t b = 0; b < r->function->block_count; b++) {
@@ -116,7 +118,7 @@ static bool gather(struct page *p, struct arena *arena)
 
 /* --- printing ----------------------------------------------------------------------------------------------- */
 
-/* Bytes that are not UTF-8, which the page is, become U+FFFD, one for each. */
+/* Replaces each byte that is not UTF-8 by U+FFFD, because the page is UTF-8. */
 static void add_escaped(struct text *out, const char *words, size_t length)
 {
     for (size_t i = 0; i < length;) {

@@ -1,4 +1,4 @@
-/* joulec/report/report_json.c - a judged translation unit as JSON. */
+/* joulec/report/report_json.c - prints an analysed translation unit as JSON (docs/joulec.schema.json). */
 #include "joulec/report/report.h"
 
 #include <joule/base.h>
@@ -34,7 +34,7 @@ static void add_range(struct json *json, const char *key, const struct trips_ran
     json_close(json, ']');
 }
 
-/* What the source says of a loop. */
+/* Adds the bounds that JOULE_LOOP gives. */
 static void add_mark(struct json *json, const struct analysis *analysis, uint32_t mark)
 {
     if (!analysis->options.marks || mark == MARK_NONE) {
@@ -63,7 +63,7 @@ static void add_bad_marks(struct json *json, const struct marks *marks)
     json_close(json, ']');
 }
 
-/* That move in a call, by the level that they come from. */
+/* Adds the cache lines that a call moves, by the level that they come from. */
 static void add_lines(struct json *json, const struct cost_features *work)
 {
     json_open(json, "lines", '{');
@@ -73,7 +73,7 @@ static void add_lines(struct json *json, const struct cost_features *work)
     json_close(json, '}');
 }
 
-/* Rounds that the build does at once. */
+/* Adds the number of iterations that the build executes at once. */
 static void add_at_once(struct json *json, const struct loop *loop)
 {
     if (loop->is_unjoined)
@@ -82,7 +82,7 @@ static void add_at_once(struct json *json, const struct loop *loop)
         json_double(json, "at_once", loop->wide ? loop->wide->at_once : 1);
 }
 
-/* A round of the build's, as a simulator has it. */
+/* Adds the simulated cycles of one iteration of the built loop. */
 static void add_simulated(struct json *json, const struct loop *loop)
 {
     const struct simulated *simulated = loop->wide ? &loop->wide->simulated : NULL;
@@ -143,7 +143,6 @@ static void add_doubts(struct json *json, const struct function_result *r)
     json_close(json, ']');
 }
 
-/* What could be saved. */
 static void add_advice(struct json *json, const struct function_result *r)
 {
     json_open(json, "advice", '[');
@@ -161,7 +160,7 @@ static void add_advice(struct json *json, const struct function_result *r)
     json_close(json, ']');
 }
 
-/* Of the estimate, joules by what they are for. */
+/* Adds the joules of the estimate by category. */
 static void add_breakdown(struct json *json, const struct analysis *analysis, const struct function_result *r)
 {
     struct target target = analysis_target(analysis, r);
@@ -185,7 +184,7 @@ static void add_limit(struct json *json, const char *key, const struct limit *li
     json_close(json, '}');
 }
 
-/* The ends of the work of a call, at the middle of prices. Note: these ends are no limits if a loop is guessed. */
+/* Adds the extremes of the work of a call, at mid prices. Note: these are no limits if a loop is guessed. */
 static void add_compared(struct json *json, const struct analysis *analysis, const struct function_result *r)
 {
     struct target target = analysis_target(analysis, r);

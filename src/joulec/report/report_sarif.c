@@ -1,7 +1,7 @@
-/* joulec/report/report_sarif.c - findings as SARIF 2.1.0 (OASIS, 2020), for whoever shows those of all checkers alike.
+/* joulec/report/report_sarif.c - prints findings as SARIF 2.1.0 (OASIS, 2020).
  *
- * Owns the log: its beginning with the rules, a piece for each source, its end. Newcomers: each result begins with a comma, as it
- * does not know whether it is the first; outputs.c leaves out the first one.
+ * Note: each result begins with a comma, because it does not know whether it is the first; outputs.c drops
+ * the first one.
  */
 #include "joulec/report/report.h"
 
@@ -13,11 +13,11 @@
 #include "joulec/source/source.h"
 
 #define SCHEMA "https://json.schemastore.org/sarif-2.1.0.json"
-#define ROOT   "%SRCROOT%" /* the name that readers look for */
+#define ROOT   "%SRCROOT%" /* the name that readers of SARIF expect */
 
 /* --- paths -------------------------------------------------------------------------------------------------- */
 
-/* RFC 3986: what is neither a letter, a digit nor one of a few signs is escaped. */
+/* Percent-encodes all but unreserved characters and '/' (RFC 3986). */
 static void add_escaped(struct text *out, const char *path)
 {
     for (; *path; path++) {
@@ -62,7 +62,7 @@ static void add_text(struct json *json, const char *key, const char *words)
     json_close(json, '}');
 }
 
-/* `length`: of what stands there, 0: unknown. */
+/* `length`: characters at the place; 0: unknown. */
 static void add_place(struct json *json, const struct judged *judged, const struct source_place *place,
                       size_t length)
 {
@@ -171,10 +171,10 @@ static void add_location(struct json *json, const struct finding *f)
     json_close(json, ']');
 }
 
-/* What tells findings of one rule about one function apart. */
+/* Adds what distinguishes findings of one rule about one function. */
 static uint64_t hash_detail(const struct finding *f, uint64_t hash)
 {
-    if (f->advice) { /* of each kind a function may have several */
+    if (f->advice) { /* a function may have several of each kind */
         size_t nth = (size_t)(f->advice - f->result->advice);
         return hash_bytes(hash, (const char *)&nth, sizeof nth);
     }
@@ -184,7 +184,7 @@ static uint64_t hash_detail(const struct finding *f, uint64_t hash)
     if (!marks || f->mark == MARK_NONE)
         return hash;
     const char *words = marks->list[f->mark].words;
-    for (uint32_t i = 0; i <= f->mark; i++) /* as often as it stands there up to here */
+    for (uint32_t i = 0; i <= f->mark; i++) /* once for each equal mark up to this one */
         if (strcmp(marks->list[i].words, words) == 0)
             hash = hash_bytes(hash, words, strlen(words) + 1);
     return hash;

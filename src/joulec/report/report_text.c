@@ -1,4 +1,5 @@
-/* joulec/report/report_text.c - messages, in the form of clang's. */
+/* joulec/report/report_text.c - prints findings as messages in the format of clang, and derives the outcome
+ * of a check. */
 #include "joulec/report/report.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@ struct message {
     bool has_figures;
 };
 
-/* The line of the source with a mark below the column; nothing where the file cannot be read. */
+/* Prints the source line with a caret below the column; nothing if the file cannot be read. */
 static void quote_source(struct text *out, const struct source_place *place)
 {
     char *line = source_line(place);
@@ -74,14 +75,14 @@ static bool is_warning(const struct finding *finding)
     return !finding->is_error && !finding->advice && !finding->is_note;
 }
 
-/* It is of the machine or of how it is built, and not of the source. */
+/* Returns true for findings about the machine or the build rather than the source. */
 static bool is_of_figures(const struct finding *finding)
 {
     return finding->rule == RULE_STALE || finding->rule == RULE_FOREIGN || finding->rule == RULE_LEVEL ||
            finding->rule == RULE_OTHER_BASELINE || finding->rule == RULE_THREADS;
 }
 
-/* -Werror makes it an error. */
+/* Returns true if -Werror makes it an error. */
 static bool may_be_error(const struct finding *finding)
 {
     return is_warning(finding) && !is_of_figures(finding);
@@ -117,7 +118,7 @@ static void print_messages(const struct judged *judged, enum warnings warnings, 
     findings_each(judged, add_finding, &m);
     if (!m.has_figures)
         return;
-    text_add(out, "  table     "); /* the same of all */
+    text_add(out, "  table     "); /* the table is the same for all findings */
     finding_table(m.judged, out);
     text_add(out, "\n");
 }

@@ -9,13 +9,13 @@
 #include "joulec/trips/nest.h"
 #include "joulec/work/parameters.h"
 
-#define MOST_WARMER_KELVIN 100 /* chips stop themselves before */
+#define MOST_WARMER_KELVIN 100 /* chips shut down before */
 
 struct walk {
     struct analysis *analysis;
     struct evaluator evaluator;
     struct groups groups;
-    bool *is_counted; /* of each group */
+    bool *is_counted; /* of each group: its number of frames is known */
 };
 
 static void read_depth(struct function_result *result)
@@ -79,7 +79,8 @@ struct target analysis_target(const struct analysis *analysis, const struct func
     return target;
 }
 
-/* How much warmer the machine gets by this function alone, called without a pause; a warmer one leaks more, and so on. */
+/* Returns the rise of temperature, in K, that calls without a pause cause. Iterates, because a warmer chip
+ * leaks more power. */
 static double own_warmth(const struct analysis *a, struct function_result *result)
 {
     double kelvin = 0, cycles = result->sum.call.of[BOUND_EST].amount[COST_CYCLES];
@@ -97,7 +98,7 @@ static double own_warmth(const struct analysis *a, struct function_result *resul
     return kelvin;
 }
 
-/* By what is known of the build beside the one that was counted. */
+/* Weakens the judgement where the build differs from the count build. */
 static void judge_as_built(const struct analysis *a, struct judgement *judgement)
 {
     if (a->foreign)
@@ -149,7 +150,7 @@ static joule_status evaluate_one(struct walk *w, size_t index, bool calls_itself
 
 enum calls { CALLS_NONE, CALLS_BY_NAME, CALLS_BY_POINTER };
 
-/* How members of a group call each other, or themselves: where one does it through a pointer nobody counts how often. */
+/* Returns how the members of a recursive group call each other. Calls through a pointer cannot be counted. */
 static enum calls calls_of_group(const struct walk *w, const uint32_t *members, size_t count)
 {
     uint32_t group = w->groups.group_of[members[0]];
@@ -167,12 +168,13 @@ static enum calls calls_of_group(const struct walk *w, const uint32_t *members, 
 }
 
 struct known_group {
-    double *depth, *seen; /* of each function */
-    bool has_depth;       /* which bounds it */
-    bool was_seen;        /* by a profile */
+    double *depth, *seen; /* of each member */
+    bool has_depth;       /* JOULE_DEPTH bounds the group */
+    bool was_seen;        /* a profile has counts of the group */
 };
 
-/* What a profile has of a group's calls of itself. False: not of all its functions, or nobody outside called them. */
+/* Reads the frames of each member from a profile. False: the profile does not have all members, or none was
+ * called from outside. */
 static bool find_frames(const struct analysis *a, const uint32_t *members, size_t count, double *out_seen)
 {
     const struct profile *profile = a->options.profile;
@@ -185,7 +187,7 @@ static bool find_frames(const struct analysis *a, const uint32_t *members, size_
     return profile;
 }
 
-/* What is known of how often the functions of a group, which call each other by name, do that. False: nothing. */
+/* Finds the number of frames of a group whose members call each other by name. False: unknown. */
 static bool know_group(const struct walk *w, uint32_t group, const uint32_t *members, size_t count,
                        struct known_group *out)
 {
@@ -232,7 +234,7 @@ static joule_status sum_group(struct walk *w, uint32_t group)
     return status;
 }
 
-/* Callees first. A function that is called before it is evaluated calls itself in the end. */
+/* Evaluates all functions, callees first. */
 static joule_status sum_all(struct walk *w)
 {
     struct analysis *a = w->analysis;
@@ -251,7 +253,7 @@ static joule_status sum_all(struct walk *w)
     return status;
 }
 
-/* Where a function stands that is a part of another one by now. */
+/* Returns the index of a function that was inlined into f. */
 static size_t inlined_at(const struct analysis *a, const struct function *f, size_t which)
 {
     return (size_t)(f->inlined[which] - a->results[0].function);
@@ -265,7 +267,7 @@ static void reach(size_t function, bool *is_reached, size_t *stack, size_t *dept
     stack[(*depth)++] = function;
 }
 
-/* Marks all that a function calls in the end. */
+/* Marks all functions that a function calls, directly or indirectly. */
 static void reach_from(const struct analysis *a, size_t root, bool *is_reached, size_t *stack)
 {
     size_t depth = 0;
@@ -300,7 +302,8 @@ static void find_called(const struct analysis *a, bool *is_called)
     }
 }
 
-/* First those that nobody calls; of what then is left over, which calls each other round, one for all. */
+/* Roots are the functions that no other function calls; then, of each recursive group that no root reaches,
+ * one member. */
 static joule_status find_roots(struct analysis *a)
 {
     size_t count = a->result_count + 1;
@@ -407,7 +410,7 @@ int32_t analysis_largest_loop(const struct analysis *analysis, const struct func
     for (size_t i = 0; i < result->loops.count; i++) {
         double entries = result->frames[BOUND_EST] * result->sum.runs[i].entries;
         double joules = entries * amounts_joules(&target, &result->sum.loops[i], BOUND_EST);
-        if (joules >= 0.8 * most && joules > 0) { /* inner ones stand later */
+        if (joules >= 0.8 * most && joules > 0) { /* inner loops come later in the list */
             most = joules;
             largest = (int32_t)i;
         }

@@ -60,8 +60,8 @@ void baseline_print_figures(const struct target *target, char out_digits[17]);
 /* Writes the options that change figures but not the code: "--thermal-state=+15K --profile-use"; empty:
  * none. */
 void baseline_print_assumptions(const struct analysis_options *options, char *out_words, size_t size);
-/* The key of a doubt without a figure of `function`, as in baseline_function.missing: the name of a callee, or the
- * kind if that is the function itself. */
+/* Returns the key of a doubt about `function`, as in baseline_function.missing: the name of a callee, or the
+ * kind if that callee is the function itself. */
 const char *baseline_doubt_key(const char *kind, const char *name, const char *function);
 
 #endif

@@ -25,7 +25,7 @@ struct change_tally {
     struct change_row rows
         [MAX_CHANGE_ROWS]; /* the most important first; functions that did not change are not among them */
     size_t row_count;
-    size_t left_out; /* number of rows that found no room */
+    size_t left_out; /* number of rows that did not fit */
 };
 
 /* Adds the functions of one file; does nothing without a comparison. */

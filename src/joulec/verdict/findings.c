@@ -53,7 +53,7 @@ static void see_limit(struct seeing *s, enum rule rule, const char *what, joule_
         see(s, limit->verdict == VERDICT_UNDECIDED ? RULE_UNDECIDED : rule, fails);
 }
 
-/* A GPU's budget: under strict it is not proved, as any other. */
+/* A budget of GPU code is not proved, which is an error under strict. */
 static void see_gpu_kernel(struct seeing *s, const struct function_result *r)
 {
     const struct judgement *j = &r->judgement;
@@ -68,7 +68,8 @@ static bool gives_advice(const struct judged *judged, const struct function_resu
     return (r->budget_words || judged->advises_all) && !r->is_gpu_kernel;
 }
 
-/* Whether the same was advised before of the same place, which stands in several functions where it is inlined. */
+/* Returns true if the same advice was already given for this place, which occurs in several functions if it
+ * is inlined. */
 static bool is_told(const struct judged *judged, const struct advice *advice)
 {
     const struct analysis *a = judged->analysis;
@@ -127,7 +128,7 @@ static void see_function(struct seeing *s, const struct function_result *r)
               &j->kelvin_limit);
 }
 
-/* One message for each mark is enough. */
+/* Adds at most one finding for each mark. */
 static void see_mark(struct seeing *s, uint32_t mark)
 {
     const struct analysis *a = s->finding.judged->analysis;
@@ -144,7 +145,7 @@ static void see_mark(struct seeing *s, uint32_t mark)
     see(s, m->fault ? RULE_BAD_MARK : RULE_UNUSED_MARK, m->fault != NULL);
 }
 
-/* Of the whole file, where anything in it is judged. */
+/* Adds findings about the whole file, if it has any budget. */
 static void see_machine(struct seeing *s)
 {
     const struct analysis *a = s->finding.judged->analysis;
@@ -362,7 +363,7 @@ void finding_budget(const struct finding *finding, struct text *out)
     text_printf(out, "%s = %s", finding->what, figure_words(finding->limit->limit, finding->dimension).text);
 }
 
-/* Of several things that count for nothing, the first one. */
+/* Writes the first of the parts without a figure. */
 static void say_missing(const struct doubt *doubt, struct text *out)
 {
     const char *name = doubt->name ? doubt->name : "";
@@ -376,7 +377,7 @@ static void say_missing(const struct doubt *doubt, struct text *out)
         text_printf(out, "what '%s' %s", name, doubt->kind == DOUBT_CALL ? "leaves open" : "takes");
 }
 
-/* What has no figure, of a function or of all. */
+/* Writes which part of the function, or of the file, has no figure. */
 static void say_all_missing(const struct finding *f, struct text *out)
 {
     const struct analysis *a = f->judged->analysis;
@@ -399,7 +400,7 @@ static void say_all_missing(const struct finding *f, struct text *out)
                            : "something that nobody knows");
 }
 
-/* What to bound: "how often its loops in line 5, 7 and more run, which nothing bounds". */
+/* Writes what has no bound: "loops in line 5, 7 and more have no bound". */
 static void say_guessed(const struct function_result *r, struct text *out)
 {
     size_t told = 0;
@@ -426,7 +427,7 @@ static void say_guessed(const struct function_result *r, struct text *out)
     text_add(out, told ? " run, which nothing bounds" : "how often loops run that nothing bounds");
 }
 
-/* No model is so sure of its tails that more digits would say anything. */
+/* More digits would be meaningless: no model is that accurate in its tails. */
 static void say_probability(double probability, struct text *out)
 {
     if (probability < 0.001)

@@ -1,8 +1,8 @@
-/* joulec/verdict/findings.h - what is wrong with a judged translation unit, as a list, before anybody prints it.
+/* joulec/verdict/findings.h - lists the findings about an analysed translation unit, independent of their
+ * output format.
  *
- * Owns the rules with their codes and words, which of them a verdict breaks, and the notes that explain it. Messages, SARIF and
- * the annotations of CI print the same findings. Newcomers: a new kind of message is a row among the rules; codes stay what
- * they are.
+ * Messages, SARIF and annotations for CI print the same findings. Note: a new kind of finding is a new rule
+ * in rules.c; codes of rules never change.
  */
 #ifndef JOULEC_FINDINGS_H
 #define JOULEC_FINDINGS_H
@@ -13,18 +13,18 @@
 #include "joulec/verdict/analysis.h"
 #include "joulec/verdict/comparison.h"
 
-/* What is printed, as pages are (tools/common/page.h). */
+/* The analysis to print; the context of page_print_fn (tools/common/page.h). */
 struct judged {
     const struct analysis *analysis;
-    const char *source; /* as it was named */
-    bool is_strict;     /* what is not proved is an error */
-    bool advises_all;   /* advice also for functions without a budget */
-    const char *text;   /* what the preprocessor makes of it; NULL: nobody asked for it */
-    const char
-        *root; /* the folder from which reports name files, absolute; NULL: files are named as they are */
-    const struct cpu_calibration *calibration; /* of the machine; NULL: not looked for */
-    const char *simulator_cpu;                 /* what llvm-mca took the core for; NULL: it was not asked */
-    unsigned simulator_version;                /* LLVM's release */
+    const char *source; /* path as the user named it */
+    bool is_strict;     /* a budget that is not proved is an error */
+    bool advises_all;   /* give advice also for functions without a budget */
+    const char *text;   /* preprocessed source; NULL: not wanted */
+    /* absolute path of the folder to which paths in reports are relative; NULL: paths stay as they are */
+    const char *root;
+    const struct cpu_calibration *calibration; /* calibration of this machine; NULL: not searched */
+    const char *simulator_cpu;                 /* name of the core in llvm-mca; NULL: nothing was simulated */
+    unsigned simulator_version;                /* major version of LLVM */
     const char *build; /* options of the command line that determine the code; NULL: none */
     const struct comparisons *comparisons; /* comparison with a stored report; NULL: none was given */
 };
@@ -46,8 +46,9 @@ enum rule {
     RULE_THREADS,
     RULE_GROWN,
     RULE_GROWN_UNDECIDED,
+    /* the rules from here on are advice, in the order of enum advice_kind */
     RULE_OTHER_BASELINE,
-    RULE_LOOP_ORDER, /* from here on: advice, in its own order */
+    RULE_LOOP_ORDER,
     RULE_STRIDE,
     RULE_ALLOCATION,
     RULE_GROWTH,
@@ -57,13 +58,13 @@ enum rule {
 
 struct rule_words {
     const char *id, *name;
-    const char *summary;     /* a sentence */
-    const char *description; /* when it is broken */
-    const char *help;        /* what to do */
-    bool is_error;           /* of itself; strict makes others one */
+    const char *summary;     /* one sentence */
+    const char *description; /* when the rule is violated */
+    const char *help;        /* how to fix it */
+    bool is_error;           /* by default; --energy-policy=strict makes others errors */
 };
 const struct rule_words *rule_words(enum rule rule);
-/* Nothing is wrong; something could be better. */
+/* Returns true if the rule suggests an improvement and reports no fault. */
 static inline bool rule_is_advice(enum rule rule)
 {
     return rule >= RULE_LOOP_ORDER;
@@ -71,37 +72,38 @@ static inline bool rule_is_advice(enum rule rule)
 
 struct finding {
     const struct judged *judged;
-    const struct function_result *result; /* the file's, where it is about no function */
+    const struct function_result *result; /* analysis.whole if the finding is about no function */
     enum rule rule;
-    bool is_error, is_note;          /* neither: a warning */
-    struct source_place name;        /* line of the function, or of the mark */
-    uint32_t mark;                   /* kind of the mark; MARK_NONE: the finding is about a function */
-    const struct advice *advice;     /* NULL: it is none */
-    const struct growth *comparison; /* comparison with a stored report; NULL: it is about none */
-    /* Of a limit, else NULL. */
+    bool is_error, is_note;      /* neither: it is a warning */
+    struct source_place name;    /* line of the function, or of the mark */
+    uint32_t mark;               /* index in options.marks; MARK_NONE: the finding is about no mark */
+    const struct advice *advice; /* NULL: the finding is not advice */
+    /* comparison with a stored report; NULL: the finding is not about one */
+    const struct growth *comparison;
+    /* Only for findings about a limit, else NULL: */
     const char *what; /* "max_joules" */
     joule_dimension dimension;
     const struct figure *figure;
     const struct limit *limit;
 };
 
-/* In the order of the functions. */
+/* Calls each() for every finding: about the file first, then in the order of the functions. */
 void findings_each(const struct judged *judged, void (*each)(void *context, const struct finding *finding),
                    void *context);
-/* What is wrong, in one line without an end. */
+/* Writes the message: one line, without a newline. */
 void finding_say(const struct finding *finding, struct text *out);
-/* Whether it is an estimate that matters, and so the next two have something to say. */
+/* Returns true if finding_budget and finding_estimate have something to write. */
 bool finding_has_estimate(const struct finding *finding);
-/* "max_joules = 2 uJ" and "3.4 uJ  (2.1 uJ to 6 uJ, ...)" of a limit. */
+/* Write "max_joules = 2 uJ" and "3.4 uJ  (2.1 uJ to 6 uJ, ...)". */
 void finding_budget(const struct finding *finding, struct text *out);
 void finding_estimate(const struct finding *finding, struct text *out);
-/* Where the figures come from, with the code of what makes them unsure. */
+/* Writes where the figures come from, with the code of what makes them uncertain. */
 void finding_table(const struct judged *judged, struct text *out);
 
-/* Where a figure comes from, or why there is no better one. */
+/* Explains a figure, or says what is unknown and how to fix that. */
 struct note {
     struct source_place place; /* file NULL: none */
-    bool is_line;              /* the line says more than the words */
+    bool is_line;              /* messages quote the source line */
     char words[512];
 };
 void finding_notes(const struct finding *finding, void (*each)(void *context, const struct note *note),

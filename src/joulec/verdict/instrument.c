@@ -1,4 +1,4 @@
-/* joulec/verdict/instrument.c - see instrument.h. What knows LLVM is in llvm_instrument.c. */
+/* joulec/verdict/instrument.c - see instrument.h. The part that uses LLVM is llvm_instrument.c. */
 #include "joulec/verdict/instrument.h"
 
 #include <math.h>
@@ -27,7 +27,8 @@ static const char *keep(struct arena *arena, const char *text)
     return arena_copy(arena, text, strlen(text));
 }
 
-/* Whether its calls are: what a profile saw, or is guessed, may run longer in another run, and so does what is optimised less. */
+/* Returns true if all calls are surely short. Calls may be longer if the time rests on a profile, on a guess,
+ * or on a higher level of optimization. */
 static bool is_short(const struct analysis *analysis, const struct function_result *result)
 {
     enum basis weakest = analysis->options.profile ? BASIS_BOUNDED : BASIS_SEEN;

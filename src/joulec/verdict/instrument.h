@@ -1,43 +1,45 @@
-/* joulec/verdict/instrument.h - budgets that are watched while the program runs: calls of libjoule put into functions.
+/* joulec/verdict/instrument.h - plans and inserts the calls of libjoule that measure functions with budgets
+ * at run time.
  *
- * Owns which functions get what, and what is put where. It knows of no build; that is joulec-check's.
- * Newcomers: this is done to what clang made of the source before it optimises, so that what is inlined later is watched,
- * too, and what is left out because nobody needs it is not.
+ * Note: calls are inserted before optimization, so that functions are measured where they are inlined, and
+ * functions that the optimizer drops are not kept.
  */
 #ifndef JOULEC_INSTRUMENT_H
 #define JOULEC_INSTRUMENT_H
 
 #include "joulec/verdict/analysis.h"
 
-/* Functions that are surely shorter are counted: two stamps would take a tenth of their time or more. */
+/* Functions below this upper end are only counted: two time stamps would take a tenth of their time or
+ * more. */
 #define INSTRUMENT_SECONDS 1e-6
 
-/* Functions of libjoule; whatever watches a budget calls one of them. Ended by NULL. */
+/* Functions of libjoule, terminated by NULL. All code that measures a budget calls one of them. */
 extern const char *const instrument_calls[];
 
 struct instrument_function {
     const char *name;
-    const char *budget; /* as it was written */
+    const char *budget; /* text of the annotation */
     bool is_counted;
-    joule_quantity of_a_call; /* joules, where it is counted */
+    joule_quantity of_a_call; /* joules of a call if is_counted */
 };
 
-/* What a translation unit gets. */
+/* Calls to insert into a translation unit. */
 struct instrument_plan {
     struct instrument_function *functions;
     size_t function_count;
-    bool has_setjmp;    /* what longjmp skips has to be ended where it lands */
-    bool calls_library; /* by words of the source: JOULE_BUDGET_SCOPE */
+    bool has_setjmp;    /* scopes that longjmp skips must be ended where it lands */
+    bool calls_library; /* the source itself calls it, by JOULE_BUDGET_SCOPE */
 };
 
-/* For what was judged: functions with a right budget in joules. In `arena`, also the words. NO_MEMORY, or OK. */
+/* Plans the functions with a valid budget in joules, in memory of `arena`. NO_MEMORY, or OK. */
 joule_status instrument_plan_make(struct arena *arena, const struct module *module,
                                   const struct analysis *analysis, struct instrument_plan *out_plan);
-/* Whether there is anything to do. */
+/* Returns true if no call must be inserted. */
 bool instrument_plan_is_empty(const struct instrument_plan *plan);
 
-/* Reads bitcode, does what is planned, and writes bitcode. INVALID: what is read is not LLVM's; FAILED: it cannot be written.
- * Both with what to say. Functions of the plan that are not there are passed over. */
+/* Reads bitcode from `path`, inserts the planned calls, and writes bitcode to `output`. Planned functions
+ * that do not occur are ignored. INVALID: the input is not LLVM bitcode; FAILED: the output cannot be
+ * written. */
 joule_status module_instrument(const char *path, const char *output, const struct instrument_plan *plan,
                                joule_error *out_error);
 

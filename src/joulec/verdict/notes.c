@@ -1,7 +1,8 @@
-/* joulec/verdict/notes.c - what is behind a figure: the loop that takes most, what is open, and what can be done about that.
+/* joulec/verdict/notes.c - writes the notes of a finding: the most expensive loop, and what is unknown and
+ * how to bound it.
  *
- * Owns the notes of a finding; findings.h has their form. Newcomers: each thing that is open is told once, wherever it stands
- * again, as code does that is inlined twice or in two functions; what a note says to write must help.
+ * Note: each unknown thing gets one note, even if inlining repeats it. A note that says what to write must
+ * work if the user does it.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static int by_part(const void *a, const void *b)
     return (left < right) - (left > right);
 }
 
-/* The two greatest of a tenth and more: ": DRAM lines 61 %, core cycles 31 %". */
+/* Appends the two largest categories with a tenth or more: ": DRAM lines 61 %, core cycles 31 %". */
 static void add_shares(const struct finding *f, size_t loop, char *words, size_t size)
 {
     struct cost_features work;
@@ -60,7 +61,7 @@ static bool note_largest_function(const struct finding *f, struct note *out)
     return true;
 }
 
-/* What the build makes of it. */
+/* Appends what the build makes of a loop. */
 static void add_build(const struct loop *loop, char *words, size_t size)
 {
     size_t length = strlen(words);
@@ -70,7 +71,8 @@ static void add_build(const struct loop *loop, char *words, size_t size)
         string_print(words + length, size - length, "; %.0f rounds at once", loop->wide->at_once);
 }
 
-/* Of a guess, why its rounds in a call are fewer than it says: "guessed: 100 times in 95 % of calls". */
+/* Appends how the trip count is known: "(exact)". For a guess, the expected iterations may be fewer than
+ * assumed: "(guessed: 100 iterations in 95 % of calls)". */
 static void add_class(const struct function_result *r, int32_t loop, char *words, size_t size)
 {
     const struct trips *trips = &r->trips[loop];
@@ -102,7 +104,7 @@ static bool note_largest(const struct finding *f, struct note *out)
     return true;
 }
 
-/* Adds a note about a loop that is bounded only by a type or by a check that fails. */
+/* Writes a note about a loop that is bounded only by a type or by a check that fails. */
 static void note_guess_within(const struct function_result *r, size_t loop, struct note *out)
 {
     const struct trips *trips = &r->trips[loop];
@@ -160,7 +162,7 @@ static const struct function_result *result_of(const struct finding *f, const ch
     return NULL;
 }
 
-/* The first loop of a callee's that nothing bounds. False: there is none. */
+/* Appends the first loop of a callee without a bound. False: there is none. */
 static bool say_loop(const struct function_result *callee, char *words, size_t size)
 {
     size_t loop = 0;
@@ -182,7 +184,7 @@ static bool say_loop(const struct function_result *callee, char *words, size_t s
     return true;
 }
 
-/* What a callee has no figure for: the first thing that is its own. */
+/* Appends what has no figure in a callee: the first part of its own. */
 static void say_doubt(const struct function_result *callee, char *words, size_t size)
 {
     size_t nth = 0;
@@ -201,7 +203,8 @@ static void say_doubt(const struct function_result *callee, char *words, size_t 
                      doubt->name ? ", where it calls " : "", doubt->name ? doubt->name : "");
 }
 
-/* What to do about a callee: its first loop that nothing bounds, or who has no figure in it. */
+/* Writes what makes the cost of a callee unknown: its first loop without a bound, or a part without a
+ * figure. */
 static void note_call(const struct finding *f, const struct doubt *doubt, const char *more, struct note *out)
 {
     const struct function_result *callee = result_of(f, doubt->name);
@@ -212,7 +215,7 @@ static void note_call(const struct finding *f, const struct doubt *doubt, const 
         say_doubt(callee, out->words + length, sizeof out->words - length);
 }
 
-/* `more`: how many other calls it is about. */
+/* `more`: ", here and in 2 more calls", or "". */
 static void note_doubt(const struct finding *f, const struct doubt *doubt, const char *more, struct note *out)
 {
     *out = (struct note){.place = doubt->place};
@@ -270,13 +273,13 @@ static void note_doubt(const struct finding *f, const struct doubt *doubt, const
 
 /* --- each thing once -------------------------------------------------------------------------------------------- */
 
-/* A loop that nothing bounds, or a doubt. */
+/* An unknown: a loop without a bound, or a doubt. */
 struct open {
     const struct function_result *in;
     size_t loop;
-    const struct doubt *doubt; /* NULL: it is the loop */
-    size_t order, others;      /* as they stand; how many are the same and stand later */
-    bool is_repeated;          /* one that is the same stands earlier */
+    const struct doubt *doubt; /* NULL: the unknown is the loop */
+    size_t order, others;      /* position in the source; number of equal ones after it */
+    bool is_repeated;          /* an equal one comes earlier */
 };
 
 struct opens {
@@ -305,7 +308,8 @@ static const struct source_place *place_of(const struct open *open)
     return &open->in->loops.list[open->loop].place;
 }
 
-/* Loops are the same where one place of the source became both, and the same parameter has to be bounded. */
+/* Orders unknowns so that equal ones are adjacent. Loops are equal if they come from one place of the source
+ * and depend on the same parameter. */
 static int order_of(const struct open *a, const struct open *b)
 {
     if (!a->doubt != !b->doubt)
@@ -357,7 +361,7 @@ static void note_open(const struct finding *f, const struct open *open, struct n
             note_guess_within(open->in, open->loop, out);
         else
             note_guess(open->in, open->loop, out);
-        if (!out->place.line) /* jumps without places make it */
+        if (!out->place.line) /* the loop is made of jumps without places */
             out->place = source_place_of_name(open->in->function);
         return;
     }
@@ -367,7 +371,7 @@ static void note_open(const struct finding *f, const struct open *open, struct n
     note_doubt(f, open->doubt, more, out);
 }
 
-/* What is open in the function that a finding is about, or in all of the file. */
+/* Writes notes about all unknowns of the function, or of the file. */
 static void each_open(const struct finding *f, void (*each)(void *context, const struct note *note),
                       void *context)
 {

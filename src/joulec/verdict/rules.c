@@ -1,7 +1,6 @@
-/* joulec/verdict/rules.c - what joulec has to say, rule by rule: findings.h has the list.
+/* joulec/verdict/rules.c - table of the rules with their codes and texts, for SARIF and documentation.
  *
- * Owns the codes and the words that stand in SARIF and in documentation. Newcomers: a code stays what it is for ever; what is
- * said of one place is findings.c's.
+ * Note: a code never changes its meaning. findings.c writes the messages about one place.
  */
 #include "joulec/verdict/findings.h"
 

@@ -1,6 +1,7 @@
-/* joulec/verdict/tally.h - many translation units in one table: how many functions, which verdicts, who takes most.
+/* joulec/verdict/tally.h - sums up many translation units: functions, verdicts, and the functions that take
+ * most joules.
  *
- * Owns the counts and the list of the largest. Newcomers: it holds no pointers, so that a process can hand it to another.
+ * Note: it holds no pointers, so that a process can pass it to another one.
  */
 #ifndef JOULEC_TALLY_H
 #define JOULEC_TALLY_H
@@ -20,7 +21,7 @@ struct tally_row {
 struct tally {
     size_t functions, budgets, bad_budgets;
     size_t verdicts[VERDICT_VIOLATED + 1];
-    struct tally_row rows[TALLY_LARGEST]; /* the most joules first */
+    struct tally_row rows[TALLY_LARGEST]; /* most joules first */
     size_t row_count;
     joule_class cls;             /* class of the prices */
     char table[48];              /* name of the price table; empty: nothing was added */
@@ -30,7 +31,7 @@ struct tally {
 void tally_add(struct tally *tally, const struct judged *judged);
 void tally_merge(struct tally *tally, const struct tally *more);
 
-/* What stands around it. */
+/* Contents of the summary. */
 struct tally_page {
     const struct tally *tally;
     size_t files;                    /* sources that were checked */

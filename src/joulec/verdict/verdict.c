@@ -3,17 +3,17 @@
 
 #include <math.h>
 
-#define DATA_LOG_SD 0.1 /* what operands change: Pallister and others 2015 saw 15 % of a chip's power */
+#define DATA_LOG_SD 0.1 /* effect of operands: Pallister and others 2015 measured 15 % of a chip's power */
 #define LINES_LOG_SD                                                                                         \
-    0.3 /* which lines move, where addresses are known: caches do not quite keep what was used last */
-/* Low and high are the ends of paths, rounds and orders of work that exist. Where what is so lies anywhere between the middle and an
- * end, in logarithms, the 5 % point is this part of the way there. */
+    0.3 /* error of the number of cache lines for known addresses: caches are not exactly LRU */
+/* Low and high are extremes over paths, trip counts and orders of work. The true value is taken as uniform,
+ * in logarithms, between the middle and an extreme, so the 5 % point is this part of the way. */
 #define WAY_TO_END 0.9
 #define SURE       0.9
 #define VACUOUS    1000
-#define VAGUE      1e4 /* so far apart are the ends of what is no figure */
-/* A proof is wrong of one program in ten thousand, at most: the standard normal's point. With that of intervals it would be wrong of
- * one in twenty whose budgets lie at their ends. */
+#define VAGUE      1e4 /* ratio of the ends from which a figure is vague */
+/* Normal quantile for proofs: at most one proof in ten thousand is wrong. With the quantile of intervals
+ * (Z90) it would be one in twenty for budgets at the ends of intervals. */
 #define Z_PROOF 3.7190164854556804
 
 const char *verdict_name(enum verdict verdict)
@@ -30,8 +30,9 @@ static double log_ratio(double a, double b)
     return a > 0 && b > 0 ? log(a / b) : 0;
 }
 
-/* Three values at the middle of all prices, and the spread that all of them share; proof_log_sd: with what is in the values
- * already, but not as far. Power is highest where time is least: its ends are not those of the work. */
+/* Makes a figure from three values at mid prices. log_sd: the error that they share; proof_log_sd: the same,
+ * with errors that the values contain, but not far enough for a proof. Note: the values may be in any order,
+ * since power is highest where time is lowest. */
 static struct figure make_figure(const double value[BOUNDS], double log_sd, double proof_log_sd)
 {
     double est = value[BOUND_EST], far = exp(Z_PROOF * proof_log_sd);
@@ -51,7 +52,7 @@ static double normal_below(double z)
     return 0.5 * erfc(-z / sqrt(2));
 }
 
-/* No model knows its tails well enough for more: proofs, too, may be wrong for one in ten thousand. */
+/* Limits probabilities to 1e-4 ... 1 - 1e-4, because no model is more accurate in its tails. */
 static double supported(double probability)
 {
     return fmin(fmax(round(1e4 * probability) / 1e4, 1e-4), 1 - 1e-4);
@@ -74,8 +75,8 @@ static double table_log_sd(const struct target *target, const struct cost_featur
     return total.value > 0 ? estimate_sd(&total) / total.value : 0;
 }
 
-/* Parts of the joules. Of lines from beyond the first level: where those come from is not known, low and high say so. Of time: its
- * error lies between low and high, too, as far as intervals go. */
+/* Shares of the joules, 0 to 1. `lines`: cache lines from beyond L1; low and high cover where they come from.
+ * `time`: cycles and idle package; low and high cover its error as far as intervals do. */
 struct parts {
     double lines, time;
 };
@@ -117,8 +118,8 @@ static void find_figures(const struct target *target, const struct amounts *call
     out->kelvin = make_figure(kelvin, hypot(common, rise_log_sd), hypot(common, rise_log_sd));
 }
 
-/* Of several ways the one of the most watts may be neither the cheapest nor the dearest, and so is in no amount. None has fewer than
- * a core that waits. */
+/* Widens power if calls take several paths: the path of most watts may be neither the cheapest nor the most
+ * expensive, so no amount contains it. No path draws less than an idle core. */
 static void forget_power(const struct target *target, const struct cost_cooling *cooling, bool is_sustained,
                          struct judgement *j)
 {
@@ -135,7 +136,7 @@ static void forget_power(const struct target *target, const struct cost_cooling 
     j->watts.most = j->kelvin.most = NAN;
 }
 
-/* Removes upper ends where loops have no limit, or where some work has no figure: a guess is not a limit. */
+/* Removes upper ends if loops have no bound or some work has no figure: a guess is not a limit. */
 static void forget_work_ends(struct judgement *j, bool is_sustained)
 {
     if (!is_sustained)
@@ -143,7 +144,7 @@ static void forget_work_ends(struct judgement *j, bool is_sustained)
     j->joules.high = j->joules.most = j->seconds.high = j->seconds.most = NAN;
 }
 
-/* Removes the ends of watts and kelvin where some work has no figure: unknown is not 0. */
+/* Removes the ends of watts and kelvin if some work has no figure: unknown is not 0. */
 static void forget_power_ends(struct judgement *j)
 {
     struct figure *both_ways[] = {&j->watts, &j->kelvin};

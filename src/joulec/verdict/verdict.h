@@ -1,8 +1,8 @@
-/* joulec/verdict/verdict.h - whether a function keeps its budget, and how sure that is.
+/* joulec/verdict/verdict.h - computes joules, seconds, watts and kelvin of a call with their intervals, and
+ * judges budgets.
  *
- * Owns the way from amounts of work to joules, seconds, watts and kelvin with their intervals, and the rule of verdicts.
- * Newcomers: the logarithm of each figure is taken as normal, with one spread below the estimate and another above it: paths
- * and loops are rarely as far from the middle on both sides.
+ * Note: the logarithm of each figure is taken as normal, with different spreads below and above the estimate,
+ * because paths and loops are rarely as far from the middle on both sides.
  */
 #ifndef JOULEC_VERDICT_H
 #define JOULEC_VERDICT_H
@@ -11,7 +11,7 @@
 #include "joulec/work/sum.h"
 
 enum verdict {
-    VERDICT_NONE, /* no such limit */
+    VERDICT_NONE, /* the budget has no such limit */
     VERDICT_PROVED,
     VERDICT_LIKELY,
     VERDICT_UNDECIDED,
@@ -19,20 +19,20 @@ enum verdict {
     VERDICT_VIOLATED
 };
 
-/* A figure of one call. low and high are its 5 % and 95 % points; NaN: nobody knows one, as where something counts for nothing. est is
- * of what is known. */
+/* A figure of one call. low and high: its 5 % and 95 % points; NaN: unknown, for example because a part of
+ * the work has no figure. est: estimate of the known part. */
 struct figure {
     double low, est, high;
-    /* No path and no number of rounds that exist is beyond these, with as much of the table's error as is hardly possible: for
-     * proofs. NaN: nobody knows one. */
+    /* Limits for proofs: no possible path or trip count exceeds them, with a margin for the table's error
+     * (Z_PROOF). NaN: unknown. */
     double least, most;
 };
 
 struct limit {
     double limit;       /* NaN: none */
-    double probability; /* that the figure is within it; NaN: nobody knows */
+    double probability; /* of a figure within the limit; NaN: unknown */
     enum verdict verdict;
-    bool is_vacuous; /* more than a thousand times above what can be, of what has bounds */
+    bool is_vacuous; /* more than a thousand times the upper end of a bounded figure */
 };
 
 struct judgement {
@@ -40,25 +40,24 @@ struct judgement {
     struct limit joules_limit, watts_limit, kelvin_limit;
     enum verdict worst;
     enum basis basis;
-    bool is_vague; /* no bounds, and guesses span more than four orders of magnitude */
-    char
-        quality; /* A exact, B bounded, C profiled, D guessed, E no table that was measured, or hardly a figure */
+    bool is_vague; /* there are no bounds, and guesses span more than four orders of magnitude */
+    char quality;  /* A exact, B bounded, C profiled, D guessed, E unmeasured price table or vague figure */
 };
 
 /* Judges a function by the amounts of a call and their basis. BASIS_OPEN decides nothing, and BASIS_SEEN
  * proves nothing. With BASIS_OPEN or BASIS_MISSING joules and seconds have no upper end. With BASIS_MISSING
  * watts and kelvin, which more time may lower, have no ends at all. If calls may take several paths, watts
- * and kelvin have no `most`, and their `least` is that of a core that waits, because paths are ordered by
- * their joules. `budget` NULL: figures only. */
+ * and kelvin have no `most`, and their `least` is that of an idle core, because paths are ordered by their
+ * joules. `budget` NULL: computes figures only. */
 void judge(const struct target *target, const struct function_sum *sum, const struct cost_cooling *cooling,
            const struct budget_text *budget, struct judgement *out);
-/* Of what nobody can tell anything: figures are NaN, each limit undecided. */
+/* Judges a function without any figure: figures are NaN, each limit is undecided. */
 void judge_unknown(const struct budget_text *budget, struct judgement *out);
-/* What was judged runs on another core than the target: nothing is decided. */
+/* Weakens a judgement of code that runs on another core than the target: nothing is decided. */
 void judge_elsewhere(struct judgement *judgement);
-/* What was judged takes more than that: nothing is proved, and nothing is beyond all that can be. */
+/* Weakens a judgement whose figures are lower bounds: nothing is proved, and no limit is vacuous. */
 void judge_at_least(struct judgement *judgement);
-/* "proved", "likely", "undecided", "likely_violated", "violated"; "none". */
+/* Returns "none", "proved", "likely", "undecided", "likely_violated" or "violated". */
 const char *verdict_name(enum verdict verdict);
 
 #endif
