@@ -1,6 +1,6 @@
-/* joulec/module/annotation.h - what <joule/budget.h> says of functions, as clang's annotations carry it.
+/* joulec/module/annotation.h - reads the macros of <joule/budget.h> from clang's annotations of functions.
  *
- * Owns their names. Newcomers: of several the last counts, which is the definition's; who cannot do with two asks for the other.
+ * Note: of several annotations the last one counts, which is that of the definition.
  */
 #ifndef JOULEC_ANNOTATION_H
 #define JOULEC_ANNOTATION_H
@@ -12,9 +12,9 @@
 #define ANNOTATION_THERMAL_AWARE "joule.thermal_aware"
 #define ANNOTATION_GPU_KERNEL    "joule.gpu_kernel"
 
-/* What stands behind `name`, which may be nothing; NULL: the function does not have it. */
+/* Returns the text after `name`, which may be empty; NULL: the function has no such annotation. */
 const char *annotation_of(const struct function *function, const char *name);
-/* What another declaration says in its place; NULL: none says anything else. */
+/* Returns a different text of the same annotation in another declaration; NULL: there is none. */
 const char *annotation_other(const struct function *function, const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /* joulec/module/flow.c - see flow.h.
  *
- * Newcomers: blocks have three numbers here. Their own; the one by which a first walk met them ("met"), in which dominators are
- * found; and their rank, in which everybody else goes through them.
+ * Note: blocks have three numbers here: their own; the preorder number of a depth-first search ("met"), used
+ * for dominators; and their rank in reverse postorder, used by all other code.
  */
 #include "joulec/module/flow.h"
 
@@ -10,20 +10,21 @@
 struct walk {
     const struct function *function;
     struct flow *out;
-    size_t count;    /* blocks that were met */
-    uint32_t *met;   /* of each block; FLOW_NONE: not yet */
-    uint32_t *block; /* and back */
-    /* By that number: */
-    uint32_t *parent;    /* from which it was met */
-    uint32_t *semi;      /* the first from which a way leads here past none that was met before this one */
-    uint32_t *dominator; /* the immediate one */
-    uint32_t *ancestor, *best; /* a forest of those that are done; the least semi on the way to its root */
-    uint32_t *bucket, *next;   /* lists of those with a semi */
+    size_t count;    /* blocks reached by the search */
+    uint32_t *met;   /* preorder number of each block; FLOW_NONE: not reached */
+    uint32_t *block; /* inverse of `met` */
+    /* By preorder number: */
+    uint32_t *parent;    /* parent in the depth-first tree */
+    uint32_t *semi;      /* semidominator */
+    uint32_t *dominator; /* immediate dominator */
+    /* forest of processed vertices; the vertex with the minimal semidominator on the path to its root */
+    uint32_t *ancestor, *best;
+    uint32_t *bucket, *next; /* lists of vertices by semidominator */
     uint32_t *stack;
-    size_t *edge; /* the next of each block on the stack */
+    size_t *edge; /* next edge of each block */
 };
 
-/* Fills the order backwards: a block stands when all that it leads to stand. */
+/* Fills `order` from its end: a block is placed after all its successors. */
 static void put_in_order(struct walk *w, size_t blocks)
 {
     size_t depth = 1, place = blocks;
@@ -67,7 +68,8 @@ static void find_before(struct flow *flow, const struct function *f)
 
 /* --- dominators, all by the number of the first walk --------------------------------------------------------- */
 
-/* The one with the least semi on the way up to the root of v's tree, which is not looked at; ways become shorter by it. */
+/* Returns the vertex with the minimal semidominator on the path from v to below the root of its tree, and
+ * compresses the path. (EVAL in the paper.) */
 static uint32_t least(struct walk *w, uint32_t v)
 {
     size_t depth = 0;
@@ -119,10 +121,10 @@ static void find_dominators(struct walk *w)
             w->dominator[v] = w->dominator[w->dominator[v]];
 }
 
-/* A dominator was met before those that it dominates. */
+/* Numbers the dominator tree in preorder. Works because a dominator has a smaller preorder number. */
 static void number_tree(struct walk *w)
 {
-    uint32_t *size = w->best, *place = w->semi; /* not in use any more */
+    uint32_t *size = w->best, *place = w->semi; /* both are reused */
     const uint32_t *block = w->block;
     for (uint32_t v = 0; v < w->count; v++)
         size[v] = 1;
@@ -159,7 +161,7 @@ static bool alloc_flow(struct arena *arena, const struct function *f, struct flo
            out->dominator;
 }
 
-/* What is needed on the way only. */
+/* Allocates the temporary arrays. */
 static bool alloc_walk(struct arena *arena, size_t blocks, struct walk *w)
 {
     uint32_t **lists[] = {&w->met,      &w->block, &w->parent, &w->semi, &w->dominator,

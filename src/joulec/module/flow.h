@@ -1,8 +1,8 @@
-/* joulec/module/flow.h - the order in which a function's blocks can run, and which of them no way to another avoids.
+/* joulec/module/flow.h - control flow of a function: reverse postorder, predecessors and dominators of its
+ * blocks.
  *
- * Owns the order, the blocks before each block, and dominators (Lengauer and Tarjan 1979, the simple form): all in a time that
- * hardly grows faster than the edges, whatever the graph. It knows no loops.
- * Newcomers: what cannot be reached has no rank, and dominates nothing.
+ * Dominators by Lengauer and Tarjan 1979, the simple form: O(e log n) for any graph. Note: unreachable blocks
+ * have no rank and dominate nothing.
  */
 #ifndef JOULEC_FLOW_H
 #define JOULEC_FLOW_H
@@ -12,19 +12,19 @@
 #define FLOW_NONE UINT32_MAX
 
 struct flow {
-    uint32_t *order; /* blocks that can be reached, each after those before it but for ways back */
+    uint32_t *order; /* reachable blocks in reverse postorder */
     size_t reached;
-    uint32_t *rank;                  /* of each block, its place in the order; FLOW_NONE: not reached */
-    uint32_t *before, *before_begin; /* before[before_begin[b] .. before_begin[b + 1]) lead to block b */
-    /* Of each block: its place in a walk down the tree of dominators, and the last place of those that it dominates. */
+    uint32_t *rank; /* of each block: its position in `order`; FLOW_NONE: unreachable */
+    /* predecessors of block b: before[before_begin[b] .. before_begin[b + 1]) */
+    uint32_t *before, *before_begin;
+    /* Of each block: its preorder number in the dominator tree, and the last number in its subtree. */
     uint32_t *tree_first, *tree_last;
-    uint32_t *
-        dominator; /* of each reached block, the last other one that every way to it passes; the entry's is the entry */
+    uint32_t *dominator; /* of each reachable block: its immediate dominator; of the entry: itself */
 };
 
-/* NO_MEMORY, or OK. In `arena`. */
+/* Computes the flow in memory of `arena`. NO_MEMORY, or OK. */
 joule_status flow_find(struct arena *arena, const struct function *function, struct flow *out_flow);
-/* Whether each way to `b` passes `a`; both are reached. */
+/* Returns true if every path to `b` passes `a`. Both must be reachable. */
 static inline bool flow_dominates(const struct flow *flow, uint32_t a, uint32_t b)
 {
     return flow->tree_first[a] <= flow->tree_first[b] && flow->tree_first[b] <= flow->tree_last[a];

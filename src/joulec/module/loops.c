@@ -1,7 +1,7 @@
 /* joulec/module/loops.c - see loops.h.
  *
- * Newcomers: inner loops are filled first, and a loop around them goes over each of them in one step, so that no block is
- * looked at twice. Then lists are laid out by counting first how long each will be.
+ * Note: inner loops are filled first, and a loop around them steps over each of them at once, so that each
+ * block is visited once.
  */
 #include "joulec/module/loops.h"
 
@@ -11,14 +11,14 @@
 struct search {
     const struct function *function;
     struct loops *out;
-    int32_t *loop_at; /* of each block: the loop whose header it is; -1: none */
-    int32_t *top;     /* of each loop: one around it that is known already, or itself */
+    int32_t *loop_at; /* of each block: the loop of which it is the header; -1: none */
+    int32_t *top;     /* union-find: of each loop, a known loop around it, or itself */
     uint32_t *stack;
 };
 
 /* --- headers ------------------------------------------------------------------------------------------------ */
 
-/* Every way back, from a block to one that dominates it. */
+/* Finds all back edges: from a block to one that dominates it. */
 static void find_headers(struct search *s)
 {
     struct loops *out = s->out;
@@ -55,7 +55,8 @@ static int32_t outermost(struct search *s, int32_t loop)
     return loop;
 }
 
-/* What leads into the loop by way of `block`: the block, or the loop that it is in, unless that is known. The stack's depth then. */
+/* Adds `block`, or the outermost known loop that contains it, to the loop, unless it is already there.
+ * Returns the new depth of the stack. */
 static size_t push(struct search *s, int32_t loop, uint32_t block, size_t depth)
 {
     struct loops *out = s->out;
@@ -87,7 +88,8 @@ static bool goes_back(const struct search *s, uint32_t block)
     return false;
 }
 
-/* Where a branch goes back to two loops, LLVM has put the outer one's place in the place of the other. */
+/* Returns true if a branch goes back to two loops: LLVM has then replaced the inner loop's place by the outer
+ * one's. */
 static bool goes_back_further(const struct search *s, uint32_t block, uint32_t header)
 {
     const struct block *b = &s->function->blocks[block];
@@ -97,7 +99,8 @@ static bool goes_back_further(const struct search *s, uint32_t block, uint32_t h
     return false;
 }
 
-/* LLVM may put a block into the way back, and leaves the loop's place at the branch before. */
+/* Returns the loop place of a latch. LLVM may insert a block before the back edge, and leaves the loop's
+ * place at the branch before it. */
 static const struct source_place *place_behind(const struct search *s, uint32_t last)
 {
     const struct flow *flow = &s->out->flow;
@@ -108,7 +111,7 @@ static const struct source_place *place_behind(const struct search *s, uint32_t 
     return is_put_in ? &s->function->blocks[flow->before[first]].loop_place : place;
 }
 
-/* All blocks from which a way back to the header goes without passing it. */
+/* Finds the body of a loop: all blocks that reach the back edge without passing the header. */
 static void fill(struct search *s, int32_t number)
 {
     const struct flow *flow = &s->out->flow;
@@ -136,11 +139,11 @@ static void fill(struct search *s, int32_t number)
     }
 }
 
-/* Depths; what is too deep goes. */
+/* Sets depths, and merges loops that are nested too deep into their parent. */
 static void cut_depth(struct search *s)
 {
     struct loops *out = s->out;
-    int32_t *kept = s->top; /* not in use any more: of each loop, the one that stands for it */
+    int32_t *kept = s->top; /* reused: of each loop, the one that replaces it */
     size_t count = 0;
     for (size_t i = 0; i < out->count; i++) {
         struct loop loop = out->list[i];
@@ -164,21 +167,22 @@ static void cut_depth(struct search *s)
 
 /* --- lists -------------------------------------------------------------------------------------------------- */
 
-/* Turns counts at [2 + l] into where the items of l begin, at [1 + l]: each that is put there moves it to its place, [l]. */
+/* Turns counts at [2 + l] into offsets at [1 + l]. Each item that is then added for l increments [1 + l], so
+ * that in the end list l begins at [l]. */
 static void begin_lists(uint32_t *begin, size_t count)
 {
     for (size_t i = 2; i < count + 2; i++)
         begin[i] += begin[i - 1];
 }
 
-/* Inner loops lie at the beginning of the one around them, its own blocks behind. */
+/* Lays out the blocks: inner loops first, then the loop's own blocks. */
 static void list_members(struct search *s)
 {
     struct loops *out = s->out;
-    uint32_t *free_place = s->stack, at = 0; /* of each loop */
+    uint32_t *free_place = s->stack, at = 0; /* next free position of each loop */
     for (size_t i = 0; i < out->flow.reached; i++)
         if (out->innermost[out->flow.order[i]] >= 0)
-            out->list[out->innermost[out->flow.order[i]]].end++; /* a count so far */
+            out->list[out->innermost[out->flow.order[i]]].end++; /* holds the count for now */
     for (size_t i = out->count; i-- > 0;)
         if (out->list[i].parent >= 0)
             out->list[out->list[i].parent].end += out->list[i].end;
@@ -196,7 +200,7 @@ static void list_members(struct search *s)
     }
 }
 
-/* Calls put(s, region, block) for each node. */
+/* Calls put(s, region, block) for each node of each region. */
 static void each_node(struct search *s, void (*put)(struct search *, int32_t, uint32_t))
 {
     const struct loops *out = s->out;
@@ -220,7 +224,7 @@ static void put_node(struct search *s, int32_t region, uint32_t block)
     s->out->nodes[s->out->node_begin[region + 2]++] = block;
 }
 
-/* The outermost loop that an edge leaves; -1: none. */
+/* Returns the outermost loop that an edge leaves; -1: none. */
 static int32_t loop_left(const struct loops *loops, uint32_t block, uint32_t to)
 {
     int32_t left = -1;

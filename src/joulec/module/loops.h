@@ -1,76 +1,78 @@
-/* joulec/module/loops.h - the natural loops of a function, found from its blocks and edges.
+/* joulec/module/loops.h - finds the natural loops of a function, and its regions.
  *
- * Owns the tree of loops, and the regions: the body of one loop, or of the function, with each loop directly inside as one node.
- * It does not know how often they run. All is found in a time that grows with the edges, and so is no graph too large.
- * Newcomers: loops with the same first block are one. A way into the middle of a loop makes the function irregular.
+ * A region is the body of one loop, or of the function, with each directly nested loop as one node. The time
+ * is linear in the edges. Note: loops with the same header are one loop. A jump into the middle of a loop
+ * makes the function irregular.
  */
 #ifndef JOULEC_LOOPS_H
 #define JOULEC_LOOPS_H
 
 #include "joulec/module/cold.h"
 
-/* Loops that are nested deeper are taken for a part of the one around them. */
+/* Loops that are nested deeper become part of the loop around them. */
 #define LOOPS_MOST_DEPTH 64
 
-/* Whether what a loop writes always meets something else that it touches, so that vectors for data that does not are never used. */
+/* Whether the memory that a loop writes always overlaps other memory that it accesses, so that a vectorized
+ * version for non-overlapping data never runs. */
 enum overlap {
-    OVERLAP_NONE, /* or it is not known */
+    OVERLAP_NONE, /* no, or unknown */
     OVERLAP_MOVING,
-    OVERLAP_ONE_PLACE /* which the loop reads again in each round */
+    OVERLAP_ONE_PLACE /* memory that the loop reads in each iteration */
 };
 
 struct loop {
-    uint32_t header;              /* block */
-    int32_t parent;               /* loop around it; -1: none */
+    uint32_t header;              /* index of a block */
+    int32_t parent;               /* index of the loop around it; -1: none */
     unsigned depth;               /* 1: outermost */
-    struct source_place place;    /* in the source, as far as it is known */
-    struct source_place last;     /* of its last block; file NULL: unknown */
-    const struct wide_loop *wide; /* as the build makes it: wide.h; NULL: as it stands, or it is not known */
+    struct source_place place;    /* in the source; file NULL: unknown */
+    struct source_place last;     /* place of its latch; file NULL: unknown */
+    const struct wide_loop *wide; /* the loop as built (wide.h); NULL: unchanged, or unknown */
     enum overlap overlap;
-    const struct object *overlapped; /* of ONE_PLACE, what it lies in; NULL: unknown */
-    bool is_outer;                   /* there is one inside */
-    bool is_unjoined;                /* nobody knows what the build makes of it */
-    bool has_own_place;              /* it is the keyword's, not that of the first thing done in it */
+    const struct object *overlapped; /* for OVERLAP_ONE_PLACE: the object that is read; NULL: unknown */
+    bool is_outer;                   /* it contains another loop */
+    bool is_unjoined;                /* it is unknown what the build makes of it */
+    bool has_own_place;              /* `place` is that of its keyword, not of its first instruction */
     enum parted parted;
-    uint32_t first, end; /* its blocks, those of inner loops among them: loops->members[first .. end) */
+    uint32_t first, end; /* its blocks, including inner loops: loops->members[first .. end) */
 };
 
-/* An edge, by where it is. */
+/* An edge: block and index among the edges of this block. */
 struct loop_exit {
     uint32_t block, edge;
 };
 
 struct loops {
     struct flow flow;
-    struct loop *list; /* outer ones first */
+    struct loop *list; /* outer loops first */
     size_t count;
-    int32_t *innermost; /* of each block; -1: in no loop */
+    int32_t *innermost; /* innermost loop of each block; -1: none */
     enum heat *heat;    /* of each block */
-    uint32_t *members;  /* reached blocks, those of each loop together */
-    uint32_t *place;    /* of each reached block among the members */
-    /* nodes[node_begin[l + 1] .. node_begin[l + 2]) are those of the region of loop l, -1 for the function, in the flow's order: its
-     * blocks, and of loops directly inside the headers. */
+    uint32_t *members;  /* reachable blocks, those of each loop contiguous */
+    uint32_t *place;    /* position of each reachable block in `members` */
+    /* Nodes of the region of loop l (-1: the function), in reverse postorder: nodes[node_begin[l + 1] ..
+     * node_begin[l + 2]). They are its blocks, and the headers of the directly nested loops. */
     uint32_t *nodes, *node_begin;
-    /* exits[exit_begin[l] .. exit_begin[l + 1]) lead out of loop l and no further than its parent's region. */
+    /* Edges that leave loop l but not its parent: exits[exit_begin[l] .. exit_begin[l + 1]). */
     struct loop_exit *exits;
     uint32_t *exit_begin;
     bool is_irregular, is_too_deep;
 };
 
-/* NO_MEMORY, or OK. In `arena`. */
+/* Finds all loops, in memory of `arena`. NO_MEMORY, or OK. */
 joule_status loops_find(struct arena *arena, const struct function *function, struct loops *out_loops);
 
-/* Whether it is left from its header, which then runs once more than the body. */
+/* Returns true if the loop exits from its header, which then runs once more than the body. */
 bool loop_is_top_tested(const struct function *function, const struct loops *loops, int32_t loop);
 
-/* Whether `loop` is `outer` or lies in it; outer -1: always. */
+/* Returns true if `loop` is `outer` or lies in it; for outer -1 always. */
 static inline bool loop_is_within(const struct loops *loops, int32_t loop, int32_t outer)
 {
     return outer < 0 || (loop >= 0 && loops->list[outer].first <= loops->list[loop].first &&
                          loops->list[loop].end <= loops->list[outer].end);
 }
 
-/* The loop directly inside `outer` (-1: the function) that begins with `block`, a node of its region; -1: it is a block. */
+/* Returns the loop directly in `outer` (-1: the function) whose header is `block`, a node of its region; -1:
+ * the node is a block. */
 static inline int32_t loop_at_node(const struct loops *loops, uint32_t block, int32_t outer)
 {
     int32_t inner = loops->innermost[block];
@@ -78,14 +80,14 @@ static inline int32_t loop_at_node(const struct loops *loops, uint32_t block, in
     return is ? inner : -1;
 }
 
-/* Whether a reached block lies in `loop`; -1: always. */
+/* Returns true if a reachable block lies in `loop`; for -1 always. */
 static inline bool loop_has(const struct loops *loops, int32_t loop, uint32_t block)
 {
     return loop < 0 ||
            (loops->list[loop].first <= loops->place[block] && loops->place[block] < loops->list[loop].end);
 }
 
-/* Whether one of the ways out of a block of the loop leaves it. */
+/* Returns true if an edge of the block leaves the loop. */
 static inline bool loop_is_left_from(const struct loops *loops, int32_t loop, const struct block *block)
 {
     for (size_t i = 0; i < block->edge_count; i++)

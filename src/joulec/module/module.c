@@ -1,4 +1,4 @@
-/* joulec/module/module.c - see module.h: what needs no LLVM. */
+/* joulec/module/module.c - see module.h. The part without LLVM. */
 #include "joulec/module/module.h"
 
 const char *work_name(enum work work)

@@ -1,4 +1,4 @@
-/* joulec/module/recursion.c - see recursion.h. Groups are strongly connected components, by Tarjan's way (1972), without recursion. */
+/* joulec/module/recursion.c - see recursion.h. Groups by Tarjan 1972, without recursion. */
 #include "joulec/module/recursion.h"
 
 #include <math.h>
@@ -6,15 +6,15 @@
 #include <string.h>
 
 #define MOST_FRAMES 1e15
-#define MOST_STEPS  2e8 /* calls looked at, of all levels and from all members */
+#define MOST_STEPS  2e8 /* visited calls, over all levels and starts */
 
 /* --- groups ----------------------------------------------------------------------------------------------------- */
 
 struct search {
-    uint32_t *order;      /* in which each function was reached, from 1; 0: not yet */
-    uint32_t *low;        /* the first that it leads back to */
-    uint32_t *next;       /* of its calls, to be looked at */
-    uint32_t *open, *way; /* functions whose group is not known yet; those being looked at */
+    uint32_t *order;      /* order in which functions were reached, from 1; 0: not reached */
+    uint32_t *low;        /* low link */
+    uint32_t *next;       /* next call of each function to visit */
+    uint32_t *open, *way; /* functions without a group yet; the path of the search */
     size_t open_count, way_count;
     uint32_t last;
     struct groups *out;
@@ -53,7 +53,7 @@ static void begin_function(struct search *s, uint32_t f)
     s->way[s->way_count++] = f;
 }
 
-/* All that was opened since, and `f` itself, call each other. */
+/* Makes a group of `f` and all functions opened since. */
 static void close_group(struct search *s, uint32_t f)
 {
     struct groups *out = s->out;
@@ -94,7 +94,7 @@ static void look_from(struct search *s, uint32_t root)
     }
 }
 
-/* Fills is_called_in_loop. */
+/* Sets is_called_in_loop. */
 static void look_into_loops(const struct module *module, struct groups *groups)
 {
     const int32_t *targets;
@@ -151,7 +151,8 @@ struct recursion_call *groups_list_calls(struct arena *arena, const struct group
     for (uint32_t m = 0; m < count; m++)
         room += groups->called_begin[members[m] + 1] - groups->called_begin[members[m]];
     struct recursion_call *list = arena_alloc(arena, (room + 1) * sizeof *list);
-    uint32_t *last = arena_alloc(arena, (count + 1) * sizeof *last); /* that called each, from 1 */
+    /* last caller of each member, from 1 */
+    uint32_t *last = arena_alloc(arena, (count + 1) * sizeof *last);
     for (uint32_t m = 0; m < count && list && last; m++)
         for (uint32_t k = groups->called_begin[members[m]]; k < groups->called_begin[members[m] + 1]; k++) {
             uint32_t callee = groups->called[k], to = groups->place_of[callee];
@@ -166,7 +167,7 @@ struct recursion_call *groups_list_calls(struct arena *arena, const struct group
 
 /* --- frames ----------------------------------------------------------------------------------------------------- */
 
-/* The calls of each member: list[begin[m] .. begin[m + 1]) are places among all of them. */
+/* Calls by caller: list[begin[m] .. begin[m + 1]) are indices of the calls of member m. */
 struct by_caller {
     size_t *list, *begin;
 };
@@ -186,8 +187,8 @@ static bool sort_by_caller(struct arena *scratch, const struct recursion *r, str
     return true;
 }
 
-/* Members without a depth, each behind all of them that call it, in out[0..); how many there are where no round is among them,
- * else SIZE_MAX. */
+/* Writes the members without a depth to out[0..), callers before callees. Returns their number; SIZE_MAX:
+ * they contain a cycle, or out of memory. */
 static size_t put_in_order(struct arena *scratch, const struct recursion *r, const struct by_caller *by,
                            uint32_t *out)
 {
@@ -218,7 +219,8 @@ bool recursion_is_bounded(struct arena *scratch, const struct recursion *recursi
            put_in_order(scratch, recursion, &by, order) != SIZE_MAX;
 }
 
-/* One level of frames: those without a depth call each other within it, in their order. What has one goes to the next. */
+/* Frames of one level. Members without a depth call each other within the level, in order; calls of members
+ * with a depth go to the next level. */
 struct level {
     double *now, *next;
 };
@@ -232,7 +234,8 @@ static void call_from(const struct recursion *r, const struct by_caller *by, uin
     }
 }
 
-/* Adds the frames of a level to all, and makes those one deeper. Their number; what it is not, there is none. */
+/* Adds the frames of a level to the sums, and advances to the next level. Returns the number of frames
+ * there. */
 static double take_level(const struct recursion *r, const struct by_caller *by, const uint32_t *order,
                          size_t order_count, struct level *level, double *frames)
 {

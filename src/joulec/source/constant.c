@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/error.h"
 
-#define MOST_DEPTH 32 /* of parentheses and signs */
+#define MOST_DEPTH 32 /* nested parentheses and signs */
 
 struct reading {
     const char *text;
@@ -14,7 +14,7 @@ struct reading {
     joule_error *error;
 };
 
-/* From the loosest; each level's are read from left to right. */
+/* Operators from lowest to highest precedence; all are left-associative. */
 static const char *const operators[] = {"<>", "+-", "*/%"};
 #define LEVELS (sizeof operators / sizeof *operators)
 
@@ -36,7 +36,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The next character that is no blank; 0: there is none. */
+/* Returns the next character after blanks; 0: there is none. */
 static char peek(struct reading *r)
 {
     while (r->at < r->size && (r->text[r->at] == ' ' || r->text[r->at] == '\t'))
@@ -44,7 +44,7 @@ static char peek(struct reading *r)
     return r->at < r->size ? r->text[r->at] : '\0';
 }
 
-/* A number, a name, or one character. */
+/* Returns the length of the next token: a number, a name, or one character. */
 static size_t word_length(const struct reading *r)
 {
     size_t length = 0, left = r->size - r->at;
@@ -150,7 +150,7 @@ static bool apply(struct reading *r, char operator, int64_t * left, int64_t righ
     return !overflows || fail(r, "a number is too large");
 }
 
-/* Above the last level: a number, one in parentheses, or one with a sign. */
+/* Evaluates operators of `level` and higher; LEVELS: a number, with an optional sign or in parentheses. */
 static bool read_level(struct reading *r, size_t level, int64_t *out)
 {
     *out = 0;
@@ -164,7 +164,7 @@ static bool read_level(struct reading *r, size_t level, int64_t *out)
         return false;
     for (char c = peek(r); c && strchr(operators[level], c); c = peek(r)) {
         int64_t right;
-        if (level == 0 && (r->size - r->at < 2 || r->text[r->at + 1] != c)) /* "<" alone */
+        if (level == 0 && (r->size - r->at < 2 || r->text[r->at + 1] != c)) /* a single "<" or ">" */
             return fail_at_word(r);
         r->at += level == 0 ? 2 : 1;
         if (!read_level(r, level + 1, &right) || !apply(r, c, out, right))

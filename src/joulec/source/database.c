@@ -15,7 +15,8 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n';
 }
 
-/* A part in quotes, without them; *at stands behind the first. NULL: there is no second. */
+/* Copies a quoted part without its quotes; *at: after the opening quote. NULL: the closing quote is
+ * missing. */
 static char *unquote(const char **at, char quote, char *out)
 {
     const char *c = *at;
@@ -29,7 +30,7 @@ static char *unquote(const char **at, char quote, char *out)
     return *c ? out : NULL;
 }
 
-/* The word at *at, written to `out`; behind it a NUL. NULL: a quote does not end. */
+/* Copies the word at *at, with a NUL, to `out`, and returns the end. NULL: a quote is not closed. */
 static char *take_word(const char **at, char *out)
 {
     while (out && **at && !is_space(**at)) {
@@ -72,7 +73,7 @@ const char **database_split(struct arena *arena, const char *command, size_t *ou
 
 /* --- entries ------------------------------------------------------------------------------------------------ */
 
-/* Strings of an array; NULL as of database_split. */
+/* Returns the strings of an array. NULL: as for database_split. */
 static const char **words_of_list(struct arena *arena, const struct json_value *list, size_t *out_count)
 {
     size_t count = 0;
@@ -97,7 +98,7 @@ static bool names(const struct database_entry *e, const char *word)
            (source_absolute(e->folder, word, path, sizeof path) && strcmp(path, e->path) == 0);
 }
 
-/* Keeps what is an option: compilers, launchers before them ("ccache"), and the file go. */
+/* Keeps the options; drops the compiler, launchers before it ("ccache"), and the file. */
 static void keep_options(struct database_entry *e, const char **words, size_t count)
 {
     size_t i = 1;
@@ -119,7 +120,7 @@ static void keep_options(struct database_entry *e, const char **words, size_t co
     e->words[e->word_count] = NULL;
 }
 
-/* What is wrong with it; NULL: nothing. */
+/* Returns the error in the entry; NULL: none. */
 static const char *read_words(struct arena *arena, const struct json_value *v, struct database_entry *e)
 {
     const struct json_value *list = json_member(v, "arguments");

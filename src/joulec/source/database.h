@@ -1,7 +1,8 @@
-/* joulec/source/database.h - a compilation database (compile_commands.json): how each file of a project is compiled.
+/* joulec/source/database.h - reads a compilation database (compile_commands.json): how each file of a project
+ * is compiled.
  *
- * Owns reading it, and the quotes of a shell. Newcomers: an entry that is wrong is kept, with what is wrong, as the others are
- * still good; words that name the compiler, a launcher before it, the file, and its output are left out.
+ * Note: an invalid entry is kept with a message, so that the others can be used. Entries omit the compiler, a
+ * launcher before it, the file, and its output.
  */
 #ifndef JOULEC_DATABASE_H
 #define JOULEC_DATABASE_H
@@ -10,12 +11,12 @@
 #include "base/arena.h"
 
 struct database_entry {
-    const char *problem; /* what is wrong with it; NULL: nothing */
-    const char *file;    /* as it is named, from `folder`; NULL: it is not */
-    const char *path;    /* of it, absolute */
-    const char *folder;  /* in which it is compiled, absolute */
-    const char *output;  /* as it is named; NULL: unknown */
-    const char **words;  /* the compiler's options, ended by NULL */
+    const char *problem; /* error in the entry; NULL: none */
+    const char *file;    /* path as written, relative to `folder`; NULL: missing */
+    const char *path;    /* absolute path of the file */
+    const char *folder;  /* absolute path of the folder in which it is compiled */
+    const char *output;  /* path as written; NULL: unknown */
+    const char **words;  /* options for the compiler, terminated by NULL */
     size_t word_count;
     bool is_c;
 };
@@ -25,13 +26,13 @@ struct database {
     size_t count;
 };
 
-/* text[0..size), which is changed and must outlive the entries, lies in `folder`, an absolute one. INVALID, with a message that
- * begins with `what`: it is no list; NO_MEMORY. */
+/* Parses text[0..size) in place; the text must outlive the entries. `folder`: absolute path of the folder
+ * that contains the database. INVALID: not a list; the message begins with `what`. NO_MEMORY. */
 joule_status database_read(struct arena *arena, char *text, size_t size, const char *what, const char *folder,
                            struct database *out, joule_error *out_error);
 
-/* The words of a command as a POSIX shell takes them, without expansions; ended by NULL. NULL: a quote does not end
- * (*out_count 1), or there is no memory (0). */
+/* Splits a command like a POSIX shell, without expansions. Returns the words, terminated by NULL, in memory
+ * of `arena`. NULL: a quote is not closed (*out_count 1), or out of memory (*out_count 0). */
 const char **database_split(struct arena *arena, const char *command, size_t *out_count);
 
 #endif

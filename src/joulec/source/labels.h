@@ -1,7 +1,7 @@
-/* joulec/source/labels.h - the loops that `goto` makes: from a label to the last way back to it.
+/* joulec/source/labels.h - the labels of the function that is being read, to find loops that `goto` makes.
  *
- * Owns the labels of the function that is being read. Newcomers: what a `?` has between it and its colon looks like a label, too; it is
- * one only for a goto.
+ * Such a loop extends from a label to the last goto back to it. Note: what stands between `?` and `:` also
+ * looks like a label; it matters only if a goto names it.
  */
 #ifndef JOULEC_LABELS_H
 #define JOULEC_LABELS_H
@@ -13,10 +13,10 @@
 #define LABEL_NO_LOOP UINT32_MAX
 
 struct label {
-    const char *name; /* in the text, not ended */
+    const char *name; /* in the text, without a NUL */
     size_t length;
     unsigned line;
-    uint32_t loop; /* the number of its loop for whoever reads; LABEL_NO_LOOP: nothing has led back yet */
+    uint32_t loop; /* the caller's number of its loop; LABEL_NO_LOOP: no goto leads back yet */
 };
 
 struct labels {
@@ -24,9 +24,9 @@ struct labels {
     size_t count, room;
 };
 
-/* False: no memory. */
+/* False: out of memory. */
 bool labels_add(struct labels *labels, const char *name, size_t length, unsigned line);
-/* The label to which a goto leads back; NULL: it leads on, or nobody knows where. */
+/* Returns the label to which a goto leads back; NULL: the goto leads forward, or its target is unknown. */
 struct label *labels_find(struct labels *labels, const char *name, size_t length);
 void labels_free(struct labels *labels);
 

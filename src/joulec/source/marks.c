@@ -1,7 +1,7 @@
-/* joulec/source/marks.c - see marks.h: from keywords of the source to the loops that the optimiser left.
+/* joulec/source/marks.c - see marks.h. Matches keywords of the source to the loops that the optimizer left.
  *
- * Newcomers: a loop's place is a line and a column, but all that a macro writes has one place. So columns tell loops of a line
- * apart only where there are as many of them as keywords.
+ * Note: a loop's place is a line and a column, but everything that a macro expands to has one place. So
+ * columns distinguish the loops of a line only if there are as many columns as keywords.
  */
 #include "joulec/source/marks.h"
 
@@ -10,18 +10,18 @@
 
 #define MOST_IN_LINE 16
 
-/* The loops of a function that begin in one line, and the keywords that stand there. */
+/* The loops of a function that begin on one line, and the keywords there. */
 struct line {
     const struct marks_keyword *keywords[MOST_IN_LINE];
     size_t keyword_count;
-    size_t loops[MOST_IN_LINE]; /* outer ones first */
+    size_t loops[MOST_IN_LINE]; /* outer loops first */
     size_t loop_count;
-    unsigned columns[MOST_IN_LINE]; /* that differ, ascending */
+    unsigned columns[MOST_IN_LINE]; /* distinct columns, ascending */
     size_t column_count;
     bool has_mark, is_full;
 };
 
-/* Names may be relative to different folders. */
+/* Compares files, because names may be relative to different folders. */
 static bool is_same_file(const char *a, const char *b)
 {
     struct stat left, right;
@@ -91,7 +91,7 @@ static void add_loops(const struct loops *loops, const struct source_place *plac
     }
 }
 
-/* The keyword of the nth loop of a line; NULL: it cannot be told. */
+/* Returns the keyword of the nth loop of a line; NULL: ambiguous. */
 static const struct marks_keyword *keyword_of(const struct line *line, const struct loops *loops, size_t nth)
 {
     if (line->is_full)
@@ -123,7 +123,7 @@ static bool is_in(const struct marks_keyword *keyword, const struct source_place
 
 enum standing { FREE, TAKEN, TAKEN_ELSEWHERE };
 
-/* Whether one of two loops stands in the other. */
+/* Returns true if one of the two loops contains the other. */
 static bool is_nested(const struct loops *loops, size_t a, size_t b)
 {
     size_t outer = a < b ? a : b, inner = a < b ? b : a;
@@ -133,8 +133,8 @@ static bool is_nested(const struct loops *loops, size_t a, size_t b)
     return false;
 }
 
-/* Whether another loop is at the keyword by its own place. Only where one of the two stands in the other they cannot be of the same
- * keyword: elsewhere they may be copies. */
+/* Returns whether another loop has the keyword by its own place. If the two are nested, they cannot both
+ * belong to the keyword; otherwise they may be copies of one loop. */
 static enum standing standing_of(const struct marks_keyword *keyword, const struct loops *loops, size_t loop)
 {
     enum standing standing = FREE;
@@ -145,7 +145,8 @@ static enum standing standing_of(const struct marks_keyword *keyword, const stru
     return standing;
 }
 
-/* Whether a loop that has no place of its own may be of a keyword: what it begins and ends with stands in the statement. */
+/* Returns true if a loop without a place of its own may belong to a keyword: its first and last places lie in
+ * the keyword's statement. */
 static bool may_be_of(const struct marks_keyword *keyword, const struct loops *loops, size_t loop,
                       enum standing *out)
 {
@@ -160,8 +161,9 @@ static bool may_be_of(const struct marks_keyword *keyword, const struct loops *l
     return *out != TAKEN;
 }
 
-/* LLVM forgets the place of some loops with a `break`. Of statements around it any may be the loop's, as that of another one may be
- * gone: so it has a mark only if all say the same. A false bound is worse than none. */
+/* LLVM drops the place of some loops with a `break`. Such a loop may belong to any statement around it, since
+ * the place of another loop may be lost, too. So it gets a mark only if all candidates have the same: a false
+ * bound is worse than none. */
 static uint32_t mark_around(const struct marks *marks, const struct loops *loops, size_t loop,
                             bool *out_is_unclear)
 {
@@ -192,7 +194,7 @@ static bool is_around(const struct marks_keyword *keyword, const struct marks_ke
     return is_in(keyword, &begin);
 }
 
-/* Whether there is a keyword for the inner one of two in the outer one's statement, which no other loop is of. */
+/* Returns true if the outer loop's statement contains a free keyword for its inner loop. */
 static bool is_one_of_two(const struct marks *marks, const struct loops *loops,
                           const struct marks_keyword *own, size_t outer)
 {
@@ -205,8 +207,8 @@ static bool is_one_of_two(const struct marks *marks, const struct loops *loops,
     return false;
 }
 
-/* A loop that may be two: so it is where another keyword, around its own or in its statement, has no loop that is left. Both
- * their marks are then unclear. */
+/* Returns true if a loop may be two loops of the source: another keyword, around its own or within its
+ * statement, has no loop left. The marks of these keywords are then unclear. */
 static bool may_be_two(const struct marks *marks, const struct loops *loops, const struct marks_keyword *own,
                        size_t loop, bool *out_is_unclear)
 {
@@ -221,7 +223,7 @@ static bool may_be_two(const struct marks *marks, const struct loops *loops, con
     return may;
 }
 
-/* Whether there is a keyword around a loop's that no loop is of by its own place. */
+/* Returns true if a keyword around the loop's own one has no loop by its own place. */
 static bool has_one_around(const struct marks *marks, const struct loops *loops,
                            const struct marks_keyword *own, size_t loop)
 {
@@ -231,7 +233,8 @@ static bool has_one_around(const struct marks *marks, const struct loops *loops,
     return false;
 }
 
-/* Whether a loop is the outermost one in what a goto makes a loop: LLVM may have made one of both, with the place of the former. */
+/* Returns true if the loop is the outermost one within a loop that a goto makes: LLVM may have merged both
+ * under this loop's place. */
 static bool is_first_in(const struct marks_keyword *label, const struct loops *loops, size_t loop)
 {
     for (int32_t at = loops->list[loop].parent; at >= 0; at = loops->list[at].parent)
@@ -249,8 +252,8 @@ static bool may_be_of_goto(const struct marks *marks, const struct loops *loops,
     return false;
 }
 
-/* Whether what goes back to the loop around one, which has no place of its own, stands in the statement of the latter: LLVM has then left
- * the place of the former to it. */
+/* Returns true if the latch of the outer loop, which has no place of its own, lies in the inner loop's
+ * statement: LLVM has then given the outer loop's place to the inner one. */
 static bool may_be_of_outer(const struct loops *loops, const struct marks_keyword *keyword, size_t loop)
 {
     int32_t outer = loops->list[loop].parent;
@@ -258,7 +261,7 @@ static bool may_be_of_outer(const struct loops *loops, const struct marks_keywor
     return last && last->file && !loops->list[outer].has_own_place && is_in(keyword, last);
 }
 
-/* Whether the place of a loop, at a keyword, tells which loop it is. */
+/* Returns true if a keyword at the loop's place identifies the loop. */
 static bool is_clear(const struct marks *marks, const struct loops *loops,
                      const struct marks_keyword *keyword, size_t loop, bool *out_is_unclear)
 {

@@ -1,7 +1,7 @@
-/* joulec/source/marks_text.c - see marks.h: reading the preprocessor's text.
+/* joulec/source/marks_text.c - see marks.h. Reads preprocessed source.
  *
- * Newcomers: this is no parser of C. It counts braces, to tell functions from what is outside of them, and knows the `while`
- * that ends a `do` from one that begins a loop.
+ * Note: this does not parse C. It counts braces, to find functions, and distinguishes the `while` that ends a
+ * `do` from one that begins a loop.
  */
 #include <joule/base.h>
 #include <stdlib.h>
@@ -14,29 +14,29 @@
 #include "joulec/source/statement.h"
 
 #define MOST_LOOK_AHEAD 4096
-#define NO_LINE         UINT32_MAX /* of a keyword that is none */
+#define NO_LINE         UINT32_MAX /* line of a keyword that does not count */
 
 struct span {
     const char *at;
     size_t length;
 };
 
-/* What may stand between a mark and its loop. */
+/* What is currently skipped between a mark and its loop. */
 enum between { BETWEEN_NOTHING, BETWEEN_GROUP, BETWEEN_LABEL };
 
 struct reading {
     struct marks *out;
     const char *at, *end;
-    struct span file;      /* as the last line marker wrote it */
-    struct span kept_file; /* of which this is a copy */
+    struct span file;      /* name in the last line marker, escaped */
+    struct span kept_file; /* escaped name of which `kept` is the copy */
     const char *kept;
     unsigned line;
     size_t mark_room, keyword_room;
-    size_t depth; /* of braces */
+    size_t depth; /* open braces */
     struct statements loops;
-    struct labels labels; /* of this function */
-    bool is_goto;         /* the last word was */
-    uint32_t waiting;     /* the mark whose loop has not come; MARK_NONE: none */
+    struct labels labels; /* labels of the current function */
+    bool is_goto;         /* the last word was `goto` */
+    uint32_t waiting;     /* mark whose loop was not read yet; MARK_NONE: none */
     enum between between;
     unsigned group_depth;
     bool is_short;
@@ -81,7 +81,7 @@ static struct span take_word(struct span *line)
 
 /* --- where it is ---------------------------------------------------------------------------------------------- */
 
-/* The name of the file, whose quotes and escapes are clang's; NULL: unknown. */
+/* Returns the file name of the last line marker, unescaped; NULL: unknown. */
 static const char *file_here(struct reading *r)
 {
     if (r->kept && r->kept_file.length == r->file.length &&
@@ -98,7 +98,7 @@ static const char *file_here(struct reading *r)
     return r->kept = name;
 }
 
-/* `# 12 "file.c" 1`: what the next line is. */
+/* Reads a line marker, such as: # 12 "file.c" 1. It describes the next line. */
 static void take_place(struct reading *r, struct span line)
 {
     unsigned number = 0;
@@ -111,7 +111,7 @@ static void take_place(struct reading *r, struct span line)
     skip_blanks(&line);
     if (!digits.length)
         return;
-    r->line = number ? number - 1 : 0; /* the end of this line is still to come */
+    r->line = number ? number - 1 : 0; /* the end of this line adds 1 */
     if (!line.length || *line.at != '"')
         return;
     r->file = (struct span){line.at + 1, 0};
@@ -134,7 +134,7 @@ static void fault(struct reading *r, uint32_t mark, const char *words)
         r->out->list[mark].fault = keep_words(r, words, strlen(words));
 }
 
-/* "(1, 10)"; what is wrong goes to `error`. */
+/* Reads "(1, 10)". INVALID: the message is in *error. */
 static joule_status read_bounds(struct span line, struct mark *out, joule_error *error)
 {
     size_t end;
@@ -188,7 +188,7 @@ static void end_waiting(struct reading *r, const char *before, struct span word)
     r->waiting = MARK_NONE;
 }
 
-/* What is behind `#pragma joule`. */
+/* Reads what follows `#pragma joule`. */
 static void take_mark(struct reading *r, struct span line)
 {
     struct marks *out = r->out;
@@ -211,7 +211,7 @@ static void take_mark(struct reading *r, struct span line)
     r->between = BETWEEN_NOTHING;
 }
 
-/* A line that begins with '#'. */
+/* Reads a line that begins with '#'. */
 static void take_directive(struct reading *r, struct span line)
 {
     struct span rest = {line.at + 1, line.length - 1}, behind;
@@ -228,7 +228,8 @@ static void take_directive(struct reading *r, struct span line)
 
 /* --- the text between --------------------------------------------------------------------------------------------- */
 
-/* A `while` behind a `do` without braces ends that, if it is followed by nothing. */
+/* Returns true if this `while`, after a `do` without braces, ends the `do`: nothing but a semicolon
+ * follows. */
 static bool ends_here(const struct reading *r)
 {
     const char *at = r->at, *most = r->end - r->at > MOST_LOOK_AHEAD ? r->at + MOST_LOOK_AHEAD : r->end;
@@ -243,7 +244,7 @@ static bool ends_here(const struct reading *r)
     return at < most && *at == ';';
 }
 
-/* Whether `(0)` comes next. */
+/* Returns true if `(0)` or `(false)` follows. */
 static bool is_never_again(const struct reading *r)
 {
     const char *at = r->at, *most = r->end - r->at > MOST_LOOK_AHEAD ? r->at + MOST_LOOK_AHEAD : r->end;
@@ -261,8 +262,8 @@ static bool is_never_again(const struct reading *r)
            end < rest.length && rest.at[end] == ')';
 }
 
-/* Whether a `while` is that of a `do`. `do ... while (0)` is how macros make one statement, and no loop: its keyword counts for
- * nothing, but where somebody has marked it. */
+/* Returns true if this `while` ends a `do`. `do ... while (0)` is how macros make one statement, and not a
+ * loop: its keyword does not count unless it is marked. */
 static bool ends_do(struct reading *r)
 {
     bool must;
@@ -280,7 +281,7 @@ static void end_loop(void *context, uint32_t keyword)
     r->out->keywords[keyword].last_line = r->line;
 }
 
-/* False: no memory. */
+/* False: out of memory. */
 static bool add_keyword(struct reading *r, unsigned line, uint32_t mark, bool is_label, uint32_t *out_number)
 {
     struct marks *out = r->out;
@@ -302,7 +303,7 @@ static void begin_loop(struct reading *r, bool is_do)
     r->waiting = MARK_NONE;
 }
 
-/* By what follows it. */
+/* Returns true if a colon follows the word. */
 static bool is_label(const struct reading *r, struct span word)
 {
     const char *next = r->at;
@@ -311,7 +312,7 @@ static bool is_label(const struct reading *r, struct span word)
     return next < r->end && *next == ':' && !(*word.at >= '0' && *word.at <= '9');
 }
 
-/* A goto that leads back makes a loop, or lets that of its label go further. */
+/* A goto back makes a loop, or extends the loop of its label. */
 static void take_goto(struct reading *r, struct span word)
 {
     struct label *label = labels_find(&r->labels, word.at, word.length);
@@ -328,7 +329,7 @@ static void take_label(struct reading *r, struct span word)
     r->is_goto = is(word, "goto");
 }
 
-/* A word that may stand between a mark and its loop: of a label or an attribute. */
+/* Returns true if a word may stand between a mark and its loop, as part of a label or an attribute. */
 static bool may_stand_between(struct reading *r, struct span word)
 {
     if (is(word, "__attribute__") || is(word, "__attribute"))
@@ -355,7 +356,7 @@ static void take_source_word(struct reading *r, struct span word)
         end_waiting(r, "'", word);
 }
 
-/* What is between a mark and its loop goes on until its parentheses are closed, or its colon has come. */
+/* Skips what is between a mark and its loop: up to the closing parenthesis, or the colon. */
 static void take_between(struct reading *r, char c)
 {
     if (c == ';' || c == '{' || c == '}') {
@@ -386,7 +387,7 @@ static void take_sign(struct reading *r, char c)
     r->labels.count = r->depth ? r->labels.count : 0;
 }
 
-/* "..." or '...', which end with their line. */
+/* Skips "..." or '...', at most to the end of the line. */
 static void skip_quoted(struct reading *r)
 {
     char quote = *r->at++;
@@ -450,7 +451,7 @@ static int by_line(const void *a, const void *b)
     return left->order < right->order ? -1 : left->order > right->order;
 }
 
-/* By line, without those that are none, which come last. */
+/* Sorts by line, and drops keywords that do not count, which come last. */
 static void sort_keywords(struct marks *out)
 {
     if (!out->count)

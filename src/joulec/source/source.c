@@ -20,11 +20,11 @@ int source_place_order(const struct source_place *a, const struct source_place *
     return strcmp(a->file ? a->file : "", b->file ? b->file : "");
 }
 
-/* The last file that was asked for, as it was then: messages come by the thousand, most of them of one file. */
+/* The last file read: thousands of messages may be about one file. */
 static struct {
     char *path, *text;
     size_t size, room;
-    size_t *begin; /* of each line, and behind the last one */
+    size_t *begin; /* offset of each line, and of the end */
     size_t line_count, line_room;
     struct stat stat;
 } last;
@@ -45,7 +45,7 @@ static bool begin_line(size_t at)
     return true;
 }
 
-/* All of the file. False: it cannot be read, or memory is used up. */
+/* Reads the whole file. False: it cannot be read, or out of memory. */
 static bool read_last(int fd, const char *path, const struct stat *now)
 {
     free(last.path);
@@ -97,7 +97,7 @@ static bool is_word(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* `name` as a word of its own, best before a bracket. */
+/* Finds `name` as a whole word, preferably before a parenthesis. */
 static const char *find_word(const char *line, const char *name)
 {
     const char *found = NULL;
@@ -157,7 +157,7 @@ unsigned source_column(const struct source_place *place)
     return column;
 }
 
-/* Takes the last part away; "/" stays. */
+/* Removes the last component; "/" stays. */
 static void drop_part(char *path, size_t *length)
 {
     while (*length && path[--*length] != '/')

@@ -1,7 +1,7 @@
-/* joulec/source/source.h - places in the source: their order, the line itself, and paths as they are shown.
+/* joulec/source/source.h - places in the source: their order, their lines, and paths for messages.
  *
- * Owns reading a line again, and the way from one folder to a file. Newcomers: a place's file is named as this program would
- * open it; what reads a report elsewhere needs it from a folder that both know.
+ * Note: the file of a place is named so that this program can open it. Reports show it relative to a folder
+ * that their reader knows.
  */
 #ifndef JOULEC_SOURCE_H
 #define JOULEC_SOURCE_H
@@ -9,21 +9,25 @@
 #include "base/string.h"
 #include "joulec/module/module.h"
 
-/* As strcmp: one order of all places with a file, by line, column and file. */
+/* Compares two places by line, column and file, like strcmp. */
 int source_place_order(const struct source_place *a, const struct source_place *b);
-/* A line of the source, for free(); NULL where it cannot be read. The last file is kept: not thread-safe. */
+/* Returns a line of the source, for free(); NULL: it cannot be read. Caches the last file: not
+ * thread-safe. */
 char *source_line(const struct source_place *place);
-/* The function's name in the line of its definition, where it stands there; else column 1. */
+/* Returns the place of the function's name in the line of its definition; column 1 if it does not occur
+ * there. */
 struct source_place source_place_of_name(const struct function *function);
-/* The nth JOULE_LOOP or pragma of its line, from 0; the first thing in it, where a macro of another name is behind it. */
+/* Returns the place of the nth JOULE_LOOP or pragma of a line, from 0; the first word of the line if a macro
+ * of another name contains the mark. */
 struct source_place source_place_of_mark(const struct source_place *mark, unsigned nth);
-/* The column of a place in characters instead of bytes, from 1; 0: unknown. */
+/* Returns the column in characters instead of bytes, from 1; 0: unknown. */
 unsigned source_column(const struct source_place *place);
 
-/* `path`, if relative from `here`, without "." and "..", as text alone tells. False: it does not fit, or here is relative. */
+/* Writes `path`, relative to `here`, as an absolute path without "." and "..", without reading links. False:
+ * it does not fit, or `here` is relative. */
 bool source_absolute(const char *here, const char *path, char *out, size_t size);
-/* `path` as it is seen from the folder `root`, in `buffer`: below it without the way there, else absolute. Itself where root is
- * NULL or it does not fit. */
+/* Returns `path` relative to the folder `root` if it lies below, else absolute, in `buffer`. Returns `path`
+ * itself if root is NULL or the result does not fit. */
 const char *source_from(const char *root, const char *path, char *buffer, size_t size);
 
 #endif

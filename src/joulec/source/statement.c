@@ -5,21 +5,22 @@
 #include "base/array.h"
 
 enum part {
-    PART_HEAD,   /* up to the parenthesis that ends `for (...)` */
-    PART_BEGIN,  /* what comes next begins the body */
+    PART_HEAD,   /* up to the closing parenthesis of `for (...)` */
+    PART_BEGIN,  /* the next token begins the body */
     PART_SIMPLE, /* up to a semicolon */
-    PART_BRACES, /* up to the brace that ends them */
-    PART_TAIL    /* of a `do`, behind the braces of its body */
+    PART_BRACES, /* up to the closing brace */
+    PART_TAIL    /* after the braces of a `do` */
 };
 
 struct statement {
     uint32_t number;
-    size_t braces; /* that were open as it began */
-    size_t parens; /* that are open in this part */
+    size_t braces; /* open braces at the keyword */
+    size_t parens; /* open parentheses in this part */
     enum part part;
-    bool is_do;      /* whose `while` is still to come */
-    bool is_inside;  /* it is all of the body of the loop before */
-    size_t do_count; /* as `count`, up to the innermost `do` between these braces; 0: none */
+    bool is_do;     /* a `do` whose `while` was not read yet */
+    bool is_inside; /* it is the whole body of the loop before it */
+    /* value of `count` with the innermost `do` between these braces as last loop; 0: none */
+    size_t do_count;
 };
 
 static size_t do_count_of(const struct statement *around, size_t braces)
@@ -81,7 +82,7 @@ static void take_simple(struct statements *s, struct statement *last, char sign,
 void statements_take(struct statements *s, char sign, size_t braces)
 {
     while (sign == '}' && s->count &&
-           braces < s->open[s->count - 1].braces) /* it is of what is around them */
+           braces < s->open[s->count - 1].braces) /* the brace closes a statement around these loops */
         end_last(s);
     struct statement *last = s->count ? &s->open[s->count - 1] : NULL;
     if (!last)
@@ -111,7 +112,7 @@ bool statements_may_end_do(const struct statements *s, size_t braces, bool *out_
 uint32_t statements_end_do(struct statements *s)
 {
     size_t count = s->open[s->count - 1].do_count;
-    while (s->count > count) /* an `if` in braces made them too long */
+    while (s->count > count) /* an `if` with braces made these loops extend too far */
         end_last(s);
     struct statement *last = &s->open[count - 1];
     last->part = PART_SIMPLE;

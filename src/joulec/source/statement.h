@@ -1,7 +1,7 @@
-/* joulec/source/statement.h - where the statements of loops end, from the words and signs of C.
+/* joulec/source/statement.h - tracks the open loops at a place in C text, and where their statements end.
  *
- * Owns the loops that are open at a place in the text. Newcomers: what is behind `for (...)` is one statement, in braces or up to
- * a semicolon. An `if` in braces that is all of a loop counts up to the next semicolon: a little too far.
+ * A loop's body is one statement: braces, or up to a semicolon. Note: if a loop's whole body is an `if` with
+ * braces, the loop is taken to extend to the next semicolon, slightly too far.
  */
 #ifndef JOULEC_STATEMENT_H
 #define JOULEC_STATEMENT_H
@@ -13,23 +13,23 @@
 struct statement;
 
 struct statements {
-    struct statement *open; /* of loops, inner ones last */
+    struct statement *open; /* open loops, inner ones last */
     size_t count, room;
-    bool is_short; /* of memory */
+    bool is_short; /* out of memory */
     /* Called with the number of each loop that ends. */
     void (*end)(void *context, uint32_t number);
     void *context;
 };
 
-#define STATEMENT_WORD 'w' /* any word, number or string */
+#define STATEMENT_WORD 'w' /* stands for any word, number or string */
 
-/* A loop begins at its keyword. */
+/* Begins a loop at its keyword. `number`: the caller's number of it; `braces`: open braces there. */
 void statements_begin(struct statements *statements, uint32_t number, size_t braces, bool is_do);
-/* A sign, or STATEMENT_WORD. braces: how many are open, this one not counted. */
+/* Reads a punctuation character or STATEMENT_WORD. braces: open braces, without this one. */
 void statements_take(struct statements *statements, char sign, size_t braces);
-/* Whether a `while` may be that of a `do`, between as many braces; *out_must: it can be nothing else. */
+/* Returns true if a `while` at this depth of braces may end a `do`; *out_must: it can only end one. */
 bool statements_may_end_do(const struct statements *statements, size_t braces, bool *out_must);
-/* It is, and what follows it ends that loop, whose number this is. */
+/* Makes the `while` end the innermost `do`: the next semicolon ends that loop. Returns its number. */
 uint32_t statements_end_do(struct statements *statements);
 void statements_free(struct statements *statements);
 

@@ -1,6 +1,6 @@
-/* joulec/source/whole_file.h - files that are read as a whole, to be read as text.
+/* joulec/source/whole_file.h - reads whole files as text.
  *
- * Owns doing so, once by path and once by number. Newcomers: a NUL stands behind what was read; it says nothing of what is in it.
+ * Note: every text is terminated by a NUL.
  */
 #ifndef JOULEC_WHOLE_FILE_H
 #define JOULEC_WHOLE_FILE_H
@@ -13,7 +13,8 @@ char *whole_file(const char *path, size_t *out_size);
 /* The same for a file named by a source's text or debug information: EOPNOTSUPP for anything but a regular
  * file. */
 char *whole_source_file(const char *path, size_t *out_size);
-/* All of an open file that is no pipe, wherever it stands, in `arena`. NULL: no memory, or it cannot be read. */
+/* Returns the contents of an open file, which is not a pipe, from its beginning, in memory of `arena`. NULL:
+ * out of memory, or it cannot be read. */
 char *whole_fd(struct arena *arena, int fd);
 
 #endif

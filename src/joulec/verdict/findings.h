@@ -46,9 +46,8 @@ enum rule {
     RULE_THREADS,
     RULE_GROWN,
     RULE_GROWN_UNDECIDED,
-    /* the rules from here on are advice, in the order of enum advice_kind */
     RULE_OTHER_BASELINE,
-    RULE_LOOP_ORDER,
+    RULE_LOOP_ORDER, /* the rules from here on are advice, in the order of enum advice_kind */
     RULE_STRIDE,
     RULE_ALLOCATION,
     RULE_GROWTH,
