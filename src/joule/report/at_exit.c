@@ -1,9 +1,10 @@
-/* joule/report/at_exit.c - joule_report_json, and the report that JOULE_ENERGY_JSON asks every program for.
+/* joule/report/at_exit.c - joule_report_json, and the report at exit that JOULE_ENERGY_JSON requests.
  *
- * Owns opening the default meter when the library is loaded and the variable is set, and writing one line when the
- * program, or a child of its that used the library, ends normally. Newcomers: besides warnings that JOULE_BUDGET_WARN asks
- * for (api/budget_scope.c) this is all that libjoule ever writes, and only because the user said so. `joule` itself leaves
- * the variable to the command that it runs: it is linked from single objects, and asks for nothing in this one.
+ * If the variable is set, the default meter opens when the library is loaded. One line is written when the
+ * program ends normally, or a child of it that used the library.
+ * Note: besides the warnings that JOULE_BUDGET_WARN requests (api/budget_scope.c), libjoule writes nothing
+ * else. `joule` itself leaves the variable to the command that it runs: it is linked from single objects, and
+ * uses nothing in this one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -46,18 +47,19 @@ joule_status joule_report_json(joule_meter *meter, const char *program, char *ou
     return status;
 }
 
-/* --- at exit ------------------------------------------------------------------------------------------------ */
+/* --- at exit -------------------------------------------------------------------------------------------- */
 
-static pid_t loaded_by; /* the process that a report without %p in its name is of */
+static pid_t loaded_by; /* a report without %p in its name belongs to this process */
 
-/* What the variable asks for; NULL: nothing. A set-user-id program writes no file that its caller names. */
+/* Returns the variable's value; NULL: no report is requested. A set-user-id program must not write a file
+ * that its caller names. */
 static const char *wanted(void)
 {
     const char *value = secure_getenv(VARIABLE);
     return value && *value && strcmp(value, "0") != 0 ? value : NULL;
 }
 
-/* "%p" becomes the process id, "%%" a percent sign; anything else stays. False: too long. */
+/* Replaces "%p" by the process id and "%%" by a percent sign. Returns false if the result is too long. */
 static bool expand_path(const char *pattern, pid_t process, char *path, size_t size)
 {
     struct text text;
@@ -72,7 +74,7 @@ static bool expand_path(const char *pattern, pid_t process, char *path, size_t s
     return text.length < size;
 }
 
-/* Whether all processes would write into the same regular file. */
+/* Returns true if all processes would write into the same regular file. */
 static bool is_one_file(const char *where)
 {
     char own[4096], other[4096];
@@ -94,7 +96,8 @@ static bool write_all(int fd, const char *bytes, size_t count)
     return true;
 }
 
-/* A pipe or a device. A pipe without a reader is an error: an ending program does not wait for a reader. */
+/* Writes to a pipe or a device. A pipe without a reader is an error: an ending program does
+ * not wait for a reader. */
 static bool write_stream(const char *path, const char *line, size_t length)
 {
     int fd = file_open_stream(path);
@@ -138,7 +141,7 @@ static bool write_line(const char *where, const char *line, size_t length)
     return replace_file(path, line, length);
 }
 
-/* As write_line. A limit on the size of files makes it fail, and does not end the program. */
+/* Like write_line, but a limit on the size of files makes it fail instead of ending the program. */
 static bool write_line_within_limit(const char *where, const char *line, size_t length)
 {
 #ifdef SIGXFSZ
@@ -164,7 +167,8 @@ static void complain(const char *where, const char *reason)
     write_all(STDERR_FILENO, message, strlen(message));
 }
 
-/* A child after fork has this handler too; it writes only if it used the library itself, and not into its parent's file. */
+/* A child after fork has this handler, too. It writes only if it used the library itself, and never
+ * into its parent's file. */
 static void at_exit(void)
 {
     const char *where = wanted();
@@ -179,7 +183,7 @@ static void at_exit(void)
     struct text text;
     text_init(&text, NULL, 0);
     bool is_whole = collect_all(&report, meter, NULL) == JOULE_OK;
-    budget_scopes_check(meter); /* now that all regions are joined */
+    budget_scopes_check(meter); /* after all regions have their energy */
     report_json(&report, &text);
     size_t size = text.length + 2;
     char *line = is_whole ? malloc(size) : NULL;
@@ -194,7 +198,8 @@ static void at_exit(void)
     report_free(&report);
 }
 
-/* Registered this early the handler runs after the program's own, and still before the meter is stopped. */
+/* The handler is registered this early to run after the program's own handlers, but before
+ * the meter is stopped. */
 __attribute__((constructor)) static void at_load(void)
 {
     if (wanted() && atexit(at_exit) == 0)

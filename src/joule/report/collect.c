@@ -1,8 +1,7 @@
-/* joule/report/collect.c - from a running meter to a report.
+/* joule/report/collect.c - fills a report from a running meter.
  *
- * Owns the grouping of domains into devices, the subtotals by class, and the choice of the one advice. What only
- * `joule run` knows (command, share, idle, budget, labels) stays unknown here.
- * Newcomers: sums are made of estimates, not of quantities, so that errors with a common cause add up rightly.
+ * Facts that only `joule run` knows (command, share, idle, budget, labels) remain unknown.
+ * Note: sums are made of estimates, not of quantities, so that errors with a common cause add up correctly.
  */
 #include <errno.h>
 #include <math.h>
@@ -45,12 +44,12 @@ void report_init(struct report *report, const char *program)
         report->program = "";
 }
 
-/* --- devices ------------------------------------------------------------------------------------------------ */
+/* --- devices -------------------------------------------------------------------------------------------- */
 
-/* What goes into one row, found by the device's word ("gpu:0"). */
+/* The sum of one row, identified by the device's name ("gpu:0"). */
 struct device_sum {
     char word[16];
-    const struct channel *channel; /* the first one: vendor, model, measurement */
+    const struct channel *channel; /* the first channel: vendor, model, measurement */
     struct estimate joules;
     double covered_s;
     struct cover cover;
@@ -125,11 +124,11 @@ static void collect_devices(const struct collection *c, const struct cover *cove
     }
 }
 
-/* --- the total ---------------------------------------------------------------------------------------------- */
+/* --- the total ------------------------------------------------------------------------------------------ */
 
 static void set_total(const struct collection *c, const struct window *w)
 {
-    /* Over the time that was seen: a gap is no time without power. */
+    /* The mean is over the covered time, because power in a gap is unknown, not 0. */
     struct estimate watts =
         w->covered_s > 0 ? estimate_scale(w->joules, 1 / w->covered_s) : estimate_unknown();
     c->report->total_joules = estimate_quantity(&w->joules);
@@ -151,7 +150,7 @@ static void collect_classes(const struct collection *c, const struct cover *cove
             c->report->by_class[i] = estimate_quantity(&classes[i]);
 }
 
-/* Returns NULL if no meter stands still. */
+/* Returns why a total is partial if a meter stands still; otherwise NULL. */
 static const char *reason_of_still(const struct collection *c, const struct cover *cover)
 {
     char reason[192];
@@ -187,7 +186,7 @@ static void collect_total(const struct collection *c)
     c->report->cover = cover_name(c, &cover);
 }
 
-/* Below `joule run` the parent has the sensors and tells the total alone. */
+/* Fills a report below `joule run`: the parent has the sensors and publishes only the total. */
 static void collect_from_parent(const struct collection *c)
 {
     struct window w = meter_window(c->meter, JOULE_TOTAL, c->begin_ns, c->end_ns);
@@ -209,14 +208,14 @@ static void collect_overhead(const struct collection *c)
     }
 }
 
-/* --- functions ---------------------------------------------------------------------------------------------- */
+/* --- functions ------------------------------------------------------------------------------------------ */
 
 static void collect_functions(const struct collection *c)
 {
     struct report *report = c->report;
     struct collector *collector = c->meter->collector;
     if (!collector)
-        return; /* no memory, or another meter of this process joins regions */
+        return; /* out of memory, or another meter of this process attributes regions */
     collector_finish(collector);
     report->folded_regions = collector_folded(collector);
     report->limits = collector_limits(collector);

@@ -1,5 +1,7 @@
-/* joule/report/collect.h - declarations shared by the files that fill a report. Only collect*.c include
- * it. */
+/* joule/report/collect.h - internal declarations of the files that fill a report.
+ *
+ * Note: only collect*.c include it.
+ */
 #ifndef JOULE_REPORT_COLLECT_H
 #define JOULE_REPORT_COLLECT_H
 
@@ -12,13 +14,13 @@ struct collection {
     int64_t begin_ns, end_ns;
 };
 
-/* Returns a copy in the report's arena, "" if memory is used up. */
+/* Returns a copy in the report's arena; "" if out of memory. */
 const char *collect_copy(struct report *report, const char *string);
-/* Returns true for a domain of a whole device that could have been read and was not. */
+/* Returns true for the domain of a whole device that exists but could not be read. */
 bool collect_is_unreadable(const struct collection *c, size_t domain);
-/* Returns the name of a source that has not answered at all so far, or NULL. */
+/* Returns the name of a source that has not answered at all so far; NULL: none. */
 const char *collect_late_source(const struct collection *c);
-/* Sets the report's one piece of advice. Call it when the rest of the report is complete. */
+/* Sets the report's single hint. Call it when the rest of the report is complete. */
 void collect_advice(const struct collection *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* joule/report/collect_advice.c - the one piece of advice in a report: why a figure is unknown, modelled or
+/* joule/report/collect_advice.c - chooses the hint of a report: why a figure is unknown, modelled or
  * partial. */
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ const char *collect_copy(struct report *report, const char *string)
     return result ? result : "";
 }
 
-/* --- sensors that refuse -------------------------------------------------------------------------------- */
+/* --- sensors without access ----------------------------------------------------------------------------- */
 
 static bool is_whole_device(joule_scope scope)
 {
@@ -30,8 +30,8 @@ bool collect_is_unreadable(const struct collection *c, size_t domain)
            (state == JOULE_DENIED || state == JOULE_FAILED || state == JOULE_STALE);
 }
 
-/* Returns the remedy of a sensor that exists but refuses access; packages first, because they use most of the
- * energy. */
+/* Returns the remedy of a sensor that exists but cannot be read. Packages come first, because they use
+ * most of the energy. */
 static const char *remedy_of_refused(const struct collection *c)
 {
     const char *found = NULL;
@@ -46,7 +46,7 @@ static const char *remedy_of_refused(const struct collection *c)
     return found;
 }
 
-/* Before that a lane's sources' states and remedies are still being written. */
+/* Before a lane is opened, its thread still writes the states and remedies of its sources. */
 static bool is_opened(struct lane *lane)
 {
     return lane_wait_opened(lane, 0);
@@ -63,7 +63,7 @@ static const char *remedy_of_source(const struct collection *c)
     return NULL;
 }
 
-/* --- sensors that answer too late, or not in this time -------------------------------------------------- */
+/* --- sensors that answer too late or too rarely --------------------------------------------------------- */
 
 const char *collect_late_source(const struct collection *c)
 {
@@ -82,7 +82,8 @@ static const char *advice_of_late_source(const struct collection *c)
     return name ? collect_copy(c->report, advice) : NULL;
 }
 
-/* Returns how often a sensor shows a new value, and whether it showed too few values to measure this time. */
+/* Returns true if a sensor has too few new values to measure this window. Sets
+ * *out_period_s to its update period. */
 static bool is_too_seldom(const struct collection *c, size_t domain, double *out_period_s)
 {
     const struct meter_channel *mc = &c->meter->channels[domain];
@@ -117,7 +118,7 @@ static const char *advice_of_seldom(const struct collection *c)
     return NULL;
 }
 
-/* Returns the first meter that answers but shows no energy at all, where nothing is measured. */
+/* Returns a hint about the first meter that answers but never showed energy. */
 static const char *advice_of_still(const struct collection *c)
 {
     for (size_t i = 0; i < meter_channel_count(c->meter); i++) {
@@ -151,7 +152,7 @@ static bool has_measured_part(const struct report *report)
            !isnan(report->by_class[JOULE_CLASS_DERIVED].value);
 }
 
-/* A total without a hidden board must say so, and say what it then covers. */
+/* Returns a hint about boards that the environment hides, and about what the total then covers. */
 static const char *advice_of_hidden(const struct collection *c)
 {
     char advice[384], boards[128];
@@ -170,7 +171,7 @@ static const char *advice_of_hidden(const struct collection *c)
     return collect_copy(c->report, advice);
 }
 
-/* -------------------------------------------------------------------------------------------------------- */
+/* --- choice --------------------------------------------------------------------------------------------- */
 
 static const char *advice_of_total(const struct report *report)
 {

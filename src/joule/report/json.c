@@ -1,7 +1,7 @@
 /* joule/report/json.c - see json.h.
  *
- * Newcomers: command lines and vendors' names hold any bytes; a report that a reader cannot parse is worth
- * nothing, so what is not UTF-8 (also overlong forms and surrogates) is replaced instead of passed on.
+ * Note: command lines and vendors' names may contain any bytes. Bytes that are not UTF-8 (including overlong
+ * forms and surrogates) are replaced, because a reader cannot parse a report that contains them.
  */
 #include "joule/report/json.h"
 

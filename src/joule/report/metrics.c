@@ -1,15 +1,16 @@
-/* joule/report/metrics.c - Joule's own families of metrics: sums, domains, sources. See metrics.h and docs/exporter.md.
+/* joule/report/metrics.c - Joule's own families of metrics: sums, domains, sources; see metrics.h.
  *
- * Owns their names, which stay: dashboards hold on to them. Energy is a counter in joules since the meter was opened, as the
- * question "how many joules in this hour" is increase() of a counter, and never a sum of watts.
- * Newcomers: domains overlap (a package holds its cores), so their energies must not be added; joule_total_... is the sum.
+ * Energy is a counter in joules since the meter opened. So "how many joules in this hour" is increase() of a
+ * counter, and never a sum of watts. Names of families must not change, because dashboards use them.
+ * Note: domains overlap (a package contains its cores), so their energies must not be added;
+ * joule_total_... is the sum.
  */
 #include "joule/curve/estimate.h"
 #include "joule/report/metrics.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-/* --- sums ----------------------------------------------------------------------------------------------------- */
+/* --- sums ----------------------------------------------------------------------------------------------- */
 
 static const struct metric_column sum_columns[] = {
     METRIC_QUANTITY("joule_total_energy", METRIC_COUNTER, "joules", struct overview_sum, joules,
@@ -46,7 +47,7 @@ static void add_sums(struct metrics *metrics)
     }
 }
 
-/* --- domains -------------------------------------------------------------------------------------------------- */
+/* --- domains -------------------------------------------------------------------------------------------- */
 
 static const struct metric_column domain_columns[] = {
     METRIC_QUANTITY("joule_energy", METRIC_COUNTER, "joules", struct overview_domain, joules,
@@ -70,7 +71,8 @@ static bool is_gauge(const joule_domain *domain)
     return domain->reading != JOULE_READING_ENERGY && domain->reading != JOULE_READING_POWER;
 }
 
-/* Which domain it is; the same in all of its series, so that they can be joined. */
+/* Adds the labels that identify a domain. They are equal in all of its series, so that series can be
+ * joined. */
 static void add_domain_labels(struct metrics *metrics, const joule_domain *domain)
 {
     metrics_label(metrics, "domain", domain->name);
@@ -143,7 +145,7 @@ static void add_domain_states(struct metrics *metrics)
     }
 }
 
-/* --- sources, and Joule itself ------------------------------------------------------------------------------------- */
+/* --- sources, and Joule itself -------------------------------------------------------------------------- */
 
 static void add_sources(struct metrics *metrics)
 {

@@ -1,9 +1,10 @@
-/* joule/report/metrics_dcgm.c - GPUs under the names that dcgm-exporter gives, so that its dashboards answer.
+/* joule/report/metrics_dcgm.c - GPU metrics under dcgm-exporter's names, for its dashboards.
  *
- * Owns the names, labels and units of DCGM's fields (energy in mJ, memory in MiB, shares in percent but for the profiling
- * fields, which are 0 to 1); the meanings are those of NVIDIA's DCGM field identifiers and dcgm-exporter's
+ * Names, labels and units are those of DCGM's fields: energy in mJ, memory in MiB, shares in percent, except
+ * profiling fields, which are 0 to 1. Meanings follow NVIDIA's DCGM field identifiers and dcgm-exporter's
  * default-counters.csv.
- * Newcomers: they stand here for GPUs of all vendors. What Joule does not know has no series; docs/exporter.md lists it.
+ * Note: GPUs of all vendors use these names. A value that Joule does not know has no series;
+ * docs/exporter.md lists them.
  */
 #include <string.h>
 #include "joule/attribute/attribute_tenant.h"
@@ -71,7 +72,7 @@ static const struct metric_column columns[] = {
           dram_activity, 1),
 };
 
-/* Of MIG instances, too. */
+/* Memory of devices and of MIG instances. */
 static const struct metric_column memory_columns[] = {
     MEMORY("DCGM_FI_DEV_FB_TOTAL", "Framebuffer memory (in MiB).", memory_total_bytes),
     MEMORY("DCGM_FI_DEV_FB_FREE", "Framebuffer memory free (in MiB).", memory_free_bytes),
@@ -79,18 +80,18 @@ static const struct metric_column memory_columns[] = {
     MEMORY("DCGM_FI_DEV_FB_RESERVED", "Framebuffer memory reserved (in MiB).", memory_reserved_bytes),
 };
 
-/* "0000:65:00.0" as NVIDIA writes it: "00000000:65:00.0", with letters large. */
+/* Adds a PCI address in NVIDIA's form: "0000:65:00.0" becomes "00000000:65:00.0", with capital letters. */
 static void label_pci(struct metrics *metrics, const char *address)
 {
     char theirs[sizeof((joule_device *)NULL)->pci_address + 4] = "0000";
     size_t length = strlen(address);
     for (size_t i = 0; i < length; i++)
         theirs[4 + i] = (char)(address[i] >= 'a' && address[i] <= 'f' ? address[i] - 'a' + 'A' : address[i]);
-    if (strcspn(address, ":") == 4) /* else it is on no PCI bus */
+    if (strcspn(address, ":") == 4) /* otherwise it is not on a PCI bus */
         metrics_label(metrics, "pci_bus_id", theirs);
 }
 
-/* As dcgm-exporter labels what it exports of pods. */
+/* Adds dcgm-exporter's labels for pods. */
 static void label_pod(struct metrics *metrics, const char *device)
 {
     const struct tenants *tenants = metrics->overview->tenants;
@@ -103,7 +104,8 @@ static void label_pod(struct metrics *metrics, const char *device)
     metrics_label(metrics, "pod_uid", name->pod_uid);
 }
 
-/* Of a GPU instance: the profile without the part of it that a compute instance has, "1c." of "1c.2g.35gb". */
+/* Adds the labels of a GPU instance. Its profile is without the compute instance's part:
+ * "1c." of "1c.2g.35gb". */
 static void label_instance(struct metrics *metrics, const joule_device_partition *info)
 {
     char number[16];
@@ -115,7 +117,8 @@ static void label_instance(struct metrics *metrics, const joule_device_partition
     metrics_label(metrics, "GPU_I_ID", number);
 }
 
-/* As dcgm-exporter has them. NVIDIA's boards keep the numbers of their driver, which are those of its device files. */
+/* Adds dcgm-exporter's labels. NVIDIA's boards keep their driver's numbers, which their
+ * device files use, too. */
 static void label_part(struct metrics *metrics, const joule_device *device,
                        const joule_device_partition *info)
 {
@@ -147,7 +150,8 @@ static void label_memory(struct metrics *metrics, const void *row)
     label_part(metrics, &metrics->overview->devices[part->device].device, &part->info);
 }
 
-/* Converts joule's bits for low clocks to NVIDIA's. A reason without a bit of NVIDIA's is left out. */
+/* Converts Joule's bits for reasons of low clocks to NVIDIA's. A reason without a bit of
+ * NVIDIA's is left out. */
 static uint64_t reason_bits(uint32_t ours)
 {
     static const struct {
@@ -185,7 +189,7 @@ static void add_reasons(struct metrics *metrics, const struct metric_table *gpus
     }
 }
 
-/* GPUs come first among devices; other accelerators have numbers of their own. */
+/* GPUs come first among devices. Other accelerators are left out, because they have numbers of their own. */
 void metrics_add_dcgm(struct metrics *metrics)
 {
     const struct overview *overview = metrics->overview;

@@ -1,8 +1,8 @@
-/* joule/report/metrics_device.c - Joule's own families about GPUs and accelerators. See metrics.h and docs/exporter.md.
+/* joule/report/metrics_device.c - Joule's own families about GPUs and accelerators; see metrics.h.
  *
- * Owns what there is to say of a device beside its domains: what it is, memory, limits, how busy and how warm it is.
- * Newcomers: joule_device_energy_joules is that of the device's best domain, which joule_energy_joules has, too. The one is for
- * questions about boards, whoever reads them; the other for questions about sensors.
+ * They describe a device beyond its domains: identity, memory, limits, load and temperature.
+ * Note: joule_device_energy_joules is the energy of the device's best domain, which joule_energy_joules
+ * contains, too. Use the first for questions about boards, the second for questions about sensors.
  */
 #include "joule/curve/estimate.h"
 #include "joule/report/metrics.h"
@@ -171,7 +171,7 @@ static void add_reasons(struct metrics *metrics, const joule_device *device)
     }
 }
 
-/* Families of which a device may have any number of samples. */
+/* Families in which a device may have any number of samples. */
 static const struct {
     struct metric_family family;
     void (*add)(struct metrics *metrics, const joule_device *device);
@@ -209,7 +209,7 @@ static void add_partitions(struct metrics *metrics)
     for (size_t i = 0; i < overview->part_count; i++) {
         const joule_device_partition *part = &overview->parts[i].info;
         if (!part->uuid[0] && part->instance == JOULE_INSTANCE_UNKNOWN)
-            continue; /* a whole device, or one of which nothing tells it from others */
+            continue; /* a whole device, or a partition that nothing identifies */
         metrics_open(metrics);
         metrics_label(metrics, "device", overview->devices[overview->parts[i].device].device.name);
         label_number(metrics, "instance", part->instance);

@@ -1,8 +1,9 @@
-/* joule/report/metrics_format.c - families and samples in both formats, and the choice between them: see metrics.h.
+/* joule/report/metrics_format.c - writes families and samples in both formats and chooses the
+ * format; see metrics.h.
  *
- * Owns what differs: OpenMetrics names a family without the ending of its samples, knows units and info, and says where it
- * ends; the older text names what it types exactly and has no info.
- * Newcomers: facts are from "OpenMetrics 1.0.0" and Prometheus' "Exposition formats"; both are UTF-8 throughout.
+ * OpenMetrics names a family without the suffix of its samples, has units and info, and marks its end. The
+ * older text format uses the full name and has no info.
+ * Note: sources are "OpenMetrics 1.0.0" and Prometheus' "Exposition formats". Both are UTF-8 throughout.
  */
 #include <math.h>
 #include <string.h>
@@ -11,13 +12,13 @@
 
 #define OPENMETRICS_TYPE "application/openmetrics-text"
 
-/* --- families and samples ------------------------------------------------------------------------------------- */
+/* --- families and samples ------------------------------------------------------------------------------- */
 
 static const char *ending(const struct metric_family *family)
 {
     static const char *const endings[] = {
         [METRIC_GAUGE] = "", [METRIC_COUNTER] = "_total", [METRIC_INFO] = "_info"};
-    /* Names of others keep their form, whatever they are: DCGM's energy is a counter without the ending. */
+    /* Names of other exporters are kept: DCGM's energy is a counter without the suffix. */
     return string_starts(family->name, "DCGM_") ? "" : endings[family->type];
 }
 
@@ -69,7 +70,7 @@ void metrics_open(struct metrics *metrics)
     text_add(metrics->out, ending(family));
 }
 
-/* How many of the first bytes stand for themselves. */
+/* Returns the number of leading bytes that need no escape. */
 static size_t plain_length(const char *value)
 {
     size_t length = 0;
@@ -78,7 +79,8 @@ static size_t plain_length(const char *value)
     return length;
 }
 
-/* Names come from devices: what is no UTF-8 would make the whole page unreadable. */
+/* Names come from devices. A byte that is not UTF-8 would make the whole page unreadable, so it becomes
+ * '?'. */
 static void add_escaped(struct text *out, const char *value)
 {
     for (size_t length; *value; value += length) {
@@ -120,7 +122,7 @@ static void add_whole(struct text *out, uint64_t value)
     text_add_bytes(out, first, (size_t)(digits + sizeof digits - first));
 }
 
-/* Behind the point: millionths, without zeros at the end. */
+/* Adds the decimal point and millionths, without trailing zeros. */
 static void add_millionths(struct text *out, unsigned millionths)
 {
     char digits[8] = ".";
@@ -134,8 +136,8 @@ static void add_millionths(struct text *out, unsigned millionths)
     text_add_bytes(out, digits, length);
 }
 
-/* What is counted is exact; the rest has six decimals or, where that says too little, twelve digits. Without printf where
- * it can be, which would take longer than all else. */
+/* Writes whole numbers exactly, other numbers with six decimals, and very small or large ones with twelve
+ * digits. Avoids printf where possible, because it would take most of the time. */
 static void add_value(struct text *out, double value)
 {
     double magnitude = fabs(value);
@@ -157,7 +159,7 @@ void metrics_close(struct metrics *metrics, double value)
     text_add(metrics->out, "\n");
 }
 
-/* --- tables --------------------------------------------------------------------------------------------------- */
+/* --- tables --------------------------------------------------------------------------------------------- */
 
 static double value_at(const struct metric_column *column, const void *row)
 {
@@ -166,15 +168,16 @@ static double value_at(const struct metric_column *column, const void *row)
     return column->scale ? column->scale * value : value;
 }
 
-/* Where the labels of each row stand already: they are the same in most columns, and most of what is written. */
+/* Position of each row's labels in the output. They are equal in most columns and make up most of the
+ * output. */
 #define KEPT_ROWS 256
 struct kept_labels {
     struct {
-        size_t at, length; /* length 0: nowhere yet */
+        size_t at, length; /* length 0: not written yet */
     } rows[KEPT_ROWS];
 };
 
-/* Labels of the sample that is open: copied where they can be, else made. */
+/* Adds the labels of the open sample: copied from an earlier column if possible, otherwise formatted. */
 static void add_labels(struct metrics *metrics, const struct metric_table *table, size_t i,
                        struct kept_labels *kept)
 {
@@ -186,7 +189,7 @@ static void add_labels(struct metrics *metrics, const struct metric_table *table
         return;
     }
     table->label(metrics, (const char *)table->rows + i * table->row_size);
-    if (i < KEPT_ROWS && out->length < out->size) { /* what was cut cannot be copied */
+    if (i < KEPT_ROWS && out->length < out->size) { /* truncated labels cannot be copied */
         kept->rows[i].at = at;
         kept->rows[i].length = out->length - at;
     }
@@ -218,7 +221,7 @@ bool metrics_has_class(const struct metrics *metrics)
     return unit && (strcmp(unit, "joules") == 0 || strcmp(unit, "watts") == 0);
 }
 
-/* --- which of them ---------------------------------------------------------------------------------------------- */
+/* --- choice of format ----------------------------------------------------------------------------------- */
 
 const char *metrics_media_type(enum metrics_format format)
 {
@@ -231,7 +234,7 @@ static const char *skip_blanks(const char *at)
     return at + strspn(at, " \t");
 }
 
-/* The value of the parameter `name` among "; a=b; c=d" up to `end`; false: there is none. */
+/* Finds the parameter `name` in "; a=b; c=d" before `end`. Returns false if there is none. */
 static bool find_parameter(const char *at, const char *end, const char *name, char *out_value, size_t size)
 {
     size_t length = strlen(name);
@@ -248,7 +251,7 @@ static bool find_parameter(const char *at, const char *end, const char *name, ch
     return false;
 }
 
-/* The weight that one range of Accept gives, 0 to 1, if it is of this type and version; -1: it is not. */
+/* Returns the weight, 0 to 1, of one range of Accept that matches type and version; -1: it does not match. */
 static double weight_of(const char *range, const char *end, const char *type, const char *version)
 {
     char value[16];

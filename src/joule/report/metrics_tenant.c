@@ -1,9 +1,10 @@
-/* joule/report/metrics_tenant.c - who used the energy: jobs, containers, services, users; and single processes. See
- * attribute_tenant.h and attribute_process.h.
+/* joule/report/metrics_tenant.c - metrics of the energy of jobs, containers, services,
+ * users and single processes.
  *
- * Owns three families. Over all series of one family and part the energies add up to what the meter saw: what nobody had is the
- * series of kind "unattributed", what those had who ended some minutes ago that of kind "ended". Newcomers: tenants and processes
- * are two ways of sharing out the same joules.
+ * The series of one family and part add up to the meter's energy. Energy of no tenant is the series of kind
+ * "unattributed", that of tenants which ended some minutes ago is of kind "ended".
+ * Note: tenants and processes are two ways to divide the same joules; see attribute_tenant.h and
+ * attribute_process.h.
  */
 #include "joule/attribute/attribute_process.h"
 #include "joule/report/metrics.h"
@@ -37,7 +38,7 @@ static void add_energy(struct metrics *metrics, const struct tenant *tenant, con
     metrics_close(metrics, joules);
 }
 
-/* A part of which nothing has been shared out is not known. */
+/* Adds the series of one part. The part is unknown if nothing of it was attributed yet. */
 static void add_part(struct metrics *metrics, const struct tenants *tenants, const char *part)
 {
     static const struct tenant rest = {.name.kind = "unattributed"}, ended = {.name.kind = "ended"};
@@ -52,9 +53,9 @@ static void add_part(struct metrics *metrics, const struct tenants *tenants, con
     add_energy(metrics, &ended, part, cls, is_cpu ? tenants->ended_cpu_joules : tenants->ended_gpu_joules);
 }
 
-/* --- processes ------------------------------------------------------------------------------------------------------ */
+/* --- processes ------------------------------------------------------------------------------------------ */
 
-/* What is no process has a kind alone. */
+/* Adds a series. A sum of several processes has only a kind. */
 static void add_process(struct metrics *metrics, const char *kind, const struct process_row *row,
                         const char *part, joule_class cls, double joules)
 {
@@ -73,7 +74,7 @@ static void add_process(struct metrics *metrics, const char *kind, const struct 
     metrics_close(metrics, joules);
 }
 
-/* A process that never was on a GPU has no series of one. */
+/* Adds the series of one part. A process that never used a GPU has no series for GPUs. */
 static void add_process_part(struct metrics *metrics, const struct process_shares *shares, const char *part)
 {
     bool is_cpu = part[0] == 'c';

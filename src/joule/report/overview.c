@@ -1,5 +1,8 @@
-/* joule/report/overview.c - see overview.h. Sources that still look for their hardware are PENDING; then their own fields are
- * not touched, as their lane may be writing them. */
+/* joule/report/overview.c - see overview.h.
+ *
+ * Note: a source whose lane still opens it is JOULE_PENDING. Its other fields are not read, because the lane
+ * may be writing them.
+ */
 #include "joule/report/overview.h"
 
 #include <math.h>
@@ -9,7 +12,7 @@
 #include "joule/meter/engine.h"
 #include "joule/sources/device.h"
 
-/* --- domains -------------------------------------------------------------------------------------------------- */
+/* --- domains -------------------------------------------------------------------------------------------- */
 
 static double age_s(joule_meter *meter, size_t index, int64_t now_ns)
 {
@@ -64,7 +67,7 @@ static bool gather_domains(struct overview *overview, joule_meter *meter, const 
     return true;
 }
 
-/* --- devices -------------------------------------------------------------------------------------------------- */
+/* --- devices -------------------------------------------------------------------------------------------- */
 
 static double bytes_or_nan(uint64_t bytes)
 {
@@ -115,7 +118,7 @@ static bool gather_devices(struct overview *overview, joule_meter *meter)
     return true;
 }
 
-/* --- parts of devices ----------------------------------------------------------------------------------------- */
+/* --- parts of devices ----------------------------------------------------------------------------------- */
 
 static struct overview_part *add_part(struct overview *overview, size_t device,
                                       const joule_device_partition *info)
@@ -129,7 +132,7 @@ static struct overview_part *add_part(struct overview *overview, size_t device,
                                    .memory_used_bytes = bytes_or_nan(info->memory_used_bytes),
                                    .memory_free_bytes = bytes_or_nan(info->memory_free_bytes)};
     double rest = part->memory_total_bytes - part->memory_used_bytes - part->memory_free_bytes;
-    part->memory_reserved_bytes = rest > 0 ? rest : NAN; /* 0: counted as used, how much is not told */
+    part->memory_reserved_bytes = rest > 0 ? rest : NAN; /* 0: it is counted as used, its size is unknown */
     return part;
 }
 
@@ -139,7 +142,8 @@ static void forget_memory(struct overview_part *part)
         part->memory_reserved_bytes = NAN;
 }
 
-/* The MIG devices of a device, with the memory of each GPU instance once. *out_tells: some is known. */
+/* Adds the MIG devices of a device, with the memory of each GPU instance once. Sets *out_tells if
+ * any of it is known. */
 static bool add_partitions(struct overview *overview, joule_meter *meter, size_t device, bool *out_tells)
 {
     joule_device_partition list[DEVICE_MOST_PARTITIONS];
@@ -180,7 +184,7 @@ static bool gather_parts(struct overview *overview, joule_meter *meter)
     return true;
 }
 
-/* --- sources and sums ----------------------------------------------------------------------------------------- */
+/* --- sources and sums ----------------------------------------------------------------------------------- */
 
 static struct overview_source describe(struct lane *lane, const struct source *source)
 {
@@ -203,7 +207,7 @@ static bool gather_sources(struct overview *overview, joule_meter *meter)
     return true;
 }
 
-/* *out_total: the cover of the first. */
+/* Fills the sums. *out_total is the cover of JOULE_TOTAL. */
 static void gather_sums(struct overview *overview, joule_meter *meter, struct cover *out_total)
 {
     static const struct {

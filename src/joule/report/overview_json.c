@@ -1,6 +1,6 @@
-/* joule/report/overview_json.c - an overview as JSON for programs and for the page of `joule serve`: docs/serve.schema.json.
+/* joule/report/overview_json.c - writes an overview as JSON for programs and for the page of `joule serve`.
  *
- * Newcomers: every key is always there; null means that it is not known, or not this domain's.
+ * Note: every key is always present. null means that the value is unknown, or does not apply to this domain.
  */
 #include <math.h>
 #include "joule/attribute/attribute_tenant.h"
@@ -55,7 +55,7 @@ static void add_limits(struct json *json, const joule_device *device)
     json_double(json, "power_limit_most_watts", device->power_limit_most_watts);
 }
 
-/* Engines for video, the PCIe link, errors, and why joules are unknown. */
+/* Adds video engines, the PCIe link, errors, and why joules are unknown. */
 static void add_condition(struct json *json, const joule_device *device)
 {
     json_double(json, "encoder_busy", device->encoder_busy);

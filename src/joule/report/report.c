@@ -1,6 +1,6 @@
-/* joule/report/report.c - what several printers ask of a report, and its end.
+/* joule/report/report.c - queries that several printers of a report share.
  *
- * Newcomers: nothing here prints; see report_json.c, report_text.c and report_csv.c.
+ * Note: report_json.c, report_text.c and report_csv.c print.
  */
 #include "joule/report/report.h"
 
@@ -21,7 +21,7 @@ void report_time(int64_t realtime_ns, char out_text[REPORT_TIME_SIZE])
                 utc.tm_hour, utc.tm_min, utc.tm_sec, (int)(realtime_ns % NS_PER_S / 1000000));
 }
 
-/* Memory is claimed together with the CPU. */
+/* Returns true if the device has this type. Memory is claimed together with the CPU. */
 static bool is_type(const struct report_device *device, const char *type)
 {
     return strcmp(device->type, type) == 0 ||
@@ -44,13 +44,13 @@ static int first_index(const struct report *report, const char *type)
     return -1;
 }
 
-/* "cpu" also where there are several packages: nobody can tell which of them a thread ran on. */
+/* "cpu" is also used for several packages, because it is unknown on which of them a thread ran. */
 void report_function_device(const struct report *report, const struct tag_row *row,
                             char out_device[REPORT_DEVICE_SIZE])
 {
     size_t gpus = count_type(report, "gpu"), cpus = count_type(report, "cpu");
     bool cpu = row->flags & JOULE_REGION_CPU, gpu = row->flags & JOULE_REGION_GPU;
-    if (cpu == gpu) { /* all that there is */
+    if (cpu == gpu) { /* it claims everything */
         cpu = cpus == report->device_count;
         gpu = gpus == report->device_count;
     }
@@ -107,7 +107,8 @@ static joule_quantity leading_joules(const struct report *report, size_t run)
     return report_leads_with_command(report) ? r.command_joules : r.joules;
 }
 
-/* The 95 % point of Student's t: exact for few degrees of freedom, else its expansion about the normal's. */
+/* Returns the 95 % point of Student's t: exact for few degrees of freedom, otherwise its expansion
+ * about the normal's. */
 static double student_95(size_t freedom)
 {
     static const double few[] = {6.3138, 2.9200, 2.3534, 2.1318, 2.0150, 1.9432, 1.8946, 1.8595, 1.8331};

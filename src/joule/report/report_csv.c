@@ -1,10 +1,9 @@
-/* joule/report/report_csv.c - a report, or the samples it was made of, as rows for a table program (RFC 4180).
+/* joule/report/report_csv.c - writes a report, or its samples, as rows for a spreadsheet (RFC 4180).
  *
- * Owns the columns: their order never changes, new ones are added at the end. One row for each run or sample.
- * Newcomers: what is unknown is an empty field. With several runs, the columns from command_share to
- * net_high_joules and overhead_cpu_seconds speak of all runs together and are therefore empty; timestamp is when the
- * first began. Runs end with the first that fails, so all before the
- * last have exited with 0.
+ * The order of columns never changes; new ones are added at the end. There is one row for each run or sample.
+ * Note: unknown values are empty fields. With several runs, the columns command_share to net_high_joules and
+ * overhead_cpu_seconds are empty, because they describe all runs together, and timestamp is the begin of the
+ * first run. A run that fails is the last one, so all runs before the last have exit status 0.
  */
 #include <math.h>
 #include <string.h>
@@ -19,7 +18,7 @@ static const char header[] =
     "joules,"
     "exit_status,budget_joules,budget_status,budget_probability,overhead_cpu_seconds,labels\r\n";
 
-/* Text inside a quoted field. */
+/* Adds text inside a quoted field. */
 static void add_escaped(struct text *out, const char *string)
 {
     for (; *string; string++)
@@ -54,7 +53,7 @@ static void add_energy(struct text *out, joule_quantity q)
     add_number(out, q.high);
 }
 
-/* The command's part of a row: 10 columns, the last six of them known of all runs together alone. */
+/* Adds the command's columns of a row: 10, of which the last six are known only for all runs together. */
 static void add_command(struct text *out, const struct report *report, const struct report_run *run)
 {
     bool has_command = report->share.method != ATTRIBUTE_NONE;
@@ -70,7 +69,7 @@ static void add_command(struct text *out, const struct report *report, const str
     add_energy(out, report->net_joules);
 }
 
-/* "key=value;key=value" */
+/* Adds "key=value;key=value". */
 static void add_labels(struct text *out, const struct report *report)
 {
     const char *quote = report->label_count ? "\"" : "";
@@ -121,7 +120,7 @@ void report_csv(const struct report *report, struct text *out)
         add_row(out, report, i);
 }
 
-/* --- samples ------------------------------------------------------------------------------------------------ */
+/* --- samples -------------------------------------------------------------------------------------------- */
 
 void report_samples_header(struct text *out)
 {
@@ -138,7 +137,7 @@ static const char *unit_name(joule_reading_kind reading)
     case JOULE_READING_UTILISATION:
         return "1";
     default:
-        return "J"; /* sampled power too was integrated before it was kept */
+        return "J"; /* sampled power was integrated when it was read */
     }
 }
 

@@ -1,8 +1,8 @@
-/* joule/report/report_json.c - a report as one JSON object.
+/* joule/report/report_json.c - writes a report as one JSON object.
  *
- * Owns the keys and their order; their meaning stands in docs/report.schema.json. That is a promise: within
- * "joule-report-1" a key is never renamed, removed or given another meaning.
- * Newcomers: every key is always there; what nobody knows is null. An energy is three keys side by side: energy_joules,
+ * docs/report.schema.json defines the keys. Within "joule-report-1" a key is never renamed, removed or
+ * given another meaning.
+ * Note: every key is always present; null means unknown. An energy has three keys: energy_joules,
  * interval_joules (5 % and 95 % point) and class.
  */
 #include <math.h>
@@ -212,7 +212,8 @@ static void add_mean(struct json *json, const struct report *report)
     json_close(json, '}');
 }
 
-/* A key that is given twice holds what was given last: JSON readers disagree about duplicates. */
+/* Returns true if a later label has the same key. Only the last one is written: JSON readers
+ * disagree about duplicates. */
 static bool is_overridden(const struct report *report, size_t i)
 {
     for (size_t k = i + 1; k < report->label_count; k++)

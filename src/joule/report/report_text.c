@@ -1,8 +1,8 @@
-/* joule/report/report_text.c - a report for people.
+/* joule/report/report_text.c - writes a report for people.
  *
- * Owns the words and the order: headline, the command's share, what limits the figures, devices, functions, one
- * advice. Every figure comes with its unit; an interval is printed where one decides anything.
- * Newcomers: names from outside go through text_add_printable or a table, never straight to a terminal.
+ * Order: headline, the command's share, limitations of the figures, devices, functions, one hint. Every
+ * figure has a unit. An interval is printed where it affects a decision.
+ * Note: names from outside are printed by text_add_printable or in a table, never directly to a terminal.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "joule/session/session_layout.h"
 
 #define WIDTH     100
-#define INDENT    "       " /* the width of "joule  " */
+#define INDENT    "       " /* the width of "joule " */
 #define NOTE_SIZE 128
 
 #define PLAIN  "\033[0m"
@@ -37,13 +37,13 @@ static void add_coloured(const struct page *page, const char *colour, const char
     text_add(page->out, page->colour ? PLAIN : "");
 }
 
-/* --- figures ------------------------------------------------------------------------------------------------ */
+/* --- figures -------------------------------------------------------------------------------------------- */
 
 struct figure {
     char text[48];
 };
 
-/* As many digits as the interval bears out, two to four. */
+/* Returns how many digits the interval justifies: two to four. */
 static int digits_of(joule_quantity q)
 {
     double relative = (q.high - q.low) / 2 / fabs(q.value);
@@ -64,7 +64,7 @@ static struct figure plain_figure(double value, joule_dimension dimension)
     return f;
 }
 
-/* "506 to 519 J": the unit once where both ends have the same. */
+/* Formats "506 to 519 J": the unit only once if both ends have the same. */
 static struct figure interval_of(joule_quantity q, joule_dimension dimension)
 {
     struct figure low, high, both = {""};
@@ -93,14 +93,14 @@ static struct figure percent_of(double share)
     return f;
 }
 
-/* --- headline ----------------------------------------------------------------------------------------------- */
+/* --- headline ------------------------------------------------------------------------------------------- */
 
 static bool has_command(const struct report *report)
 {
     return report->share.method != ATTRIBUTE_NONE;
 }
 
-/* What was measured: `joule run` runs one, or watches the other. */
+/* `joule run` runs a command or attaches to a process. */
 static const char *subject_of(const struct report *report)
 {
     return report->share.method == ATTRIBUTE_TREE ? "process" : "command";
@@ -157,7 +157,7 @@ static void add_net(const struct page *page, const char *separator)
                     report->idle_date, percent_of(report->idle_busy).text);
 }
 
-/* CPU time shares out the CPUs' energy alone. */
+/* Returns true if a GPU's energy is known: CPU time divides only the CPUs' energy. */
 static bool has_gpu(const struct report *report)
 {
     for (size_t i = 0; i < report->device_count; i++)
@@ -191,7 +191,7 @@ static void add_second_line(const struct page *page)
     text_add(page->out, "\n");
 }
 
-/* --- what limits the figures -------------------------------------------------------------------------------- */
+/* --- limitations of the figures ------------------------------------------------------------------------- */
 
 static const struct verdict {
     const char *colour, *word, *sentence;
@@ -272,7 +272,7 @@ static void add_limits(const struct page *page)
     add_region_limits(page);
 }
 
-/* --- tables ------------------------------------------------------------------------------------------------- */
+/* --- tables --------------------------------------------------------------------------------------------- */
 
 static void add_devices(const struct page *page, struct arena *arena)
 {
@@ -298,7 +298,7 @@ static void add_devices(const struct page *page, struct arena *arena)
     table_print(&table, INDENT, WIDTH, page->colour, page->out);
 }
 
-/* Notes behind a row: its verdict, and how much of it was attributed by total time. */
+/* Writes the notes behind a row: its verdict, and which part of it was attributed by total time. */
 static void note_function(const struct tag_row *row, char out_note[NOTE_SIZE])
 {
     const char *verdict = row->unsynchronised          ? "not synced"
@@ -348,7 +348,7 @@ static void add_functions(const struct page *page, struct arena *arena)
         text_add(page->out, INDENT "Functions share what the whole machine used, other programs included.\n");
 }
 
-/* --- the end ------------------------------------------------------------------------------------------------ */
+/* --- hint and overhead ---------------------------------------------------------------------------------- */
 
 static void add_end(const struct page *page)
 {

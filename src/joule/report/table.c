@@ -1,14 +1,14 @@
 /* joule/report/table.c - see table.h.
  *
- * Newcomers: widths count UTF-8 characters, each as one column; good enough for the names that hardware has.
+ * Note: a UTF-8 character counts as one column, which is sufficient for the names of hardware.
  */
 #include "joule/report/table.h"
 
 #include <string.h>
 
-#define GAP       2    /* columns of white space between cells */
-#define MIN_WIDTH 8    /* a column is not cut to less */
-#define MARK      ".." /* stands for what was cut away */
+#define GAP       2    /* spaces between cells */
+#define MIN_WIDTH 8    /* a column is not truncated further */
+#define MARK      ".." /* marks truncated text */
 
 struct table_row {
     struct table_row *next;
@@ -23,7 +23,7 @@ static size_t width_of(const char *string)
     return width;
 }
 
-/* Adds the next character of *string, made harmless, and steps over it. */
+/* Adds the next character of *string, or '?' for a control character, and advances *string. */
 static void add_character(struct text *out, const char **string)
 {
     size_t length = string_utf8_length(*string, strnlen(*string, 4));
@@ -116,7 +116,7 @@ void table_cell(struct table *table, const char *text)
     table->next_column = (table->next_column + 1) % table->columns;
 }
 
-/* Widths of the columns; 0 for those that have nothing below the heading. */
+/* Computes the widths of the columns; 0 for a column with no text below its heading. */
 static void measure(const struct table *table, size_t widths[TABLE_MAX_COLUMNS])
 {
     for (size_t i = 0; i < table->columns; i++) {
@@ -129,7 +129,7 @@ static void measure(const struct table *table, size_t widths[TABLE_MAX_COLUMNS])
     }
 }
 
-/* Takes columns away from the widest cell that may be cut until the line fits. */
+/* Narrows the widest column that may be truncated until the line fits. */
 static void fit(const struct table *table, size_t room, size_t widths[TABLE_MAX_COLUMNS])
 {
     for (;;) {
@@ -150,7 +150,7 @@ static void fit(const struct table *table, size_t room, size_t widths[TABLE_MAX_
 static void print_row(const struct table *table, const struct table_row *row, const size_t *widths,
                       struct text *out)
 {
-    size_t owed = 0; /* white space, paid only when something follows: no line ends in it */
+    size_t owed = 0; /* pending white space, written only before more text: no line ends in white space */
     for (size_t i = 0; i < table->columns; i++) {
         if (!widths[i])
             continue;

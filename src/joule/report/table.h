@@ -1,8 +1,8 @@
-/* joule/report/table.h - aligned columns for people.
+/* joule/report/table.h - prints tables with aligned columns for terminals.
  *
- * Owns widths and the cutting of what is too wide. It knows nothing of what the cells mean.
- * Newcomers: a column without any text is left out, so callers add every column and leave cells empty. Control
- * characters become '?': names come from outside and must not drive the terminal.
+ * It computes widths and truncates wide cells.
+ * Note: a column without any text is left out, so callers add every column and leave cells empty. Control
+ * characters become '?', because names come from outside and must not control the terminal.
  */
 #ifndef JOULE_REPORT_TABLE_H
 #define JOULE_REPORT_TABLE_H
@@ -14,28 +14,28 @@
 
 struct table_row;
 struct table {
-    struct arena *arena; /* cells are copied here */
-    const char *align;   /* one letter for each column: l, r, or c for "left, and may be cut" */
+    struct arena *arena; /* holds copies of the cells */
+    const char *align;   /* one letter per column: l, r, or c for "left, may be truncated" */
     size_t columns;
     struct table_row *first, *last;
     size_t next_column;
 };
 
-/* `headings` has one string for each letter of `align`. */
+/* Starts a table. `headings` has one string for each letter of `align`. */
 void table_start(struct table *table, struct arena *arena, const char *align, const char *const *headings);
-/* The next cell, from left to right; the row ends by itself. Lost where memory is used up. */
+/* Adds the next cell, from left to right; rows end automatically. The cell is lost if out of memory. */
 void table_cell(struct table *table, const char *text);
-/* Adds the table with its headings; lines end in a newline. `indent` goes before each. */
+/* Adds the table with its headings. Each line begins with `indent` and ends in a newline. */
 void table_print(const struct table *table, const char *indent, size_t max_width, bool colour,
                  struct text *out);
 
-/* Adds `string` with control characters, and what is not UTF-8, as '?'. */
+/* Adds `string` with each control character, and each byte that is not UTF-8, replaced by '?'. */
 void text_add_printable(struct text *out, const char *string);
 
-/* As above, and at most `width` characters of it; ".." at the end where some were cut. */
+/* Like text_add_printable, but at most `width` characters, with ".." at the end if some were cut. */
 void text_add_cut(struct text *out, const char *string, size_t width);
-/* As text_add_printable, in lines of at most `width` characters broken between words. The first line has `used`
- * characters already; the next ones begin with `indent`. */
+/* Like text_add_printable, in lines of at most `width` characters broken between words. The first line
+ * already has `used` characters; the next ones begin with `indent`. */
 void text_add_wrapped(struct text *out, const char *string, size_t used, const char *indent, size_t width);
 
 #endif
