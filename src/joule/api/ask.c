@@ -1,7 +1,7 @@
-/* joule/api/ask.c - what people ask a meter: domains, energy, power, gauges.
+/* joule/api/ask.c - the public queries of <joule/meter.h>: domains, energy, power, gauges.
  *
- * Owns the public questions of <joule/meter.h> and the rules for an answer's state: stale, frozen, pending. Figures come
- * from covers and curves. Newcomers: every question takes NULL for the default meter and refuses one from before fork.
+ * Values come from covers and curves. This file defines the states of answers: stale, frozen, pending.
+ * Note: every query takes NULL for the default meter, and rejects a meter from before fork.
  */
 #include <math.h>
 #include <string.h>
@@ -16,16 +16,16 @@
 
 #define POWER_SPAN_S        0.05
 #define FROZEN_S            2.0
-#define LEAST_WATTS         0.1 /* of what has a counter: memory that idles */
+#define LEAST_WATTS         0.1 /* lowest power of a device with a counter: idle memory */
 #define STALE_PERIODS       3
 #define STALE_FLOOR_S       1.0
-#define FIRST_POWER_NS      (500 * NS_PER_S / 1000) /* after the meter began to open */
+#define FIRST_POWER_NS      (500 * NS_PER_S / 1000) /* after the begin of opening */
 #define FIRST_POWER_STEP_NS 5000000
 
 joule_status meter_take(joule_meter **meter)
 {
     *meter = meter_or_default(*meter);
-    if (!*meter) /* not even the default one could be opened */
+    if (!*meter) /* the default meter could not be opened */
         return JOULE_FAILED;
     return (*meter)->pid == getpid() ? JOULE_OK : JOULE_STALE;
 }
@@ -56,12 +56,12 @@ static bool stands_still(const struct channel *ch)
     return ch->mode == CHANNEL_COUNTER && counter_is_frozen(&ch->counter, patience_s);
 }
 
-/* The state that people should see, and what to do about it. */
+/* Sets the state that callers see, and its remedy. */
 static void settle_state(joule_domain *domain, bool is_old, bool is_frozen)
 {
     if (domain->state != JOULE_OK)
         return;
-    domain->remedy[0] = '\0'; /* sources give it once, for the time when something is wrong */
+    domain->remedy[0] = '\0'; /* the source set it for the time when something is wrong */
     if (is_old) {
         domain->state = JOULE_STALE;
     } else if (is_frozen) {
@@ -131,7 +131,7 @@ bool meter_has_energy(joule_meter *meter, int32_t domain)
                       : (size_t)domain < meter_channel_count(meter) && !is_gauge(meter, domain);
 }
 
-/* How every question about a domain's energy or power begins: without an answer. */
+/* Begins every query of a domain's energy or power: sets an unknown answer and checks the arguments. */
 static joule_status take_question(joule_meter **meter, int32_t domain, joule_quantity *out_answer)
 {
     if (!out_answer)
@@ -151,7 +151,7 @@ joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quant
     return isnan(out_joules->value) ? meter_why_unknown(meter, domain) : JOULE_OK;
 }
 
-/* What the sensors of a sum saw nothing of has no cover of its own. */
+/* Returns true if the sensors of a sum reached time_ns. Sensors that saw nothing have no cover. */
 static bool have_ticked_past(joule_meter *meter, int32_t domain, int64_t time_ns)
 {
     struct cover cover;
@@ -192,7 +192,7 @@ static size_t channel_ticks(joule_meter *meter, int32_t id, int64_t after_ns, in
     return count;
 }
 
-/* The domain of a cover that ticks least often; the cover is not empty. */
+/* Returns the domain of a non-empty cover that ticks least often. */
 static int32_t slowest_of(joule_meter *meter, const struct cover *cover, int64_t after_ns, int64_t last_ns)
 {
     int32_t slowest = cover->ids[0];
@@ -238,7 +238,7 @@ joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantit
     return isnan(out_joules->value) ? meter_why_unknown(meter, domain) : JOULE_OK;
 }
 
-/* What a sensor of watts has said, once: a slow one says the next in seconds. */
+/* Returns the first reading of a power sensor, because a slow one gives the next only after seconds. */
 static struct estimate first_power(const struct channel *ch)
 {
     if (ch->mode != CHANNEL_POWER || ch->readings == 0 || ch->info.state != JOULE_OK)
@@ -246,7 +246,7 @@ static struct estimate first_power(const struct channel *ch)
     return estimate_make(ch->gauge, ch->info.cls, 0, ch->cause, ch->gain_sd * ch->gauge);
 }
 
-/* *is_old becomes true where the reading is too old to speak for now. */
+/* Returns a channel's power. Sets *is_old if the reading is too old for the current power. */
 static struct estimate channel_power(joule_meter *meter, int32_t id, bool *is_old)
 {
     const struct meter_channel *mc = &meter->channels[id];
@@ -263,7 +263,7 @@ static struct estimate channel_power(joule_meter *meter, int32_t id, bool *is_ol
     return watts;
 }
 
-#define CLIENT_SPAN_S 0.5 /* a few readings of the parent */
+#define CLIENT_SPAN_S 0.5 /* spans a few readings of the parent */
 
 static joule_status client_power(joule_meter *meter, int32_t domain, joule_quantity *out_watts)
 {
@@ -338,7 +338,8 @@ double meter_hottest_celsius(joule_meter *meter)
     return hottest;
 }
 
-/* Power needs two readings, of which opening takes one: who has just opened the meter waits for the next. */
+/* Power needs two readings, and opening takes only one. So this waits for the next one if the
+ * meter was just opened. */
 double joule_current_power_watts(void)
 {
     joule_quantity watts;

@@ -1,6 +1,6 @@
-/* joule/api/ask_model.c - see <joule/model.h>: what the cost model says of this machine.
+/* joule/api/ask_model.c - queries of the cost model of this machine; see <joule/model.h>.
  *
- * Newcomers: nothing is metered here; the `estimated` source prices what runs by the same table.
+ * Note: nothing is measured here. The `estimated` source uses the same cost table.
  */
 #include <joule/model.h>
 

@@ -1,9 +1,9 @@
 /* joule/api/budget.c - see budget_list.h.
  *
- * Two locks: `checking` is held by whoever looks at budgets or takes one away, also while a callback runs; `lock`
- * guards what begin, now and a check share, and is never held across a callback.
- * Newcomers: a budget's figures come from the same windows as every other figure, so that a report and a budget over
- * the same stretch agree.
+ * Two locks are used. `checking` is held while budgets are updated or removed, and during callbacks. `lock`
+ * guards the data that begin, now and a check share, and is never held during a callback.
+ * Note: a budget's figures come from the same windows as all other figures, so a report
+ * over the same time agrees.
  */
 #include "joule/api/budget_list.h"
 
@@ -21,7 +21,7 @@
 #define NEAR_SHARE      0.8
 #define SURE            0.95
 #define POWER_SPAN_NS   1000000000LL
-#define ENOUGH_COVERAGE 0.5 /* of the power window */
+#define ENOUGH_COVERAGE 0.5 /* minimum coverage of the power window */
 
 struct joule_budget {
     struct joule_budget *next;
@@ -29,9 +29,9 @@ struct joule_budget {
     joule_budget_options options;
     int64_t begin_ns;
     double begin_celsius;      /* NaN: no gauge has answered yet */
-    double begin_tag_joules;   /* of the tag, from before */
+    double begin_tag_joules;   /* joules of the tag before the budget began */
     joule_quantity peak_watts; /* the highest mean over a second */
-    joule_budget_status told;  /* the last that was said: WITHIN, NEAR or OVER */
+    joule_budget_status told;  /* the last notified status: WITHIN, NEAR or OVER */
     joule_budget_result result;
 };
 
@@ -41,7 +41,7 @@ struct budget_list {
     struct joule_budget *first;
 };
 
-/* --- judging ------------------------------------------------------------------------------------------------ */
+/* --- judgement ------------------------------------------------------------------------------------------ */
 
 joule_budget_status joule_budget_judge(joule_quantity joules, double max_joules)
 {
@@ -52,10 +52,11 @@ joule_budget_status joule_budget_judge(joule_quantity joules, double max_joules)
         return joules.value < NEAR_SHARE * max_joules ? JOULE_BUDGET_WITHIN : JOULE_BUDGET_NEAR;
     if (within <= 1 - SURE)
         return JOULE_BUDGET_OVER;
-    return joules.low > 0 ? JOULE_BUDGET_UNDECIDED : JOULE_BUDGET_BELOW_RESOLUTION; /* not even told from 0 */
+    /* cannot be distinguished from 0 */
+    return joules.low > 0 ? JOULE_BUDGET_UNDECIDED : JOULE_BUDGET_BELOW_RESOLUTION;
 }
 
-/* Of two limits the one that stands worse: certainty of a passing first, then what is not known. */
+/* Returns the worse status of two limits: a certain excess is worst, then an unknown value. */
 static joule_budget_status worse(joule_budget_status a, joule_budget_status b)
 {
     static const int rank[] = {
@@ -64,10 +65,10 @@ static joule_budget_status worse(joule_budget_status a, joule_budget_status b)
     return rank[a] >= rank[b] ? a : b;
 }
 
-/* --- looking ------------------------------------------------------------------------------------------------ */
+/* --- updates -------------------------------------------------------------------------------------------- */
 
-/* A tag's joules since the budget began. What the tag had before is known as well as the rest: the interval keeps
- * its width, which overstates it. */
+/* Returns a tag's joules since the budget began. The interval keeps its whole width, although the joules from
+ * before are known as well as the rest. So it is too wide. */
 static joule_quantity tag_joules(const struct joule_budget *budget)
 {
     joule_result result = {.struct_size = sizeof result};
@@ -89,13 +90,14 @@ static joule_quantity joules_until(const struct joule_budget *budget, int64_t no
     return estimate_quantity(&w.joules);
 }
 
-/* The machine's part that a budget's power is that of. */
+/* Returns the domain whose power a budget limits. */
 static int32_t power_domain(const struct joule_budget *budget)
 {
     return budget->options.tag ? JOULE_TOTAL : budget->options.domain;
 }
 
-/* The last second's mean power, where it is higher than any before. A budget that ends earlier has its own mean. */
+/* Raises the peak to the mean power of the last second if that is higher. A budget that ends
+ * earlier uses its own mean. */
 static void raise_peak(struct joule_budget *budget, int64_t now_ns, bool is_last)
 {
     int64_t length_ns = now_ns - budget->begin_ns;
@@ -119,11 +121,12 @@ static double temperature_rise(struct joule_budget *budget)
     return fmax(budget->result.temperature_rise_kelvin, celsius - budget->begin_celsius);
 }
 
-/* Most joules that one domain can use until it has been read again: its physical limit times that time. */
+/* Returns the maximum joules that one domain can use until its next reading: its physical
+ * limit times that time. */
 static double most_unseen_joules(const struct meter_channel *mc, double wait_s)
 {
     const struct channel *ch = mc->channel;
-    pthread_mutex_lock(&mc->lane->lock); /* an integrator learns its period */
+    pthread_mutex_lock(&mc->lane->lock); /* an integrator updates its period */
     bool is_counter = ch->mode == CHANNEL_COUNTER;
     double max_watts = is_counter ? ch->counter.max_watts : ch->integrator.max_watts;
     double tick_s = meter_channel_traits(ch).tick_s;
@@ -131,7 +134,7 @@ static double most_unseen_joules(const struct meter_channel *mc, double wait_s)
     return max_watts > 0 ? max_watts * (tick_s + wait_s) : NAN;
 }
 
-/* Most joules that the watched part can use between two looks. */
+/* Returns the maximum joules that the domains can use between two checks; NaN: unknown. */
 static double overshoot_bound(const struct joule_budget *budget, int64_t now_ns)
 {
     joule_meter *meter = budget->meter;
@@ -142,7 +145,8 @@ static double overshoot_bound(const struct joule_budget *budget, int64_t now_ns)
         const struct meter_channel *mc = &meter->channels[cover.ids[i]];
         int64_t wait_ns = mc->lane->period_ns;
         if (mc->lane != meter->lanes[0] || budget->options.tag)
-            wait_ns += meter->lanes[0]->period_ns; /* budgets are looked at, and regions joined, there */
+            /* that lane checks budgets and attributes energy to regions */
+            wait_ns += meter->lanes[0]->period_ns;
         bound += most_unseen_joules(mc, clock_seconds(wait_ns));
     }
     return cover.count ? bound : NAN;
@@ -163,7 +167,7 @@ static joule_budget_status judge_all(const struct joule_budget *budget, const jo
     return status;
 }
 
-/* Brings the budget's result up to date. The caller holds `checking`. */
+/* Updates the budget's result. The caller holds `checking`. */
 static void look(struct budget_list *list, struct joule_budget *budget, bool is_last)
 {
     int64_t now_ns = meter_now_ns(budget->meter);
@@ -184,11 +188,11 @@ static void look(struct budget_list *list, struct joule_budget *budget, bool is_
     pthread_mutex_unlock(&list->lock);
 }
 
-/* --- acting ------------------------------------------------------------------------------------------------- */
+/* --- notifications--------------------------------------------------------------------------------------- */
 
 static double share_used(double used, double limit)
 {
-    return limit > 0 && used > 0 ? used / limit : 0; /* unknown is no reason to stop anybody */
+    return limit > 0 && used > 0 ? used / limit : 0; /* an unknown value must not stop a program */
 }
 
 static joule_budget_status what_to_tell(const struct joule_budget *budget)
@@ -201,7 +205,7 @@ static joule_budget_status what_to_tell(const struct joule_budget *budget)
     return used > 1 ? JOULE_BUDGET_OVER : used >= NEAR_SHARE ? JOULE_BUDGET_NEAR : JOULE_BUDGET_WITHIN;
 }
 
-/* Says each thing once, and never less after more. */
+/* Notifies of each status once, and never of a better one after a worse one. */
 static void tell(struct joule_budget *budget)
 {
     joule_budget_status status = what_to_tell(budget);
@@ -221,14 +225,15 @@ void budget_list_check(struct budget_list *list)
     pthread_mutex_lock(&list->lock);
     struct joule_budget *budget = list->first;
     pthread_mutex_unlock(&list->lock);
-    for (; budget; budget = budget->next) { /* new ones come in front, and nobody leaves while we look */
+    for (; budget; budget = budget->next) { /* new budgets are added in front; none is removed
+                                             * while `checking` is held */
         look(list, budget, false);
         tell(budget);
     }
     pthread_mutex_unlock(&list->checking);
 }
 
-/* --- life --------------------------------------------------------------------------------------------------- */
+/* --- begin and end -------------------------------------------------------------------------------------- */
 
 struct budget_list *budget_list_create(joule_meter *meter)
 {

@@ -1,8 +1,7 @@
-/* joule/api/budget_list.h - the budgets of one meter.
+/* joule/api/budget_list.h - the running budgets of a meter, which are checked after each round of readings.
  *
- * Owns the list of running budgets and their checking at each round of readings; <joule/budget.h> is what programs
- * see. Newcomers: enforcement acts on the best estimate (near at 80 %, passed above 100 %), because waiting until a
- * passing is certain would overrun every budget; the status in results is the judgement with its probability.
+ * Note: notifications act on the best estimate (near from 80 %, exceeded above 100 %). Waiting until the
+ * excess is certain would overrun every budget. The status in results is the judgement with its probability.
  */
 #ifndef JOULE_BUDGET_LIST_H
 #define JOULE_BUDGET_LIST_H
@@ -11,12 +10,12 @@
 
 struct budget_list;
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 struct budget_list *budget_list_create(joule_meter *meter);
-/* Also frees budgets that were never ended. No check may be running. NULL is allowed. */
+/* Frees the list and all budgets that were not ended. No check may be running. NULL is allowed. */
 void budget_list_free(struct budget_list *list);
-/* Looks at every budget and calls those who wait for it. Holds no lock that a callback could need, except that a
- * second thread's check returns at once. NULL is allowed. */
+/* Updates every budget and calls its notify function if its status got worse. During callbacks only
+ * `checking` is held, and a second thread's check then returns at once. NULL is allowed. */
 void budget_list_check(struct budget_list *list);
 
 #endif

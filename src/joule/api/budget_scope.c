@@ -1,7 +1,9 @@
 /* joule/api/budget_scope.c - see budget_scope.h.
  *
- * A scope is prepared when it is first entered: its text is read, its name made a tag, its budget put into the session.
- * Newcomers: several threads may prepare one scope at once. All of them do the same, and only one may list it.
+ * A scope is prepared when it is first entered: its text is parsed, its name becomes a tag, and its budget is
+ * stored in the session.
+ * Note: several threads may prepare one scope at once. All of them do the same, but only
+ * one adds it to the list.
  */
 #include "joule/api/budget_scope.h"
 
@@ -28,19 +30,20 @@ struct scope {
     struct scope *next;
     uint32_t tag;
     bool is_told;      /* guarded by `checking` */
-    double max_joules; /* of a call, in the mean */
-    char *budget;      /* as it was written */
+    double max_joules; /* of a call, on average */
+    char *budget;      /* text of the budget */
     char name[SESSION_NAME];
 };
 
 static struct {
-    _Atomic(struct scope *) first; /* only ever grows */
-    _Atomic uint32_t checking;     /* the session_generation of who checks: none of before fork; 0: nobody */
+    _Atomic(struct scope *) first; /* scopes are only added */
+    _Atomic uint32_t checking;     /* session_generation of the checking thread's process; 0: no check is
+                                * running */
     _Atomic joule_budget_handler_fn handler;
     void *context;
 } scopes;
 
-/* --- telling ------------------------------------------------------------------------------------------------ */
+/* --- notification---------------------------------------------------------------------------------------- */
 
 static bool is_asked_to_warn(void)
 {
@@ -48,7 +51,7 @@ static bool is_asked_to_warn(void)
     return value && *value && strcmp(value, "0") != 0;
 }
 
-/* Nobody is told unless the user or the program asked. */
+/* Prints a warning if JOULE_BUDGET_WARN is set. */
 static void warn(const char *message)
 {
     char line[640];
@@ -56,7 +59,7 @@ static void warn(const char *message)
         return;
     string_print(line, sizeof line, "joule: %s\n", message);
     ssize_t written = write(STDERR_FILENO, line, strlen(line));
-    (void)written; /* there is no other place to complain */
+    (void)written; /* an error cannot be reported anywhere */
 }
 
 static void tell(const joule_budget_news *news)
@@ -105,9 +108,9 @@ static void tell_of_passing(const struct scope *scope, uint64_t calls, joule_qua
                               .joules = joules});
 }
 
-/* --- looking ------------------------------------------------------------------------------------------------ */
+/* --- check ---------------------------------------------------------------------------------------------- */
 
-/* By the same figures as a report's row. */
+/* Checks a scope with the same figures as in a report's row. */
 static void check(struct scope *scope, joule_meter *meter)
 {
     struct tag_row row;
@@ -141,9 +144,9 @@ void budget_scopes_check(joule_meter *meter)
     atomic_store_explicit(&scopes.checking, 0, memory_order_release);
 }
 
-/* --- entering ----------------------------------------------------------------------------------------------- */
+/* --- entry ---------------------------------------------------------------------------------------------- */
 
-/* "FUNCTION:LINE", of which a long function loses its end; "FUNCTION" where there is no line. */
+/* Writes "FUNCTION:LINE", with a long function truncated; "FUNCTION" if there is no line. */
 static void name_site(char out_name[SESSION_NAME], const joule_budget_site *site)
 {
     char line[16] = "";
@@ -153,7 +156,7 @@ static void name_site(char out_name[SESSION_NAME], const joule_budget_site *site
     memcpy(out_name + strlen(out_name), line, strlen(line) + 1);
 }
 
-/* Without memory the scope is in reports, and the handler does not hear of it. */
+/* Adds a scope to the list. If out of memory, the scope is in reports, but the handler is not called. */
 static void list(const char *name, uint32_t tag, const char *budget, double max_joules)
 {
     struct scope *first = atomic_load_explicit(&scopes.first, memory_order_acquire);
@@ -173,7 +176,8 @@ static void list(const char *name, uint32_t tag, const char *budget, double max_
         ;
 }
 
-/* The joules that a call may use; NaN after saying what is wrong, which the first of several threads does. */
+/* Returns the joules that a call may use. For an invalid budget returns NaN and notifies, if this
+ * thread is the first. */
 static double read_budget(const joule_budget_site *site, const char *name, bool is_first)
 {
     struct budget_text budget = {.max_joules = NAN};
@@ -186,7 +190,7 @@ static double read_budget(const joule_budget_site *site, const char *name, bool 
     return budget.max_joules;
 }
 
-/* A short program ends before the next look at its scopes. */
+/* A short program may end before the next check of its scopes. */
 static void end_all_at_exit(void)
 {
     region_end_framed_since(0);
@@ -198,7 +202,7 @@ static void end_all_at_exit(void)
     budget_scopes_check(meter);
 }
 
-/* What this process needs once. A second thread that finds it begun need not wait for it. */
+/* Prepares the process once. Another thread need not wait until that is done. */
 static void prepare_process(struct session *session)
 {
     static atomic_bool is_begun;
@@ -207,10 +211,10 @@ static void prepare_process(struct session *session)
     session_set_stamp_seconds(session, region_stamp_seconds());
     atexit(end_all_at_exit);
     if (is_asked_to_warn() && !atomic_load_explicit(&scopes.handler, memory_order_acquire))
-        meter_or_default(NULL); /* a program that opens no meter would never be warned */
+        meter_or_default(NULL); /* without a meter, the program would never be warned */
 }
 
-/* `expected`: of a call that is only counted; NULL: they are stamped. */
+/* `expected`: the energy of a call that is only counted; NULL: calls take timestamps. */
 __attribute__((noinline, cold)) static void prepare(joule_budget_site *site, const joule_quantity *expected)
 {
     char name[SESSION_NAME];
@@ -243,7 +247,7 @@ void joule_budget_count(joule_budget_counted *counted)
     region_count(__atomic_load_n(&site->private_[SITE_TAG], __ATOMIC_RELAXED));
 }
 
-/* --- leaving ------------------------------------------------------------------------------------------------ */
+/* --- exit ----------------------------------------------------------------------------------------------- */
 
 uint64_t joule_budget_scope_mark(void)
 {

@@ -1,16 +1,16 @@
 /* joule/api/budget_scope.h - scopes with a budget, as JOULE_BUDGET_SCOPE makes them.
  *
- * Owns what is known of each scope besides its tag, and telling the handler. Reports know nothing of it: they get the
- * budget from the session, as they get that of every tag (session_allow_each).
- * Newcomers: a scope's static object may lie in a library that is unloaded, so nothing here points to it.
+ * It keeps the budget of each scope and calls the handler. Reports get these budgets from the session, as for
+ * every tag (session_allow_each).
+ * Note: a scope's static object may be in a library that is unloaded later, so nothing here points to it.
  */
 #ifndef JOULE_BUDGET_SCOPE_H
 #define JOULE_BUDGET_SCOPE_H
 
 #include <joule/budget.h>
 
-/* Tells the handler of scopes that are over their budget by what the meter knows, each once. Costs nothing where there is
- * no scope. A check that finds another one going on, also that of its own handler, returns at once. */
+/* Calls the handler once for each scope that exceeds its budget, by the energy that the meter knows. Costs
+ * nothing without scopes. Returns at once during another check, for example in a call from the handler. */
 void budget_scopes_check(joule_meter *meter);
 
 #endif

@@ -1,7 +1,7 @@
 /* joule/api/budget_text.c - see budget_text.h.
  *
- * Newcomers: what is before an item is overwritten with spaces and what is behind it cut off, so that the columns in the
- * messages of joule_parse are those of the whole text.
+ * Note: text before an item is overwritten with spaces, and text behind it is cut off. So columns in messages
+ * of joule_parse refer to the whole text.
  */
 #include "joule/api/budget_text.h"
 
@@ -20,7 +20,7 @@ enum key { MAX_JOULES, MAX_WATTS, MAX_TEMP_DELTA, SUSTAINED, PER_CALL, KEYS };
 
 static const struct {
     const char *name;
-    joule_dimension dimension; /* 0: a word without a value */
+    joule_dimension dimension; /* 0: a keyword without a value */
     const char *example;
 } keys[KEYS] = {
     [MAX_JOULES] = {"max_joules", JOULE_DIMENSION_ENERGY, "50uJ"},
@@ -30,7 +30,7 @@ static const struct {
     [PER_CALL] = {"per_call", 0, ""},
 };
 
-/* A text on its way. `work` is the copy in which items are cut free, one after the other. */
+/* State of parsing. `work` is the copy in which one item after the other is isolated. */
 struct reading {
     char work[BUDGET_TEXT_SIZE];
     double limits[KEYS]; /* NaN: not given */
@@ -39,7 +39,7 @@ struct reading {
     joule_error *error;
 };
 
-/* The column of work[at], for the caller of error_set. */
+/* Returns the column of work[at] for a message, and stores it for the caller. */
 static unsigned place(const struct reading *r, size_t at)
 {
     if (r->column)
@@ -53,7 +53,7 @@ static const char *key_name_at(size_t index, const void *context)
     return keys[index].name;
 }
 
-/* A word for messages: cut, and with '?' for what a terminal may not show. */
+/* Copies a word for messages: truncated, with '?' for each byte that is not printable ASCII. */
 static const char *shown(const char *word, char buffer[static NEAREST_LONGEST + 1])
 {
     string_copy(buffer, NEAREST_LONGEST + 1, word);
@@ -78,7 +78,8 @@ static joule_status refuse_key(const struct reading *r, size_t at, const char *w
                      shown(word, buffer), column);
 }
 
-/* Which byte of the value joule_parse did not like: that of the unit, if there is a number that it takes. */
+/* Returns the index of the byte that joule_parse rejected: the unit's if the number is valid,
+ * otherwise the number's. */
 static size_t wrong_place(const struct reading *r, size_t at)
 {
     double value;
@@ -86,7 +87,7 @@ static size_t wrong_place(const struct reading *r, size_t at)
     return rest ? (size_t)(rest - r->work) + strspn(rest, SPACE) : at;
 }
 
-/* The value of a key, work[at..], which ends with its item. */
+/* Parses the value of a key at work[at..]. */
 static joule_status read_value(struct reading *r, enum key key, size_t at)
 {
     at += strspn(r->work + at, SPACE);
@@ -115,7 +116,8 @@ static enum key find_key(const char *word)
     return key;
 }
 
-/* Where in an item, work[at..], a key begins another one, with a space in place of the comma; 0: nowhere. */
+/* Finds a key inside an item, work[at..], that follows a space instead of a comma. Returns
+ * its index; 0: none. */
 static size_t find_joined(const struct reading *r, size_t at)
 {
     for (at += strcspn(r->work + at, SPACE); r->work[at]; at += strcspn(r->work + at, SPACE)) {
@@ -127,7 +129,7 @@ static size_t find_joined(const struct reading *r, size_t at)
     return 0;
 }
 
-/* One item, work[at..], without spaces around it. */
+/* Parses one item, work[at..], without spaces around it. */
 static joule_status read_item(struct reading *r, size_t at)
 {
     char word[BUDGET_TEXT_SIZE];
@@ -153,7 +155,7 @@ static joule_status read_item(struct reading *r, size_t at)
     return JOULE_OK;
 }
 
-/* Cuts text[at..end) free in `work`, and reads it. */
+/* Isolates text[at..end) in `work` and parses it. */
 static joule_status read_between(struct reading *r, const char *text, size_t at, size_t end)
 {
     at += strspn(text + at, SPACE);

@@ -1,9 +1,10 @@
-/* joule/api/devices.c - what people ask a meter about devices: <joule/devices.h>.
+/* joule/api/devices.c - the public queries of <joule/devices.h>.
  *
- * Owns the putting together: identity and facts of every source that knows a device, gauges by their roles, energy and
- * power of its best domain. It keeps nothing; sources find devices, lanes look at them.
- * Newcomers: where two sources know the same thing, that whose lane comes first is believed, which of those with a lane of
- * their own is the first in the table of sources. Those that seemed to find nothing here share the first lane, before all.
+ * A device's description combines the identity and facts from every source that knows it, gauges by their
+ * roles, and the energy and power of its best domain.
+ * Note: if two sources know the same fact, the one whose lane comes first is used. Sources with their own
+ * lanes are in the order of the table of sources. Those that seemed to find nothing here share the first
+ * lane, which precedes all others.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,18 +14,19 @@
 #include "joule/meter/engine.h"
 
 #define MOST_SIGHTINGS 256
-#define STALE_LOOKS_S  3.0 /* three looks late */
+#define STALE_LOOKS_S  3.0 /* three readings of facts late */
 
-/* --- which devices there are ---------------------------------------------------------------------------------- */
+/* --- list of devices ------------------------------------------------------------------------------------ */
 
-/* A device as one source knows it. */
+/* A device as one source describes it. */
 struct sighting {
     struct lane *lane;
     const struct source *source;
     struct device *device;
 };
 
-/* While a lane opens its sources, their lists grow: its devices come when it is done. */
+/* Lists the devices of all sources. A lane that still opens its sources is left out,
+ * because their lists grow. */
 static size_t gather(joule_meter *meter, struct sighting out_list[MOST_SIGHTINGS])
 {
     size_t count = 0;
@@ -45,7 +47,8 @@ static bool is_gpu(const struct device *device)
     return string_starts(device->name, "gpu:");
 }
 
-/* GPUs first; of one kind by number; of one device as they were gathered, lane by lane. */
+/* Compares devices: GPUs first, then by kind and index. Equal for one device, whose sources keep their
+ * order. */
 static int compare_sightings(const void *a, const void *b)
 {
     const struct device *left = ((const struct sighting *)a)->device,
@@ -61,7 +64,7 @@ static int compare_sightings(const void *a, const void *b)
 
 static void sort(struct sighting *list, size_t count)
 {
-    for (size_t i = 1; i < count; i++) { /* stable, and short */
+    for (size_t i = 1; i < count; i++) { /* insertion sort: stable, and the list is short */
         struct sighting moved = list[i];
         size_t k = i;
         for (; k > 0 && compare_sightings(&list[k - 1], &moved) > 0; k--)
@@ -75,7 +78,7 @@ static bool is_first(const struct sighting *list, size_t i)
     return i == 0 || strcmp(list[i].device->name, list[i - 1].device->name) != 0;
 }
 
-/* The sightings of the device at `position`; NULL: there is none. */
+/* Returns the sightings of the device at `position`; NULL: none. */
 static const struct sighting *find_position(const struct sighting *list, size_t count, size_t position,
                                             size_t *out_count)
 {
@@ -89,7 +92,8 @@ static const struct sighting *find_position(const struct sighting *list, size_t 
     return first < count ? list + first : NULL;
 }
 
-/* The facts of the first source that knows `what` of the device with this name. */
+/* Finds the facts of the first source that has certain facts about the device. Returns
+ * false if there is none. */
 static bool find_facts(joule_meter *meter, const char *name, bool (*knows)(const struct device_facts *),
                        struct device_facts *out_facts)
 {
@@ -120,7 +124,7 @@ size_t joule_device_count(joule_meter *meter)
     return devices;
 }
 
-/* --- identity and facts --------------------------------------------------------------------------------------- */
+/* --- identity and facts --------------------------------------------------------------------------------- */
 
 static joule_device unknown_device(void)
 {
@@ -192,7 +196,7 @@ static void take_identity(joule_device *d, const struct device *device)
     take_text(d->remedy, sizeof d->remedy, device->remedy);
 }
 
-/* Used and free are taken from one source: two may count the driver's own memory differently. */
+/* Used and free memory come from one source, because two may count the driver's own memory differently. */
 static void take_memory(joule_device *d, const struct device_facts *facts)
 {
     if (d->memory_used_bytes == JOULE_BYTES_UNKNOWN && d->memory_free_bytes == JOULE_BYTES_UNKNOWN) {
@@ -202,7 +206,7 @@ static void take_memory(joule_device *d, const struct device_facts *facts)
     take_bytes(&d->memory_total_bytes, facts->memory_total_bytes);
 }
 
-/* Fans, engines for video, the PCIe link and errors. */
+/* Takes fans, video engines, the PCIe link and errors. */
 static void take_condition(joule_device *d, const struct device_facts *facts)
 {
     take_number(&d->fan_rpm, facts->fan_rpm);
@@ -239,13 +243,13 @@ static void take_facts(joule_device *d, const struct device_facts *facts)
         d->partition_count = (uint32_t)facts->partition_count;
 }
 
-/* --- state ---------------------------------------------------------------------------------------------------- */
+/* --- state ---------------------------------------------------------------------------------------------- */
 
-/* What is known of whether the device answers, over all its sources and channels. */
+/* When the sources and channels of a device last answered. */
 struct pulse {
     int64_t answered_ns; /* 0: never */
-    double patience_s;   /* of the slowest that was asked */
-    joule_status worst;  /* of those that gave no answer */
+    double patience_s;   /* of the slowest source or channel */
+    joule_status worst;  /* of those that did not answer */
 };
 
 static void take_pulse(struct pulse *pulse, const struct lane *lane, int64_t answered_ns, joule_status status)
@@ -259,7 +263,7 @@ static void take_pulse(struct pulse *pulse, const struct lane *lane, int64_t ans
         pulse->worst = status;
 }
 
-/* A device of which anything answers is there, whatever else fails: each domain has its own state. */
+/* A device is present if anything of it answers. Each domain has its own state. */
 static void settle_state(joule_meter *meter, joule_device *d, const struct pulse *pulse)
 {
     if (pulse->answered_ns) {
@@ -273,7 +277,7 @@ static void settle_state(joule_meter *meter, joule_device *d, const struct pulse
     }
 }
 
-/* --- channels ------------------------------------------------------------------------------------------------- */
+/* --- channels ------------------------------------------------------------------------------------------- */
 
 static void take_gauge(joule_meter *meter, joule_device *d, int32_t id, enum gauge_role role)
 {
@@ -300,15 +304,15 @@ static bool is_whole_device(const struct channel *ch)
            (ch->info.scope == JOULE_SCOPE_GPU || ch->info.scope == JOULE_SCOPE_MODULE);
 }
 
-/* What is known of a device's domain, as it was while its lane's lock was held. */
+/* Properties of a device's domain, copied while its lane's lock was held. */
 struct choice {
-    int32_t id; /* -1: there is none */
+    int32_t id; /* -1: none */
     bool has_moved, is_module;
     uint32_t rank;
     char remedy[sizeof((joule_domain *)NULL)->remedy]; /* empty if the domain is read */
 };
 
-/* As covers choose: one that has risen before one that has not, then the better view. */
+/* Compares as covers do: a channel that has risen comes before others, then the better view. */
 static bool is_better(const struct channel *ch, const struct choice *best)
 {
     if (best->id < 0)
@@ -341,8 +345,8 @@ static void add_quantity(joule_quantity *sum, joule_quantity term)
     sum->cls = term.cls > sum->cls ? term.cls : sum->cls;
 }
 
-/* Uses the energy of its parts, as in a total, for a device whose own meter stands still. Returns false if no
- * part counts. */
+/* Uses the energy of a device's parts, as in a total, if its own meter stands still. Returns
+ * false if no part counts. */
 static bool take_parts(joule_meter *meter, joule_device *d)
 {
     struct cover cover;
@@ -384,7 +388,7 @@ static void take_channels(joule_meter *meter, joule_device *d, struct pulse *pul
     joule_energy_joules(meter, d->domain, &d->energy_joules);
 }
 
-/* --- questions ------------------------------------------------------------------------------------------------ */
+/* --- queries -------------------------------------------------------------------------------------------- */
 
 joule_status joule_device_get(joule_meter *meter, size_t position, joule_device *out_device)
 {

@@ -1,20 +1,22 @@
-/* joule/api/framed.h - regions that belong to a call: they end with it, however it is left.
+/* joule/api/framed.h - regions that belong to a call and end when it is left, even by an
+ * exception or longjmp.
  *
- * Owns what budget_scope.c needs of region.c beside the public functions. Newcomers: which regions of a thread are open is only
- * known from its slot; those that found no place there (the 65th and deeper) are lost where they are left by longjmp.
+ * Note: budget_scope.c needs these functions of region.c. Open regions of a thread are only known from its
+ * slot. A region without a place there (the 65th and deeper) is lost if it is left by longjmp.
  */
 #ifndef JOULE_FRAMED_H
 #define JOULE_FRAMED_H
 
 #include <joule/region.h>
 
-/* joule_begin_with, of a region that is left with the call that began it. */
+/* Like joule_begin_with, for a region that ends when the call that began it is left. */
 joule_region region_begin_framed(uint32_t tag, uint32_t flags);
-/* Ends those of this thread that began after since_ns and run. */
+/* Ends the calling thread's framed regions that are open and began after since_ns. */
 void region_end_framed_since(int64_t since_ns);
-/* Counts a call of a tag without stamps. Async-signal-safe once the thread had a region. */
+/* Counts a call of a tag without timestamps. Async-signal-safe once the thread had a region. */
 void region_count(uint32_t tag);
-/* What lies between the stamps of a region with nothing in it, at least, on this thread now; NaN: unknown. */
+/* Returns the shortest time in seconds between the timestamps of an empty region on this
+ * thread; NaN: unknown. */
 double region_stamp_seconds(void);
 
 #endif

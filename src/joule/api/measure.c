@@ -1,8 +1,7 @@
-/* joule/api/measure.c - what one call cost.
+/* joule/api/measure.c - joule_measure: a region around a function call, and the wait for its figures.
  *
- * Owns joule_measure: a region around a function, and the wait for its figures.
- * Newcomers: the figures are the machine's over that time (`window`), not the function's share of it; a program that
- * runs others at once wants regions and their `attributed` joules.
+ * Note: the figures are the machine's during the call (`window`), not the function's share. Programs that run
+ * other work at the same time need regions and their `attributed` joules.
  */
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,10 @@
-/* joule/api/region.c - begin and end: the hot path, and the answers about regions.
+/* joule/api/region.c - begin and end of regions, and queries of their results.
  *
- * An edge costs a clock reading through the vDSO and a few stores and locked operations in memory of the calling
- * thread: see session_layout.h. Everything that joule_begin and joule_end reach is async-signal-safe.
- * Newcomers: a thread's slot is taken on its first region. A changed session_generation takes it away again: the process
- * forked, or the session was replaced.
+ * An edge costs a clock reading through the vDSO and a few stores and locked operations in memory
+ * of the calling thread (session_layout.h). joule_begin, joule_end and all functions that they
+ * call are async-signal-safe.
+ * Note: a thread takes a slot at its first region. It loses the slot when session_generation changes: after
+ * fork, or when the session is replaced.
  */
 #include <math.h>
 #include <string.h>
@@ -17,22 +18,22 @@
 #include "joule/collector/ledger.h"
 #include "joule/session/session.h"
 
-#define RETRY_NS     NS_PER_S /* a thread that found no slot looks again after this long */
+#define RETRY_NS     NS_PER_S /* a thread that found no slot tries again after this time */
 #define NO_SLOT      0xffffu
-#define MAX_DEPTH    8 /* a thread without a slot knows the own time of regions to this depth */
+#define MAX_DEPTH    8 /* a thread without a slot knows the own time of regions up to this depth */
 #define PUBLIC_FLAGS (JOULE_REGION_CPU | JOULE_REGION_GPU | JOULE_REGION_THREAD_OWNED)
 
-/* joule_region.flags: public bits, SPAN_SYNCHRONISED, and 16 bits of session_generation. slot: the slot's number or
- * NO_SLOT, and from bit 16 the place in its open table. owner: the thread's id. */
+/* joule_region.flags: public bits, SPAN_SYNCHRONISED, and 16 bits of session_generation. slot: the slot's
+ * number or NO_SLOT; from bit 16 on, the index in its open table. owner: the thread's id. */
 #define GENERATION_SHIFT 16
 
 static __thread struct {
     struct slot *slot;
     uint32_t number; /* of the slot */
     uint32_t tid;
-    uint32_t generation; /* under which all this holds; 0: not yet */
-    int64_t tried_ns;    /* when no slot was to be had */
-    bool has_crowd; /* without a slot: its regions can be folded with those of other threads without one */
+    uint32_t generation; /* session_generation for which these values are valid; 0: none */
+    int64_t tried_ns;    /* time of the last attempt to get a slot */
+    bool has_crowd; /* without a slot: its regions can be folded with those of other threads without a slot */
     uint32_t depth; /* without a slot: number of open regions; MAX_DEPTH: this many or more */
     struct {
         int64_t begin_ns, nested_ns;
@@ -44,7 +45,7 @@ static struct {
     void *context;
 } synchronise;
 
-/* --- begin and end ------------------------------------------------------------------------------------------ */
+/* --- begin and end -------------------------------------------------------------------------------------- */
 
 __attribute__((noinline, cold)) static struct slot *take_slot(uint32_t generation)
 {
@@ -56,7 +57,7 @@ __attribute__((noinline, cold)) static struct slot *take_slot(uint32_t generatio
     struct slot *slot = session_take_slot(session, tid, &number);
     struct session_map *map = session_map(session);
     self.has_crowd = !slot && map && session_populate(map->crowd, sizeof map->crowd);
-    self.slot = NULL; /* a signal handler sees no slot or a whole one */
+    self.slot = NULL; /* a signal handler sees no slot or a complete one */
     atomic_signal_fence(memory_order_seq_cst);
     self.number = slot ? number : NO_SLOT;
     self.tid = tid;
@@ -79,7 +80,7 @@ static uint32_t generation_now(void)
     return atomic_load_explicit(&session_generation, memory_order_relaxed);
 }
 
-/* True when the device is idle now because the hook made it so. */
+/* Returns true if a hook exists, so that the device is idle now. */
 static bool call_hook(void)
 {
     joule_sync_fn hook = atomic_load_explicit(&synchronise.hook, memory_order_acquire);
@@ -95,7 +96,7 @@ void joule_set_sync(joule_sync_fn sync, void *context)
     atomic_store_explicit(&synchronise.hook, sync, memory_order_release);
 }
 
-/* A signal handler that interrupts it uses the next place. */
+/* Opens a region. A signal handler that interrupts this uses the next entry. */
 static void open_without_slot(int64_t begin_ns)
 {
     uint32_t depth = self.depth;
@@ -157,7 +158,7 @@ joule_region region_begin_framed(uint32_t tag, uint32_t flags)
     return begin_region(tag, (flags & PUBLIC_FLAGS) | SPAN_FRAMED);
 }
 
-/* Whether the region may be ended here; JOULE_OK if so. */
+/* Returns JOULE_OK if the region may be ended here. */
 static joule_status check_running(const joule_region *region, uint32_t generation)
 {
     if (!region || region->begin_ns == 0 || region->end_ns != 0)
@@ -169,8 +170,8 @@ static joule_status check_running(const joule_region *region, uint32_t generatio
     return JOULE_OK;
 }
 
-/* Removes an ended region from the list of open regions of its slot and stores the time of the regions nested
- * in it. Returns false if it was ended before, through a copy. */
+/* Removes an ended region from its slot's list of open regions and stores the time of the regions nested in
+ * it. Returns false if it was ended before, through a copy. */
 static bool close_region(const joule_region *region, int64_t end_ns, int64_t *out_nested_ns)
 {
     uint32_t number = region->slot & 0xffff, index = region->slot >> 16 & 0xff;
@@ -179,7 +180,7 @@ static bool close_region(const joule_region *region, int64_t end_ns, int64_t *ou
     if (number == NO_SLOT && region->owner == self.tid)
         *out_nested_ns = close_without_slot(begin_ns, end_ns - begin_ns);
     if (number >= SESSION_SLOTS || index >= SESSION_OPEN)
-        return true; /* was not listed */
+        return true; /* it was not listed */
     if (self.slot && number == self.number && region->owner == self.tid) {
         if (!slot_close(self.slot, index, begin_ns, true, out_nested_ns))
             return false;
@@ -191,7 +192,7 @@ static bool close_region(const joule_region *region, int64_t end_ns, int64_t *ou
         return false;
     if (slot_close(&map->slots[number], index, begin_ns, false, out_nested_ns))
         return true;
-    /* The beginner's thread is gone, and its slot and list with it. */
+    /* The thread that began the region has ended, and so have its slot and list. */
     uint64_t owner = atomic_load_explicit(&map->owners[number], memory_order_acquire);
     return (uint32_t)owner != region->owner;
 }
@@ -278,7 +279,7 @@ double region_stamp_seconds(void)
         joule_region region = begin_region(TAG_OTHER, 0);
         bool is_right = check_running(&region, generation_now()) == JOULE_OK;
         int64_t end_ns = clock_now_ns(), took_ns = end_ns - (int64_t)region.begin_ns, nested_ns;
-        close_region(&region, end_ns, &nested_ns); /* and is never recorded */
+        close_region(&region, end_ns, &nested_ns); /* it is never recorded */
         least_ns = is_right && took_ns < least_ns ? took_ns : least_ns;
     }
     return least_ns < INT64_MAX ? clock_seconds(least_ns) : NAN;
@@ -290,7 +291,7 @@ uint32_t joule_tag(const char *name)
     return session_tag(session_current(), name);
 }
 
-/* --- foreign spans ------------------------------------------------------------------------------------------ */
+/* --- foreign spans -------------------------------------------------------------------------------------- */
 
 static bool is_span_valid(const joule_span *span, double begin_ns, double end_ns)
 {
@@ -328,7 +329,7 @@ joule_status joule_span_add(joule_meter *meter, const joule_span *span)
     return slot && slot_push(slot, &record) ? JOULE_OK : JOULE_NO_MEMORY;
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------ */
+/* --- queries -------------------------------------------------------------------------------------------- */
 
 static joule_status hand_out(joule_result *out, const joule_result *result, joule_status status)
 {
@@ -346,7 +347,8 @@ static joule_status check_asking(joule_meter **meter, const joule_result *out)
     return (*meter)->pid == getpid() ? JOULE_OK : JOULE_STALE;
 }
 
-/* Without a collector: from the sensors of this meter, or from what the measuring parent shows. */
+/* Returns the claimed devices' energy without a collector: from this meter's sensors, or from the
+ * measuring parent's board. */
 static struct window claimed_window(joule_meter *meter, uint32_t flags, int64_t begin_ns, int64_t end_ns)
 {
     uint32_t devices = flags & (JOULE_REGION_CPU | JOULE_REGION_GPU);
@@ -387,7 +389,7 @@ static joule_status window_result(joule_meter *meter, const joule_region *region
     return out->is_final ? JOULE_OK : JOULE_PENDING;
 }
 
-/* Why a result has no joules: what is final will get none. */
+/* Returns why a result has no joules. A final result will get none. */
 static joule_status why_unknown(joule_meter *meter, uint32_t flags, joule_status status)
 {
     uint32_t devices = flags & (JOULE_REGION_CPU | JOULE_REGION_GPU);
