@@ -1,16 +1,17 @@
-/* forge/base.h - what every other header of TensorForge needs.
+/* forge/base.h - visibility and common rules, for all other headers of TensorForge.
  *
- * Owns visibility. Statuses, messages and quantities are libjoule's: <joule/base.h>, <joule/quantity.h>, and what they
- * say of NULL pointers, struct_size and enumerations holds here too.
- * Newcomers: nothing prints, exits or aborts; a function that can fail returns a status and fills a joule_error.
+ * Statuses, messages and quantities are those of <joule/base.h> and <joule/quantity.h>, with the same rules
+ * for NULL pointers, struct_size and enumerations. Functions never print, exit or abort. A function that can
+ * fail returns a status and fills a joule_error.
  *
- * What also holds for every function of every header, unless its comment says something else:
- * - Threads: an object is for one thread at a time, and different objects do not get in each other's way. Functions that
- *   take no object, and those that only look at an immutable one, may be called from any thread.
- * - Ownership: an object that comes back is the caller's, and ends with the function of its type that is named _free, _close
- *   or _release, which takes NULL. Strings that come back live as long as the object that was asked. What is passed in is
- *   not looked at any more when the call returns.
- * - Whatever makes or grows something may say NO_MEMORY. On failure nothing is made, and outputs are not to be used.
+ * Rules for all functions of all headers, unless a function's comment says otherwise:
+ * - Threads: one thread at a time may use an object; different objects may be used in parallel. Functions
+ *   without an object, and functions that only read an immutable object, may be called from any thread.
+ * - Ownership: the caller owns a returned object and ends it with its type's function *_free, *_close or
+ *   *_release, which accepts NULL. Returned strings live as long as the object they came from. Arguments are
+ *   not used after the call returns.
+ * - A function that creates or grows an object may return JOULE_NO_MEMORY. On failure no object is created,
+ *   and outputs are undefined.
  */
 #ifndef FORGE_BASE_H
 #define FORGE_BASE_H

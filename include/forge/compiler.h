@@ -1,8 +1,7 @@
-/* forge/compiler.h - what happens to a graph before it is a program.
+/* forge/compiler.h - the compiler's passes over a graph, and passes that callers add.
  *
- * Owns passes: the order in which they run, what each has changed, and those that callers add for one compilation.
- * Newcomers: a pass reads one finished graph and makes another; nothing is changed where it lies. After each pass the graph
- * is verified, and its inputs, outputs and slots must be those it had.
+ * A pass reads one finished graph and makes another; it changes nothing in place. After each pass the new
+ * graph is verified, and it must have the same inputs, outputs and slots.
  */
 #ifndef FORGE_COMPILER_H
 #define FORGE_COMPILER_H
@@ -13,84 +12,91 @@
 extern "C" {
 #endif
 
-/* Makes the graph that follows on `graph`, which is the caller's of the pass: forge_graph_free. The device is the one that is
- * compiled for. What a graph made of another keeps, names and sizes, is copied; forge_graph_rewrite makes one node by node. */
+/* A pass: makes the next graph from `graph`. The caller of the pass owns *out_graph (forge_graph_free).
+ * `device` is the target of the compilation. The new graph copies all that it keeps, names and sizes too;
+ * forge_graph_rewrite makes a graph node by node. */
 typedef joule_status (*forge_pass_fn)(const forge_graph *graph, forge_device *device, void *context,
                                       forge_graph **out_graph, joule_error *out_error);
 
-/* Its layout is final. */
+/* A pass that a caller adds. Its layout is final. */
 typedef struct forge_pass {
-    const char *name; /* told in messages and facts; no other pass may have it */
-    /* the pass behind which it runs, its own or one that was added before it; NULL: first of all. Passes that are
-     * added behind the same one run in the order in which they are listed */
+    const char *name; /* unique; used in messages and facts */
+    /* The pass after which this one runs: one of the library's, or one added before it; NULL: run first.
+     * Passes with the same `after` run in the order of their list. */
     const char *after;
     forge_pass_fn run;
-    void *context; /* handed to run */
+    void *context; /* passed to run */
 } forge_pass;
 
-/* The name of the library's own pass i, in the order in which they run; NULL: there is none. Any thread. */
+/* Returns the name of the library's pass `i`, in execution order, in static storage; NULL if there is none.
+ * Any thread. */
 FORGE_API const char *forge_pass_name_at(size_t i);
 
-/* What a pass did. FLOP and bytes are what one run of the graph takes at least, by its sizes: a multiply-add is 2 FLOP, each
- * operand of an operation is moved once, a composite is its body, and what only shows elements in another shape or order moves
- * nothing. Joules are what that work adds to a machine that runs anyway, by published figures for a FLOP and a byte of CPUs
- * (Horowitz, ISSCC 2014); both errors are common to before and after, so the ratio is far better known. NaN, and no class:
- * sizes are symbols. */
+/* The effect of a pass. FLOP and bytes are the minimum of one run of the graph, from its sizes: a
+ * multiply-add is 2 FLOP, each operand is moved once, a composite counts as its body, and operations that
+ * only reorder or reshape move nothing. Joules are the additional energy of that work on a running machine,
+ * from published figures of CPUs for a FLOP and a byte (Horowitz, ISSCC 2014). Their errors are the same
+ * before and after, so the ratio is more certain than each figure. If sizes are symbols, figures are NaN and
+ * the class is none. */
 typedef struct forge_pass_facts {
-    uint32_t struct_size; /* of the structure that is given, which may be newer than the caller's */
+    uint32_t struct_size; /* number of bytes that the library filled in; may exceed the caller's structure */
     uint32_t reserved;
     const char *name;
-    double seconds;                   /* that the pass took */
-    size_t nodes_before, nodes_after; /* a composite is one */
+    double seconds;                   /* duration of the pass */
+    size_t nodes_before, nodes_after; /* a composite counts as one */
     double flop_before, flop_after;
     double bytes_before, bytes_after; /* read and written */
     joule_quantity joules_before, joules_after;
 } forge_pass_facts;
 
-/* All zero but struct_size: as forge_compile. */
+/* Options of a compilation. All zero except struct_size: the same as forge_compile. */
 typedef struct forge_compile_options {
     uint32_t struct_size; /* sizeof(forge_compile_options) */
     uint32_t pass_count;
-    const forge_pass *passes; /* to be run besides the library's own */
-    const char *stop_after;   /* the last pass to run; NULL: all. For forge_passes_run only */
-    /* Called after each pass, with the graph that it made, which is not the callee's to keep; NULL: nobody looks. */
+    const forge_pass *passes; /* additional passes */
+    const char *stop_after;   /* the last pass to run; NULL: all. Only for forge_passes_run */
+    /* Called after each pass with the graph that it made, which is valid during the call only. May be
+     * NULL. */
     void (*look)(const forge_pass_facts *facts, const forge_graph *graph, void *look_context);
     void *look_context;
 } forge_compile_options;
 
-/* forge_compile with options (NULL: none). Besides its errors, INVALID: two passes have one name, a pass is to run behind one
- * that is not there, or stop_after is set. A pass that fails, or whose graph does not hold, is named in the message. */
+/* Compiles a graph as forge_compile does, with options (may be NULL). Additional errors: JOULE_INVALID if two
+ * passes have the same name, if `after` names no pass, or if stop_after is set. If a pass fails or makes a
+ * wrong graph, the message names the pass. */
 FORGE_API joule_status forge_compile_with(const forge_graph *graph, forge_device *device,
                                           const forge_compile_options *options, forge_program **out_program,
                                           joule_error *out_error);
-/* The passes alone: the graph as it is when all have run, or the one in stop_after has (INVALID: there is none of that name).
- * The graph is the caller's: forge_graph_free. */
+/* Runs the passes only, and returns the graph after all of them or after `stop_after`. The caller owns the
+ * graph (forge_graph_free). JOULE_INVALID: no pass is named stop_after; otherwise as forge_compile_with. */
 FORGE_API joule_status forge_passes_run(const forge_graph *graph, forge_device *device,
                                         const forge_compile_options *options, forge_graph **out_graph,
                                         joule_error *out_error);
 
-/* --- passes that go from node to node ----------------------------------------------------------------------- */
+/* --- node-by-node passes
+ * ------------------------------------------------------------------------------------ */
 
+/* Describes one node. */
 typedef struct forge_node {
-    uint32_t struct_size; /* of the structure that is given, which may be newer than the caller's */
+    uint32_t struct_size; /* number of bytes that the library filled in; may exceed the caller's structure */
     forge_phase phase;
     const char *op;    /* "matmul", "unary", "composite" */
-    const char *kind;  /* "relu" of a unary, a composite's name; empty for families without kinds */
+    const char *kind;  /* "relu" for a unary, the name of a composite; empty for families without kinds */
     const char *scope; /* "block0/fc1" */
     size_t input_count, value_count;
 } forge_node;
 
-/* What is to stand for a node: a value of the same type and shape, made of its inputs, which are values of the builder.
- * FORGE_NO_VALUE: the node itself. What is made has the node's scope and phase. */
+/* Returns the replacement of a node: a value of `builder` with the same type and shape, made from `inputs`,
+ * or FORGE_NO_VALUE to keep the node. New nodes get the node's scope and phase. */
 typedef forge_value (*forge_rewrite_fn)(forge_builder *builder, const forge_node *node,
                                         const forge_value *inputs, void *context);
-/* The graph with `rewrite` asked at each node, in their order; not at inputs, nor at nodes with more than one value. Nodes
- * that nobody needs any more are dropped, and equal ones are one. The graph is the caller's. INVALID: what stands for a node
- * is of another type or shape. */
+/* Makes a graph by calling `rewrite` for each node, in topological order. It is not called for inputs and for
+ * nodes with several values. Unused nodes are removed, and equal nodes are merged. The caller owns the graph
+ * (forge_graph_free). JOULE_INVALID: a replacement has another type or shape. */
 FORGE_API joule_status forge_graph_rewrite(const forge_graph *graph, forge_rewrite_fn rewrite, void *context,
                                            forge_graph **out_graph, joule_error *out_error);
-/* The node that gives a value, so that patterns can be found; its strings live as long as the builder, or until it has become
- * a graph. out_inputs (NULL: not asked) has room for 16. INVALID: no such value. */
+/* Describes the node that makes a value, to match patterns. Its strings live until the builder is finished or
+ * freed. out_inputs: room for 16 values; may be NULL. JOULE_INVALID: no such value. */
 FORGE_API joule_status forge_value_look(const forge_builder *builder, forge_value value, forge_node *out_node,
                                         forge_value *out_inputs);
 

@@ -1,8 +1,7 @@
-/* forge/data.h - examples to learn from.
+/* forge/data.h - datasets, and a loader that makes batches from them.
  *
- * Owns the reading of datasets, and the loader that gives them out in batches.
- * Newcomers: which examples make batch number n of epoch e is a pure function of seed, e and n; a loader can be put back to
- * any place, and gives the same batches with any number of workers.
+ * The examples of batch n of epoch e are a pure function of seed, e and n. So a loader can continue at any
+ * position, and gives the same batches with any number of workers.
  */
 #ifndef FORGE_DATA_H
 #define FORGE_DATA_H
@@ -13,97 +12,111 @@
 extern "C" {
 #endif
 
-/* Reads an IDX file (the format of MNIST), plain or compressed by gzip, into a packed tensor in a new buffer: elements u8,
- * i8, i16, i32, f32 or f64, made little-endian. INVALID names the byte where something is wrong, and what was expected;
- * nothing may follow the last element. A file that claims more elements than it has costs no more than twice the memory
- * of those it has. */
+/* Reads an IDX file (the format of MNIST), uncompressed or gzip, into a packed tensor in a new buffer.
+ * Element types: u8, i8, i16, i32, f32, f64; bytes are converted to little-endian. Uses at most twice the
+ * memory of the elements that the file has, whatever its header claims. JOULE_INVALID: wrong format, or
+ * trailing bytes; the message names the byte and what was expected there. */
 FORGE_API joule_status forge_idx_read(const char *path, forge_tensor *out_tensor, joule_error *out_error);
 
-/* Examples: columns of equal length, of which example i is row i. */
+/* Examples: columns with the same number of rows. Example i is row i of each column. */
 typedef struct forge_dataset forge_dataset;
 
 #define FORGE_DATASET_MAX_COLUMNS 8
 
-/* The dataset holds a reference to each column's buffer until forge_dataset_free. Columns have the same first dimension and
- * types with addresses. Their rows are packed, and lie at any distance that is not negative: they may overlap. */
+/* Makes a dataset from columns with the same first dimension. It holds a reference to each column's buffer
+ * until forge_dataset_free. Element types must be addressable (no 4-bit or block types). Each row is packed.
+ * Rows may have any non-negative stride, so they may overlap. */
 FORGE_API joule_status forge_dataset_new(const forge_tensor *columns, size_t count,
                                          forge_dataset **out_dataset, joule_error *out_error);
-/* MNIST in a folder: columns images u8 [n,28,28] and labels u8 [n]. is_test: the files t10k-*, else train-*. An array may be
- * cut into several files (train-images-part0-idx3-ubyte.gz, ...-part1-...), which follow each other by name, numbers by their
- * value; a whole file goes before parts, and a plain one before its .gz. ABSENT names the files that were looked for. */
+/* Reads MNIST from a folder. Columns: images u8 [n, 28, 28], labels u8 [n]. is_test: the files t10k-*, else
+ * train-*. An array may be split into files (train-images-part0-idx3-ubyte.gz, ...-part1-...), which are
+ * joined by name, with part numbers in numeric order. A whole file is preferred to parts, an uncompressed one
+ * to its .gz. JOULE_ABSENT: the message names the files that were looked for. */
 FORGE_API joule_status forge_dataset_mnist(const char *folder, bool is_test, forge_dataset **out_dataset,
                                            joule_error *out_error);
+/* Frees the dataset and its references. NULL is allowed. */
 FORGE_API void forge_dataset_free(forge_dataset *dataset);
+/* Returns the number of examples. */
 FORGE_API size_t forge_dataset_examples(const forge_dataset *dataset);
+/* Returns the number of columns. */
 FORGE_API size_t forge_dataset_columns(const forge_dataset *dataset);
-/* A view of the whole column, as it lies. */
+/* Returns a view of a whole column, [examples, ...], with its strides. The dataset keeps the buffer. */
 FORGE_API forge_tensor forge_dataset_column(const forge_dataset *dataset, size_t column);
 
-/* --- text ---------------------------------------------------------------------------------------------------- */
+/* --- text
+ * ---------------------------------------------------------------------------------------------------- */
 
-/* A text as tokens, each of which is a number below the size of its vocabulary. Immutable: any thread. */
+/* A text as tokens: numbers below the size of its vocabulary. Immutable: any thread. */
 typedef struct forge_text forge_text;
 
 typedef enum forge_text_kind {
-    FORGE_TEXT_CHARACTERS = 0, /* the different characters of the text in the order of their code points */
-    FORGE_TEXT_BYTES = 1,      /* any file: 256 tokens */
+    FORGE_TEXT_CHARACTERS = 0, /* one token for each character that occurs, in code point order */
+    FORGE_TEXT_BYTES = 1,      /* one token for each byte value: 256; for any file */
 } forge_text_kind;
 
-/* Reads a file, plain or compressed by gzip. INVALID: it is empty, or is to be characters and is not UTF-8, where the message
- * names the byte, or has more than 65536 different ones. The text is the caller's. */
+/* Reads a text file, uncompressed or gzip. The caller owns the text. JOULE_INVALID: the file is empty, is not
+ * UTF-8 (for characters; the message names the byte), or has more than 65536 different characters. */
 FORGE_API joule_status forge_text_read(const char *path, forge_text_kind kind, forge_text **out_text,
                                        joule_error *out_error);
-/* NULL is allowed. */
+/* Frees a text. NULL is allowed. */
 FORGE_API void forge_text_free(forge_text *text);
+/* Returns the number of different tokens. */
 FORGE_API size_t forge_text_vocabulary(const forge_text *text);
-/* All of it, u8 [tokens], or u16 where the vocabulary is above 256. The buffer is the text's. */
+/* Returns all tokens, [tokens], u8, or u16 if the vocabulary is above 256. The text owns the buffer. */
 FORGE_API forge_tensor forge_text_tokens(const forge_text *text);
-/* The bytes that a token stands for, 1 to 4, without a terminator; returns how many, 0 where there is no such token. */
+/* Writes the bytes of a token without a terminator. Returns their number, 1 to 4; 0 if there is no such
+ * token. */
 FORGE_API size_t forge_text_spell(const forge_text *text, uint32_t token, char out_bytes[4]);
-/* The windows of context + 1 tokens, of which the first are what is seen and the last are what follows: one column [windows,
- * context + 1], each window one token further than the one before; a loader with a stride of `context` goes through the
- * text about once in an epoch. Of the text's first 90 %, or of the rest, for validation. INVALID: no window fits. The
- * dataset holds a reference to the tokens, and may outlive the text. */
+/* Makes a dataset of windows, [windows, context + 1]: the first `context` tokens are the input, the last
+ * `context` the labels. Each window begins one token after the previous one; a loader with the stride
+ * `context` reads the text about once in an epoch. Uses the first 90 % of the text, or for validation the
+ * rest. The dataset holds a reference to the tokens and may outlive the text. JOULE_INVALID: the text is
+ * shorter than one window. */
 FORGE_API joule_status forge_dataset_text(const forge_text *text, bool is_validation, uint32_t context,
                                           forge_dataset **out_dataset, joule_error *out_error);
 
-/* --- batches ------------------------------------------------------------------------------------------------- */
+/* --- batches
+ * ------------------------------------------------------------------------------------------------- */
 
+/* How a loader makes batches. */
 typedef struct forge_loader_options {
     uint32_t struct_size; /* sizeof(forge_loader_options) */
     uint32_t batch_size;  /* examples; 1 or more */
     uint64_t seed;
-    bool shuffles;   /* a new order for each epoch; else as they lie */
-    bool keeps_last; /* a last batch that is not full is given, with its own first dimension; else left out */
+    bool shuffles; /* a new order for each epoch; else the order of the dataset */
+    /* true: a last, smaller batch is given with its own first dimension; false: it is dropped */
+    bool keeps_last;
     uint32_t workers;  /* threads that make batches ahead, up to 1024; 0: the caller makes them */
     uint32_t prefetch; /* batches made ahead, up to 65536; 0: 2 for each worker */
-    /* An epoch has every stride-th example, for windows that overlap: the first is 0, or where it shuffles one of the first
-     * `stride`, drawn for each epoch. 0 counts as 1: all. */
+    /* An epoch uses every stride-th example, for windows that overlap. It begins with example 0, or with
+     * `shuffles` at a random one of the first `stride`. 0: 1, all examples. */
     uint32_t stride;
 } forge_loader_options;
 
-/* Its memory is taken when it is made. One thread at a time; not to be used, nor freed, in the child of a fork. */
+/* Makes batches. All its memory is allocated at creation. Must not be used or freed in a child after fork. */
 typedef struct forge_loader forge_loader;
 
-/* A place in the stream of batches, to be kept in checkpoints. */
+/* A position in the stream of batches; checkpoints contain it. */
 typedef struct forge_cursor {
     uint64_t epoch; /* from 0 */
-    uint64_t batch; /* within it, from 0 */
+    uint64_t batch; /* within the epoch, from 0 */
 } forge_cursor;
 
-/* The dataset must outlive the loader. INVALID: an option is out of range, there is not one batch, or there are more
- * than 2^32 - 1 examples to shuffle. NO_MEMORY: no memory or no thread. */
+/* Makes a loader. The dataset must outlive it. JOULE_INVALID: an option is out of range, the dataset is
+ * smaller than one batch, or more than 2^32 - 1 examples are to be shuffled. JOULE_NO_MEMORY: out of memory
+ * or threads. */
 FORGE_API joule_status forge_loader_new(const forge_dataset *dataset, const forge_loader_options *options,
                                         forge_loader **out_loader, joule_error *out_error);
-/* Ends the workers. NULL is allowed. */
+/* Stops the workers and frees the loader. NULL is allowed. */
 FORGE_API void forge_loader_free(forge_loader *loader);
-/* The next batch: one packed tensor for each column, whose buffer is the loader's: valid until the next call of this
- * function or of forge_loader_seek. Epochs follow each other without end; *out_cursor (may be NULL) says which batch this
- * is. */
+/* Returns the next batch: one packed tensor for each column, [batch, ...]. The loader owns the buffers; they
+ * are valid until the next call of this function or of forge_loader_seek. Epochs follow each other without
+ * end. out_cursor: the position of this batch; may be NULL. */
 FORGE_API joule_status forge_loader_next(forge_loader *loader, forge_tensor *out_columns,
                                          forge_cursor *out_cursor, joule_error *out_error);
-/* The next batch will be this one. INVALID: an epoch has not that many batches. */
+/* Sets the position of the next batch. JOULE_INVALID: the epoch has no such batch. */
 FORGE_API joule_status forge_loader_seek(forge_loader *loader, forge_cursor cursor, joule_error *out_error);
+/* Returns the number of batches of one epoch. */
 FORGE_API uint64_t forge_loader_batches_per_epoch(const forge_loader *loader);
 
 #ifdef __cplusplus

@@ -1,19 +1,21 @@
-/* forge/energy.h - the joules of every operation.
+/* forge/energy.h - the energy of every operation of an instance.
  *
  * Attributes joules to an instance's launches: the energy of each operation, layer, phase and step, each with
- * its error. Time between launches is an item of its own. The total is the sum over the items plus what could
- * not be attributed.
+ * its error. Time between launches is an item of its own. The total is the sum of all items plus the energy
+ * that could not be attributed.
  *
- * Where sensors measure the domain, the joules are those of the metered part of the machine, idle power
- * included (FORGE_ENERGY_OF_MACHINE). Where a model replaces sensors (classes modelled and assumed,
- * JOULE_TOTAL and JOULE_CPU), the model is applied to this process's CPU time, without idle power. Work of
- * other processes is then not attributed to operations (FORGE_ENERGY_OF_PROCESS).
+ * If sensors measure the domain, the joules are those of the measured part of the machine, idle power
+ * included (FORGE_ENERGY_OF_MACHINE). If a model replaces sensors (classes modelled and assumed, JOULE_TOTAL
+ * and JOULE_CPU), the model is applied to this process's CPU time, without idle power. Work of other
+ * processes is then not attributed to operations (FORGE_ENERGY_OF_PROCESS). A device that only estimates uses
+ * no meter: all joules are its expected ones, over its simulated time (FORGE_ENERGY_EXPECTED).
  *
- * Sensors are too slow for single launches. Over many windows of the meter a regression finds the mean power
- * of each item, beginning with what a cost model expects; see docs/energy.md. Class: derived where the figure
- * follows from the meter's windows; modelled where it follows from the cost model, or where the meter itself
- * is a model. A device that only estimates uses no meter: all joules are its expected ones, over its own
- * simulated time. All functions: the thread that runs the instance.
+ * Sensors are too slow for single launches. A regression over many windows of the meter finds the mean power
+ * of each item, starting from the figures of a cost model; see docs/energy.md. The class is derived if a
+ * figure follows from the meter's windows. It is modelled if it follows from the cost model, or if the meter
+ * itself is a model.
+ *
+ * Threads: all functions are called by the thread that runs the instance.
  */
 #ifndef FORGE_ENERGY_H
 #define FORGE_ENERGY_H
@@ -25,88 +27,98 @@
 extern "C" {
 #endif
 
-/* Begins to count. `meter` (NULL: the default one) must outlive the instance or forge_energy_stop; `domain` is one of its
- * domains or sums, such as JOULE_TOTAL. From now on each launch's time is kept until it is joined: at no cost beyond the
- * clock that is read anyway. Begins anew where it has begun. INVALID: no such domain. FAILED: no meter. */
+/* Starts counting; if it was started, starts again from 0. `meter` (NULL: the default meter) must outlive the
+ * instance or live until forge_energy_stop. `domain` is one of its domains or sums, such as JOULE_TOTAL.
+ * JOULE_INVALID: no such domain. JOULE_FAILED: the default meter cannot be opened.
+ * Note: from then on the timestamps of launches are kept until they are joined. This adds no clock reads. */
 FORGE_API joule_status forge_energy_start(forge_instance *instance, joule_meter *meter, int32_t domain,
                                           joule_error *out_error);
-/* What was counted is forgotten. */
+/* Stops counting, and frees what was counted. */
 FORGE_API void forge_energy_stop(forge_instance *instance);
 
-/* Joins what ran up to now, as far as the sensors have ticked. Questions are about what was collected, so that answers to
- * several of them fit together. Call it before them, and now and then in training, about each second: it costs some 20 us
- * for each tick of the sensor. Launches are kept for 16 MiB of time stamps (10 s of launches of 5 us); older ones are
- * dropped, and what the meter saw meanwhile is left out. ABSENT: not started. */
+/* Joins the launches with the meter's windows, as far as the sensors have updates. All queries answer from
+ * the state of the last collection, so that their answers are consistent. Call it before queries, and about
+ * once a second in training: it takes about 20 us for each sensor update. Timestamps use at most 16 MiB (10 s
+ * of launches of 5 us). Older launches are dropped, and the energy of that time is not counted. JOULE_ABSENT:
+ * not started. */
 FORGE_API joule_status forge_energy_collect(forge_instance *instance);
-/* As forge_energy_collect, up to this moment: waits at most `wait_s` seconds until the sensors have ticked
- * past it. Joules that they have not confirmed by then count as unattributed in the total. ABSENT: not
- * started. */
+/* Collects up to the present time: waits at most `wait_s` seconds until each sensor has an update after it.
+ * Joules that are not confirmed by then count as unattributed in the total. JOULE_ABSENT: not started. */
 FORGE_API joule_status forge_energy_finish(forge_instance *instance, double wait_s);
-/* Joules from the start to this moment, as far as they are known. Collects, but does not solve the
- * regression. ABSENT: not started. PENDING: nothing is known yet. */
+/* Returns the joules from the start to the present time, as far as they are known. Collects, but does not
+ * solve the regression. JOULE_ABSENT: not started. JOULE_PENDING: not known yet. */
 FORGE_API joule_status forge_energy_now(forge_instance *instance, joule_quantity *out_joules);
 
-/* What the instance's launches are told apart by: operation, phase and scope. Where a program has more than
- * 128 of these, scopes lose their last parts until there are fewer. */
+/* One item: all launches with the same operation, phase and scope. If a program has more than 128 items,
+ * scopes are shortened by their last parts until there are at most 128. */
 typedef struct forge_energy_facts {
     uint32_t struct_size; /* sizeof(forge_energy_facts) */
     forge_phase phase;
-    const char *op;    /* "matmul"; empty for what is between launches, the last item */
+    const char *op;    /* "matmul"; empty for the last item, the time between launches */
     const char *scope; /* "block0/fc1" */
     uint64_t launches; /* in one run */
-    double flop;       /* of one run; where sizes changed, on average */
-    double seconds;    /* of all that the meter saw, those in which it ran */
+    double flop;       /* in one run; the mean if sizes changed */
+    double seconds;    /* time in which it ran, within the meter's windows */
     joule_quantity joules;
-    /* Items that neither windows nor cost model tell apart form a group: both are far better known together. */
-    size_t group; /* its first item; of most items: itself */
+    /* Items that neither windows nor cost model can separate form a group; its sum has a much smaller
+     * error. */
+    size_t group; /* first item of its group; for most items, the item itself */
     joule_quantity group_joules;
 } forge_energy_facts;
 
-/* How many items there are; 0: not started. */
+/* Returns the number of items; 0: not started. */
 FORGE_API size_t forge_energy_count(const forge_instance *instance);
-/* INVALID: no such item. ABSENT: not started. PENDING: the meter has seen nothing yet, joules are unknown. The strings live
- * as long as counting goes on. The first question after a collection solves the regression: up to 0.3 s. */
+/* Describes item `i`. Its strings live until counting stops or restarts. The first query after a collection
+ * solves the regression, which takes up to 0.3 s. JOULE_INVALID: no such item. JOULE_ABSENT: not started.
+ * JOULE_PENDING: no windows yet; joules are unknown. */
 FORGE_API joule_status forge_energy_get(forge_instance *instance, size_t i, forge_energy_facts *out_facts);
 
 #define FORGE_ALL_PHASES (-1)
-/* Joules of all items in a scope and the scopes in it (empty: all), in one forge_phase or in FORGE_ALL_PHASES, without what is between
- * launches. ABSENT: there are none, or not started. PENDING as above. */
+/* Returns the joules of all items in a scope and its inner scopes (empty: all), without the time between
+ * launches. phase: a forge_phase or FORGE_ALL_PHASES. JOULE_ABSENT: no such items, or not started.
+ * JOULE_PENDING: no windows yet. */
 FORGE_API joule_status forge_scope_energy(forge_instance *instance, const char *scope, int phase,
                                           joule_quantity *out_joules);
-/* Mean joules of one run: of the items of one phase, or, with FORGE_ALL_PHASES, of everything from run to run. Otherwise as above. */
+/* Returns the mean joules of one run: of the items of one phase, or with FORGE_ALL_PHASES of all items, the
+ * time between launches included. Errors as forge_scope_energy. */
 FORGE_API joule_status forge_step_energy(forge_instance *instance, int phase, joule_quantity *out_joules);
-/* Joules of launch i, in all runs: its item's, by time where several launches have one item, then modelled. */
+/* Returns the joules of launch `i` in all runs. If several launches share an item, its energy is divided by
+ * time, and the class is modelled. Errors as forge_energy_get. */
 FORGE_API joule_status forge_launch_energy(forge_instance *instance, size_t i, joule_quantity *out_joules);
 
+/* The work whose energy is counted. */
 typedef enum forge_energy_basis {
     FORGE_ENERGY_UNKNOWN = 0,    /* the meter has no reading yet */
-    FORGE_ENERGY_OF_MACHINE = 1, /* all that the metered part of the machine used */
+    FORGE_ENERGY_OF_MACHINE = 1, /* all work of the measured part of the machine */
     FORGE_ENERGY_OF_PROCESS = 2, /* modelled from this process's CPU time */
     FORGE_ENERGY_EXPECTED = 3,   /* the device only estimates */
 } forge_energy_basis;
 
-/* What all items share. */
+/* The sum of all items. */
 typedef struct forge_energy_sum {
     uint32_t struct_size; /* sizeof(forge_energy_sum) */
     uint32_t reserved;
-    uint64_t windows;                   /* windows of the meter that were joined */
-    double seconds;                     /* from the start to the last tick */
-    double seen_seconds;                /* part of it with known energy and known launches */
+    uint64_t windows;                   /* number of windows of the meter that were joined */
+    double seconds;                     /* from the start to the last sensor update */
+    double seen_seconds;                /* the part of it with known energy and known launches */
     joule_quantity joules;              /* of the items */
-    joule_quantity unattributed_joules; /* of time without known launches, or beyond the sensors' last tick */
-    joule_quantity all_joules;          /* sum of both; NaN: nothing is known */
+    joule_quantity unattributed_joules; /* without known launches, or after the sensors' last update */
+    joule_quantity all_joules;          /* joules + unattributed_joules; NaN: unknown */
     forge_energy_basis basis;
     uint32_t reserved2;
 } forge_energy_sum;
-/* Statuses as above. PENDING: `joules` are unknown; the members after them say what is known. */
+/* Returns the sums. JOULE_PENDING: `joules` are unknown; the other members hold what is known. JOULE_ABSENT:
+ * not started. */
 FORGE_API joule_status forge_energy_total(forge_instance *instance, forge_energy_sum *out_sum);
 
-/* What the next run is expected to take, with the sizes that are set: seconds and joules from the device's figures.
- * UNSUPPORTED: the device runs programs and estimates nothing; both are unknown. INVALID: these sizes cannot be. */
+/* Returns the expected seconds and joules of the next run, with the present sizes, from the device's figures.
+ * JOULE_UNSUPPORTED: the device runs programs and does not estimate; both are unknown. JOULE_INVALID:
+ * impossible sizes. */
 FORGE_API joule_status forge_expected_run(forge_instance *instance, joule_quantity *out_seconds,
                                           joule_quantity *out_joules);
 
-/* What a joule brings: samples, tokens or FLOP (1e-12 of those a joule are TFLOPS/W), with the error of the joules. */
+/* Returns amount / joules with the error of the joules: samples, tokens or FLOP per joule (TFLOPS/W = FLOP
+ * per joule * 1e-12). */
 FORGE_API joule_quantity forge_per_joule(double amount, joule_quantity joules);
 
 #ifdef __cplusplus

@@ -1,9 +1,11 @@
-/* forge/graph.h - computations as values.
+/* forge/graph.h - computations as graphs: the builder with its operations, and the finished graph.
  *
- * Owns the builder, with one function for each family of operations, and the finished graph. A graph has inputs,
- * outputs and state slots; nodes stand in topological order and are immutable once the graph is finished.
- * Newcomers: builder functions return a value and never a status. The first thing that is wrong is kept, every later
- * call does nothing and gives FORGE_NO_VALUE, and forge_builder_finish tells it, with operation and dimensions.
+ * A graph has inputs, outputs and state slots. Its nodes are in topological order and immutable.
+ * Note: builder functions return a value, not a status. After the first error the builder keeps the message,
+ * later calls have no effect and return FORGE_NO_VALUE, and forge_builder_finish returns the error with
+ * operation and shapes.
+ *
+ * Shapes are written [rows, columns], from the slowest dimension to the fastest; rank 0 is a scalar.
  */
 #ifndef FORGE_GRAPH_H
 #define FORGE_GRAPH_H
@@ -17,37 +19,45 @@ extern "C" {
 typedef struct forge_builder forge_builder; /* one thread at a time */
 typedef struct forge_graph forge_graph;     /* immutable: any thread */
 
-/* A value of a builder's graph: what a node gives. */
+/* A value in a builder's graph: a result of a node. */
 typedef uint32_t forge_value;
 #define FORGE_NO_VALUE 0u
 /* A state slot of a builder's graph. */
 typedef uint32_t forge_slot;
 
-/* --- life --------------------------------------------------------------------------------------------------- */
+/* --- builders and graphs
+ * ------------------------------------------------------------------------------------ */
 
-/* NULL when memory is used up; all functions take that NULL as a builder that has failed. */
+/* Makes a builder; NULL if out of memory. All functions accept that NULL as a builder that has failed. */
 FORGE_API forge_builder *forge_builder_new(void);
-/* Makes the graph of everything that outputs and writes need; the rest is dropped. The builder is freed, whatever the
- * outcome. The graph is the caller's: forge_graph_free. */
+/* Makes the graph of all nodes that outputs and writes depend on; other nodes are dropped. Frees the builder,
+ * also on failure. The caller owns the graph (forge_graph_free). */
 FORGE_API joule_status forge_builder_finish(forge_builder *builder, forge_graph **out_graph,
                                             joule_error *out_error);
-/* Frees a builder that is not to be finished. NULL is allowed. */
+/* Frees an unfinished builder. NULL is allowed. */
 FORGE_API void forge_builder_free(forge_builder *builder);
+/* Frees a graph. NULL is allowed. */
 FORGE_API void forge_graph_free(forge_graph *graph);
 
-/* What is known of a value while building; rank 0 and NONE after an error. */
+/* Returns the shape of a value; rank 0 after an error. */
 FORGE_API forge_shape forge_value_shape(const forge_builder *builder, forge_value value);
+/* Returns the element type of a value; FORGE_DTYPE_NONE after an error. */
 FORGE_API forge_dtype forge_value_dtype(const forge_builder *builder, forge_value value);
-/* Makes the builder fail with this message, if it has not failed before; for layers that check their arguments. */
+/* Makes the builder fail with this message, unless it has failed before. For layers that check their
+ * arguments. */
 FORGE_API void forge_builder_fail(forge_builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* --- provenance --------------------------------------------------------------------------------------------- */
+/* --- provenance
+ * --------------------------------------------------------------------------------------------- */
 
-/* Nodes made until the matching pop carry this name below the outer ones: "encoder/layer0". A name is not
- * empty and has no '/'. A pop too many is ignored, and what is still open when the builder finishes is closed. */
+/* Begins a scope: nodes made until the matching pop have this name, after those of the outer scopes
+ * ("encoder/layer0"). The name must not be empty or contain '/'. */
 FORGE_API void forge_scope_push(forge_builder *builder, const char *name);
+/* Ends the innermost scope. No effect if no scope is open. forge_builder_finish ends scopes that are still
+ * open. */
 FORGE_API void forge_scope_pop(forge_builder *builder);
+/* The part of a training step that a node belongs to. */
 
 typedef enum forge_phase {
     FORGE_PHASE_FORWARD = 0,
@@ -55,73 +65,81 @@ typedef enum forge_phase {
     FORGE_PHASE_OPTIMISER = 2,
     FORGE_PHASE_DATA = 3,
 } forge_phase;
-/* "forward". */
+/* Returns the name of a phase ("forward") in static storage. */
 FORGE_API const char *forge_phase_name(forge_phase phase);
-/* Of nodes made from now on. Returns the one before. */
+/* Sets the phase of nodes made from now on. Returns the previous phase. */
 FORGE_API forge_phase forge_phase_set(forge_builder *builder, forge_phase phase);
 
-/* --- places ------------------------------------------------------------------------------------------------- */
+/* --- places
+ * ------------------------------------------------------------------------------------------------- */
 
-/* A place is where nodes run and their values live: a name, 1 to 31 bytes, to which whoever compiles gives a device. NULL is
- * wherever the program is compiled for. */
+/* A place is where nodes run and their values live. It is a name of 1 to 31 bytes; the compiling program
+ * assigns a device to it. NULL is the device that the program is compiled for. */
 #define FORGE_PLACE_NAME 31
-/* Of nodes made from now on. Returns the one before, which lives as long as the builder. An operand may live elsewhere:
- * compilation transfers it, as forge_transfer does. A composite's body names no places, and runs where the composite does. */
+/* Sets the place of nodes made from now on. Returns the previous one, which lives as long as the builder.
+ * Operands may live on other places: the compiler adds transfers. The body of a composite has no places; it
+ * runs where the composite does. */
 FORGE_API const char *forge_place_set(forge_builder *builder, const char *name);
-/* The name lives as long as the builder. */
+/* Returns the place of a value. The name lives as long as the builder. */
 FORGE_API const char *forge_value_place(const forge_builder *builder, forge_value value);
-/* x on another place; x itself where it lives there. Its gradient is transferred back. */
+/* Returns x on another place, or x itself if it lives there. Its gradient is transferred back. */
 FORGE_API forge_value forge_transfer(forge_builder *builder, forge_value x, const char *place);
 
-/* --- sizes -------------------------------------------------------------------------------------------------- */
+/* --- sizes
+ * -------------------------------------------------------------------------------------------------- */
 
-/* A size that is known when the program runs: min to max, a multiple of `multiple` (1 or more). The same name gives the
- * same symbol. */
+/* Returns a size that is known at run time: a multiple of `multiple` (at least 1) from min to max. The same
+ * name gives the same symbol. */
 FORGE_API forge_dim forge_symbol(forge_builder *builder, const char *name, int64_t min, int64_t max,
                                  int64_t multiple);
-/* Expressions that are equal as polynomials are the same number. forge_dim_div is exact where that can be shown, else
- * rounded down. */
+/* Return the sum, product or quotient of two sizes. Expressions that are equal as polynomials are equal
+ * numbers. A quotient is rounded down, unless it is exact for all values of the symbols. */
 FORGE_API forge_dim forge_dim_add(forge_builder *builder, forge_dim a, forge_dim b);
 FORGE_API forge_dim forge_dim_mul(forge_builder *builder, forge_dim a, forge_dim b);
 FORGE_API forge_dim forge_dim_div(forge_builder *builder, forge_dim a, forge_dim b);
 
-/* --- leaves, outputs, state --------------------------------------------------------------------------------- */
+/* --- leaves, outputs, state
+ * --------------------------------------------------------------------------------- */
 
-/* Names of inputs, outputs and slots are unique within their kind. */
+/* Adds an input. Names of inputs, outputs and slots are unique within their kind. */
 FORGE_API forge_value forge_input(forge_builder *builder, const char *name, forge_dtype dtype,
                                   forge_shape shape);
+/* Makes a value an output of the graph. */
 FORGE_API void forge_output(forge_builder *builder, const char *name, forge_value value);
 
-/* How a slot begins. */
+/* How a slot is initialised. */
 typedef enum forge_init_kind {
-    FORGE_INIT_CONSTANT = 0, /* every element is a */
-    FORGE_INIT_UNIFORM = 1,  /* from a to b */
-    FORGE_INIT_NORMAL = 2,   /* mean a, sd b */
+    FORGE_INIT_CONSTANT = 0, /* all elements are a */
+    FORGE_INIT_UNIFORM = 1,  /* uniform from a to b */
+    FORGE_INIT_NORMAL = 2,   /* mean a, standard deviation b */
 } forge_init_kind;
+/* The initial values of a slot. */
 typedef struct forge_init {
     forge_init_kind kind;
     double a, b;
 } forge_init;
 
-/* The slot with this name; made at the first call. The same name must have the same type and shape. */
+/* Returns the slot with this name; the first call makes it. Later calls must give the same type and shape. */
 FORGE_API forge_slot forge_state(forge_builder *builder, const char *name, forge_dtype dtype,
                                  forge_shape shape, forge_init init);
-/* The value that the slot has when the program starts. A slot lives on the place of its first read or write, so later reads
- * give a value that lives there. */
+/* Returns the value of the slot at the start of a run. A slot lives on the place of its first read or write;
+ * later reads give values on that place. */
 FORGE_API forge_value forge_read(forge_builder *builder, forge_slot slot);
-/* The slot has this value when the program ends; at most one write for each slot. In place: the planner must let the
- * value be computed where the slot lies, or compilation fails and names the reader that is in the way. The value lives on the
- * slot's place. */
+/* Sets the value of the slot at the end of a run, at most once for each slot. The value lives on the slot's
+ * place. in_place: the value must be computed in the slot's memory. If that is impossible, compilation fails
+ * and names the reader that prevents it. */
 FORGE_API void forge_write(forge_builder *builder, forge_slot slot, forge_value value, bool in_place);
 
-/* The elements are copied. */
+/* Returns a constant; the elements are copied. */
 FORGE_API forge_value forge_constant(forge_builder *builder, const forge_tensor *tensor);
-/* Rank 0. */
+/* Returns a constant of rank 0. */
 FORGE_API forge_value forge_scalar(forge_builder *builder, forge_dtype dtype, double number);
-/* 0, 1, 2 ... along `axis`, the same along the others. */
+/* Returns 0, 1, 2 ... along `axis`, the same along all other axes. */
 FORGE_API forge_value forge_iota(forge_builder *builder, forge_dtype dtype, forge_shape shape, uint32_t axis);
 
-/* --- element by element ------------------------------------------------------------------------------------- */
+/* --- element-wise operations
+ * -------------------------------------------------------------------------------- */
+/* The unary element-wise operations. */
 
 typedef enum forge_unary_kind {
 #define UNARY(NAME, text) FORGE_##NAME,
@@ -129,7 +147,9 @@ typedef enum forge_unary_kind {
 #undef UNARY
     FORGE_UNARY_KINDS
 } forge_unary_kind;
+/* Applies an operation to each element. The result has the shape of x. */
 FORGE_API forge_value forge_unary(forge_builder *builder, forge_unary_kind kind, forge_value x);
+/* The binary element-wise operations. */
 
 typedef enum forge_binary_kind {
 #define BINARY(NAME, text) FORGE_##NAME,
@@ -137,15 +157,18 @@ typedef enum forge_binary_kind {
 #undef BINARY
     FORGE_BINARY_KINDS
 } forge_binary_kind;
-/* Shapes are broadcast as NumPy does; types must be the same. Comparisons give bool. */
+/* Applies an operation to pairs of elements. Shapes are broadcast as in NumPy; element types must be equal.
+ * Comparisons return bool. */
 FORGE_API forge_value forge_binary(forge_builder *builder, forge_binary_kind kind, forge_value a,
                                    forge_value b);
 
-/* a where the condition (bool) is true, else b; all three are broadcast. */
+/* Returns a where the condition (bool) is true, else b. All three are broadcast. */
 FORGE_API forge_value forge_select(forge_builder *builder, forge_value condition, forge_value a,
                                    forge_value b);
+/* Converts elements to another type, as forge_convert does. */
 FORGE_API forge_value forge_cast(forge_builder *builder, forge_dtype dtype, forge_value x);
 
+/* forge_relu(builder, x) ... forge_div(builder, a, b): short forms of forge_unary and forge_binary. */
 #define FORGE_UNARY_HELPER(name, NAME)                                                                       \
     static inline forge_value forge_##name(forge_builder *builder, forge_value x)                            \
     {                                                                                                        \
@@ -169,256 +192,302 @@ FORGE_BINARY_HELPER(sub, SUB)
 FORGE_BINARY_HELPER(mul, MUL)
 FORGE_BINARY_HELPER(div, DIV)
 
-/* --- across elements ---------------------------------------------------------------------------------------- */
+/* --- reductions, scans, sorting, products
+ * ------------------------------------------------------------------- */
+/* The reductions. */
 
 typedef enum forge_reduce_kind {
     FORGE_SUM = 0,
     FORGE_MEAN = 1,
-    FORGE_MAXIMUM = 2, /* NaN wins */
+    FORGE_MAXIMUM = 2, /* propagates NaN */
     FORGE_MINIMUM = 3,
     FORGE_PRODUCT = 4,
-    FORGE_ARGMAX = 5, /* one axis; the first of equals; i64 */
+    FORGE_ARGMAX = 5, /* one axis; index of the first maximum; i64 */
     FORGE_REDUCE_KINDS
 } forge_reduce_kind;
-/* axes: bit i for dimension i. keeps_dims: reduced dimensions stay, with size 1. Sums are kept in f32 for narrower floats
- * and in the type itself otherwise. */
+/* Reduces the axes whose bits are set: bit i is dimension i. keeps_dims: reduced dimensions stay, with size
+ * 1; else they are removed. Accumulates in f32 for narrower floats, otherwise in the element type. */
 FORGE_API forge_value forge_reduce(forge_builder *builder, forge_reduce_kind kind, forge_value x,
                                    uint32_t axes, bool keeps_dims);
 
+/* Flags of forge_scan. */
 enum {
-    FORGE_SCAN_EXCLUSIVE =
-        1, /* each result is of the elements before its own; the first is of none: 0, 1, or the least or
-                               * largest number of the type */
+    /* Each result excludes its own element. The first result is 0, 1, or the lowest or highest value of the
+     * type. */
+    FORGE_SCAN_EXCLUSIVE = 1,
     FORGE_SCAN_REVERSE = 2, /* from the last element to the first */
 };
-/* SUM, PRODUCT, MAXIMUM or MINIMUM of all elements up to each, along one axis. NaN wins from where it is met. */
+/* Returns the prefix SUM, PRODUCT, MAXIMUM or MINIMUM along one axis; the shape of x. NaN propagates from its
+ * position on. */
 FORGE_API forge_value forge_scan(forge_builder *builder, forge_reduce_kind kind, forge_value x, uint32_t axis,
                                  uint32_t flags);
-/* The elements of each line along the axis in order, and in *out_indices (may be NULL), i64, where in the line they were.
- * Equal ones stay in their order; NaN comes last, whatever the direction. */
+/* Sorts each line along an axis; the shape of x. The sort is stable; NaN comes last in both directions.
+ * *out_indices (may be NULL): the original position of each element in its line, i64. */
 FORGE_API forge_value forge_sort(forge_builder *builder, forge_value x, uint32_t axis, bool is_descending,
                                  forge_value *out_indices);
-/* The first k of a descending sort. */
+/* Returns the first k elements of a descending sort: the shape of x with k along `axis`. out_indices as
+ * forge_sort. */
 FORGE_API forge_value forge_top_k(forge_builder *builder, forge_value x, forge_dim k, uint32_t axis,
                                   forge_value *out_indices);
+/* Flags of forge_matmul: swap the last two dimensions of an operand. */
 
 enum { FORGE_TRANSPOSE_A = 1, FORGE_TRANSPOSE_B = 2 };
-/* [..., m, k] x [..., k, n], the last two dimensions of either swapped by a flag; leading dimensions are broadcast.
- * Accumulated in f32 for narrower floats, in the type itself otherwise. */
+/* Matrix product: a [..., m, k], b [..., k, n], result [..., m, n]. Leading dimensions are broadcast.
+ * Accumulates in f32 for narrower floats, otherwise in the element type. */
 FORGE_API forge_value forge_matmul(forge_builder *builder, forge_value a, forge_value b, uint32_t flags);
 
-/* --- windows ------------------------------------------------------------------------------------------------- */
+/* --- windows
+ * ------------------------------------------------------------------------------------------------- */
 
-/* How a convolution's kernel moves. Entry i is for spatial dimension i; entries beyond them are not looked at. */
+/* The geometry of a convolution. Entry i is for spatial dimension i; other entries are ignored. */
 typedef struct forge_conv_options {
-    uint32_t struct_size; /* sizeof(forge_conv_options) */
-    uint32_t groups;      /* channels are cut into as many parts that do not see each other; 0: 1 */
-    uint32_t stride[3];   /* 0: 1 */
-    uint32_t dilation[3]; /* the distance between the kernel's elements; 0: 1 */
+    uint32_t struct_size;                         /* sizeof(forge_conv_options) */
+    uint32_t groups;                              /* number of independent groups of channels; 0: 1 */
+    uint32_t stride[3];                           /* 0: 1 */
+    uint32_t dilation[3];                         /* distance between the kernel's elements; 0: 1 */
     uint32_t padding_before[3], padding_after[3]; /* zeros around the input */
-    /* transposed only: rows added at the result's end; below stride or dilation */
+    /* Transposed only: rows added at the end of the result; less than stride or dilation. */
     uint32_t output_padding[3];
     bool is_transposed;
 } forge_conv_options;
-/* Cross-correlation over 1 to 3 spatial dimensions, as PyTorch's Conv: x [n, channels, spatial...], weight
- * [out, channels / groups, kernel...], result [n, out, floor((size + padding - dilation (kernel - 1) - 1) / stride) + 1...].
- * Transposed, as PyTorch's ConvTranspose: weight [channels, out / groups, kernel...], result [n, out,
- * (size - 1) stride - padding + dilation (kernel - 1) + output_padding + 1...]; this is the gradient of the former.
- * Accumulated in f32 for narrower floats, in the type itself otherwise. Sizes may be symbols where the result's can be
- * expressed: a symbol less a number cannot, so pad enough. options: NULL for none. */
+/* Cross-correlation over 1 to 3 spatial dimensions, as PyTorch's Conv.
+ * x: [n, channels, spatial...]; weight: [out, channels / groups, kernel...]; result: [n, out, floor((size +
+ * padding - dilation (kernel - 1) - 1) / stride) + 1...].
+ * Transposed, as PyTorch's ConvTranspose (the gradient of the former): weight: [channels, out / groups,
+ * kernel...]; result: [n, out, (size - 1) stride - padding + dilation (kernel - 1) + output_padding + 1...].
+ * Accumulates in f32 for narrower floats, otherwise in the element type. options: may be NULL. Sizes may be
+ * symbols if the result's sizes can be expressed. A symbol less a number cannot, so use enough padding. */
 FORGE_API forge_value forge_conv(forge_builder *builder, forge_value x, forge_value weight,
                                  const forge_conv_options *options);
 
-/* A window along one dimension. It stands at 0, stride, 2 stride ... of the padded input, as often as all of it fits in. */
+/* A window along one dimension. Its positions are 0, stride, 2 stride ... while it fits in the padded
+ * input. */
 typedef struct forge_window {
     uint32_t size;          /* elements */
     uint32_t stride;        /* 0: its size */
-    uint32_t dilation;      /* the distance between its elements; 0: 1 */
-    uint32_t before, after; /* padding; below what the window spans */
+    uint32_t dilation;      /* distance between its elements; 0: 1 */
+    uint32_t before, after; /* padding; less than the extent of the window */
 } forge_window;
-/* Sum, mean, maximum (NaN wins) or minimum of each window. axes: bit i for dimension i; windows: one for each of these, in
- * order. Padding has no part in it; only means may count it, as zeros. A window with nothing but padding in it gives 0,
- * NaN, -infinity or infinity. */
+/* Returns the sum, mean, maximum (NaN propagates) or minimum of each window. axes: bit i is dimension i.
+ * windows: one for each of these axes, in order. Padding is ignored; with counts_padding, means count it as
+ * zeros. A window of padding only gives 0 (sum), NaN (mean), -infinity (maximum) or infinity (minimum). */
 FORGE_API forge_value forge_window_reduce(forge_builder *builder, forge_reduce_kind kind, forge_value x,
                                           uint32_t axes, const forge_window *windows, bool counts_padding);
-/* The same window along all spatial dimensions of x [n, channels, spatial...]. stride 0: its size. */
+/* Maximum or mean of windows of size^spatial of x [n, channels, spatial...]. stride 0: equal to size. */
 FORGE_API forge_value forge_max_pool(forge_builder *builder, forge_value x, uint32_t size, uint32_t stride,
                                      uint32_t padding);
 FORGE_API forge_value forge_avg_pool(forge_builder *builder, forge_value x, uint32_t size, uint32_t stride,
                                      uint32_t padding, bool counts_padding);
-/* The windows themselves: x's dimensions, with the number of windows for those in axes, then the windows' sizes. Padding has
- * the value `padding`. Floats. */
+/* Returns the elements of each window: the dimensions of x, with the number of windows for those in axes,
+ * then the sizes of the windows. Padded elements have the value `padding`. Floats only. */
 FORGE_API forge_value forge_unfold(forge_builder *builder, forge_value x, uint32_t axes,
                                    const forge_window *windows, double padding);
-/* The sum of windows where they came from, which has `shape`: unfold's gradient. */
+/* The gradient of forge_unfold: adds the elements of windows at their original positions, into a result of
+ * `shape`. */
 FORGE_API forge_value forge_fold(forge_builder *builder, forge_value x, forge_shape shape, uint32_t axes,
                                  const forge_window *windows);
-/* What each window has in `parts`, shared equally among those of its elements that are equal to the window's y; x's shape,
- * and 0 where nothing comes. With y the maximum or minimum of x's windows this is the gradient of these. A y that no element
- * equals, as NaN, gives nothing. x, y and parts: floats of one type. */
+/* Distributes the value of each window in `parts` equally among the window's elements of x that equal y; the
+ * shape of x, 0 elsewhere. If y is the maximum or minimum of the windows, this is the gradient of that
+ * reduction. A y that equals no element, such as NaN, gives nothing. x, y and parts: floats of one type. */
 FORGE_API forge_value forge_share(forge_builder *builder, forge_value x, forge_value y, forge_value parts,
                                   uint32_t axes, const forge_window *windows);
 
-/* --- random numbers ------------------------------------------------------------------------------------------ */
+/* --- random numbers
+ * ------------------------------------------------------------------------------------------ */
+/* The distribution of random numbers. */
 
 typedef enum forge_random_kind {
     FORGE_RANDOM_UNIFORM = 0, /* f32 in [0, 1) */
-    FORGE_RANDOM_NORMAL = 1,  /* f32, mean 0, sd 1 */
+    FORGE_RANDOM_NORMAL = 1,  /* f32, mean 0, standard deviation 1 */
     FORGE_RANDOM_BITS = 2,    /* u32 */
     FORGE_RANDOM_KINDS
 } forge_random_kind;
-/* Element i is number i of <forge/random.h> with this key (u64, rank 0), step (u32, rank 0) and stream. */
+/* Returns random numbers: element i is number i of <forge/random.h> with this key (u64, rank 0), step (u32,
+ * rank 0) and stream. */
 FORGE_API forge_value forge_random_numbers(forge_builder *builder, forge_random_kind kind, forge_shape shape,
                                            forge_value key, forge_value step, uint32_t stream);
 
-/* --- moving elements ---------------------------------------------------------------------------------------- */
+/* --- moving elements
+ * ---------------------------------------------------------------------------------------- */
 
-/* Returns the same elements in the same order. One size may be FORGE_REST: the number of elements divided by
- * the other sizes. The division must be exact; with symbols, for all their values. -1 means the same, as in
- * PyTorch. With symbols write FORGE_REST, because -1 may be the id of a symbol. */
+/* Returns the same elements in the same order. One size may be FORGE_REST or -1, as in PyTorch: the number of
+ * elements divided by the other sizes. The division must be exact, with symbols for all their values. With
+ * symbols use FORGE_REST, because -1 may be the id of a symbol. */
 #define FORGE_REST (INT64_MIN + 1)
 FORGE_API forge_value forge_reshape(forge_builder *builder, forge_value x, forge_shape shape);
-/* As NumPy's broadcast_to. */
+/* Repeats elements to `shape`, as NumPy's broadcast_to. */
 FORGE_API forge_value forge_broadcast(forge_builder *builder, forge_value x, forge_shape shape);
-/* Dimension i of the result is dimension order[i] of x; `order` holds rank numbers. */
+/* Permutes dimensions: dimension i of the result is dimension order[i] of x. order: rank numbers. */
 FORGE_API forge_value forge_transpose(forge_builder *builder, forge_value x, const uint32_t *order);
 
 /* Concatenates any number of values along `axis`; their other sizes must be equal. */
 FORGE_API forge_value forge_concat(forge_builder *builder, const forge_value *inputs, size_t count,
                                    uint32_t axis);
-/* NumPy's x[start:limit:step] in every dimension; the arrays hold rank numbers. NULL is 0, all of the dimension, and 1.
- * With a negative step the elements are limit - 1, limit - 1 + step ... down to start. Start and limit may be expressions,
- * so what is negative is no count from the end; 0 <= start <= limit <= dimension must hold whatever the symbols are. */
+/* Returns NumPy's x[start:limit:step] in every dimension. The arrays have rank numbers; NULL means 0, the
+ * size, and 1. With a negative step the elements are limit - 1, limit - 1 + step ... down to start. Start and
+ * limit may be expressions, so negative numbers do not count from the end. 0 <= start <= limit <= size must
+ * hold for all values of the symbols. */
 FORGE_API forge_value forge_slice(forge_builder *builder, forge_value x, const forge_dim *start,
                                   const forge_dim *limit, const int64_t *step);
-/* x[..., start:limit, ...]. */
+/* Returns x[..., start:limit, ...] along one axis. */
 FORGE_API forge_value forge_slice_along(forge_builder *builder, forge_value x, uint32_t axis, forge_dim start,
                                         forge_dim limit);
-/* The last elements first, along the axes whose bits are set. */
+/* Reverses the order of elements along the axes whose bits are set. */
 FORGE_API forge_value forge_flip(forge_builder *builder, forge_value x, uint32_t axes);
-/* low[i] elements of this value before dimension i and high[i] after it; rank numbers, 0 or more. The value is converted to
- * x's type as forge_convert does from f64. */
+/* Adds low[i] elements of `value` before dimension i and high[i] after it. low, high: rank numbers, 0 or
+ * more. The value is converted to the type of x as forge_convert does from f64. */
 FORGE_API forge_value forge_pad(forge_builder *builder, forge_value x, const int64_t *low,
                                 const int64_t *high, double value);
 
-/* NumPy's take: x with dimension `axis` replaced by the dimensions of the indices, which are of any integer type and shape;
- * rows of a table are axis 0. A negative index counts from the end. An index beyond x gives NaN, or 0 where x is no float;
- * nothing outside x is ever read. */
+/* NumPy's take: returns x with dimension `axis` replaced by the dimensions of the indices. Axis 0 selects
+ * rows of a table. indices: any integer type and shape; a negative index counts from the end. An index out of
+ * range gives NaN, or 0 if x is not a float; memory outside x is never read. */
 FORGE_API forge_value forge_gather(forge_builder *builder, forge_value x, forge_value indices, uint32_t axis);
-/* NumPy's take_along_axis: element i of a line along the axis is x's element indices[i] of the same line. x and the
- * indices may differ in size along the axis only. */
+/* NumPy's take_along_axis: element i of a line along the axis is element indices[i] of the same line of x. x
+ * and the indices may differ in size along the axis only. */
 FORGE_API forge_value forge_gather_along(forge_builder *builder, forge_value x, forge_value indices,
                                          uint32_t axis);
+/* How an update is combined with the element at its position. */
 
 typedef enum forge_scatter_kind {
-    FORGE_SCATTER_SET = 0, /* of several for one place, the last */
-    FORGE_SCATTER_ADD = 1, /* one after the other, in order, each rounded to the type */
-    FORGE_SCATTER_MAX = 2, /* NaN wins */
+    FORGE_SCATTER_SET = 0, /* replaced; of several updates the last one */
+    FORGE_SCATTER_ADD = 1, /* added in order, each sum rounded to the type */
+    FORGE_SCATTER_MAX = 2, /* propagates NaN */
     FORGE_SCATTER_MIN = 3,
     FORGE_SCATTER_KINDS
 } forge_scatter_kind;
-/* x with the updates put where a gather with these indices would have taken them from; their shape is what it gives.
- * Updates beyond x are dropped. Where x is a slot's value and the result is written into it in place, only the places that
- * are updated are touched. */
+/* Returns x with updates at the positions that a gather with these indices reads. updates: the shape that
+ * this gather returns. Updates out of range are dropped. If x is the value of a slot and the result is
+ * written to it in place, only the updated elements are touched. */
 FORGE_API forge_value forge_scatter(forge_builder *builder, forge_value x, forge_value indices,
                                     forge_value updates, uint32_t axis, forge_scatter_kind kind);
 FORGE_API forge_value forge_scatter_along(forge_builder *builder, forge_value x, forge_value indices,
                                           forge_value updates, uint32_t axis, forge_scatter_kind kind);
 
-/* --- between processes -------------------------------------------------------------------------------------- */
+/* --- between processes
+ * -------------------------------------------------------------------------------------- */
 
-/* Processes that run the same graph, each on its own data: numbers 0 to size - 1. Its layout is final. */
+/* Processes that run the same graph on data of their own, with the numbers 0 to size - 1. Its layout is
+ * final. */
 typedef struct forge_group {
     const char *name; /* 1 to 31 bytes */
     uint32_t size;
 } forge_group;
+/* The collective operations. */
 typedef enum forge_collective_kind {
-    FORGE_ALL_REDUCE = 0,     /* the sum of all x, in each */
-    FORGE_ALL_GATHER = 1,     /* all x one after the other along an axis, in each */
-    FORGE_REDUCE_SCATTER = 2, /* of the sum, cut into equal parts along an axis, the part of its own number */
-    FORGE_SEND_ALL = 3,       /* root's x, in each: what MPI calls broadcast */
-    FORGE_REDUCE_TO = 4,      /* the sum in root, zeros in others */
+    FORGE_ALL_REDUCE = 0,     /* the sum of all x, in each process */
+    FORGE_ALL_GATHER = 1,     /* all x concatenated along an axis, in each process */
+    FORGE_REDUCE_SCATTER = 2, /* the process's own part of the sum, which is divided equally along an axis */
+    FORGE_SEND_ALL = 3,       /* x of the root, in each process; MPI's broadcast */
+    FORGE_REDUCE_TO = 4,      /* the sum in the root, zeros in the others */
     FORGE_COLLECTIVE_KINDS
 } forge_collective_kind;
-/* axis_or_root is not looked at by ALL_REDUCE. REDUCE_SCATTER needs a size of which it can be shown that it has as many equal
- * parts. Gradients are those of the sum of all processes' losses. In a group of one each is x itself; larger groups can be
- * written, read and differentiated, and forge_compile refuses them: UNSUPPORTED. */
+/* Combines x over the processes of a group. axis_or_root: axis or root process; ignored by ALL_REDUCE.
+ * REDUCE_SCATTER needs a size that is divisible by the group's size, with symbols for all their values.
+ * Gradients are those of the sum of all processes' losses. In a group of one the result is x. Larger groups
+ * can be built, saved and differentiated, but forge_compile returns JOULE_UNSUPPORTED. */
 FORGE_API forge_value forge_collective(forge_builder *builder, forge_collective_kind kind,
                                        const forge_group *group, forge_value x, uint32_t axis_or_root);
 
-/* --- composites --------------------------------------------------------------------------------------------- */
+/* --- composites
+ * --------------------------------------------------------------------------------------------- */
 
-/* Writes a composite's meaning in families; returns its value. `inputs` belong to the builder given here. */
+/* Builds the meaning of a composite from other operations, and returns its value. `inputs` are values of
+ * `builder`. */
 typedef forge_value (*forge_body_fn)(forge_builder *builder, const forge_value *inputs, size_t count,
                                      const void *context);
-/* A node with this name, of up to 31 bytes, whose meaning, gradient, cost and fallback is its body. Devices have kernels for
- * the library's own (softmax, layer_norm, adamw ...) and run them where a composite of that name has the library's body for
- * its inputs; any other body is what is computed, whatever its name. */
+/* Adds a composite: a node with a name of up to 31 bytes. Its body
+                                      * defines its meaning, gradient, cost and fallback. Devices have kernels
+                                      * for the library's composites (softmax, layer_norm, adamw ...). They
+                                      * use a kernel only if the composite has the library's own body for its
+                                      * inputs; otherwise they compute the body. */
 FORGE_API forge_value forge_composite(forge_builder *builder, const char *name, const forge_value *inputs,
                                       size_t count, forge_body_fn body, const void *context);
-/* The same with up to 4 values, which the body puts into out_values. */
+/* The same with up to 4 values, which the body writes to out_values. */
 typedef void (*forge_bodies_fn)(forge_builder *builder, const forge_value *inputs, size_t count,
                                 const void *context, forge_value *out_values);
 FORGE_API void forge_composite_many(forge_builder *builder, const char *name, const forge_value *inputs,
                                     size_t count, forge_bodies_fn body, const void *context,
                                     forge_value *out_values, size_t value_count);
 
-/* Over the last dimension: e^x by the sum of all e^x. */
+/* Returns e^x / sum of e^x over the last dimension. The result has the
+                                      * shape of x. */
 FORGE_API forge_value forge_softmax(forge_builder *builder, forge_value x);
-/* log(softmax) over the last dimension. */
+/* Returns log(softmax(x)) over the last dimension. The result has the
+                                      * shape of x. */
 FORGE_API forge_value forge_log_softmax(forge_builder *builder, forge_value x);
-/* Mean over rows of -log_softmax(logits)[row, label]: logits [n, classes] float, labels [n] integer. Rank 0. */
+/* Returns the mean over rows of -log_softmax(logits)[row, label], rank
+                                      * 0. logits: [n, classes], float; labels: [n], integer. */
 FORGE_API forge_value forge_cross_entropy(forge_builder *builder, forge_value logits, forge_value labels);
 
-/* --- gradients ---------------------------------------------------------------------------------------------- */
+/* --- gradients
+ * ---------------------------------------------------------------------------------------------- */
 
-/* Adds the nodes that compute d loss / d wrt[i] into out_gradients[i], which lives where wrt[i] does; loss has one element.
- * Nodes on the way back run where those on the way forward do. A value on which the loss does not depend gets zeros. The
- * gradient of a composite NAME is a composite NAME.gradient. Ties and kinks: relu'(0) = 0, |x|'(0) = 0; equal maxima, also of a
- * window, share their gradient equally; of equal operands of max and min each gets half; of several updates that are set
- * into one place the last has all; of equals in a scan the first that is met has all. */
+/* Adds the nodes that compute d loss / d wrt[i], and returns them in
+                                      * out_gradients[i], with shape and place of wrt[i]. loss: one element.
+                                      * If the loss does not depend on wrt[i], its gradient is 0. Backward
+                                      * nodes run on the place of their forward nodes. The gradient of a
+                                      * composite NAME is a composite NAME.gradient. Non-differentiable
+                                      * points: relu'(0) = 0, |x|'(0) = 0. Equal maxima, also of a window,
+                                      * share the gradient equally. If the operands of max or min are equal,
+                                      * each gets half. If several updates set one position, the last gets
+                                      * all. In a scan, the first of equal elements gets all. */
 FORGE_API void forge_gradients(forge_builder *builder, forge_value loss, const forge_value *wrt, size_t count,
                                forge_value *out_gradients);
 
-/* Returns x with a gradient of 0, so that no gradient reaches the values that x was computed from. Costs
- * nothing. */
+/* Returns x with a gradient of 0, so that no gradient reaches the values
+                                      * that x was computed from. It has no cost. */
 FORGE_API forge_value forge_stop_gradient(forge_builder *builder, forge_value x);
 
-/* Nodes made until the matching end are not remembered from the way forward to the way back: forge_gradients keeps what they
- * take from outside, and what is used outside of them, and makes all that lies between once more, in the phase "backward".
- * So memory is for one region at a time, at the price of running it again: of n equal layers in regions of k, about n / k + k
- * layers' values are alive instead of n, which is least for k near the square root of n. First gradients have the same bits
- * as without; random numbers, being functions, are drawn again the same. Regions follow on each other and do not nest; one
- * that is open when gradients are asked for is a mistake. */
+/* Activation checkpointing: values of nodes made between begin and end
+                                      * are computed again on the backward pass instead of being kept.
+                                      * forge_gradients keeps the region's inputs and the values used outside
+                                      * of it, and repeats the nodes between them in the phase "backward".
+                                      * Memory: only one region's values are alive at a time. For n equal
+                                      * layers in regions of k, the values of about n / k + k layers are alive
+                                      * instead of n; the minimum is near k = sqrt(n). The price is a second
+                                      * forward computation. Gradients have the same bits as without regions,
+                                      * and random numbers are drawn again the same. Regions must not nest,
+                                      * and none may be open when forge_gradients is called. */
 FORGE_API void forge_recompute_begin(forge_builder *builder);
 FORGE_API void forge_recompute_end(forge_builder *builder);
 
-/* --- numbers for symbols ------------------------------------------------------------------------------------- */
+/* --- values of symbols
+ * --------------------------------------------------------------------------------------- */
 
-/* Its layout is final. */
+/* A number for a symbol. Its layout is final. */
 typedef struct forge_size {
     const char *symbol;
     int64_t value;
 } forge_size;
-/* The graph with these numbers in place of symbols; those without a number stay. The graph is the caller's: forge_graph_free.
- * ABSENT: there is no such symbol; INVALID: it cannot be this number, or then something makes no sense. */
+/* Makes a copy of the graph with numbers in place of symbols; symbols
+                                      * without a number stay. The caller owns it (forge_graph_free).
+                                      * JOULE_ABSENT: no such symbol. JOULE_INVALID: a number out of the
+                                      * symbol's range, or one that makes a node's shapes wrong. */
 FORGE_API joule_status forge_graph_bind(const forge_graph *graph, const forge_size *sizes, size_t count,
                                         forge_graph **out_graph, joule_error *out_error);
 
-/* --- looking at graphs -------------------------------------------------------------------------------------- */
+/* --- queries
+ * ------------------------------------------------------------------------------------------------ */
 
+/* Returns the number of nodes. */
 FORGE_API size_t forge_graph_nodes(const forge_graph *graph);
 
-/* --- graphs as text ----------------------------------------------------------------------------------------- */
+/* --- graphs as text
+ * ----------------------------------------------------------------------------------------- */
 
-/* One line for each symbol, slot, node, output and write, and a block for each composite's body:
- *
- *     %5 = matmul(%3, %4) transpose_b : f32[B,10] @mlp/fc1 backward
- *
- * Nothing is lost: parsed, the text gives an equal graph, and numbers are exact. The text is the caller's: free. */
+/* Prints a graph: one line for each symbol, slot, node, output and
+                                      * write, and a block for each composite's body:
+                                      *
+                                      *     %5 = matmul(%3, %4) transpose_b : f32[B,10] @mlp/fc1 backward
+                                      *
+                                      * The text is complete and numbers are exact: parsing it gives an equal
+                                      * graph. The caller frees the text with free(). */
 FORGE_API joule_status forge_graph_print(const forge_graph *graph, char **out_text, joule_error *out_error);
-/* Reads `length` bytes, which need no terminator and may be anything. '#' begins a comment that ends with its line.
- * INVALID: the message has line, column and what was expected there. The graph is the caller's: forge_graph_free. */
+/* Parses a graph from `length` bytes, which need no terminator and may
+                                      * be any bytes. '#' begins a comment up to the end of the line. The
+                                      * caller owns the graph (forge_graph_free). JOULE_INVALID: the message
+                                      * has line and column, and what was expected there. */
 FORGE_API joule_status forge_graph_parse(const char *text, size_t length, forge_graph **out_graph,
                                          joule_error *out_error);
 

@@ -1,9 +1,8 @@
-/* forge/nn.h - layers.
+/* forge/nn.h - layers and models of neural networks.
  *
- * Owns parameters and the layers made of them. A layer is a function from values to a value: it opens a scope of its name,
- * makes its parameters there, and adds its nodes.
- * Newcomers: parameters are state slots named after their scope ("fc1.weight"). The same layer called again with the same
- * name in the same scope shares its parameters.
+ * A layer is a function from values to a value. It opens a scope with its name, makes its parameters there,
+ * and adds its nodes. Parameters are state slots named after their scope ("fc1.weight"). A layer that is
+ * called again with the same name in the same scope shares its parameters.
  */
 #ifndef FORGE_NN_H
 #define FORGE_NN_H
@@ -14,156 +13,175 @@
 extern "C" {
 #endif
 
-/* The value of the trainable slot NAME in the current scope: "SCOPE.NAME", with '.' between the scopes. */
+/* Returns the value of the trainable slot NAME in the current scope. The slot's name is "SCOPE.NAME", with
+ * '.' between scopes. */
 FORGE_API forge_value forge_parameter(forge_builder *builder, const char *name, forge_dtype dtype,
                                       forge_shape shape, forge_init init);
-/* The trainable slots made so far, in the order in which they were made. */
+/* Returns the number of trainable slots made so far. */
 FORGE_API size_t forge_parameter_count(const forge_builder *builder);
+/* Returns trainable slot `i`, in the order of creation. */
 FORGE_API forge_slot forge_parameter_slot(const forge_builder *builder, size_t i);
 
-/* x weight^T + bias: x [..., in] float, weight [out, in], bias [out], both uniform within +-1/sqrt(in) at first, as
- * PyTorch's Linear is. `in` must be a number. */
+/* Returns x weight^T + bias. x: [..., in], float; weight: [out, in]; bias: [out]; result: [..., out]. `in`
+ * must be a number. Parameters are initialised uniformly within +-1/sqrt(in), as in PyTorch's Linear. */
 FORGE_API forge_value forge_linear(forge_builder *builder, const char *name, forge_value x,
                                    int64_t out_features, bool has_bias);
 
-/* A convolution (forge_conv) with 1 to 3 spatial dimensions and a kernel of these sizes. Parameters as PyTorch's Conv and
- * ConvTranspose have them: weight [out, in / groups, kernel...], or transposed [in, out / groups, kernel...], and bias [out],
- * both uniform within +-1/sqrt(weight's elements / its first dimension). options: NULL for none. */
+/* A convolution (forge_conv) over 1 to 3 spatial dimensions. x: [n, in, spatial...]; kernel: one size for
+ * each spatial dimension; options: may be NULL. Parameters as in PyTorch's Conv and ConvTranspose: weight
+ * [out, in / groups, kernel...], or transposed [in, out / groups, kernel...]; bias [out]. They are
+ * initialised uniformly within +-1/sqrt(elements of weight / its first dimension). */
 FORGE_API forge_value forge_conv_layer(forge_builder *builder, const char *name, forge_value x,
                                        int64_t out_channels, const int64_t *kernel,
                                        const forge_conv_options *options, bool has_bias);
-/* The same along two dimensions alike. stride 0: 1. */
+/* The same for two spatial dimensions with equal sizes. x: [n, in, height, width]. stride 0: 1. */
 FORGE_API forge_value forge_conv2d(forge_builder *builder, const char *name, forge_value x,
                                    int64_t out_channels, int64_t kernel, uint32_t stride, uint32_t padding,
                                    bool has_bias);
 
-/* --- normalisations: (x - mean) / sqrt(variance + epsilon) * weight + bias ---------------------------------- */
+/* --- normalisations: (x - mean) / sqrt(variance + epsilon) * weight + bias
+ * ---------------------------------- */
 
-/* Variances are means of squared distances from the mean, computed in two passes, in f32 for narrower floats. Each is a
- * composite of this name. Weights are 1 and biases 0 at first. */
+/* Variances are means of squared distances from the mean, computed in two passes, in f32 for narrower floats.
+ * Each layer is a composite with the function's name. Initial weights are 1, initial biases 0. Results have
+ * the shape of x. */
 
-/* For each channel of x [n, channels, ...]. In training by the batch's mean and variance, which also move the slots
- * running_mean and running_var (unbiased): running = (1 - momentum) running + momentum of_batch; num_batches_tracked (i64)
- * counts. Otherwise by these slots. As PyTorch's BatchNorm, with momentum 0.1 and epsilon 1e-5 for its defaults. A graph can
- * have one training layer of each name. */
+/* Normalises each channel of x [n, channels, ...], as PyTorch's BatchNorm (defaults: momentum 0.1, epsilon
+ * 1e-5). Training: uses mean and variance of the batch, and updates the slots running_mean and running_var
+ * (unbiased): running = (1 - momentum) running + momentum of_batch; num_batches_tracked (i64) counts batches.
+ * Otherwise uses these slots. A graph can have one training layer of each name. */
 FORGE_API forge_value forge_batch_norm(forge_builder *builder, const char *name, forge_value x,
                                        double momentum, double epsilon, bool is_training);
-/* Over the last `dims` dimensions, which weight and bias have. */
+/* Normalises over the last `dims` dimensions; weight and bias have these dimensions. */
 FORGE_API forge_value forge_layer_norm(forge_builder *builder, const char *name, forge_value x, uint32_t dims,
                                        double epsilon, bool has_bias);
-/* x / sqrt(mean of squares + epsilon) * weight over the last `dims` dimensions. */
+/* Returns x / sqrt(mean of squares + epsilon) * weight, over the last `dims` dimensions. */
 FORGE_API forge_value forge_rms_norm(forge_builder *builder, const char *name, forge_value x, uint32_t dims,
                                      double epsilon);
-/* For each example of x [n, channels, ...] over groups of channels; weight and bias are by channel. */
+/* Normalises each example of x [n, channels, ...] over groups of channels. weight, bias: [channels]. */
 FORGE_API forge_value forge_group_norm(forge_builder *builder, const char *name, forge_value x,
                                        uint32_t groups, double epsilon);
-/* For each example and channel; has_weight: with weight and bias by channel. */
+/* Normalises each example and channel of x [n, channels, ...]. has_weight: with weight and bias
+ * [channels]. */
 FORGE_API forge_value forge_instance_norm(forge_builder *builder, const char *name, forge_value x,
                                           double epsilon, bool has_weight);
 
-/* In training each element is 0 with this probability (below 1), and otherwise divided by what is left of 1. Which ones: those
- * for which forge_random_uniform is below `rate`, with the key in slot "random.key" (u64, made of the states' seed), the step
- * in slot "random.step" (u32), which each run of a graph with dropout counts, and the name's hash as stream. */
+/* Training: sets each element to 0 with probability `rate` (below 1), and divides the others by 1 - rate.
+ * Otherwise returns x. An element is set to 0 if forge_random_uniform gives less than `rate`. Its key is the
+ * slot "random.key" (u64, from the seed of the states), its step the slot "random.step" (u32), which counts
+ * the runs of a graph with dropout, and its stream the hash of `name`. */
 FORGE_API forge_value forge_dropout(forge_builder *builder, const char *name, forge_value x, double rate,
                                     bool is_training);
 
-/* --- transformers -------------------------------------------------------------------------------------------- */
+/* --- transformers
+ * -------------------------------------------------------------------------------------------- */
 
-/* Rows of a table: ids of any integer type and shape, result [ids' dimensions, width]. Its `count` vectors are the parameter
- * weight [count, width], normal with mean 0 and this sd at first: PyTorch's Embedding has 1, GPT-2 0.02. As forge_gather, a
- * negative id counts from the end, and one beyond the table gives NaN. */
+/* Looks up rows of a table. ids: integers of any shape; result: [shape of ids, width]. The parameter weight
+ * [count, width] is initialised with mean 0 and standard deviation `sd`: PyTorch's Embedding has 1, GPT-2
+ * 0.02. As in forge_gather, a negative id counts from the end, and an id out of range gives NaN. */
 FORGE_API forge_value forge_embedding(forge_builder *builder, const char *name, forge_value ids,
                                       forge_dtype dtype, int64_t count, int64_t width, double sd);
 
-/* Rotary positions (Su et al., 2021): of x [..., t, d] the pair of numbers i of d / 2 is turned by the angle position *
- * base^(-2 i / d). A pair is x[2 i] and x[2 i + 1] where it is interleaved, as in the paper and GPT-J; else x[i] and
- * x[i + d / 2], as in GPT-NeoX and in Llama's files of Hugging Face. positions: integers that broadcast to [..., t]; base:
- * usually 10000. Angles are computed in f64, products in f32 for narrower floats. A composite "rope". */
+/* Rotary position embedding (Su et al., 2021). x: [..., t, d]. positions: integers that broadcast to [...,
+ * t]. Pair i of the d / 2 pairs is rotated by the angle position * base^(-2 i / d); base is usually 10000.
+ * is_interleaved: pairs are x[2 i], x[2 i + 1], as in the paper and GPT-J. Otherwise x[i], x[i + d / 2], as
+ * in GPT-NeoX and in Hugging Face's files of Llama. Angles are computed in f64, products in f32 for narrower
+ * floats. A composite "rope". */
 FORGE_API forge_value forge_rope(forge_builder *builder, forge_value x, forge_value positions, double base,
                                  bool is_interleaved);
 
-/* softmax(scale q k^T) v for each head: q [b, heads, t, d], k [b, kv_heads, s, d], v [b, kv_heads, s, e], result
- * [b, heads, t, e]. heads is a multiple of kv_heads: heads i n to i n + n - 1 look at head i of k and v, n = heads / kv_heads.
- * Causal: query i sees keys 0 to i + s - t, so that the last one sees all. scale 0: 1 / sqrt(d). Narrower floats are widened
- * to f32 for all of it and narrowed once. A composite "attention". */
+/* Returns softmax(scale q k^T) v for each head. q: [b, heads, t, d]; k: [b, kv_heads, s, d]; v: [b, kv_heads,
+ * s, e]; result: [b, heads, t, e]. heads is a multiple of kv_heads: with n = heads / kv_heads, heads i n to i
+ * n + n - 1 use head i of k and v. is_causal: query i attends to keys 0 to i + s - t, so the last query to
+ * all. scale 0: 1 / sqrt(d). Narrower floats are widened to f32 once and rounded once. A composite
+ * "attention". */
 FORGE_API forge_value forge_attention(forge_builder *builder, forge_value q, forge_value k, forge_value v,
                                       double scale, bool is_causal);
 
-/* What GPT-2 and its parts are made like. */
+/* Options of GPT-2 and its parts. */
 typedef struct forge_gpt_options {
     uint32_t struct_size; /* sizeof(forge_gpt_options) */
-    uint32_t layers; /* blocks; weights of what is added to the stream start with sd 0.02 / sqrt(2 layers) */
-    uint32_t heads;  /* the width is a multiple of it */
-    uint32_t kv_heads;  /* heads of keys and values, a divisor of heads; 0: as many */
-    int64_t vocabulary; /* tokens there are; the model only, as the next two */
-    int64_t context;    /* tokens at once, at most */
-    int64_t width;      /* numbers that stand for a token */
-    forge_dtype dtype;  /* of parameters; 0: f32 */
-    bool is_training;   /* with dropout */
-    bool sees_all;      /* not causal: each token sees those behind it, too */
-    bool has_own_head;  /* logits by the parameter lm_head.weight; else by wte.weight again */
-    /* each block of the model is computed again on the way back: see forge_recompute_begin */
+    uint32_t layers;      /* blocks; weights of residual projections start with sd 0.02 / sqrt(2 layers) */
+    uint32_t heads;       /* width must be a multiple of it */
+    uint32_t kv_heads;    /* heads of keys and values, a divisor of heads; 0: heads */
+    int64_t vocabulary;   /* number of different tokens; vocabulary, context and width: for the model only */
+    int64_t context;      /* maximum number of tokens of an example */
+    int64_t width;        /* size of the vector of a token */
+    forge_dtype dtype;    /* of parameters; 0: f32 */
+    bool is_training;     /* with dropout */
+    bool sees_all;        /* not causal: each token also attends to later tokens */
+    bool has_own_head;    /* logits use the parameter lm_head.weight; else wte.weight (tied) */
+    /* Activation checkpointing for each block of the model: see forge_recompute_begin. */
     bool recomputes;
-    double dropout; /* of embeddings, and of what each half of a block adds; not of attention's weights */
+    double dropout; /* of embeddings and of the output of each half of a block; not of attention weights */
 } forge_gpt_options;
 
-/* x [b, t, width] to [b, t, width]: queries, keys and values by one linear layer (c_attn: [width, (heads + 2 kv_heads) d]
- * with d = width / heads, in this order), attention, and a linear layer (c_proj). Weights are [in, out], as in files of
- * GPT-2, and normal with sd 0.02 at first; biases 0. */
+/* Attention of several heads with its projections. x and result: [b, t, width]. One linear layer c_attn
+ * [width, (heads + 2 kv_heads) d], with d = width / heads, gives queries, keys and values, in this order;
+ * attention and a linear layer c_proj follow. Weights are [in, out], as in files of GPT-2, initially normal
+ * with sd 0.02; biases are initially 0. */
 FORGE_API forge_value forge_multi_head_attention(forge_builder *builder, const char *name, forge_value x,
                                                  const forge_gpt_options *options);
-/* x + attn(ln_1(x)), and then x + mlp(ln_2(x)) with mlp = c_proj(gelu_tanh(c_fc(x))), four times as wide inside. Layer norms
- * have epsilon 1e-5. */
+/* Returns y = x + attn(ln_1(x)), then y + mlp(ln_2(y)), with mlp = c_proj(gelu_tanh(c_fc(x))) and 4 width
+ * inner features. x and result: [b, t, width]. The layer norms have epsilon 1e-5. */
 FORGE_API forge_value forge_transformer_block(forge_builder *builder, const char *name, forge_value x,
                                               const forge_gpt_options *options);
 
-/* What residual networks and their blocks are made like (He et al., 2016), with the names, shapes and first values of
- * torchvision: convolutions without bias, normal with sd sqrt(2 / (out channels * kernel's elements)). */
+/* Options of residual networks and their blocks (He et al., 2016). Names, shapes and initial values are those
+ * of torchvision: convolutions without bias, normal with sd sqrt(2 / (out channels * elements of the
+ * kernel)). */
 typedef struct forge_resnet_options {
     uint32_t struct_size; /* sizeof(forge_resnet_options) */
-    /* 18 or 34, of basic blocks; 50, 101 or 152, of bottlenecks; the model only, as the next three */
+    /* 18 or 34 with basic blocks; 50, 101 or 152 with bottlenecks. depth, classes, width and
+     * is_for_small_images are for the model only. */
     uint32_t depth;
     int64_t classes;
     int64_t width;            /* channels after the first convolution; 0: 64 */
-    bool is_for_small_images; /* a first convolution of 3 x 3 with stride 1, and no pool after it */
+    bool is_for_small_images; /* first convolution 3 x 3 with stride 1, without pooling after it */
     bool is_training;         /* with the statistics of the batch */
-    /* each block's last norm has weight 0 at first, so that the block gives what it gets */
+    /* The last norm of each block has the initial weight 0, so that the block is initially the identity. */
     bool starts_as_identity;
-    /* each block of the model is computed again on the way back: see forge_recompute_begin */
+    /* Activation checkpointing for each block of the model: see forge_recompute_begin. */
     bool recomputes;
 } forge_resnet_options;
 
-/* relu(x + bn2(conv2(relu(bn1(conv1(x)))))) with convolutions of 3 x 3 to `channels`, the first with this stride. Where x has
- * another shape than what is added to it, downsample stands for it: a 1 x 1 convolution (downsample.0) and a norm
- * (downsample.1). */
+/* Returns relu(x + bn2(conv2(relu(bn1(conv1(x)))))). x: [n, in, height, width]. The convolutions are 3 x 3 to
+ * `channels`, the first with this stride. If x has another shape than the sum's other operand, a 1 x 1
+ * convolution (downsample.0) and a norm (downsample.1) are applied to it. */
 FORGE_API forge_value forge_basic_block(forge_builder *builder, const char *name, forge_value x,
                                         int64_t channels, uint32_t stride,
                                         const forge_resnet_options *options);
-/* The same with three convolutions: 1 x 1 to `channels`, 3 x 3 with this stride, and 1 x 1 to 4 * channels. */
+/* The same with three convolutions: 1 x 1 to `channels`, 3 x 3 with this stride, 1 x 1 to 4 * channels. */
 FORGE_API forge_value forge_bottleneck(forge_builder *builder, const char *name, forge_value x,
                                        int64_t channels, uint32_t stride,
                                        const forge_resnet_options *options);
 
-/* --- models. name NULL: no scope of their own ---------------------------------------------------------------- */
+/* --- models. name NULL: no scope for the model
+ * --------------------------------------------------------------- */
 
-/* Linear layers with relu between them: sizes[0 .. count-1] are the widths after each. */
+/* Linear layers with relu between them. x: [..., in]; result: [..., sizes[count - 1]]. sizes: the width after
+ * each layer. */
 FORGE_API forge_value forge_mlp(forge_builder *builder, const char *name, forge_value x, const int64_t *sizes,
                                 size_t count);
-/* x [n, channels, height, width]: twice a 3 x 3 convolution without padding, relu, and a maximum over 2 x 2 (conv1, conv2);
- * then two linear layers with relu between them (fc1, fc2). sizes: channels and widths after each of the four. */
+/* Two blocks (conv1, conv2) of 3 x 3 convolution without padding, relu and 2 x 2 maximum; then two linear
+ * layers (fc1, fc2) with relu between them. x: [n, channels, height, width]; result: [n, sizes[3]]. sizes:
+ * channels or width after each of the four layers. */
 FORGE_API forge_value forge_cnn(forge_builder *builder, const char *name, forge_value x,
                                 const int64_t sizes[4]);
-/* x [n, channels, height, width]: three 3 x 3 convolutions with relu (8, 16 and 24 channels: conv1 to conv3), batch norm
- * (norm1), linear to 32 with relu (fc1), dropout of 0.3 (dropout1), linear to `classes` (fc2), batch norm (norm2). */
+/* A network with batch norm and dropout. x: [n, channels, height, width]; result: [n, classes]. Three 3 x 3
+ * convolutions with relu (8, 16 and 24 channels: conv1 to conv3), batch norm (norm1), linear to 32 with relu
+ * (fc1), dropout of 0.3 (dropout1), linear to `classes` (fc2), batch norm (norm2). */
 FORGE_API forge_value forge_norm_cnn(forge_builder *builder, const char *name, forge_value x, int64_t classes,
                                      bool is_training);
-/* x [n, channels, height, width] to logits [n, classes]. Parameters are named as in torchvision: conv1.weight, bn1.weight,
- * layer1.0.conv1.weight, layer2.0.downsample.0.weight ... fc.bias. */
+/* A residual network. x: [n, channels, height, width]; result: logits [n, classes]. Parameters have
+ * torchvision's names: conv1.weight, bn1.weight, layer1.0.conv1.weight, layer2.0.downsample.0.weight ...
+ * fc.bias. */
 FORGE_API forge_value forge_resnet(forge_builder *builder, const char *name, forge_value x,
                                    const forge_resnet_options *options);
-/* GPT-2 (Radford et al., 2019): tokens [b, t] of an integer type, t at most the context, to logits [b, t, vocabulary].
- * Parameters are named and lie as in files of GPT-2: wte.weight, wpe.weight, h.0.ln_1.weight, h.0.attn.c_attn.weight ...
- * ln_f.bias. Its smallest is {12 layers, 12 heads, vocabulary 50257, context 1024, width 768}. */
+/* GPT-2 (Radford et al., 2019). tokens: [b, t], integers, t at most `context`; result: logits [b, t,
+ * vocabulary]. Parameters have the names and layout of GPT-2's files: wte.weight, wpe.weight,
+ * h.0.ln_1.weight, h.0.attn.c_attn.weight ... ln_f.bias. The smallest GPT-2 is {12 layers, 12 heads,
+ * vocabulary 50257, context 1024, width 768}. */
 FORGE_API forge_value forge_gpt(forge_builder *builder, const char *name, forge_value tokens,
                                 const forge_gpt_options *options);
 

@@ -1,8 +1,7 @@
-/* forge/program.h - from a graph to something that runs.
+/* forge/program.h - devices, compilation, programs, and instances that run them.
  *
- * Owns devices, compilation, programs, and instances that run them on state.
- * Newcomers: a program is a value, too: it can be written to a file and run by another process, with the same bits. What
- * it works on, its arena and its state, belongs to an instance.
+ * A program is immutable: it can be written to a file, and another process can run it with the same bits. Its
+ * memory for computing (the arena) and its state belong to an instance.
  */
 #ifndef FORGE_PROGRAM_H
 #define FORGE_PROGRAM_H
@@ -13,201 +12,225 @@
 extern "C" {
 #endif
 
-/* --- devices ------------------------------------------------------------------------------------------------ */
+/* --- devices
+ * ------------------------------------------------------------------------------------------------ */
 
-typedef struct forge_device forge_device; /* any thread: it does one thing at a time */
+typedef struct forge_device forge_device; /* any thread; it runs one instance at a time */
 
-/* A device by name: "cpu", "estimated". ABSENT names those there are. The device is the caller's, and must outlive what was
- * made for it.
- * The CPU's kernels are those of the best instruction set that the processor has, or of the one that FORGE_ISA names:
- * plain, avx2, avx512. INVALID: none of these; ABSENT: the processor does not have it.
- * "estimated" runs nothing. Programs for it are those for the CPU; a run moves its own clock on by what the launches are
- * expected to take (the larger of FLOP over a rate and bytes over a bandwidth, and an overhead), and energy is
- * expected likewise. Nothing has a value there: forge_instance_get, forge_states_get and what reads or writes states say
- * UNSUPPORTED. It describes this machine's CPU, or what FORGE_MACHINE in the environment gives of it or of another:
- * "flop_per_s=6e13,bytes_per_s=3e12,launch_seconds=4e-6,idle_watts=90,busy_watts=300,flop_joules=5e-13,byte_joules=6e-11".
- * Figures that are not given stay this CPU's; that there are slow kernels on this CPU, of the reference, is forgotten then
- * unless plain_per_s is given, too. INVALID: that cannot be read. */
+/* Opens a device by name: "cpu" or "estimated". The caller owns it; it must outlive all objects made for it.
+ * JOULE_ABSENT: no such device; the message lists the devices.
+ *
+ * "cpu" uses kernels for the best instruction set of the processor, or for the one in the environment
+ * variable FORGE_ISA: plain, avx2, avx512. JOULE_INVALID: another name. JOULE_ABSENT: the processor does not
+ * support it.
+ *
+ * "estimated" runs no kernels. It takes programs for the CPU. A run advances a simulated clock by the
+ * expected time of each launch: the larger of FLOP / rate and bytes / bandwidth, plus an overhead. Energy is
+ * estimated in the same way. There are no values: functions that read or write values (such as
+ * forge_instance_get, forge_states_get) return JOULE_UNSUPPORTED. The device describes this machine's CPU,
+ * with the figures that the environment variable FORGE_MACHINE replaces:
+ * "flop_per_s=6e13,bytes_per_s=3e12,launch_seconds=4e-6,idle_watts=90,busy_watts=300,flop_joules=5e-13,
+ * byte_joules=6e-11" (one line).
+ * Figures that are not given are this CPU's. If FORGE_MACHINE is set, all kernels count as optimised, unless
+ * plain_per_s gives the speed of reference kernels. JOULE_INVALID: FORGE_MACHINE cannot be parsed. */
 FORGE_API joule_status forge_device_open(const char *name, forge_device **out_device, joule_error *out_error);
-/* NULL is allowed. */
+/* Closes a device. NULL is allowed. */
 FORGE_API void forge_device_close(forge_device *device);
+/* Returns the name of a device, which lives as long as the device. */
 FORGE_API const char *forge_device_name(const forge_device *device);
-/* How many threads a CPU works with; 0: those it is allowed to. Results do not depend on it. INVALID: more than
- * 1024. */
+/* Sets the number of threads of a CPU device; 0: the number of CPUs that this process may use. Results do not
+ * depend on it. JOULE_INVALID: more than 1024. */
 FORGE_API joule_status forge_device_set_threads(forge_device *device, unsigned threads,
                                                 joule_error *out_error);
 
-/* The name of backend i of those that this library was built with; NULL: there is none. Any thread. */
+/* Returns the name of device kind `i` of this build of the library, in static storage; NULL: no more. Any
+ * thread. */
 FORGE_API const char *forge_device_name_at(size_t i);
 
-/* Its layout is final. */
+/* An instruction set that kernels are compiled for. Its layout is final. */
 typedef struct forge_instruction_set {
-    const char *name; /* "avx2", static storage; NULL: the list ends here */
-    bool is_here;     /* the processor has it */
-    bool is_used;     /* by this device */
+    const char *name; /* "avx2", static storage; NULL: end of the list */
+    bool is_here;     /* the processor supports it */
+    bool is_used;     /* this device uses it */
 } forge_instruction_set;
 #define FORGE_MAX_INSTRUCTION_SETS 8
 
-/* A figure that a device's estimates come from, and where it comes from itself. Its layout is final. */
+/* A figure of a device that estimates, with its origin. Its layout is final. */
 typedef struct forge_device_figure {
-    const char *name; /* "bytes_per_s", static storage; NULL: the list ends here */
+    const char *name; /* "bytes_per_s", static storage; NULL: end of the list */
     const char *unit; /* "B/s", static storage */
     joule_quantity value;
     char source[128];
 } forge_device_figure;
 #define FORGE_MAX_DEVICE_FIGURES 12
 
+/* Properties of a device. */
 typedef struct forge_device_facts {
     uint32_t struct_size;  /* sizeof(forge_device_facts) */
-    uint32_t threads;      /* that it works with */
-    uint64_t memory_bytes; /* of the machine or board that its buffers lie in, used or not; 0: unknown */
-    forge_instruction_set instruction_sets[FORGE_MAX_INSTRUCTION_SETS + 1]; /* its kernels are compiled for */
+    uint32_t threads;      /* number of threads that it uses */
+    uint64_t memory_bytes; /* size of the memory of its machine or board; 0: unknown */
+    forge_instruction_set instruction_sets[FORGE_MAX_INSTRUCTION_SETS + 1]; /* with kernels in this build */
     forge_device_figure figures[FORGE_MAX_DEVICE_FIGURES + 1];
-    bool only_estimates; /* it runs nothing */
+    bool only_estimates; /* it runs no kernels */
 } forge_device_facts;
-/* INVALID: no room. Any thread. */
+/* Describes a device. JOULE_INVALID: struct_size too small. Any thread. */
 FORGE_API joule_status forge_device_look(forge_device *device, forge_device_facts *out_facts);
 
-/* What instances and states have taken of a device's memory, in whole blocks. */
+/* Memory that instances and states allocated on a device, in whole blocks. */
 typedef struct forge_memory_facts {
     uint32_t struct_size; /* sizeof(forge_memory_facts) */
     uint32_t reserved;
     uint64_t used_bytes;
-    uint64_t held_bytes;  /* given back, and kept for the next who wants as much */
-    uint64_t peak_bytes;  /* the most that was in use at once, since the device was opened or trimmed */
-    uint64_t limit_bytes; /* 0: none */
+    uint64_t held_bytes;  /* freed, and kept for later allocations of the same size */
+    uint64_t peak_bytes;  /* highest used_bytes since the device was opened or trimmed */
+    uint64_t limit_bytes; /* 0: no limit */
 } forge_memory_facts;
-/* INVALID: no room. Any thread. */
+/* Describes a device's memory. JOULE_INVALID: struct_size too small. Any thread. */
 FORGE_API joule_status forge_device_memory(forge_device *device, forge_memory_facts *out_facts);
-/* Gives to the system what nobody uses, and begins the peak anew. Any thread. */
+/* Returns held memory to the system, and resets the peak to the memory in use. Any thread. */
 FORGE_API void forge_device_trim(forge_device *device);
-/* No more than so many bytes shall be in use from now on; 0: as many as the system gives. Who wants more gets NO_MEMORY with a
- * message that names what it was for and who has most. Any thread. */
+/* Limits used_bytes; 0: no limit. Allocations above the limit fail with JOULE_NO_MEMORY; the message names
+ * the request and the largest current user. Any thread. */
 FORGE_API void forge_device_limit_memory(forge_device *device, uint64_t limit_bytes);
 
-/* --- programs ----------------------------------------------------------------------------------------------- */
+/* --- programs
+ * ----------------------------------------------------------------------------------------------- */
 
 typedef struct forge_program forge_program; /* immutable: any thread */
 
-/* Makes a program for a device. Where sizes are symbols, one program is for all that they can be: its memory is planned for
- * the largest, and an instance takes the sizes of its inputs (forge_graph_bind makes a graph for given sizes). The program is
- * the caller's. FAILED: a write that was to be in place cannot be, and the message names the reader in the way. INVALID: a
- * slot has a size that is a symbol, or something may become too large. */
+/* Compiles a graph for a device. The caller owns the program. If sizes are symbols, the program runs for all
+ * their values: its memory is planned for the largest sizes, and an instance takes the sizes from its inputs
+ * (forge_graph_bind makes a graph for given sizes). JOULE_FAILED: a write cannot be in place; the message
+ * names the reader that prevents it. JOULE_INVALID: the size of a slot is a symbol, or a size may
+ * overflow. */
 FORGE_API joule_status forge_compile(const forge_graph *graph, forge_device *device,
                                      forge_program **out_program, joule_error *out_error);
+/* Frees a program. NULL is allowed. */
 FORGE_API void forge_program_free(forge_program *program);
 
-/* Writes a file that another process can read and run, with the same bits. It is there whole or not at all: a file that was
- * there before stays until the new one is safe on the disk; a symbolic link stays, and the file behind it is written. DENIED
- * or FAILED: the path cannot be written, or is no file. PENDING: another writer is at work on this path. */
+/* Writes a program to a file that another process can read and run, with the same bits. The file is replaced
+ * atomically, after the disk has stored it; if the path is a symbolic link, the file behind it is replaced.
+ * JOULE_DENIED, JOULE_FAILED: the path cannot be written, or is not a regular file. JOULE_PENDING: another
+ * process is writing it. */
 FORGE_API joule_status forge_program_write(const forge_program *program, const char *path,
                                            joule_error *out_error);
-/* Reads a program and checks all of it: no file can make an instance read or write outside its own memory.
- * The caller owns the program. INVALID: the file is not a program, or damaged. UNSUPPORTED: a program of
- * another version, or not a regular file. */
+/* Reads a program and checks all of it: no file can make an instance access memory outside its own. The
+ * caller owns the program. JOULE_INVALID: the file is not a program, or is damaged. JOULE_UNSUPPORTED: a
+ * program of another version, or not a regular file. */
 FORGE_API joule_status forge_program_read(const char *path, forge_program **out_program,
                                           joule_error *out_error);
-/* A page for a person: buffers, the arena as planned and as it must at least be, and each launch with kernel, shapes, work,
- * scope and phase. The text is the caller's: free. */
+/* Prints a program for a person: buffers, planned and minimum size of the arena, and each launch with kernel,
+ * shapes, work, scope and phase. The caller frees the text with free(). */
 FORGE_API joule_status forge_program_print(const forge_program *program, char **out_text,
                                            joule_error *out_error);
+
+/* Properties of a program. */
 
 typedef struct forge_program_facts {
     uint32_t struct_size; /* sizeof(forge_program_facts) */
     uint32_t reserved;
     size_t launches;
     size_t arena_bytes; /* planned */
-    /* alive at once at the worst moment: the least that this order of launches can do with */
+    /* Highest number of bytes alive at once: the lower bound of the arena for this order of launches. */
     size_t arena_bound_bytes;
     size_t state_bytes;
     size_t constant_bytes;
     double flop;    /* of one run, at the largest sizes */
-    size_t symbols; /* sizes that an instance can change */
+    size_t symbols; /* number of sizes that an instance can change */
 } forge_program_facts;
-/* INVALID: no room. */
+/* Describes a program. JOULE_INVALID: struct_size too small. */
 FORGE_API joule_status forge_program_look(const forge_program *program, forge_program_facts *out_facts);
 
-/* A size that an instance can change: min to max, a multiple of `multiple`. */
+/* A size that an instance can change: a multiple of `multiple` from min to max. */
 typedef struct forge_symbol_facts {
     uint32_t struct_size; /* sizeof(forge_symbol_facts) */
     uint32_t reserved;
     const char *name; /* lives as long as the program */
     int64_t min, max, multiple;
 } forge_symbol_facts;
-/* INVALID: there is no symbol i, or no room. */
+/* Describes symbol `i` of a program. JOULE_INVALID: no such symbol, or struct_size too small. */
 FORGE_API joule_status forge_program_symbol(const forge_program *program, size_t i,
                                             forge_symbol_facts *out_facts);
 
-/* --- state -------------------------------------------------------------------------------------------------- */
+/* --- state
+ * -------------------------------------------------------------------------------------------------- */
 
-/* The slots that programs share by name. */
+/* State: slots that several instances share by name. */
 typedef struct forge_states forge_states;
 
+/* Makes an empty state on a device. Instances add slots to it, initialised from `seed` and the slot's
+ * name. */
 FORGE_API joule_status forge_states_new(forge_device *device, uint64_t seed, forge_states **out_states,
                                         joule_error *out_error);
-/* No instance may use them any more. NULL is allowed. */
+/* Frees a state. No instance may use it. NULL is allowed. */
 FORGE_API void forge_states_free(forge_states *states);
+/* Returns the number of slots. */
 FORGE_API size_t forge_states_count(const forge_states *states);
-/* A view of slot i and its name, which live as long as the states. INVALID: there is no slot i. UNSUPPORTED: nothing has a
- * value on this device. */
+/* Returns a view of slot `i` and its name, which live as long as the states. JOULE_INVALID: no such slot.
+ * JOULE_UNSUPPORTED: this device only estimates, so there are no values. */
 FORGE_API joule_status forge_states_get(forge_states *states, size_t i, forge_tensor *out_tensor,
                                         const char **out_name);
-/* The slot with this name; ABSENT where no instance has made it. UNSUPPORTED as above. */
+/* Returns a view of the slot with this name. JOULE_ABSENT: no instance has made it. JOULE_UNSUPPORTED: as
+ * forge_states_get. */
 FORGE_API joule_status forge_states_find(forge_states *states, const char *name, forge_tensor *out_tensor);
 
-/* --- instances ---------------------------------------------------------------------------------------------- */
+/* --- instances
+ * ---------------------------------------------------------------------------------------------- */
 
 typedef struct forge_instance forge_instance; /* one thread at a time */
 
-/* Slots that are not there yet are made, and filled as the graph says from the states' seed and the slot's name. INVALID: a
- * slot is there with another type or shape. Program and states must outlive the instance. */
+/* Makes an instance of a program. Missing slots are made and initialised as the graph says, from the seed of
+ * `states` and the slot's name. Program and states must outlive the instance. JOULE_INVALID: a slot exists
+ * with another type or shape. */
 FORGE_API joule_status forge_instance_new(const forge_program *program, forge_device *device,
                                           forge_states *states, forge_instance **out_instance,
                                           joule_error *out_error);
+/* Frees an instance. NULL is allowed. */
 FORGE_API void forge_instance_free(forge_instance *instance);
 
-/* Gives a symbol of the program a number, from the next run on. At first all are as large as they can be. Inputs that were
- * set before and depend on it are to be set again. ABSENT: there is no such symbol; INVALID: it cannot be this number. */
+/* Sets a symbol of the program, from the next run on. Initially each symbol has its largest value. Inputs
+ * whose size changes must be set again. JOULE_ABSENT: no such symbol. JOULE_INVALID: a value out of range. */
 FORGE_API joule_status forge_instance_set_size(forge_instance *instance, const char *symbol, int64_t value,
                                                joule_error *out_error);
 /* Copies a packed tensor of the input's type and shape; a device that only estimates does not read its
  * elements. Symbols in the shape take the tensor's sizes from the next run on. An input keeps its value until
- * it is set again; a run fails while an input was never set. ABSENT: there is no such input. INVALID: type or
- * shape differs; the message says how. */
+ * it is set again. JOULE_ABSENT: no such input. JOULE_INVALID: type or shape differs; the message says
+ * how. */
 FORGE_API joule_status forge_instance_set(forge_instance *instance, const char *input,
                                           const forge_tensor *tensor, joule_error *out_error);
-/* Sets an input to zeros, whatever its size becomes; NULL: every input that was not set yet. ABSENT: there is
- * no such input. */
+/* Sets an input to zeros, for all sizes; NULL: all inputs that were not set yet. JOULE_ABSENT: no such
+ * input. */
 FORGE_API joule_status forge_instance_set_zeros(forge_instance *instance, const char *input,
                                                 joule_error *out_error);
-/* One run. Allocates nothing, also where sizes have changed. INVALID: an input was never set (a device that
- * only estimates needs none), or has other sizes than the program has now; the message names the input. On
- * x86 the kernels of the device "cpu" take subnormal numbers of f32 and f64 as zero, and give zero for them,
- * in all its threads; the caller's own setting is as before when the run returns. See libforge(3). */
+/* Runs the program once. Allocates nothing, also after sizes changed. JOULE_INVALID: an input was never set
+ * (a device that only estimates needs none), or its sizes differ from the program's present sizes; the
+ * message names the input. On x86, the kernels of the device "cpu" treat subnormal f32 and f64 numbers as
+ * zero and return zero for them, in all its threads. The setting of the calling thread is restored before the
+ * run returns. See libforge(3). */
 FORGE_API joule_status forge_instance_run(forge_instance *instance, joule_error *out_error);
-/* A view of an output, as large as the last run made it, valid until the next run. UNSUPPORTED: nothing was computed, since
- * the device only estimates. */
+/* Returns a view of an output of the last run, with its sizes; valid until the next run. JOULE_UNSUPPORTED:
+ * the device only estimates, so nothing was computed. */
 FORGE_API joule_status forge_instance_get(forge_instance *instance, const char *output,
                                           forge_tensor *out_tensor, joule_error *out_error);
 
-/* What one launch has taken, over all runs since the last reset. */
+/* Work and time of one launch. */
 typedef struct forge_launch_facts {
     uint32_t struct_size; /* sizeof(forge_launch_facts) */
     forge_phase phase;
     const char *op;                         /* "matmul" */
     const char *kernel;                     /* "f32_matmul" */
     const char *scope;                      /* "fc1" */
-    double flop, read_bytes, written_bytes; /* of one run; where sizes changed, on average */
-    uint64_t runs;
-    double seconds;    /* of all runs */
-    forge_shape shape; /* of its first output, as the last run had it */
+    double flop, read_bytes, written_bytes; /* of one run; the mean if sizes changed */
+    uint64_t runs;                          /* since the last reset */
+    double seconds;                         /* sum over these runs */
+    forge_shape shape;                      /* of its first output in the last run */
     forge_dtype dtype;
     uint32_t reserved;
 } forge_launch_facts;
-/* INVALID: there is no launch i, or no room. */
+/* Describes launch `i`. JOULE_INVALID: no such launch, or struct_size too small. */
 FORGE_API joule_status forge_instance_launch(const forge_instance *instance, size_t i,
                                              forge_launch_facts *out_facts);
-/* Times and runs of launches count from now on. */
+/* Sets runs and times of all launches to 0. */
 FORGE_API void forge_instance_reset_times(forge_instance *instance);
 
 #ifdef __cplusplus

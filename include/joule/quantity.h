@@ -1,8 +1,9 @@
-/* joule/quantity.h - a number that says how sure it is.
+/* joule/quantity.h - a number with its uncertainty.
  *
- * Every energy and power that libjoule gives is a joule_quantity: a value, the interval that holds the truth
- * with 90 % probability, and the class of the evidence. Unknown is NaN in all three numbers, never 0.
- * Newcomers: low and high are the 5 % and 95 % points, not hard bounds.
+ * Every energy and power of libjoule is a joule_quantity: a value, an interval that holds the true value with
+ * 90 % probability, and the class of the evidence. If the value is unknown, all three numbers are NaN, never
+ * 0.
+ * Note: low and high are the 5 % and 95 % points, not hard bounds.
  */
 #ifndef JOULE_QUANTITY_H
 #define JOULE_QUANTITY_H
@@ -13,55 +14,56 @@
 extern "C" {
 #endif
 
-/* How a figure came about, from strongest to weakest. A sum carries the weakest class of its parts. */
+/* The origin of a figure, from strongest to weakest evidence. A sum has the weakest class of its parts. */
 typedef enum joule_class {
-    JOULE_CLASS_NONE = 0,     /* nothing is known; the value is NaN */
-    JOULE_CLASS_MEASURED = 1, /* the difference of a hardware energy counter */
-    JOULE_CLASS_DERIVED = 2,  /* integrated from sampled power, or shared out from a measurement */
-    JOULE_CLASS_MODELLED = 3, /* from a cost model: activity times coefficients */
-    JOULE_CLASS_ASSUMED = 4,  /* from a figure that the user or a data sheet gave */
+    JOULE_CLASS_NONE = 0,     /* unknown; the value is NaN */
+    JOULE_CLASS_MEASURED = 1, /* difference of a hardware energy counter */
+    JOULE_CLASS_DERIVED = 2,  /* integral of sampled power, or a share of a measured energy */
+    JOULE_CLASS_MODELLED = 3, /* result of a cost model: activity times coefficients */
+    JOULE_CLASS_ASSUMED = 4,  /* based on a figure from the user or a data sheet */
 } joule_class;
 
-/* Part of other structures: its layout is final. */
+/* A value with its interval. Other structures contain it, so its layout is final. */
 typedef struct joule_quantity {
-    double value;      /* best estimate, in the unit that the name of the holder gives; NaN: unknown */
-    double low;        /* 5 % point */
-    double high;       /* 95 % point */
-    joule_class cls;   /* evidence */
+    double value; /* best estimate, in the unit that the member's or function's name states; NaN: unknown */
+    double low;   /* 5 % point */
+    double high;  /* 95 % point */
+    joule_class cls;   /* class of the evidence */
     uint32_t reserved; /* 0 */
 } joule_quantity;
 
-/* "measured", "derived", "modelled", "assumed" or "none", in static storage. Any thread. */
+/* Returns "measured", "derived", "modelled", "assumed" or "none", in static storage. Any thread. */
 JOULE_API const char *joule_class_name(joule_class cls);
 
-/* Probability, 0 to 1, that the true value is at most `limit`, from the interval of `q`: normal for measured
- * and derived quantities, log-normal for modelled and assumed ones. NaN where q is unknown. Any thread. */
+/* Returns the probability, 0 to 1, that the true value is at most `limit`. The interval of `q` defines the
+ * distribution: normal for measured and derived quantities, log-normal for modelled and assumed ones. NaN if
+ * `q` is unknown. Any thread. */
 JOULE_API double joule_probability_below(joule_quantity q, double limit);
 
-/* Probability, 0 to 1, that the truth lies within +-20 % of q.value: the report's `confidence`. NaN where q is
- * unknown. Any thread. */
+/* Returns the probability, 0 to 1, that the true value is within 20 % of q.value: the `confidence` of the
+ * report. NaN if `q` is unknown. Any thread. */
 JOULE_API double joule_confidence(joule_quantity q);
 
-/* What a text with a unit measures. */
+/* The physical dimension of a text with a unit. */
 typedef enum joule_dimension {
     JOULE_DIMENSION_ENERGY = 1, /* joules: J or Wh, each with or without a prefix */
     JOULE_DIMENSION_POWER = 2,  /* watts: W, with or without a prefix */
-    JOULE_DIMENSION_TIME = 3,   /* seconds: s with or without a prefix, min, h */
+    JOULE_DIMENSION_TIME = 3,   /* seconds: s with or without a prefix; min; h */
     JOULE_DIMENSION_TEMPERATURE =
-        4, /* kelvin of difference: K with or without a prefix; C and degC, the same step */
+        4, /* temperature difference in kelvin: K with or without a prefix; C; degC */
 } joule_dimension;
 
-/* Reads a non-negative number with its unit ("50uJ", "1.5kWh", "100ms", "12 W"), independent of locale, into
- * SI base units. A number without a unit is taken in the base unit. Prefixes p n u (also the micro sign) m k M G.
- * JOULE_INVALID, with a message that shows the column, for anything else, including negative, infinite, and
- * trailing text; *out_value is then untouched. Any thread. */
+/* Parses a non-negative number with its unit ("50uJ", "1.5kWh", "100ms", "12 W") and converts it to the SI
+ * base unit. The locale has no effect. A number without a unit is in the base unit. Prefixes: p n u (or the
+ * micro sign) m k M G. JOULE_INVALID: any other text, also a negative or infinite number or trailing text.
+ * The message shows the column, and *out_value is not changed. Any thread. */
 JOULE_API joule_status joule_parse(const char *text, joule_dimension dimension, double *out_value,
                                    joule_error *out_error);
 
-/* Writes `value` (SI base unit) with a unit prefix and `digits` significant digits (1 to 15; others are taken as the
- * nearest), such as "50.0 uJ", "1.25 kJ", "-12 W" or "4500 s" (time and temperature have no prefix above 1);
- * "unknown" for NaN. What no prefix reaches is written as "1.00e-15 J". Like snprintf: returns the length needed,
- * writes at most `size` bytes with the terminator. Any thread. */
+/* Writes `value` (SI base unit) with a unit prefix: "50.0 uJ", "1.25 kJ", "-12 W", "4500 s"; "unknown" for
+ * NaN. Returns the length that is needed without the terminator, and writes at most `size` bytes with it,
+ * like snprintf. digits: significant digits, 1 to 15; other numbers are clamped to this range. Time and
+ * temperature have no prefix above 1. A value beyond the prefixes is written as "1.00e-15 J". Any thread. */
 JOULE_API size_t joule_format(double value, joule_dimension dimension, int digits, char *out_text,
                               size_t size);
 

@@ -1,9 +1,10 @@
-/* joule/region.h - what a stretch of a program cost.
+/* joule/region.h - the energy of a region: one stretch of a program's execution.
  *
- * Begin and end take a time stamp and push it into a ring of the calling thread: no system call, no lock, no
- * allocation. Energy is joined to the region afterwards, when the sensors have ticked past its end, so a result
- * is first PENDING and then final.
- * Newcomers: a region's `window` is what the whole device used meanwhile; `attributed` is its share of that.
+ * joule_begin and joule_end write a timestamp to a ring of the calling thread, without a system call, lock or
+ * allocation. The energy is joined later, when the sensors have updates after the region's end. So a result
+ * is first PENDING, then final.
+ * Note: `window` is the energy of the whole device during the region; `attributed` is the region's share of
+ * it.
  */
 #ifndef JOULE_REGION_H
 #define JOULE_REGION_H
@@ -14,100 +15,107 @@
 extern "C" {
 #endif
 
-/* Bits of a region's flags. Without a device bit a region claims every device. Other bits are ignored, since joule_begin_with cannot fail. */
+/* Bits of a region's flags. Without a device bit, a region claims all devices. Unknown bits are ignored. */
 #define JOULE_REGION_CPU          1u /* claims CPU packages and memory */
-#define JOULE_REGION_GPU          2u /* claims GPUs; calls the hook of joule_set_sync at both edges */
+#define JOULE_REGION_GPU          2u /* claims GPUs; the hook of joule_set_sync is called at begin and end */
 #define JOULE_REGION_THREAD_OWNED 4u /* only the thread that began it may end it */
 
-/* A running or finished region. The caller owns it and may copy it; its address does not matter. It belongs to the
- * process that began it: a child after fork cannot end it. Its layout is final. */
+/* A running or finished region. The caller owns it and may copy or move it. It belongs to the process that
+ * began it: a child after fork cannot end it. Its layout is final. */
 typedef struct joule_region {
     uint64_t begin_ns; /* CLOCK_MONOTONIC; 0: never begun */
     uint64_t end_ns;   /* 0 while it runs */
     uint32_t tag;
-    uint32_t flags; /* the low 3 bits as given to joule_begin_with; the rest is libjoule's */
-    uint32_t slot;  /* where it is listed; libjoule's */
-    uint32_t owner; /* the thread that began it; libjoule's */
+    uint32_t flags; /* the low 3 bits as given to joule_begin_with; the rest is private */
+    uint32_t slot;  /* its entry in the ring; private */
+    uint32_t owner; /* the thread that began it; private */
 } joule_region;
 
-/* The number of a name, the same for every thread and process of a session, also after fork. The name is cut at 47
- * bytes, between characters. At most 4095 names: later ones, NULL and "" get 0, the tag of "(other)". Not for hot
- * paths: keep the result. Any thread. */
+/* Returns the number of a name. It is the same in every thread and process of a session, also after fork.
+ * Names are truncated to 47 bytes at a character boundary. Returns 0, the tag "(other)", for NULL, for "",
+ * and for names after the first 4095. Keep the result: the call is too slow for hot paths. Any thread. */
 JOULE_API uint32_t joule_tag(const char *name);
 
-/* Begins a region. Never fails. Where no ring is free (more than 256 threads have regions), regions of such
- * threads are attributed together, by their time (`folded`). May be called in a signal handler. Any thread;
- * regions of one thread nest. */
+/* Begin a region. They never fail. Regions of one thread may nest. If more than 256 threads have regions,
+ * those of the remaining threads are attributed together, by their time (`folded`). Allowed in a signal
+ * handler. Any thread. */
 JOULE_API joule_region joule_begin(uint32_t tag);
 JOULE_API joule_region joule_begin_with(uint32_t tag, uint32_t flags);
 
-/* Ends a region and fills end_ns. Any thread, unless THREAD_OWNED. JOULE_INVALID: not running (never begun, or ended
- * already, be it through a copy), or not the owner's thread. JOULE_STALE: begun before fork, by the parent. May be
- * called in a signal handler. */
+/* Ends a region and sets end_ns. JOULE_INVALID: the region never began, has ended already (also through a
+ * copy), or has THREAD_OWNED and another thread began it. JOULE_STALE: the parent began it before fork.
+ * Allowed in a signal handler. Any thread, unless THREAD_OWNED. */
 JOULE_API joule_status joule_end(joule_region *region);
 
 /* The energy of a region or of a tag. */
 typedef struct joule_result {
     uint32_t struct_size; /* set by the caller to sizeof(joule_result) */
-    uint32_t is_final;    /* 0: sensors have not ticked past its end; figures may still move */
+    uint32_t is_final;    /* 0: a sensor has no update after the end yet; figures may still change */
     uint64_t count;       /* finished regions in this result */
-    uint64_t folded;      /* those that found no room; they are attributed by their total time */
-    double duration_s;    /* sum of their lengths */
-    double coverage;      /* 0 to 1: the part of that time that sensors saw and that was shared out in time */
-    joule_quantity window;     /* joules: all that the claimed devices used meanwhile */
-    joule_quantity attributed; /* joules: its share; concurrent regions add up to their common window */
-    joule_quantity self;       /* joules: attributed less the regions nested in it */
-    joule_quantity cpu;        /* joules: the part of `window` on CPU packages and memory */
-    joule_quantity gpu;        /* joules: the part of `window` on GPUs */
-    uint32_t unsynchronised; /* 1: a GPU region ran without hook or spans: its GPU joules may be another's */
+    uint64_t folded;      /* regions that did not fit in the ring; they are attributed by their total time */
+    double duration_s;    /* sum of their durations */
+    double coverage;      /* 0 to 1: part of that time that sensors covered and that was attributed by time */
+    joule_quantity window; /* joules of the claimed devices during the region */
+    joule_quantity
+        attributed;      /* joules: the region's share; shares of concurrent regions add up to their window */
+    joule_quantity self; /* joules: attributed, without the regions nested in it */
+    joule_quantity cpu;  /* joules: the part of `window` on CPU packages and memory */
+    joule_quantity gpu;  /* joules: the part of `window` on GPUs */
+    uint32_t unsynchronised; /* 1: a GPU region ran without hook or spans; its GPU joules may be another's */
     uint32_t reserved[7];    /* 0 */
 } joule_result;
 
-/* Joules of one ended region. JOULE_PENDING: no reading after its end yet (out_result holds what is known).
- * JOULE_INVALID: not ended, or struct_size too small. JOULE_STALE: the meter is from before fork. JOULE_OK:
- * `window` is known. JOULE_ABSENT, JOULE_DENIED and similar: `window` is not known and will never be, because
- * nothing reads those devices or nothing did when the region began. `attributed` and `self` are kept for the
- * last few thousand regions. For older ones `folded` is 1, and both are their tag's part of the window, with
- * an interval from 0 to the whole window. In a process whose parent measures (`joule run`) both stay unknown
- * although the result is final, because only the parent sees all sharers. `meter` may be NULL. Any thread. */
+/* Returns the energy in joules of one ended region. JOULE_OK: `window` is known. JOULE_PENDING: no reading
+ * after its end yet; out_result holds the energy known so far. JOULE_ABSENT, JOULE_DENIED and other errors:
+ * `window` is unknown and stays so, because no sensor reads those devices, or none did when the region began.
+ * JOULE_INVALID: not ended, or struct_size too small. JOULE_STALE: the meter was opened before fork.
+ * `attributed` and `self` are kept for the last few thousand regions. For an older region `folded` is 1, and
+ * both are its tag's part of the window, with an interval from 0 to the whole window. If a parent measures
+ * (`joule run`), both stay unknown although the result is final, because only the parent knows all concurrent
+ * regions. Any thread. */
 JOULE_API joule_status joule_region_result(joule_meter *meter, const joule_region *region,
                                            joule_result *out_result);
 
-/* As above, but takes readings and waits for a final result for at most timeout_s seconds (0 or less, NaN: one look). */
+/* Like joule_region_result, but takes readings and waits at most timeout_s seconds for a final result. If
+ * timeout_s is NaN or not above 0, it does not wait. */
 JOULE_API joule_status joule_region_wait(joule_meter *meter, const joule_region *region, double timeout_s,
                                          joule_result *out_result);
 
-/* Sum over all finished regions of a tag, in all processes of the session. JOULE_PENDING: some of them wait for a
- * reading. JOULE_ABSENT: none has finished. JOULE_UNSUPPORTED: a parent measures, and reports the tags. Any thread. */
+/* Returns the sum over all finished regions of a tag, in all processes of the session. JOULE_PENDING: some of
+ * them wait for a reading. JOULE_ABSENT: none has finished. JOULE_UNSUPPORTED: a parent measures and reports
+ * the tags. Any thread. */
 JOULE_API joule_status joule_tag_result(joule_meter *meter, uint32_t tag, joule_result *out_result);
 
-/* A finished stretch of time that another clock stamped: GPU events, a DAQ, a log. */
+/* A finished stretch of time with timestamps of another clock: GPU events, a data acquisition device, a
+ * log. */
 typedef struct joule_span {
     uint32_t struct_size; /* sizeof(joule_span) */
     uint32_t tag;
     uint32_t flags;       /* as for joule_begin_with */
-    int32_t device_index; /* GPU that it ran on; -1: all that the flags name */
-    double begin;         /* in the foreign clock's own unit */
+    int32_t device_index; /* GPU that it ran on; -1: all devices that the flags claim */
+    double begin;         /* in the unit of the foreign clock */
     double end;
     /* The clock map: nanoseconds of CLOCK_MONOTONIC = offset_ns + scale_ns * foreign time. */
     double offset_ns;
     double scale_ns;
-    double error_ns; /* standard error of a mapped stamp */
+    double error_ns; /* standard error of a converted timestamp */
 } joule_span;
 
-/* Adds a finished foreign span; it takes part in sharing like a region of a thread of its own. Sharing does not go back:
- * add spans within a second of their end. Once a span has come later than that sharing waits longer (10 s at most), and
- * so do final results; what a late span missed shows in the coverage. JOULE_INVALID: end before begin, not finite, in
- * the future, or struct_size too small. JOULE_STALE: the meter is from before fork. JOULE_NO_MEMORY: the ring is full until the next reading. Any thread. */
+/* Adds a finished foreign span. It is attributed energy like a region of a thread of its own. Add it within 1
+ * s of its end: attribution does not revise the past. After a span that comes later, attribution and final
+ * results wait longer (10 s at most); the energy that a late span missed lowers its coverage.
+ * JOULE_INVALID: end before begin, not finite, in the future, or struct_size too small. JOULE_STALE: the
+ * meter was opened before fork. JOULE_NO_MEMORY: the ring is full until the next reading. Any thread. */
 JOULE_API joule_status joule_span_add(joule_meter *meter, const joule_span *span);
 
-/* The hook that makes a GPU idle (cudaDeviceSynchronize, say), called at both edges of JOULE_REGION_GPU regions
- * in the thread of the edge. Without a hook such regions are marked unsynchronised and not judged. NULL takes
- * the hook away. Set it before regions run, from one thread. */
+/* The hook that waits until a GPU is idle (for example cudaDeviceSynchronize). It is called at begin and end
+ * of JOULE_REGION_GPU regions, in the thread that begins or ends them. Without a hook such regions are marked
+ * unsynchronised, and their budgets are not judged. NULL removes the hook. Set it before regions run, from
+ * one thread. */
 typedef void (*joule_sync_fn)(void *context);
 JOULE_API void joule_set_sync(joule_sync_fn sync, void *context);
 
-/* What a call of joule_measure cost. */
+/* The cost of a call by joule_measure. */
 typedef struct joule_measurement {
     uint32_t struct_size; /* set by the caller to sizeof(joule_measurement) */
     uint32_t reserved;
@@ -118,10 +126,10 @@ typedef struct joule_measurement {
     joule_quantity total_joules;
 } joule_measurement;
 
-/* Runs fn(arg) with the default meter around it and waits for the final figures (at most 2 s after fn returns).
- * JOULE_PENDING: a sensor did not tick in time. JOULE_ABSENT, JOULE_DENIED and their like: nothing can be read.
- * JOULE_FAILED: no meter could be opened. JOULE_INVALID: fn is NULL or struct_size too small. fn is called in every other
- * case. Any thread. */
+/* Calls fn(arg), measures it with the default meter, and waits at most 2 s for the final figures. Any thread.
+ * JOULE_PENDING: a sensor had no update in time. JOULE_ABSENT, JOULE_DENIED and similar: no sensor can be
+ * read. JOULE_FAILED: the default meter cannot be opened. JOULE_INVALID: fn is NULL or struct_size is too
+ * small. fn is called unless the status is JOULE_INVALID. */
 JOULE_API joule_status joule_measure(void (*fn)(void *), void *arg, joule_measurement *out_measurement);
 
 #ifdef __cplusplus

@@ -1,9 +1,10 @@
-/* joule/report.h - a meter's findings as text for programs.
+/* joule/report.h - a meter's results as JSON.
  *
- * One JSON object, documented by docs/report.schema.json, with the devices, the total and every tag. The variable
- * JOULE_ENERGY_JSON makes a program that uses libjoule write it at normal exit without any code: "1" writes one
- * line to stderr, anything else but "0" is a path in which %p becomes the process id and %% a percent sign.
- * Newcomers: the keys keep their names and meaning within a schema version; new keys may appear.
+ * The report is one JSON object with the devices, the total and every tag; docs/report.schema.json describes
+ * it. Within a schema version keys keep their name and meaning, and new keys may appear.
+ * With the environment variable JOULE_ENERGY_JSON, a program that uses libjoule writes the report at normal
+ * exit. The value 1 writes one line to standard error; 0 writes nothing; any other value is a path, in which
+ * %p becomes the process id and %% a percent sign.
  */
 #ifndef JOULE_REPORT_H
 #define JOULE_REPORT_H
@@ -14,11 +15,11 @@
 extern "C" {
 #endif
 
-/* Writes the report of `meter` (NULL: the default one), from its opening to now, as one line of JSON without a newline.
- * Like snprintf: *out_length is the length needed, at most `size` bytes with the terminator are written; time goes on
- * between two calls, so leave room for some digits more. `program` (NULL: the name of this process) and `out_length` may
- * be NULL, and `out_text` where size is 0. JOULE_STALE: a meter from before fork. JOULE_NO_MEMORY: nothing is written,
- * as a part would be missing. Any thread. */
+/* Writes the report of `meter` (NULL: the default meter) since its opening, as one line of JSON without a
+ * newline. *out_length is the length that is needed; at most `size` bytes with the terminator are written,
+ * like snprintf. Numbers may grow between two calls, so allocate a few bytes more than the first call needed.
+ * program: NULL for the name of this process. out_length may be NULL; out_text may be NULL if size is 0.
+ * JOULE_STALE: the meter was opened before fork. JOULE_NO_MEMORY: no output is written. Any thread. */
 JOULE_API joule_status joule_report_json(joule_meter *meter, const char *program, char *out_text, size_t size,
                                          size_t *out_length);
 
