@@ -396,11 +396,9 @@ FORGE_API forge_value forge_collective(forge_builder *builder, forge_collective_
  * `builder`. */
 typedef forge_value (*forge_body_fn)(forge_builder *builder, const forge_value *inputs, size_t count,
                                      const void *context);
-/* Adds a composite: a node with a name of up to 31 bytes. Its body
-                                      * defines its meaning, gradient, cost and fallback. Devices have kernels
-                                      * for the library's composites (softmax, layer_norm, adamw ...). They
-                                      * use a kernel only if the composite has the library's own body for its
-                                      * inputs; otherwise they compute the body. */
+/* Adds a composite: a node with a name of up to 31 bytes. Its body defines its meaning, gradient, cost and
+ * fallback. Devices have kernels for the library's composites (softmax, layer_norm, adamw ...). They use a
+ * kernel only if the composite has the library's own body for its inputs; otherwise they compute the body. */
 FORGE_API forge_value forge_composite(forge_builder *builder, const char *name, const forge_value *inputs,
                                       size_t count, forge_body_fn body, const void *context);
 /* The same with up to 4 values, which the body writes to out_values. */
@@ -411,44 +409,44 @@ FORGE_API void forge_composite_many(forge_builder *builder, const char *name, co
                                     forge_value *out_values, size_t value_count);
 
 /* Returns e^x / sum of e^x over the last dimension. The result has the
-                                      * shape of x. */
+ * shape of x. */
 FORGE_API forge_value forge_softmax(forge_builder *builder, forge_value x);
 /* Returns log(softmax(x)) over the last dimension. The result has the
-                                      * shape of x. */
+ * shape of x. */
 FORGE_API forge_value forge_log_softmax(forge_builder *builder, forge_value x);
 /* Returns the mean over rows of -log_softmax(logits)[row, label], rank
-                                      * 0. logits: [n, classes], float; labels: [n], integer. */
+ * 0. logits: [n, classes], float; labels: [n], integer. */
 FORGE_API forge_value forge_cross_entropy(forge_builder *builder, forge_value logits, forge_value labels);
 
 /* --- gradients
  * ---------------------------------------------------------------------------------------------- */
 
 /* Adds the nodes that compute d loss / d wrt[i], and returns them in
-                                      * out_gradients[i], with shape and place of wrt[i]. loss: one element.
-                                      * If the loss does not depend on wrt[i], its gradient is 0. Backward
-                                      * nodes run on the place of their forward nodes. The gradient of a
-                                      * composite NAME is a composite NAME.gradient. Non-differentiable
-                                      * points: relu'(0) = 0, |x|'(0) = 0. Equal maxima, also of a window,
-                                      * share the gradient equally. If the operands of max or min are equal,
-                                      * each gets half. If several updates set one position, the last gets
-                                      * all. In a scan, the first of equal elements gets all. */
+ * out_gradients[i], with shape and place of wrt[i]. loss: one element.
+ * If the loss does not depend on wrt[i], its gradient is 0. Backward
+ * nodes run on the place of their forward nodes. The gradient of a
+ * composite NAME is a composite NAME.gradient. Non-differentiable
+ * points: relu'(0) = 0, |x|'(0) = 0. Equal maxima, also of a window,
+ * share the gradient equally. If the operands of max or min are equal,
+ * each gets half. If several updates set one position, the last gets
+ * all. In a scan, the first of equal elements gets all. */
 FORGE_API void forge_gradients(forge_builder *builder, forge_value loss, const forge_value *wrt, size_t count,
                                forge_value *out_gradients);
 
 /* Returns x with a gradient of 0, so that no gradient reaches the values
-                                      * that x was computed from. It has no cost. */
+ * that x was computed from. It has no cost. */
 FORGE_API forge_value forge_stop_gradient(forge_builder *builder, forge_value x);
 
 /* Activation checkpointing: values of nodes made between begin and end
-                                      * are computed again on the backward pass instead of being kept.
-                                      * forge_gradients keeps the region's inputs and the values used outside
-                                      * of it, and repeats the nodes between them in the phase "backward".
-                                      * Memory: only one region's values are alive at a time. For n equal
-                                      * layers in regions of k, the values of about n / k + k layers are alive
-                                      * instead of n; the minimum is near k = sqrt(n). The price is a second
-                                      * forward computation. Gradients have the same bits as without regions,
-                                      * and random numbers are drawn again the same. Regions must not nest,
-                                      * and none may be open when forge_gradients is called. */
+ * are computed again on the backward pass instead of being kept.
+ * forge_gradients keeps the region's inputs and the values used outside
+ * of it, and repeats the nodes between them in the phase "backward".
+ * Memory: only one region's values are alive at a time. For n equal
+ * layers in regions of k, the values of about n / k + k layers are alive
+ * instead of n; the minimum is near k = sqrt(n). The price is a second
+ * forward computation. Gradients have the same bits as without regions,
+ * and random numbers are drawn again the same. Regions must not nest,
+ * and none may be open when forge_gradients is called. */
 FORGE_API void forge_recompute_begin(forge_builder *builder);
 FORGE_API void forge_recompute_end(forge_builder *builder);
 
@@ -461,9 +459,9 @@ typedef struct forge_size {
     int64_t value;
 } forge_size;
 /* Makes a copy of the graph with numbers in place of symbols; symbols
-                                      * without a number stay. The caller owns it (forge_graph_free).
-                                      * JOULE_ABSENT: no such symbol. JOULE_INVALID: a number out of the
-                                      * symbol's range, or one that makes a node's shapes wrong. */
+ * without a number stay. The caller owns it (forge_graph_free).
+ * JOULE_ABSENT: no such symbol. JOULE_INVALID: a number out of the
+ * symbol's range, or one that makes a node's shapes wrong. */
 FORGE_API joule_status forge_graph_bind(const forge_graph *graph, const forge_size *sizes, size_t count,
                                         forge_graph **out_graph, joule_error *out_error);
 
@@ -477,17 +475,17 @@ FORGE_API size_t forge_graph_nodes(const forge_graph *graph);
  * ----------------------------------------------------------------------------------------- */
 
 /* Prints a graph: one line for each symbol, slot, node, output and
-                                      * write, and a block for each composite's body:
-                                      *
-                                      *     %5 = matmul(%3, %4) transpose_b : f32[B,10] @mlp/fc1 backward
-                                      *
-                                      * The text is complete and numbers are exact: parsing it gives an equal
-                                      * graph. The caller frees the text with free(). */
+ * write, and a block for each composite's body:
+ *
+ *     %5 = matmul(%3, %4) transpose_b : f32[B,10] @mlp/fc1 backward
+ *
+ * The text is complete and numbers are exact: parsing it gives an equal
+ * graph. The caller frees the text with free(). */
 FORGE_API joule_status forge_graph_print(const forge_graph *graph, char **out_text, joule_error *out_error);
 /* Parses a graph from `length` bytes, which need no terminator and may
-                                      * be any bytes. '#' begins a comment up to the end of the line. The
-                                      * caller owns the graph (forge_graph_free). JOULE_INVALID: the message
-                                      * has line and column, and what was expected there. */
+ * be any bytes. '#' begins a comment up to the end of the line. The
+ * caller owns the graph (forge_graph_free). JOULE_INVALID: the message
+ * has line and column, and what was expected there. */
 FORGE_API joule_status forge_graph_parse(const char *text, size_t length, forge_graph **out_graph,
                                          joule_error *out_error);
 
