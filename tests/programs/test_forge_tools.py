@@ -374,8 +374,8 @@ class Tools(unittest.TestCase):
             write_safetensors(self.path("w.safetensors"), W, 3)
             self.bad(125, why, "inspect", file, "--step")
 
-    def test_graph_of_the_readme(self):
-        with open(os.path.join(os.environ["JOULE_SOURCE"], "README.md"), encoding="utf-8") as file:
+    def test_graph_of_the_guide(self):
+        with open(os.path.join(os.environ["JOULE_SOURCE"], "docs", "guide.md"), encoding="utf-8") as file:
             lines = [line.strip() for line in file if line.startswith("    ")]
         begin, end = lines.index("forge graph 1"), lines.index('output "y" = %4') + 1
         with open(self.path("layer.txt"), "w", encoding="utf-8") as file:

@@ -140,12 +140,12 @@ END
     [[ -z $others ]] || fail "libforge.so shows names that are not its own: $others"
 fi
 
-# Examples are built by the very commands that stand in them and in README.
+# Examples are built by the very commands that stand in them and in the guide.
 mkdir "$work/examples"
 cp examples/*.c "$work/examples"
-commands=$(sed -n 's/^\( \*\|   \) *\(cc [^&]* -o [a-z_]*\).*/\2/p' examples/*.c README.md)
+commands=$(sed -n 's/^\( \*\|   \) *\(cc [^&]* -o [a-z_]*\).*/\2/p' examples/*.c docs/guide.md)
 examples=(examples/*.c)
-[[ $(wc -l <<<"$commands") -gt ${#examples[@]} ]] || fail "README or an example does not say how to build it"
+[[ $(wc -l <<<"$commands") -gt ${#examples[@]} ]] || fail "the guide or an example does not say how to build it"
 while read -r command; do
     [[ $command != *" forge)"* || -e $library/libforge.so ]] || continue
     (cd "$work/examples" && eval "$command") || fail "this does not build: $command"
