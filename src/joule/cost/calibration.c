@@ -1,7 +1,7 @@
 /* joule/cost/calibration.c - see calibration.h.
  *
- * Newcomers: the text is a file that anybody may have written. What is out of range makes all of it invalid: half a calibration
- * would be believed.
+ * Note: the file is untrusted. One value out of range makes the whole calibration invalid, because a partial
+ * one would be trusted.
  */
 #include "joule/cost/calibration.h"
 
@@ -12,19 +12,19 @@
 #include "base/json.h"
 #include "base/string.h"
 
-#define LATEST_SECONDS  253402300799.0 /* the last of the year 9999 */
+#define LATEST_SECONDS  253402300799.0 /* the end of the year 9999 */
 #define MOST_RATE       64
 #define MOST_LATENCY    1e6
 #define MOST_OVERLAP    1000
 #define MOST_LOG_SD     1
 #define MOST_JOULES     1e-3
 #define MOST_IDLE_WATTS 1e4
-/* Of the scale of counters of energy (assumed of all), which is an error common to all prices. */
+/* Scale error of energy counters (assumed for all of them); it is common to all prices. */
 #define SENSOR_LOG_SD 0.05
 
 static const struct cost_term none = {NAN, NAN, NAN};
 
-/* --- reading ---------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 struct reading {
     const char *what;
@@ -48,7 +48,7 @@ static void read_text(struct reading *r, const struct json_value *object, const 
         wrong(r, key);
 }
 
-/* A number of JSON itself, within limits. */
+/* Reads a JSON number from `least` to `most`; otherwise reports the key and returns NAN. */
 static double read_number(struct reading *r, const struct json_value *object, const char *key, double least,
                           double most)
 {
@@ -80,7 +80,7 @@ static struct cost_term read_term(struct reading *r, const struct json_value *te
     return t;
 }
 
-/* An object of terms by feature. */
+/* Reads an object whose keys are feature names into `out`. Features without a key are left unchanged. */
 static void read_terms(struct reading *r, const struct json_value *parent, const char *key, double least,
                        double most, struct cost_term out[COST_FEATURES])
 {
@@ -99,7 +99,7 @@ static void read_terms(struct reading *r, const struct json_value *parent, const
         if (term)
             out[i] = read_term(r, term, name, least, i == COST_PACKAGE_SECONDS ? MOST_IDLE_WATTS : most);
     }
-    if (known != all) /* a name that nobody knows, or one that stands there twice */
+    if (known != all) /* an unknown name, or a repeated one */
         wrong(r, key);
 }
 
@@ -191,7 +191,7 @@ joule_status cost_calibration_parse(char *text, size_t size, const char *what, s
     return error_set(out_error, root ? JOULE_INVALID : error.status, "%s", error.message);
 }
 
-/* --- using ------------------------------------------------------------------------------------------------------ */
+/* --- using ---------------------------------------------------------------------------------------------- */
 
 bool cost_calibration_is_of(const struct cost_calibration *calibration, const struct cost_cpu *cpu,
                             unsigned stepping)
@@ -217,7 +217,8 @@ static void apply_speeds(const struct cost_speeds *speeds, struct cost_core *cor
     core->overlap = speeds->overlap.value;
     core->log_sd = speeds->log_sd;
     core->hz_log_sd = speeds->hz_log_sd;
-    /* What was not measured of these lasts as long as it did. */
+    /* Unmeasured latencies and rates of lines keep their time in seconds, so their cycles change with the
+     * frequency. */
     for (int i = COST_L3_LINES; i <= COST_DRAM_LINES; i++) {
         core->latency[i] *= core->hz / seed_hz;
         core->per_cycle[i] *= seed_hz / core->hz;
@@ -230,10 +231,11 @@ static void apply_speeds(const struct cost_speeds *speeds, struct cost_core *cor
     }
 }
 
-/* Prices that were not measured are unknown: a guess beside what was measured would be taken for more. */
+/* Prices that were not measured become unknown: a guess among measured prices would look like a
+ * measurement. */
 static void apply_prices(const struct cost_prices *prices, struct cost_table *table)
 {
-    table->cls = JOULE_CLASS_DERIVED; /* shared out from what was measured */
+    table->cls = JOULE_CLASS_DERIVED; /* attributed from measured energy */
     table->source = "calibrated on this machine, with its own sensor";
     for (int i = 0; i < COST_FEATURES; i++) {
         table->joules[i] = prices->joules[i].value;

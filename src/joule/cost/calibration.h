@@ -1,9 +1,9 @@
-/* joule/cost/calibration.h - what was measured of one machine, in the place of what is typical of its family.
+/* joule/cost/calibration.h - the measured speeds and prices of one machine, which replace the typical ones of
+ * its family.
  *
- * Owns the figures of a calibration, the text that they are kept in (docs/calibration.schema.json), whether they are of a given
- * CPU, and putting them into a core and a table. `joule calibrate` makes them; where they lie is known to
- * sources/cpu/cpu_calibration.h.
- * Newcomers: time and energy are calibrated apart. Without a sensor there is no energy, and a table's prices stay assumed.
+ * `joule calibrate` measures them; docs/calibration.schema.json describes the file, and
+ * sources/cpu/cpu_calibration.h finds it.
+ * Note: time and energy are calibrated separately. Without an energy sensor, the prices remain assumed.
  */
 #ifndef JOULE_COST_CALIBRATION_H
 #define JOULE_COST_CALIBRATION_H
@@ -12,49 +12,50 @@
 
 #define CALIBRATION_SCHEMA "joule-calibration-1"
 
-/* A figure with its 5 % and 95 % points; NaN: there is none. */
+/* A value with its 5 % and 95 % points; NaN: not measured. */
 struct cost_term {
     double value, low, high;
 };
 
-/* How fast a core is. Cycles are those of `hz`. */
+/* The speed of a core. Cycles refer to `hz`. */
 struct cost_speeds {
     struct cost_term hz, overlap;
     struct cost_term per_cycle[COST_FEATURES], latency[COST_FEATURES];
-    double log_sd;    /* of the cycles of programs that were not fitted */
-    double hz_log_sd; /* from one moment to another */
+    double log_sd;    /* error of predicted cycles, for programs that were not fitted */
+    double hz_log_sd; /* variation of the frequency over time */
 };
 
-/* What work costs. */
+/* The energy of work. */
 struct cost_prices {
-    joule_class cls; /* of the source: MEASURED or DERIVED; NONE: no energy was measured */
-    char source[48]; /* that the joules came from */
+    joule_class cls; /* class of the energy source: MEASURED or DERIVED; NONE: no energy was measured */
+    char source[48]; /* name of the energy source */
     struct cost_term joules[COST_FEATURES];
-    double log_sd; /* of the joules of programs that were not fitted */
+    double log_sd; /* error of predicted joules, for programs that were not fitted */
 };
 
 struct cost_calibration {
     char vendor[24], name[96], uarch[32];
-    unsigned family, model, stepping; /* as cost_cpu; model: of Arm, the part */
+    unsigned family, model, stepping; /* as in cost_cpu; model: the part number on Arm */
     bool is_virtual;
-    int64_t unix_seconds; /* when it was made */
+    int64_t unix_seconds; /* when the calibration was made */
     char joule_version[24];
     double temperature_celsius; /* NaN: unknown */
     struct cost_speeds speeds;
     struct cost_prices prices;
 };
 
-/* From text[0..size), which is changed. INVALID, with a message that begins with `what`, for all that does not keep the
- * schema; NO_MEMORY. */
+/* Parses text[0..size) and modifies it. Errors: INVALID if the text violates the schema, with a message that
+ * begins with `what`; NO_MEMORY. */
 joule_status cost_calibration_parse(char *text, size_t size, const char *what, struct cost_calibration *out,
                                     joule_error *out_error);
-/* Whether it is of this CPU. A guest's is of a guest. */
+/* Returns true if the calibration was made on this model of CPU; a guest's calibration applies to guests
+ * only. */
 bool cost_calibration_is_of(const struct cost_calibration *calibration, const struct cost_cpu *cpu,
                             unsigned stepping);
-/* Puts what was measured into a core and a table of the same CPU; what was not stays. Caches stay. */
+/* Replaces what was measured in a core and a table of the same CPU. The caches do not change. */
 void cost_calibration_apply(const struct cost_calibration *calibration, struct cost_core *core,
                             struct cost_table *table);
-/* "2026-11-22", in UTC. */
+/* Writes the date in UTC, such as "2026-11-22". */
 void cost_calibration_date(const struct cost_calibration *calibration, char out_date[16]);
 
 #endif

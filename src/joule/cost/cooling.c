@@ -1,22 +1,22 @@
-/* joule/cost/cooling.c - see core.h: how warm a package gets, and what that costs.
+/* joule/cost/cooling.c - the temperature rise of a package and its effect on leakage; see core.h.
  *
- * Newcomers: one body and one cooler. A chip has many: a busy spot warms by some kelvins within milliseconds, a rack within
- * hours. What is here is the time between.
+ * Note: the model has one thermal mass and one cooler. Hot spots that form in milliseconds and the warming of
+ * a rack over hours are not modelled.
  */
 #include <math.h>
 #include "joule/cost/core.h"
 
-/* Coolers are chosen so that the chip's design power takes it this far above the air: 95 C at most, less the 45 C that
- * servers and laptops allow their air to have (vendors' thermal guides; assumed of all). */
+/* A cooler is designed so that the design power heats the chip by this much: from 45 C, the highest air
+ * temperature that vendors allow, to 95 C (vendors' thermal guides; assumed for all). */
 #define DESIGN_RISE_KELVIN 50
-#define R_LOG_SD           0.42 /* a factor of 2 either way */
+#define R_LOG_SD           0.42 /* a factor of 2 either way, at 90 % */
 
-/* A kilogram of aluminium at 900 J/(kg K) on 0.1 to 0.5 K/W: 90 to 450 s; a laptop's tenth of that on 2 K/W: 180 s; but the
- * chip and its lid alone: 5 s. Between them, a factor of 4 either way (assumed). */
+/* 1 kg of aluminium at 900 J/(kg K) with 0.1 to 0.5 K/W gives 90 to 450 s; 0.1 kg in a laptop with 2 K/W 180
+ * s; the chip and its lid alone 5 s. The value lies between, with a factor of 4 either way (assumed). */
 #define TAU_SECONDS 60
 #define TAU_LOG_SD  0.84
 
-/* Leakage doubles every 25 to 50 K; it is half of an idle package's power, or less. */
+/* Leakage doubles every 25 to 50 K and is at most half of an idle package's power. */
 #define LEAK_PER_KELVIN 0.01
 
 void cost_cooling_describe(const struct cost_cpu *cpu, struct cost_cooling *out_cooling)
@@ -40,7 +40,7 @@ struct estimate cost_cooling_rise(const struct cost_cooling *cooling, const stru
         return estimate_unknown();
     struct estimate rise = estimate_scale(*watts, cooling->kelvin_per_watt * part);
     rise = estimate_weaken(rise, JOULE_CLASS_ASSUMED);
-    /* The slope of the rise over that of tau, both in logarithms: -1 at first, 0 when it is as warm as it gets. */
+    /* d ln(rise) / d ln(tau): -1 at the beginning, 0 in the steady state; `slope` is its magnitude. */
     double slope = x > 0 && isfinite(x) ? x * exp(-x) / part : 0;
     uint32_t cause = CAUSE(CAUSE_CPU_SEED, cooling->instance * COST_CAUSES + COST_CAUSE_COOLING);
     struct estimate error = estimate_make(0, rise.cls, rise.value * slope * cooling->tau_log_sd, cause,

@@ -1,16 +1,18 @@
-/* joule/cost/core.c - see core.h. Limits of a core, how they add up, and what follows for energy and power.
+/* joule/cost/core.c - see core.h: the limits of a core, how they combine, and the resulting energy and power.
  *
- * Newcomers: cycles carry two errors. That of the description is common to all programs on a machine and cancels in their
- * ratio; that of an order nobody told us is each program's own.
+ * Note: cycles have two errors. The error of the core's description is common to all programs on a machine
+ * and cancels in their ratio. The error of an unknown order of work is each program's own.
  */
 #include "joule/cost/core.h"
 
 #include <math.h>
 
-/* Most of the lines of a stream are fetched ahead; this many times what the wires allow is the worst of it (assumed). */
+/* Most lines of a stream are prefetched; the worst case takes this many times the bandwidth limit
+ * (assumed). */
 #define STREAM_WORST 3
 
-/* Lines in no order lie on pages in no order, whose addresses must be looked up: at worst (assumed) half as long again. */
+/* Lines in random order lie on random pages and cause TLB misses, which take half as long again at worst
+ * (assumed). */
 #define PAGES_WORST 1.5
 
 enum cost_level cost_core_level(const struct cost_core *core, double bytes)
@@ -21,22 +23,24 @@ enum cost_level cost_core_level(const struct cost_core *core, double bytes)
     return (enum cost_level)level;
 }
 
-/* Two limits at work at once. power 1: they add up; the higher, the more the greater one hides the other. */
+/* Combines two limits that apply at the same time. power 1: their sum; the higher the power, the more the
+ * larger one hides the smaller one. */
 static double join(double a, double b, double power)
 {
     double most = fmax(a, b), least = fmin(a, b);
     return most > 0 ? most * pow(1 + pow(least / most, power), 1 / power) : 0;
 }
 
-/* At best the branch knows its way at once; in the middle it waits for a load; at worst for as long as the core takes to
- * begin anew. */
+/* Cycles lost to mispredicted branches. Low: the branch condition is known at once; est: it waits for a load;
+ * high: twice the pipeline refill. */
 static struct cost_range lost_to_mispredicts(const struct cost_core *core, const struct cost_features *work)
 {
     double count = work->amount[COST_MISPREDICTS], least = count * core->latency[COST_MISPREDICTS];
     return (struct cost_range){least, least + count * core->latency[COST_L1_LOADS], 2 * least};
 }
 
-/* Units that several classes share, by the class that has most of them: integers and branches, floating point. */
+/* Cycles of the units that several classes share: integer operations and branches, and floating point. The
+ * class with the most units sets the rate. */
 static double shared_units(const struct cost_core *core, const double *amount)
 {
     double integers =
@@ -45,7 +49,7 @@ static double shared_units(const struct cost_core *core, const double *amount)
     return fmax(integers / core->per_cycle[COST_INT_OPS], floats / core->per_cycle[COST_FP_OPS]);
 }
 
-/* Cycles of execution alone: the most wanted class, or the width. */
+/* Cycles of execution alone: the maximum over all classes and the core's width. */
 static double execution(const struct cost_core *core, const struct cost_features *work)
 {
     double cycles = shared_units(core, work->amount);
@@ -55,7 +59,7 @@ static double execution(const struct cost_core *core, const struct cost_features
     return cycles;
 }
 
-/* Cycles until the last line is there, each level's wires at their best. */
+/* Cycles to transfer all lines at the bandwidth of each level. */
 static double best_lines(const struct cost_core *core, const struct cost_features *work)
 {
     double cycles = 0;
@@ -64,7 +68,7 @@ static double best_lines(const struct cost_core *core, const struct cost_feature
     return cycles;
 }
 
-/* The same, each line asked for when the last one has come. */
+/* Cycles to transfer all lines if each is requested after the last has arrived. */
 static double worst_lines(const struct cost_core *core, const struct cost_features *work)
 {
     double cycles = 0;
@@ -73,7 +77,8 @@ static double worst_lines(const struct cost_core *core, const struct cost_featur
     return cycles;
 }
 
-/* fmax and fmin drop a NaN, and a comparison hides it; infinities divided by each other make new ones. */
+/* Returns true if all amounts are finite and not negative. Note: fmax, fmin and comparisons would hide a
+ * NaN. */
 static bool is_counted(const struct cost_features *work)
 {
     bool is_counted = work->version == COST_VERSION;
@@ -99,7 +104,8 @@ double cost_core_restarted(const struct cost_core *core, double chain_cycles, do
     return uops > 0 ? chain_cycles / (1 + core->window / uops) : chain_cycles;
 }
 
-/* Each step with its latency: all but what stores, branches and the vectors' width add to a step that is counted already. */
+/* Sum of the latencies of all steps. Stores, branches and vector width have no latency here, because their
+ * step is counted already. */
 static double serial_execution(const struct cost_core *core, const struct cost_features *work)
 {
     double cycles = 0;
@@ -116,8 +122,9 @@ double cost_core_serial(const struct cost_core *core, const struct cost_features
            fmax(worst_lines(core, work), best_lines(core, work));
 }
 
-/* Cycles that the units take if nothing waits. Simulators know best which work meets on which unit; but those of LLVM's models of
- * recent cores let divisions follow each other as additions do. */
+/* Cycles of the execution units if nothing waits. A simulator knows best which operations compete for a unit,
+ * but LLVM's models of recent cores pipeline divisions as they do additions, so the description sets a lower
+ * limit for these. */
 static double flat_execution(const struct cost_core *core, const struct cost_features *work,
                              const struct cost_flow *flow)
 {
@@ -130,8 +137,8 @@ static double flat_execution(const struct cost_core *core, const struct cost_fea
     return cycles;
 }
 
-/* Execution in the order that is known. Of an unknown chain only the ends are known; the middle between them, in
- * logarithms, is what compiled code has on the average: 1 to 2 micro-operations in a cycle. */
+/* Cycles of execution in the known order. For an unknown chain only the two extremes are known; the estimate
+ * is their geometric mean, which compiled code reaches on average (1 to 2 micro-operations per cycle). */
 static struct cost_range order_execution(const struct cost_core *core, const struct cost_features *work,
                                          const struct cost_flow *flow)
 {
@@ -144,8 +151,9 @@ static struct cost_range order_execution(const struct cost_core *core, const str
     return (struct cost_range){fmax(flat, chain), join(flat, chain, core->overlap), flat + chain};
 }
 
-/* Lines in the order that is known. Those of a stream come as fast as the wires allow. Of others, several are under way at
- * once, unless the address of each lies in the last: the middle of both. */
+/* Cycles to transfer the lines in the known order. streamed: the part of them in a regular order, which
+ * arrives at the bandwidth limit; NaN: unknown. Several other lines are transferred at once, unless the
+ * address of each depends on the last: the estimate is the geometric mean of both cases. */
 static struct cost_range order_lines(const struct cost_core *core, const struct cost_features *work,
                                      double streamed)
 {
@@ -159,7 +167,7 @@ static struct cost_range order_lines(const struct cost_core *core, const struct 
                                .high = (1 - random_part) * stream_worst + random_part * random_worst};
 }
 
-/* The order's range, without the error of the description. */
+/* The range of cycles that the order of work leaves open, without the error of the core's description. */
 static struct cost_range ordered(const struct cost_core *core, const struct cost_features *work,
                                  const struct cost_flow *flow)
 {
@@ -178,7 +186,7 @@ static double spread(struct cost_range range)
     return range.est > 0 ? log(range.high / range.low) / (2 * Z90) : 0;
 }
 
-/* Moves the ends apart, for an error of the whole range's scale. */
+/* Widens the range by an error of its scale. */
 static struct cost_range widen(struct cost_range range, double log_sd)
 {
     double down = hypot(log(range.est / range.low), Z90 * log_sd),
@@ -194,7 +202,8 @@ struct cost_range cost_core_cycles(const struct cost_core *core, const struct co
     return widen(ordered(core, work, flow), core->log_sd);
 }
 
-/* Adds what the errors of time are worth in `e`: the order's, which is this run's own, and the description's. */
+/* Adds the error of time to `e`: own_sd of the unknown order, which is this run's own, and common_sd of the
+ * core's description. */
 static struct estimate err_in_time(struct estimate e, uint32_t instance, double own_sd, double common_sd)
 {
     uint32_t cause = CAUSE(CAUSE_CPU_SEED, instance * COST_CAUSES + COST_CAUSE_TIME);
@@ -218,7 +227,8 @@ void cost_core_run(const struct cost_core *core, const struct cost_table *table,
            package_joules = energy.part[COST_PACKAGE_SECONDS].value;
     double timed = cycle_joules + package_joules, untimed = energy.total.value - timed;
 
-    /* Of the power, what is priced by amounts falls as the work takes longer, and follows the frequency as the cycles do. */
+    /* The power of work that is priced by amounts falls when the work takes longer; it follows the frequency
+     * as the cycles do. */
     struct estimate watts = seconds > 0 ? estimate_scale(energy.total, 1 / seconds) : estimate_unknown();
     out_run->watts =
         err_in_time(watts, core->instance, own * untimed / seconds,

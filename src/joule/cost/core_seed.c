@@ -1,10 +1,11 @@
-/* joule/cost/core_seed.c - first figures for cores that nobody has calibrated: how fast they are, and what work costs.
+/* joule/cost/core_seed.c - default speeds and prices of cores that are not calibrated.
  *
- * Owns one row for each microarchitecture, and one list of prices for each class of core. Speeds are published: the
- * vendors' optimisation manuals, Fog's "Instruction tables" and "Microarchitecture", uops.info; latencies and bandwidths
- * of caches and memory as commonly measured on machines of that kind, rounded. Prices are guesses by orders of magnitude,
- * from circuits (Horowitz, ISSCC 2014; Jouppi et al., ISCA 2021) and whole cores (Vasilakis, FORTH TR-450: Cortex-A7).
- * Newcomers: a circuit's picojoules are not an instruction's. Most is fetching, renaming, retiring, and the clock.
+ * Speeds are published: the vendors' optimisation manuals, Fog's "Instruction tables" and
+ * "Microarchitecture", uops.info. Latencies and bandwidths of caches and memory are common measurements on
+ * such machines, rounded. Prices are guesses by orders of magnitude, from circuits (Horowitz, ISSCC 2014;
+ * Jouppi et al., ISCA 2021) and whole cores (Vasilakis, FORTH TR-450: Cortex-A7).
+ * Note: an instruction needs much more energy than its circuit, mostly for fetching, renaming, retiring, and
+ * the clock.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,42 +13,43 @@
 #include "base/string.h"
 #include "joule/cost/core.h"
 
-/* --- how fast ---------------------------------------------------------------------------------------------------- */
+/* --- speeds --------------------------------------------------------------------------------------------- */
 
 struct kind {
     const char *name;
-    double ghz;    /* one busy core, between base and highest */
-    double log_sd; /* of cycles about this row */
+    double ghz;    /* frequency of one busy core, between base and boost */
+    double log_sd; /* error of cycles predicted from this row */
     double overlap, window;
-    /* In a cycle: micro-operations; ALUs; vector units (256 bits, 512 bits); multiplications (integers, fused floats);
-     * loads; stores; branches. */
+    /* Per cycle: micro-operations; ALUs; vector units (256 bits, 512 bits); multiplications (integer, fused
+     * floating-point); loads; stores; branches. */
     struct {
         double uops, int_ops, fp_ops, simd_256, simd_512, int_muls, fp_fmas, loads, stores, branches;
     } per;
     struct {
         double int_div, fp_div;
-    } every; /* cycles from one to the next: dividers are no pipelines. 32 bits; double precision */
+    } every; /* cycles between two divisions, which are not pipelined; 32-bit integer, double precision */
     struct {
         double int_mul, int_div, fp_op, fp_fma, fp_div, load, mispredict, atomic, l2;
-    } after; /* cycles until the result is there */
+    } after; /* latency of the result, in cycles */
     struct {
         double l3, dram;
-    } ns; /* until a line is there */
+    } ns; /* latency of a line */
     struct {
         double l2_cycles, l3_gb_s, dram_gb_s;
-    } line; /* cycles from line to line out of L2; what one core can draw */
+    } line; /* cycles per line from L2; bandwidth for one core */
     struct {
         double l1, l2, l3;
     } kib;
 };
 
-/* Errors of cycles: tools that simulate a core, with all data in its first cache, are off by 9 to 36 % on the average (the
- * comparison in Abel and Reineke, "uiCA", 2022); these rows know less.
- * Each row: name, GHz, log sd, overlap, window / per cycle: uops, int, fp, 256, 512, int mul, fma, loads, stores, branches /
- * every / after: int mul, int div, fp, fma, fp div, load, mispredict, atomic, L2 / ns / line / KiB. */
+/* Errors of cycles: simulators of a core with all data in L1 have mean errors of 9 to 36 % (comparison in
+ * Abel and Reineke, "uiCA", 2022); these rows know less.
+ * Columns: name, GHz, log sd, overlap, window / per cycle: uops, int, fp, 256, 512, int mul, fma, loads,
+ * stores, branches / every / after: int mul, int div, fp, fma, fp div, load, mispredict, atomic, L2 / ns /
+ * line / KiB. */
 /* clang-format off */
 static const struct kind kinds[] = {
-    /* Sandy Bridge, Ivy Bridge; Nehalem is close. */
+    /* Sandy Bridge, Ivy Bridge; used for Nehalem, too. */
     {"sandy-bridge", 3.3, 0.25, 4, 168, {4, 3, 2, 2, 1, 1, 1, 2, 1, 1}, {9, 20},
      {3, 22, 4, 8, 20, 5, 15, 20, 12}, {13, 80}, {2.5, 30, 10}, {32, 256, 15360}},
     /* Haswell, Broadwell. */
@@ -56,63 +58,65 @@ static const struct kind kinds[] = {
     /* Skylake to Comet Lake: desktops and laptops. */
     {"skylake", 4.0, 0.25, 4, 224, {4, 4, 2, 3, 1, 1, 2, 2, 1, 2}, {6, 4},
      {3, 26, 4, 4, 14, 5, 16, 18, 12}, {10, 65}, {2, 60, 25}, {32, 256, 8192}},
-    /* Skylake and Cascade Lake servers: a mesh, 1 MiB of L2. */
+    /* Skylake and Cascade Lake servers: mesh interconnect, 1 MiB of L2. */
     {"skylake-server", 3.0, 0.25, 4, 224, {4, 4, 2, 3, 2, 1, 2, 2, 1, 2}, {6, 4},
      {3, 26, 4, 4, 14, 5, 16, 19, 14}, {22, 90}, {2.3, 25, 12}, {32, 1024, 28672}},
     /* Sunny Cove, Willow Cove: Ice Lake servers. */
     {"sunny-cove", 3.2, 0.25, 4, 352, {5, 4, 2, 3, 2, 1, 2, 2, 2, 2}, {6, 4},
      {3, 12, 4, 4, 14, 5, 17, 18, 14}, {24, 95}, {2.3, 25, 13}, {48, 1280, 49152}},
-    /* Cypress Cove, the same in desktops. */
+    /* Cypress Cove: the same in desktops. */
     {"sunny-cove-client", 4.6, 0.25, 4, 352, {5, 4, 2, 3, 1, 1, 2, 2, 2, 2}, {6, 4},
      {3, 12, 4, 4, 14, 5, 17, 18, 13}, {11, 70}, {2, 60, 25}, {48, 512, 16384}},
-    /* Golden Cove and Raptor Cove: Sapphire, Emerald and Granite Rapids. Far lines as measured on an Emerald Rapids. */
+    /* Golden Cove and Raptor Cove: Sapphire, Emerald and Granite Rapids. L3 and DRAM were measured on an
+     * Emerald Rapids. */
     {"golden-cove", 3.2, 0.25, 4, 512, {6, 5, 3, 3, 2, 1, 2, 3, 2, 2}, {6, 4},
      {3, 12, 3, 4, 14, 5, 17, 18, 15}, {35, 130}, {2, 25, 15}, {48, 2048, 107520}},
-    /* The same in desktops; Lion Cove is wider. Their small cores are not told apart. */
+    /* The same in desktops; Lion Cove is wider. Their small cores are not distinguished. */
     {"golden-cove-client", 5.0, 0.3, 4, 512, {6, 5, 3, 3, 2, 1, 2, 3, 2, 2}, {6, 4},
      {3, 12, 3, 4, 14, 5, 17, 18, 15}, {14, 85}, {2, 60, 30}, {48, 2048, 30720}},
-    /* Gracemont and Crestmont; older Atoms are slower. Vectors of 256 bits are two of 128. */
+    /* Gracemont and Crestmont; older Atoms are slower. A 256-bit vector is two of 128 bits. */
     {"gracemont", 3.0, 0.3, 3, 256, {5, 4, 2, 1, 0.5, 1, 1, 2, 2, 2}, {6, 10},
      {3, 12, 4, 6, 15, 4, 15, 20, 17}, {30, 110}, {2, 20, 12}, {32, 2048, 6144}},
-    /* Zen, Zen+. Vectors of 256 bits are two of 128. */
+    /* Zen, Zen+. A 256-bit vector is two of 128 bits. */
     {"zen", 3.4, 0.25, 4, 192, {5, 4, 4, 2, 1, 1, 1, 2, 1, 2}, {14, 5},
      {3, 22, 4, 5, 13, 5, 17, 18, 13}, {11, 90}, {2, 50, 20}, {32, 512, 8192}},
     {"zen2", 3.6, 0.25, 4, 224, {5, 4, 4, 4, 2, 1, 2, 2, 1, 2}, {12, 5},
      {3, 18, 3.5, 5, 13, 4.5, 17, 17, 12}, {11, 85}, {2, 60, 22}, {32, 512, 16384}},
     {"zen3", 3.9, 0.25, 4, 256, {6, 4, 4, 4, 2, 1, 2, 3, 2, 2}, {6, 5},
      {3, 10, 3, 4, 13.5, 4.5, 16, 15, 12}, {12, 85}, {2, 80, 25}, {32, 512, 32768}},
-    /* Zen 4, Zen 4c. Vectors of 512 bits are two passes of 256. */
+    /* Zen 4, Zen 4c. A 512-bit vector takes two passes of 256 bits. */
     {"zen4", 4.1, 0.25, 4, 320, {6, 4, 4, 4, 2, 1, 2, 3, 2, 2}, {6, 5},
      {3, 10, 3, 4, 13.5, 4.5, 16, 15, 14}, {12, 90}, {2, 80, 30}, {32, 1024, 32768}},
     /* Zen 5, Zen 5c. */
     {"zen5", 4.2, 0.25, 4, 448, {8, 6, 4, 4, 4, 2, 2, 4, 2, 2}, {6, 5},
      {3, 10, 2.5, 4, 13.5, 4.5, 16, 15, 14}, {12, 95}, {1.5, 90, 35}, {48, 1024, 32768}},
-    /* Neoverse N1, of 128-bit vectors. */
+    /* Neoverse N1: 128-bit vectors. */
     {"neoverse-n1", 2.8, 0.25, 4, 128, {4, 3, 2, 1, 0.5, 1, 2, 2, 1, 1}, {8, 7},
      {2, 9, 2.5, 4, 12, 4, 12, 20, 11}, {32, 110}, {2, 25, 17}, {64, 1024, 32768}},
-    /* Neoverse V2; stands in for V1, N2, V3 and N3. */
+    /* Neoverse V2; used for V1, N2, V3 and N3, too. */
     {"neoverse-v2", 3.0, 0.3, 4, 320, {8, 6, 4, 2, 1, 2, 4, 3, 2, 2}, {6, 7},
      {2, 9, 2, 4, 12, 4, 13, 18, 11}, {35, 115}, {1.5, 30, 28}, {64, 1024, 65536}},
-    /* Cortex-A53, in order: little hides behind anything. Without L3: what asks there is answered by DRAM. */
+    /* Cortex-A53: in order, so limits hardly overlap. It has no L3; requests to L3 are served by DRAM. */
     {"cortex-a53", 1.5, 0.3, 1.5, 0, {2, 2, 1, 0.5, 0.25, 1, 1, 1, 1, 1}, {8, 20},
      {3, 10, 4, 8, 22, 3, 8, 30, 15}, {140, 140}, {8, 2.5, 2.5}, {32, 512, 0}},
-    /* Cortex-A72; stands in for A57, A73, A75 and A76. */
+    /* Cortex-A72; used for A57, A73, A75 and A76, too. */
     {"cortex-a72", 1.8, 0.3, 3, 128, {3, 2, 2, 1, 0.5, 1, 2, 1, 1, 1}, {8, 10},
      {3, 10, 4, 7, 18, 4, 15, 20, 21}, {130, 130}, {4, 4, 4}, {32, 1024, 0}},
-    /* Any other: as wide as most are (assumed). */
+    /* Any other core: a typical width (assumed). */
     {"generic", 3.0, 0.45, 3, 192, {4, 4, 2, 2, 1, 1, 2, 2, 1, 1}, {8, 6},
      {3, 18, 4, 4.5, 15, 5, 16, 20, 14}, {18, 95}, {2.5, 30, 13}, {32, 512, 8192}},
 };
 /* clang-format on */
 
-/* Of the frequency: boost, heat, the number of busy cores. A guest is told a number, if any, that says little. */
+/* Errors of the frequency: boost, temperature, number of busy cores. The frequency that a guest sees, if any,
+ * says little. */
 #define HZ_TYPICAL_LOG_SD 0.15
 #define HZ_GIVEN_LOG_SD   0.05
 #define HZ_GUEST_LOG_SD   0.2
 
 #define LINE_BYTES 64
 
-/* The last row is for all others. */
+/* Returns the last row for unknown names. */
 static const struct kind *find_kind(const char *name)
 {
     const struct kind *kind = kinds, *last = kinds + sizeof kinds / sizeof *kinds - 1;
@@ -184,31 +188,32 @@ void cost_core_describe(const struct cost_cpu *cpu, double hz, struct cost_core 
     set_latencies(kind, out_core->hz, out_core);
 }
 
-/* --- what it costs ----------------------------------------------------------------------------------------------- */
+/* --- prices --------------------------------------------------------------------------------------------- */
 
-/* Picojoules, beside the base of each micro-operation. */
+/* Picojoules, in addition to the base price of each micro-operation. */
 struct prices {
     const char *source;
     double cycle; /* an active core's clock and leakage */
     double uop;
     double int_op, int_mul, int_div, fp_op, fp_fma, fp_div, simd_256, simd_512, load, store;
     double l2_line, l3_line, dram_line;
-    double wrong_uops; /* begun for nothing in each cycle that a mispredict costs */
+    double wrong_uops; /* discarded micro-operations per lost cycle of a mispredict */
     double factor;     /* 90 % of machines are within this factor, either way */
 };
 
 #define GUESS(class) "assumed, by orders of magnitude: " class
 
-/* Cycle: 3 W for a busy core at 3 GHz and 2 instructions in a cycle, less the instructions. A DRAM line: 64 B at 15 to
- * 25 pJ a bit with controller and wires. Units: circuits of 45 nm, scaled by process (Stillmaker and Baas, 2017), and a few
- * times that for registers and bypass. Small cores: Cortex-A7 (integers 50 to 80 pJ, floats 80 to 350, divisions 150 to
- * 1200, loads and stores 150 to 200), less the base. Wrong work: as much as a cycle does otherwise. */
+/* Cycle: 3 W for a busy core at 3 GHz with 2 instructions per cycle, minus the instructions. DRAM line: 64 B
+ * at 15 to 25 pJ per bit including controller and wires. Units: circuits of 45 nm, scaled by process
+ * (Stillmaker and Baas, 2017), times a few for registers and bypass. Small cores: Cortex-A7 (integer 50 to 80
+ * pJ, floating point 80 to 350, divisions 150 to 1200, loads and stores 150 to 200), minus the base.
+ * Discarded work: as much as other work per cycle. */
 static const struct prices prices[COST_CORE_CLASSES] = {
     [COST_CORE_14NM] = {GUESS("large cores of 14 nm"), 600, 200, 5, 30, 300, 20, 35, 250, 120, 260, 40, 60,
                         500, 2000, 10000, 2, 3},
     [COST_CORE_7NM] = {GUESS("large cores of 7 and 5 nm"), 350, 120, 3, 20, 200, 12, 22, 150, 80, 170, 30, 45,
                        400, 1500, 9000, 2, 3},
-    /* No vectors this wide, and no L3. */
+    /* It has no such wide vectors and no L3. */
     [COST_CORE_SMALL] = {GUESS("small cores of 28 nm"), 30, 40, 10, 30, 400, 60, 90, 500, NAN, NAN, 100, 110,
                          1000, NAN, 6000, 1, 3},
     [COST_CORE_OTHER] = {GUESS("another core, as large ones of 14 nm"), 600, 200, 5, 30, 300, 20, 35, 250,
@@ -217,8 +222,9 @@ static const struct prices prices[COST_CORE_CLASSES] = {
                            260, 40, 60, 500, 2000, 10000, 2, 8},
 };
 
-/* What sets terms of one machine apart, one sd of the logarithm; the rest of the factor is common to all terms. Data moves
- * a core's energy by 10 to 25 % at the same instructions (Pallister et al., 2015). */
+/* The part of the error that is different for each term, and the part that depends on the data, as log sd.
+ * The rest of the factor is common to all terms. The data change a core's energy by 10 to 25 % for the same
+ * instructions (Pallister et al., 2015). */
 #define TERM_LOG_SD 0.25
 #define DATA_LOG_SD 0.15
 
@@ -237,8 +243,8 @@ static void set_prices(const struct prices *p, const struct cost_core *core, str
         [COST_SIMD_512] = p->simd_512,
         [COST_L1_LOADS] = p->load,
         [COST_L1_STORES] = p->store,
-        [COST_ATOMICS] = p->load + p->store, /* it keeps the line between both */
-        [COST_BRANCHES] = p->int_op,         /* a comparison */
+        [COST_ATOMICS] = p->load + p->store, /* it holds the line from the load to the store */
+        [COST_BRANCHES] = p->int_op,         /* priced as a comparison */
         [COST_MISPREDICTS] = core->latency[COST_MISPREDICTS] * p->wrong_uops * p->uop,
         [COST_L2_LINES] = p->l2_line,
         [COST_L3_LINES] = p->l3_line,

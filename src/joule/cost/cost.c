@@ -1,7 +1,7 @@
-/* joule/cost/cost.c - see cost.h. The product of amounts and coefficients, with the errors of the latter.
+/* joule/cost/cost.c - see cost.h: multiplies amounts by coefficients and propagates the coefficients' errors.
  *
- * Newcomers: an error of a coefficient's logarithm is an error of its joules in proportion, which is why no
- * exponential appears here.
+ * Note: an error in the logarithm of a coefficient is proportional to its joules, so no exponential is
+ * needed.
  */
 #include "joule/cost/cost.h"
 
@@ -17,7 +17,7 @@ const char *cost_feature_name(enum cost_feature feature)
     return (unsigned)feature < COST_FEATURES ? names[feature] : "unknown";
 }
 
-/* Joules of one feature. No amount costs nothing, even where the price is unknown. */
+/* Returns the joules of one feature. An amount of 0 costs 0, even if the price is unknown. */
 static double part_joules(const struct cost_table *table, const struct cost_features *features, int i)
 {
     return features->amount[i] == 0 ? 0 : features->amount[i] * table->joules[i];

@@ -1,10 +1,10 @@
-/* joule/cost/cpu_seed.c - first coefficients for CPUs that nobody has measured yet.
+/* joule/cost/cpu_seed.c - default prices of CPUs that are not calibrated, from published power figures.
  *
- * Owns one row of published figures for each family of CPUs, and the recipe that makes coefficients of them. A row is
- * either WALL (SPECpower_ssj2008: watts of the whole server at the plug for each chip, active idle and full load;
- * medians of the results published until March 2026) or PACKAGE (the chip alone: the design power of its data sheet, and
- * an assumed idle power of a sixth of it, or 2 W for a laptop).
- * Newcomers: these are typical machines, not yours; the errors below say how far yours may be from them.
+ * Each row has the figures of one family of CPUs. A row is either WALL (SPECpower_ssj2008: watts of the whole
+ * server at the plug per chip, active idle and full load; medians of the results published until March 2026)
+ * or PACKAGE (the chip alone: the design power of its data sheet, and an assumed idle power of a sixth of it,
+ * or 2 W for a laptop).
+ * Note: the figures are typical for a family; the errors below say how far one machine may differ.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,29 +12,30 @@
 #include "base/string.h"
 #include "joule/cost/cost.h"
 
-/* Of a server's watts at the plug, the part that its CPU packages take. Idle, memory, fans, disks and the supply take
- * more than half. Of what load adds, nearly all is the CPU's, less the supply's loss, memory and fans. */
+/* Parts of a server's watts at the plug that its CPU packages use. When idle, memory, fans, disks and the
+ * power supply use more than half. Of the increase under load, nearly all belongs to the CPU; the rest is the
+ * supply's loss, memory and fans. */
 #define WALL_IDLE_PART 0.45
 #define WALL_LOAD_PART 0.8
 
-/* A core with two threads needs this much more than with one. */
+/* extra power of a core when it runs a second thread */
 #define SECOND_THREAD 0.2
 
-/* Of a busy core's watts at the reference frequency, the part that falls with its cube. */
+/* part of a busy core's power at the reference frequency that falls with its cube */
 #define CUBIC_PART 0.6
 
-/* A virtual CPU may be a whole core or one of its two threads: between 1 and 1/2 of a core's idle share, and between
- * 1 and 0.6 of a busy core. The middle, in logarithms. */
+/* A virtual CPU may be a whole core or one of its two threads: between 1 and 1/2 of a core's idle share, and
+ * between 1 and 0.6 of a busy core. The values are the geometric means. */
 #define VIRTUAL_IDLE_PART 0.71
 #define VIRTUAL_BUSY_PART 0.77
 
-/* Errors of logarithms, one sd; a row brings its own for what sets machines of a family apart. Chips of SPECpower's
- * results scatter by 0.2 to 0.3 about their family's row; the rest is what the recipe and the program add. */
+/* Errors as log sd; each row adds the variation between machines of its family. Chips in the SPECpower
+ * results scatter by 0.2 to 0.3 about their family's row; the rest comes from the method and the program. */
 #define IDLE_LOG_SD  0.35
 #define WORK_LOG_SD  0.3
 #define SHARE_LOG_SD 0.5
 #define HOST_LOG_SD  0.35
-#define SPLIT_LOG_SD 0.25 /* of the cubic part; the other part moves against it */
+#define SPLIT_LOG_SD 0.25 /* of the cubic part; the other part changes in the opposite direction */
 
 enum basis { WALL, PACKAGE };
 
@@ -44,14 +45,14 @@ struct family {
     unsigned family;    /* 0: any */
     struct {
         unsigned short first, last;
-    } models[9];      /* none: any */
-    const char *name; /* must be part of the CPU's name; NULL: any */
+    } models[9];      /* empty: any */
+    const char *name; /* substring of the CPU's name; NULL: any */
     enum basis basis;
     enum cost_core_class core_class;
-    const char *core;               /* row of core_seed.c: how fast it is */
-    double cores, threads_per_core; /* of the chip that the watts are of */
-    double idle_watts, full_watts;  /* all threads busy */
-    double log_sd;                  /* of machines of this family about this row */
+    const char *core;               /* row of core_seed.c */
+    double cores, threads_per_core; /* of the chip that the watts refer to */
+    double idle_watts, full_watts;  /* full_watts: with all threads busy */
+    double log_sd;                  /* variation of machines of this family about this row */
     const char *source;
 };
 
@@ -68,8 +69,9 @@ struct family {
 #define SPEC    "SPECpower_ssj2008, results: "
 #define SHEET   "data sheet: "
 
-/* The first row that matches is taken, so narrow rows stand before wide ones.
- * Each row: id, who, models, name / basis, class and kind of core, cores, threads per core, idle W, full W, log sd, source. */
+/* The first row that matches is used, so narrow rows come first.
+ * Columns: id, vendor, family, models, name / basis, class and kind of core, cores, threads per core, idle W,
+ * full W, log sd, source. */
 /* clang-format off */
 static const struct family families[] = {
     /* Intel servers. */
@@ -92,7 +94,7 @@ static const struct family families[] = {
     {"intel-sierra-forest", INTEL, {{175, 175}}, NULL,
      WALL, NM7, "gracemont", 144, 1, 100, 364, 0.35, SPEC "19"},
 
-    /* Intel clients. Xeon E3 and E are the same chips on server boards. */
+    /* Intel clients. Xeon E3 and E have the same chips on server boards. */
     {"intel-sandy-bridge", INTEL, {{42, 42}, {58, 58}}, NULL,
      WALL, OTHER, "sandy-bridge", 4, 2, 21.3, 62, 0.4, SPEC "17, Xeon E3 and E3 v2"},
     {"intel-haswell", INTEL, {{60, 60}, {70, 71}, {94, 94}}, NULL,
@@ -110,7 +112,7 @@ static const struct family families[] = {
     {"intel-atom", INTEL, {{55, 55}, {76, 76}, {92, 92}, {95, 95}, {122, 122}, {134, 134}, {150, 150}, {156, 156},
      {190, 190}}, NULL, PACKAGE, OTHER, "gracemont", 4, 1, 1, 6, 0.6, SHEET "Processor N100, 6 W"},
 
-    /* AMD. Servers of the first generation have the model numbers of the desktop chips that they are made of. */
+    /* AMD. Servers of the first generation have the model numbers of the desktop chips that they contain. */
     {"amd-zen-server", ZEN, {{0x00, 0x2f}}, "EPYC",
      WALL, NM14, "zen", 32, 2, 47.6, 150, 0.35, SPEC "10"},
     {"amd-zen-mobile", ZEN, {{0x11, 0x2f}}, NULL,
@@ -171,7 +173,7 @@ static bool has_model(const struct family *row, unsigned model)
     return count == 0;
 }
 
-/* The last row matches everything. */
+/* The last row matches every CPU. */
 static const struct family *find_family(const struct cost_cpu *cpu)
 {
     const struct family *row = families;
@@ -195,7 +197,7 @@ static void set_coefficients(const struct family *row, const struct cost_cpu *cp
         idle *= VIRTUAL_IDLE_PART * cores_per_package / row->cores;
         core *= VIRTUAL_BUSY_PART;
     } else {
-        /* Within a family a chip with a quarter of the cores is sold with half of the watts. */
+        /* Within a family, a chip with a quarter of the cores is sold with half of the watts. */
         core *= sqrt(row->cores / cores_per_package);
     }
     for (int i = 0; i < COST_FEATURES; i++)
@@ -224,7 +226,7 @@ void cost_cpu_table(const struct cost_cpu *cpu, struct cost_table *out_table)
     const struct family *row = find_family(cpu);
     *out_table = (struct cost_table){.version = COST_VERSION,
                                      .instance = (uint32_t)(row - families) +
-                                                 1, /* 0: a whole meter that is modelled */
+                                                 1, /* 0: reserved for a whole meter that is modelled */
                                      .cls = JOULE_CLASS_MODELLED,
                                      .source = row->source};
     snprintf(out_table->id, sizeof out_table->id, "cpu-seed-%d/%s%s", COST_VERSION, row->id,
@@ -233,8 +235,8 @@ void cost_cpu_table(const struct cost_cpu *cpu, struct cost_table *out_table)
     set_errors(row, cpu, out_table);
 }
 
-/* AMD's last cache belongs to a core complex: 4 cores of Zen and Zen 2, 16 of Zen 5c, else 8 (AMD, Processor
- * Programming References). */
+/* Returns the number of cores that share a last-level cache. On AMD it belongs to a core complex: 4 cores of
+ * Zen and Zen 2, 16 of Zen 5c, otherwise 8 (AMD, Processor Programming References). */
 static double cores_of_last_cache(const struct family *row)
 {
     double cores = row->cores;

@@ -1,8 +1,8 @@
-/* joule/cost/fit.c - see fit.h: how fast a core is.
+/* joule/cost/fit.c - fits the speeds of a core; see fit.h.
  *
- * Owns the unknowns of a core and the steps towards them. Each is a factor on what is typical: cycles grow with it, of rates it
- * is the inverse. A weak belief in 1 keeps what no kernel tells of where it was.
- * Newcomers: a cycle is what an addition takes that waits for the last; that latency is no unknown.
+ * Each unknown is a factor on a typical value: a latency is multiplied by it, a rate divided. A weak prior of
+ * 1 keeps unknowns that no kernel depends on at their typical value.
+ * Note: a cycle is defined as the latency of a dependent addition, so this latency is not an unknown.
  */
 #include "joule/cost/fit.h"
 
@@ -12,20 +12,21 @@
 #include "joule/cost/fit_errors.h"
 #include "joule/cost/nnls.h"
 
-/* Of a kernel about the model, where repeats agree; of what is typical about a machine, of its core and of what lies behind
- * (assumed: first guesses that many kernels outweigh). */
+/* Standard deviations: a kernel's cycles about the model, in addition to the spread of its repeats; and
+ * priors of a machine about the typical core, caches and memory, and overlap (assumed; many kernels outweigh
+ * them). */
 #define KERNEL_LOG_SD 0.1
 #define CORE_SD       0.7
 #define LINES_SD      1.5
 #define OVERLAP_SD    0.5
 
-#define LEAST   0.05 /* of a factor */
+#define LEAST   0.05 /* minimum of a factor */
 #define STEPS   60
 #define HALVES  12
 #define SETTLED 1e-6
 #define SLOPE   1e-4
 
-#define MOST_UNSTEADY 0.1 /* of kernels, that are left out for their spread */
+#define MOST_UNSTEADY 0.1 /* maximum part of kernels that are unusable because of their spread */
 
 const char *fit_family_name(enum fit_family family)
 {
@@ -34,14 +35,14 @@ const char *fit_family_name(enum fit_family family)
     return (unsigned)family < FIT_FAMILIES ? names[family] : "unknown";
 }
 
-/* --- unknowns --------------------------------------------------------------------------------------------------- */
+/* --- unknowns ------------------------------------------------------------------------------------------- */
 
 enum unknown_kind { IS_RATE, IS_LATENCY, IS_OVERLAP };
 
 struct unknown {
     enum unknown_kind kind;
     int feature;
-    double sd; /* of the factor, before anything is measured */
+    double sd; /* prior standard deviation of the factor */
 };
 
 struct search {
@@ -107,7 +108,7 @@ static void make_core(const struct search *s, const double *x, struct cost_core 
     }
 }
 
-/* --- steps ------------------------------------------------------------------------------------------------------ */
+/* --- steps ---------------------------------------------------------------------------------------------- */
 
 double fit_cycles(const struct cost_core *core, const struct fit_kernel *kernel)
 {
@@ -123,7 +124,7 @@ static double weight_of(const struct fit_kernel *kernel)
     return 1 / hypot(KERNEL_LOG_SD, kernel->cycles_log_sd);
 }
 
-/* Squares of what is missed, in errors; `without`: a family that does not count. */
+/* Returns the weighted sum of squared errors. without: a family to leave out. */
 static double squares_at(const struct search *s, enum fit_family without, const double *x)
 {
     double squares = 0;
@@ -143,7 +144,7 @@ static double squares_at(const struct search *s, enum fit_family without, const 
     return squares;
 }
 
-/* The problem as it is near x, of what the factors are above the least. */
+/* Linearises the problem around x. Its unknowns are the factors minus LEAST. */
 static void linearise(const struct search *s, enum fit_family without, const double *x, struct nnls *out)
 {
     struct cost_core core, near[NNLS_MOST];
@@ -173,7 +174,8 @@ static void linearise(const struct search *s, enum fit_family without, const dou
     }
 }
 
-/* From x towards `goal`, half as far each time until that is better. False: nothing is. */
+/* Moves x towards `goal`, halving the step until the sum of squares decreases. Returns false if no step gives
+ * a relevant decrease. */
 static bool step(const struct search *s, enum fit_family without, const double *goal, double *x,
                  double *squares)
 {
@@ -194,7 +196,7 @@ static bool step(const struct search *s, enum fit_family without, const double *
     return false;
 }
 
-/* The best factors; false where nothing settles. */
+/* Searches for the best factors. Returns false if the search does not converge. */
 static bool search(const struct search *s, enum fit_family without, double *out_x, struct nnls *out_last)
 {
     double goal[NNLS_MOST], squares;
@@ -213,7 +215,7 @@ static bool search(const struct search *s, enum fit_family without, double *out_
     return isfinite(squares);
 }
 
-/* --- errors ----------------------------------------------------------------------------------------------------- */
+/* --- errors --------------------------------------------------------------------------------------------- */
 
 static bool find_factors(const void *of, enum fit_family without, double *out_x)
 {
@@ -231,7 +233,7 @@ static void miss_cycles(const void *of, const double *x, double *out_errors)
             is_used(&s->kernels[i]) ? log(fit_cycles(&core, &s->kernels[i]) / s->kernels[i].cycles) : NAN;
 }
 
-/* --- what comes out --------------------------------------------------------------------------------------------- */
+/* --- result --------------------------------------------------------------------------------------------- */
 
 static struct cost_term term_of(double value, double log_sd)
 {
@@ -262,7 +264,7 @@ static void take_speeds(const struct search *s, const double *x, const struct nn
     out->latency[COST_INT_OPS] = (struct cost_term){1, 1, 1};
 }
 
-/* --- what is refused -------------------------------------------------------------------------------------------- */
+/* --- plausibility --------------------------------------------------------------------------------------- */
 
 static joule_status check_repeats(const struct fit_kernel *kernels, size_t count, joule_error *error)
 {
@@ -286,7 +288,7 @@ static joule_status check_repeats(const struct fit_kernel *kernels, size_t count
         unsteady, known, kernels[worst].name, 100 * kernels[worst].cycles_log_sd);
 }
 
-/* Of what is farther or harder the latency is higher. */
+/* Checks that latencies rise with distance (caches) and difficulty (operations). */
 static joule_status check_order(const struct cost_speeds *speeds, joule_error *error)
 {
     static const enum cost_feature orders[][5] = {{COST_L2_LINES, COST_L3_LINES, COST_DRAM_LINES, 0},

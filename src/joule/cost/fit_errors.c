@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "joule/cost/nnls.h"
 
-#define MOST_LOG_SD 0.69 /* a factor of 2: worse is no calibration */
+#define MOST_LOG_SD 0.69 /* a factor of 2; a worse calibration is useless */
 
-/* Of the errors that are known; NaN: none is. */
+/* Returns the root mean square of the known errors; NaN: none is known. */
 static double root_mean_square(const double *errors, size_t count)
 {
     double squares = 0;

@@ -1,9 +1,9 @@
-/* joule/cost/fit_prices.c - see fit.h: what work costs.
+/* joule/cost/fit_prices.c - fits the prices of a table; see fit.h.
  *
- * Owns the groups of features that share an unknown. Each unknown is a factor on the prices that are typical, after all of
- * them were brought to the size of this machine.
- * Newcomers: nearly every micro-operation has its class, so that a price can be moved from one to the other; where nothing
- * tells how, classes are put together, and the typical prices decide among them.
+ * Each unknown is a factor on the typical prices of a group of features, after all prices were scaled to this
+ * machine.
+ * Note: nearly every micro-operation has exactly one class, so prices can be exchanged between COST_UOPS and
+ * the classes. Features that the kernels cannot separate form one group, in which the typical ratios decide.
  */
 #include "joule/cost/fit.h"
 
@@ -13,17 +13,17 @@
 #include "joule/cost/fit_errors.h"
 #include "joule/cost/nnls.h"
 
-#define KERNEL_LOG_SD  0.02 /* beside the spread of repeats */
-#define PRICE_SD       3    /* of a factor, before anything is measured: hardly a belief */
+#define KERNEL_LOG_SD  0.02 /* in addition to the spread of repeats */
+#define PRICE_SD       3    /* prior of a factor, nearly without weight */
 #define LEAST_JOULES   1e-13
-#define MOST_CONDITION 1e5 /* of squares: relative errors grow by its root */
+#define MOST_CONDITION 1e5 /* of the normal equations; relative errors grow by its square root */
 #define LEAST_GROUPS   4
 
 struct pricing {
     const struct fit_kernel *kernels;
     size_t count;
-    double price[COST_FEATURES]; /* typical, at this machine's size */
-    int group[COST_FEATURES];    /* of each feature; -1: no kernel has it */
+    double price[COST_FEATURES]; /* typical, scaled to this machine */
+    int group[COST_FEATURES];    /* group of each feature; -1: no kernel has it */
     size_t group_count;
 };
 
@@ -50,7 +50,7 @@ static double joules_by(const struct fit_kernel *kernel, const double *price)
     return joules;
 }
 
-/* --- unknowns --------------------------------------------------------------------------------------------------- */
+/* --- unknowns ------------------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -58,7 +58,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What this machine takes of what is typical, at the median; NaN: no kernel. */
+/* Returns the median ratio of measured to typical joules; NaN: no kernel. */
 static double size_of(const struct pricing *p)
 {
     double ratios[FIT_MOST_KERNELS];
@@ -94,7 +94,7 @@ static void fill(const struct pricing *p, const struct fit_kernel *kernel, doubl
             out_row[p->group[i]] += weight * amount_of(kernel, i) * p->price[i] / kernel->joules;
 }
 
-/* `without`: a family that does not count. */
+/* Builds the problem. without: a family to leave out. */
 static void make_problem(const struct pricing *p, enum fit_family without, struct nnls *out)
 {
     double row[NNLS_MOST];
@@ -116,7 +116,7 @@ static void add_belief(struct nnls *problem)
     }
 }
 
-/* False: nothing fits. */
+/* Returns false if the fit fails. */
 static bool solve(const struct pricing *p, enum fit_family without, double *out_x, struct nnls *out_problem)
 {
     make_problem(p, without, out_problem);
@@ -141,7 +141,7 @@ static void merge(struct pricing *p, int kept, int dropped)
     p->group_count--;
 }
 
-/* Until what is left can be told apart. */
+/* Merges groups until the rest can be separated. */
 static joule_status separate(struct pricing *p, joule_error *error)
 {
     struct nnls problem;
@@ -159,7 +159,7 @@ static joule_status separate(struct pricing *p, joule_error *error)
     }
 }
 
-/* --- what comes out --------------------------------------------------------------------------------------------- */
+/* --- result --------------------------------------------------------------------------------------------- */
 
 static void set_prices(const struct pricing *p, const double *x, double out_price[COST_FEATURES])
 {
@@ -195,7 +195,7 @@ static void take_prices(const struct pricing *p, const struct nnls *problem, con
     }
 }
 
-/* Farther and harder costs more, as far as can be told. */
+/* Checks that prices rise with distance and difficulty, within their errors. */
 static joule_status check_order(const struct cost_prices *prices, joule_error *error)
 {
     static const enum cost_feature pairs[][2] = {{COST_L2_LINES, COST_L3_LINES},

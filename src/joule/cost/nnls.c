@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#define PIVOT  1e-13 /* of a column's length: less is nothing but rounding */
+#define PIVOT  1e-13 /* relative to the column's squared length; smaller values are rounding errors */
 #define SWEEPS 60
 
 void nnls_begin(struct nnls *problem, size_t count)
@@ -24,14 +24,15 @@ void nnls_add(struct nnls *problem, const double *row, double value)
     problem->rows++;
 }
 
-/* --- the free unknowns by themselves ---------------------------------------------------------------------------- */
+/* --- the free unknowns ---------------------------------------------------------------------------------- */
 
 struct part {
-    size_t count, of[NNLS_MOST];         /* which they are */
-    double factor[NNLS_MOST][NNLS_MOST]; /* Cholesky's, lower */
+    size_t count, of[NNLS_MOST];         /* their indices */
+    double factor[NNLS_MOST][NNLS_MOST]; /* lower Cholesky factor: [count, count] */
 };
 
-/* False where one of them depends on others: it is then left out of the part. */
+/* Factorises the gram of the free unknowns. An unknown that depends linearly on earlier ones is left out of
+ * `part`. */
 static void factorise(const struct nnls *problem, const bool *is_free, struct part *part)
 {
     part->count = 0;
@@ -71,7 +72,7 @@ static void solve_part(const struct part *part, const double *right, double *out
     }
 }
 
-/* The best values of the free unknowns, whatever their signs; 0 for the others. */
+/* Solves for the free unknowns, with any sign; the others are 0. */
 static void solve_free(const struct nnls *problem, const bool *is_free, double *out_x)
 {
     struct part part;
@@ -86,9 +87,9 @@ static void solve_free(const struct nnls *problem, const bool *is_free, double *
         out_x[part.of[i]] = found[i];
 }
 
-/* --- none negative ---------------------------------------------------------------------------------------------- */
+/* --- non-negative solution ------------------------------------------------------------------------------ */
 
-/* The bound unknown that would gain most by being free; problem->count: none would. */
+/* Returns the bound unknown whose release reduces the squares most; problem->count: none. */
 static size_t most_wanted(const struct nnls *problem, const bool *is_free, const bool *is_barred,
                           const double *x)
 {
@@ -108,7 +109,8 @@ static size_t most_wanted(const struct nnls *problem, const bool *is_free, const
     return wanted;
 }
 
-/* Goes from x towards `goal` until the first unknown is 0, and binds it. True when the goal was reached. */
+/* Moves x towards `goal` until the first unknown reaches 0, and binds it. Returns true if the goal was
+ * reached. */
 static bool walk(const struct nnls *problem, bool *is_free, double *x, const double *goal)
 {
     double part = 1;
@@ -139,7 +141,7 @@ bool nnls_solve(const struct nnls *problem, double *out_x)
             return isfinite(nnls_rest(problem, out_x));
         is_free[wanted] = true;
         solve_free(problem, is_free, goal);
-        if (goal[wanted] <= 0) { /* rounding: it gains nothing */
+        if (goal[wanted] <= 0) { /* a rounding error: releasing it gains nothing */
             is_free[wanted] = false;
             is_barred[wanted] = true;
             continue;
@@ -180,7 +182,7 @@ void nnls_errors(const struct nnls *problem, const double *x, double *out_sd)
     }
 }
 
-/* --- condition -------------------------------------------------------------------------------------------------- */
+/* --- condition ------------------------------------------------------------------------------------------ */
 
 struct symmetric {
     size_t count, of[NNLS_MOST];
@@ -201,7 +203,7 @@ static void scale(const struct nnls *problem, struct symmetric *s)
         }
 }
 
-/* Turns the plane of p and q until their common element is 0. */
+/* Jacobi rotation: makes the element (p, q) 0. */
 static void rotate(struct symmetric *s, size_t p, size_t q)
 {
     double(*m)[NNLS_MOST] = s->m, theta = (m[q][q] - m[p][p]) / (2 * m[p][q]);
@@ -221,7 +223,7 @@ static void rotate(struct symmetric *s, size_t p, size_t q)
     }
 }
 
-/* Jacobi's eigenvalues, onto the diagonal. */
+/* Computes the eigenvalues, on the diagonal of m, and the eigenvectors. */
 static void diagonalise(struct symmetric *s)
 {
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
@@ -252,7 +254,8 @@ double nnls_condition(const struct nnls *problem, size_t out_pair[2])
         if (s.m[i][i] < s.m[least][least])
             least = i;
     }
-    /* What moves most along the direction that no row tells of, and what moves most against it. */
+    /* In the direction of the smallest eigenvalue, the unknown that moves most, and the one that moves most
+     * against it. */
     for (size_t i = 0; i < s.count; i++)
         if (fabs(s.vectors[i][least]) > fabs(s.vectors[first][least]))
             first = i;

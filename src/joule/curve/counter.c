@@ -11,13 +11,13 @@ static void prime(struct counter *c, int64_t time_ns, uint64_t raw)
     c->last_ns = time_ns;
 }
 
-/* Counts that one step may have at most without loss; 0: no limit. */
+/* Returns the counts within which one step loses nothing; 0: no limit. */
 static uint64_t range_of(const struct counter *c)
 {
     return c->fold_counts ? c->fold_counts : c->modulus;
 }
 
-/* Counts between two readings, or a verdict that says why there is no such number. */
+/* Computes the counts between two readings, or returns the reason why they are unknown. */
 static enum counter_verdict difference(const struct counter *c, uint64_t raw, uint64_t *out_counts)
 {
     *out_counts = 0;
@@ -46,7 +46,8 @@ static enum counter_verdict judge(const struct counter *c, int64_t time_ns, uint
     if (range_of(c) && elapsed_s * c->max_watts >= (double)range_of(c) * c->unit_joules)
         return COUNTER_AMBIGUOUS;
     enum counter_verdict verdict = difference(c, raw, out_counts);
-    /* The counter may show a tick's worth that was used before the first reading, and rounds to its unit. */
+    /* The counter may show up to one tick of energy from before the first reading, and it rounds to its
+     * resolution. */
     double limit_joules = c->max_watts * (elapsed_s + c->tick_s) + 2 * counter_resolution_joules(c);
     if ((double)*out_counts * c->unit_joules > limit_joules) {
         *out_counts = 0;

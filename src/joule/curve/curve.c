@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define FIRST_CAPACITY 32
-/* Relative scatter of power that is assumed where there is one segment only and nothing to learn it from. */
+/* Relative scatter of power that is assumed if there is only one segment. */
 #define PRIOR_SCATTER 0.35
 
 void curve_init(struct curve *curve, size_t limit)
@@ -25,7 +25,7 @@ static double seconds(int64_t from_ns, int64_t to_ns)
     return (double)(to_ns - from_ns) * 1e-9;
 }
 
-/* Keeps every second point of the older half. The first point stays: it is the start of everything. */
+/* Removes every second point of the older half. Note: the first point stays, because all sums begin there. */
 static void thin(struct curve *curve)
 {
     size_t half = curve->count / 2, kept = 0;
@@ -96,7 +96,7 @@ size_t curve_count_until(const struct curve *curve, int64_t time_ns)
     return low;
 }
 
-/* Index of the last point at or before time_ns; count when there is none. */
+/* Returns the index of the last point at or before time_ns; count: there is none. */
 static size_t find(const struct curve *curve, int64_t time_ns)
 {
     size_t until = curve_count_until(curve, time_ns);
@@ -120,7 +120,7 @@ size_t curve_ticks(const struct curve *curve, int64_t after_ns, int64_t last_ns,
     return count;
 }
 
-/* Mean power of the segment that starts at point i; NaN where it was not covered. */
+/* Returns the mean power of the segment that starts at point i; NaN if it is not covered. */
 static double segment_watts(const struct curve *curve, size_t i)
 {
     if (i + 1 >= curve->count)
@@ -130,7 +130,8 @@ static double segment_watts(const struct curve *curve, size_t i)
     return covered_s > 0 ? (b->joules - a->joules) / covered_s : NAN;
 }
 
-/* Mean power around segment i. A single segment's own is too rough where stamps are late by much of its length. */
+/* Returns the mean power around segment i. Note: the mean of one segment is too inexact if its timestamps are
+ * late by much of its length. */
 static double local_watts(const struct curve *curve, size_t i)
 {
     size_t first = i >= 2 ? i - 2 : 0, last = i + 3 < curve->count ? i + 3 : curve->count - 1;
@@ -139,10 +140,10 @@ static double local_watts(const struct curve *curve, size_t i)
     return covered_s > 0 ? (b->joules - a->joules) / covered_s : NAN;
 }
 
-/* How power behaves around segment i, from the changes between neighbouring segments. */
+/* The behaviour of power around segment i, from the changes between neighbouring segments. */
 struct texture {
-    double scatter_watts; /* standard deviation of a segment's mean power */
-    double white;         /* 1: independent from segment to segment; 0: it wanders */
+    double scatter_watts; /* standard deviation of the mean power of a segment */
+    double white;         /* 1: independent between segments (white noise); 0: random walk */
 };
 
 static double squared(double x)
@@ -151,21 +152,25 @@ static double squared(double x)
 }
 
 #define NEIGHBOURS 12
-/* Power that forgets its level within a few segments wanders inside one far more than its correlation tells: the exact
- * curve for an Ornstein-Uhlenbeck process lies lower still, but the correlation of a few segments is itself uncertain. */
+/* Power that loses its correlation within a few segments varies inside one segment far more than the
+ * correlation shows. The exact relation for an Ornstein-Uhlenbeck process lies even lower, but the
+ * correlation of a few segments is itself uncertain. */
 #define WHITE_POWER 3
-/* A correlation of few terms scatters. Cut off at 1, white power would on average seem less white than it is. */
+/* Limit for an estimated correlation, which scatters with few terms. With a limit of 1, white power would on
+ * average be estimated as less than white. */
 #define WHITEST 1.3
-/* Of the scatter that stamps explain, a little more is taken off: chance alone leaves some, and less than none cannot be. */
+/* Factor on the scatter that timestamps explain, before it is subtracted. Note: without it, random residues
+ * would remain, because a negative rest is cut off at 0. */
 #define STAMPS_SHARE 1.15
-/* A sensor is polled about as often as it ticks where points are less than so many ticks apart, */
+/* Points closer than this many ticks mean that the sensor is polled about as often as it ticks. */
 #define IN_STEP_SPACING 2
-/* and could have ticked at any time in most of a tick before it was read. */
+/* Such a sensor may have ticked at any time in this part of a tick before the reading. */
 #define IN_STEP_LATENESS 0.75
-/* Their lateness is then much the same from tick to tick: 0.5 where ticks jitter by +-20 %, 1 where they do not. */
+/* The lateness of these points is correlated: 0.5 if ticks jitter by +-20 %, 1 without jitter. */
 #define IN_STEP_CORRELATION 0.6
 
-/* Half the variance of the change from segment k to the next that late stamps alone would make. */
+/* Returns half the variance of the change of power from segment k to the next that late timestamps alone
+ * would cause. */
 static double stamp_variance(const struct curve *curve, size_t k, double watts)
 {
     const struct curve_point *p = &curve->points[k];
@@ -197,19 +202,21 @@ static struct texture texture_at(const struct curve *curve, const struct curve_t
     struct texture t = {PRIOR_SCATTER * (isnan(mean) ? 0 : mean), 1};
     if (terms == 0)
         return t;
-    /* The stamps' part is counted as an error of the stamps. A variance from few terms is itself uncertain: 3/n widens
-     * the interval about as a t distribution would. */
+    /* The timestamps' part is counted as their own error. The factor 1 + 3/n widens the interval for few
+     * terms, as a t distribution would. */
     t.scatter_watts = sqrt(fmax(0, squares - STAMPS_SHARE * stamps) / terms * (1 + 3.0 / terms));
-    if (pairs && squares > 0) { /* correlation of changes: -1/2 when independent, +1/4 for a random walk */
+    /* of successive changes: -1/2 if segments are independent, +1/4 for a random walk */
+    if (pairs && squares > 0) {
         double correlation = (products / pairs) / (squares / terms);
         t.white = pow(fmin(WHITEST, fmax(0, (0.25 - correlation) / 0.75)), WHITE_POWER);
     }
     return t;
 }
 
-/* Variance in J^2 of the energy between two parts of segment i, 0 to 1, by linear interpolation: of a Brownian bridge where
- * power is white, of the integral of one where it wanders. No power is white at all scales: what is close to a point, or
- * short, is off by a part of itself at most. */
+/* Returns the variance, in J^2, of linear interpolation of the energy between the parts `from` and `to` (0 to
+ * 1) of segment i. For white power the energy is a Brownian bridge, for wandering power the integral of one.
+ * Note: power is not white at all time scales, so a short interval, or one close to a point, has at most a
+ * relative error. */
 static double bridge_variance(const struct curve *curve, const struct curve_traits *traits, size_t i,
                               double from, double to)
 {
@@ -225,12 +232,12 @@ static double bridge_variance(const struct curve *curve, const struct curve_trai
                 squared(rough_watts * length_s * fmin(part, left)));
 }
 
-/* A point on the curve that was not sampled. */
+/* The value of the curve at any time, with its errors. */
 struct edge {
     double joules, covered_s, cumulative_variance;
-    double watts;    /* about there; 0: unknown */
-    double shift;    /* J that the error of time shared by all points stands for here */
-    double variance; /* of this edge's own */
+    double watts;    /* local mean; 0: unknown */
+    double shift;    /* joules that correspond to the time error common to all points */
+    double variance; /* own variance of this edge */
     bool after_last;
 };
 
@@ -246,7 +253,8 @@ static struct edge edge_at_point(const struct curve_traits *traits, const struct
                          .variance = traits->is_sampled ? 0 : squared(moved)};
 }
 
-/* Stamps that are late for a reason that lasts, the phase between a sensor and who polls it as often, err together. */
+/* Returns the variance (s^2) of time at the part f of segment a. Note: timestamps are late together if the
+ * cause lasts, such as the phase between a sensor and its polling at the same rate. */
 static double stamps_variance(const struct curve_point *a, const struct curve_traits *traits, double f)
 {
     const struct curve_point *b = a + 1;
@@ -259,8 +267,9 @@ static double stamps_variance(const struct curve_point *a, const struct curve_tr
            (in_step ? 2 * IN_STEP_CORRELATION * first_s * second_s : 0);
 }
 
-/* A mean over more than the time since the last reading tells what was used, not when. White power is off by a twelfth of
- * that long at either edge of a window; power that wanders, by little less. */
+/* Returns the variance, in J^2, from readings that are means over more than the time since the last reading:
+ * the edges of a window are blurred. For white power, the variance at each edge is that of a
+ ** twelfth of the blur; for wandering power, slightly less. */
 static double blur_variance(const struct curve *curve, const struct curve_traits *traits, size_t i)
 {
     if (traits->blur_s <= 0)
@@ -289,18 +298,18 @@ static struct edge edge_between(const struct curve *curve, const struct curve_tr
     return e;
 }
 
-/* How long after a counter's last tick power may be thought to go on. The next tick comes when the sensor looks again
- * and a whole unit has been used. One that fails to come three times over, and for longer than the last one took, shows a
- * counter that stands still. */
+/* Returns how long after a counter's last tick the power is extrapolated. The next tick comes after the
+ * sensor's period and a whole unit of energy. A tick that is missing for three times as long, and longer than
+ * the last tick took, means that the counter stands still. */
 static double patience_s(const struct curve *curve, const struct curve_traits *traits, double watts)
 {
     if (traits->unit_joules <= 0)
-        return INFINITY; /* sampled power: equal readings are news */
+        return INFINITY; /* sampled power: equal readings are new samples */
     const struct curve_point *last = &curve->points[curve->count - 1];
     return fmax(3 * (traits->tick_s + traits->unit_joules / watts), seconds(last[-1].time_ns, last->time_ns));
 }
 
-/* Past the last tick: power goes on as it was, as far as the sensor was read, and a tick's length at most. */
+/* Extrapolates beyond the last tick with the last power, up to one tick after the last reading. */
 static struct edge edge_after(const struct curve *curve, const struct curve_traits *traits, int64_t time_ns)
 {
     size_t last = curve->count - 1;
@@ -345,8 +354,9 @@ static double slice_variance(const struct curve *curve, const struct curve_trait
            squared((to - from) * local_watts(curve, i)) * stamps;
 }
 
-/* Variance of the two edges of a window. Inside one segment they err together: what is left is how evenly the segment's
- * energy lies in it, and how well its length is known. In neighbouring segments they share the stamp of the point between. */
+/* Returns the variance of the energy from the two edges of a window. Within one segment their errors are
+ * correlated: only the distribution of energy in the segment and its length are uncertain. In neighbouring
+ * segments they share the timestamp of the point between. */
 static double edges_variance(const struct curve *curve, const struct curve_traits *traits, int64_t begin_ns,
                              int64_t end_ns, const struct edge *a, const struct edge *b)
 {

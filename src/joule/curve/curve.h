@@ -1,10 +1,12 @@
 /* joule/curve/curve.h - the energy of a domain as a function of time.
  *
- * Owns one growing, never falling curve for each domain: joules, covered seconds and variance since the start, at
- * each tick of the sensor. The energy of any window is a difference of two points on it, so that windows split and
- * add up by construction. When full, the older half keeps every second point: old edges get coarser, nothing is lost.
- * Newcomers: a point's time is when its joules were true, which is earlier than when they were read: a counter that
- * ticks every T shows, on average, the energy of T/2 ago. Not thread-safe; the lane's lock is held around calls.
+ * A curve holds joules, covered seconds and variance since the start, at each tick of the sensor; its joules
+ * never decrease. The energy of a window is the difference of two points, so windows split and add up
+ * exactly. A full curve drops every second point of its older half: edges there get coarser, and no energy is
+ * lost.
+ * Note: a point's time is when its joules were true. That is earlier than the reading: a counter that ticks
+ * every T shows, on average, the energy of T/2 ago.
+ * Not thread-safe; callers hold the lane's lock.
  */
 #ifndef JOULE_CURVE_H
 #define JOULE_CURVE_H
@@ -18,62 +20,66 @@ struct curve_point {
     int64_t time_ns; /* when `joules` were true */
     double joules;
     double covered_s;
-    double variance;  /* J^2, independent, of joules */
-    double time_sd_s; /* standard error of time_ns: each point's own, or see is_sampled */
-    uint64_t serial;  /* 1 for the first that was ever added, and so on; given by curve_append */
+    double variance;  /* J^2, of joules; independent errors only */
+    double time_sd_s; /* standard error of time_ns: own to each point, or common to all if is_sampled */
+    uint64_t serial;  /* 1 for the first point ever added, then 2 ...; set by curve_append */
 };
 
 struct curve {
     struct curve_point *points; /* oldest first */
-    size_t count, capacity;     /* capacity grows to the limit, then the curve thins */
+    size_t count, capacity;     /* capacity grows up to limit; then points are dropped */
     size_t limit;
-    uint64_t added;  /* points so far, those thinned out since included */
-    int64_t read_ns; /* last reading that answered, also when the sensor had not ticked: see curve_window */
+    uint64_t added;  /* points added so far, including dropped ones */
+    int64_t read_ns; /* last successful reading, also without a tick; see curve_window */
 };
 
-/* What is known of the sensor behind a curve. */
+/* Properties of the sensor of a curve. */
 struct curve_traits {
     joule_class cls;
     double tick_s;      /* the sensor's update period */
     double unit_joules; /* resolution */
-    double gain_sd;     /* relative error common to `cause` */
+    double gain_sd;     /* relative error that is common to `cause` */
     uint32_t cause;
-    /* integrated power: points are late together, and what that did to steps is in their variance */
+    /* integrated power: all points are late by the same time, and the effect on steps is in their variance */
     bool is_sampled;
-    /* sampled power: how long a reading looks back where that is longer than to the one before; else 0 */
+    /* sampled power: time that a reading averages over, if longer than the time since the last one; otherwise
+     * 0 */
     double blur_s;
 };
 
 struct window {
-    struct estimate joules; /* unknown where nothing was covered */
+    struct estimate joules; /* unknown if nothing was covered */
     double length_s;
     double covered_s;
     bool is_final; /* the sensor has ticked at or after the end */
 };
 
-/* limit: most points kept (>= 16). */
+/* limit: maximum number of points (at least 16). */
 void curve_init(struct curve *curve, size_t limit);
 void curve_free(struct curve *curve);
-/* Adds a point not earlier than the last one; several may have one time. False when memory is used up; the curve is then unchanged. */
+/* Adds a point. An earlier time than that of the last point is set to that; equal times are allowed. Returns
+ * false if out of memory; the curve is then unchanged. */
 bool curve_append(struct curve *curve, struct curve_point point);
-/* Takes, and touches, all the memory that the curve can come to need. False: there is not so much; nothing is changed. */
+/* Allocates and touches all memory that the curve may need. Returns false if out of memory; the curve is then
+ * unchanged. */
 bool curve_reserve(struct curve *curve);
-/* Energy between two times. Edges between points are interpolated, at a cost in variance. An end after the last point
- * is reached at the last power, but no further than the last reading and one tick past it, and not beyond the time in
- * which a counter that works would have ticked; a begin before the first point is not covered. */
+/* Returns the energy between two times. Edges between points are interpolated, which adds variance. An end
+ * after the last point is extrapolated with the last power, at most to one tick after the last reading, and
+ * not beyond the time in which a working counter would have ticked. Time before the first point is not
+ * covered. */
 struct window curve_window(const struct curve *curve, const struct curve_traits *traits, int64_t begin_ns,
                            int64_t end_ns);
-/* The time of the last point; 0: none. */
+/* Returns the time of the last point; 0: none. */
 int64_t curve_last_ns(const struct curve *curve);
-/* The number of points at or before a time. */
+/* Returns the number of points at or before a time. */
 size_t curve_count_until(const struct curve *curve, int64_t time_ns);
-/* Joules between the first and the last point in [begin_ns, end_ns], as the sensor showed them, without
- * interpolation. */
+/* Returns the joules between the first and the last point in [begin_ns, end_ns], without interpolation. */
 double curve_joules_shown(const struct curve *curve, int64_t begin_ns, int64_t end_ns);
-/* Times of points in (after_ns, last_ns]: writes the first `capacity`, returns how many there are. */
+/* Writes the times of the first `capacity` points in (after_ns, last_ns]; returns their total number. */
 size_t curve_ticks(const struct curve *curve, int64_t after_ns, int64_t last_ns, int64_t *out_ticks_ns,
                    size_t capacity);
-/* Mean power in watts over the last points that span at least span_s; unknown with fewer than two points. */
+/* Returns the mean power in watts over the last points that span at least span_s; unknown with fewer than two
+ * points. */
 struct estimate curve_power(const struct curve *curve, const struct curve_traits *traits, double span_s);
 
 #endif

@@ -1,4 +1,5 @@
-/* joule/curve/estimate.c - see estimate.h. The distributions behind low and high live here and nowhere else. */
+/* joule/curve/estimate.c - see estimate.h. Note: only this file knows the distributions behind low and
+ * high. */
 #include "joule/curve/estimate.h"
 
 #include <math.h>
@@ -27,7 +28,7 @@ struct estimate estimate_make(double value, joule_class cls, double independent_
     return e;
 }
 
-/* Adds to the error that `cause` makes. When the list is full the last entry takes it in by absolute size. */
+/* Adds to the error of `cause`. If the list is full, the last entry absorbs it by absolute size. */
 static void add_common(struct estimate *sum, uint32_t cause, double sd)
 {
     for (size_t i = 0; i < ESTIMATE_CAUSES; i++) {
@@ -98,7 +99,7 @@ joule_quantity quantity_scale(joule_quantity q, double by)
     return q;
 }
 
-/* Models err by factors, meters by sums. */
+/* The errors of models are factors, those of meters sums. */
 static bool is_lognormal(joule_class cls, double value)
 {
     return cls >= JOULE_CLASS_MODELLED && value > 0;
@@ -119,7 +120,7 @@ joule_quantity estimate_quantity(const struct estimate *e)
     q.low = e->value - Z90 * sd;
     q.high = e->value + Z90 * sd;
     if (q.low < 0 && e->value >= 0)
-        q.low = 0; /* energy is not negative; the upper half alone then tells the sd */
+        q.low = 0; /* energy is not negative; the sd then follows from the upper half alone */
     return q;
 }
 

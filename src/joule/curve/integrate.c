@@ -4,15 +4,16 @@
 #include <math.h>
 
 #define MAX_GAP_PERIODS 3.0
-/* A change that comes later than this after a reading had readings before it that showed nothing new. */
+/* A change later than this after the first reading of a value means that intermediate readings showed the old
+ * value. */
 #define LATE_CHANGE_PERIODS 1.5
-/* An equal reading at least this much later must be another one. */
+/* An equal reading at least this much later must be a new sample. */
 #define REPEAT_PERIODS 2.0
-/* The same margin beyond the sensor's own period, where that is known. */
+/* The same margin, in units of the sensor's own period where it is known. */
 #define UPDATED_AGES 2.0
-/* Changes from which noise is told. */
+/* number of changes from which noise is estimated */
 #define MEMORY 64
-/* What a few changes say scatters. Cut off at 1, noise would on average pass for less than it is. */
+/* Limit for the estimate from few changes. With a limit of 1, noise would on average be underestimated. */
 #define WHITEST     1.3
 #define WHITE_POWER 3
 
@@ -24,9 +25,10 @@ static bool is_acceptable(struct integrator *in, double value, double limit)
     return false;
 }
 
-/* How much of the scatter between readings is noise of its own, 1, and how much is power that wanders, 0. Changes between
- * independent readings alternate (correlation -1/2); those of a wandering level do not (0). Power that forgets its level
- * within a few readings already looks almost like noise and still is followed by them, hence the exponent. */
+/* Returns the part of the scatter between readings that is independent noise (1) and not wandering power (0).
+ * Changes between independent readings have a correlation of -1/2, those of a random walk 0. Power that loses
+ * its level within a few readings looks almost like noise, but the readings still follow it; hence the
+ * exponent. */
 static double whiteness(const struct integrator *in)
 {
     if (in->change_square <= 0)
@@ -42,11 +44,12 @@ static void learn_change(struct integrator *in, double change)
     in->last_change = change;
 }
 
-/* Variance that a step brings: what happened in the part of it that the sensor did not see. If readings scatter by
- * themselves, d^2 t^2 / 2 of it; that d^2 is best told by all changes, and few of them are widened as by a t distribution. If
- * power jumps, or wanders as a random walk, the area between these two readings is off by d^2 t^2 / 12, d their difference;
- * of that it takes the square of the part, and means differ by less than instants. A stamp that is off by s moves one side
- * of a rectangle, d^2 s^2, or half of both sides of a trapezoid. */
+/* Returns the variance (J^2) of a step, from the part of it that the sensor did not see.
+ * Noise: d^2 t^2 / 2 of the unseen part, with d^2 estimated from all changes and widened for few of them, as
+ * in a t distribution.
+ * Jumps or a random walk: the area between two readings has an error of d^2 t^2 / 12 with their difference d,
+ * times the square of the unseen part; means differ by less than instants.
+ * Timestamps: an error of s moves one side of a rectangle, d^2 s^2, or half of both sides of a trapezoid. */
 static double step_variance(struct integrator *in, double change, double elapsed_s)
 {
     double moved = in->stamp_sd_s * (in->seen >= 1 ? change : (change + in->last_change) / 2);
@@ -70,7 +73,7 @@ static double seconds(int64_t from_ns, int64_t to_ns)
     return (double)(to_ns - from_ns) * 1e-9;
 }
 
-/* The last value went on until then. */
+/* Extends the last value until until_ns. */
 static void hold(struct integrator *in, int64_t until_ns)
 {
     double elapsed_s = seconds(in->last_ns, until_ns);
@@ -81,8 +84,9 @@ static void hold(struct integrator *in, int64_t until_ns)
     in->last_ns = until_ns;
 }
 
-/* A poll between two updates shows the old value again; so does an update where nothing changed. Only in time they
- * differ. The last update but one is left open, as a change may follow that began there. */
+/* Processes an equal reading. A poll between two updates and an update without a change give the same value;
+ * only the time distinguishes them. The last period is left open, because a change that follows may have
+ * begun there. */
 static enum integrate_verdict repeat(struct integrator *in, int64_t time_ns)
 {
     in->seen_ns = time_ns;
@@ -95,7 +99,7 @@ static enum integrate_verdict repeat(struct integrator *in, int64_t time_ns)
     return INTEGRATE_MOVED;
 }
 
-/* A sensor that updates faster than it is read has a new sample, although the value is equal. */
+/* A sensor that updates faster than it is read has a new sample, even if the value is equal. */
 static bool has_updated(const struct integrator *in, int64_t time_ns)
 {
     return in->age_s > 0 && seconds(in->seen_ns, time_ns) > UPDATED_AGES * in->age_s;
@@ -150,7 +154,7 @@ enum integrate_verdict integrate_energy(struct integrator *in, int64_t time_ns, 
         in->duplicates++;
         return INTEGRATE_HELD;
     }
-    /* After a gap a meter's sample still speaks for its own period. */
+    /* After a gap, a meter's sample still covers its own period. */
     if (elapsed_s > MAX_GAP_PERIODS * in->period_s) {
         in->gaps++;
         elapsed_s = in->period_s;

@@ -1,9 +1,9 @@
-/* joule/curve/integrate.h - sampled power made into energy.
+/* joule/curve/integrate.h - integrates sampled power to energy.
  *
- * Owns the trapezoid on the sensor's own update times and the plain sum for meters that give energy per sample.
- * It drops readings that were polled twice, bridges no gap over three update periods, and keeps the variance
- * that sampling brought in.
- * Newcomers: time that was not covered adds neither joules nor covered seconds; nobody fills it in later.
+ * It uses the trapezoid rule on the sensor's own update times, or the plain sum for meters that give energy
+ * per sample. It drops readings that were polled twice, bridges no gap over three update periods, and keeps
+ * the variance from sampling.
+ * Note: time that is not covered adds neither joules nor covered seconds.
  */
 #ifndef JOULE_INTEGRATE_H
 #define JOULE_INTEGRATE_H
@@ -14,48 +14,47 @@
 struct integrator {
     /* set by the owner */
     double period_s; /* the sensor's update period, > 0 */
-    /* part of each period that a reading is the mean of. 1: all of it, and the sum of reading times
-     * period is exact; 0: an instant; between: the rest of the period is unseen */
+    /* part of each period that a reading is the mean of. 1: all of it, so the sum of reading times period is
+     * exact; 0: an instant; between: the rest of the period is not seen */
     double seen;
-    double age_s; /* a reading without a stamp is at most so old, the sensor's own pace; 0: period_s */
-    double lag_s; /* seen < 1: a reading speaks for this long before its stamp (half of what it averages) */
-    double max_watts;  /* readings above are rejected; <= 0: no limit */
+    double age_s;     /* maximum age of a reading without a timestamp: the sensor's own period; 0: period_s */
+    double lag_s;     /* seen < 1: delay of a reading, half of the time that it averages over */
+    double max_watts; /* readings above are rejected; <= 0: no limit */
     double stamp_sd_s; /* standard error of the next reading's time */
-    /* kept by integrate_* */
+    /* maintained by integrate_* */
     bool primed;
-    int64_t last_ns;           /* end of what is integrated */
-    int64_t first_ns, seen_ns; /* the last value was shown from then until then at least */
+    int64_t last_ns;           /* end of the integrated time */
+    int64_t first_ns, seen_ns; /* the last value was shown at least from first_ns to seen_ns */
     double last_watts, last_change;
     uint64_t changes;
-    double change_square,
-        change_product; /* running means of d^2 and of d times the d before, d the change in watts */
+    /* running means of d^2 and of d times the previous d, with d the change in watts */
+    double change_square, change_product;
     double joules, covered_s, variance; /* totals; variance in J^2 */
     uint64_t samples, duplicates, gaps, rejected;
 };
 
 enum integrate_verdict {
-    INTEGRATE_HELD, /* taken; the totals did not move */
+    INTEGRATE_HELD, /* accepted; the totals did not change */
     INTEGRATE_MOVED,
-    INTEGRATE_REJECTED, /* not a number, negative or above max_watts: nothing was taken */
+    INTEGRATE_REJECTED, /* not a number, negative or above max_watts; ignored */
 };
 
-/* Takes one reading in watts. time_ns is the sensor's own timestamp if it has one (`exact_time`), else the
- * middle of the poll. Without an exact time an equal value may be the same sample, unless age_s shows that
- * the sensor has updated since. Such a value is held: totals move after at most two periods. When another
- * value comes, the old one is taken to have lasted until one period before. Readings must come in order of
- * time; others are dropped. */
+/* Processes one reading in watts. time_ns: the sensor's own timestamp if exact_time, otherwise the middle of
+ * the poll. Without an exact time, an equal value may be the same sample, unless age_s shows that the sensor
+ * has updated since. Such a value is held: the totals change after at most two periods. When another value
+ * comes, the old one is taken to have lasted until one period before. Readings must be in order of time;
+ * others are dropped. */
 enum integrate_verdict integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, double watts);
 
-/* Takes `joules` that a meter says were used in the period ending at time_ns. Each call is a sample of its own, whether
- * or not its time is exact. */
+/* Adds the joules that a meter reports for the period that ends at time_ns. Each call is a new sample. */
 enum integrate_verdict integrate_energy(struct integrator *in, int64_t time_ns, bool exact_time,
                                         double joules);
 
-/* How long a reading looks back where that is longer than to the reading before, so that one moment is in several; else
- * 0. */
+/* Returns the time that a reading averages over, if it is longer than a period, so that one moment is part of
+ * several readings; otherwise 0. */
 double integrator_blur_s(const struct integrator *in);
 
-/* Marks a gap: the next reading starts anew. */
+/* Marks a gap: integration restarts with the next reading. */
 void integrate_break(struct integrator *in);
 
 #endif
