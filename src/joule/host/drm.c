@@ -1,8 +1,8 @@
-/* joule/host/drm.c - see drm.h.
+/* joule/host/drm.c - queries of memory regions to the i915 and xe drivers; see drm.h.
  *
- * Owns the forms of the two drivers' questions (Linux: uapi/drm/i915_drm.h, xe_drm.h), which older headers lack.
- * Newcomers: i915 takes any buffer that is large enough and zeroed; xe wants the very length that it asks for, and is asked
- * for it first.
+ * The structures are those of uapi/drm/i915_drm.h and xe_drm.h, which older headers lack.
+ * Note: i915 accepts any buffer that is large enough and zeroed; xe requires the exact length, which is
+ * queried first.
  */
 #include "joule/host/drm.h"
 
@@ -16,7 +16,7 @@
 
 struct i915_item {
     uint64_t id;
-    int32_t length; /* of the answer, or -errno */
+    int32_t length; /* length of the answer, or -errno */
     uint32_t flags;
     uint64_t data;
 };

@@ -1,4 +1,4 @@
-/* joule/host/drm.h - questions to the kernel's graphics drivers, behind ask_drm of the real host. */
+/* joule/host/drm.h - queries to the kernel's graphics drivers, for ask_drm of the real host. */
 #ifndef JOULE_HOST_DRM_H
 #define JOULE_HOST_DRM_H
 

@@ -1,15 +1,15 @@
-/* joule/host/find_program.h - where a program is that is to be run.
+/* joule/host/find_program.h - searches for a program in PATH.
  *
- * Owns the search; running it is run.h's. Newcomers: a folder of PATH that depends on where the caller happens to stand is
- * passed over, and so is all of PATH in a program that has more rights than who started it.
+ * Note: relative folders of PATH are skipped. A program with more rights than its caller (setuid) ignores
+ * PATH.
  */
 #ifndef JOULE_HOST_FIND_PROGRAM_H
 #define JOULE_HOST_FIND_PROGRAM_H
 
 #include "joule/host/path.h"
 
-/* As a shell does; `usual_path` stands for a PATH that is not there. A name with a slash is looked for nowhere. 0, or an errno
- * value: ENOENT, EACCES where there is one that may not be executed. */
+/* Searches as a shell does; usual_path replaces an unset PATH. A name with a slash is not searched for.
+ * Returns 0 or an errno value: ENOENT; EACCES: a program was found but cannot be executed. */
 int find_program(const char *name, const char *usual_path, char out_path[HOST_PATH_MAX]);
 
 #endif

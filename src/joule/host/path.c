@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LINKS_MAX 40 /* as Linux */
+#define LINKS_MAX 40 /* the limit of Linux */
 
-/* Takes the next component off *path; its length, 0 at the end. */
+/* Takes the next component off *path; returns its length, 0 at the end. */
 static size_t next_component(const char **path, const char **out_component)
 {
     *path += strspn(*path, "/");
@@ -27,7 +27,7 @@ static void drop_last(char *path, size_t *length)
     path[*length] = '\0';
 }
 
-/* Puts "target/rest" where the walk goes on; `rest` points into `pending`. */
+/* Sets `pending` to "target/rest"; `rest` points into `pending`. */
 static int follow(char pending[HOST_PATH_MAX], const char *target, const char *rest)
 {
     char joined[HOST_PATH_MAX];

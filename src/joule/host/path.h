@@ -1,9 +1,9 @@
-/* joule/host/path.h - paths of machines that are not this one.
+/* joule/host/path.h - resolves paths of recorded and scripted machines, and names their perf events and
+ * registers.
  *
- * Owns the walk over a path in which every link, absolute or not, stays below the machine's own root, and the names
- * under which recorded and scripted machines keep perf events.
- * Newcomers: the kernel's own resolution cannot be used on a recorded tree: its absolute links would lead to the
- * real /sys.
+ * Every link, absolute or relative, stays below the machine's own root.
+ * Note: the kernel cannot resolve paths of a recorded tree, because its absolute links would lead to the real
+ * /sys.
  */
 #ifndef JOULE_HOST_PATH_H
 #define JOULE_HOST_PATH_H
@@ -14,20 +14,21 @@
 
 #define HOST_PATH_MAX 1024
 
-/* The target of a link, terminated; its length, or < 0 where `path` is no link. */
+/* Writes the target of a link, terminated; returns its length, or < 0 if `path` is not a link. */
 typedef ssize_t (*path_link_fn)(void *context, const char *path, char *buffer, size_t size);
 
-/* Writes the absolute path, free of links, "." and "..", that `path` stands for; what does not exist is kept as
- * written. `follow_last`: whether a link at the end is followed too. 0, -EINVAL for a relative path, -ELOOP or
- * -ENAMETOOLONG. The root itself is "/". */
+/* Resolves links, "." and ".." to an absolute path; components that do not exist are kept. follow_last: also
+ * follow a link at the end. The root is "/". Returns 0, -EINVAL for a relative path, -ELOOP or
+ * -ENAMETOOLONG. */
 int path_resolve(const char *path, bool follow_last, path_link_fn read_link, void *context,
                  char out_path[HOST_PATH_MAX]);
 
-/* "/perf/TYPE/0xCONFIG/CPU" and "/dev/cpu/CPU/msr". */
+/* Write "/perf/TYPE/0xCONFIG/CPU" and "/dev/cpu/CPU/msr". */
 void path_of_perf(const struct host_perf_event *event, char out_path[HOST_PATH_MAX]);
 void path_of_registers(unsigned cpu, char out_path[HOST_PATH_MAX]);
 
-/* Whether open() itself says so, as a missing right does, or only the read that follows, as a dead sensor does. */
+/* Returns true if open() itself reports this error, such as a missing right; false if only a later read does,
+ * such as from a broken sensor. */
 bool path_errno_is_of_open(int errno_value);
 
 #endif

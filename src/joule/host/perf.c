@@ -1,6 +1,7 @@
 /* joule/host/perf.c - see perf.h.
  *
- * Newcomers: everything but type, config and CPU must stay 0: the energy PMUs refuse exclusion bits and sampling.
+ * Note: all attributes except type, config and CPU must be 0, because the energy PMUs refuse exclusion bits
+ * and sampling.
  */
 #include "joule/host/perf.h"
 

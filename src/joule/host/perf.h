@@ -1,4 +1,5 @@
-/* joule/host/perf.h - counts of the kernel's perf events, behind open_perf and read_perf of the real host. */
+/* joule/host/perf.h - reads counts of the kernel's perf events, for open_perf and read_perf of the real
+ * host. */
 #ifndef JOULE_HOST_PERF_H
 #define JOULE_HOST_PERF_H
 

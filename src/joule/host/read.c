@@ -1,7 +1,7 @@
-/* joule/host/read.c - small files as text and numbers, symbols of libraries, the end of a handle, whose numbers processes have. See host.h.
+/* joule/host/read.c - reads small files as text and numbers, and looks up symbols, through a host; see
+ * host.h.
  *
- * Owns what every reader of /sys and /proc would do itself otherwise. Newcomers: a buffer is empty after a failure, so
- * that whoever only searches it need not ask.
+ * Note: after a failure the buffer is empty, so a caller that only searches it need not check the result.
  */
 #include <string.h>
 #include "base/string.h"
@@ -48,14 +48,14 @@ void host_close_handle(struct joule_host *host, int handle)
         host->ops->close_handle(host, handle);
 }
 
-/* Returns true for a folder with an entry; a path that ends with a star matches files that begin with it. */
+/* Returns true if a folder has an entry. A path that ends with a star matches files with this prefix. */
 static bool has_entry(struct joule_host *host, char *path, struct arena *arena)
 {
     char **names, *slash = strrchr(path, '/');
     bool is_pattern = slash && string_ends(path, "*");
     if (is_pattern) {
         *slash = '\0';
-        slash[strlen(slash + 1)] = '\0'; /* the star */
+        slash[strlen(slash + 1)] = '\0'; /* removes the star */
     }
     ssize_t count = host->ops->list(host, path, arena, &names);
     for (ssize_t i = 0; i < count; i++)
@@ -68,7 +68,7 @@ bool host_has_any(struct joule_host *host, const char *folders)
 {
     struct arena arena = {0};
     char copy[256], *rest = copy;
-    bool has_any = !string_copy(copy, sizeof copy, folders); /* too many to look at: perhaps */
+    bool has_any = !string_copy(copy, sizeof copy, folders); /* too many to check: assume yes */
     for (char *folder; !has_any && (folder = strsep(&rest, ":")) != NULL;)
         has_any = has_entry(host, folder, &arena);
     arena_free(&arena);

@@ -1,8 +1,8 @@
-/* joule/host/real.c - the machine this runs on.
+/* joule/host/real.c - the host of this machine, by system calls.
  *
- * Owns the system calls behind host.h; every handle is a file descriptor. Keeps no state.
- * Newcomers: files of sysfs and procfs are made anew when read from offset 0, so a handle is read with pread, and
- * once: a short read is the end of such a file.
+ * Every handle is a file descriptor; there is no state.
+ * Note: the kernel generates files of sysfs and procfs when they are read from offset 0. So a handle is read
+ * by one pread, and a short read is the end of the file.
  */
 #include "joule/host/host.h"
 
@@ -63,7 +63,8 @@ static void real_close_handle(struct joule_host *host, int handle)
     close(handle);
 }
 
-/* Files of sysfs come whole; those with many records, such as cgroup.procs, a page at a time until nothing comes. */
+/* Reads a whole file. Files of sysfs come in one read; those with many records, such as cgroup.procs, a page
+ * at a time. */
 static ssize_t real_read_file(struct joule_host *host, const char *path, char *buffer, size_t size)
 {
     int fd = real_open_file(host, path);

@@ -1,13 +1,13 @@
-/* joule/host/run.c - see run.h.
+/* joule/host/run.c - runs a vendor's program; see run.h.
  *
- * The program is not the caller's child but a keeper's: a process on borrowed memory that reads the output, keeps the
- * deadline and takes the program's end, while the calling thread stands still; it ends with the caller. The keeper executes
- * nothing, so the kernel sends no SIGCHLD for it and shows it to no wait(): what the surrounding program does with its
- * children stays its own.
- * Newcomers: whatever `keep` calls runs in the keeper, on the caller's memory: async-signal-safe functions alone.
- * What cannot be avoided: the thread takes part in nothing until the keeper is gone (setuid() of another thread waits so
- * long), wait() with __WALL or __WCLONE does see the keeper, and getrusage() counts the program's time among that of the
- * caller's children.
+ * The program is not a child of the caller but of a keeper: a process that shares the caller's memory, reads
+ * the output, enforces the deadline and waits for the program, while the calling thread is blocked. It ends
+ * with the caller. The keeper has no exit signal and executes no program, which would set one. So the kernel
+ * sends no SIGCHLD for it and wait() does not return it: the surrounding program's children are not affected.
+ * Note: everything below `keep` runs in the keeper on the caller's memory, so it may call only
+ * async-signal-safe functions.
+ * Known side effects: the blocked thread delays setuid() in another thread; wait() with __WALL or __WCLONE
+ * does return the keeper; getrusage() adds the program's time to that of the caller's children.
  */
 #include "joule/host/run.h"
 
@@ -27,10 +27,12 @@
 #include "joule/host/find_program.h"
 #include "joule/host/spawn.h"
 
-#define USUAL_PATH     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#define LAST_BREATH_NS (NS_PER_S / 2) /* what is killed in a driver's call dies when that returns, or never */
+#define USUAL_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+/* wait for a killed program; one in a driver's call ends when the call returns, or never */
+#define LAST_BREATH_NS (NS_PER_S / 2)
 
-/* What does not return would stay in what sanitizers know of the caller's stack. */
+/* These functions do not return, which would leave stale state in a sanitizer's model of the caller's
+ * stack. */
 #define UNWATCHED __attribute__((no_sanitize("address", "thread")))
 
 struct job {
@@ -39,16 +41,16 @@ struct job {
     int64_t timeout_ns;
     char *buffer;
     size_t size, length;
-    /* Of the keeper. */
-    int null, pipe[2], ends; /* ends: a signalfd that tells when the program or the caller ends */
+    /* Set by the keeper. */
+    int null, pipe[2], ends; /* ends: a signalfd that reports the end of the program or the caller */
     pid_t caller, pid;
-    int error, status; /* error: an errno, 0: none */
+    int error, status; /* error: an errno; 0: none */
 };
 
-/* --- in the program, before it is one ------------------------------------------------------------------------------ */
+/* --- in the program's process, before exec -------------------------------------------------------------- */
 
-/* Below, what has to do with descriptors and ends is called by number: sanitizers watch the C library's functions, and would
- * take what the keeper does for its caller's doing. */
+/* The functions below make system calls by number: sanitizers intercept the C library's functions and would
+ * attribute the keeper's calls to the caller. */
 
 static bool put(int fd, int place)
 {
@@ -61,7 +63,7 @@ UNWATCHED static void be_program(void *context)
     sigset_t none;
     sigemptyset(&none);
     setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* it shall not outlive who keeps its deadline */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* it must not outlive the keeper, which enforces its deadline */
     if (put(job->null, STDIN_FILENO) && put(job->pipe[1], STDOUT_FILENO) && put(job->null, STDERR_FILENO) &&
         sigprocmask(SIG_SETMASK, &none, NULL) == 0)
         execve(job->path, job->argv, job->environment);
@@ -69,7 +71,7 @@ UNWATCHED static void be_program(void *context)
     syscall(SYS_exit_group, 127);
 }
 
-/* --- in the keeper --------------------------------------------------------------------------------------------------- */
+/* --- in the keeper -------------------------------------------------------------------------------------- */
 
 static void forget_handlers(void)
 {
@@ -78,8 +80,8 @@ static void forget_handlers(void)
         syscall(SYS_rt_sigaction, number, by_default, NULL, sizeof(uint64_t));
 }
 
-/* All others are the keeper's own copies of its caller's, which neither it nor the program needs. Above 2, so that putting
- * one in its place takes no other's. */
+/* Closes all descriptors, which are copies of the caller's, and opens its own. They must be above 2, so that
+ * be_program can put them into place without overwriting one. */
 static bool open_descriptors(struct job *job)
 {
     sigset_t children;
@@ -121,7 +123,7 @@ static bool has_ended(const struct job *job)
     return waitid(P_PID, (id_t)job->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
 }
 
-/* Until something happens; false: the time is over. */
+/* Waits for an event; returns false at the deadline. */
 static bool await(struct pollfd *polls, nfds_t count, int64_t deadline_ns)
 {
     int64_t left_ns = deadline_ns - clock_now_ns();
@@ -129,8 +131,8 @@ static bool await(struct pollfd *polls, nfds_t count, int64_t deadline_ns)
     return left_ns > 0 && ppoll(polls, count, &left, NULL) != 0;
 }
 
-/* Until the program has ended, or has to. The end of its output tells nothing: others may hold it open, and it may itself
- * close it long before. */
+/* Waits until the program has ended or must be killed. Note: the end of its output proves nothing, because
+ * others may hold the pipe open and the program may close it early. */
 static void follow(struct job *job)
 {
     struct pollfd polls[] = {{.fd = job->pipe[0], .events = POLLIN}, {.fd = job->ends, .events = POLLIN}};
@@ -138,16 +140,18 @@ static void follow(struct job *job)
     bool is_over = false;
     while (!is_over && !job->error) {
         bool is_late = !await(polls, 2, deadline_ns);
-        is_over = has_ended(job); /* asked first: all that it wrote is in the pipe then */
+        /* checked before the pipe is emptied: after its end, all output is in the pipe */
+        is_over = has_ended(job);
         take_output(job);
-        if (getppid() != job->caller) /* nobody is left who would take it */
+        if (getppid() != job->caller) /* the caller has died */
             job->error = ECANCELED;
         if (is_late && !is_over && !job->error)
             job->error = ETIMEDOUT;
     }
 }
 
-/* Kills what is left, and takes the end of the program, if it comes: one that hangs in a driver is left to init. */
+/* Kills the process group and reaps the program if it ends in time; one that hangs in a driver is left to
+ * init. */
 static void finish(struct job *job)
 {
     struct pollfd poll = {.fd = job->ends, .events = POLLIN};
@@ -164,7 +168,7 @@ UNWATCHED static void keep(void *context)
 {
     struct job *job = context;
     forget_handlers();
-    prctl(PR_SET_PDEATHSIG, SIGCHLD); /* blocked, as all are */
+    prctl(PR_SET_PDEATHSIG, SIGCHLD); /* blocked, as all signals are */
     job->error = open_descriptors(job) ? 0 : errno;
     if (!job->error)
         job->pid = spawn(-1, be_program, job);
@@ -177,13 +181,13 @@ UNWATCHED static void keep(void *context)
     syscall(SYS_exit_group, 0);
 }
 
-/* --- in the caller ---------------------------------------------------------------------------------------------------- */
+/* --- in the caller -------------------------------------------------------------------------------------- */
 
 ssize_t run_program(const char *const *argv, int64_t timeout_ns, char *buffer, size_t size, int *out_status)
 {
     static char usual_path[] = "PATH=" USUAL_PATH;
-    static char *const clean[] = {usual_path,
-                                  NULL}; /* whoever started a program with rights may not lend them on */
+    /* the environment of a privileged program must not reach another one */
+    static char *const clean[] = {usual_path, NULL};
     char path[HOST_PATH_MAX];
     struct job job = {.path = path,
                       .argv = (char *const *)argv,
@@ -192,7 +196,7 @@ ssize_t run_program(const char *const *argv, int64_t timeout_ns, char *buffer, s
                       .buffer = buffer,
                       .size = size,
                       .caller = getpid(),
-                      .error = EIO, /* what a keeper that was killed leaves */
+                      .error = EIO, /* remains if the keeper is killed */
                       .status = -1};
     buffer[0] = '\0';
     *out_status = -1;
@@ -201,7 +205,7 @@ ssize_t run_program(const char *const *argv, int64_t timeout_ns, char *buffer, s
         return -error;
     sigset_t all, before;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of the caller's runs in the keeper */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of the caller may run in the keeper */
     pid_t keeper = spawn_unseen(keep, &job);
     error = keeper < 0 ? errno : job.error;
     if (keeper > 0)

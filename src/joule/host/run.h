@@ -1,8 +1,7 @@
-/* joule/host/run.h - a vendor's program, run to its end on the machine this runs on.
+/* joule/host/run.h - runs a vendor's program to its end, for host_ops.run of the real host.
  *
- * Owns the processes, the pipe and the deadline behind host_ops.run of the real host; which program, and what its output
- * means, is a source's. Newcomers: it may be called in any thread of any program, so nothing of that program is touched:
- * no signal handler, no mask that stays, no descriptor, no child that it could see.
+ * Note: it may be called in any thread of any program. It leaves the program's signal handlers, signal masks,
+ * descriptors and children unchanged.
  */
 #ifndef JOULE_HOST_RUN_H
 #define JOULE_HOST_RUN_H

@@ -1,10 +1,10 @@
-/* joule/host/script.c - a machine that a test writes, in virtual time.
+/* joule/host/script.c - the scripted machine of tests, in virtual time.
  *
- * Owns one table from names to what answers there: files, links, errors, registers, events, services, environment, CPUID,
- * libraries and programs. A handle is an index into the table, for registers REGISTERS plus the CPU, for connections STREAMS plus
- * the place of what can be received.
- * Newcomers: folders are not registered: one exists while any path lies below it. Entries are never removed, only
- * emptied, so that handles stay good when a file changes or goes away. Not thread-safe.
+ * One table maps names to files, links, errors, registers, events, services, environment, CPUID, libraries
+ * and programs. A handle is an index into the table; for registers it is REGISTERS plus the CPU, for
+ * connections STREAMS plus the index of the stream.
+ * Note: folders are not registered; one exists while any path below it exists. Entries are never removed,
+ * only emptied, so that handles stay valid when a file changes or disappears. Not thread-safe.
  */
 #include "joule/host/host.h"
 
@@ -16,13 +16,12 @@
 #include "base/string.h"
 #include "joule/host/path.h"
 
-#define REGISTERS    (1 << 24)
-#define STREAMS      (1 << 25)
-#define MOST_STREAMS 8
-#define REPLY_MAX    65536
-#define BEGIN_NS     INT64_C(1000000000) /* so that a stamp of 0 is never a real one */
-#define REALTIME_0_NS                                                                                        \
-    INT64_C(1767225600000000000) /* 2026-01-01 00:00 UTC, when the virtual machine came up */
+#define REGISTERS     (1 << 24)
+#define STREAMS       (1 << 25)
+#define MOST_STREAMS  8
+#define REPLY_MAX     65536
+#define BEGIN_NS      INT64_C(1000000000)          /* so that a timestamp of 0 is never valid */
+#define REALTIME_0_NS INT64_C(1767225600000000000) /* 2026-01-01 00:00 UTC, when the virtual machine booted */
 
 enum entry_kind {
     ENTRY_GONE,
@@ -41,7 +40,7 @@ struct entry {
     const char *name;
     enum entry_kind kind;
     void *context;
-    size_t count; /* of symbols */
+    size_t count; /* number of symbols */
     union {
         script_file_fn file;
         script_value_fn value;
@@ -72,9 +71,9 @@ static struct script *script_of(struct joule_host *host)
     return (struct script *)host;
 }
 
-/* --- the table ---------------------------------------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------------------------------------ */
 
-/* Index of the entry with this very name, or -1. */
+/* Returns the index of the entry with exactly this name, or -1. */
 static int find(const struct script *script, const char *name)
 {
     for (size_t i = 0; i < script->count; i++)
@@ -109,7 +108,7 @@ static ssize_t link_target(void *context, const char *path, char *buffer, size_t
     return (ssize_t)strlen(buffer);
 }
 
-/* Makes the entry `name` stand for `content`; a path goes where the links registered so far lead. */
+/* Sets the entry `name` to `content`. A path is resolved by the links that are registered so far. */
 static bool put(struct joule_host *host, const char *name, struct entry content)
 {
     struct script *script = script_of(host);
@@ -127,7 +126,7 @@ static bool put(struct joule_host *host, const char *name, struct entry content)
     return true;
 }
 
-/* Whether an entry lies below the folder; *out_child: the rest of its name. */
+/* Returns true if the entry is below the folder; *out_child: the rest of its name. */
 static bool is_below(const struct entry *entry, const char *folder, const char **out_child)
 {
     size_t length = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
@@ -146,7 +145,7 @@ static bool is_folder(const struct script *script, const char *path)
     return false;
 }
 
-/* The entry that a path leads to, or -errno. */
+/* Returns the index of the entry that a path leads to, or -errno. */
 static int locate(const struct script *script, const char *path)
 {
     char resolved[HOST_PATH_MAX];
@@ -159,7 +158,7 @@ static int locate(const struct script *script, const char *path)
     return is_folder(script, resolved) ? -EISDIR : -ENOENT;
 }
 
-/* --- files -------------------------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------------------------------------- */
 
 static int64_t script_clock_ns(struct joule_host *host, clockid_t clock)
 {
@@ -171,7 +170,7 @@ static int64_t script_clock_ns(struct joule_host *host, clockid_t clock)
         return REALTIME_0_NS + script->time_ns + script->suspended_ns;
     case CLOCK_THREAD_CPUTIME_ID:
     case CLOCK_PROCESS_CPUTIME_ID:
-        return 0; /* work takes no time here */
+        return 0; /* work takes no virtual time */
     default:
         return script->time_ns;
     }
@@ -194,7 +193,7 @@ static ssize_t script_read_handle(struct joule_host *host, int handle, char *buf
         return length < (ssize_t)size ? length : (ssize_t)size - 1;
     }
     default:
-        return -ENODEV; /* gone, as a device that was unplugged */
+        return -ENODEV; /* removed, like an unplugged device */
     }
 }
 
@@ -260,14 +259,14 @@ static ssize_t script_list(struct joule_host *host, const char *path, struct are
     return (ssize_t)unique;
 }
 
-/* --- registers and events ----------------------------------------------------------------------------------- */
+/* --- registers and events ------------------------------------------------------------------------------- */
 
 static void register_name(unsigned cpu, uint32_t address, char out_name[HOST_PATH_MAX])
 {
     snprintf(out_name, HOST_PATH_MAX, "/dev/cpu/%u/msr/%" PRIx32, cpu, address);
 }
 
-/* A CPU with registers looks like a folder; an error in its place is what open() says. */
+/* A CPU with registers looks like a folder; an error in its place is returned by open. */
 static int script_open_register(struct joule_host *host, unsigned cpu)
 {
     char path[HOST_PATH_MAX];
@@ -315,9 +314,9 @@ static ssize_t script_ask_drm(struct joule_host *host, const char *device, enum 
     return script_read_file(host, path, buffer, size);
 }
 
-/* --- services ----------------------------------------------------------------------------------------------- */
+/* --- services ------------------------------------------------------------------------------------------- */
 
-/* Hands a request on; 0 or -errno, and the connection is broken. */
+/* Passes a request on. Returns 0, or -errno if the connection breaks. */
 static int ask_service(struct stream *stream, const void *request, size_t length)
 {
     const struct entry *service = stream->service;
@@ -385,7 +384,7 @@ static void script_close_handle(struct joule_host *host, int handle)
     *stream = (struct stream){0};
 }
 
-/* --- libraries, programs, CPUID, environment: names that do not begin with a slash ------------------------------------ */
+/* --- libraries, programs, CPUID, environment: names without a leading slash ----------------------------- */
 
 static const struct entry *look_up(struct joule_host *host, const char *kind, const char *name)
 {
@@ -421,7 +420,7 @@ static ssize_t script_run(struct joule_host *host, const char *const *argv, int6
     if (!entry)
         return -ENOENT;
     ssize_t length = entry->run(entry->context, script_of(host)->time_ns, argv, buffer, size, &status);
-    if (length == -ETIMEDOUT) /* what it wrote until then stays: a terminated text */
+    if (length == -ETIMEDOUT) /* the program's output until then remains, as a terminated text */
         return length;
     buffer[length < 0 ? 0 : (size_t)length < size ? (size_t)length : size - 1] = '\0';
     if (length >= (ssize_t)size)
@@ -452,7 +451,7 @@ static bool script_cpuid(struct joule_host *host, uint32_t leaf, uint32_t sublea
     return entry != NULL;
 }
 
-/* --- life --------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static void script_close(struct joule_host *host)
 {
@@ -515,7 +514,7 @@ bool host_script_file(struct joule_host *host, const char *path, script_file_fn 
     return put(host, path, (struct entry){.kind = ENTRY_FILE, .context = context, .file = read});
 }
 
-/* An entry that holds a copy of `text`, or is gone when there is none. */
+/* Sets an entry to a copy of `text`; NULL removes it. */
 static bool put_text(struct joule_host *host, const char *name, enum entry_kind kind, const char *text)
 {
     struct entry entry = {.kind = text ? kind : ENTRY_GONE};

@@ -1,8 +1,9 @@
 /* joule/host/spawn.c - see spawn.h.
  *
- * The C library has no way to be born in a cgroup on borrowed memory, so the system call is made here. The child goes on
- * below its parent's frame, in a call that does not return: the frame itself must stay as the parent left it.
- * Newcomers: other processors have vfork alone; their callers get into the cgroup in another way.
+ * The C library cannot start a process that shares memory and begins in a given cgroup, so the system call is
+ * made here. The child runs in a call below its parent's stack frame and does not return, so the frame itself
+ * is not changed.
+ * Note: on other processors only vfork is available; their callers must join the cgroup in another way.
  */
 #include "joule/host/spawn.h"
 
@@ -15,7 +16,8 @@
 
 #if defined(__x86_64__) && defined(__LP64__)
 
-/* A system call after which be(context) runs in the child; what the kernel said to the parent. */
+/* Makes a system call after which be(context) runs in the child; returns the kernel's result to the
+ * parent. */
 static long call_in_child(long number, const void *first, size_t second, spawn_fn be, void *context)
 {
     long result;
@@ -86,7 +88,7 @@ static pid_t pid_or_error(long result)
     return -1;
 }
 
-/* `exit_signal` is what the parent gets when the child ends; with 0 it is not among those that wait() is for. */
+/* exit_signal: sent to the parent when the child ends. 0: no signal, and wait() ignores the child. */
 static pid_t clone_on_borrowed(unsigned long exit_signal, spawn_fn be, void *context)
 {
     return pid_or_error(call_in_child(SYS_clone, (const void *)(BORROWED | exit_signal), 0, be, context));

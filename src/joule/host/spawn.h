@@ -1,26 +1,26 @@
-/* joule/host/spawn.h - a process that is about to become another program.
+/* joule/host/spawn.h - starts a process that shares its caller's memory until it executes a program.
  *
- * Owns making one in its caller's memory, as vfork does, so that nothing is copied that exec would throw away; at will in
- * a cgroup, where it is born.
- * Newcomers: until the child has executed a program or ended, the calling thread stands still, and what the child writes
- * its parent finds written.
+ * This copies nothing, as vfork. The process may begin in a given cgroup.
+ * Note: the calling thread is blocked until the child has executed a program or ended. The parent sees all
+ * that the child wrote to memory.
  */
 #ifndef JOULE_HOST_SPAWN_H
 #define JOULE_HOST_SPAWN_H
 
 #include <sys/types.h>
 
-/* Calls execve or spawn_end in the end; before that async-signal-safe functions alone. */
+/* Runs in the child. Must end in execve or spawn_end, and may call only async-signal-safe functions. */
 typedef void (*spawn_fn)(void *context);
-/* Ends the child. As _exit, which a sanitizer fills with work of its own, here on the parent's memory. */
+/* Ends the child. Note: _exit would run a sanitizer's code on the parent's memory. */
 _Noreturn void spawn_end(int code);
 
-/* Makes a child that calls be(context). `cgroup` is the open folder of the one to be born in, -1: the caller's own. The
- * child's process id; -1 with errno, ENOSYS where the kernel or this processor's code cannot choose a cgroup. */
+/* Starts a child that calls be(context). cgroup: descriptor of the folder of the cgroup in which it begins;
+ * -1: the caller's. Returns the process id, or -1 and errno; ENOSYS: the kernel or this processor's code
+ * cannot choose a cgroup. */
 pid_t spawn(int cgroup, spawn_fn be, void *context);
 
-/* The same in the caller's own cgroup, for a child that executes no program: while it lives and when it ends, neither
- * SIGCHLD nor wait() tells the rest of the caller's program. To be waited for with waitpid(pid, ..., __WALL). */
+/* The same in the caller's cgroup, for a child that executes no program. Neither SIGCHLD nor wait() reports
+ * it to the rest of the program. Wait for it with waitpid(pid, ..., __WALL). */
 pid_t spawn_unseen(spawn_fn be, void *context);
 
 #endif

@@ -31,7 +31,7 @@ static int local_place(const char *path, struct place *out)
     return *path ? 0 : -EINVAL;
 }
 
-/* "127.0.0.1:8431" or "[::1]:8431" */
+/* Parses "127.0.0.1:8431" or "[::1]:8431". */
 static int tcp_place(const char *text, struct place *out)
 {
     char name[64];
@@ -68,7 +68,8 @@ static int find_place(const char *address, struct place *out)
     return -EINVAL;
 }
 
-/* 0 when the socket is ready for `events`, -ETIMEDOUT at the deadline. A passed deadline still looks once. */
+/* Waits until the socket is ready for `events`. Returns 0, -ETIMEDOUT at the deadline, or -errno. A deadline
+ * in the past still checks once. */
 static int wait_for(int fd, short events, int64_t deadline_ns)
 {
     struct pollfd poll_fd = {.fd = fd, .events = events};

@@ -1,7 +1,7 @@
-/* joule/host/stream.h - connections to services of this machine, for hosts that reach real ones.
+/* joule/host/stream.h - socket connections to services of this machine, for open_stream, receive and send of
+ * host.h.
  *
- * Owns the sockets behind open_stream, receive and send of host.h, none of which waits past its deadline.
- * Newcomers: names are never looked up: a TCP address is written in numbers.
+ * Note: TCP addresses are numeric; no name is looked up.
  */
 #ifndef JOULE_HOST_STREAM_H
 #define JOULE_HOST_STREAM_H

@@ -1,9 +1,9 @@
-/* joule/host/tree.c - a recorded machine below a folder.
+/* joule/host/tree.c - a machine recorded in a folder.
  *
- * Owns the mapping of a machine's paths into the folder, and the text forms of what is no file there: registers,
- * perf events, CPUID, programs, environment and errors. A handle is a descriptor of the recorded file, or ERROR_HANDLE plus
- * the errno with which that file answers when read.
- * Newcomers: no path leaves the root, whatever links were recorded (path.h).
+ * Paths of the machine are mapped into the folder. Registers, perf events, CPUID, programs, environment and
+ * errors have text forms there. A handle is a descriptor of the recorded file, or ERROR_HANDLE plus the errno
+ * that a read returns.
+ * Note: no path leaves the root, whatever links were recorded (path.h).
  */
 #include "joule/host/host.h"
 
@@ -26,8 +26,8 @@ struct tree {
     struct joule_host host;
     struct arena arena;
     const char *root;
-    char *errors, *env, *cpuid, *commands; /* those files; empty where absent */
-    size_t env_size;                       /* its lines are made strings */
+    char *errors, *env, *cpuid, *commands; /* contents of these files; empty if absent */
+    size_t env_size;                       /* bytes of env, in which each line is a terminated string */
 };
 
 static struct tree *tree_of(struct joule_host *host)
@@ -35,7 +35,7 @@ static struct tree *tree_of(struct joule_host *host)
     return (struct tree *)host;
 }
 
-/* --- paths -------------------------------------------------------------------------------------------------- */
+/* --- paths ---------------------------------------------------------------------------------------------- */
 
 static bool below_root(const struct tree *tree, const char *path, char out[HOST_PATH_MAX])
 {
@@ -69,7 +69,7 @@ static int errno_of_name(const char *name)
     return EIO;
 }
 
-/* The next line of a text, copied and trimmed; false at the end. */
+/* Copies the next line of a text, without its newline; returns false at the end. */
 static bool next_line(const char **text, char *line, size_t size)
 {
     if (!**text)
@@ -80,7 +80,7 @@ static bool next_line(const char **text, char *line, size_t size)
     return true;
 }
 
-/* The errno recorded for a path, positive; 0: none. */
+/* Returns the errno recorded for a path, positive; 0: none. */
 static int recorded_errno(struct tree *tree, const char *path)
 {
     const char *errors = tree->errors;
@@ -96,7 +96,7 @@ static int recorded_errno(struct tree *tree, const char *path)
     return 0;
 }
 
-/* Where `path` is on this machine, or -errno; *out_errno: what is recorded for it. */
+/* Finds the file of `path` on this machine. Returns 0 or -errno; *out_errno: the recorded error. */
 static int locate(struct tree *tree, const char *path, bool follow_last, char out_local[HOST_PATH_MAX],
                   int *out_errno)
 {
@@ -110,7 +110,7 @@ static int locate(struct tree *tree, const char *path, bool follow_last, char ou
     return below_root(tree, resolved, out_local) ? 0 : -ENAMETOOLONG;
 }
 
-/* --- files -------------------------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------------------------------------- */
 
 static int64_t tree_clock_ns(struct joule_host *host, clockid_t clock)
 {
@@ -195,7 +195,7 @@ static void tree_close_handle(struct joule_host *host, int handle)
         close(handle);
 }
 
-/* --- registers, events, CPUID, environment: text ------------------------------------------------------------ */
+/* --- registers, events, CPUID, environment: text -------------------------------------------------------- */
 
 static int tree_open_register(struct joule_host *host, unsigned cpu)
 {
@@ -219,7 +219,7 @@ static int tree_read_register(struct joule_host *host, int handle, uint32_t addr
             return 0;
         }
     }
-    return -EIO; /* as a CPU that has no such register */
+    return -EIO; /* as for a CPU without this register */
 }
 
 static int tree_open_perf(struct joule_host *host, const struct host_perf_event *event)
@@ -273,7 +273,7 @@ static const char *tree_env(struct joule_host *host, const char *name)
     return NULL;
 }
 
-/* A record holds no code. */
+/* A recorded machine holds no code. */
 static void *tree_open_library(struct joule_host *host, const char *name)
 {
     (void)host, (void)name;
@@ -286,9 +286,9 @@ static void *tree_library_symbol(struct joule_host *host, void *library, const c
     return NULL;
 }
 
-/* --- programs ------------------------------------------------------------------------------------------------ */
+/* --- programs ------------------------------------------------------------------------------------------- */
 
-/* Whether the words, with single spaces between them, are this command. */
+/* Returns true if argv, joined with single spaces, is this command. */
 static bool is_command(const char *const *argv, const char *command)
 {
     for (; *argv; argv++) {
@@ -300,7 +300,7 @@ static bool is_command(const char *const *argv, const char *command)
     return true;
 }
 
-/* What run/FILE holds, with the exit status `word`; or the failure that it names. */
+/* Returns the content of run/FILE with the exit status `word`, or the failure that `word` names. */
 static ssize_t replay(struct joule_host *host, const char *file, const char *word, char *buffer, size_t size,
                       int *out_status)
 {
@@ -337,9 +337,9 @@ static ssize_t tree_run(struct joule_host *host, const char *const *argv, int64_
     return -ENOENT;
 }
 
-/* --- life --------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
-/* A side file of the record; empty where there is none. */
+/* Reads an auxiliary file of the recording; empty if absent. */
 static char *side_file(struct tree *tree, const char *path)
 {
     char local[HOST_PATH_MAX], text[TEXT_MAX];

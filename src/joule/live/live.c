@@ -1,7 +1,7 @@
-/* joule/live/live.c - see live.h. The CPUs' joules, and what all meters have in common.
+/* joule/live/live.c - shares the energy of the CPUs among processes; see live.h.
  *
- * Newcomers: the kernel's busy time is that of all processes, interrupts and whoever cannot be seen from here; what the
- * processes in sight do not make up is the rest.
+ * Note: the kernel's busy time includes all processes, interrupts and processes that are not visible here.
+ * The part of it without a visible process becomes the rest.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "joule/live/live_state.h"
 #include "joule/sources/cpu/cpu_map.h"
 
-/* --- joules of a meter ---------------------------------------------------------------------------------------- */
+/* --- joules of one meter -------------------------------------------------------------------------------- */
 
 bool live_take(joule_meter *meter, int32_t domain, struct live_meter *account, struct live_sum *sum,
                double *out_joules, double *out_seconds)
@@ -50,9 +50,9 @@ joule_quantity live_quantity(const struct live_sum *sum, double joules)
     return estimate_quantity(&estimate);
 }
 
-/* --- CPUs ----------------------------------------------------------------------------------------------------- */
+/* --- CPUs ----------------------------------------------------------------------------------------------- */
 
-/* The part of a CPU's joules that its idling takes, 0 to 1, by the cost model. */
+/* Returns the part of the CPUs' joules that is idle energy, 0 to 1, by the cost model. */
 static double modelled_idle_part(const struct live *live, double busy_s, double wall_s)
 {
     const struct cost_cpu *cpu = &live->cpu.model;
@@ -83,7 +83,8 @@ static double waiting_s(const struct process_table *table)
     return sum_s;
 }
 
-/* Gives each process its part of the active joules, of which busy_s seconds are the whole. */
+/* Adds to each process its part of the active joules; the parts are its seconds of CPU time in busy_s.
+ * Returns the joules of all running processes. */
 static double pay_out(struct process_table *table, double active_joules, double busy_s, double wall_s)
 {
     double sum = 0;
@@ -116,11 +117,11 @@ static void share_cpus(struct live *live, int64_t now_ns, struct machine_time ma
     if (!live_take(live->meter, JOULE_CPU, &live->cpu.account, sum, &joules, &seconds)) {
         if (had_begun || live->cpu.account.begin_ns == 0)
             return;
-        forget_steps(&live->table); /* from before the meter's first tick */
+        forget_steps(&live->table); /* they are from before the meter's first reading */
     } else {
         double wall_s = (double)(now_ns - live->cpu.shared_ns) * 1e-9;
         double known_s = waiting_s(&live->table), busy_s = machine.busy_s - live->cpu.shared.busy_s;
-        if (!(busy_s > known_s)) /* unknown, or its clock ticks lag behind */
+        if (!(busy_s > known_s)) /* busy_s is unknown, or its clock ticks lag behind */
             busy_s = known_s;
         double idle = idle_joules(live, joules, seconds, busy_s, wall_s);
         double alive = pay_out(&live->table, joules - idle, busy_s, wall_s);
@@ -134,7 +135,7 @@ static void share_cpus(struct live *live, int64_t now_ns, struct machine_time ma
     live->cpu.shared = machine;
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------ */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 struct live *live_open(joule_meter *meter)
 {

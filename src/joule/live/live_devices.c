@@ -1,9 +1,9 @@
-/* joule/live/live_devices.c - the joules of GPUs and accelerators, shared out by active time. See live.h.
+/* joule/live/live_devices.c - shares the energy of GPUs and accelerators by active time; see live.h.
  *
- * Newcomers: of the time between two looks a process has the part in which it kept the device active; where several did at
- * once they share it. The rest of the device's active time is of processes that cannot be seen, and what is left is idle: a
- * device's power in that time is taken to be its mean, since what it takes idle is not known. Time of which the device does not
- * tell how busy it was may have been active, so that none of it is called idle.
+ * Note: a process gets the part of the time between two updates in which it kept the device active; several
+ * active processes share it. The rest of the device's active time belongs to processes that are not visible;
+ * the remaining time is idle. The device's power is taken to be constant in this time, since its idle power
+ * is unknown. If a device does not report how busy it is, all its time counts as active.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 #include "base/string.h"
 #include "joule/live/live_state.h"
 
-#define MOST_PROCESSES 256 /* of one device */
+#define MOST_PROCESSES 256 /* maximum on one device */
 
-/* --- accounts -------------------------------------------------------------------------------------------------- */
+/* --- accounts ------------------------------------------------------------------------------------------- */
 
 static struct live_device *device_of(struct live *live, const joule_device *seen)
 {
@@ -37,7 +37,7 @@ static bool is_of(const struct live_use *use, const struct seen_process *process
     return use->pid == process->pid && use->start_ticks == process->start_ticks;
 }
 
-/* NULL when memory is used up. */
+/* Returns NULL if out of memory. */
 static struct live_use *use_of(struct live_device *device, const struct seen_process *process)
 {
     for (size_t i = 0; i < device->use_count; i++)
@@ -59,7 +59,7 @@ bool live_uses(const struct live *live, const struct seen_process *process, cons
     return false;
 }
 
-/* --- who was active -------------------------------------------------------------------------------------------- */
+/* --- active processes ----------------------------------------------------------------------------------- */
 
 static void note_active(struct live_device *device, struct seen_process *process, double active_s,
                         uint64_t memory_bytes, double elapsed_s)
@@ -75,7 +75,8 @@ static void note_active(struct live_device *device, struct seen_process *process
         process->gpu_share = (isnan(process->gpu_share) ? 0 : process->gpu_share) + active_s / elapsed_s;
 }
 
-/* A process that has the device for itself is active as long as the device is. */
+/* Returns the active seconds of a process; NaN: unknown. The only process of a device is active as long as
+ * the device. */
 static double active_of(const joule_device *seen, const joule_device_process *process, double elapsed_s)
 {
     if (!isnan(process->busy))
@@ -99,7 +100,7 @@ static bool ask_driver(struct live *live, struct live_device *device, const joul
     return true;
 }
 
-/* --- sharing --------------------------------------------------------------------------------------------------- */
+/* --- sharing -------------------------------------------------------------------------------------------- */
 
 static void share_device(struct live *live, size_t d, int32_t domain, int64_t now_ns)
 {
@@ -110,7 +111,7 @@ static void share_device(struct live *live, size_t d, int32_t domain, int64_t no
     if (!live_take(live->meter, domain, &device->account, sum, &joules, &seconds)) {
         if (had_begun || device->account.begin_ns == 0)
             return;
-        joules = 0; /* steps from before the meter's first tick */
+        joules = 0; /* steps from before the meter's first reading */
     }
     double wall_s = (double)(now_ns - device->waits_since_ns) * 1e-9;
     for (size_t i = 0; i < device->use_count; i++)
@@ -136,7 +137,7 @@ static void share_device(struct live *live, size_t d, int32_t domain, int64_t no
     device->waits_since_ns = now_ns;
 }
 
-/* Moves the joules of processes that went away to those that have ended. */
+/* Moves the joules of processes that have ended to ended_joules. */
 static void end_uses(struct live *live, size_t d)
 {
     struct live_device *device = &live->devices[d];
@@ -165,7 +166,7 @@ static void sum_up(struct live *live)
         }
 }
 
-/* --- a look ---------------------------------------------------------------------------------------------------- */
+/* --- update --------------------------------------------------------------------------------------------- */
 
 static void forget_last(struct live *live)
 {

@@ -1,7 +1,7 @@
-/* joule/live/live_state.h - the accounts, for the files that keep them.
+/* joule/live/live_state.h - the accounts that live.c and live_devices.c share.
  *
- * Owns what live.c and live_devices.c share. Newcomers: time of activity waits in a step until the meter has told
- * the joules of the same time; a meter that ticks every few seconds gets several looks' worth at once.
+ * Note: active time is kept in a step until the meter has the joules of the same time. A meter that ticks
+ * every few seconds receives several updates' steps at once.
  */
 #ifndef JOULE_LIVE_STATE_H
 #define JOULE_LIVE_STATE_H
@@ -12,28 +12,29 @@
 #include "joule/live/live.h"
 #include "joule/attribute/attribute_table.h"
 
-/* What one meter tells from look to look. */
+/* The state of one meter between updates. */
 struct live_meter {
     int64_t begin_ns,
-        shared_ns; /* CLOCK_MONOTONIC: of the first reading, and up to where its joules are shared out */
+        shared_ns; /* CLOCK_MONOTONIC: time of the first reading; end of the joules that are already shared */
 };
-/* The joules that came in since the last time, and how much time they cover; false: none, all may wait. *sum gets what was
- * seen and its error. */
+/* Returns the joules since the last call and the seconds that they cover, and updates seen_joules, class and
+ * error in *sum. Returns false if there are none yet; steps must be kept then. */
 bool live_take(joule_meter *meter, int32_t domain, struct live_meter *account, struct live_sum *sum,
                double *out_joules, double *out_seconds);
 
-/* A process on a device. */
+/* The use of a device by a process. */
 struct live_use {
     pid_t pid;
     uint64_t start_ticks;
-    double step_s; /* active time that waits for its joules */
+    double step_s; /* active time whose joules are not known yet */
     double joules;
 };
 
 struct live_device {
     struct live_meter account;
-    int64_t waits_since_ns; /* when the steps begin */
-    double busy_s;          /* active time of all, as the device tells; all time where it does not */
+    int64_t waits_since_ns; /* begin of the steps */
+    /* active time of all processes, as reported by the device; all time if it does not report it */
+    double busy_s;
     struct live_use *uses;
     size_t use_count, use_capacity;
 };
@@ -43,11 +44,11 @@ struct live {
     struct process_table table;
     int64_t looked_ns;
     struct live_sum *sums;       /* [0]: CPUs; [1 + i]: devices[i] */
-    struct live_device *devices; /* as many as sums, less one */
+    struct live_device *devices; /* one less than sums */
     size_t device_count, device_capacity, sum_capacity;
     struct {
         struct live_meter account;
-        struct machine_time shared, looked; /* up to where steps are shared out; at the last look */
+        struct machine_time shared, looked; /* at the last sharing; at the last update */
         int64_t shared_ns;
         struct estimate idle_watts;
         struct cost_cpu model;
@@ -55,7 +56,7 @@ struct live {
     } cpu;
 };
 
-/* After the table of processes was read. */
+/* Updates the devices; call it after the table of processes was read. */
 joule_status live_look_at_devices(struct live *live, int64_t now_ns);
 void live_free_devices(struct live *live);
 
