@@ -1,6 +1,6 @@
 /* joule/sources/accelerator/accelerator.c - see accelerator.h.
  *
- * Ids are those of the drivers (habanalabs, neuron, tt-kmd), of Google's tpu_info and of the PCI ID Repository. */
+ * Ids are from the drivers (habanalabs, neuron, tt-kmd), Google's tpu_info and the PCI ID Repository. */
 #include "joule/sources/accelerator/accelerator.h"
 
 #include <string.h>
@@ -8,10 +8,11 @@
 
 #define ANY UINT32_MAX
 
-/* The first row that fits counts. */
+/* The first row that matches is used. */
 static const struct row {
     uint32_t vendor, device, subsystem_device;
-    bool by_class; /* only where its class is that of accelerators: the vendor makes much else */
+    /* only devices of the class "processing accelerators", because the vendor makes other devices */
+    bool by_class;
     enum accelerator_power power;
     const char *driver, *kind, *word, *model; /* driver: NULL for any */
 } rows[] = {
@@ -49,7 +50,7 @@ static const struct row {
     {0x19e5, ANY, ANY, true, ACCELERATOR_NOBODY, NULL, "npu", "huawei", "Huawei Ascend"},
 };
 
-/* Boards of this class that are GPUs, which have sources and numbers of their own, whatever they are bound to. */
+/* GPUs of this class have sources and numbers of their own, with any driver. */
 static bool is_gpu_vendor(uint32_t vendor)
 {
     return vendor == 0x10de || vendor == 0x1002 || vendor == 0x8086;
@@ -76,7 +77,8 @@ static bool recognise(const struct pci_device *pci, struct accelerator *out)
     return pci->class >> 16 == PCI_CLASS_ACCELERATOR && !is_gpu_vendor(pci->vendor);
 }
 
-/* A later function of the device before: TPUs of the seventh generation have one for each core. */
+/* Returns true for a later function of the previous device: TPUs of the seventh generation have one for each
+ * core. */
 static bool is_same_device(const struct accelerator *a, const struct accelerator *b)
 {
     size_t length = strlen("0000:65:00");
@@ -87,7 +89,7 @@ struct search {
     const char *kind;
     struct accelerator *list;
     size_t count, most;
-    struct accelerator last; /* with a kind of NULL: none yet */
+    struct accelerator last; /* kind is NULL if there is none yet */
     struct {
         const char *kind;
         int32_t next;
@@ -136,7 +138,7 @@ int32_t accelerator_index(struct source *source, const char *kind, const char *a
     return -1;
 }
 
-/* --- what every source says of them ------------------------------------------------------------------------- */
+/* --- properties that every source reports --------------------------------------------------------------- */
 
 struct device *source_add_accelerator(struct source *source, const struct accelerator *accelerator)
 {

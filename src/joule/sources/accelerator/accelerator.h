@@ -1,9 +1,9 @@
-/* joule/sources/accelerator/accelerator.h - accelerators that are no GPUs: which there are, by what stands on the PCI bus.
+/* joule/sources/accelerator/accelerator.h - finds accelerators other than GPUs on the PCI bus.
  *
- * Owns the table of ids by which they are known and their numbers, which are the same in every source: "hpu:1" is the
- * second Gaudi by PCI address, whoever speaks of it. Newcomers: one chip may be several PCI functions, which are one
- * device here; and vendors of accelerators make network cards and disks, too.
- */
+ * It has the table of their PCI ids. Their numbers are the same in every source: "hpu:1" is the second Gaudi
+ * by PCI address.
+ * Note: one chip may be several PCI functions, which are one device here. Vendors of accelerators also make
+ * network cards and disks. */
 #ifndef JOULE_ACCELERATOR_H
 #define JOULE_ACCELERATOR_H
 
@@ -11,15 +11,15 @@
 #include "joule/sources/pci.h"
 
 #define ACCELERATOR_MOST        64
-#define ACCELERATOR_FIRST_CAUSE 128 /* of CAUSE_GPU_GAIN, for Gaudi's boards; below are GPUs */
+#define ACCELERATOR_FIRST_CAUSE 128 /* of CAUSE_GPU_GAIN, for Gaudi's boards; lower ones are GPUs */
 
-/* Who tells its joules. */
+/* Where an accelerator's energy is read. */
 enum accelerator_power {
-    ACCELERATOR_SOURCE,  /* a source of its own, which also says why not */
-    ACCELERATOR_HWMON,   /* its driver's hardware monitor, where there is one */
-    ACCELERATOR_RAIL,    /* the same, of a part of it alone */
-    ACCELERATOR_PACKAGE, /* it is a part of the CPU's package, and measured with that */
-    ACCELERATOR_NOBODY,  /* nothing public */
+    ACCELERATOR_SOURCE,  /* a source of its own, which also reports why it cannot be read */
+    ACCELERATOR_HWMON,   /* its driver's hardware monitor, if there is one */
+    ACCELERATOR_RAIL,    /* the same, but for a part of the accelerator only */
+    ACCELERATOR_PACKAGE, /* as part of the CPU's package */
+    ACCELERATOR_NOBODY,  /* there is no public interface */
 };
 
 struct accelerator {
@@ -30,16 +30,17 @@ struct accelerator {
     int32_t index; /* N of "KIND:N" */
 };
 
-/* The accelerators of a kind, or with NULL of all kinds, by address; at most `most`. */
+/* Finds the accelerators of a kind, or of all kinds if `kind` is NULL, by address. Returns their number, at
+ * most `most`. */
 size_t accelerators_find(struct source *source, const char *kind, struct accelerator *out_list, size_t most);
-/* The number of the accelerator of a kind at a PCI address; -1: there is none. */
+/* Returns the number of the accelerator of a kind at a PCI address; -1: there is none. */
 int32_t accelerator_index(struct source *source, const char *kind, const char *address);
 
-/* The device of an accelerator, with all that is known from the bus. NULL when memory is used up. */
+/* Adds the device of an accelerator, with all that the bus reports. Returns NULL if out of memory. */
 struct device *source_add_accelerator(struct source *source, const struct accelerator *accelerator);
-/* The name of its channel, "hpu-0" or "hpu-0-what", and what it says of its device. */
+/* Sets the channel's name, "hpu-0" or "hpu-0-what", and its device name and index. */
 void accelerator_name_channel(struct channel *channel, const char *kind, int32_t index, const char *what);
-/* The zone of its board, "hpu0/board". */
+/* Writes the zone of its board, "hpu0/board". */
 void accelerator_zone(const char *kind, int32_t index, char out_zone[48]);
 
 #endif

@@ -1,10 +1,10 @@
-/* joule/sources/accelerator/accelerators.c - the source "accelerators": those that are found on the bus and have no source of their own.
+/* joule/sources/accelerator/accelerators.c - the source "accelerators": accelerators on the PCI bus that have
+ * no source of their own.
  *
- * Owns saying what they are and why they have no joules, and the busy share of the NPUs in Intel's processors. Power of
- * those whose driver has a hardware monitor is hwmon's.
- * Newcomers: an accelerator that nobody measures is shown with what to do, unless it is a part of a package, whose
- * joules have its own in them.
- */
+ * It reports what they are and why their energy is unknown, and how busy the NPUs in Intel's processors are.
+ * The source "hwmon" reads the power of those whose driver has a hardware monitor.
+ * Note: an accelerator without a meter is listed with a remedy, unless it is part of a package: the package's
+ * energy includes it. */
 #include <string.h>
 #include "base/error.h"
 #include "base/string.h"
@@ -64,7 +64,7 @@ static void add_silent(struct source *source, const struct accelerator *accelera
     ch->integrator.period_s = PERIOD_S;
 }
 
-/* Only Intel's driver says how long its NPU was busy. */
+/* Only Intel's driver reports how long its NPU was busy. */
 static void add_busy(struct source *source, const struct accelerator *accelerator)
 {
     struct accelerators *all = source->data;
@@ -81,7 +81,7 @@ static void add_busy(struct source *source, const struct accelerator *accelerato
     all->busy[all->count++] = (struct busy){.channel = ch, .handle = handle};
 }
 
-/* Of TPUs and Neuron devices their own sources say all that the bus does. */
+/* The sources "tpu" and "neuron" report what the bus does, so their devices are skipped. */
 static bool add(struct source *source, const struct accelerator *accelerator)
 {
     bool is_gaudi = strcmp(accelerator->kind, "hpu") == 0;
@@ -98,7 +98,7 @@ static bool add(struct source *source, const struct accelerator *accelerator)
     return source_add_accelerator(source, accelerator) != NULL;
 }
 
-/* Groq's driver has files "/dev/groqA0.pci", which are visible even where a container hides the bus. */
+/* Groq's driver has files "/dev/groqA0.pci", which are visible even if a container hides the bus. */
 static bool add_groq_files(struct source *source, const struct accelerator *found, size_t count)
 {
     struct accelerator chip = {.kind = "npu", .vendor = "groq", .model = "GroqChip", .pci.driver = "groq"};
@@ -149,7 +149,7 @@ static void read_busy(struct joule_host *host, struct busy *busy, struct sink *s
     busy->last_us = us;
     busy->last_ns = now_ns;
     if (last_ns == 0 || us < last_us || now_ns <= last_ns)
-        return; /* from the next reading on, also after the driver was loaded anew */
+        return; /* no result at the first reading, or after the driver was reloaded */
     double share = (double)(us - last_us) * 1e3 / (double)(now_ns - last_ns);
     sink_gauge(sink, busy->channel, share > 1 ? 1 : share);
 }
@@ -161,7 +161,7 @@ static void accelerators_read(struct source *source, struct sink *sink)
         read_busy(source->host, &all->busy[i], sink);
 }
 
-/* The bus has said all: they are there. */
+/* Reports the devices as present; no facts are known. */
 static void accelerators_look(struct source *source, struct sink *sink)
 {
     struct device_facts facts = device_facts_unknown();

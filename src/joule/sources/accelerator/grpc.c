@@ -6,7 +6,7 @@
 #include "base/string.h"
 
 #define HEADER_BYTES 9 /* of a frame: length, type, flags, stream */
-#define PREFIX_BYTES 5 /* of a message: compressed?, length */
+#define PREFIX_BYTES 5 /* of a message: compression flag, length */
 #define STREAM       1
 
 enum {
@@ -18,7 +18,7 @@ enum {
 };
 enum { FLAG_END_STREAM = 1, FLAG_ACK = 1, FLAG_END_HEADERS = 4, FLAG_PADDED = 8 };
 
-/* --- what is said ------------------------------------------------------------------------------------------- */
+/* --- sending -------------------------------------------------------------------------------------------- */
 
 struct writer {
     uint8_t *bytes;
@@ -55,7 +55,7 @@ static void put_frame(struct writer *w, size_t length, unsigned type, unsigned f
     put(w, header, sizeof header);
 }
 
-/* A string of HPACK (RFC 7541) as plain bytes, which one byte can tell the length of. */
+/* Writes an HPACK (RFC 7541) string literal without Huffman coding; its length must fit one byte. */
 static void put_string(struct writer *w, const char *text)
 {
     size_t length = strlen(text);
@@ -64,7 +64,7 @@ static void put_string(struct writer *w, const char *text)
     put(w, text, length);
 }
 
-/* Fields of HPACK's static table are named by their numbers there; nothing is added to the moving one. */
+/* Names of fields are indices into HPACK's static table; nothing is added to the dynamic table. */
 static void put_fields(struct writer *w, const char *path)
 {
     put_byte(w, 0x80 | 3); /* :method POST */
@@ -73,7 +73,7 @@ static void put_fields(struct writer *w, const char *path)
     put_string(w, path);
     put_byte(w, 1); /* :authority */
     put_string(w, "localhost");
-    put(w, "\x0f\x10", 2); /* content-type: 31, over the 15 that four bits hold */
+    put(w, "\x0f\x10", 2); /* content-type: index 31 = 15 (four bits) + 16 */
     put_string(w, "application/grpc");
     put_byte(w, 0);
     put_string(w, "te");
@@ -102,7 +102,7 @@ size_t grpc_opening(const char *path, const uint8_t *message, size_t size,
     return fields.is_full || w.is_full ? 0 : w.at;
 }
 
-/* --- what is heard ------------------------------------------------------------------------------------------ */
+/* --- receiving ------------------------------------------------------------------------------------------ */
 
 static size_t frame_length(const uint8_t *frame)
 {
@@ -129,7 +129,7 @@ static int take_data(struct grpc_answer *answer, const uint8_t *payload, size_t 
     return -EAGAIN;
 }
 
-/* Settings and pings are to be acknowledged; a ping with what it came with. */
+/* SETTINGS and PING are acknowledged; a PING with its own payload. */
 static int acknowledge(const uint8_t *frame, size_t length, struct writer *replies)
 {
     bool is_ping = frame[3] == FRAME_PING;
@@ -143,7 +143,7 @@ static int acknowledge(const uint8_t *frame, size_t length, struct writer *repli
     return replies->is_full ? -EPROTO : -EAGAIN;
 }
 
-/* A whole frame; as grpc_hear. */
+/* Processes a whole frame. Returns as grpc_hear. */
 static int take_frame(struct grpc_answer *answer, struct writer *replies)
 {
     const uint8_t *frame = answer->frame;
@@ -171,7 +171,7 @@ int grpc_hear(struct grpc_answer *answer, const uint8_t *bytes, size_t count, st
         if (answer->frame_size >= HEADER_BYTES)
             whole += frame_length(answer->frame);
         if (whole > sizeof answer->frame)
-            return -EPROTO; /* longer than anybody agreed to */
+            return -EPROTO; /* longer than the agreed maximum */
         size_t piece = whole - answer->frame_size < count ? whole - answer->frame_size : count;
         memcpy(answer->frame + answer->frame_size, bytes, piece);
         answer->frame_size += piece;
@@ -197,7 +197,7 @@ bool grpc_message(const struct grpc_answer *answer, const uint8_t **out_message,
     return true;
 }
 
-/* --- a call ------------------------------------------------------------------------------------------------- */
+/* --- a call --------------------------------------------------------------------------------------------- */
 
 static int converse(struct joule_host *host, int handle, int64_t deadline_ns, struct grpc_answer *answer)
 {

@@ -1,11 +1,12 @@
-/* joule/sources/accelerator/neuron.c - the source "neuron": AWS's Inferentia and Trainium through their driver's files.
+/* joule/sources/accelerator/neuron.c - the source "neuron": AWS's Inferentia and Trainium, read from their
+ * driver's files.
  *
- * Owns what the driver tells: a percentage of power for each minute, memory in use, and what the device is. Watts are told
- * nowhere, neither now nor at most; joules there are only with those that the user gives in JOULE_NEURON_WATTS, and
- * they are `assumed`. How much memory a device has its files do not tell; AWS's neuron-ls does, or what JOULE_NEURON_LS names.
- * Newcomers: a figure speaks of the minute before its stamp and is shown for the minute behind it. Nothing shorter can
- * be measured, and what was measured is known a minute late.
- */
+ * The driver reports power of each minute in per cent, memory in use, and the device's identity. It reports
+ * no watts, and AWS publishes none. Energy is computed only from the watts that the user gives in
+ * JOULE_NEURON_WATTS, and its class is `assumed`. The size of a device's memory comes from AWS's neuron-ls;
+ * JOULE_NEURON_LS names another program.
+ * Note: a value describes the minute before its timestamp and is known only after that minute. Nothing
+ * shorter can be measured. */
 #include <math.h>
 #include <string.h>
 #include "base/error.h"
@@ -23,7 +24,7 @@
 #define NS_PER_S     INT64_C(1000000000)
 #define LIST_BYTES   65536
 #define TIMEOUT_NS   (5 * NS_PER_S)
-#define GAIN_SD      0.3 /* assumed: power need not follow the percentage in a straight line */
+#define GAIN_SD      0.3 /* assumed: power may not be linear in the percentage */
 #define CAUSE_INDEX  1000
 #define NO_WATTS                                                                                             \
     "AWS publishes no watts for this device: give those at rest and at full load, "                          \
@@ -35,19 +36,19 @@ struct neuron {
         int power; /* handle; < 0: this driver has none */
         struct device *device;
         struct channel *energy, *share; /* NULL: no watts; no power file */
-        int64_t end_s, end_ns;          /* of the last minute that was read, on both clocks */
-        double mean;                    /* and of it; not where is_known is false */
+        int64_t end_s, end_ns;          /* end of the last minute that was read, on both clocks */
+        double mean;                    /* of that minute; only if is_known */
         bool is_known;
-        uint64_t memory_bytes; /* that it has */
+        uint64_t memory_bytes; /* size of its memory */
         char folder[64];
     } devices[MOST_DEVICES];
     size_t count;
     struct watts_pair watts;
     bool has_watts, is_listed;
-    char text[LIST_BYTES]; /* of neuron-ls */
+    char text[LIST_BYTES]; /* output of neuron-ls */
 };
 
-/* --- opening ------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static bool read_word(struct source *source, const char *folder, const char *file, char *out_word,
                       size_t size)
@@ -57,7 +58,8 @@ static bool read_word(struct source *source, const char *folder, const char *fil
     return sysfs_text(source, path, out_word, size);
 }
 
-/* "NCv3, 4 cores"; the file core_count is for root alone, the cores' folders are not. */
+/* Sets an architecture such as "NCv3, 4 cores". Only root may read the file core_count, so the cores' folders
+ * are counted. */
 static void find_architecture(struct source *source, const struct one *one)
 {
     char word[16], **names;
@@ -198,7 +200,7 @@ static joule_status neuron_open(struct source *source)
     return JOULE_OK;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static void fail(const struct one *one, struct sink *sink, joule_status status)
 {
@@ -207,7 +209,8 @@ static void fail(const struct one *one, struct sink *sink, joule_status status)
         sink_fail(sink, one->energy, status);
 }
 
-/* The end of that minute on the clock of all readings. A stamp from the future is a clock that was set back. */
+/* Finds the end of the minute on CLOCK_MONOTONIC. Returns false if it is in the future, because a clock was
+ * set back. */
 static bool end_of(struct joule_host *host, struct sink *sink, int64_t end_s, int64_t *out_ns)
 {
     int64_t age_ns = host->ops->clock_ns(host, CLOCK_REALTIME) - end_s * NS_PER_S;
@@ -222,7 +225,7 @@ static void tell(const struct neuron *neuron, const struct one *one, struct sink
         sink_energy(sink, one->energy, one->end_ns, watts_pair_at(neuron->watts, one->mean) * WINDOW_S);
 }
 
-/* A new minute; STALE: nothing is known of it. */
+/* Uses a new minute. Returns STALE if its power is unknown. */
 static joule_status take_minute(struct joule_host *host, struct sink *sink, struct one *one,
                                 const struct neuron_power *power)
 {
@@ -233,7 +236,7 @@ static joule_status take_minute(struct joule_host *host, struct sink *sink, stru
     return one->is_known ? JOULE_OK : JOULE_STALE;
 }
 
-/* Until a minute is over the last one is told again: its stamp says that it is the same. */
+/* The file repeats the last minute, with the same timestamp, until the next one ends. */
 static void read_device(struct source *source, struct one *one, struct sink *sink)
 {
     char text[128];
@@ -242,7 +245,7 @@ static void read_device(struct source *source, struct one *one, struct sink *sin
     joule_status status = length < 0 ? status_of_errno((int)-length) : neuron_power_parse(text, &power);
     if (status == JOULE_OK && power.end_s != one->end_s)
         status = take_minute(source->host, sink, one, &power);
-    one->is_known = one->is_known && status == JOULE_OK; /* what was added must not be added again */
+    one->is_known = one->is_known && status == JOULE_OK; /* energy that was added must not be added again */
     if (status != JOULE_OK)
         fail(one, sink, status);
     else if (one->is_known)
@@ -257,7 +260,7 @@ static void neuron_read(struct source *source, struct sink *sink)
             read_device(source, &neuron->devices[i], sink);
 }
 
-/* --- facts -------------------------------------------------------------------------------------------------- */
+/* --- facts ---------------------------------------------------------------------------------------------- */
 
 static joule_status run_list(struct source *source, const char *program, struct source_output *out)
 {
@@ -267,7 +270,8 @@ static joule_status run_list(struct source *source, const char *program, struct 
     return status == JOULE_OK && out->exit_status != 0 ? JOULE_FAILED : status;
 }
 
-/* How much memory each device has, which does not change: it is asked for once. AWS's tools need not be on the path. */
+/* Asks neuron-ls once for the size of each device's memory, which does not change. AWS's tools may not be in
+ * PATH. */
 static void list_devices(struct source *source)
 {
     struct neuron *neuron = source->data;
@@ -285,7 +289,7 @@ static void list_devices(struct source *source)
                 neuron->devices[k].memory_bytes = listed[i].memory_bytes;
 }
 
-/* What its cores together have in use of the device's memory. */
+/* Reports the device memory in use by all its cores. */
 static void look_at(struct source *source, const struct one *one, struct sink *sink)
 {
     struct device_facts facts = device_facts_unknown();

@@ -1,7 +1,6 @@
 /* joule/sources/accelerator/neuron_list.c - see neuron_list.h.
  *
- * Newcomers: a device that tells 0 bytes tells nothing.
- */
+ * Note: a memory_size of 0 means unknown. */
 #include "joule/sources/accelerator/neuron_list.h"
 
 #include "base/json.h"

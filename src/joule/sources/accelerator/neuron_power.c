@@ -5,10 +5,10 @@
 #include "base/string.h"
 
 #define FIELDS        5
-#define LATEST_S      INT64_C(0xffffffff) /* 2106 */
+#define LATEST_S      INT64_C(0xffffffff) /* in the year 2106 */
 #define LONGEST_BYTES 128
 
-/* Cuts at commas; the number of fields, of which at most `most` are kept. */
+/* Splits at commas. Returns the number of fields, of which at most `most` are stored. */
 static size_t split(char *text, char *out_fields[], size_t most)
 {
     size_t count = 0;

@@ -1,9 +1,8 @@
-/* joule/sources/accelerator/neuron_power.h - one line of the Neuron driver's power file.
+/* joule/sources/accelerator/neuron_power.h - parses a line of the Neuron driver's power file.
  *
- * Owns its text form, "POWER_STATUS_VALID,1755000000,3.12,87.45,41.07": status, seconds since 1970, and the least, greatest
- * and mean percentage of a minute. Newcomers: the percentage is of a number of watts that is not published, with
- * what the device draws at rest already taken away; of two dies it is that of the busier one.
- */
+ * The line is "POWER_STATUS_VALID,1755000000,3.12,87.45,41.07": status, seconds since 1970, and the minimum,
+ * maximum and mean percentage of a minute. Note: 100 % is an unpublished number of watts, and idle power is
+ * already subtracted. Of two dies it is the percentage of the busier one. */
 #ifndef JOULE_NEURON_POWER_H
 #define JOULE_NEURON_POWER_H
 
@@ -12,12 +11,12 @@
 #include <stdint.h>
 
 struct neuron_power {
-    bool is_valid; /* else the driver has no figures of that minute */
-    int64_t end_s; /* when the minute ended, on CLOCK_REALTIME; 0: none has yet */
+    bool is_valid; /* else the driver has no values of that minute */
+    int64_t end_s; /* end of the minute, on CLOCK_REALTIME; 0: none yet */
     double mean;   /* 0 to 1 */
 };
 
-/* OK; FAILED for text of another form. */
+/* Returns OK, or FAILED for text of another form. */
 joule_status neuron_power_parse(const char *text, struct neuron_power *out_power);
 
 #endif

@@ -1,11 +1,11 @@
-/* joule/sources/accelerator/tpu.c - the source "tpu": Google's TPUs by the bus, and by what a program that holds them tells.
+/* joule/sources/accelerator/tpu.c - the source "tpu": Google's TPUs, found on the bus, with power modelled
+ * from their duty cycle.
  *
- * Owns finding the chips, asking libtpu's runtime metric service for duty cycles and memory, and the model from a duty cycle
- * to watts. A TPU tells neither power nor energy to anybody. libtpu itself is never loaded: it ends a process that may
- * not have the chips.
- * Newcomers: the service lives in the program that computes. Without one nothing is known, not even that the chips rest. A
- * duty cycle is the part of the time in which a chip worked at all: one that waits for its memory counts as busy.
- */
+ * It queries libtpu's runtime metric service for duty cycles and memory. A TPU reports neither power nor
+ * energy. libtpu itself is never loaded: it terminates a process that cannot get the chips.
+ * Note: the service is part of the program that uses the TPUs. Without such a program nothing is known, not
+ * even that the chips are idle. The duty cycle is the fraction of time in which a chip worked; waiting for
+ * memory counts as work. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,18 +19,18 @@
 
 #define METHOD      "/tpu.monitoring.runtime.RuntimeMetricService/GetRuntimeMetric"
 #define PERIOD_S    1.0
-#define PATIENCE_NS INT64_C(500000000) /* with one port */
+#define PATIENCE_NS INT64_C(500000000) /* for one port */
 #define MOST_PORTS  16
-#define GAIN_SD     0.35 /* assumed: a duty cycle says how long a chip worked, not how hard */
+#define GAIN_SD     0.35 /* assumed: a duty cycle shows how long a chip worked, not how hard */
 #define CAUSE_INDEX 1001 /* of CAUSE_GPU_GAIN: one model for all chips */
 #define UNKNOWN                                                                                              \
     "no program that holds the TPUs of this machine tells of them: nothing is known until one runs"
 #define NO_WATTS                                                                                             \
     "Google publishes no watts for this chip: give those at rest and at full load, JOULE_TPU_WATTS=IDLE,MAX"
 
-/* What each chip is, and watts of one as Google published them: measured least and greatest ("TPU v3", "TPU v4" in Cloud
- * TPU's documentation). Of the second generation only 280 W is known, from "Ten Lessons From Three Generations"; at rest
- * it is taken to draw the same part of that as its successors. */
+/* Chips, and their published power: measured minimum and maximum ("TPU v3", "TPU v4" in Cloud TPU's
+ * documentation). For TPU v2 only 280 W is published ("Ten Lessons From Three Generations"); its idle power
+ * is assumed to be the same fraction of that as in its successors. */
 static const struct generation {
     const char *model;
     unsigned cores;          /* that programs see in one chip */
@@ -48,12 +48,12 @@ struct tpu {
     } chips[ACCELERATOR_MOST];
     size_t count;
     unsigned cores;
-    char addresses[MOST_PORTS][2][32]; /* of each port, on both loopbacks */
+    char addresses[MOST_PORTS][2][32]; /* of each port, on both loopback addresses */
     size_t port_count;
-    struct grpc_answer answer; /* room */
+    struct grpc_answer answer; /* buffer */
 };
 
-/* --- opening ------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static bool add_port(struct tpu *tpu, const char *text)
 {
@@ -179,7 +179,7 @@ static joule_status tpu_open(struct source *source)
     return JOULE_OK;
 }
 
-/* --- asking ------------------------------------------------------------------------------------------------- */
+/* --- queries -------------------------------------------------------------------------------------------- */
 
 static int ask_port(struct joule_host *host, struct tpu *tpu, size_t port, const char *metric,
                     struct tpu_point *out_points, size_t *out_count)
@@ -203,8 +203,8 @@ static int by_device(const void *a, const void *b)
     return left->device < right->device ? -1 : left->device > right->device;
 }
 
-/* Numbers of the slice, in order, are this machine's chips or cores in order; fewer of them than there are must be
- * numbers of this machine. */
+/* Points have numbers of the slice. If there is a point for each place, they are mapped to places in order.
+ * If there are fewer, their numbers must be places of this machine. */
 static joule_status place(struct tpu_point *points, size_t count, size_t places)
 {
     qsort(points, count, sizeof *points, by_device);
@@ -217,7 +217,8 @@ static joule_status place(struct tpu_point *points, size_t count, size_t places)
     return JOULE_OK;
 }
 
-/* What all programs that hold chips say of a metric: places are 0 to `places` - 1. STALE: nobody does. */
+/* Queries a metric from all programs that use chips. Places are 0 to `places` - 1. Returns STALE if there is
+ * no such program. */
 static joule_status ask(struct source *source, const char *metric, size_t places,
                         struct tpu_point *out_points, size_t *out_count)
 {
@@ -238,7 +239,7 @@ static joule_status ask(struct source *source, const char *metric, size_t places
     return *out_count ? place(out_points, *out_count, places) : trouble;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static void put(const struct chip *chip, struct sink *sink, joule_status status, double percent)
 {
@@ -272,9 +273,9 @@ static void tpu_read(struct source *source, struct sink *sink)
     }
 }
 
-/* --- facts -------------------------------------------------------------------------------------------------- */
+/* --- facts ---------------------------------------------------------------------------------------------- */
 
-/* The bytes of a chip: of all its cores. JOULE_BYTES_UNKNOWN where one of them says nothing. */
+/* Returns the bytes of all cores of a chip; JOULE_BYTES_UNKNOWN if one of them is missing. */
 static uint64_t chip_bytes(const struct tpu *tpu, const struct tpu_point *points, size_t count, size_t chip)
 {
     double sum = 0;
@@ -304,7 +305,8 @@ static void tpu_look(struct source *source, struct sink *sink)
         if (facts.memory_total_bytes != JOULE_BYTES_UNKNOWN &&
             facts.memory_used_bytes <= facts.memory_total_bytes)
             facts.memory_free_bytes = facts.memory_total_bytes - facts.memory_used_bytes;
-        sink_facts(sink, tpu->chips[i].device, &facts); /* it is there, whether or not anybody tells of it */
+        /* the device is present, even if no program reports it */
+        sink_facts(sink, tpu->chips[i].device, &facts);
     }
 }
 

@@ -1,12 +1,12 @@
 /* joule/sources/accelerator/tpu_metrics.c - see tpu_metrics.h.
  *
- * Newcomers: protocol buffers may hold fields that are not known here, in any order; they are stepped over. */
+ * Note: protocol buffers may have unknown fields, in any order; these are skipped. */
 #include "joule/sources/accelerator/tpu_metrics.h"
 
 #include <math.h>
 #include <string.h>
 
-/* --- protocol buffers --------------------------------------------------------------------------------------- */
+/* --- protocol buffers ----------------------------------------------------------------------------------- */
 
 enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 
@@ -18,8 +18,8 @@ struct fields {
 struct field {
     unsigned number;
     enum wire wire;
-    uint64_t number_value;      /* VARINT, and the bits of 64 and 32 */
-    const uint8_t *bytes, *end; /* BYTES */
+    uint64_t number_value;      /* WIRE_VARINT, and the bits of WIRE_64 and WIRE_32 */
+    const uint8_t *bytes, *end; /* WIRE_BYTES */
 };
 
 static struct fields fields_of(const struct field *field)
@@ -59,7 +59,7 @@ static bool take_fixed(struct fields *fields, size_t bytes, uint64_t *out_value)
     return true;
 }
 
-/* False at the end, and where no whole field follows. */
+/* Returns false at the end, or if no complete field follows. */
 static bool next_field(struct fields *fields, struct field *out_field)
 {
     uint64_t key, length;
@@ -83,10 +83,10 @@ static bool next_field(struct fields *fields, struct field *out_field)
         out_field->end = fields->at;
         return true;
     }
-    return damaged(fields); /* groups, which nobody writes any more */
+    return damaged(fields); /* groups, which are obsolete */
 }
 
-/* The last field of that number and kind; false without one. */
+/* Finds the last field of that number and type. Returns false if there is none. */
 static bool find_field(struct fields fields, unsigned number, enum wire wire, struct field *out_field)
 {
     struct field field;
@@ -100,7 +100,7 @@ static bool find_field(struct fields fields, unsigned number, enum wire wire, st
     return found && !fields.is_damaged;
 }
 
-/* --- the question ------------------------------------------------------------------------------------------- */
+/* --- the request ---------------------------------------------------------------------------------------- */
 
 size_t tpu_question(const char *metric, uint8_t out_message[TPU_MESSAGE_BYTES])
 {
@@ -114,7 +114,7 @@ size_t tpu_question(const char *metric, uint8_t out_message[TPU_MESSAGE_BYTES])
     return length + 2;
 }
 
-/* --- the answer --------------------------------------------------------------------------------------------- */
+/* --- the response --------------------------------------------------------------------------------------- */
 
 static double double_of_bits(uint64_t bits)
 {
@@ -136,7 +136,7 @@ static bool gauge_value(struct fields gauge, double *out_value)
     return isfinite(*out_value);
 }
 
-/* Metric { 1 Attribute { 2 AttrValue { 3 int64 } }; 3 Gauge }. */
+/* Metric { 1 Attribute { 2 AttrValue { 3 int64 } }; 3 Gauge } */
 static bool point_of(struct fields metric, struct tpu_point *out_point)
 {
     struct field attribute, value, number, gauge;

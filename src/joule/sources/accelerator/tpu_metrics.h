@@ -1,15 +1,15 @@
-/* joule/sources/accelerator/tpu_metrics.h - what a program that holds TPUs tells of them.
+/* joule/sources/accelerator/tpu_metrics.h - requests and responses of libtpu's runtime metric service.
  *
- * Owns the question for one metric of libtpu's runtime metric service and the reading of its answer, as
- * tpu_metric_service.proto of Google's cloud-accelerator-diagnostics describes them. How the two travel is grpc.h's.
- * Newcomers: a point's device number is the slice's, not this machine's: a machine may show 8, 9, 12 and 13.
- */
+ * The messages are those of tpu_metric_service.proto in Google's cloud-accelerator-diagnostics. grpc.h
+ * transports them.
+ * Note: a point's device number is that of the slice, not of this machine: a machine may have 8, 9, 12 and
+ * 13. */
 #ifndef JOULE_TPU_METRICS_H
 #define JOULE_TPU_METRICS_H
 
 #include "joule/host/host.h"
 
-#define TPU_METRICS_PORT  "8431" /* of the service where nothing says another one */
+#define TPU_METRICS_PORT  "8431"                                     /* default port of the service */
 #define TPU_METRIC_DUTY   "tpu.runtime.tensorcore.dutycycle.percent" /* of each chip */
 #define TPU_METRIC_TOTAL  "tpu.runtime.hbm.memory.total.bytes"       /* of each core that programs see */
 #define TPU_METRIC_USED   "tpu.runtime.hbm.memory.usage.bytes"
@@ -21,10 +21,10 @@ struct tpu_point {
     double value;
 };
 
-/* The question's message; its length, 0 where the name is too long. */
+/* Writes the request for a metric. Returns its length; 0 if the name is too long. */
 size_t tpu_question(const char *metric, uint8_t out_message[TPU_MESSAGE_BYTES]);
-/* The points in an answer's message, in its order, at most TPU_MOST_POINTS: those with a device number and a value that
- * is a number. *out_count: how many. False where the message is damaged. */
+/* Parses the points of a response, in its order: those with a device number and a finite value. *out_count:
+ * their number, at most TPU_MOST_POINTS. Returns false if the message is damaged. */
 bool tpu_points(const uint8_t *message, size_t size, struct tpu_point out_points[TPU_MOST_POINTS],
                 size_t *out_count);
 

@@ -1,9 +1,7 @@
-/* joule/sources/intel/intel_gpu.c - the source "intel_gpu": the boards of the drivers i915 and xe, their clocks, how busy they are.
+/* joule/sources/intel/intel_gpu.c - opens and reads the boards of the source "intel_gpu". See intel_gpu.h.
  *
- * Owns the finding of boards and the pace. See intel_gpu.h for what its neighbours have.
- * Newcomers: how busy a board is costs energy to know, since the events keep it awake; they are opened at the first look at
- * devices and stay closed where only joules are measured. A sleeping board is left alone.
- */
+ * Note: the events that measure how busy a board is keep it awake, which costs energy. They are opened at the
+ * first query of devices, and stay closed if only energy is measured. A suspended board is not read. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -33,7 +31,7 @@ struct intel_gpu {
     struct drm_processes processes;
 };
 
-/* --- opening -------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static struct channel *add_gauge(struct source *source, const struct board *board, const char *what,
                                  const char *label, enum gauge_role role)
@@ -52,7 +50,8 @@ static struct channel *add_gauge(struct source *source, const struct board *boar
     return ch;
 }
 
-/* xe's, i915's, and that of an older i915; `which` is "act" or "cur", what is and what is asked for. */
+/* Opens the clock file of xe, i915, or an older i915. `which` is "act", the actual clock, or "cur", the
+ * requested one. */
 static int open_clock(struct source *source, const struct drm_card *card, const char *which)
 {
     char paths[3][96];
@@ -123,14 +122,14 @@ static joule_status intel_gpu_open(struct source *source)
     return detection_absent(source, DETECT_INTEL, "no GPU of this machine has one of Intel's drivers");
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static void read_clock(struct joule_host *host, const struct board *board, struct sink *sink)
 {
     int64_t megahertz;
     joule_status status = sysfs_read_i64(host, board->actual_clock, &megahertz);
     if (status == JOULE_OK && megahertz == 0 &&
-        board->asked_clock >= 0) /* it rests: the one that it wakes with */
+        board->asked_clock >= 0) /* idle: report the requested clock */
         status = sysfs_read_i64(host, board->asked_clock, &megahertz);
     if (status == JOULE_OK && (megahertz < 0 || megahertz > MOST_MEGAHERTZ))
         status = JOULE_FAILED;
@@ -176,7 +175,7 @@ static void look_at_board(struct source *source, struct board *board, struct sin
         joule_status status = intel_pmu_open(source, &board->pmu);
         if (status != JOULE_OK) {
             sink_fail(sink, board->busy, status);
-            board->busy = NULL; /* what was refused once is not asked for each second */
+            board->busy = NULL; /* the driver refused once, so it is not asked again */
         }
     }
     struct device_facts facts = intel_gpu_facts(source->host, &board->card, board->hwmon);
@@ -194,7 +193,7 @@ static void intel_gpu_look(struct source *source, struct sink *sink)
         look_at_board(source, &gpus->boards[i], sink);
 }
 
-/* --- closing -------------------------------------------------------------------------------------------------- */
+/* --- closing -------------------------------------------------------------------------------------------- */
 
 static void intel_gpu_close(struct source *source)
 {
@@ -212,7 +211,7 @@ const struct source_ops source_intel_gpu = {
     .name = "intel_gpu",
     .measurement = "intel_gpu",
     .tier = 3,
-    .is_slow = true, /* registers are read behind a lock, and a board in reset lets one wait */
+    .is_slow = true, /* registers are read under a lock, and a board in reset blocks */
     .folder = DRM_FOLDER,
     .period_s = PERIOD_S,
     .open = intel_gpu_open,

@@ -1,22 +1,22 @@
-/* joule/sources/intel/intel_gpu.h - Intel's GPUs as the drivers i915 and xe show them: what hwmon does not have of them.
+/* joule/sources/intel/intel_gpu.h - the source "intel_gpu": what the drivers i915 and xe report about Intel's
+ * GPUs besides hwmon.
  *
- * Owns what the parts of the intel_gpu source share. intel_gpu.c is the source and reads clocks, intel_gpu_pmu.c reads how
- * busy the engines are, intel_gpu_memory.c how full the memory is, intel_gpu_describe.c says what a board is and which limits it has.
- * Newcomers: joules and temperatures are hwmon's and thermal's. A GPU inside a processor is a device, too; its joules are
- * the processor's.
- */
+ * intel_gpu.c opens the boards and reads clocks, intel_gpu_pmu.c reads how busy the engines are,
+ * intel_gpu_memory.c reads memory in use, intel_gpu_describe.c has identity and limits.
+ * Note: the sources "hwmon" and "thermal" read energy and temperatures. A GPU inside a processor is a device
+ * too; its energy is part of the processor's. */
 #ifndef JOULE_INTEL_GPU_H
 #define JOULE_INTEL_GPU_H
 
 #include "joule/sources/device.h"
 #include "joule/sources/drm_card.h"
 
-/* --- engines -------------------------------------------------------------------------------------------------- */
+/* --- engines -------------------------------------------------------------------------------------------- */
 
 #define INTEL_MOST_ENGINES 32
 
 struct intel_engine {
-    int active, total; /* handles; total < 0: active counts nanoseconds of the clock */
+    int active, total; /* handles; total < 0: `active` counts nanoseconds */
     uint64_t last_active, last_total;
 };
 
@@ -27,36 +27,39 @@ struct intel_pmu {
     bool is_primed;
 };
 
-/* Where the driver's events of this card lie; nothing is opened. */
+/* Finds the driver's event folder of this card. Opens nothing. */
 void intel_pmu_find(struct source *source, const struct drm_card *card, struct intel_pmu *out_pmu);
-/* Opens the events of its engines: OK with one at least, DENIED, ABSENT ... */
+/* Opens the events of the engines. Returns OK if there is at least one, else DENIED, ABSENT or another
+ * status. */
 joule_status intel_pmu_open(struct source *source, struct intel_pmu *pmu);
-/* The share of time since the last call in which the busiest engine worked; NaN at the first. */
+/* Reads the fraction of time since the last call in which the busiest engine worked; NaN at the first
+ * call. */
 joule_status intel_pmu_read(struct joule_host *host, struct intel_pmu *pmu, int64_t now_ns,
                             double *out_share);
 void intel_pmu_close(struct joule_host *host, struct intel_pmu *pmu);
 
-/* --- memory ---------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
-/* Begins as zeros. */
+/* Initialise with zeros. */
 struct intel_memory {
     uint64_t total_bytes, used_bytes; /* 0: unknown */
-    bool is_done;                     /* it will not tell more */
+    bool is_done;                     /* the driver has no further information */
 };
 
-/* Takes a driver's list of regions apart; false: it is none, or none of them is the board's own. */
+/* Parses a driver's list of memory regions. Returns false if it is invalid, or no region is the board's
+ * own. */
 bool intel_memory_parse(const char *list, size_t length, bool is_xe, struct intel_memory *out_memory);
-/* Asks the driver of a board that is awake. */
+/* Queries the driver. The board must be awake. */
 void intel_memory_look(struct joule_host *host, const struct drm_card *card, struct intel_memory *memory);
 void intel_memory_tell(const struct intel_memory *memory, struct device_facts *facts);
 
-/* --- what a board is ------------------------------------------------------------------------------------------ */
+/* --- identity and facts --------------------------------------------------------------------------------- */
 
-/* Fills in the device of a card: model, architecture, driver. */
+/* Sets model, architecture and driver of the device. */
 void intel_gpu_introduce(struct source *source, const struct drm_card *card, struct device *device);
-/* The folder of its sensors; empty: it has none. */
+/* Writes the folder of its sensors; empty: none. */
 void intel_gpu_find_hwmon(struct source *source, const struct drm_card *card, char *out_folder, size_t size);
-/* Its memory, power limits and what holds its clock down. */
+/* Returns memory, power limits, fan, and the reasons for low clocks. */
 struct device_facts intel_gpu_facts(struct joule_host *host, const struct drm_card *card, const char *hwmon);
 
 #endif

@@ -1,17 +1,18 @@
-/* joule/sources/intel/intel_gpu_describe.c - what an Intel GPU is, and its limits. See intel_gpu.h.
+/* joule/sources/intel/intel_gpu_describe.c - an Intel GPU's model, architecture, power limits and reasons for
+ * low clocks. See intel_gpu.h.
  *
- * Owns the names of boards by PCI id, as Intel's compute runtime has them, and the files of two drivers for the same facts.
- * Newcomers: a power limit of 0 is one that is switched off. The card's limits are power1_*, those of its package power2_*.
- */
+ * Models are found by PCI id, with the names of Intel's compute runtime. The drivers i915 and xe have
+ * different files for the same facts.
+ * Note: a power limit of 0 is disabled. The card's limits are power1_*, those of its package power2_*. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/drm_fan.h"
 #include "joule/sources/intel/intel_gpu.h"
 
-/* --- identity ------------------------------------------------------------------------------------------------- */
+/* --- identity ------------------------------------------------------------------------------------------- */
 
-/* Families by the first id of a range. */
+/* Families by ranges of PCI ids. */
 static const struct {
     uint64_t first, last;
     const char *name;
@@ -95,14 +96,14 @@ void intel_gpu_find_hwmon(struct source *source, const struct drm_card *card, ch
     for (ssize_t i = 0; i < count && !*out_folder; i++) {
         string_print(file, sizeof file, "%s/%s/name", path, names[i]);
         if (sysfs_text(source, file, name, sizeof name) &&
-            strcmp(name, card->driver) == 0) /* not one of a tile */
+            strcmp(name, card->driver) == 0) /* not that of a tile */
             string_print(out_folder, size, "%s/%s", path, names[i]);
     }
 }
 
-/* --- limits --------------------------------------------------------------------------------------------------- */
+/* --- limits --------------------------------------------------------------------------------------------- */
 
-/* NaN: unknown, or switched off. */
+/* NaN: unknown or disabled. */
 static double read_watts(struct joule_host *host, const char *hwmon, unsigned channel, const char *suffix)
 {
     char path[128];
@@ -111,7 +112,8 @@ static double read_watts(struct joule_host *host, const char *hwmon, unsigned ch
     return host_read_u64(host, path, &microwatts) && microwatts ? (double)microwatts * 1e-6 : NAN;
 }
 
-/* Of the card, or else of its package: sustained, in bursts, and at any time. */
+/* Reads the limits of the card, or else of its package: power_max is sustained, power_cap for bursts,
+ * power_crit at any time. */
 static void find_limits(struct joule_host *host, const char *hwmon, struct device_facts *facts)
 {
     for (unsigned channel = 1; channel <= 2 && isnan(facts->limit_watts); channel++) {
@@ -119,12 +121,12 @@ static void find_limits(struct joule_host *host, const char *hwmon, struct devic
         double burst = read_watts(host, hwmon, channel, "cap");
         double critical = read_watts(host, hwmon, channel, "crit");
         facts->limit_watts = isnan(sustained) ? burst : sustained;
-        facts->enforced_limit_watts = fmin(sustained, fmin(burst, critical)); /* fmin passes over NaN */
+        facts->enforced_limit_watts = fmin(sustained, fmin(burst, critical)); /* fmin ignores NaN */
         facts->default_limit_watts = read_watts(host, hwmon, channel, "rated_max");
     }
 }
 
-/* --- clocks --------------------------------------------------------------------------------------------------- */
+/* --- clocks --------------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -134,7 +136,7 @@ static const struct {
     {"pl2", JOULE_CLOCKS_POWER},
     {"pl4", JOULE_CLOCKS_POWER},
     {"thermal", JOULE_CLOCKS_TEMPERATURE},
-    {"ratl", JOULE_CLOCKS_TEMPERATURE}, /* the running average of it */
+    {"ratl", JOULE_CLOCKS_TEMPERATURE}, /* running average of the temperature */
     {"prochot", JOULE_CLOCKS_HOT_HARDWARE},
     {"vr_thermalert", JOULE_CLOCKS_HOT_HARDWARE},
     {"vr_tdc", JOULE_CLOCKS_SLOWDOWN}, /* the current of a voltage regulator */
@@ -165,9 +167,9 @@ static uint32_t find_reasons(struct joule_host *host, const struct drm_card *car
     return status && !reasons ? JOULE_CLOCKS_OTHER : reasons;
 }
 
-/* --- memory --------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
-/* The first kernels with xe say how much there is on each tile. */
+/* Only the first kernels with xe have this file for each tile. */
 static uint64_t find_memory(struct joule_host *host, const struct drm_card *card)
 {
     uint64_t sum = 0, bytes;

@@ -1,17 +1,19 @@
-/* joule/sources/intel/intel_gpu_memory.c - how much memory an Intel GPU has and uses, as its driver answers. See intel_gpu.h.
+/* joule/sources/intel/intel_gpu_memory.c - reads an Intel GPU's memory size and use from its driver. See
+ * intel_gpu.h.
  *
- * Owns the two drivers' lists of memory regions (Linux: uapi/drm/i915_drm.h, xe_drm.h). A GPU inside a processor has none of
- * its own.
- * Newcomers: who may not know how much is used is told none of it by xe, and by i915 that all of it is free: both are taken
- * for "unknown", as a driver that runs uses some. To ask wakes a board, so one that tells no more is asked once.
- */
+ * It parses the lists of memory regions of both drivers (Linux: uapi/drm/i915_drm.h, xe_drm.h). A GPU inside
+ * a processor has no region of its own.
+ * Note: without the right to know, xe reports 0 bytes used and i915 reports all as free. Both are taken as
+ * "unknown", because a running driver uses some memory. A query wakes the board, so it is not repeated once
+ * the answer is "unknown". */
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/intel/intel_gpu.h"
 
 #define ANSWER_BYTES 2048
 #define REGION_BYTES 88 /* in both lists */
-#define OF_DEVICE    1  /* class of the board's own memory, in both */
+/* memory class of the board's own memory, in both (DRM_XE_MEM_REGION_CLASS_VRAM, I915_MEMORY_CLASS_DEVICE) */
+#define OF_DEVICE 1
 
 static uint64_t number_at(const char *bytes, size_t size)
 {
@@ -20,8 +22,8 @@ static uint64_t number_at(const char *bytes, size_t size)
     return value;
 }
 
-/* Both tell the class of a region in bytes 0 and 1 and how much it has in bytes 8 to 15; then xe tells what is used, and i915
- * what is not. */
+/* In both lists bytes 0 and 1 of a region are its class, and bytes 8 to 15 its size. Bytes 16 to 23 are the
+ * used bytes in xe, and the free bytes in i915. */
 bool intel_memory_parse(const char *list, size_t length, bool is_xe, struct intel_memory *out_memory)
 {
     size_t at = is_xe ? 8 : 16;
@@ -39,7 +41,7 @@ bool intel_memory_parse(const char *list, size_t length, bool is_xe, struct inte
     return count == 0 && out_memory->total_bytes > 0;
 }
 
-/* "renderD128", the device file that programs compute with. */
+/* Finds the board's render node, such as "renderD128". */
 static bool find_node(struct joule_host *host, const struct drm_card *card, char *out_name, size_t size)
 {
     struct arena arena = {0};

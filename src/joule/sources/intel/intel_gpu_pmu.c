@@ -1,11 +1,11 @@
-/* joule/sources/intel/intel_gpu_pmu.c - how busy an Intel GPU's engines are, from its driver's performance events. See
- * intel_gpu.h.
+/* joule/sources/intel/intel_gpu_pmu.c - measures how busy an Intel GPU's engines are, with its driver's
+ * performance events. See intel_gpu.h.
  *
- * Owns the two drivers' manners: i915 lists an event in nanoseconds for each engine, xe has two for all of them, which count
- * an engine's active and total ticks and are told by numbers whose engine is meant.
- * Newcomers: while such an event of xe is open, the kernel keeps the GPU awake and its clock running (xe_pmu.c:
- * event_gt_forcewake): a meter of joules must not open one, so it is done only where somebody asks for devices.
- */
+ * i915 lists an event for each engine, in nanoseconds. xe has two events for all engines, which count active
+ * and total ticks; the event's config selects the engine.
+ * Note: while such an event of xe is open, the kernel keeps the GPU awake and its clock running (xe_pmu.c:
+ * event_gt_forcewake). A meter of energy must not do that, so the events are opened only if devices are
+ * queried. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -15,12 +15,12 @@
 
 #define DEVICES "/sys/bus/event_source/devices"
 
-/* Engines that xe is asked for; it refuses those that it does not have. */
-#define MOST_TILES     4 /* as its numbers for GTs go: a tile may have one for media beside */
+/* Engines to try with xe, which refuses those that do not exist. */
+#define MOST_TILES     4 /* numbers of GTs; a tile may have a second one for media */
 #define MOST_CLASSES   5 /* render, copy, video, enhancement, compute */
 #define MOST_INSTANCES 9
 
-/* A number behind `prefix`, up to a comma or dash: "event=0x02", "config:20-27". */
+/* Reads the number after `prefix`, up to a comma or dash: "event=0x02", "config:20-27". */
 static bool read_number(struct source *source, const struct intel_pmu *pmu, const char *file,
                         const char *prefix, uint64_t *out_value)
 {
@@ -33,7 +33,7 @@ static bool read_number(struct source *source, const struct intel_pmu *pmu, cons
     return string_to_u64(number, 0, out_value);
 }
 
-/* Takes the folder where it is there. */
+/* Uses the folder if it exists. */
 static bool try_folder(struct source *source, struct intel_pmu *pmu, const char *name)
 {
     uint64_t type;
@@ -52,20 +52,20 @@ void intel_pmu_find(struct source *source, const struct drm_card *card, struct i
     for (char *c = name; *c; c++)
         if (*c == ':')
             *c = '_';
-    /* The one without an address is of the GPU inside the processor. */
+    /* The folder without an address belongs to the GPU inside the processor. */
     if (!try_folder(source, out_pmu, name) && strcmp(card->driver, "i915") == 0 &&
         string_starts(card->pci, "0000:00:"))
         try_folder(source, out_pmu, "i915");
 }
 
-/* --- opening -------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 struct opening {
     struct source *source;
     struct intel_pmu *pmu;
     uint32_t type;
     int cpu;
-    joule_status refusal; /* of what could not be opened; DENIED before all else */
+    joule_status refusal; /* status of events that failed to open; DENIED has priority */
 };
 
 static int open_event(struct opening *o, uint64_t config)
@@ -87,7 +87,7 @@ static void add_engine(struct opening *o, int active, int total)
     host_close_handle(o->source->host, total);
 }
 
-/* i915: "rcs0-busy" and its like. */
+/* For i915: events such as "rcs0-busy". */
 static void open_listed(struct opening *o)
 {
     char path[128], file[96], **names;
@@ -104,7 +104,7 @@ static void open_listed(struct opening *o)
     }
 }
 
-/* What xe's events and the fields of their numbers are called. */
+/* Event codes of xe, and the bit positions of the fields in config. */
 struct tick_format {
     uint64_t active, total, gt, class, instance;
 };
@@ -165,7 +165,7 @@ void intel_pmu_close(struct joule_host *host, struct intel_pmu *pmu)
     pmu->count = 0;
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static joule_status read_engine(struct joule_host *host, struct intel_engine *engine, int64_t now_ns,
                                 double *out_share)
@@ -192,7 +192,7 @@ joule_status intel_pmu_read(struct joule_host *host, struct intel_pmu *pmu, int6
         joule_status status = read_engine(host, &pmu->engines[i], now_ns, &share);
         if (status != JOULE_OK)
             return status;
-        busiest = fmax(busiest, share); /* fmax passes over NaN */
+        busiest = fmax(busiest, share); /* fmax ignores NaN */
     }
     if (pmu->is_primed)
         *out_share = busiest;

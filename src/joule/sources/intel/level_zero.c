@@ -1,9 +1,8 @@
-/* joule/sources/intel/level_zero.c - the source "level_zero": opens Intel's GPUs and reads them. See level_zero.h.
+/* joule/sources/intel/level_zero.c - opens and reads the GPUs of the source "level_zero". See level_zero.h.
  *
- * Owns the order of readings, and what a count's own time stamp is good for. Newcomers: counts and engine times are stamped
- * by the driver, on a clock that need not be ours. A share is taken on that clock alone; a count whose stamp fell into the
- * call is put where the stamp says, and one that is stamped as before is the same count again.
- */
+ * Note: the driver's timestamps are on a clock of its own. Busy ratios use only that clock. If the timestamp
+ * of an energy count lies within the call, it is used as the time of the count. An unchanged timestamp means
+ * that it is the same count. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -12,13 +11,13 @@
 
 #define DRIVERS         "/sys/bus/pci/drivers/xe:/sys/bus/pci/drivers/i915"
 #define LIBRARY         "JOULE_LEVEL_ZERO_LIB"
-#define PERIOD_S        0.1 /* the vendor's advice is not to look more often */
+#define PERIOD_S        0.1 /* Intel advises against reading more often */
 #define GAUGE_PERIOD_NS 500000000LL
-#define EARLY_NS        (GAUGE_PERIOD_NS / 10) /* a lane's deadlines jitter */
+#define EARLY_NS        (GAUGE_PERIOD_NS / 10) /* tolerance, because a lane's deadlines vary */
 #define LOWEST_CELSIUS  (-60.0)
 #define HIGHEST_CELSIUS 200.0
 
-/* --- opening -------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static joule_status open_boards(struct source *source, struct lz_source *lz)
 {
@@ -60,11 +59,11 @@ static joule_status level_zero_open(struct source *source)
     return status;
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static void put_failure(struct sink *sink, struct channel *channel, lz_code code)
 {
-    if (!lz_is_transient(code)) /* where that lasts, the channel turns STALE by itself */
+    if (!lz_is_transient(code)) /* if this lasts, the channel becomes STALE */
         sink_fail(sink, channel, lz_status(code));
 }
 
@@ -98,7 +97,7 @@ static void read_sensor(const struct lz_source *lz, const struct lz_sensor *sens
         put_failure(sink, sensor->channel, code);
 }
 
-/* The share of time in which an engine was active since it was last looked at; NaN: not known yet. */
+/* Computes the fraction of time in which an engine was active since its last reading; NaN: not known yet. */
 static lz_code read_engine(const struct lz_source *lz, struct lz_engine *engine, double *out_share)
 {
     struct lz_engine_stats now = {0}, last = engine->last;
@@ -107,7 +106,7 @@ static lz_code read_engine(const struct lz_source *lz, struct lz_engine *engine,
     if (code != LZ_SUCCESS || now.time_us == last.time_us)
         return code;
     engine->last = now;
-    if (now.time_us > last.time_us && now.active_us >= last.active_us) /* else the driver began anew */
+    if (now.time_us > last.time_us && now.active_us >= last.active_us) /* else the driver restarted */
         *out_share = fmin(1, (double)(now.active_us - last.active_us) / (double)(now.time_us - last.time_us));
     return code;
 }
@@ -121,9 +120,9 @@ static void read_busy(const struct lz_source *lz, struct lz_board *board, struct
         lz_code code = read_engine(lz, &board->engines[i], &share);
         if (code != LZ_SUCCESS)
             failure = code;
-        busiest = fmax(busiest, share); /* fmax passes over NaN */
+        busiest = fmax(busiest, share); /* fmax ignores NaN */
     }
-    if (failure != LZ_SUCCESS) /* the one that fails might be the busiest */
+    if (failure != LZ_SUCCESS) /* the failed engine might be the busiest */
         put_failure(sink, board->busy, failure);
     else if (isfinite(busiest))
         sink_gauge(sink, board->busy, busiest);
@@ -167,9 +166,9 @@ static void level_zero_read(struct source *source, struct sink *sink)
     }
 }
 
-/* --- facts ---------------------------------------------------------------------------------------------------- */
+/* --- facts ---------------------------------------------------------------------------------------------- */
 
-/* The sum over its modules; unknown where one of them does not answer. */
+/* Reports the sum over all memory modules; unknown if one does not answer. */
 static lz_code look_at_memory(const struct lz_source *lz, const struct lz_board *board,
                               struct device_facts *facts)
 {

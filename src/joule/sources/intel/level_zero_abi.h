@@ -1,17 +1,19 @@
-/* joule/sources/intel/level_zero_abi.h - the binary interface of Intel's Level Zero system management, as Joule uses it.
+/* joule/sources/intel/level_zero_abi.h - the binary interface of Intel's Level Zero system management, as far
+ * as Joule uses it.
  *
- * Owns the layouts, numbers and symbol names of libze_loader.so.1 on 64-bit Linux (oneapi-src/level-zero, ze_api.h and
- * zes_api.h, specifications 1.3 to 1.17), so that no vendor's header is needed to build. It calls nothing.
- * Newcomers: a structure with a header must be zero but for its type when it is handed over, and counters have no header.
- * A symbol that a loader lacks is a NULL in struct lz_api and costs one feature, not the source.
- */
+ * It has the layouts, constants and symbol names of libze_loader.so.1 on 64-bit Linux (oneapi-src/level-zero,
+ * ze_api.h and zes_api.h, specifications 1.3 to 1.17), so that no header is needed to build. Constants have
+ * the names of these headers; comments name their types.
+ * Note: a structure with a header must be zero except for its type (stype) before a call; counters have no
+ * header. A symbol that a loader lacks is NULL in struct lz_api; then one feature is missing, not the
+ * source. */
 #ifndef JOULE_LEVEL_ZERO_ABI_H
 #define JOULE_LEVEL_ZERO_ABI_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-typedef void *lz_handle; /* of a driver, a device, a sensor: opaque, and pointers in the loader */
+typedef void *lz_handle; /* zes_device_handle_t and others: opaque, and pointers in the loader */
 typedef uint32_t lz_code;
 
 enum {
@@ -20,10 +22,10 @@ enum {
     LZ_DEVICE_LOST = 0x70000001,
     LZ_OUT_OF_HOST_MEMORY = 0x70000002,
     LZ_OUT_OF_DEVICE_MEMORY = 0x70000003,
-    LZ_LOW_POWER_STATE = 0x70000007, /* the device sleeps */
+    LZ_LOW_POWER_STATE = 0x70000007, /* the device is suspended */
     LZ_INSUFFICIENT_PERMISSIONS = 0x70010000,
     LZ_NOT_AVAILABLE = 0x70010001,
-    LZ_DEPENDENCY_UNAVAILABLE = 0x70020000, /* a part of the kernel is missing */
+    LZ_DEPENDENCY_UNAVAILABLE = 0x70020000, /* a part of the kernel driver is missing */
     LZ_UNINITIALIZED = 0x78000001,          /* no driver, or not initialised in this mode */
     LZ_UNSUPPORTED_VERSION = 0x78000002,
     LZ_UNSUPPORTED_FEATURE = 0x78000003,
@@ -31,9 +33,10 @@ enum {
     LZ_UNKNOWN = 0x7ffffffe,
 };
 
-/* What a structure is: its first member. */
+/* Types of structures: their first member, stype. */
 enum {
-    LZ_TYPE_CORE_PROPERTIES = 0x3, /* ze_device_properties_t: numbered apart from those below */
+    /* ze_device_properties_t; this enumeration is separate from the ZES ones below */
+    LZ_TYPE_CORE_PROPERTIES = 0x3,
     LZ_TYPE_DEVICE_PROPERTIES = 0x1,
     LZ_TYPE_PCI_PROPERTIES = 0x2,
     LZ_TYPE_ENGINE_PROPERTIES = 0x5,
@@ -46,27 +49,29 @@ enum {
 };
 
 enum { LZ_DEVICE_GPU = 1, LZ_DEVICE_VPU = 5 };
-enum { LZ_DEVICE_INTEGRATED = 1 }; /* of lz_core_properties.flags */
+enum { LZ_DEVICE_INTEGRATED = 1 }; /* in lz_core_properties.flags */
 enum {
-    LZ_POWER_UNKNOWN = 0, /* also of drivers that do not tell */
+    LZ_POWER_UNKNOWN = 0, /* also from drivers that do not report the domain */
     LZ_POWER_CARD = 1,
     LZ_POWER_PACKAGE = 2,
     LZ_POWER_STACK = 3,
     LZ_POWER_MEMORY = 4,
     LZ_POWER_GPU = 5,
 };
-enum { LZ_TEMPERATURE_GLOBAL = 0, LZ_TEMPERATURE_GPU = 1, LZ_TEMPERATURE_MEMORY = 2 }; /* each the highest */
+/* the highest of each kind */
+enum { LZ_TEMPERATURE_GLOBAL = 0, LZ_TEMPERATURE_GPU = 1, LZ_TEMPERATURE_MEMORY = 2 };
 enum { LZ_ENGINE_ALL = 0 };
 enum { LZ_MEMORY_SYSTEM = 0, LZ_MEMORY_DEVICE = 1 };
 enum { LZ_LEVEL_SUSTAINED = 1 };
 enum { LZ_UNIT_MILLIWATTS = 2 };
 
-/* The head of every structure that has one. */
+/* stype and pNext, the first members of structures with a header. */
 struct lz_head {
     uint32_t type;
-    void *next; /* an extension that is wanted as well, or NULL */
+    void *next; /* pNext: a requested extension, or NULL */
 };
 
+/* ze_device_properties_t */
 struct lz_core_properties {
     struct lz_head head;
     uint32_t type, vendor_id, device_id, flags;
@@ -75,6 +80,7 @@ struct lz_core_properties {
     char name[256];
 };
 
+/* zes_device_properties_t */
 struct lz_device_properties {
     struct lz_head head;
     struct lz_core_properties core;
@@ -82,6 +88,7 @@ struct lz_device_properties {
     char serial[64], board[64], brand[64], model[64], vendor[64], driver_version[64];
 };
 
+/* zes_pci_properties_t */
 struct lz_pci_properties {
     struct lz_head head;
     uint32_t domain, bus, device, function;
@@ -92,6 +99,7 @@ struct lz_pci_properties {
     uint8_t has_bandwidth, has_packets, has_replays;
 };
 
+/* zes_power_properties_t */
 struct lz_power_properties {
     struct lz_head head;
     uint8_t on_subdevice;
@@ -100,6 +108,7 @@ struct lz_power_properties {
     int32_t default_milliwatts, least_milliwatts, most_milliwatts; /* negative: unknown */
 };
 
+/* zes_power_limit_ext_desc_t */
 struct lz_power_limit {
     struct lz_head head;
     uint32_t level, source, unit;
@@ -109,21 +118,25 @@ struct lz_power_limit {
     int32_t limit;
 };
 
+/* zes_power_ext_properties_t */
 struct lz_power_ext_properties {
     struct lz_head head;
     uint32_t domain;
-    struct lz_power_limit *default_limit; /* NULL: not wanted */
+    struct lz_power_limit *default_limit; /* NULL: not requested */
 };
 
+/* zes_power_sustained_limit_t */
 struct lz_sustained_limit {
     uint8_t is_enabled;
     int32_t milliwatts, interval_ms;
 };
 
+/* zes_power_energy_counter_t */
 struct lz_energy_counter {
-    uint64_t microjoules, time_us; /* on a clock of the driver's */
+    uint64_t microjoules, time_us; /* on the driver's clock */
 };
 
+/* zes_temp_properties_t */
 struct lz_temperature_properties {
     struct lz_head head;
     uint32_t type;
@@ -133,6 +146,7 @@ struct lz_temperature_properties {
     uint8_t has_critical, has_threshold1, has_threshold2;
 };
 
+/* zes_mem_properties_t */
 struct lz_memory_properties {
     struct lz_head head;
     uint32_t type;
@@ -142,12 +156,14 @@ struct lz_memory_properties {
     int32_t bus_width, channels;
 };
 
+/* zes_mem_state_t */
 struct lz_memory_state {
     struct lz_head head;
     uint32_t health;
     uint64_t free_bytes, total_bytes;
 };
 
+/* zes_engine_properties_t */
 struct lz_engine_properties {
     struct lz_head head;
     uint32_t type;
@@ -155,6 +171,7 @@ struct lz_engine_properties {
     uint32_t subdevice;
 };
 
+/* zes_engine_stats_t */
 struct lz_engine_stats {
     uint64_t active_us, time_us;
 };
@@ -194,10 +211,11 @@ LZ_SIZE(lz_engine_stats, 16);
 #undef LZ_SIZE
 #undef LZ_OFFSET
 
-/* An enumeration's count is how many there is room for and then how many there are; with 0 it only counts. */
+/* *count is the capacity of `list`, then the number of handles. With a *count of 0 the function only
+ * counts. */
 #define LZ_LIST (lz_handle owner, uint32_t * count, lz_handle * list)
 
-/* Every symbol that is used: X(symbol, parameters). The first three are of the mode in which ZES_ENABLE_SYSMAN is set. */
+/* All functions as X(symbol, parameters). The first three are for the mode with ZES_ENABLE_SYSMAN. */
 #define LZ_FUNCTIONS(X)                                                                                      \
     X(zeInit, (uint32_t flags))                                                                              \
     X(zeDriverGet, (uint32_t * count, lz_handle * drivers))                                                  \

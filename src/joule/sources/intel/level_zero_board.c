@@ -1,20 +1,20 @@
-/* joule/sources/intel/level_zero_board.c - finds out what an Intel GPU can tell, and makes its device and channels. See
- * level_zero.h.
+/* joule/sources/intel/level_zero_board.c - finds what an Intel GPU can report, and adds its device and
+ * channels. See level_zero.h.
  *
- * Owns the choices: which of a board's power domains stands for all of it, which sensors and engines speak for it.
- * Newcomers: Level Zero lists neural processors among its devices, and a board's tiles among a board's parts. A driver that
- * does not know an extension leaves its structure as it was, so that a domain of unknown kind is an old driver's.
- */
+ * It chooses the power domain that covers the whole board, and the sensors and engines to read.
+ * Note: Level Zero's devices include neural processors, and a board's parts include its tiles. A driver
+ * leaves the structure of an unknown extension unchanged; a domain of unknown kind is thus an old
+ * driver's. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/intel/level_zero.h"
 #include "joule/sources/sysfs.h"
 
-#define GAIN_SD 0.05 /* assumed, as for all boards of which no data sheet says more */
-#define TICK_S  0.1  /* assumed: the vendor's advice is not to look more often */
-/* Behind both figures that the kernel's hwmon may give of the same board: it reads the same registers, and some runtimes
- * get their range wrong. */
+#define GAIN_SD 0.05 /* assumed, as for all boards without a data sheet */
+#define TICK_S  0.1  /* assumed: Intel advises against reading more often */
+/* Worse than both views of the same board that the kernel's hwmon may have: it reads the same registers, and
+ * some runtimes get their range wrong. */
 #define RANK_LEVEL_ZERO (RANK_DRIVER + 2)
 
 struct making {
@@ -25,7 +25,7 @@ struct making {
     bool out_of_memory;
 };
 
-/* --- channels ------------------------------------------------------------------------------------------------- */
+/* --- channels ------------------------------------------------------------------------------------------- */
 
 static struct channel *add_channel(struct making *m, const char *what, const char *label)
 {
@@ -67,8 +67,8 @@ static void add_counter(struct making *m, const char *label)
     ch->counter.tick_s = TICK_S;
 }
 
-/* A board whose energy cannot be read is shown with the reason. One inside a processor is not: the processor's own
- * counters have it. */
+/* Adds a channel for a board whose energy cannot be read, with the reason. There is none for a GPU inside a
+ * processor: the processor's counters include it. */
 static void add_silent(struct making *m, lz_code code)
 {
     if (m->is_integrated)
@@ -87,9 +87,9 @@ static void add_silent(struct making *m, lz_code code)
                       "and newer");
 }
 
-/* --- energy --------------------------------------------------------------------------------------------------- */
+/* --- energy --------------------------------------------------------------------------------------------- */
 
-/* How well a domain stands for the board; 0: it is only a part. */
+/* Returns how well a domain covers the board; 0: only a part of it. */
 static int preference_of(uint32_t domain)
 {
     switch (domain) {
@@ -109,7 +109,7 @@ static double watts_of(int32_t milliwatts)
     return milliwatts > 0 ? milliwatts * 1e-3 : NAN;
 }
 
-/* Takes this domain for the board's where it stands for more of it than `preference`; which is then best. */
+/* Uses this domain as the board's if it covers more than `preference`. Returns the new preference. */
 static int consider_domain(const struct making *m, lz_handle power, int preference)
 {
     struct lz_power_ext_properties kind = {.head.type = LZ_TYPE_POWER_EXT_PROPERTIES};
@@ -126,7 +126,7 @@ static int consider_domain(const struct making *m, lz_handle power, int preferen
     return own;
 }
 
-/* Takes the domain that stands for the board; what it is called, or NULL where there is none and *out_code says why. */
+/* Finds the domain that covers the board. Returns its label, or NULL with the reason in *out_code. */
 static const char *find_domain(struct making *m, lz_code *out_code)
 {
     const struct lz_api *api = m->api;
@@ -141,7 +141,7 @@ static const char *find_domain(struct making *m, lz_code *out_code)
         preference = consider_domain(m, domains[i], preference);
     if (preference == preference_of(LZ_POWER_PACKAGE))
         return "package energy counter";
-    /* Drivers that do not tell what their domains are may know the card's all the same. */
+    /* Drivers that do not report the domains' kinds may still know the card's domain. */
     if (preference == preference_of(LZ_POWER_UNKNOWN) && api->zesDeviceGetCardPowerDomain &&
         api->zesDeviceGetCardPowerDomain(m->board->handle, &card) == LZ_SUCCESS && card)
         m->board->power = card;
@@ -163,7 +163,7 @@ static void find_energy(struct making *m)
         add_silent(m, code);
 }
 
-/* The newer function lists limits of all kinds; older runtimes have the other one. */
+/* zesPowerGetLimitsExt lists limits of all kinds; older runtimes have only zesPowerGetLimits. */
 double lz_board_limit(const struct lz_api *api, const struct lz_board *board)
 {
     struct lz_sustained_limit sustained = {0};
@@ -183,7 +183,7 @@ double lz_board_limit(const struct lz_api *api, const struct lz_board *board)
     return NAN;
 }
 
-/* --- temperatures --------------------------------------------------------------------------------------------- */
+/* --- temperatures --------------------------------------------------------------------------------------- */
 
 static bool add_sensor(struct making *m, lz_handle handle, const struct lz_temperature_properties *properties)
 {
@@ -206,7 +206,7 @@ static bool add_sensor(struct making *m, lz_handle handle, const struct lz_tempe
     return ch != NULL;
 }
 
-/* Sensors of one kind, of the board or of each tile; how many. */
+/* Adds the sensors of one type, of the board or of each tile. Returns their number. */
 static size_t find_sensors(struct making *m, const lz_handle *handles, size_t count, uint32_t type)
 {
     size_t found = 0;
@@ -231,9 +231,10 @@ static void find_temperatures(struct making *m)
     find_sensors(m, handles, count, LZ_TEMPERATURE_MEMORY);
 }
 
-/* --- engines and memory --------------------------------------------------------------------------------------- */
+/* --- engines and memory --------------------------------------------------------------------------------- */
 
-/* Keeps the engine groups that answer: those that mean all engines of a board or tile, or all others. */
+/* Keeps the engine groups that answer: those that cover all engines of a board or tile
+ * (ZES_ENGINE_GROUP_ALL), or the others. */
 static joule_status keep_engines(const struct lz_api *api, struct lz_board *board, const lz_handle *handles,
                                  size_t count, bool wants_all)
 {
@@ -285,7 +286,7 @@ static void find_memories(struct making *m)
 {
     lz_handle handles[LZ_MOST_PARTS];
     struct lz_board *board = m->board;
-    bool is_whole = false; /* the board's memory is listed as such, whatever its tiles have of it */
+    bool is_whole = false; /* the board's memory is listed as a whole, whether or not its tiles' is */
     size_t count;
     if (!m->api->zesMemoryGetProperties || !m->api->zesMemoryGetState)
         return;
@@ -303,9 +304,9 @@ static void find_memories(struct making *m)
     }
 }
 
-/* --- a board -------------------------------------------------------------------------------------------------- */
+/* --- a board -------------------------------------------------------------------------------------------- */
 
-/* Some drivers say "unknown" where they know nothing. */
+/* Some drivers write "unknown" for a missing text. */
 static void copy_known(char *out_text, size_t size, const char *text, size_t text_size)
 {
     string_print(out_text, size, "%.*s", (int)strnlen(text, text_size), text);
@@ -313,7 +314,7 @@ static void copy_known(char *out_text, size_t size, const char *text, size_t tex
         out_text[0] = '\0';
 }
 
-/* As other tools of this vendor write it. */
+/* In the format of Intel's other tools. */
 static void print_uuid(const uint8_t bytes[16], char *out_text, size_t size)
 {
     static const uint8_t none[16];
@@ -342,7 +343,7 @@ static void identify(struct device *device, const struct lz_device_properties *p
     print_uuid(properties->core.uuid, device->uuid, sizeof device->uuid);
 }
 
-/* False: it is no GPU, or nobody can say which. */
+/* Reads a device's properties and PCI address. Returns false if it is not a GPU or has no address. */
 static bool look_at(const struct lz_api *api, lz_handle handle, struct lz_device_properties *out_properties,
                     char out_address[SYSFS_PCI_SIZE])
 {

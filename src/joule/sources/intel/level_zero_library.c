@@ -1,11 +1,9 @@
-/* joule/sources/intel/level_zero_library.c - loads Level Zero, starts it in one of its two modes, and says what its codes mean.
- * See level_zero.h.
+/* joule/sources/intel/level_zero_library.c - loads Level Zero, initialises it in one of its two modes, and
+ * translates its codes. See level_zero.h.
  *
- * Owns the search for the library, the choice of mode, and the map from codes to statuses.
- * Newcomers: system management starts by zesInit, or in older runtimes together with compute, by zeInit where
- * ZES_ENABLE_SYSMAN=1 is in the environment. The two must never meet in one process, which may be somebody else's program
- * that has already chosen; so the environment decides, and it is not changed here.
- */
+ * Note: system management is initialised by zesInit, or in older runtimes by zeInit together with compute, if
+ * ZES_ENABLE_SYSMAN=1 is set. A process must not use both modes, and the measured program may have chosen
+ * one. The environment therefore decides, and it is not changed here. */
 #include <string.h>
 #include "joule/sources/intel/level_zero.h"
 
@@ -48,7 +46,7 @@ bool lz_is_transient(lz_code code)
     return code == LZ_NOT_READY || code == LZ_LOW_POWER_STATE || code == LZ_NOT_AVAILABLE;
 }
 
-/* --- starting ------------------------------------------------------------------------------------------------- */
+/* --- initialisation ------------------------------------------------------------------------------------- */
 
 static bool is_legacy(struct joule_host *host)
 {
@@ -102,7 +100,7 @@ joule_status lz_load(struct source *source, struct lz_api *out_api)
     return start(source, out_api);
 }
 
-/* --- lists ---------------------------------------------------------------------------------------------------- */
+/* --- lists ---------------------------------------------------------------------------------------------- */
 
 lz_code lz_list(lz_list_fn list, lz_handle owner, lz_handle *out_handles, size_t size, size_t *out_count)
 {
@@ -121,7 +119,7 @@ lz_code lz_list(lz_list_fn list, lz_handle owner, lz_handle *out_handles, size_t
     return code;
 }
 
-/* Drivers belong to nobody: their list has one parameter less. */
+/* Drivers have no owner, so the function has one parameter less. */
 static lz_code list_drivers(const struct lz_api *api, bool legacy, lz_handle out_drivers[MOST_DRIVERS],
                             size_t *out_count)
 {
