@@ -1,10 +1,10 @@
-/* joule/sources/apple/apple_power.c - see apple_power.h: the channels of an Apple machine. */
+/* joule/sources/apple/apple_power.c - see apple_power.h. */
 #include "joule/sources/apple/apple_power.h"
 
 #include <math.h>
 #include "base/string.h"
 
-#define MODEL_SD    0.2 /* assumed: Apple calls these figures estimates and says no more */
+#define MODEL_SD    0.2 /* assumed: Apple calls these values estimates, without an error */
 #define GAIN_SD     0.03
 #define FIRST_CAUSE 360
 #define MOST_WATTS  2000.0
@@ -17,7 +17,7 @@ struct apple_power apple_power_unknown(void)
     return power;
 }
 
-/* It is on no PCI bus, and there is one of it. */
+/* The GPU is not on a PCI bus, and there is only one. */
 struct device *apple_gpu_device(struct source *source)
 {
     struct device *gpu = source->device_count ? source->devices[0] : source_add_gpu(source, "apple");

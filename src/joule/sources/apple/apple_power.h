@@ -1,16 +1,16 @@
-/* joule/sources/apple/apple_power.h - what is known of an Apple chip's power, whoever tells it.
+/* joule/sources/apple/apple_power.h - the power of an Apple chip's parts, for all sources that read it.
  *
- * Owns one moment's figures, the channels that stand for them, and the texts of two programs that tell them: macmon, and
- * Apple's powermetrics. Newcomers: those of CPU, GPU, neural engine and memory are estimates that Apple's firmware makes, not
- * measurements, and are called modelled; the whole machine's power comes from a sensor.
- */
+ * It has one moment's values, the channels for them, and the parsers for two programs: macmon, and Apple's
+ * powermetrics.
+ * Note: the values of CPU, GPU, neural engine and memory are estimates of Apple's firmware, not measurements,
+ * so their class is modelled. The power of the whole machine is measured by a sensor. */
 #ifndef JOULE_APPLE_POWER_H
 #define JOULE_APPLE_POWER_H
 
 #include <stddef.h>
 #include "joule/sources/device.h"
 
-/* Parts of an Apple machine. Those up to MEMORY make up its total where nothing measures the whole. */
+/* Parts of an Apple machine. APPLE_CPU to APPLE_MEMORY are the total if the whole is not measured. */
 enum apple_part {
     APPLE_CPU,
     APPLE_GPU,
@@ -21,21 +21,22 @@ enum apple_part {
     APPLE_PARTS
 };
 
-/* NaN: not told. */
+/* NaN: not reported. */
 struct apple_power {
     double watts[APPLE_PARTS];
     double gpu_busy, gpu_megahertz, gpu_celsius;
 };
 struct apple_power apple_power_unknown(void);
 
-/* The last line of macmon's that is whole; false: there is none. `text` is changed. */
+/* Parses the last complete line of macmon's output. Modifies `text`. Returns false if there is none. */
 bool macmon_parse(char *text, struct apple_power *out_power);
-/* The last report that is whole: text, or property lists that are separated by NUL. */
+/* Parses the last complete report: text, or property lists separated by NUL. Returns false if there is
+ * none. */
 bool powermetrics_parse(const char *text, size_t length, struct apple_power *out_power);
 
-/* A channel for a part; NULL when memory is used up. Its mode, rank and period are the caller's to set. */
+/* Adds a channel for a part; the caller sets mode, rank and period. Returns NULL if out of memory. */
 struct channel *apple_add_part(struct source *source, enum apple_part part);
-/* The GPU as a device, made when first asked for. */
+/* Returns the GPU as a device, added at the first call. */
 struct device *apple_gpu_device(struct source *source);
 
 #endif

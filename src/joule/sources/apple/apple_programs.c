@@ -1,9 +1,10 @@
-/* joule/sources/apple/apple_programs.c - an Apple machine's power as two programs tell it, where IOReport cannot be asked.
+/* joule/sources/apple/apple_programs.c - the sources "macmon" and "powermetrics": an Apple machine's power,
+ * from programs.
  *
- * Owns running macmon, which needs no rights, and Apple's powermetrics, which needs root. What they print is apple_text.c's.
- * Newcomers: "macmon pipe" prints one JSON object for each interval, and has no other form. Each look takes the interval
- * that it is a mean of.
- */
+ * They are used if IOReport is not available. macmon needs no privileges; Apple's powermetrics needs root.
+ * apple_text.c parses their output.
+ * Note: "macmon pipe" prints one JSON object for each interval. Each reading takes as long as the interval
+ * over which it is averaged. */
 #include <math.h>
 #include "joule/sources/apple/apple_power.h"
 #include "joule/sources/apple/ioreport.h"
@@ -38,7 +39,7 @@ static joule_status ask(struct source *source, struct apple_power *out_power)
     return found ? JOULE_OK : JOULE_FAILED;
 }
 
-/* --- opening ------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static struct channel *add_gauge(struct source *source, enum gauge_role role, const char *what, double value)
 {
@@ -99,7 +100,7 @@ static joule_status powermetrics_open(struct source *source)
     return open_program(source, powermetrics);
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 typedef void (*put_fn)(struct sink *sink, struct channel *ch, double value);
 
@@ -133,7 +134,7 @@ const struct source_ops source_macmon = {
     .measurement = "ioreport",
     .tier = 2,
     .is_slow = true,
-    .folder = "/System/Library", /* of macOS */
+    .folder = "/System/Library", /* exists only on macOS */
     .period_s = PERIOD_S,
     .open = macmon_open,
     .read = program_read,

@@ -1,9 +1,8 @@
-/* joule/sources/apple/apple_text.c - what macmon and powermetrics print. See apple_power.h.
+/* joule/sources/apple/apple_text.c - parses the output of macmon and powermetrics. See apple_power.h.
  *
- * Newcomers: macmon's keys changed in 0.8.0 and came back beside the new ones in 0.8.1; their order is not fixed. In a
- * property list of powermetrics energies are millijoules of an interval that is some milliseconds longer than was asked for,
- * in its text they are milliwatts.
- */
+ * Note: macmon's keys changed in 0.8.0; 0.8.1 prints the old ones too. Their order is not fixed. In a
+ * property list of powermetrics energies are in millijoules per interval, which is a few milliseconds longer
+ * than requested. In its text they are in milliwatts. */
 #include <math.h>
 #include <string.h>
 #include "base/json.h"
@@ -17,7 +16,7 @@ static double check(double value, double most)
     return value >= 0 && value <= most ? value : NAN;
 }
 
-/* --- macmon ------------------------------------------------------------------------------------------------- */
+/* --- macmon --------------------------------------------------------------------------------------------- */
 
 static double figure(const struct json_value *line, const char *name, double most)
 {
@@ -25,7 +24,7 @@ static double figure(const struct json_value *line, const char *name, double mos
     return value && value->kind == JSON_NUMBER ? check(json_double_of(value), most) : NAN;
 }
 
-/* Until 0.7 "gpu_usage" is [MHz, share]. */
+/* Until macmon 0.7 "gpu_usage" is [MHz, ratio]. */
 static double usage(const struct json_value *line, size_t item, double most)
 {
     const struct json_value *pair = json_member(line, "gpu_usage");
@@ -47,7 +46,7 @@ static bool take_line(const struct json_value *line, struct apple_power *out_pow
     *out_power = apple_power_unknown();
     for (int part = 0; part < APPLE_PARTS; part++)
         out_power->watts[part] = figure(line, names[part], MOST_WATTS);
-    if (!(out_power->watts[APPLE_SYSTEM] > 0)) /* what it says where the sensor cannot be read */
+    if (!(out_power->watts[APPLE_SYSTEM] > 0)) /* 0 if the sensor cannot be read */
         out_power->watts[APPLE_SYSTEM] = NAN;
     out_power->gpu_busy = first_known(figure(line, "gpu_active_ratio", 1), usage(line, 1, 1));
     out_power->gpu_megahertz = first_known(figure(line, "gpu_freq_mhz", 1e4), usage(line, 0, 1e4));
@@ -70,9 +69,9 @@ bool macmon_parse(char *text, struct apple_power *out_power)
     return found;
 }
 
-/* --- powermetrics: text ------------------------------------------------------------------------------------- */
+/* --- powermetrics: text --------------------------------------------------------------------------------- */
 
-/* "CPU Power: 823 mW", at the start of a line. */
+/* Finds "CPU Power: 823 mW" at the start of a line. */
 static double find_milliwatts(const char *text, const char *label)
 {
     double value;
@@ -107,9 +106,9 @@ static bool take_text(const char *text, struct apple_power *out_power)
     return !isnan(out_power->watts[APPLE_CPU]);
 }
 
-/* --- powermetrics: property lists ---------------------------------------------------------------------------- */
+/* --- powermetrics: property lists ----------------------------------------------------------------------- */
 
-/* The number behind a key: "<key>cpu_energy</key><integer>823</integer>". */
+/* Returns the number after a key: "<key>cpu_energy</key><integer>823</integer>". */
 static double find_key(const char *list, const char *key)
 {
     char words[64];
@@ -126,7 +125,7 @@ static double find_key(const char *list, const char *key)
     return end && *end == '<' && value >= 0 ? value : NAN;
 }
 
-/* Of one whole list, which is terminated. */
+/* Parses one complete, terminated list. */
 static bool take_list(const char *list, struct apple_power *out_power)
 {
     double elapsed_s = find_key(list, "elapsed_ns") * 1e-9;
@@ -146,7 +145,7 @@ bool powermetrics_parse(const char *text, size_t length, struct apple_power *out
     bool found = false;
     struct apple_power power;
     for (const char *part = text; part < text + length;
-         part += strlen(part) + 1) /* the text's end is a NUL, too */
+         part += strlen(part) + 1) /* the text itself also ends with NUL */
         if (take_list(part, &power) || take_text(part, &power)) {
             *out_power = power;
             found = true;

@@ -1,10 +1,11 @@
-/* joule/sources/apple/ioreport.c - the energies that Apple's chips count, through macOS' library IOReport.
+/* joule/sources/apple/ioreport.c - the source "ioreport": energy counters of Apple's chips, from macOS'
+ * library IOReport.
  *
- * Owns the subscription to the group "Energy Model", and which of its more than a hundred channels are whole parts.
- * Newcomers: each channel says its unit, with blanks around it, and units differ between channels; one that is not known is
- * refused. On chips of two dies each part is told once for each die ("DIE_1_CPU Energy"). Single cores are parts of what
- * "CPU Energy" says and are left out.
- */
+ * It subscribes to the group "Energy Model" and reads those of its more than a hundred channels that cover a
+ * whole part.
+ * Note: each channel has a unit label, padded with blanks, and units differ between channels. A channel with
+ * an unknown unit is not used. Chips with two dies have each part once for each die ("DIE_1_CPU Energy").
+ * Single cores are part of "CPU Energy" and are skipped. */
 #include "joule/sources/apple/ioreport.h"
 
 #include <string.h>
@@ -19,13 +20,13 @@ struct ioreport {
     struct ioreport_library library;
     cf_ref channels, subscription, sample, list_key;
     struct part {
-        struct channel *channel; /* NULL: the chip tells none */
+        struct channel *channel; /* NULL: the chip does not report it */
         uint64_t total;          /* nanojoules since the source was opened */
         joule_status status;     /* of the last reading */
     } parts[APPLE_PARTS];
 };
 
-/* --- channels of the library -------------------------------------------------------------------------------- */
+/* --- the library's channels ----------------------------------------------------------------------------- */
 
 static bool read_text(const struct ioreport_library *l, cf_ref string, char *out_text, size_t size)
 {
@@ -37,7 +38,7 @@ static bool read_text(const struct ioreport_library *l, cf_ref string, char *out
     return true;
 }
 
-/* The part that a channel tells as a whole; APPLE_PARTS: none. */
+/* Returns the part that a channel covers as a whole; APPLE_PARTS: none. */
 static enum apple_part part_of(const char *name)
 {
     if (string_starts(name, "DIE_")) {
@@ -56,7 +57,7 @@ static enum apple_part part_of(const char *name)
                                          : APPLE_PARTS;
 }
 
-/* Nanojoules of one count; 0: an unknown unit. */
+/* Returns the nanojoules per count; 0: unknown unit. */
 static uint64_t unit_of(const struct ioreport_library *l, cf_ref channel)
 {
     static const struct {
@@ -73,7 +74,7 @@ static uint64_t unit_of(const struct ioreport_library *l, cf_ref channel)
 
 typedef void (*visit_fn)(struct source *source, enum apple_part part, cf_ref channel);
 
-/* Calls visit for the channels of a sample, or of the difference of two, that are parts. */
+/* Calls visit for the channels of parts in a sample, or in the difference of two samples. */
 static void each_part(struct source *source, cf_ref sample, visit_fn visit)
 {
     const struct ioreport *own = source->data;
@@ -91,7 +92,7 @@ static void each_part(struct source *source, cf_ref sample, visit_fn visit)
     }
 }
 
-/* --- opening ------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static void add_part(struct source *source, enum apple_part part, cf_ref channel)
 {
@@ -106,7 +107,7 @@ static void add_part(struct source *source, enum apple_part part, cf_ref channel
     ch->counter.tick_s = TICK_S;
 }
 
-/* Everything is kept in `own` as soon as it is there, so that close gives it back. */
+/* Every object is stored in `own` at once, so that close releases it. */
 static bool subscribe(struct ioreport *own)
 {
     const struct ioreport_library *l = &own->library;
@@ -115,7 +116,7 @@ static bool subscribe(struct ioreport *own)
     if (group)
         found = l->copy_channels_in_group(group, NULL, 0, 0, 0);
     if (found)
-        own->channels = l->dictionary_copy(NULL, 0, found); /* the library writes into it */
+        own->channels = l->dictionary_copy(NULL, 0, found); /* the library modifies it */
     if (own->channels)
         own->subscription = l->create_subscription(NULL, own->channels, &subscribed, 0, NULL);
     if (own->subscription && own->list_key)
@@ -156,14 +157,14 @@ static joule_status ioreport_open(struct source *source)
         each_part(source, own->sample, add_part);
     if (source->channel_count)
         return JOULE_OK;
-    ioreport_close(source); /* of a source that found nothing, nobody else does */
+    ioreport_close(source); /* close is not called for a source that failed to open */
     source->data = NULL;
     if (is_subscribed)
         return source_say(source, JOULE_UNSUPPORTED, "IOReport tells no energy of this chip in a known unit");
     return source_say(source, JOULE_FAILED, "IOReport gives no channels of the group Energy Model");
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static void take_part(struct source *source, enum apple_part part, cf_ref channel)
 {
@@ -172,7 +173,7 @@ static void take_part(struct source *source, enum apple_part part, cf_ref channe
     uint64_t unit = unit_of(&own->library, channel);
     int64_t counts = own->library.integer_value(channel, 0);
     if (unit == 0 || counts < 0 || (uint64_t)counts > INT64_MAX / unit)
-        p->status = JOULE_FAILED; /* and stays so, whatever the other die says */
+        p->status = JOULE_FAILED; /* stays FAILED, whatever the other die reports */
     else if (p->status != JOULE_FAILED) {
         p->total += (uint64_t)counts * unit;
         p->status = JOULE_OK;
@@ -201,7 +202,7 @@ static void ioreport_read(struct source *source, struct sink *sink)
 {
     struct ioreport *own = source->data;
     for (int part = 0; part < APPLE_PARTS; part++)
-        own->parts[part].status = JOULE_STALE; /* one that is told no more */
+        own->parts[part].status = JOULE_STALE; /* for a part that is no longer reported */
     int64_t before_ns = sink_now(sink);
     joule_status status = take_sample(source);
     int64_t after_ns = sink_now(sink);
@@ -221,7 +222,7 @@ const struct source_ops source_ioreport = {
     .measurement = "ioreport",
     .tier = 2,
     .is_slow = true,
-    .folder = "/System/Library", /* of macOS */
+    .folder = "/System/Library", /* exists only on macOS */
     .period_s = PERIOD_S,
     .open = ioreport_open,
     .read = ioreport_read,

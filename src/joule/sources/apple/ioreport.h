@@ -1,16 +1,16 @@
-/* joule/sources/apple/ioreport.h - macOS' library IOReport, as far as energies go.
+/* joule/sources/apple/ioreport.h - the interface of macOS' library IOReport, as far as Joule uses it for
+ * energy.
  *
- * Owns the names and forms of its functions, and of the few of CoreFoundation that its results need. It is private to Apple
- * and has no header; these forms are those that programs have used since macOS 11.
- * Newcomers: CoreFoundation is found through the same library, which is linked with it. Whatever a function called Create or
- * Copy gives must be released; what Get gives must not.
- */
+ * It has IOReport's functions, and the functions of CoreFoundation that its results need. IOReport is private
+ * to Apple and has no header; programs have used these signatures since macOS 11.
+ * Note: CoreFoundation's functions are found through the same library, which is linked with it. The caller
+ * must release results of functions named Create or Copy, and must not release those of Get. */
 #ifndef JOULE_IOREPORT_H
 #define JOULE_IOREPORT_H
 
 #include "joule/host/host.h"
 
-typedef const void *cf_ref; /* any object of CoreFoundation; NULL: none */
+typedef const void *cf_ref; /* CFTypeRef: any object of CoreFoundation; NULL: none */
 
 #define CF_UTF8 0x08000100u
 
@@ -31,9 +31,11 @@ struct ioreport_library {
     void (*release)(cf_ref object);
 };
 
-/* Whether this system has the library: /usr/lib/libIOReport.dylib, or what JOULE_IOREPORT_LIB says. */
+/* Returns true if this system has the library: /usr/lib/libIOReport.dylib, or the file in
+ * JOULE_IOREPORT_LIB. */
 bool ioreport_is_there(struct joule_host *host);
-/* All of its functions; false, with the name of the one that is missing (empty: the library), where it has not all. */
+/* Loads all functions. Returns false if the library (empty *out_missing) or the function *out_missing does
+ * not exist. */
 bool ioreport_load(struct joule_host *host, struct ioreport_library *out_library, const char **out_missing);
 
 #endif

@@ -1,4 +1,4 @@
-/* joule/sources/apple/ioreport_library.c - see ioreport.h: finding the library and its functions. */
+/* joule/sources/apple/ioreport_library.c - loads IOReport's functions. See ioreport.h. */
 #include "joule/sources/apple/ioreport.h"
 
 static void *open_library(struct joule_host *host)
@@ -17,7 +17,7 @@ bool ioreport_load(struct joule_host *host, struct ioreport_library *out_library
     struct ioreport_library *l = out_library;
     const struct {
         const char *name;
-        void *function; /* where the pointer goes */
+        void *function; /* address of the function pointer */
     } functions[] = {
         {"IOReportCopyChannelsInGroup", &l->copy_channels_in_group},
         {"IOReportCreateSubscription", &l->create_subscription},

@@ -1,10 +1,10 @@
-/* joule/sources/apple/smc.c - the power of a whole Mac, from its system management controller.
+/* joule/sources/apple/smc.c - the source "smc": the power of a whole Mac, from its system management
+ * controller.
  *
- * Owns the key PSTR: watts of the machine, which the controller renews about once a second. The call's form is the
- * controller's driver's; IOKit is opened at run time.
- * Newcomers: what is called a service here is an entry of macOS' registry of devices; the one that answers is named
- * AppleSMCKeysEndpoint, among others of the same driver that do not.
- */
+ * It reads the key PSTR, the machine's power in watts, which the controller updates about once a second.
+ * IOKit is loaded at run time.
+ * Note: a service is an entry of macOS' I/O registry. The one that answers is named AppleSMCKeysEndpoint;
+ * other services of the same driver do not answer. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -12,13 +12,13 @@
 
 #define PERIOD_S        1.0
 #define MOST_WATTS      2000.0
-#define SELECTOR        2 /* of the driver's only call */
+#define SELECTOR        2 /* of the driver's only method */
 #define NO_KEY          132
 #define KEY(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
 
 enum { SMC_READ = 5, SMC_KEY_INFO = 9 };
 
-/* What the driver takes and gives. */
+/* The driver's input and output (SMCParamStruct). */
 struct smc_message {
     uint32_t key;
     struct {
@@ -39,7 +39,7 @@ struct smc_message {
 };
 _Static_assert(sizeof(struct smc_message) == 80, "the driver takes no other size");
 
-typedef uint32_t io_object; /* a port; 0: none */
+typedef uint32_t io_object; /* a Mach port; 0: none */
 
 struct iokit {
     void *(*matching)(const char *class_name);
@@ -60,13 +60,13 @@ struct smc {
     struct channel *channel;
 };
 
-/* --- the driver --------------------------------------------------------------------------------------------- */
+/* --- the driver ----------------------------------------------------------------------------------------- */
 
 static bool load(struct joule_host *host, struct iokit *iokit)
 {
     const struct {
         const char *name;
-        void *function; /* where the pointer goes */
+        void *function; /* address of the function pointer */
     } functions[] = {
         {"IOServiceMatching", &iokit->matching}, {"IOServiceGetMatchingServices", &iokit->get_matching},
         {"IOIteratorNext", &iokit->next},        {"IORegistryEntryGetName", &iokit->get_name},
@@ -96,7 +96,7 @@ static bool connect_smc(struct smc *smc)
     io_object iterator = 0, service;
     void *matching = iokit->matching("AppleSMC");
     if (!matching ||
-        iokit->get_matching(0, matching, &iterator) != 0) /* which takes the reference to matching */
+        iokit->get_matching(0, matching, &iterator) != 0) /* consumes the reference to `matching` */
         return false;
     while (!smc->connection && (service = iokit->next(iterator)) != 0) {
         if (!try_service(smc, service))
@@ -132,14 +132,14 @@ static joule_status read_watts(const struct smc *smc, double *out_watts)
         (struct smc_message){.key = KEY('P', 'S', 'T', 'R'), .info.size = sizeof(float), .command = SMC_READ};
     status = call(smc, &message);
     float watts;
-    memcpy(&watts, message.bytes, sizeof watts); /* little-endian, as are all of these machines */
+    memcpy(&watts, message.bytes, sizeof watts); /* little-endian, as are all these machines */
     if (status == JOULE_OK && !(watts > 0 && watts <= MOST_WATTS))
         return JOULE_FAILED;
     *out_watts = watts;
     return status;
 }
 
-/* --- the source --------------------------------------------------------------------------------------------- */
+/* --- the source ----------------------------------------------------------------------------------------- */
 
 static void smc_close(struct source *source)
 {
@@ -163,7 +163,7 @@ static joule_status smc_open(struct source *source)
     if (status == JOULE_OK && !(smc->channel = apple_add_part(source, APPLE_SYSTEM)))
         status = JOULE_NO_MEMORY;
     if (status != JOULE_OK) {
-        smc_close(source); /* of a source that found nothing, nobody else does */
+        smc_close(source); /* close is not called for a source that failed to open */
         return source_say(source, status, "the controller tells no power of the machine (PSTR)");
     }
     smc->channel->mode = CHANNEL_POWER;
@@ -189,7 +189,7 @@ const struct source_ops source_smc = {
     .measurement = "smc",
     .tier = 2,
     .is_slow = true,
-    .folder = "/System/Library", /* of macOS */
+    .folder = "/System/Library", /* exists only on macOS */
     .period_s = PERIOD_S,
     .open = smc_open,
     .read = smc_read,

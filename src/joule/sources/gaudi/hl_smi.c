@@ -1,10 +1,9 @@
-/* joule/sources/gaudi/hl_smi.c - the source "hl_smi": Gaudi boards through Habana's program, where neither its library can be loaded
- * nor the driver's hardware monitor tells power.
+/* joule/sources/gaudi/hl_smi.c - the source "hl_smi": Gaudi boards, read with Habana's program hl-smi.
  *
- * Owns when the program is run and what becomes of its words. JOULE_HL_SMI names another one.
- * Newcomers: a call takes a good part of a second of a processor, so it is made once a second at most, less often where
- * it takes long, and not at all where anything better is there.
- */
+ * It is used if Habana's library cannot be loaded and the driver's hardware monitor has no power.
+ * JOULE_HL_SMI names another program.
+ * Note: a call takes much of a second of CPU time. It is made at most once a second, less often if it takes
+ * long, and not at all if there is a better source. */
 #include <math.h>
 #include <string.h>
 #include "base/error.h"
@@ -18,7 +17,7 @@
 #define TIMEOUT_NS    INT64_C(5000000000)
 #define PERIOD_S      1.0
 #define MOST_PERIOD_S 10.0
-#define CALLS_SHARE   0.05 /* of the time, at most, that the program may run */
+#define CALLS_SHARE   0.05 /* largest fraction of time in which the program runs */
 #define GAIN_SD       0.05 /* assumed, as for all boards */
 #define MOST_WATTS    2000.0
 #define MIB           1048576.0
@@ -28,16 +27,16 @@ struct hl_smi {
         struct device *device;
         struct channel *power, *temperature, *busy;
         int32_t number;                  /* the program's */
-        const struct hl_smi_board *said; /* by the last call; NULL: nothing */
+        const struct hl_smi_board *said; /* values of the last run; NULL: none */
     } boards[MOST_BOARDS];
     size_t count;
     struct hl_smi_board said[MOST_BOARDS];
     size_t said_count;
-    joule_status state; /* of the last call */
+    joule_status state; /* of the last run */
     char text[TEXT_SIZE];
 };
 
-/* --- asking --------------------------------------------------------------------------------------------------- */
+/* --- running hl-smi ------------------------------------------------------------------------------------- */
 
 static joule_status ask(struct source *source)
 {
@@ -54,7 +53,7 @@ static joule_status ask(struct source *source)
     return smi->state;
 }
 
-/* --- opening -------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static bool has_monitor(struct source *source, const char *address)
 {
@@ -66,7 +65,7 @@ static bool has_monitor(struct source *source, const char *address)
     return host_read_text(source->host, path, text, sizeof text);
 }
 
-/* Whether hwmon has the power of every board. */
+/* Returns true if hwmon has the power of every board. */
 static bool all_have_monitors(struct source *source)
 {
     struct accelerator found[ACCELERATOR_MOST];
@@ -170,7 +169,7 @@ static joule_status hl_smi_open(struct source *source)
     return open_boards(source, smi);
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static const struct hl_smi_board *find_said(const struct hl_smi *smi, int32_t number)
 {
@@ -208,7 +207,7 @@ static void hl_smi_read(struct source *source, struct sink *sink)
 
 static uint64_t bytes_of(double mib)
 {
-    return mib < 1e9 ? (uint64_t)(mib * MIB) : JOULE_BYTES_UNKNOWN; /* not of NaN */
+    return mib < 1e9 ? (uint64_t)(mib * MIB) : JOULE_BYTES_UNKNOWN; /* false for NaN */
 }
 
 static void hl_smi_look(struct source *source, struct sink *sink)

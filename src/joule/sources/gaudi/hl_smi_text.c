@@ -25,7 +25,7 @@ enum field {
 
 #define MOST_BOARDS 1024
 
-/* The number before any unit; NaN: none, or one that is below 0. */
+/* Returns the number before any unit; NaN if there is none, or it is negative. */
 static double number_of(const char *word)
 {
     double value;

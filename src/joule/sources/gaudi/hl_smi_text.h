@@ -1,9 +1,7 @@
-/* joule/sources/gaudi/hl_smi_text.h - what Habana's hl-smi prints of Gaudi boards.
+/* joule/sources/gaudi/hl_smi_text.h - the query for Habana's hl-smi, and the parser of its output.
  *
- * Owns the question for a table, and the reading of it: one line for each board, its fields in the order in which they were
- * asked for. It runs nothing. Newcomers: older programs print units although they were asked not to, and "N/A" for what
- * they do not know.
- */
+ * The output has one line for each board, with fields in the order of the query. Note: older programs print
+ * units in spite of "nounits", and "N/A" for unknown values. */
 #ifndef JOULE_HL_SMI_TEXT_H
 #define JOULE_HL_SMI_TEXT_H
 
@@ -23,7 +21,8 @@ struct hl_smi_board {
     double power_watts, most_watts, celsius, busy_percent;
 };
 
-/* The boards in the program's output, at most `most`; changes the text. Lines that are no board's are passed over. */
+/* Parses the boards in the program's output; other lines are ignored. Modifies the text. Returns their
+ * number, at most `most`. */
 size_t hl_smi_parse(char *text, struct hl_smi_board *out_boards, size_t most);
 
 #endif

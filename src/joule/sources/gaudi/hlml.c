@@ -1,9 +1,8 @@
-/* joule/sources/gaudi/hlml.c - the source "hlml": finds Gaudi boards and reads them. See hlml.h.
+/* joule/sources/gaudi/hlml.c - opens and reads the Gaudi boards of the source "hlml". See hlml.h.
  *
- * Owns the order of readings and what is done when the driver misbehaves. Newcomers: the counter is in millijoules since
- * the driver was loaded and is the first view of a board, integrated power the second; both are there, and the engine
- * trusts whichever rose, so that a counter which stands still is reported as unsupported and never as 0 J.
- */
+ * Note: the energy counter is in millijoules since the driver was loaded. It is preferred to integrated
+ * power, but only a view that has risen is trusted. A counter that does not move is therefore reported as
+ * UNSUPPORTED, never as 0 J. */
 #include "joule/sources/gaudi/hlml.h"
 
 #include <math.h>
@@ -13,30 +12,30 @@
 #define MOST_BOARDS     64
 #define PERIOD_S        0.1
 #define GAUGE_PERIOD_NS 500000000LL
-#define PATIENCE_NS     1000000000LL /* with passing failures, before a channel is called failed */
+#define PATIENCE_NS     1000000000LL /* longest time of transient failures before a channel has failed */
 #define GAIN_SD         0.05         /* assumed, as for all boards */
-#define MOST_WATTS      2000.0       /* twice what the largest board may draw */
+#define MOST_WATTS      2000.0       /* twice the limit of the largest board */
 
 struct board {
     unsigned number; /* the library's */
     int32_t index;
-    hlml_device handle; /* NULL: the library does not give it */
+    hlml_device handle; /* NULL: the library gives no access */
     struct device *device;
-    struct channel *energy, *power, *temperature, *clock, *busy; /* NULL: the board does not tell */
+    struct channel *energy, *power, *temperature, *clock, *busy; /* NULL: not reported */
     char zone[48];
     bool is_lost;
     struct standstill still; /* of the counter */
-    int64_t trouble_ns;      /* since when passing failures come; 0: all is well */
+    int64_t trouble_ns;      /* time of the first of several transient failures; 0: none */
 };
 
 struct hlml {
     struct hlml_api api;
     struct board boards[MOST_BOARDS];
     size_t count;
-    int64_t gauges_ns; /* when gauges were last read */
+    int64_t gauges_ns; /* last reading of gauges */
 };
 
-/* --- opening ------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static struct channel *add_channel(struct source *source, const struct board *board, const char *what,
                                    const char *label)
@@ -82,7 +81,7 @@ static void find_energy(struct source *source, struct board *board)
     ch->counter.modulus = 0; /* 64 bits */
     ch->counter.unit_joules = 1e-3;
     ch->counter.max_watts = MOST_WATTS;
-    ch->counter.tick_s = PERIOD_S; /* assumed: nobody says how often it is brought up to date */
+    ch->counter.tick_s = PERIOD_S; /* assumed: the update period is not documented */
 }
 
 static void find_power(struct source *source, struct board *board)
@@ -128,7 +127,7 @@ static void find_gauges(struct source *source, struct board *board)
         board->busy = add_gauge(source, board, "busy", "busy time", ROLE_BUSY);
 }
 
-/* Numbered by its place on the bus, as all that speaks of it does; by the library where that is not known. */
+/* The index is that of its PCI address, as in all sources, or the library's if the address is unknown. */
 static void identify(struct source *source, struct board *board)
 {
     const struct hlml_api *api = &((struct hlml *)source->data)->api;
@@ -159,7 +158,7 @@ static void identify(struct source *source, struct board *board)
         string_print(device->driver, sizeof device->driver, "habanalabs %s", version);
 }
 
-/* A board that tells no energy is shown all the same, with the reason. */
+/* Adds a channel for a board without energy or power, with the reason. */
 static void add_silent(struct source *source, const struct board *board, joule_status state,
                        const char *remedy)
 {
@@ -225,7 +224,7 @@ static joule_status hlml_open(struct source *source)
     return open_boards(source, hlml);
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static void give_up(struct board *board, struct sink *sink)
 {
@@ -237,7 +236,7 @@ static void give_up(struct board *board, struct sink *sink)
             sink_fail(sink, channels[i], JOULE_FAILED);
 }
 
-/* What a failed call means for its channel. True: the call may be made again at once. */
+/* Handles a failed call. Returns true if the call may be repeated at once. */
 static bool cope(const struct hlml *hlml, struct board *board, struct sink *sink, struct channel *channel,
                  hlml_return code, bool is_first_try)
 {
@@ -247,7 +246,7 @@ static bool cope(const struct hlml *hlml, struct board *board, struct sink *sink
         give_up(board, sink);
         return false;
     }
-    if (code == HLML_UNINITIALIZED && is_first_try) { /* somebody shut the library down */
+    if (code == HLML_UNINITIALIZED && is_first_try) { /* other code shut the library down */
         hlml_return again = hlml->api.init();
         return (again == HLML_SUCCESS || again == HLML_ALREADY_INITIALIZED) &&
                hlml->api.device_get_handle_by_index(board->number, &board->handle) == HLML_SUCCESS;
@@ -340,7 +339,7 @@ static void hlml_read(struct source *source, struct sink *sink)
         hlml->gauges_ns = now_ns;
 }
 
-/* --- facts -------------------------------------------------------------------------------------------------- */
+/* --- facts ---------------------------------------------------------------------------------------------- */
 
 static void look_at(const struct hlml_api *api, const struct board *board, struct sink *sink)
 {
@@ -390,5 +389,6 @@ const struct source_ops source_hlml = {
     .period_s = PERIOD_S,
     .open = hlml_open,
     .read = hlml_read,
-    .look = hlml_look, /* the library is not shut down: a program that uses it itself would lose it */
+    /* There is no close: shutting the library down would take it from a program that uses it itself. */
+    .look = hlml_look,
 };

@@ -1,9 +1,9 @@
-/* joule/sources/gaudi/hlml.h - Intel's Gaudi boards through Habana's own library.
+/* joule/sources/gaudi/hlml.h - the source "hlml": Intel's Gaudi boards, read with Habana's management library
+ * (HLML).
  *
- * Owns what the two files of the source share: hlml_library.c loads and says what return codes mean, hlml.c reads.
- * Newcomers: the library writes a log of its own, into the folder that HABANA_LOGS names. That is the user's to set; it is
- * left alone here.
- */
+ * hlml_library.c loads the library and translates its return codes, hlml.c reads.
+ * Note: the library writes a log into the folder that HABANA_LOGS names. The user may set it; Joule does
+ * not. */
 #ifndef JOULE_HLML_H
 #define JOULE_HLML_H
 
@@ -12,13 +12,15 @@
 
 #define HLML_FOLDER "/sys/bus/pci/drivers/habanalabs"
 
-/* Whether the boards' driver is there, or the source was asked for by name and `variable` says what to ask instead. */
+/* Returns true if the boards' driver is loaded, or if the source was requested by name and `variable` is
+ * set. */
 bool hlml_has_driver(struct source *source, const char *variable);
-/* Whether the library can be loaded. */
+/* Returns true if the library can be loaded. */
 bool hlml_is_there(struct joule_host *host);
-/* Loads and initialises the library (JOULE_HLML_LIB names another one). OK, or why not, with a remedy for a person. */
+/* Loads and initialises the library; JOULE_HLML_LIB overrides its name. If the result is not OK, out_remedy
+ * says what the user can do. */
 joule_status hlml_load(struct joule_host *host, struct hlml_api *out_api, char *out_remedy, size_t size);
-/* What a return code means for a channel. */
+/* Returns the channel status for a return code. */
 joule_status hlml_status(hlml_return code);
 
 #endif

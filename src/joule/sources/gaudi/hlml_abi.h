@@ -1,15 +1,16 @@
-/* joule/sources/gaudi/hlml_abi.h - the binary interface of Habana's management library, as Joule uses it.
+/* joule/sources/gaudi/hlml_abi.h - the binary interface of Habana's management library, as far as Joule uses
+ * it.
  *
- * Owns the layouts, numbers and symbol names of libhlml.so, so that no vendor's header is needed to build. It calls
- * nothing. Newcomers: the symbols are in snake_case, as hlml_device_get_count; the names in camel case that are seen in
- * public are those of the Python wrapper, whose table of return codes is also another one.
- */
+ * It has the layouts, constants and symbol names of libhlml.so, so that no header of Habana's is needed to
+ * build. Constants have the names of hlml.h.
+ * Note: symbols are in snake_case, as hlml_device_get_count. The names in camel case in public documents
+ * belong to the Python wrapper, whose return codes are different. */
 #ifndef JOULE_HLML_ABI_H
 #define JOULE_HLML_ABI_H
 
 #include <stddef.h>
 
-typedef void *hlml_device; /* opaque; never dereferenced */
+typedef void *hlml_device; /* hlml_device_t: opaque, never dereferenced */
 typedef int hlml_return;
 
 enum {
@@ -32,17 +33,18 @@ enum { HLML_TEMPERATURE_ON_AIP = 0, HLML_TEMPERATURE_ON_BOARD = 1 };
 enum { HLML_CLOCK_SOC = 0, HLML_CLOCK_IC = 1, HLML_CLOCK_MME = 2, HLML_CLOCK_TPC = 3 };
 enum { HLML_THROTTLE_POWER = 1, HLML_THROTTLE_THERMAL = 2 }; /* bits */
 
-struct hlml_memory { /* bytes; in this order */
+struct hlml_memory { /* hlml_memory_t: bytes, in this order */
     unsigned long long free, total, used;
 };
 
-struct hlml_utilization { /* percent, of about the last second */
+struct hlml_utilization { /* hlml_utilization_t: per cent, over about the last second */
     unsigned aip;
 };
 
+/* hlml_pci_info_t */
 struct hlml_pci_info {
     unsigned bus;
-    char bus_id[15]; /* "0000:65:00.0" */
+    char bus_id[15]; /* such as "0000:65:00.0" */
     unsigned device, domain, pci_device_id;
     struct {
         char link_speed[10], link_width[10];
@@ -70,7 +72,7 @@ _Static_assert(sizeof(struct hlml_pci_info) == 52, "as the vendor's compiler lay
     X(device_get_current_clocks_throttle_reasons, (hlml_device device, unsigned long long *reasons))         \
     X(get_driver_version, (char *text, unsigned size))
 
-/* A symbol that a library lacks is NULL and costs one feature. */
+/* The library's functions; NULL: the library lacks the symbol, and one feature is missing. */
 struct hlml_api {
 #define HLML_MEMBER(name, parameters) hlml_return(*name) parameters;
     HLML_FUNCTIONS(HLML_MEMBER)

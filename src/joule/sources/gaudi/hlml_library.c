@@ -1,8 +1,7 @@
-/* joule/sources/gaudi/hlml_library.c - loads Habana's library and says what its return codes mean. See hlml.h.
+/* joule/sources/gaudi/hlml_library.c - loads Habana's library, and translates its return codes. See hlml.h.
  *
- * Newcomers: the library lies where no linker looks by itself, and it may have been initialised by somebody else in this
- * process already, which is as good.
- */
+ * Note: the library is in a folder that the dynamic linker does not search. Other code in this process may
+ * have initialised it already, which is no error. */
 #include "base/string.h"
 #include "joule/sources/gaudi/hlml.h"
 

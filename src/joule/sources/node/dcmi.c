@@ -1,8 +1,7 @@
 /* joule/sources/node/dcmi.c - see dcmi.h.
  *
- * Newcomers: a controller that cannot measure often answers 0 W and "not active" instead of an error. A machine that runs
- * this draws more than that, so 0 W is no reading either.
- */
+ * Note: a controller that cannot measure often reports 0 W and "not active" instead of an error. A running
+ * machine draws more, so 0 W is not used. */
 #include "joule/sources/node/dcmi.h"
 
 #include <math.h>
@@ -10,7 +9,7 @@
 #include "base/string.h"
 
 #define RESPONSE_BYTES 18
-#define GROUP          0xdc /* of DCMI, first in each of its messages */
+#define GROUP          0xdc /* group extension id of DCMI, the first byte of its messages */
 #define IS_ACTIVE      0x40
 
 static unsigned little_endian(const uint8_t *bytes, size_t count)
@@ -35,12 +34,12 @@ joule_status dcmi_parse_bytes(const uint8_t *bytes, size_t length, struct dcmi_r
         .least = little_endian(bytes + 3, 2),
         .most = little_endian(bytes + 5, 2),
         .average = little_endian(bytes + 7, 2),
-        .period_s = little_endian(bytes + 13, 4) * 1e-3, /* behind a time stamp of 4 bytes */
+        .period_s = little_endian(bytes + 13, 4) * 1e-3, /* after a timestamp of 4 bytes */
     };
     return judge(out_reading, bytes[17] & IS_ACTIVE);
 }
 
-/* --- printed bytes ------------------------------------------------------------------------------------------ */
+/* --- printed bytes -------------------------------------------------------------------------------------- */
 
 static int hex_digit(char c)
 {
@@ -49,13 +48,13 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* " dc c3 00 ...", in lines; the number of bytes, or 0 where there is anything else. */
+/* Parses lines such as " dc c3 00 ...". Returns the number of bytes; 0 if there is any other text. */
 static size_t scan_bytes(const char *text, uint8_t *out_bytes, size_t most)
 {
     size_t count = 0;
     for (text += strspn(text, " \r\n"); *text; text += strspn(text, " \r\n")) {
         int high = hex_digit(text[0]), low = high < 0 ? -1 : hex_digit(text[1]);
-        if (low < 0 || count == most || !strchr(" \r\n", text[2])) /* the text's end is found too */
+        if (low < 0 || count == most || !strchr(" \r\n", text[2])) /* strchr also finds the terminating NUL */
             return 0;
         out_bytes[count++] = (uint8_t)(16 * high + low);
         text += 2;
@@ -63,9 +62,9 @@ static size_t scan_bytes(const char *text, uint8_t *out_bytes, size_t most)
     return count;
 }
 
-/* --- words -------------------------------------------------------------------------------------------------- */
+/* --- text ----------------------------------------------------------------------------------------------- */
 
-/* What stands behind a label and its colon; NULL without them. */
+/* Returns the text after a label and its colon; NULL if it is missing. */
 static const char *find_value(const char *text, const char *label)
 {
     const char *at = strstr(text, label);

@@ -1,9 +1,9 @@
-/* joule/sources/node/dcmi.h - a management controller's answer to DCMI's Get Power Reading.
+/* joule/sources/node/dcmi.h - parses a management controller's response to DCMI's Get Power Reading.
  *
- * Owns the answer's forms: its bytes, those bytes as a program prints them, and the texts of ipmitool and of freeipmi's
- * ipmi-dcmi. Who is asked, and when, is ipmi.c's. Newcomers: in the texts only the labels are fixed; the date between them
- * follows the locale, and a new ipmitool prints two labels on one line.
- */
+ * The forms are the response's bytes, these bytes as printed by a program, and the texts of ipmitool and of
+ * freeipmi's ipmi-dcmi. ipmi.c queries the controller.
+ * Note: in the texts only the labels are fixed. The date between them depends on the locale, and a newer
+ * ipmitool prints two labels on one line. */
 #ifndef JOULE_DCMI_H
 #define JOULE_DCMI_H
 
@@ -12,14 +12,15 @@
 #include <joule/base.h>
 
 struct dcmi_reading {
-    unsigned watts;                /* now */
-    unsigned least, most, average; /* over the period, or since the controller was reset; 0 where not told */
-    double period_s;               /* NaN: not told */
+    unsigned watts;                /* current power */
+    unsigned least, most, average; /* over the period, or since the controller's reset; 0: not reported */
+    double period_s;               /* NaN: not reported */
 };
 
-/* The response behind its completion code. UNSUPPORTED: the controller measures nothing; FAILED: no such response. */
+/* Parses the response after its completion code. Returns UNSUPPORTED if the controller does not measure
+ * power; FAILED for another response. */
 joule_status dcmi_parse_bytes(const uint8_t *bytes, size_t length, struct dcmi_reading *out_reading);
-/* What a program has printed, in any of the forms. */
+/* Parses a program's output, in any of the forms. */
 joule_status dcmi_parse_text(const char *text, struct dcmi_reading *out_reading);
 
 #endif

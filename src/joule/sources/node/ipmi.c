@@ -1,11 +1,10 @@
-/* joule/sources/node/ipmi.c - the power of the whole machine, as its management controller gives it (IPMI, DCMI).
+/* joule/sources/node/ipmi.c - the source "ipmi": the power of the whole machine, from its management
+ * controller (IPMI, DCMI).
  *
- * Owns asking ipmitool or freeipmi's ipmi-dcmi, where JOULE_IPMI=local says that this may be done. Their answers are read
- * in dcmi.c.
- * Newcomers: a program is run, and not the kernel's device asked: that takes two calls and a wait in between, which only
- * this source would need of the host, and a controller that hangs must be given up after a deadline. Asking costs the
- * controller milliseconds of its slow processor, so it is asked once a second at most.
- */
+ * It runs ipmitool or freeipmi's ipmi-dcmi, if JOULE_IPMI=local permits it. dcmi.c parses their output.
+ * Note: a program is used instead of the kernel's device, which needs two calls with a wait between them, and
+ * a timeout for a controller that hangs. A query costs the slow controller milliseconds, so there is at most
+ * one each second. */
 #include <string.h>
 #include "joule/sources/node/dcmi.h"
 #include "joule/sources/node/node_power.h"
@@ -18,11 +17,11 @@ static const struct node_power dcmi = {
     .label = "DCMI power reading",
     .rank = RANK_NODE_IPMI,
     .cause = 340,
-    .gain_sd = 0.03, /* assumed, as for supplies */
+    .gain_sd = 0.03, /* assumed, as for power supplies */
     .most_watts = 20000,
 };
 
-/* In the order in which they are tried; bytes last, which some controllers give in another length. */
+/* In the order of attempts. Raw bytes are last, because some controllers return another length. */
 static const char *const commands[][9] = {
     {"ipmitool", "dcmi", "power", "reading", NULL},
     {"ipmi-dcmi", "--get-system-power-statistics", NULL},
@@ -31,7 +30,7 @@ static const char *const commands[][9] = {
 
 struct ipmi {
     struct channel *channel;
-    const char *const *command; /* the one that has answered */
+    const char *const *command; /* the command that has worked */
 };
 
 static joule_status ask(struct source *source, const char *const *command, struct dcmi_reading *out_reading)
@@ -45,7 +44,7 @@ static joule_status ask(struct source *source, const char *const *command, struc
     return status == JOULE_OK && output.exit_status != 0 ? JOULE_FAILED : status;
 }
 
-/* The first command that gives a reading, or the state of the one that came nearest. */
+/* Finds the first command that returns a reading. If none does, returns the most specific status. */
 static joule_status find_command(struct source *source, struct ipmi *ipmi)
 {
     struct dcmi_reading reading;

@@ -1,8 +1,7 @@
-/* joule/sources/node/node_power.h - the power of the whole machine, as something outside its processors tells it.
+/* joule/sources/node/node_power.h - adds the channel for the power of the whole machine.
  *
- * Owns the channel that is the same whoever tells: management controller, power supplies or plugs. Asking is a source's.
- * Newcomers: all are views of the one zone "node", of which the best that answers counts.
- */
+ * The channel is the same for management controllers, power supplies and outlets. Note: all are views of the
+ * zone "node", and the best one that answers is used. */
 #ifndef JOULE_NODE_POWER_H
 #define JOULE_NODE_POWER_H
 
@@ -10,12 +9,12 @@
 
 struct node_power {
     const char *name, *label;
-    uint32_t rank;  /* RANK_NODE_ */
-    uint32_t cause; /* its own among those of CAUSE_HWMON_GAIN */
+    uint32_t rank;  /* RANK_NODE_... */
+    uint32_t cause; /* its number among the causes CAUSE_HWMON_GAIN; different for each meter */
     double gain_sd, most_watts;
 };
 
-/* Read once in the period of the source's ops. NULL when memory is used up. */
+/* Adds the channel, with the period of the source's ops. Returns NULL if out of memory. */
 struct channel *source_add_node_power(struct source *source, const struct node_power *power);
 
 #endif

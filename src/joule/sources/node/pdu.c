@@ -1,16 +1,16 @@
-/* joule/sources/node/pdu.c - the power of the whole machine at its plugs, from metered power distribution units (SNMP).
+/* joule/sources/node/pdu.c - the source "pdu": the power of the whole machine at its outlets, from metered
+ * power distribution units (SNMP).
  *
- * Owns asking the units of the plugs that JOULE_PDU lists, by net-snmp's snmpget, and their sum. Which values are asked for is
- * pdu_table.c's.
- * Newcomers: community and passphrases stand in net-snmp's own snmp.conf, where they can be kept for each host
- * (hosts/HOST.conf), and never in an argument, which everybody may read. One plug that does not answer leaves the sum unknown.
- */
+ * It queries the outlets listed in JOULE_PDU with net-snmp's snmpget, and adds them. pdu_table.c knows the
+ * object identifiers.
+ * Note: communities and passphrases belong in net-snmp's snmp.conf, or hosts/HOST.conf for one host. They are
+ * never passed as arguments, which every user can read. If one outlet does not answer, the sum is unknown. */
 #include <math.h>
 #include <string.h>
 #include "joule/sources/node/node_power.h"
 #include "joule/sources/node/pdu_meter.h"
 
-#define PERIOD_S    2.0 /* units renew their figures every 1 to 10 s */
+#define PERIOD_S    2.0 /* units update their values every 1 to 10 s */
 #define TIMEOUT_NS  INT64_C(8000000000)
 #define MOST_WATTS  100000.0
 #define MOST_DIGITS 6
@@ -20,7 +20,7 @@ static const struct node_power at_plugs = {
     .label = "the plugs that JOULE_PDU lists",
     .rank = RANK_NODE_PDU,
     .cause = 348,
-    .gain_sd = 0.01, /* billing grade, as their data sheets say */
+    .gain_sd = 0.01, /* billing grade, according to data sheets */
     .most_watts = MOST_WATTS,
 };
 
@@ -41,8 +41,8 @@ static const char *digits_oid(const struct pdu_plug *plug)
     return plug->digits_oid;
 }
 
-/* One value for each plug from `first` on that is at the same host; those without an identifier are left alone. Gives the
- * number of plugs in *out_count. */
+/* Reads one value for each plug from `first` on at the same host; plugs without an identifier are skipped.
+ * *out_count: the number of plugs at this host. */
 static joule_status ask_host(struct source *source, const struct pdu_meter *meter, size_t first, oid_of oid,
                              double *out_values, size_t *out_count)
 {
@@ -82,7 +82,7 @@ static joule_status ask_all(struct source *source, const struct pdu_meter *meter
     return status;
 }
 
-/* What a count is worth does not change. */
+/* Reads the unit of each plug, which does not change. */
 static joule_status read_units(struct source *source, struct pdu_meter *meter)
 {
     double digits[PDU_MOST_PLUGS] = {0};

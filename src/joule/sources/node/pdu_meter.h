@@ -7,14 +7,14 @@
 
 struct pdu_meter {
     struct pdu_plugs plugs;
-    double unit_watts[PDU_MOST_PLUGS]; /* text of a count, with its decimals */
+    double unit_watts[PDU_MOST_PLUGS]; /* watts per count, including the decimals */
 };
 
-/* Opens the plugs listed in `plugs` and reads them once. On failure sets the source's state and remedy, which
- * name `variable`. */
+/* Opens the listed plugs and reads them once. On failure sets the source's state and remedy, which name
+ * `variable`. */
 joule_status pdu_meter_open(struct source *source, const char *variable, const char *plugs,
                             struct pdu_meter *out_meter);
-/* Reads the sum over its plugs. The sum is unknown if a plug does not answer. Blocks for seconds. */
+/* Reads the sum of all plugs. The sum is unknown if a plug does not answer. Blocks for seconds. */
 joule_status pdu_meter_read(struct source *source, const struct pdu_meter *meter, double *out_watts);
 
 #endif

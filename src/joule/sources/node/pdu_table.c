@@ -7,14 +7,14 @@
 
 #define MOST_DIGITS 9
 
-/* What follows the identifier of a plug: its numbers, and with Raritan the kind of figure (5: active power). */
+/* After an identifier come the plug's numbers, and with Raritan the type of sensor (5: activePower). */
 static const struct kind {
     const char *maker, *plug;
     unsigned numbers;
     const char *watts_oid, *digits_oid, *end;
     double unit_watts;
 } kinds[] = {
-    {"apc", "device", 1, ".1.3.6.1.4.1.318.1.1.26.4.3.1.5", NULL, "", 10}, /* hundredths of a kilowatt */
+    {"apc", "device", 1, ".1.3.6.1.4.1.318.1.1.26.4.3.1.5", NULL, "", 10}, /* in hundredths of a kilowatt */
     {"apc", "outlet", 1, ".1.3.6.1.4.1.318.1.1.26.9.4.3.1.7", NULL, "", 1},
     {"raritan", "inlet", 2, ".1.3.6.1.4.1.13742.6.5.2.3.1.4", ".1.3.6.1.4.1.13742.6.3.3.4.1.7", ".5", 1},
     {"raritan", "outlet", 2, ".1.3.6.1.4.1.13742.6.5.4.3.1.4", ".1.3.6.1.4.1.13742.6.3.5.4.1.7", ".5", 1},
@@ -26,7 +26,7 @@ static bool is_word(const char *text, size_t length, const char *word)
     return strlen(word) == length && strncmp(text, word, length) == 0;
 }
 
-/* ".1.7" of this many numbers, and nothing behind them. */
+/* Returns true for a text such as ".1.7" with this many numbers. */
 static bool are_numbers(const char *text, size_t length, unsigned numbers)
 {
     while (length) {
@@ -39,7 +39,7 @@ static bool are_numbers(const char *text, size_t length, unsigned numbers)
     return numbers == 0;
 }
 
-/* Of "outlet.1.7", which is `length` bytes long. */
+/* Parses a plug such as "outlet.1.7" of `length` bytes. */
 static bool parse_plug(const char *maker, size_t maker_length, const char *plug, size_t length,
                        struct pdu_plug *out)
 {
@@ -61,7 +61,7 @@ static bool parse_plug(const char *maker, size_t maker_length, const char *plug,
     return false;
 }
 
-/* A name or address that no program takes for an option. */
+/* Copies a host name or address that no program takes for an option. */
 static bool copy_host(const char *host, size_t length, char *out_host, size_t size)
 {
     if (length == 0 || length >= size || *host == '-')
@@ -74,7 +74,8 @@ static bool copy_host(const char *host, size_t length, char *out_host, size_t si
     return true;
 }
 
-/* One unit and its plugs: the host, which may hold colons, lies between the first and the last. */
+/* Parses one unit and its plugs. The host may contain colons; it is the text between the first and the last
+ * colon. */
 static bool parse_unit(const char *unit, size_t length, struct pdu_plugs *plugs)
 {
     const char *end = unit + length, *first = memchr(unit, ':', length), *last = memrchr(unit, ':', length);
@@ -104,7 +105,7 @@ bool pdu_parse_plugs(const char *text, struct pdu_plugs *out_plugs)
     return out_plugs->count > 0;
 }
 
-/* Of one line, which is `length` bytes long. */
+/* Parses one line of `length` bytes. */
 static double parse_value(const char *line, size_t length)
 {
     double value = 0;

@@ -1,9 +1,9 @@
-/* joule/sources/node/pdu_table.h - plugs of metered power distribution units, as SNMP names them.
+/* joule/sources/node/pdu_table.h - the plugs of metered power distribution units, and their SNMP object
+ * identifiers.
  *
- * Owns the words in which a user says which plugs feed this machine, the object identifiers of three makers, and the unit that
- * each counts in. Asking is pdu.c's. Newcomers: the same figure is tens of watts with one maker, watts with another, and
- * watts with a number of decimals that the unit itself must be asked for with the third.
- */
+ * It parses the user's list of plugs, and has the identifiers and units of three makers. pdu.c queries them.
+ * Note: the same quantity is in tens of watts with one maker, in watts with another, and with the third in
+ * watts with a number of decimals that must be queried. */
 #ifndef JOULE_PDU_TABLE_H
 #define JOULE_PDU_TABLE_H
 
@@ -15,8 +15,8 @@
 struct pdu_plug {
     char host[80];
     char watts_oid[80];
-    char digits_oid[80]; /* whose value is the number of decimals; empty: there are none */
-    double unit_watts;   /* of a count, before decimals */
+    char digits_oid[80]; /* its value is the number of decimals; empty: none */
+    double unit_watts;   /* of a count, without decimals */
 };
 
 struct pdu_plugs {
@@ -24,12 +24,13 @@ struct pdu_plugs {
     struct pdu_plug list[PDU_MOST_PLUGS];
 };
 
-/* "raritan:pdu1:outlet.1.7,outlet.1.8 apc:pdu2:outlet.3": MAKER:HOST:PLUG[,PLUG...], with blanks between units. Plugs are
- * apc's device.N and outlet.N, raritan's inlet.N.M and outlet.N.M, sentry3's infeed.N.M. False: it is none, or too many. */
+/* Parses "raritan:pdu1:outlet.1.7,outlet.1.8 apc:pdu2:outlet.3": MAKER:HOST:PLUG[,PLUG...], with blanks
+ * between units. Plugs are apc's device.N and outlet.N, raritan's inlet.N.M and outlet.N.M, sentry3's
+ * infeed.N.M. Returns false if the text is invalid, or has too many plugs. */
 bool pdu_parse_plugs(const char *text, struct pdu_plugs *out_plugs);
 
-/* The values that snmpget prints, one in a line; NaN for what is no whole number. The number of lines, of which `most` at
- * most are filled in. */
+/* Parses the values that snmpget prints, one on each line; NaN if it is not a whole number. Returns the
+ * number of lines, of which at most `most` are stored. */
 size_t pdu_parse_values(const char *text, double *out_values, size_t most);
 
 #endif

@@ -1,10 +1,11 @@
-/* joule/sources/node/pm_counters.c - the energies that the controller of an HPE Cray node counts.
+/* joule/sources/node/pm_counters.c - the source "pm_counters": energy counters of an HPE Cray node's
+ * controller.
  *
- * Owns the files below /sys/cray/pm_counters: joules of the node, of its CPUs, of its memory and of each accelerator.
- * Newcomers: one figure stands for all sockets, and nothing says which accelerator is which PCI device. Where there is more
- * than one of them such a figure is listed and enters no total, since the sockets' and boards' own meters would be counted
- * twice. The node's figure contains all.
- */
+ * It reads the files below /sys/cray/pm_counters: joules of the node, its CPUs, its memory and each
+ * accelerator.
+ * Note: one counter covers all sockets, and nothing shows which accelerator is which PCI device. If there are
+ * several sockets, and for accelerators always, the counter is listed but is in no total; otherwise the
+ * energy of the sockets' and boards' own meters would count twice. The node's counter includes all. */
 #include <math.h>
 #include <string.h>
 #include "base/error.h"
@@ -15,10 +16,10 @@
 
 #define FOLDER            "/sys/cray/pm_counters"
 #define PERIOD_S          0.05 /* half of the time between two scans, so that none is missed */
-#define SCAN_HZ           10   /* unless raw_scan_hz says another */
-#define STALE_S           3    /* a controller that has not scanned for so long has stopped */
+#define SCAN_HZ           10   /* unless raw_scan_hz has another value */
+#define STALE_S           3    /* a controller without a new scan for this time has stopped */
 #define TRIES             3
-#define GAIN_SD           0.03 /* assumed, as for supplies */
+#define GAIN_SD           0.03 /* assumed, as for power supplies */
 #define FIRST_CAUSE       320
 #define MOST_NODE_WATTS   20000.0
 #define MOST_DEVICE_WATTS 5000.0
@@ -35,12 +36,12 @@ struct pm_counter {
 struct pm_counters {
     struct pm_counter counters[COUNTERS];
     size_t count;
-    int freshness; /* handle; < 0: none */
+    int freshness; /* handle of the file `freshness`; < 0: none */
     uint64_t scan;
-    int64_t scanned_ns; /* when another scan was first seen */
+    int64_t scanned_ns; /* when the scan number last changed */
 };
 
-/* --- opening ------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static double scan_period_s(struct source *source)
 {
@@ -92,7 +93,7 @@ static void add_node(struct source *source)
     ch->parent_zone[0] = '\0';
 }
 
-/* Another view of the one package, or of its memory. */
+/* Makes the channel a view of the only package, or of its memory. */
 static void set_part(struct source *source, struct channel *ch, joule_scope scope, const char *part)
 {
     struct cpu_map map;
@@ -122,7 +123,7 @@ static void add_accelerators(struct source *source)
     }
 }
 
-/* Negative where no scan has a number. */
+/* Returns a negative handle if scans have no number. */
 static int open_freshness(struct joule_host *host)
 {
     int64_t scan;
@@ -151,9 +152,9 @@ static joule_status pm_open(struct source *source)
     return source_say(source, JOULE_ABSENT, "no " FOLDER ", which HPE Cray nodes have");
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
-/* "215334 J 1386019873123456 us"; what follows the unit is the controller's time. */
+/* Parses "215334 J 1386019873123456 us"; the number after the unit is the controller's time. */
 static bool parse_joules(const char *text, uint64_t *out_joules)
 {
     char number[24];
@@ -184,7 +185,7 @@ static uint64_t read_scan(struct joule_host *host, const struct pm_counters *pm)
     return (uint64_t)scan;
 }
 
-/* All counters of one scan: the number of the scan is the same before and after. */
+/* Reads all counters of one scan: its number must be the same before and after. */
 static bool read_scan_whole(struct joule_host *host, struct pm_counters *pm, uint64_t *out_scan)
 {
     for (int i = 0; i < TRIES; i++) {
@@ -198,7 +199,7 @@ static bool read_scan_whole(struct joule_host *host, struct pm_counters *pm, uin
     return false;
 }
 
-/* Whether the controller has stopped to scan. */
+/* Returns true if the controller has stopped scanning. */
 static bool is_stale(struct pm_counters *pm, uint64_t scan, int64_t now_ns)
 {
     if (pm->scanned_ns == 0 || scan != pm->scan)

@@ -1,22 +1,24 @@
-/* joule/sources/node/redfish.c - the power of the whole machine, as its management controller tells it over the network (Redfish).
+/* joule/sources/node/redfish.c - the source "redfish": the power of the whole machine, from its management
+ * controller over the network (Redfish).
  *
- * Owns running joule-redfish with the file that JOULE_REDFISH names, and the choice among what a controller says of one machine.
- * The program has libcurl, the password and the requests; here are only its lines (redfish_text.c).
- * Newcomers: a controller may tell three powers that do not agree. All are listed as views of the node, and the best that
- * answers counts: what goes into the power supplies, before the chassis' own figure, before PowerControl. It is read every five
- * seconds, as each request costs the controller's slow processor about a tenth of one.
- */
+ * It runs joule-redfish with the file that JOULE_REDFISH names. That program has libcurl, the password and
+ * the requests; redfish_text.c parses its output.
+ * Note: a controller may report three powers that differ. All are added as views of the node, and the best
+ * one that answers is used: the power supplies' input, then the chassis' EnvironmentMetrics, then
+ * PowerControl. It is read every five seconds, because each request takes the controller's slow processor
+ * about a tenth of a second. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/node/node_power.h"
 #include "joule/sources/node/redfish_meter.h"
 
-#define PERIOD_S   5.0
-#define FIND_NS    INT64_C(60000000000) /* a slow controller, asked link by link */
-#define READ_NS    INT64_C(20000000000)
-#define FIND_AGAIN 120  /* readings: a supply may have been taken out or put in */
-#define GAIN_SD    0.03 /* assumed, as for supplies */
+#define PERIOD_S 5.0
+#define FIND_NS  INT64_C(60000000000) /* for a slow controller that is explored link by link */
+#define READ_NS  INT64_C(20000000000)
+/* readings until sensors are searched again, because supplies may be removed or added */
+#define FIND_AGAIN 120
+#define GAIN_SD    0.03 /* assumed, as for power supplies */
 #define MOST_WATTS 100000.0
 
 struct redfish {
@@ -24,7 +26,7 @@ struct redfish {
     struct channel *views[REDFISH_VIEWS];
 };
 
-/* --- the program -------------------------------------------------------------------------------------------- */
+/* --- the program ---------------------------------------------------------------------------------------- */
 
 static joule_status run_program(struct source *source, const struct redfish_meter *redfish,
                                 const char *program, struct redfish_text *out_text)
@@ -42,8 +44,8 @@ static joule_status run_program(struct source *source, const struct redfish_mete
     return output.exit_status != 0 && out_text->status == JOULE_OK ? JOULE_FAILED : out_text->status;
 }
 
-/* Beside joule, or beside another of its programs, in a tree that may have been moved. Any other program may lie in a folder
- * whose neighbours somebody else can write. NULL: this is none of them. */
+/* Finds the program beside joule, or beside another of its programs, in a tree that may have been moved.
+ * Returns NULL for any other executable: other users might be able to write into its folder. */
 static const char *find_beside(struct source *source, char buffer[512])
 {
     char exe[256];
@@ -58,7 +60,7 @@ static const char *find_beside(struct source *source, char buffer[512])
     return buffer;
 }
 
-/* Where the program may lie: where the user says, in this tree, where it was to be installed, in PATH. */
+/* Number of places to search: the user's setting, this tree, the installation, PATH. */
 #define PLACES 4
 static const char *place(struct source *source, size_t i, char buffer[512])
 {
@@ -81,7 +83,7 @@ static void keep_targets(struct redfish_meter *redfish, const struct redfish_tex
         string_copy(redfish->targets[i], sizeof redfish->targets[i], text->readings[i].target);
 }
 
-/* Runs the first that is there. */
+/* Runs the first program that exists. */
 static joule_status start(struct source *source, struct redfish_meter *redfish, struct redfish_text *out_text)
 {
     char buffer[512];
@@ -112,7 +114,7 @@ joule_status redfish_meter_read(struct source *source, struct redfish_meter *red
     return status;
 }
 
-/* --- opening ------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static const struct node_power views[REDFISH_VIEWS] = {
     {"node-supplies", "input of the power supplies", RANK_NODE_SUPPLIES, 344, GAIN_SD, MOST_WATTS},
@@ -167,7 +169,7 @@ static joule_status redfish_open(struct source *source)
                : source_say(source, JOULE_UNSUPPORTED, "the management controller tells no power");
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static void redfish_read(struct source *source, struct sink *sink)
 {

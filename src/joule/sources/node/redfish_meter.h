@@ -6,20 +6,20 @@
 #include "joule/sources/node/redfish_text.h"
 #include "joule/sources/source.h"
 
-/* Must be zeroed before use. */
+/* Initialise with zeros. */
 struct redfish_meter {
     const char *config;  /* the file that describes the controller */
     const char *program; /* the program that answered */
     char targets[REDFISH_MOST_READINGS][sizeof((struct redfish_reading *)0)->target];
-    size_t target_count; /* 0: sensors are still to be found */
-    unsigned readings;   /* number of readings since they were found */
+    size_t target_count; /* 0: sensors must be searched */
+    unsigned readings;   /* number of readings since the last search */
 };
 
-/* Queries the controller described by the file `config` for its sensors. On failure sets the source's state
+/* Finds the sensors of the controller that the file `config` describes. On failure sets the source's state
  * and remedy. */
 joule_status redfish_meter_open(struct source *source, const char *config, struct redfish_meter *out_meter,
                                 struct redfish_text *out_text);
-/* Reads it again. Blocks for seconds. */
+/* Reads the sensors again. Blocks for seconds. */
 joule_status redfish_meter_read(struct source *source, struct redfish_meter *meter,
                                 struct redfish_text *out_text);
 

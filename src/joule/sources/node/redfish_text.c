@@ -16,7 +16,7 @@ static const struct {
              {"environment", REDFISH_CHASSIS},
              {"control", REDFISH_CONTROL}};
 
-/* The next word of a line, terminated; *at stands behind it. NULL: the line has ended. */
+/* Returns the next word of a line, terminated, and advances *at. Returns NULL at the end of the line. */
 static char *next_word(char **at)
 {
     char *word = *at + strspn(*at, " ");

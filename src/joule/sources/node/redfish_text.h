@@ -1,8 +1,8 @@
-/* joule/sources/node/redfish_text.h - what the program joule-redfish prints.
+/* joule/sources/node/redfish_text.h - parses the output of joule-redfish.
  *
- * Owns its lines: "model WORDS", "reading KIND WATTS PATH", "failed STATUS WORDS". Newcomers: the paths come from a machine on
- * the network and go back to the program as arguments, so only those that can be one are taken.
- */
+ * Its lines are "model TEXT", "reading KIND WATTS PATH" and "failed STATUS TEXT".
+ * Note: the paths come from a machine on the network and become arguments of the program, so only valid paths
+ * are accepted. */
 #ifndef JOULE_REDFISH_TEXT_H
 #define JOULE_REDFISH_TEXT_H
 
@@ -11,7 +11,7 @@
 
 #define REDFISH_MOST_READINGS 16
 
-/* Best first: what goes in at the plugs, what the chassis says of itself, an older resource's figure. */
+/* Views, best first: input of the power supplies, the chassis' EnvironmentMetrics, the older PowerControl. */
 enum redfish_view { REDFISH_SUPPLIES, REDFISH_CHASSIS, REDFISH_CONTROL, REDFISH_VIEWS };
 
 struct redfish_text {
@@ -19,16 +19,16 @@ struct redfish_text {
     size_t count;
     struct redfish_reading {
         enum redfish_view view;
-        double watts;     /* NaN: not known */
+        double watts;     /* NaN: unknown */
         char target[224]; /* KIND:PATH */
     } readings[REDFISH_MOST_READINGS];
-    joule_status status; /* of the program; OK: all of the readings are there */
-    char reason[160];    /* where status is not OK */
+    joule_status status; /* of the program; OK: all readings are present */
+    char reason[160];    /* set if status is not OK */
 };
 
-/* Takes every line that it knows. */
+/* Parses all known lines. */
 void redfish_parse(const char *text, struct redfish_text *out_text);
-/* The sum of a view's readings: NaN where one is not known, or there is none. */
+/* Returns the sum of a view's readings; NaN if one is unknown, or there is none. */
 double redfish_watts(const struct redfish_text *text, enum redfish_view view);
 
 #endif

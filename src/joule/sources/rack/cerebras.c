@@ -1,16 +1,15 @@
-/* joule/sources/rack/cerebras.c - the source "cerebras": wafer-scale systems of the cluster to which this
- * user node belongs.
+/* joule/sources/rack/cerebras.c - the source "cerebras": wafer-scale systems of the cluster that this user
+ * node belongs to.
  *
  * Cerebras' installer leaves /opt/cerebras/config_v2 and the program csctl, which lists the systems
- * (JOULE_CSCTL names another one). Neither reports power or load.
- */
+ * (JOULE_CSCTL names another one). Neither reports power or load. */
 #include <math.h>
 #include "base/json.h"
 #include "base/string.h"
 #include "joule/sources/rack/rack.h"
 
 #define FOLDER     "/opt/cerebras"
-#define TIMEOUT_NS INT64_C(10000000000) /* it asks the cluster over the network */
+#define TIMEOUT_NS INT64_C(10000000000) /* csctl queries the cluster over the network */
 #define MAX_TEXT   (256 << 10)
 #define MODEL      "Cerebras wafer-scale system"
 
@@ -21,7 +20,7 @@ struct cerebras {
     bool is_listed; /* csctl answered */
 };
 
-/* {"items": [{"meta": {"name": "cs-01"}}, ...]} */
+/* Parses {"items": [{"meta": {"name": "cs-01"}}, ...]}. */
 static joule_status take_systems(struct source *source, char *text, size_t length)
 {
     struct arena arena = {0};
@@ -78,7 +77,7 @@ static void cerebras_read(struct source *source, struct sink *sink)
     rack_meter_read(source, &cerebras->meter, sink, NAN);
 }
 
-/* The state of the systems is not queried again, because each call costs the cluster's server a query. */
+/* The systems' state is not queried again, because each call loads the cluster's server. */
 static void cerebras_look(struct source *source, struct sink *sink)
 {
     const struct cerebras *cerebras = source->data;

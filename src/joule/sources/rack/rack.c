@@ -7,7 +7,8 @@
 
 #define GAIN_SD_PLUGS   0.01 /* as in pdu.c */
 #define GAIN_SD_REDFISH 0.03 /* as in redfish.c */
-#define GAIN_SD_SHARE   0.35 /* assumed, as for TPUs: a share of time does not tell how hard a chip worked */
+/* assumed, as for TPUs: a fraction of time does not show how hard a chip worked */
+#define GAIN_SD_SHARE 0.35
 
 struct device *rack_add_device(struct source *source, const struct rack_kind *kind, const char *model,
                                const char *name)
@@ -42,8 +43,8 @@ static const char *way_label(const struct rack_meter *meter)
     }
 }
 
-/* Without a known share the watts lie anywhere between the two: takes the middle, with the deviation of a
- * uniform distribution. */
+/* Without a known load, power is anywhere between idle and maximum: the middle is used, with the standard
+ * deviation of a uniform distribution. */
 static double gain_sd(const struct rack_meter *meter)
 {
     double sum = meter->watts.idle + meter->watts.most;
@@ -58,7 +59,8 @@ static double gain_sd(const struct rack_meter *meter)
     }
 }
 
-/* The power of a single device belongs to that device; the power of several is a domain without a device. */
+/* The power of a single device belongs to that device; the power of several devices is a domain without a
+ * device. */
 static bool add_channel(struct source *source, const struct rack_kind *kind, struct rack_meter *meter)
 {
     struct channel *ch = meter->channel = source_add_channel(source);
@@ -89,7 +91,7 @@ static bool add_channel(struct source *source, const struct rack_kind *kind, str
     return true;
 }
 
-/* Returns the best view that the controller has. */
+/* Opens the controller and selects its best view. */
 static joule_status open_redfish(struct source *source, const char *file, struct rack_meter *meter)
 {
     struct redfish_text text;

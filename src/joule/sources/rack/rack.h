@@ -1,10 +1,9 @@
-/* joule/sources/rack/rack.h - accelerators in a rack outside of the machine, which report no power.
+/* joule/sources/rack/rack.h - accelerators in a separate rack, which report no power.
  *
- * Their power comes from plugs, a management controller or watts that the user names in one variable:
+ * Their power comes from plugs, a management controller or watts, as the user sets in one variable:
  *   JOULE_CEREBRAS="pdu raritan:pdu1:outlet.1.7"   as JOULE_PDU; derived
  *   JOULE_CEREBRAS="redfish /etc/joule/cs.conf"    as JOULE_REDFISH; derived
- *   JOULE_CEREBRAS="watts 9000,20000"              at rest and at full load; assumed
- */
+ *   JOULE_CEREBRAS="watts 9000,20000"              idle and full load; assumed */
 #ifndef JOULE_RACK_H
 #define JOULE_RACK_H
 
@@ -18,13 +17,13 @@
 
 /* One manufacturer. */
 struct rack_kind {
-    const char *domain, *variable; /* "cerebras", "JOULE_CEREBRAS" */
-    const char *kind, *vendor;     /* names of its devices: "wse", "cerebras" */
+    const char *domain, *variable; /* such as "cerebras", "JOULE_CEREBRAS" */
+    const char *kind, *vendor;     /* names of its devices, such as "wse", "cerebras" */
     uint32_t cause;                /* its number among the causes CAUSE_GPU_GAIN */
 };
 
 struct rack_meter {
-    enum { RACK_NONE, RACK_PDU, RACK_REDFISH, RACK_WATTS } way; /* NONE: nothing is configured */
+    enum { RACK_NONE, RACK_PDU, RACK_REDFISH, RACK_WATTS } way; /* RACK_NONE: nothing is configured */
     struct pdu_meter pdu;
     struct redfish_meter redfish;
     enum redfish_view view;
@@ -32,14 +31,15 @@ struct rack_meter {
     struct channel *channel; /* NULL: none */
 };
 
-/* Adds a device with this serial or name; NULL: out of memory. */
+/* Adds a device with this serial or name. Returns NULL if out of memory. */
 struct device *rack_add_device(struct source *source, const struct rack_kind *kind, const char *model,
                                const char *name);
-/* Opens what the variable names, for all devices together that were added to the source. Returns OK also if
- * the variable is not set. On failure sets the source's state and remedy. */
+/* Opens the meter that the variable names, for all devices of the source together. Returns OK also if the
+ * variable is not set. On failure sets the source's state and remedy. */
 joule_status rack_meter_open(struct source *source, const struct rack_kind *kind,
                              struct rack_meter *out_meter);
-/* share: fraction of time in which its devices worked, 0 to 1; NaN: unknown. Blocks for seconds. */
+/* Reads the meter. share: fraction of time in which its devices worked, 0 to 1; NaN: unknown. Blocks for
+ * seconds. */
 void rack_meter_read(struct source *source, struct rack_meter *meter, struct sink *sink, double share);
 
 #endif

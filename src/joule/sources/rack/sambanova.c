@@ -1,10 +1,9 @@
 /* joule/sources/rack/sambanova.c - the source "sambanova": RDUs of SambaNova's systems, as listed by
  * sntilestat.
  *
- * The program comes with SambaNova's runtime (JOULE_SNTILESTAT names another one) and prints a row for each
- * tile of each RDU: its time in each state, and the process that holds it. SambaNova publishes no power
- * figures.
- */
+ * The program comes with SambaNova's runtime (JOULE_SNTILESTAT names another one). It prints a row for each
+ * tile of each RDU: its time in each state, and the process that uses it. SambaNova publishes no power
+ * values. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -21,8 +20,8 @@ static const struct rack_kind kind = {"sambanova", "JOULE_SAMBANOVA", "rdu", "sa
 struct sambanova {
     struct rack_meter meter;
     struct channel *busy[SAMBANOVA_MAX_RDUS];
-    struct sambanova_tiles said; /* from the last answer */
-    joule_status status;         /* time of it */
+    struct sambanova_tiles said; /* from the last run */
+    joule_status status;         /* of the last run */
     char text[MAX_TEXT];
 };
 
@@ -34,7 +33,7 @@ static joule_status run_program(struct source *source, const char *program, stru
     return status == JOULE_OK && out->exit_status != 0 ? JOULE_FAILED : status;
 }
 
-/* Queries the tiles; the runtime's folder need not be on the path. */
+/* Queries the tiles. The runtime's folder may not be in PATH. */
 static joule_status ask(struct source *source)
 {
     struct sambanova *sambanova = source->data;
@@ -80,7 +79,7 @@ static joule_status sambanova_open(struct source *source)
     return rack_meter_open(source, &kind, &sambanova->meter);
 }
 
-/* Returns the RDU with this path in the last answer; NULL: none. */
+/* Returns the RDU with this path in the last output; NULL: none. */
 static const struct sambanova_rdu *find_rdu(const struct sambanova *sambanova, const char *path)
 {
     for (size_t i = 0; i < sambanova->said.count && sambanova->status == JOULE_OK; i++)

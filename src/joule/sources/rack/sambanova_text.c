@@ -4,9 +4,10 @@
 #include <string.h>
 #include "base/string.h"
 
-#define FIGURES 6 /* shares of time: idle, exec, pload, aload, chkpt, quiesce */
+#define FIGURES 6 /* columns, in per cent of the time: idle, exec, pload, aload, chkpt, quiesce */
 
-/* Finds or adds the RDU whose path is the first `length` bytes of a row; NULL: there are too many. */
+/* Finds or adds the RDU whose path is the first `length` bytes of a row. Returns NULL if there are too
+ * many. */
 static struct sambanova_rdu *find_rdu(struct sambanova_tiles *tiles, const char *row, size_t length)
 {
     struct sambanova_rdu *rdu = NULL;
@@ -40,7 +41,7 @@ static bool is_printable(const char *text, size_t length)
     return true;
 }
 
-/* Returns false for a row with impossible figures. */
+/* Returns false for a row with impossible values. */
 static bool take_row(struct sambanova_tiles *tiles, const char *row, size_t length)
 {
     const char *tile = strstr(row, "/TILE_");

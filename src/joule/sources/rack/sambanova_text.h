@@ -1,4 +1,4 @@
-/* joule/sources/rack/sambanova_text.h - reads the output of sntilestat: a row for each tile,
+/* joule/sources/rack/sambanova_text.h - parses the output of sntilestat: a row for each tile,
  * "/XRDU_0/RDU_0/TILE_0 8.0 91.6 ... PID". */
 #ifndef JOULE_SAMBANOVA_TEXT_H
 #define JOULE_SAMBANOVA_TEXT_H
@@ -13,15 +13,15 @@
 struct sambanova_tiles {
     size_t count;
     struct sambanova_rdu {
-        char path[40]; /* "/XRDU_0/RDU_0" */
-        double busy;   /* 0 to 1: mean over its tiles of the share of time that was not idle */
+        char path[40]; /* such as "/XRDU_0/RDU_0" */
+        double busy;   /* 0 to 1: mean over its tiles of the fraction of time that was not idle */
         size_t tiles, process_count;
         uint64_t pids[SAMBANOVA_MAX_PROCESSES];
     } rdus[SAMBANOVA_MAX_RDUS];
 };
 
-/* Reads every row of a tile and skips other lines. Returns false if there is none, or one has an impossible
- * idle share. */
+/* Parses every row of a tile and skips other lines. Returns false if there is none, or one has impossible
+ * values. */
 bool sambanova_parse(const char *text, struct sambanova_tiles *out_tiles);
 
 #endif
