@@ -1,10 +1,11 @@
-/* joule/sources/helper/helper.c - counters that only joule-helper may read, asked of it over its socket (docs/helper.md).
+/* joule/sources/helper/helper.c - the source "helper": counters that only joule-helper can read, over its
+ * socket (docs/helper.md).
  *
- * Owns the client's side: one connection, one question under way, and what happens when the helper is slow, gone or back.
- * The bytes are helper_wire's, the waiting is the host's.
- * Newcomers: values carry the helper's stamps of the same clock, so an answer that comes late is as good as any: it is
- * taken at the next reading. Lane 0 waits for a helper that hangs once, and then only looks whether it has answered.
- */
+ * This is the client: it has one connection and one request at a time, and handles a helper that is slow,
+ * gone or restarted. helper_wire.c has the format.
+ * Note: values carry the helper's timestamps of the same clock, so a late reply is as good as any; it is
+ * taken at the next reading. Lane 0 waits once for a helper that hangs, and after that only checks whether
+ * the reply has arrived. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -14,11 +15,12 @@
 #include "joule/sources/device.h"
 #include "joule/sources/helper/helper_wire.h"
 
-#define OPEN_NS     (200 * NS_PER_S / 1000) /* for the first answer of all */
-#define PATIENCE_NS (20 * NS_PER_S / 1000)  /* for an answer while others on the lane wait */
-#define GIVE_UP_NS  NS_PER_S                /* without an answer the connection is dropped */
+#define OPEN_NS (200 * NS_PER_S / 1000) /* for the first reply */
+/* longest wait for a reply on lane 0, which other sources share */
+#define PATIENCE_NS (20 * NS_PER_S / 1000)
+#define GIVE_UP_NS  NS_PER_S /* without a reply for this time, the connection is closed */
 #define RETRY_NS    (NS_PER_S / 2)
-#define RETRIES_NS  (10 * NS_PER_S) /* the longest pause between two tries */
+#define RETRIES_NS  (10 * NS_PER_S) /* longest pause between two attempts */
 #define JOIN_GROUP  "sudo usermod -aG joule \"$USER\", and log in again"
 
 #define LIST_BYTES  (HELPER_MOST_CHANNELS * HELPER_CHANNEL_BYTES)
@@ -31,15 +33,15 @@ struct helper {
     size_t count; /* of channels, also of source->channels */
     uint8_t list[LIST_BYTES];
     int64_t pace_ns;
-    /* The question under way. */
+    /* The pending request. */
     bool waits, is_late;
     int64_t asked_ns;
-    size_t got; /* of the reply */
+    size_t got; /* bytes received of the reply */
     uint8_t reply[REPLY_BYTES];
-    int64_t seen_ns[HELPER_MOST_CHANNELS]; /* of each channel's last value */
+    int64_t seen_ns[HELPER_MOST_CHANNELS]; /* timestamp of each channel's last value */
     /* Between two connections. */
     int64_t retry_ns, pause_ns;
-    joule_status away; /* what channels are meanwhile */
+    joule_status away; /* the channels' state until then */
 };
 
 static int64_t now_ns_of(struct joule_host *host)
@@ -47,7 +49,7 @@ static int64_t now_ns_of(struct joule_host *host)
     return host->ops->clock_ns(host, CLOCK_MONOTONIC);
 }
 
-/* --- questions and answers ---------------------------------------------------------------------------------- */
+/* --- requests and replies ------------------------------------------------------------------------------- */
 
 static int ask(struct joule_host *host, struct helper *h, enum helper_kind kind, int64_t deadline_ns)
 {
@@ -57,7 +59,7 @@ static int ask(struct joule_host *host, struct helper *h, enum helper_kind kind,
     return host->ops->send(host, h->handle, bytes, sizeof bytes, deadline_ns);
 }
 
-/* Goes on until *got is `size`; 0 or -errno. */
+/* Receives until *got is `size`. Returns 0 or -errno. */
 static int take(struct joule_host *host, const struct helper *h, uint8_t *bytes, size_t size, size_t *got,
                 int64_t deadline_ns)
 {
@@ -75,8 +77,8 @@ static bool is_answer(const struct helper *h, const struct helper_header *header
     return header->version == HELPER_VERSION && header->kind == kind && header->sequence == h->sequence;
 }
 
-/* Connects and asks what there is: the list goes to `list`. 0, -errno, -EPROTO for nonsense, -EPROTONOSUPPORT for another
- * version, -ETIME where the other side lives in another time. */
+/* Connects and asks for the channels, which go to `list`. Returns 0 or -errno; -EPROTO: invalid reply;
+ * -EPROTONOSUPPORT: another version; -ETIME: the other side has another clock. */
 static int greet(struct joule_host *host, struct helper *h, uint8_t list[LIST_BYTES], size_t *out_count,
                  int64_t deadline_ns)
 {
@@ -112,7 +114,7 @@ static void hang_up(struct joule_host *host, struct helper *h)
     h->waits = h->is_late = false;
 }
 
-/* --- opening ------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static joule_status say_why(struct source *source, int error)
 {
@@ -149,13 +151,14 @@ static joule_status say_why(struct source *source, int error)
     }
 }
 
-/* Reading a counter oneself is better; another way than that is better than what is worse by nature. */
+/* The same counter read directly ranks better. A reading by the helper ranks before views that are worse by
+ * their kind. */
 static uint32_t rank_of(uint32_t rank)
 {
     return rank < RANK_HELPER ? RANK_HELPER : rank < RANK_MODEL - 1 ? rank + 1 : RANK_MODEL - 1;
 }
 
-/* Reports know a closed list of words. */
+/* Reports have a closed list of measurements. */
 static bool is_measurement(const char *word)
 {
     for (const struct source_ops *const *ops = source_table; *ops; ops++)
@@ -164,9 +167,9 @@ static bool is_measurement(const char *word)
     return false;
 }
 
-#define ACCELERATOR 3 /* tier of what a board says */
+#define ACCELERATOR 3 /* tier of accelerators' channels */
 
-/* The board that a channel is of, once: its number is the same in every source. */
+/* Adds the board of a channel, once. Its number is the same in every source. */
 static bool add_device(struct source *source, const struct channel *ch)
 {
     char kind[16];
@@ -214,7 +217,8 @@ static joule_status open_helper(struct source *source)
     string_print(h->address, sizeof h->address, "unix:%s", path && *path ? path : HELPER_SOCKET);
     int rc = greet(host, h, h->list, &h->count, now_ns_of(host) + OPEN_NS);
     if (rc == 0 && !add_channels(source, h)) {
-        source->channel_count = source->device_count = 0; /* of a list that is wrong nothing is right */
+        /* if one channel is invalid, the whole list is rejected */
+        source->channel_count = source->device_count = 0;
         rc = -EPROTO;
     }
     if (rc == 0 && h->count > 0)
@@ -223,9 +227,9 @@ static joule_status open_helper(struct source *source)
     return rc ? say_why(source, -rc) : source_say(source, JOULE_ABSENT, "joule-helper has nothing to offer");
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
-/* The connection is lost: channels are `status` until the next one. */
+/* Closes a lost connection. Channels are `status` until the next one. */
 static void lose(struct source *source, struct helper *h, joule_status status)
 {
     hang_up(source->host, h);
@@ -236,7 +240,8 @@ static void lose(struct source *source, struct helper *h, joule_status status)
     h->retry_ns = now_ns_of(source->host) + h->pause_ns;
 }
 
-/* A helper that has started anew may count from another beginning; one that offers another list is another helper. */
+/* A restarted helper may count from another start, so counters are discontinuous. A helper with another list
+ * is rejected. */
 static bool reconnect(struct source *source, struct helper *h, struct sink *sink)
 {
     uint8_t list[LIST_BYTES];
@@ -258,7 +263,8 @@ static bool reconnect(struct source *source, struct helper *h, struct sink *sink
     return true;
 }
 
-/* seen_ns: of the value before. Power that was told before is no reading: the sensor may hang behind the helper. */
+/* seen_ns: timestamp of the previous value. Power with the same timestamp is not a new reading: the helper's
+ * sensor may hang. */
 static void take_value(struct sink *sink, struct channel *ch, const struct helper_value *value,
                        int64_t seen_ns)
 {
@@ -275,7 +281,7 @@ static void take_value(struct sink *sink, struct channel *ch, const struct helpe
         sink_fail(sink, ch, JOULE_FAILED);
 }
 
-/* Stamps lie in the past and never go back. */
+/* Timestamps must not be in the future or decrease. */
 static bool is_in_order(const struct helper *h, size_t i, const struct helper_value *value, int64_t now_ns)
 {
     return value->status != JOULE_OK ||
@@ -302,7 +308,8 @@ static bool take_reply(struct source *source, struct helper *h, struct sink *sin
     return true;
 }
 
-/* One question at a time: 0 when it is answered, -ETIMEDOUT when it will be later, or -errno. */
+/* Makes one request at a time. Returns 0 if the reply is complete, -ETIMEDOUT if it is still pending, or
+ * -errno. */
 static int inquire(struct joule_host *host, struct helper *h)
 {
     int64_t now_ns = now_ns_of(host), deadline_ns = h->is_late ? now_ns : now_ns + PATIENCE_NS;

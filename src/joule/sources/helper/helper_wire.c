@@ -1,7 +1,6 @@
 /* joule/sources/helper/helper_wire.c - see helper_wire.h.
  *
- * One function walks the fields of a thing in both directions, so that writer and reader cannot differ.
- */
+ * Each walk_ function serves both directions, so that writer and reader cannot differ. */
 #include "joule/sources/helper/helper_wire.h"
 
 #include <math.h>
@@ -14,7 +13,7 @@
 #define MOST_DEVICES 4096
 #define MOST_COUNT   (UINT64_C(1) << 62)
 
-/* --- fields ------------------------------------------------------------------------------------------------- */
+/* --- fields --------------------------------------------------------------------------------------------- */
 
 struct cursor {
     uint8_t *at;
@@ -67,7 +66,7 @@ static void walk_double(struct cursor *c, double *value)
     *value = helper_watts_of(bits);
 }
 
-/* `size` bytes, the rest of them 0; terminated whatever came. */
+/* `size` bytes, padded with zeros; a text that was read is always terminated. */
 static void walk_text(struct cursor *c, char *text, size_t size)
 {
     if (c->writes) {
@@ -80,7 +79,7 @@ static void walk_text(struct cursor *c, char *text, size_t size)
     c->at += size;
 }
 
-/* What must be there and has one value only. */
+/* Writes the value, or returns false if another one was read. */
 static bool walk_constant(struct cursor *c, uint32_t value)
 {
     uint32_t found = value;
@@ -102,7 +101,7 @@ uint64_t helper_raw_of(double watts)
     return raw;
 }
 
-/* --- requests and headers ----------------------------------------------------------------------------------- */
+/* --- requests and headers ------------------------------------------------------------------------------- */
 
 static bool walk_request(struct cursor *c, struct helper_request *r)
 {
@@ -151,7 +150,7 @@ bool helper_read_header(const uint8_t bytes[HELPER_HEADER_BYTES], struct helper_
            (double)out_header->pace_ns * 1e-9 <= MOST_SECONDS;
 }
 
-/* --- channels ----------------------------------------------------------------------------------------------- */
+/* --- channels ------------------------------------------------------------------------------------------- */
 
 static void walk_channel(struct cursor *c, struct channel *ch)
 {
@@ -259,7 +258,7 @@ bool helper_read_channel(const uint8_t bytes[HELPER_CHANNEL_BYTES], struct chann
     return has_sound_numbers(out_channel) && has_sound_words(out_channel);
 }
 
-/* --- values ------------------------------------------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------------------------------------- */
 
 static bool walk_value(struct cursor *c, struct helper_value *v)
 {

@@ -1,10 +1,11 @@
-/* joule/sources/jetson/jetson.c - NVIDIA's Jetson boards, as sysfs has them: their supply rails.
+/* joule/sources/jetson/jetson.c - the source "jetson": the supply rails of NVIDIA's Jetson boards, from
+ * sysfs.
  *
- * Owns finding the chips that measure rails (INA3221: voltage and current of three) in both layouts that NVIDIA's kernels
- * give them, and reading them. What a rail stands for is jetson_board.c's, how busy the GPU is jetson_gpu.c's.
- * Newcomers: kernels up to L4T 32 have an IIO device with a file for power, later ones a hardware monitor without; hwmon
- * leaves these chips alone, since one reading takes a millisecond of a slow bus.
- */
+ * It finds and reads the chips that measure rails (INA3221: voltage and current of three rails), in both
+ * layouts of NVIDIA's kernels. jetson_board.c knows the rails; jetson_gpu.c reads how busy the GPU is.
+ * Note: kernels up to L4T 32 have an IIO device with a file for power; later kernels have a hardware monitor
+ * without it. The source "hwmon" does not read these chips, because one reading takes a millisecond on a slow
+ * bus. */
 #include "joule/sources/jetson/jetson.h"
 
 #include <string.h>
@@ -15,16 +16,16 @@
 #include "joule/sources/sysfs.h"
 
 #define PERIOD_S 0.05
-#define SENSOR_S 0.0066 /* three rails take turns at the chip's own pace, unless it says another */
+#define SENSOR_S 0.0066 /* the chip measures three rails in turn; used if it does not report its period */
 #define CHIPS    16
 
-/* What is multiplied: the files of a rail, and the product's unit. */
+/* The files to multiply for a rail, and the unit of the product. */
 struct input {
     int first, second; /* handles; second < 0: no factor */
     double unit_watts;
 };
 
-/* A folder of one chip. */
+/* One chip and its folder. */
 struct chip {
     char folder[96];
     bool is_iio;
@@ -32,15 +33,15 @@ struct chip {
 
 struct jetson {
     struct jetson_board board;
-    struct input inputs[JETSON_MOST_RAILS]; /* of the rails of the same numbers */
+    struct input inputs[JETSON_MOST_RAILS]; /* of the rails with the same indices */
     struct chip chips[CHIPS];
     size_t chip_count;
     struct jetson_gpu gpu;
 };
 
-/* --- which chips are a Jetson's ----------------------------------------------------------------------------- */
+/* --- finding a Jetson's chips --------------------------------------------------------------------------- */
 
-/* The device tree's words for the machine are a list, each ended by a zero. */
+/* The machine's compatible texts in the device tree are a list, each ended by NUL. */
 static bool is_tegra(struct joule_host *host)
 {
     char words[512];
@@ -61,7 +62,7 @@ bool jetson_has_chip(struct source *source, const char *folder, const char *chip
         if (sysfs_text(source, path, label, sizeof label) && jetson_knows_rail(label))
             return true;
     }
-    return is_tegra(source->host); /* its device tree may name no rails */
+    return is_tegra(source->host); /* its device tree may not name the rails */
 }
 
 static bool has_folder(const struct jetson *jetson, const char *id)
@@ -72,7 +73,7 @@ static bool has_folder(const struct jetson *jetson, const char *id)
     return false;
 }
 
-/* `id` is the folder's own name, by which chips that are found twice are known. */
+/* `id` is the folder's own name, which identifies a chip that is found twice. */
 static void add_chip(struct source *source, struct jetson *jetson, const char *parent, const char *id,
                      bool is_iio)
 {
@@ -87,7 +88,7 @@ static void add_chip(struct source *source, struct jetson *jetson, const char *p
         jetson->chip_count++;
 }
 
-/* Below the folder of a device on the bus. */
+/* Adds the chips below the folder of a device on the bus. */
 static void find_below(struct source *source, struct jetson *jetson, const char *device)
 {
     char path[96], **ids;
@@ -102,7 +103,7 @@ static void find_below(struct source *source, struct jetson *jetson, const char 
             add_chip(source, jetson, path, ids[i], false);
 }
 
-/* All entries of `folder`, or those whose file `name` holds the chip's. */
+/* Adds all entries of `folder`, or those whose file `name` contains "ina3221". */
 static void find_in(struct source *source, struct jetson *jetson, const char *folder, bool by_name,
                     bool is_class)
 {
@@ -128,7 +129,7 @@ static void find_chips(struct source *source, struct jetson *jetson)
     find_in(source, jetson, "/sys/class/hwmon", true, true);
 }
 
-/* --- rails -------------------------------------------------------------------------------------------------- */
+/* --- rails ---------------------------------------------------------------------------------------------- */
 
 static int open_file(struct source *source, const struct chip *chip, const char *form, unsigned k)
 {
@@ -224,7 +225,7 @@ bool jetson_has_rails(struct source *source)
     return has_any;
 }
 
-/* --- opening ------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static struct jetson_sensor sensor_of(struct source *source, const struct jetson *jetson)
 {
@@ -264,9 +265,9 @@ static joule_status jetson_open(struct source *source)
     return source_say(source, JOULE_ABSENT, "no Jetson board's power monitor in this machine");
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
-/* The files of a rail back to back, so that voltage and current are of one moment. */
+/* Reads the files of a rail one right after the other, so that voltage and current belong together. */
 static joule_status read_input(struct joule_host *host, const struct input *input, double *out_watts)
 {
     int64_t first, second = 1;
@@ -304,7 +305,7 @@ const struct source_ops source_jetson = {
     .measurement = "hwmon",
     .tier = 2,
     .is_slow = true,
-    .folder = "/sys/class/devfreq", /* the GPU's clock, for one */
+    .folder = "/sys/class/devfreq", /* has the GPU's clock */
     .period_s = PERIOD_S,
     .open = jetson_open,
     .read = jetson_read,

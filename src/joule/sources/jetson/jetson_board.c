@@ -1,8 +1,7 @@
 /* joule/sources/jetson/jetson_board.c - see jetson_board.h.
  *
- * Newcomers: the whole is the module: processor, GPU and memory. What the carrier board draws besides is in no rail that
- * is known, and where the whole is a sum, the losses of the regulators before the rails are missing as well.
- */
+ * Note: the whole is the module: processor, GPU and memory. The carrier board's other power is not on any
+ * known rail. If the whole is a sum, the losses of the regulators before the rails are missing too. */
 #include "joule/sources/jetson/jetson_board.h"
 
 #include <math.h>
@@ -11,16 +10,16 @@
 #include "joule/sources/sysfs.h"
 
 #define GAIN_SD     0.01 /* data sheet of the INA3221: 0.25 %; its shunt: 1 % */
-#define FIRST_CAUSE 256  /* above hwmon's chips; each rail has a shunt of its own */
+#define FIRST_CAUSE 256  /* above those of hwmon's chips; each rail has its own shunt */
 #define MOST_WATTS  1000.0
 #define MODULE      "module0"
 
 enum rail_kind {
-    RAIL_PART,   /* of the whole */
+    RAIL_PART,   /* a part of the whole */
     RAIL_WHOLE,  /* feeds all others */
-    RAIL_CORES,  /* the CPU's alone */
-    RAIL_GPU,    /* the GPU's alone */
-    RAIL_CARRIER /* outside of the module */
+    RAIL_CORES,  /* feeds only the CPU cores */
+    RAIL_GPU,    /* feeds only the GPU */
+    RAIL_CARRIER /* outside the module */
 };
 
 static const struct known_rail {
@@ -61,7 +60,8 @@ static const struct known_rail {
     {"VDD_3V3_SYS", RAIL_CARRIER, "carrier board", NULL},
 };
 
-/* Boards without a rail that feeds all: AGX Xavier, AGX Orin. The others of AGX Orin hang on one of these three. */
+/* Rails whose sum is the whole, for boards without a rail that feeds all: AGX Xavier, AGX Orin. AGX Orin's
+ * other rails are fed by one of these three. */
 static const char *const sums[][7] = {
     {"GPU", "CPU", "SOC", "CV", "VDDRQ", "SYS5V", NULL},
     {"VDD_GPU_SOC", "VDD_CPU_CV", "VIN_SYS_5V0", NULL},
@@ -97,7 +97,7 @@ struct jetson_rail *jetson_add_rail(struct jetson_board *board, const char *name
     return rail;
 }
 
-/* It is on no PCI bus, and there is one of it. */
+/* The GPU is not on a PCI bus, and there is only one. */
 struct device *jetson_gpu_device(struct source *source)
 {
     struct device *gpu = source->device_count ? source->devices[0] : source_add_gpu(source, "tegra");
@@ -109,7 +109,7 @@ struct device *jetson_gpu_device(struct source *source)
     return gpu;
 }
 
-/* --- which rails are the whole ------------------------------------------------------------------------------ */
+/* --- rails that make up the whole ----------------------------------------------------------------------- */
 
 static bool has_whole(const struct jetson_board *board)
 {
@@ -129,7 +129,7 @@ static bool has_all(struct jetson_board *board, const char *const *names)
     return true;
 }
 
-/* The names of the rails that add up to the whole; NULL: nobody knows, or one rail is. */
+/* Returns the names of the rails that add up to the whole; NULL: unknown, or one rail is the whole. */
 static const char *const *find_sum(struct jetson_board *board)
 {
     for (size_t i = 0; i < sizeof sums / sizeof sums[0] && !has_whole(board); i++)
@@ -138,7 +138,7 @@ static const char *const *find_sum(struct jetson_board *board)
     return NULL;
 }
 
-/* --- channels ----------------------------------------------------------------------------------------------- */
+/* --- channels ------------------------------------------------------------------------------------------- */
 
 static struct channel *add_channel(struct source *source, const struct jetson_sensor *sensor, size_t number)
 {
@@ -200,7 +200,7 @@ static void describe_rail(struct source *source, struct channel *ch, const struc
     string_print(ch->info.name, sizeof ch->info.name, "rail-%s", slug);
     string_copy(ch->info.label, sizeof ch->info.label, rail->name);
     name_zone(ch->zone, rail->name);
-    if (!known) /* whether it is inside the module, nobody says */
+    if (!known) /* unknown whether it is inside the module */
         return;
     string_print(ch->info.label, sizeof ch->info.label, "%s: %s", rail->name, known->what);
     if (known->inside)
@@ -245,7 +245,7 @@ void jetson_describe(struct source *source, struct jetson_board *board, const st
     add_sum(source, board, sensor);
 }
 
-/* --- readings ----------------------------------------------------------------------------------------------- */
+/* --- readings ------------------------------------------------------------------------------------------- */
 
 static void report_one(struct channel *ch, joule_status status, double watts, struct sink *sink)
 {

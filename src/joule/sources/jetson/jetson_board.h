@@ -1,10 +1,10 @@
-/* joule/sources/jetson/jetson_board.h - the supply rails of a Jetson, and which of them are the whole module.
+/* joule/sources/jetson/jetson_board.h - the supply rails of a Jetson, and which of them make up the whole
+ * module.
  *
- * Owns what is known of rails by their names: the one that feeds all, the GPU's own, those that share; and the sum of a
- * board on which no rail feeds all. How rails are read is the sources': jetson.c from sysfs, tegrastats.c from a program.
- * Newcomers: on most boards the GPU shares a rail with the CPU or the rest of the chip, and then nothing here is the
- * GPU's energy.
- */
+ * It knows rails by their names: the one that feeds all others, the GPU's, shared ones. If no rail feeds all,
+ * it adds those that do together. jetson.c reads rails from sysfs, tegrastats.c from a program.
+ * Note: on most boards the GPU shares a rail with the CPU or the rest of the chip; then the GPU's energy is
+ * unknown. */
 #ifndef JOULE_JETSON_BOARD_H
 #define JOULE_JETSON_BOARD_H
 
@@ -13,36 +13,38 @@
 #define JETSON_MOST_RAILS 24
 
 struct jetson_rail {
-    char name[32]; /* the board's word for it: "VDD_IN" */
+    char name[32]; /* the board's name for it, such as "VDD_IN" */
     struct channel *channel;
     bool is_summed;
-    joule_status status; /* of the last reading; before jetson_describe: whether it may be read */
-    double watts;        /* where status is OK */
+    /* State of the last reading; before jetson_describe: whether the rail can be read. */
+    joule_status status;
+    double watts; /* if status is OK */
 };
 
 struct jetson_board {
     struct jetson_rail rails[JETSON_MOST_RAILS];
     size_t count;
-    struct channel *sum; /* NULL: a rail feeds all, or nobody knows which rails are all */
+    struct channel *sum; /* NULL: one rail feeds all, or it is unknown which rails do */
 };
 
-/* How the rails of a board are measured. */
+/* Properties of the measurement of a board's rails. */
 struct jetson_sensor {
-    double period_s; /* the sensor's own, or a stated guess */
+    double period_s; /* the sensor's update period; assumed unless period_is_known */
     bool period_is_known;
-    double seen;   /* part of its period of which a reading is the mean */
-    double pace_s; /* between two readings */
+    double seen;   /* fraction of the period over which a reading is averaged */
+    double pace_s; /* time between two readings */
 };
 
-/* The GPU as a device, made when first asked for; its model is the board's. NULL when memory is used up. */
+/* Returns the GPU as a device, added at the first call; its model is the board's. Returns NULL if out of
+ * memory. */
 struct device *jetson_gpu_device(struct source *source);
-/* Whether a Jetson has a rail of this name. */
+/* Returns true if a Jetson has a rail of this name. */
 bool jetson_knows_rail(const char *name);
-/* The next rail; NULL for "NC", which is not connected, and where there are too many. */
+/* Adds a rail. Returns NULL for "NC" (not connected), or if there are too many. */
 struct jetson_rail *jetson_add_rail(struct jetson_board *board, const char *name);
-/* When all rails are there: a channel for each and for the sum. */
+/* Adds a channel for each rail and for their sum, after all rails are added. */
 void jetson_describe(struct source *source, struct jetson_board *board, const struct jetson_sensor *sensor);
-/* When all rails have been read. */
+/* Reports all channels, after all rails are read. */
 void jetson_report(const struct jetson_board *board, struct sink *sink);
 
 #endif

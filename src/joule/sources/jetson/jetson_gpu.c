@@ -1,8 +1,7 @@
 /* joule/sources/jetson/jetson_gpu.c - see jetson_gpu.h.
  *
- * Newcomers: the GPU is known by its node's name in the device tree, which is that of the chip and not of the board; where a
- * recording lacks it, by the last word of the device's own name.
- */
+ * Note: the GPU is found by its node's name in the device tree, which is the chip's name. A recording without
+ * it is searched for the last part of the device's name. */
 #include "joule/sources/jetson/jetson_gpu.h"
 
 #include <string.h>
@@ -13,7 +12,8 @@
 #define DEVFREQ        "/sys/class/devfreq"
 #define MOST_MEGAHERTZ 10000
 
-/* The architecture of the GPU whose node has this name, "" where the name tells none; NULL: it is no GPU's. */
+/* Returns the architecture of the GPU whose node has this name; "": unknown. Returns NULL if it is not a
+ * GPU. */
 static const char *architecture_of(const char *node)
 {
     static const struct {
@@ -26,7 +26,7 @@ static const char *architecture_of(const char *node)
     return NULL;
 }
 
-/* `id`: "17000000.ga10b"; as architecture_of. */
+/* `id`: such as "17000000.ga10b". Returns as architecture_of. */
 static const char *find_architecture(struct source *source, const char *id)
 {
     char path[128], name[32];

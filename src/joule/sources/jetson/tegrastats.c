@@ -1,10 +1,10 @@
-/* joule/sources/jetson/tegrastats.c - a Jetson's rails as NVIDIA's program tells them, where sysfs does not.
+/* joule/sources/jetson/tegrastats.c - the source "tegrastats": a Jetson's rails, from NVIDIA's program, if
+ * sysfs has none.
  *
- * Owns running tegrastats and matching its rails by name from line to line. What a line says is tegrastats_text.c's, what a
- * rail stands for jetson_board.c's.
- * Newcomers: it prints for ever, so it is always ended by its deadline, and what it has printed until then is the answer.
- * A last resort: each look holds this source's thread for most of a second.
- */
+ * It runs tegrastats and matches rails by name between its outputs. tegrastats_text.c parses a line;
+ * jetson_board.c knows the rails.
+ * Note: the program never ends by itself. It is terminated at its timeout, and its output until then is used.
+ * A reading blocks this source's thread for most of a second, so this source is the last choice. */
 #include <math.h>
 #include <string.h>
 #include "joule/sources/jetson/jetson.h"
@@ -12,13 +12,13 @@
 #include "joule/sources/jetson/tegrastats_text.h"
 
 #define PERIOD_S   2.0
-#define TIMEOUT_NS INT64_C(700000000) /* three lines, where it starts quickly */
+#define TIMEOUT_NS INT64_C(700000000) /* enough for three lines */
 
 static const char *const command[] = {"tegrastats", "--interval", "200", NULL};
 
 struct tegrastats_source {
     struct jetson_board board;
-    struct channel *busy, *clock, *temperature; /* NULL: not told */
+    struct channel *busy, *clock, *temperature; /* NULL: not reported */
 };
 
 static joule_status ask(struct source *source, struct tegrastats *out_stats)
@@ -32,7 +32,7 @@ static joule_status ask(struct source *source, struct tegrastats *out_stats)
     return tegrastats_parse(text, out_stats) ? JOULE_OK : JOULE_FAILED;
 }
 
-/* --- opening ------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static struct channel *add_gauge(struct source *source, enum gauge_role role, const char *what, double value)
 {
@@ -75,11 +75,11 @@ static joule_status tegrastats_open(struct source *source)
     }
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static void take_rail(struct jetson_rail *rail, const struct tegrastats *stats)
 {
-    rail->status = JOULE_STALE; /* a rail that is told no more */
+    rail->status = JOULE_STALE; /* for a rail that is no longer reported */
     for (size_t i = 0; i < stats->rail_count; i++)
         if (strcmp(stats->rails[i].name, rail->name) == 0) {
             rail->watts = stats->rails[i].watts;
@@ -116,7 +116,7 @@ const struct source_ops source_tegrastats = {
     .measurement = "tegrastats",
     .tier = 2,
     .is_slow = true,
-    .folder = "/sys/class/devfreq", /* the GPU's clock, for one */
+    .folder = "/sys/class/devfreq", /* has the GPU's clock */
     .period_s = PERIOD_S,
     .open = tegrastats_open,
     .read = tegrastats_read,

@@ -1,4 +1,5 @@
-/* joule/sources/jetson/tegrastats_text.c - see tegrastats_text.h. Words are separated by single blanks; unknown ones are passed over. */
+/* joule/sources/jetson/tegrastats_text.c - see tegrastats_text.h. Words are separated by single blanks;
+ * unknown words are skipped. */
 #include "joule/sources/jetson/tegrastats_text.h"
 
 #include <math.h>
@@ -8,7 +9,7 @@
 #define OFF_CELSIUS (-256) /* of a sensor that is switched off */
 #define MOST_DIGITS 9
 
-/* A number of digits at *at, behind which it then stands; false for anything else. */
+/* Parses digits at *at and advances it. Returns false if there are none or too many. */
 static bool scan_digits(const char **at, double *out_value)
 {
     size_t digits = strspn(*at, "0123456789");
@@ -28,7 +29,7 @@ static bool scan_milliwatts(const char **at, double *out_value)
     return true;
 }
 
-/* "900/943", "4654mW/4654mW", "5139mW/5139mW/5139mW", and nothing else in the word. */
+/* Parses a word such as "900/943", "4654mW/4654mW" or "5139mW/5139mW/5139mW". */
 static bool scan_power(const char *word, double *out_watts)
 {
     double now, mean, most;
@@ -48,7 +49,8 @@ static bool is_rail_name(const char *word)
            strlen(word) < sizeof((struct tegrastats_rail *)0)->name;
 }
 
-/* "12%@[1300,1300]", "0%@76", "0%", "@[1000,1000,1000]": of several clusters the first clock. */
+/* Parses "12%@[1300,1300]", "0%@76", "0%" or "@[1000,1000,1000]". If there are several clusters, the first
+ * clock is used. */
 static void scan_load(const char *word, struct tegrastats *stats)
 {
     double percent, megahertz;
@@ -63,7 +65,7 @@ static void scan_load(const char *word, struct tegrastats *stats)
         stats->gpu_megahertz = megahertz;
 }
 
-/* "gpu@47.625C/47.625C", "GPU@41C" */
+/* Parses "gpu@47.625C/47.625C" or "GPU@41C". */
 static void scan_temperature(const char *word, struct tegrastats *stats)
 {
     double celsius;
@@ -92,7 +94,7 @@ struct tegrastats tegrastats_unknown(void)
     return (struct tegrastats){.gpu_busy = NAN, .gpu_megahertz = NAN, .gpu_celsius = NAN};
 }
 
-/* The start of the last line that ends; NULL: none does. */
+/* Finds the last complete line. Returns NULL if there is none. */
 static const char *find_last_line(const char *text, const char **out_end)
 {
     const char *end = strrchr(text, '\n');

@@ -1,9 +1,8 @@
-/* joule/sources/jetson/tegrastats_text.h - a line of NVIDIA's tegrastats.
+/* joule/sources/jetson/tegrastats_text.h - parses the lines of NVIDIA's tegrastats, of all generations.
  *
- * Owns its words, as every generation writes them. Newcomers: of "NAME 900/943" the first figure is the power now, in
- * milliwatts with or without the unit, and the second the mean since tegrastats was started, which is of no use. On AGX
- * Xavier rails and temperatures have the same names: a rail is followed by a blank, a temperature by '@'.
- */
+ * Note: in "NAME 900/943" the first number is the current power in milliwatts, with or without the unit. The
+ * second is the mean since tegrastats was started, which is not used. On AGX Xavier rails and temperatures
+ * have the same names: a blank follows a rail, '@' follows a temperature. */
 #ifndef JOULE_TEGRASTATS_TEXT_H
 #define JOULE_TEGRASTATS_TEXT_H
 
@@ -18,13 +17,13 @@ struct tegrastats {
         char name[32];
         double watts;
     } rails[TEGRASTATS_MOST_RAILS];
-    double gpu_busy;                   /* 0 to 1; NaN: not told */
-    double gpu_megahertz, gpu_celsius; /* NaN: not told, or the sensor is off */
+    double gpu_busy;                   /* 0 to 1; NaN: not reported */
+    double gpu_megahertz, gpu_celsius; /* NaN: not reported, or the sensor is off */
 };
 
-/* What a line tells that says nothing: no rail, and all else NaN. */
+/* Returns stats with no rail and all values NaN. */
 struct tegrastats tegrastats_unknown(void);
-/* The last whole line of `text`, which ends in a newline. False: there is none of tegrastats. */
+/* Parses the last complete line of `text`. Returns false if it is not a line of tegrastats. */
 bool tegrastats_parse(const char *text, struct tegrastats *out_stats);
 
 #endif
