@@ -20,7 +20,7 @@ struct drm_processes {
     size_t count, capacity;
     int64_t looked_ns; /* 0: not yet */
     double elapsed_s;  /* between the last two queries */
-    /* process ids are the kernel's: /proc shows the whole machine, not a container */
+    /* Process ids are the kernel's: /proc shows the whole machine, not a container. */
     bool has_kernels_numbers;
     bool sees_all; /* no process can use a GPU without being seen */
 };

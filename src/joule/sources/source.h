@@ -44,7 +44,7 @@ struct channel {
     enum gauge_role role;
     char zone[48]; /* the covered hardware, the same for all views of it: "cpu0/package", "gpu0/board" */
     char parent_zone[48]; /* the zone that contains this one; empty: none */
-    /* relative error of the sensor's scale, one standard deviation; shared by all with `cause` */
+    /* Relative error of the sensor's scale, one standard deviation; shared by all with `cause`. */
     double gain_sd;
     uint32_t cause;
     /* RANK_...: of several views of a zone, the lowest rank that answers is used */
@@ -99,7 +99,7 @@ struct source {
     size_t channel_count;
     struct device **devices; /* added by open with source_add_device */
     size_t device_count;
-    /* sampling period of a slow source, set by open if it differs from that of ops; else 0 */
+    /* Sampling period of a slow source, set by open if it differs from that of ops; else 0. */
     double period_s;
     bool is_named;      /* requested by its name, not only as one of all sources */
     joule_status state; /* result of open */

@@ -11,7 +11,7 @@
 /* The first row that matches is used. */
 static const struct row {
     uint32_t vendor, device, subsystem_device;
-    /* only devices of the class "processing accelerators", because the vendor makes other devices */
+    /* Only devices of the class "processing accelerators", because the vendor makes other devices. */
     bool by_class;
     enum accelerator_power power;
     const char *driver, *kind, *word, *model; /* driver: NULL for any */

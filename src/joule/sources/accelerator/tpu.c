@@ -305,7 +305,7 @@ static void tpu_look(struct source *source, struct sink *sink)
         if (facts.memory_total_bytes != JOULE_BYTES_UNKNOWN &&
             facts.memory_used_bytes <= facts.memory_total_bytes)
             facts.memory_free_bytes = facts.memory_total_bytes - facts.memory_used_bytes;
-        /* the device is present, even if no program reports it */
+        /* The device is present, even if no program reports it. */
         sink_facts(sink, tpu->chips[i].device, &facts);
     }
 }

@@ -12,7 +12,7 @@
 #include "joule/sources/device.h"
 
 #define AMD_MOST_BOARDS 64
-/* lists the boards; absent if the driver is not loaded */
+/* Lists the boards; absent if the driver is not loaded. */
 #define AMD_DRIVER "/sys/bus/pci/drivers/amdgpu"
 
 /* A library's identifier of a device: an index or a handle. */

@@ -199,7 +199,7 @@ void kfd_tell_processes(const struct kfd *kfd, const char *pci_address, struct d
             strcmp(use->pci_address, pci_address) == 0 ? device_facts_process(facts, use->pid) : NULL;
         if (!process)
             continue;
-        /* the graphics driver counts the same memory, and more of the process there */
+        /* The graphics driver counts the same memory, and more of the process there. */
         if (process->memory_bytes == JOULE_BYTES_UNKNOWN || process->memory_bytes < use->bytes)
             process->memory_bytes = use->bytes;
         process->busy = NAN;

@@ -16,7 +16,7 @@
 #include "joule/sources/helper/helper_wire.h"
 
 #define OPEN_NS (200 * NS_PER_S / 1000) /* for the first reply */
-/* longest wait for a reply on lane 0, which other sources share */
+/* Longest wait for a reply on lane 0, which other sources share. */
 #define PATIENCE_NS (20 * NS_PER_S / 1000)
 #define GIVE_UP_NS  NS_PER_S /* without a reply for this time, the connection is closed */
 #define RETRY_NS    (NS_PER_S / 2)
@@ -217,7 +217,7 @@ static joule_status open_helper(struct source *source)
     string_print(h->address, sizeof h->address, "unix:%s", path && *path ? path : HELPER_SOCKET);
     int rc = greet(host, h, h->list, &h->count, now_ns_of(host) + OPEN_NS);
     if (rc == 0 && !add_channels(source, h)) {
-        /* if one channel is invalid, the whole list is rejected */
+        /* If one channel is invalid, the whole list is rejected. */
         source->channel_count = source->device_count = 0;
         rc = -EPROTO;
     }

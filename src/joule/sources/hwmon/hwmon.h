@@ -58,7 +58,7 @@ struct hwmon_domain {
     char name[48], zone[48], parent_zone[48], device[16], label[64], vendor[24], model[96];
     double period_s; /* the sensor's update period; assumed unless period_is_known */
     bool period_is_known;
-    /* fraction of a period over which a value that is not a declared average is averaged; 0: unknown */
+    /* Fraction of a period over which a value that is not a declared average is averaged; 0: unknown. */
     double looks;
     /* An energy that the driver accumulates only when it is read loses steps of this size; 0: it loses
      * none. */

@@ -58,7 +58,7 @@ enum {
     LZ_POWER_MEMORY = 4,
     LZ_POWER_GPU = 5,
 };
-/* the highest of each kind */
+/* The highest of each kind. */
 enum { LZ_TEMPERATURE_GLOBAL = 0, LZ_TEMPERATURE_GPU = 1, LZ_TEMPERATURE_MEMORY = 2 };
 enum { LZ_ENGINE_ALL = 0 };
 enum { LZ_MEMORY_SYSTEM = 0, LZ_MEMORY_DEVICE = 1 };

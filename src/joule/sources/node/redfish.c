@@ -16,7 +16,7 @@
 #define PERIOD_S 5.0
 #define FIND_NS  INT64_C(60000000000) /* for a slow controller that is explored link by link */
 #define READ_NS  INT64_C(20000000000)
-/* readings until sensors are searched again, because supplies may be removed or added */
+/* Readings until sensors are searched again, because supplies may be removed or added. */
 #define FIND_AGAIN 120
 #define GAIN_SD    0.03 /* assumed, as for power supplies */
 #define MOST_WATTS 100000.0

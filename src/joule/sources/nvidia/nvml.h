@@ -11,7 +11,7 @@
 #include "joule/sources/device.h"
 
 #define NVML_MOST_BOARDS 64
-/* reading interval, whatever the meter's: power samples are not integrated over long gaps */
+/* Reading interval, whatever the meter's: power samples are not integrated over long gaps. */
 #define NVML_PERIOD_S      0.1
 #define NVML_MOST_CHANNELS 12
 #define NVML_RING_SIZE     1024 /* samples taken from the driver at once; it stores fewer */

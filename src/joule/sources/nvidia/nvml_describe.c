@@ -191,7 +191,7 @@ static void take_processes(const void *records, unsigned count, size_t record_si
 /* If there are too many processes, the first are added. */
 static void add_processes(const struct nvml_api *api, struct nvml_board *board, struct device_facts *facts)
 {
-    /* large enough for either record size */
+    /* Large enough for either record size. */
     struct nvml_process_32 room[DEVICE_MOST_PROCESSES], *records = room, *larger = NULL;
     unsigned count = DEVICE_MOST_PROCESSES;
     if (!api->DeviceGetComputeRunningProcesses_v3)

@@ -7,7 +7,7 @@
 
 #define GAIN_SD_PLUGS   0.01 /* as in pdu.c */
 #define GAIN_SD_REDFISH 0.03 /* as in redfish.c */
-/* assumed, as for TPUs: a fraction of time does not show how hard a chip worked */
+/* Assumed, as for TPUs: a fraction of time does not show how hard a chip worked. */
 #define GAIN_SD_SHARE 0.35
 
 struct device *rack_add_device(struct source *source, const struct rack_kind *kind, const char *model,
