@@ -1,7 +1,7 @@
-/* joule/doctor/doctor.c - see doctor.h. What follows from the facts; of GPUs, doctor_gpu.c says it.
+/* joule/doctor/doctor.c - see doctor.h: derives findings from the facts. doctor_gpu.c does so for GPUs.
  *
- * Newcomers: a command is advised only where the facts show that it helps: no driver is to be loaded in a virtual
- * machine, and no right is to be given where the counter behind it is not there.
+ * Note: a command is advised only if the facts show that it helps. For example, no driver is loaded in a
+ * virtual machine, and no right is granted without the counter behind it.
  */
 #include "joule/doctor/doctor.h"
 
@@ -13,7 +13,7 @@
 #include "base/string.h"
 #include "joule/doctor/doctor_exam.h"
 
-#define SLOW_CLOCK_NS  150.0 /* with the vDSO 15 to 50, with a system call 150 and more */
+#define SLOW_CLOCK_NS  150.0 /* 15 to 50 ns with the vDSO, 150 ns and more with a system call */
 #define SET_CAPABILITY "sudo setcap cap_perfmon+ep \"$(command -v joule)\""
 
 const char *finding_severity_name(enum finding_severity severity)
@@ -52,7 +52,7 @@ const char *exam_format(struct exam *exam, const char *format, ...)
     return result;
 }
 
-/* --- where this runs ---------------------------------------------------------------------------------------- */
+/* --- environment ---------------------------------------------------------------------------------------- */
 
 static void check_virtual_machine(struct exam *exam)
 {
@@ -84,19 +84,19 @@ static void check_container(struct exam *exam)
         "Joule counts what all of the machine uses, not this container alone.";
 }
 
-/* --- energy of the CPU -------------------------------------------------------------------------------------- */
+/* --- energy of the CPU ---------------------------------------------------------------------------------- */
 
 static void check_cpu_energy(struct exam *exam)
 {
     const struct channel *ch = exam->package;
     if (!ch)
         return;
-    bool is_seen = ch->moved || ch->mode != CHANNEL_COUNTER; /* a record may hold one moment */
+    bool is_seen = ch->moved || ch->mode != CHANNEL_COUNTER; /* a recorded machine may show one moment only */
     exam_find(exam, FINDING_FACT, "cpu_energy", "The energy of the CPU %s %s by %s.",
               is_seen ? "is" : "would be", joule_class_name(ch->info.cls), ch->info.source);
 }
 
-/* After the others of the CPU: when nothing else explains why there is no figure. */
+/* Runs after the other checks of the CPU: only if no other finding explains the missing figure. */
 static void check_no_sensor(struct exam *exam)
 {
     if (exam->package)
@@ -118,7 +118,7 @@ static void check_no_sensor(struct exam *exam)
                                    exam->other->info.source);
 }
 
-/* The events are there and perf_event_open says no. */
+/* The events exist, but perf_event_open returns a permission error. */
 static void check_perf_permission(struct exam *exam)
 {
     const struct doctor_facts *facts = &exam->facts;
@@ -143,7 +143,7 @@ static void check_perf_permission(struct exam *exam)
     }
 }
 
-/* Every permission is there, and still the counter is refused: a filter of system calls. */
+/* All permissions are granted, but the counter is still refused: system calls are filtered. */
 static void check_perf_policy(struct exam *exam)
 {
     const struct doctor_facts *facts = &exam->facts;
@@ -178,7 +178,7 @@ static void check_unreadable_zones(struct exam *exam)
 {
     const struct doctor_facts *facts = &exam->facts;
     if (exam->package || facts->can_read_zone != NO || facts->has_package_event)
-        return; /* with events there is a better way than opening the files to everybody */
+        return; /* with events there is a better way than making the files readable for everyone */
     struct finding *finding = exam_find(exam, FINDING_ADVICE, "powercap_denied",
                                         "Only root may read the energy counters in /sys/class/powercap.");
     finding->why =
@@ -223,7 +223,7 @@ static void check_filter(struct exam *exam)
     finding->command = "sudo modprobe msr && sudo rdmsr -f 0:0 0xbc";
 }
 
-/* --- clock -------------------------------------------------------------------------------------------------- */
+/* --- clock ---------------------------------------------------------------------------------------------- */
 
 static bool is_fast_source(const char *name)
 {
@@ -233,7 +233,7 @@ static bool is_fast_source(const char *name)
     return string_is_one_of(name, names);
 }
 
-/* A fast clock source that the kernel offers and does not use; NULL: none. */
+/* Returns a fast clock source that the kernel offers but does not use; NULL: none. */
 static const char *better_source(struct exam *exam)
 {
     char list[sizeof exam->facts.clocksources];
@@ -270,7 +270,7 @@ static void check_clock(struct exam *exam)
             better);
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------- */
+/* --- examination ---------------------------------------------------------------------------------------- */
 
 static void look_at_channel(struct exam *exam, const struct channel *ch)
 {
@@ -290,7 +290,7 @@ static void look_at_channel(struct exam *exam, const struct channel *ch)
         *first = ch;
 }
 
-/* A source that the user has configured, with JOULE_PDU for one, and that cannot read. */
+/* Reports sources that the user has configured by a variable, such as JOULE_PDU, and that cannot be read. */
 static void check_asked_for(struct exam *exam)
 {
     for (size_t i = 0; i < exam->meter->lane_count; i++) {
@@ -351,7 +351,7 @@ void diagnosis_free(struct diagnosis *diagnosis)
 static double time_clock(void)
 {
     enum { BATCHES = 20, READINGS = 1000 };
-    double best_ns = INFINITY; /* of many: the others were interrupted */
+    double best_ns = INFINITY; /* minimum of many batches, because others were interrupted */
     for (int batch = 0; batch < BATCHES; batch++) {
         struct timespec begin, end;
         clock_gettime(CLOCK_MONOTONIC, &begin);

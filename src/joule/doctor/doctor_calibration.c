@@ -1,6 +1,6 @@
-/* joule/doctor/doctor_calibration.c - whether joulec's figures are of this machine.
+/* joule/doctor/doctor_calibration.c - checks whether joulec uses a calibration of this machine.
  *
- * Newcomers: without a calibration all is as it should be, and only joulec's intervals are wider; an old or broken one is worse
+ * Note: a missing calibration is no fault; joulec's intervals are only wider. An old or broken one is worse
  * than it looks.
  */
 #include <math.h>

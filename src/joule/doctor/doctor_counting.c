@@ -1,8 +1,8 @@
-/* joule/doctor/doctor_counting.c - what keeps `joule run` from giving a command a cgroup of its own.
+/* joule/doctor/doctor_counting.c - finds out why `joule run` cannot give a command its own cgroup.
  *
- * In a cgroup all CPU time of a command counts; process by process some may be missed. Whether it works is tried, not
- * concluded: this file looks for the reason and the way out. Newcomers: a user's shell usually lies in a cgroup that
- * belongs to root, and that is no fault of the machine's.
+ * In a cgroup all CPU time of a command is counted; by process some may be missed. A trial shows whether a
+ * cgroup works; this file searches for the reason and a remedy.
+ * Note: a user's shell usually is in a cgroup that belongs to root; this is no fault of the machine.
  */
 #include <string.h>
 #include "joule/doctor/doctor_exam.h"
@@ -36,7 +36,7 @@ static void tell_missing(struct exam *exam)
     }
 }
 
-/* How a container gets a cgroup that it may write to; NULL: it cannot be said. */
+/* Returns the command that gives a container a writable cgroup; NULL: unknown. */
 static const char *writable_container(const struct doctor_facts *facts)
 {
     if (!facts->is_cgroup2_read_only)

@@ -1,7 +1,6 @@
-/* joule/doctor/doctor_exam.h - what the checks of the doctor share.
+/* joule/doctor/doctor_exam.h - internal interface of the doctor's checks. Only doctor*.c include it.
  *
- * Owns an examination under way and the making of findings. Only doctor*.c include it.
- * Newcomers: a check looks at the facts and says at most one thing about one cause; the order of the table in doctor.c
+ * Note: a check uses the facts and reports at most one finding per cause. The order of the table in doctor.c
  * is the order of the findings.
  */
 #ifndef JOULE_DOCTOR_EXAM_H
@@ -15,19 +14,18 @@ struct exam {
     joule_meter *meter;
     struct doctor_trials trials;
     struct doctor_facts facts;
-    bool is_recorded;              /* values stand still because nobody changes the files */
-    const struct channel *package; /* the first package's meter that answers and moves; NULL: none */
+    bool is_recorded;              /* values stand still because no process changes the files */
+    const struct channel *package; /* the first package meter that can be read and moves; NULL: none */
     const struct channel *whole;   /* the first such meter of more than a package: board, node, battery */
-    const struct channel
-        *other; /* the first meter that stands still and is not the CPU's: a board, memory, a rail */
-    bool has_refused_package; /* a sensor that exists but may not be read */
+    const struct channel *other;   /* the first such meter of anything else: a board, memory, a rail */
+    bool has_refused_package;      /* a sensor exists but permission is denied */
     struct diagnosis *out;
 };
 
-/* A new finding; `what` is a format. The rest is set by the caller. */
+/* Adds a finding; `what` is a printf format. The caller sets the other fields. */
 struct finding *exam_find(struct exam *exam, enum finding_severity severity, const char *id, const char *what,
                           ...) __attribute__((format(printf, 4, 5)));
-/* A text that lives as long as the diagnosis. */
+/* Returns a formatted text that lives as long as the diagnosis. */
 const char *exam_format(struct exam *exam, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* doctor_counting.c */

@@ -27,7 +27,7 @@ static bool exists(struct joule_host *host, const char *path)
     return found;
 }
 
-/* --- where this runs ---------------------------------------------------------------------------------------- */
+/* --- environment ---------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *signature, *name;
@@ -35,7 +35,7 @@ static const struct {
                    {"XenVMMXenVMM", "Xen"},       {"TCGTCGTCGTCG", "QEMU"},    {"bhyve bhyve", "bhyve"},
                    {"VBoxVBoxVBox", "VirtualBox"}};
 
-/* A hypervisor signs its first leaf. */
+/* Reads the hypervisor's signature from its first CPUID leaf. */
 static void name_hypervisor(struct joule_host *host, struct doctor_facts *facts)
 {
     uint32_t r[4];
@@ -87,7 +87,7 @@ static void look_for_container(struct joule_host *host, struct doctor_facts *fac
     string_copy(facts->container, sizeof facts->container, name ? name : "");
 }
 
-/* --- events and capabilities -------------------------------------------------------------------------------- */
+/* --- events and capabilities ---------------------------------------------------------------------------- */
 
 static enum known has_capability(const char *status, const char *set)
 {
@@ -117,7 +117,7 @@ static void look_at_events(struct joule_host *host, struct doctor_facts *facts)
     facts->bound_perfmon = has_capability(text, "CapBnd:");
 }
 
-/* --- groups of processes ------------------------------------------------------------------------------------ */
+/* --- cgroups -------------------------------------------------------------------------------------------- */
 
 static enum known is_root(const char *status)
 {
@@ -128,8 +128,8 @@ static enum known is_root(const char *status)
     return effective == 0;
 }
 
-/* Whether the line of mountinfo that ends in " - cgroup2 ..." has the option ro: in its sixth field, of this mount, or
- * in the last one, of the whole file system. */
+/* Returns true if the mountinfo line that contains `type` (" - cgroup2 ...") has the option ro: in its sixth
+ * field (this mount) or in its last one (the whole file system). */
 static bool is_read_only(const char *mounts, const char *type)
 {
     const char *line = type, *end = type + strcspn(type, "\n");
@@ -164,14 +164,15 @@ static void look_at_cgroups(struct joule_host *host, struct doctor_facts *facts)
     facts->has_own_systemd = runtime && *runtime && exists(host, path);
 }
 
-/* --- zones and registers ------------------------------------------------------------------------------------ */
+/* --- zones and registers -------------------------------------------------------------------------------- */
 
 static void look_at_zone(struct joule_host *host, const char *name, struct doctor_facts *facts)
 {
     char path[256], text[64];
     string_print(path, sizeof path, ZONES "/%s/name", name);
     if (host->ops->read_file(host, path, text, sizeof text) == -ENOENT) {
-        facts->is_zone_masked = true; /* the class lists it, and its folder is covered by an empty one */
+        /* the class lists the zone, but an empty folder is mounted over its own */
+        facts->is_zone_masked = true;
         return;
     }
     facts->has_zones = true;
@@ -215,7 +216,7 @@ static void look_at_registers(struct joule_host *host, struct doctor_facts *fact
     host->ops->close_handle(host, handle);
 }
 
-/* --- GPUs --------------------------------------------------------------------------------------------------- */
+/* --- GPUs ----------------------------------------------------------------------------------------------- */
 
 #define PCI "/sys/bus/pci/devices"
 
@@ -226,7 +227,8 @@ static bool read_pci(struct joule_host *host, const char *address, const char *f
     return host_read_text(host, path, out, size);
 }
 
-/* A display or 3D controller or an accelerator; sound functions and bridges do not count. */
+/* Returns true for a display controller, a 3D controller or an accelerator; sound functions and bridges do
+ * not count. */
 static bool is_gpu(struct joule_host *host, const char *address, enum gpu_vendor *out_vendor)
 {
     static const char *const ids[] = {[GPU_AMD] = "0x1002", [GPU_INTEL] = "0x8086", [GPU_NVIDIA] = "0x10de"};
@@ -241,8 +243,8 @@ static bool is_gpu(struct joule_host *host, const char *address, enum gpu_vendor
     return false;
 }
 
-/* Graphics inside a processor sit on the first bus, or, with AMD, share their place with other parts of it (0x1022).
- * A virtual machine's buses say nothing. */
+/* Returns true for graphics inside the processor. They are on the first bus, or, on AMD, at the same place as
+ * other parts of the processor (vendor 0x1022). The buses of a virtual machine say nothing. */
 static bool is_inside(struct joule_host *host, const struct doctor_facts *facts, const struct doctor_gpu *gpu)
 {
     char sibling[16], vendor[16];

@@ -1,15 +1,15 @@
 /* joule/doctor/doctor_gpu.c - finds out why the energy of GPUs is missing from the figures.
  *
  * NVIDIA's boards are read through their driver's library; AMD's and Intel's through their kernel drivers,
- * and through their vendors' libraries and programs. Note: a GPU inside the processor is in the package's
- * energy already, so nothing is to be done for it.
+ * and through their vendors' libraries and programs.
+ * Note: the energy of a GPU inside the processor is part of the package's energy, so it gives no finding.
  */
 #include <stdio.h>
 #include <string.h>
 #include "base/string.h"
 #include "joule/doctor/doctor_exam.h"
 
-/* --- NVIDIA ------------------------------------------------------------------------------------------------- */
+/* --- NVIDIA --------------------------------------------------------------------------------------------- */
 
 static bool is_lent(const struct doctor_gpu *gpu)
 {
@@ -65,12 +65,12 @@ void check_nvml(struct exam *exam)
                            : "sudo apt install libnvidia-ml1";
 }
 
-/* --- AMD and Intel ------------------------------------------------------------------------------------------ */
+/* --- AMD and Intel -------------------------------------------------------------------------------------- */
 
 static const struct maker {
-    const char *name, *id; /* id: how its findings begin */
+    const char *name, *id; /* id: prefix of its findings */
     const char *load, *log, *open;
-    const char *firmware;   /* its package in Debian */
+    const char *firmware;   /* Debian package of its firmware */
     const char *sources[8]; /* sources that read its boards' energy or power */
     const char *library;    /* what to install for one of these sources */
 } makers[] = {
@@ -148,11 +148,11 @@ static enum outcome judge(struct exam *exam, const struct doctor_gpu *gpu, struc
     }
 }
 
-/* GPUs of one maker and one outcome. */
+/* GPUs of one maker with one outcome. */
 struct group {
     const struct maker *maker;
     enum outcome outcome;
-    const char *driver; /* of the first */
+    const char *driver; /* driver of the first GPU */
     struct meter_found meter;
     char names[96]; /* "GPU 0000:03:00.0", "GPUs 0000:03:00.0, 0000:43:00.0 ..." */
     unsigned count;
@@ -187,7 +187,7 @@ static struct finding *find_group(struct exam *exam, enum finding_severity sever
                      group->maker->name, group->count == 1 ? "GPU" : "GPUs", group->names, what);
 }
 
-/* "absent" for a source that was never opened, because there is nothing to read. */
+/* Returns the state of a source; "absent" if it was never opened because there is nothing to read. */
 static const char *state_of_source(struct exam *exam, const char *name)
 {
     const char *state = joule_status_name(JOULE_ABSENT);
@@ -202,7 +202,7 @@ static const char *state_of_source(struct exam *exam, const char *name)
     return state;
 }
 
-/* "hwmon (ok), level_zero (absent)" */
+/* Returns "hwmon (ok), level_zero (absent)". */
 static const char *list_sources(struct exam *exam, const struct maker *maker)
 {
     char list[256];

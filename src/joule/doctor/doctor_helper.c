@@ -1,7 +1,7 @@
-/* joule/doctor/doctor_helper.c - what the doctor says of joule-helper: that it is there, what it guards, why it is not used, or that
- * it would help.
+/* joule/doctor/doctor_helper.c - findings about joule-helper: its use, its guards, its errors, or that it
+ * would help.
  *
- * Newcomers: it is offered only where a counter is there and refused, and nothing else measures the processor.
+ * Note: it is offered only if a counter exists but is refused, and nothing else measures the processor.
  */
 #include <string.h>
 #include "joule/doctor/doctor_exam.h"
@@ -29,7 +29,8 @@ static void say_it_is_there(struct exam *exam, const struct source *source)
             first->info.update_period_s, first->counter.grain_joules);
 }
 
-/* Another source that reads the same, so that its library or driver can hold up this process, too. */
+/* Returns another slow source that reads the same zone; its library or driver can block this process, too.
+ * NULL: none. */
 static const char *find_direct(joule_meter *meter, const struct channel *ch)
 {
     for (size_t i = 0; i < meter_channel_count(meter); i++) {
@@ -40,7 +41,7 @@ static const char *find_direct(joule_meter *meter, const struct channel *ch)
     return NULL;
 }
 
-/* What the helper reads in processes of their own, as only guards bring boards: docs/helper.md. */
+/* Reports the boards that the helper reads in guard processes (docs/helper.md). Only guards add devices. */
 static void say_what_is_guarded(struct exam *exam, const struct source *source)
 {
     size_t boards = source->device_count;
@@ -59,7 +60,7 @@ static void say_what_is_guarded(struct exam *exam, const struct source *source)
                           : "A driver that hangs holds up no program there.";
 }
 
-/* Nobody listens, and somebody should. */
+/* Suggests the helper, which is not running. */
 static void offer(struct exam *exam)
 {
     const struct doctor_facts *facts = &exam->facts;

@@ -1,5 +1,5 @@
-/* joule/doctor/doctor_still.c - reports meters that answer but are in no total: counters that stand still,
- * boards that are hidden. */
+/* joule/doctor/doctor_still.c - findings about meters that can be read but are in no total: counters that
+ * stand still, and hidden boards. */
 #include "joule/doctor/doctor_exam.h"
 
 /* Counters that were read at least twice. */
@@ -41,7 +41,7 @@ void check_still_counters(struct exam *exam)
             "update the files while the doctor runs.";
         return;
     }
-    /* The others are of the same kind. */
+    /* The others behave alike. */
     exam_find(exam, FINDING_LIMIT, "counter_still", "The counter %s (%s) answers and does not move.",
               counters.first_still->info.name, counters.first_still->info.source)
         ->why =

@@ -1,6 +1,6 @@
-/* joule/record/record_bytes.c - the numbers and texts of a record's block; see record_parse.h.
+/* joule/record/record_bytes.c - reads numbers and texts from a block; see record_parse.h.
  *
- * Owns the one place that looks at bytes of the file. Newcomers: nothing here fails at once; a block is bad in the end.
+ * Note: only this file accesses the bytes of a record. No function fails directly; errors set `bad`.
  */
 #include <math.h>
 #include <string.h>
@@ -86,7 +86,7 @@ void bytes_text(struct byte_reader *in, char *out, size_t size)
         return;
     }
     size_t kept = length < size ? length : size - 1;
-    for (size_t i = 0; i < kept; i++) /* a text may not end early or hold control characters */
+    for (size_t i = 0; i < kept; i++) /* replaces control characters and NUL */
         out[i] = in->bytes[in->at + i] >= 0x20 ? (char)in->bytes[in->at + i] : '?';
     out[kept] = '\0';
     in->at += length;

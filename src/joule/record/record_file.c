@@ -1,7 +1,4 @@
-/* joule/record/record_file.c - a record's file, the report made of it, and its end; see record.h.
- *
- * Owns reading a whole file into memory and putting together what the writer kept with what the curves say.
- */
+/* joule/record/record_file.c - reads a record's file and makes its report; see record.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +17,7 @@ static joule_status too_long(const char *name, joule_error *error)
     return error_set(error, JOULE_FAILED, "%s has 4 GiB or more: too long for a record", name);
 }
 
-/* Makes room for more than `*size` bytes. */
+/* Enlarges the buffer. */
 static joule_status grow(uint8_t **bytes, size_t *size, const char *name, joule_error *error)
 {
     size_t larger = *size ? 2 * *size : FIRST_BYTES;
@@ -34,7 +31,7 @@ static joule_status grow(uint8_t **bytes, size_t *size, const char *name, joule_
     return JOULE_OK;
 }
 
-/* An error while reading ends the file: what came before it may hold whole blocks. */
+/* Reads the file. A read error ends it without a failure, because complete blocks may come before. */
 static joule_status read_whole(int fd, const char *name, uint64_t file_bytes, uint8_t **bytes,
                                size_t *out_length, joule_error *error)
 {
@@ -89,7 +86,7 @@ joule_status record_read(const char *path, struct record *out_record, joule_erro
     return status;
 }
 
-/* The stretch that the writer reported on; all of the record where it did not get that far. */
+/* Returns the time that the writer's report covers, or all of the record if it has no report. */
 static void reported_window(const struct record *record, int64_t *out_begin_ns, int64_t *out_end_ns)
 {
     const struct report *found = &record->found;
@@ -114,7 +111,8 @@ joule_status record_report(struct record *record, struct report *out_report)
     if (status != JOULE_OK)
         return status;
     struct report fresh = *out_report;
-    *out_report = *found; /* strings stay in the record's arena; those of the meter come from the fresh one */
+    /* strings stay in the record's arena; those from the meter are replaced by the fresh report's */
+    *out_report = *found;
     out_report->arena = fresh.arena;
     out_report->program = fresh.program;
     out_report->begin_realtime_ns = fresh.begin_realtime_ns;
@@ -144,7 +142,7 @@ joule_status record_report(struct record *record, struct report *out_report)
 void record_free(struct record *record)
 {
     size_t count = record->meter ? meter_channel_count(record->meter) : 0;
-    for (size_t i = 0; i < count; i++) { /* no source frees the channels of a record */
+    for (size_t i = 0; i < count; i++) { /* in a record, no source frees the channels */
         curve_free(&record->meter->channels[i].channel->curve);
         free(record->gauges[i].readings);
     }

@@ -1,7 +1,6 @@
-/* joule/record/record_findings.c - what a record's writer kept of its report; see record_parse.h.
+/* joule/record/record_findings.c - reads the blocks of the writer's report; see record_parse.h.
  *
- * Owns the blocks of tags, of the command and of its runs. Newcomers: a writer that was killed left none of them, and
- * an early one left less in each.
+ * Note: a writer that was killed left none of them, and early versions wrote fewer fields.
  */
 #include <math.h>
 #include <string.h>
@@ -40,7 +39,7 @@ void record_read_tags(struct byte_reader *in, struct record *record)
 {
     struct report *found = &record->found;
     uint64_t folded = bytes_u64(in);
-    size_t most = (in->length - in->at) / RECORD_TAG_SIZE + 1, count = 0; /* a last one may be cut */
+    size_t most = (in->length - in->at) / RECORD_TAG_SIZE + 1, count = 0; /* the last row may be cut off */
     struct tag_row *rows = arena_alloc(&found->arena, most * sizeof *rows);
     in->bad = in->bad || !rows;
     while (in->at < in->length && !in->bad) {
@@ -90,7 +89,7 @@ static void read_labels(struct byte_reader *in, struct arena *arena, struct repo
 
 void record_read_command(struct byte_reader *in, struct record *record)
 {
-    struct report next = record->found, *found = &next; /* a bad block changes nothing */
+    struct report next = record->found, *found = &next; /* an invalid block changes nothing */
     struct arena *arena = &record->found.arena;
     found->begin_realtime_ns = bytes_time(in);
     found->duration_s = bytes_double(in);
@@ -116,11 +115,12 @@ void record_read_command(struct byte_reader *in, struct record *record)
     found->ticks = bytes_u64(in);
     found->overruns = bytes_u64(in);
     read_labels(in, arena, found);
-    found->stopped_s = in->at < in->length ? bytes_double(in) : NAN; /* early writers told neither */
+    /* early versions did not write these two */
+    found->stopped_s = in->at < in->length ? bytes_double(in) : NAN;
     found->is_partial = in->at < in->length && bytes_u32(in) != 0;
     if (in->bad)
         return;
-    next.arena = record->found.arena; /* which has grown since */
+    next.arena = record->found.arena; /* it has grown in the meantime */
     record->found = next;
     record->has_findings = true;
 }

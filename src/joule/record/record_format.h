@@ -1,8 +1,8 @@
-/* joule/record/record_format.h - the numbers of the record file, shared by its writer and its reader.
+/* joule/record/record_format.h - the constants of the record file, shared by its writer and its reader.
  *
- * Owns magic, version and block types; docs/record-format.md is the same in words, and checksums are base/crc32.h's. All
- * numbers are little-endian; doubles are IEEE 754 binary64; texts are a u16 length and bytes.
- * Newcomers: a new block type is skipped by old readers; a change to an old one needs a new version.
+ * docs/record-format.md describes the format; base/crc32.h computes the checksums. All numbers are
+ * little-endian; doubles are IEEE 754 binary64; a text is a u16 length and bytes.
+ * Note: old readers skip a new block type; a change to an existing one needs a new version.
  */
 #ifndef JOULE_RECORD_FORMAT_H
 #define JOULE_RECORD_FORMAT_H
@@ -16,7 +16,7 @@
 #define RECORD_BLOCK_SIZE                                                                                    \
     16 /* u32 type, u32 payload bytes, u32 CRC-32 of the payload, u32 CRC-32 of these 12 */
 #define RECORD_MAX_PAYLOAD (1u << 20)
-#define RECORD_TAG_SIZE    182 /* of a row of RECORD_TAGS, beside the bytes of its name */
+#define RECORD_TAG_SIZE    182 /* bytes of a row of RECORD_TAGS without its name */
 
 enum record_block {
     RECORD_META = 1,    /* i64 begin monotonic, i64 begin realtime, f64 period s, text program */
@@ -26,11 +26,12 @@ enum record_block {
     RECORD_GAUGE = 4,   /* u32 channel, i64 time, f64 value, repeated */
     RECORD_REGION = 5,  /* u64 begin, u64 end, u32 thread, u32 flags, text name, repeated */
     RECORD_END = 6,     /* i64 end monotonic */
-    RECORD_TAGS = 7,    /* the table of regions by name; the last one counts */
-    RECORD_COMMAND = 8, /* what is known of the command beside its energy */
+    RECORD_TAGS = 7,    /* the table of regions by name; the last block counts */
+    RECORD_COMMAND = 8, /* facts about the command other than its energy */
     RECORD_RUNS = 9,    /* quantity total, quantity command, f64 seconds, repeated; only for several runs */
-    RECORD_BLUR = 10,   /* u32 channel, f64 how long its readings look back, s; only where they overlap */
-    RECORD_LIMITS = 11, /* u64 of struct region_limits, then u64 folded of each row of RECORD_TAGS */
+    RECORD_BLUR = 10,   /* u32 channel, f64 seconds that a reading averages over; only if readings overlap */
+    /* u64 for each field of struct region_limits, then u64 folded of each row of RECORD_TAGS */
+    RECORD_LIMITS = 11,
 };
 
 #endif

@@ -1,9 +1,9 @@
-/* joule/record/record_parse.h - what the files that read a record share.
+/* joule/record/record_parse.h - internal interface of the files that read a record.
  *
- * Owns the reader of bytes, which trusts no number in the file, and the way to blocks that have a file of their own.
- * record_bytes.c reads numbers, record_read.c what was measured, record_findings.c what was reported.
- * Newcomers: whatever is wrong with a block only sets `bad`, and past its end every number is 0: who reads asks `bad`
- * before anything is kept.
+ * record_bytes.c reads numbers, record_read.c the measurement, record_findings.c the report. No number in the
+ * file is trusted.
+ * Note: any error in a block only sets `bad`, and numbers past its end are 0; check `bad` before keeping
+ * anything.
  */
 #ifndef JOULE_RECORD_PARSE_H
 #define JOULE_RECORD_PARSE_H
@@ -18,27 +18,28 @@ struct byte_reader {
 
 uint32_t bytes_u32(struct byte_reader *in);
 uint64_t bytes_u64(struct byte_reader *in);
-/* A clock's nanoseconds, not so many that a sum or difference of two could overflow, or the block is bad. */
+/* Reads nanoseconds of a clock; values whose sums or differences could overflow make the block bad. */
 int64_t bytes_time(struct byte_reader *in);
-/* Any bits. */
+/* Reads a double with any bits. */
 double bytes_double(struct byte_reader *in);
-/* Not negative and below 1e30, or the block is bad. */
+/* Reads a number from 0 to below 1e30; others make the block bad. */
 double bytes_amount(struct byte_reader *in);
-/* As that, and in nanoseconds no more than can be added to a time. */
+/* Reads an amount of seconds whose nanoseconds can be added to a time; others make the block bad. */
 double bytes_seconds(struct byte_reader *in);
-/* The same, or NaN: unknown. */
+/* The same, or NaN for unknown. */
 double bytes_period(struct byte_reader *in);
-/* A number in 0..last, or the block is bad. */
+/* Reads a number in 0..last; others make the block bad. */
 uint32_t bytes_choice(struct byte_reader *in, uint32_t last);
-/* Three numbers in order, or all unknown. */
+/* Reads a value and its interval; returns unknown if they are not in order. */
 joule_quantity bytes_quantity(struct byte_reader *in);
-/* A text without control characters, cut to `size`. */
+/* Reads a text, cut to `size`; control characters become '?'. */
 void bytes_text(struct byte_reader *in, char *out, size_t size);
 
-/* Makes room for one more of `count` items; NULL: there is none, and the old memory stays. */
+/* Makes room for one more of `count` items of `size` bytes. Returns NULL if out of memory; the old memory
+ * remains valid. */
 void *record_grow(void *items, size_t count, size_t size);
 
-/* The payload of one block each. */
+/* Each reads the payload of one block. */
 void record_read_tags(struct byte_reader *in, struct record *record);
 void record_read_limits(struct byte_reader *in, struct record *record);
 void record_read_command(struct byte_reader *in, struct record *record);

@@ -1,8 +1,8 @@
-/* joule/record/record_read.c - reading a record; see record.h.
+/* joule/record/record_read.c - reads the blocks of a record's measurement; see record.h.
  *
- * Owns the walk over the blocks, and those of the measurement: domains, points, gauges, regions. Those of the report are
- * record_findings.c's; files, meters and reports are record_file.c and record_still.c.
- * Newcomers: a damaged block ends the reading; what came before it stays.
+ * These are domains, points, gauges and regions. record_findings.c reads the blocks of the report;
+ * record_file.c and record_still.c provide the file and the meter.
+ * Note: a damaged block ends the reading; everything before it is kept.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,9 @@
 #include "joule/record/record_still.h"
 #include "joule/session/session_layout.h"
 
-#define MAX_ITEMS (1u << 28) /* more than a file of 4 GiB holds of anything */
+#define MAX_ITEMS (1u << 28) /* more than a file of 4 GiB can hold */
 
-/* --- what was measured --------------------------------------------------------------------------------------- */
+/* --- measurement ---------------------------------------------------------------------------------------- */
 
 static void read_meta(struct byte_reader *in, struct record *record)
 {
@@ -31,7 +31,7 @@ void *record_grow(void *items, size_t count, size_t size)
 {
     if (count >= MAX_ITEMS)
         return NULL;
-    bool is_full = (count & (count - 1)) == 0; /* room is a power of two */
+    bool is_full = (count & (count - 1)) == 0; /* the capacity is a power of two */
     return is_full ? realloc(items, (count ? 2 * count : 1) * size) : items;
 }
 
@@ -92,7 +92,7 @@ static void read_channel(struct byte_reader *in, struct record *record)
     record->gauges = gauges;
     record->gauges[count] = (struct record_gauge){0};
     ch->info.id = (int32_t)count;
-    curve_init(&ch->curve, MAX_ITEMS); /* nothing that was kept is thinned out */
+    curve_init(&ch->curve, MAX_ITEMS); /* the limit is never reached, so no point is dropped */
     meter->channels[count] = (struct meter_channel){ch, meter->lanes[0], source};
     atomic_store(&meter->channel_count, count + 1);
 }
@@ -128,7 +128,7 @@ static void read_points(struct byte_reader *in, struct record *record)
         p.variance = bytes_amount(in);
         p.time_sd_s = bytes_amount(in);
         const struct curve_point *last = ch->curve.count ? &ch->curve.points[ch->curve.count - 1] : NULL;
-        /* a curve grows and never falls */
+        /* a curve never decreases */
         in->bad =
             in->bad || p.time_ns <= 0 ||
             (last && (p.time_ns < last->time_ns || p.joules < last->joules || p.covered_s < last->covered_s));
@@ -168,7 +168,8 @@ static void read_gauges(struct byte_reader *in, struct record *record)
     }
 }
 
-/* The index of a region's name, added if new. False: more names than a session has, or no memory. */
+/* Finds the index of a region's name, or adds the name. Returns false if there are more names than a session
+ * can have, or if out of memory. */
 static bool find_name(struct record *record, const char *name, uint32_t *out_index)
 {
     size_t count = record->name_count;
@@ -210,7 +211,7 @@ static void read_regions(struct byte_reader *in, struct record *record)
     }
 }
 
-/* --- the walk ------------------------------------------------------------------------------------------------ */
+/* --- blocks --------------------------------------------------------------------------------------------- */
 
 static void read_block(uint32_t type, struct byte_reader *in, struct record *record)
 {
@@ -246,12 +247,12 @@ static void read_block(uint32_t type, struct byte_reader *in, struct record *rec
         note_time(record, bytes_time(in));
         record->is_whole = !in->bad;
         break;
-    default: /* of a later version; skipped, as a second meta is */
+    default: /* blocks of later versions, and a second RECORD_META, are skipped */
         break;
     }
 }
 
-/* True when the next block is whole; then *out_payload is its content. */
+/* Returns true if the next block is complete; *out_payload is its content. */
 static bool next_block(struct byte_reader *file, uint32_t *out_type, struct byte_reader *out_payload)
 {
     if (file->length - file->at < RECORD_BLOCK_SIZE)

@@ -1,8 +1,9 @@
-/* joule/record/record_regions.c - what the regions of a record cost, found once more.
+/* joule/record/record_regions.c - attributes energy to the regions of a record that was cut off.
  *
- * Owns leading a collector through the time of a record that was cut off: its writer would have put the table of regions
- * at the very end. Newcomers: a region is given before the sweep that passes its begin, and no earlier, because every
- * sweep looks at all regions that wait.
+ * It lets a collector process the record's time again, because the writer stores the table of regions only at
+ * the end.
+ * Note: a region is given to the collector just before the sweep that passes its begin, because every sweep
+ * visits all waiting regions.
  */
 #include <stdlib.h>
 #include "joule/collector/collector.h"
@@ -10,7 +11,7 @@
 #include "joule/session/session.h"
 
 #define STEP_NS    100000000LL
-#define MOST_STEPS 10000 /* however long the record says that it is */
+#define MOST_STEPS 10000 /* limit for records of any length */
 
 static int by_begin(const void *a, const void *b)
 {
@@ -18,7 +19,7 @@ static int by_begin(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What is of no thread that there could be is shared like a thread of its own. */
+/* A region with an invalid thread number is attributed like a separate thread. */
 static struct span span_of(const struct record *record, const struct record_region *region)
 {
     bool is_alone = region->thread >= SESSION_SLOTS;
@@ -39,7 +40,7 @@ void record_share_out(struct record *record)
     meter->session = session_current();
     meter->collector = collector_create(meter, meter->session);
     if (!meter->collector)
-        return; /* no memory, or below a parent that measures: the report then has no functions */
+        return; /* no memory, or a parent measures: the report then has no functions */
     qsort(record->regions, record->region_count, sizeof *record->regions, by_begin);
     int64_t step_ns = (record->end_ns - record->begin_ns) / MOST_STEPS;
     step_ns = step_ns < STEP_NS ? STEP_NS : step_ns;

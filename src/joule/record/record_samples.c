@@ -1,16 +1,16 @@
-/* joule/record/record_samples.c - every sample of a record in the order of time.
+/* joule/record/record_samples.c - visits every sample of a record in order of time.
  *
- * Owns merging the domains' curves and gauges, each of which is in order already; they stay where they are.
- * Newcomers: a file's blocks are not in this order: each holds a second of one domain, and sensors tick late.
+ * It merges the domains' curves and gauges with a heap; each of them is sorted already.
+ * Note: the blocks of a file are not sorted: each holds a second of one domain, and sensors tick late.
  */
 #include "joule/record/record.h"
 
-/* What is left of one domain's samples. */
+/* The remaining samples of one domain. */
 struct track {
     const struct channel *channel;
     const struct record_gauge *gauge;
     size_t next, count;
-    int64_t time_ns; /* of the next one */
+    int64_t time_ns; /* time of the next sample */
 };
 
 static bool is_gauge(const struct track *track)
@@ -18,7 +18,7 @@ static bool is_gauge(const struct track *track)
     return track->channel->mode == CHANNEL_GAUGE;
 }
 
-/* False: there is no next one. */
+/* Sets the time of the next sample; returns false if there is none. */
 static bool find_time(struct track *track)
 {
     if (track->next == track->count)
@@ -40,14 +40,14 @@ static struct report_sample next_sample(const struct track *track, const struct 
     };
 }
 
-/* --- a heap: no track comes before the one at half its index -------------------------------------------------- */
+/* --- a heap: no track comes before its parent, at half its index ---------------------------------------- */
 
 static bool comes_before(const struct track *a, const struct track *b)
 {
     return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->channel->info.id < b->channel->info.id;
 }
 
-/* Puts the track at `i` of 1..count to its place among those below it, which are in theirs. */
+/* Moves the track at `i` (1..count) down to its place; the heaps below it must be in order. */
 static void sink(struct track *heap, size_t count, size_t i)
 {
     struct track moved = heap[i];
@@ -77,7 +77,7 @@ static size_t make_heap(const struct record *record, struct track *heap)
 
 bool record_each_sample(const struct record *record, record_visit_fn visit, void *context)
 {
-    struct track heap[METER_MAX_CHANNELS + 2]; /* 0 is not used; the last holds a domain without samples */
+    struct track heap[METER_MAX_CHANNELS + 2]; /* [0] is unused; the last holds a domain without samples */
     size_t count = make_heap(record, heap);
     while (count > 0) {
         struct report_sample sample = next_sample(&heap[1], record);

@@ -51,7 +51,7 @@ joule_meter *still_meter_create(void)
         joule_close(meter);
         return NULL;
     }
-    meter->lanes[0]->opened = true; /* nobody waits for more sensors */
+    meter->lanes[0]->opened = true; /* no further sensors will open */
     return meter;
 }
 

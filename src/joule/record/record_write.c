@@ -1,7 +1,6 @@
-/* joule/record/record_write.c - writing a record; see record.h.
+/* joule/record/record_write.c - writes a record; see record.h.
  *
- * Owns the block under construction and the position up to which each curve was written.
- * Newcomers: the lane's lock is held only while points are copied, never while the file is written.
+ * Note: the lane's lock is held only while points are copied, never during a write to the file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,31 +17,31 @@
 #include "joule/session/session_layout.h"
 
 #define FLUSH_BYTES  (60 * 1024)
-#define BUFFER_BYTES (64 * 1024) /* enough for all blocks but those of a report */
+#define BUFFER_BYTES (64 * 1024) /* enough for all blocks except those of a report */
 #define FLUSH_NS     1000000000LL
 #define POINT_BYTES  40
 #define BATCH_POINTS 256
-#define BATCH_RUNS   128 /* of 64 bytes */
+#define BATCH_RUNS   128 /* 64 bytes each */
 
 struct recorder {
     joule_meter *meter;
     int fd;
-    bool is_new;    /* nothing had the file's name before */
-    bool has_begun; /* what the file held before is gone */
-    int error;      /* errno of the first write that failed; 0: none */
+    bool is_new;    /* the file did not exist before */
+    bool has_begun; /* the old content of the file was removed */
+    int error;      /* errno of the first failed write; 0: none */
     pthread_mutex_t lock;
-    uint8_t *buffer; /* whole blocks */
+    uint8_t *buffer; /* complete blocks, and the one under construction */
     size_t length, capacity;
     size_t block_start;
-    bool in_regions; /* the last block is one of regions and still open */
+    bool in_regions; /* the last block contains regions and is still open */
     int64_t flushed_ns;
-    size_t described; /* channels whose description was written */
-    /* By channel: the serial of the last point, or the time of the last gauge, that was written. */
+    size_t described; /* number of channels whose description was written */
+    /* Per channel: serial of the last written point; time of the last written gauge. */
     uint64_t written[METER_MAX_CHANNELS];
     int64_t gauge_ns[METER_MAX_CHANNELS];
 };
 
-/* --- bytes -------------------------------------------------------------------------------------------------- */
+/* --- bytes ---------------------------------------------------------------------------------------------- */
 
 static bool make_room(struct recorder *r, size_t length)
 {
@@ -118,7 +117,7 @@ static void begin_block(struct recorder *r, enum record_block type)
     put_bytes(r, (uint8_t[RECORD_BLOCK_SIZE - 4]){0}, RECORD_BLOCK_SIZE - 4);
 }
 
-/* A block without payload, or one that did not fit, is taken back. */
+/* Completes the block. Removes it if it has no payload or did not fit. */
 static void end_block(struct recorder *r)
 {
     r->in_regions = false;
@@ -157,7 +156,7 @@ static void flush_if_full(struct recorder *r)
         flush(r);
 }
 
-/* --- contents ----------------------------------------------------------------------------------------------- */
+/* --- contents ------------------------------------------------------------------------------------------- */
 
 static void put_meta(struct recorder *r, const char *program)
 {
@@ -230,7 +229,7 @@ static void put_tag(struct recorder *r, const struct tag_row *row)
     put_quantity(r, row->result.gpu);
 }
 
-/* As many tags as a session can have fit into one block. */
+/* All tags of a session fit into one block. */
 static void put_tags(struct recorder *r, const struct report *report)
 {
     static_assert(SESSION_TAGS * (RECORD_TAG_SIZE + SESSION_NAME) < RECORD_MAX_PAYLOAD, "a block of tags");
@@ -243,7 +242,7 @@ static void put_tags(struct recorder *r, const struct report *report)
     flush(r);
 }
 
-/* Readers that do not know the block skip it. */
+/* Note: readers that do not know this block skip it. */
 static void put_limits(struct recorder *r, const struct report *report)
 {
     begin_block(r, RECORD_LIMITS);
@@ -292,7 +291,7 @@ static void put_command(struct recorder *r, const struct report *report)
     end_block(r);
 }
 
-/* A single run is the report itself. */
+/* Writes the runs if there are several; a single run is in the report itself. */
 static void put_runs(struct recorder *r, const struct report *report)
 {
     size_t count = report_run_count(report);
@@ -322,7 +321,7 @@ static void describe_new_channels(struct recorder *r)
     }
 }
 
-/* Copies at most `size` points that are newer than what was written. */
+/* Copies at most `size` points that are newer than the last written one; returns their number. */
 static size_t copy_new_points(struct recorder *r, size_t id, struct curve_point *out, size_t size)
 {
     struct meter_channel *mc = &r->meter->channels[id];
@@ -430,9 +429,10 @@ void recorder_report(struct recorder *r, const struct report *report)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* --- life --------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
-/* In the meter's rounds; NULL: no more. No round is using the recorder before once this has the lock. */
+/* Adds the recorder to the meter's rounds; NULL removes it. No round uses the old recorder after this
+ * returns. */
 static void let_take_part(joule_meter *meter, struct recorder *r)
 {
     pthread_mutex_lock(&meter->lock);

@@ -1,8 +1,8 @@
-/* joule/session/session.c - see session.h. Making, joining and leaving a session.
+/* joule/session/session.c - creates, joins and leaves a session; see session.h.
  *
- * Everything that joule_begin may reach is made of plain system calls and atomics, because it may run in a signal
- * handler: no malloc, no lock, no getenv.
- * Newcomers: two threads may attach at once; each prepares a mapping, one wins, the other unmaps its own.
+ * Note: code that joule_begin may call can run in a signal handler, so it uses only plain system calls and
+ * atomics: no malloc, no lock, no getenv. Two threads may attach at the same time; each prepares a mapping,
+ * and the slower one unmaps its own.
  */
 #include "joule/session/session.h"
 
@@ -32,26 +32,26 @@
 #define FILE_PREFIX   "joule-session-"
 #define PROC_PREFIX   "/proc/"
 #define MEMORY_NAME   "joule-session"
-#define MAX_PARENTS   16 /* that are asked for an inherited descriptor */
+#define MAX_PARENTS   16 /* number of ancestors whose descriptors are tried */
 #define MEMORY_SEALS  (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define STALE_AFTER_S 60
 #define PATH_SIZE     512
 
 struct session {
     _Atomic(struct session_map *) map;
-    _Atomic(struct session_map *) shared; /* the map where it is a file's, else NULL */
-    char joined_path[PATH_SIZE];          /* JOULE_SESSION as it was when the program started */
-    char owned_path[PATH_SIZE];           /* the file or descriptor that this process made */
-    int64_t owned_begin_ns;               /* when it was made */
-    int owned_file;                       /* holds the lock that says that we live; 0: none */
-    int inherited_file;                   /* has no lock; children inherit it; 0: none */
-    bool other_namespace;                 /* the owner numbers processes differently */
+    _Atomic(struct session_map *) shared; /* the mapping if it is shared, otherwise NULL */
+    char joined_path[PATH_SIZE];          /* JOULE_SESSION at program start */
+    char owned_path[PATH_SIZE];           /* the file or descriptor that this process created */
+    int64_t owned_begin_ns;               /* when it was created */
+    int owned_file;                       /* its lock shows that this process lives; 0: none */
+    int inherited_file;                   /* not locked, inherited by children; 0: none */
+    bool other_namespace;                 /* the owner is in another PID namespace */
 };
 
-static struct session current; /* one for each process: regions have no other place to go */
+static struct session current; /* one per process, because regions do not name a session */
 _Atomic uint32_t session_generation = 1;
 
-/* --- mappings ----------------------------------------------------------------------------------------------- */
+/* --- mappings ------------------------------------------------------------------------------------------- */
 
 static struct session_map *map_memory(int file)
 {
@@ -76,7 +76,7 @@ static uint64_t pid_namespace(void)
     return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
 }
 
-/* The owner holds a lock on its file for as long as it lives. */
+/* The owner locks its file until it ends. */
 static bool owner_is_alive(int file)
 {
     return flock(file, LOCK_SH | LOCK_NB) != 0;
@@ -105,7 +105,8 @@ static bool is_sealed(int file)
 #endif
 }
 
-/* Opens nothing else that a process has under this number, because opening it may have effects. */
+/* Returns true if the path is a session's memory. Note: other files must not be opened to check them, because
+ * opening may have effects. */
 static bool is_session_memory(const char *path)
 {
     char target[64] = "";
@@ -113,7 +114,7 @@ static bool is_session_memory(const char *path)
            strncmp(target, "/memfd:" MEMORY_NAME, strlen("/memfd:" MEMORY_NAME)) == 0;
 }
 
-/* The mapping of a session's file; NULL: it is none, or its owner has ended. */
+/* Maps a session's file. Returns NULL if it is not a session or its owner has ended. */
 static struct session_map *join_file(int file, bool is_sealed_kind)
 {
     struct session_map *map = NULL;
@@ -129,7 +130,7 @@ static struct session_map *join_file(int file, bool is_sealed_kind)
 
 static struct session_map *join_at(const char *path)
 {
-    bool is_sealed_kind = is_descriptor(path); /* which is a link to follow */
+    bool is_sealed_kind = is_descriptor(path); /* a link that must be followed */
     if (is_sealed_kind && !is_session_memory(path))
         return NULL;
     int file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (is_sealed_kind ? 0 : O_NOFOLLOW));
@@ -150,13 +151,13 @@ static long parent_of(long process)
     if (file >= 0)
         close(file);
     text[length > 0 ? length : 0] = '\0';
-    const char *state = strrchr(text, ')'); /* the name before it may hold anything */
+    const char *state = strrchr(text, ')'); /* the name before it may contain any character */
     return state && strlen(state) > 4 ? strtol(state + 4, NULL, 10) : 0;
 }
 
-/* Where the owner's descriptor cannot be opened, because the owner has capabilities or is of another PID namespace, an
- * inherited one of the same number may be the session: of this process, or of a parent where this one was started
- * without it. The own one needs no /proc. */
+/* Joins the session named by path. The owner's descriptor cannot be opened if the owner has capabilities or
+ * is in another PID namespace. Then an inherited descriptor with the same number may be the session: one of
+ * this process, or of an ancestor if this process was started without it. The own one needs no /proc. */
 static struct session_map *join(const char *path)
 {
     struct session_map *map = path[0] ? join_at(path) : NULL;
@@ -173,7 +174,8 @@ static struct session_map *join(const char *path)
     return map;
 }
 
-/* Gives `map` to *place unless another thread was faster; what stands there afterwards. */
+/* Sets *place to `map` unless another thread was faster, and then unmaps `map`. Returns the mapping in
+ * *place. */
 static struct session_map *settle(_Atomic(struct session_map *) *place, struct session_map *map)
 {
     struct session_map *winner = NULL;
@@ -245,7 +247,7 @@ uint32_t session_process(struct session *session)
     return session->other_namespace ? 0 : (uint32_t)getpid();
 }
 
-/* --- making a session --------------------------------------------------------------------------------------- */
+/* --- creating a session --------------------------------------------------------------------------------- */
 
 static void remove_if_stale(int folder, const char *name)
 {
@@ -279,7 +281,7 @@ static void fill(struct session_map *map)
     map->shape = session_shape();
 }
 
-/* Locks, sizes and fills a new file; NULL with errno. */
+/* Locks, sizes and fills a new file. Returns NULL and errno on failure. */
 static struct session_map *prepare(int file)
 {
     struct session_map *map = NULL;
@@ -298,7 +300,7 @@ static struct session_map *prepare(int file)
     return NULL;
 }
 
-/* A session file in `folder`; NULL with errno. */
+/* Creates a session file in `folder`. Returns NULL and errno on failure. */
 static struct session_map *create_in(const char *folder, char path[PATH_SIZE], int *out_file)
 {
     struct timespec now;
@@ -339,8 +341,8 @@ static bool is_reachable(const char *path, int file)
     return stat(path, &a) == 0 && fstat(file, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* A second description of the memory that children inherit, under a number that programs hardly use; -1: none. It does
- * not share the owner's lock, which must end with the owner. */
+/* Opens a second file description of the memory for children to inherit, at a number that programs rarely
+ * use. It does not share the owner's lock, which must end with the owner. Returns -1 on failure. */
 static int open_inherited(const char *path)
 {
     static const int numbers[] = {873, 173, 23};
@@ -357,9 +359,10 @@ static void name_descriptor(char path[PATH_SIZE], int file)
     snprintf(path, PATH_SIZE, PROC_PREFIX "%d/fd/%d", getpid(), file);
 }
 
-/* Memory of no file system, which other processes open by our descriptor and cannot cut off: whoever has it mapped is safe
- * from SIGBUS, and a full /dev/shm does not matter. A process with capabilities that its children lack hides its
- * descriptors from them, and one of another PID namespace is not in their /proc: they inherit it. */
+/* Creates a session in memory without a file system. Other processes open it through this process's
+ * descriptor and cannot truncate it, so no mapping can cause SIGBUS, and a full /dev/shm does not matter.
+ * Children inherit the descriptor, because some cannot open it: those with fewer capabilities, or in another
+ * PID namespace. */
 static struct session_map *create_sealed(char path[PATH_SIZE], int *out_file, int *out_inherited)
 {
     int file = open_memory(), inherited = -1;
@@ -405,7 +408,7 @@ static struct session_map *create_anywhere(char path[PATH_SIZE], int *out_file, 
         struct session_map *map = create_in(folders[i], path, out_file);
         if (map)
             return map;
-        remove_stale(folders[i]); /* it may be full of them */
+        remove_stale(folders[i]); /* the folder may be full of them */
         map = create_in(folders[i], path, out_file);
         if (map)
             return map;
@@ -462,10 +465,11 @@ void session_remove_shared(void)
     current.owned_path[0] = '\0';
 }
 
-/* --- loading and forking ------------------------------------------------------------------------------------ */
+/* --- loading and forking -------------------------------------------------------------------------------- */
 
-/* The child of a private session goes on with its copy, empty but for the tags. A shared one stays as it is: its slots
- * are the parent's, and the child takes its own. It may be the first process of a namespace. */
+/* After fork, the child of a private session continues with its copy, which keeps only the tags. A shared
+ * session is not changed: its slots belong to the parent, and the child takes its own. The child may be the
+ * first process of a PID namespace. */
 static void after_fork(void)
 {
     atomic_fetch_add(&session_generation, 1);
@@ -491,7 +495,8 @@ static void after_fork(void)
     }
 }
 
-/* Before any other: the report at exit opens a meter at load, which must find the session. */
+/* Note: it must run before other constructors, because the report at exit opens a meter at load time, which
+ * must find the session. */
 __attribute__((constructor(101))) static void at_load(void)
 {
     const char *path = secure_getenv("JOULE_SESSION");

@@ -1,9 +1,9 @@
-/* joule/session/session_board.c - the totals that the measuring process shows to its clients.
+/* joule/session/session_board.c - the totals that the measuring process publishes to its clients.
  *
- * Owns rings of readings in the session's mapping, each reading guarded by a sequence number: one writer, any number of
- * readers, nobody waits. A client makes a curve of them and asks the curve, as the meter itself would.
- * Newcomers: the totals are cumulative, so what lies further back is told by fewer readings, and no less true. Only what
- * lies before the sparsest level's oldest reading is not covered, and the window says so.
+ * The session's mapping has rings of readings, each guarded by a sequence number: one writer, any number of
+ * readers, no waiting. A client makes a curve of the readings and uses it as the meter does.
+ * Note: the totals are cumulative, so fewer readings of older times are no less accurate. Time before the
+ * oldest reading of the sparsest level is not covered, and windows report this.
  */
 #include <math.h>
 #include "joule/session/session.h"
@@ -16,7 +16,8 @@ struct reading {
     joule_class cls;
 };
 
-/* The whole error is taken for one of gain: over a long time it is. */
+/* Returns the relative standard error. All of it is treated as an error of gain, which is right for long
+ * times. */
 static double relative_sd(const joule_quantity *q)
 {
     if (!(q->value > 0))
@@ -34,7 +35,7 @@ static void put_sum(struct board_entry *entry, int sum, const joule_quantity *q)
 static void put_entry(struct board_entry *entry, uint64_t number, int64_t time_ns,
                       const joule_quantity *const sums[BOARD_SUMS])
 {
-    /* Release stores from here on: a reader that sees new content also sees the odd sequence. */
+    /* Release stores: a reader that sees new content also sees the odd sequence number. */
     atomic_store_explicit(&entry->sequence, 2 * number + 1, memory_order_relaxed);
     atomic_store_explicit(&entry->time_ns, time_ns, memory_order_release);
     for (int i = 0; i < BOARD_SUMS; i++)
@@ -58,7 +59,7 @@ void session_publish(struct session *session, int64_t time_ns, const joule_quant
     atomic_store_explicit(&map->board_count, number + 1, memory_order_release);
 }
 
-/* An entry, if it is the one of this number, whole, and makes sense. */
+/* Reads an entry. Returns false unless it is complete, has this number and plausible values. */
 static bool read_entry(struct board_entry *entry, uint64_t number, int sum, struct reading *out)
 {
     uint64_t sequence = 2 * number + 2;
@@ -73,7 +74,7 @@ static bool read_entry(struct board_entry *entry, uint64_t number, int sum, stru
            out->cls >= JOULE_CLASS_MEASURED && out->cls <= JOULE_CLASS_ASSUMED;
 }
 
-/* What the board shows of one sum, in order of time. */
+/* The readings of one sum in order of time. */
 struct board_curve {
     struct curve_point points[SESSION_LEVELS * SESSION_BOARD];
     size_t count;
@@ -81,7 +82,7 @@ struct board_curve {
     double last_joules;
 };
 
-/* What does not rise is left out. */
+/* Adds a reading; ignores one that is not later than the last, or whose joules decrease. */
 static void add_point(struct board_curve *c, int sum, const struct reading *r)
 {
     const struct curve_point *last = c->count ? &c->points[c->count - 1] : NULL;
@@ -102,14 +103,14 @@ static void add_point(struct board_curve *c, int sum, const struct reading *r)
     c->last_joules = r->joules;
 }
 
-/* The number of the oldest entry that a level still has. */
+/* Returns the number of the oldest entry of a level. */
 static uint64_t oldest_of(uint64_t end, uint64_t step)
 {
     uint64_t of_level = end / step + (end % step != 0);
     return of_level > SESSION_BOARD ? (of_level - SESSION_BOARD) * step : 0;
 }
 
-/* Of each level what is older than all that the next finer one has. */
+/* Reads from each level the entries that are older than those of the next finer level. */
 static void read_points(struct session_map *map, int sum, struct board_curve *out)
 {
     uint64_t end = atomic_load_explicit(&map->board_count, memory_order_acquire), step = 1;
@@ -126,7 +127,7 @@ static void read_points(struct session_map *map, int sum, struct board_curve *ou
     }
 }
 
-/* The curve of what is on the board; it lives as long as *out. */
+/* Returns the curve of the board's readings, which is stored in *out. */
 static struct curve read_board(struct session *session, int32_t domain, struct board_curve *out)
 {
     struct session_map *map = session_map(session);
@@ -151,11 +152,11 @@ static struct window window_of(const struct curve *curve, const struct board_cur
 
 struct window session_window(struct session *session, int32_t domain, int64_t begin_ns, int64_t end_ns)
 {
-    struct board_curve board; /* 100 KiB that need no clearing: read_board counts what it sets */
+    struct board_curve board; /* 100 KiB; not cleared, because read_board sets all that is used */
     struct curve curve = read_board(session, domain, &board);
     struct window w = window_of(&curve, &board, begin_ns, end_ns);
     if (curve.count && begin_ns < board.points[0].time_ns)
-        w.joules = estimate_unknown(); /* its beginning is not to be had any more */
+        w.joules = estimate_unknown(); /* its begin is no longer on the board */
     return w;
 }
 
@@ -165,7 +166,7 @@ struct window session_energy(struct session *session, int32_t domain, int64_t be
     struct board_curve board;
     struct curve curve = read_board(session, domain, &board);
     struct window w = window_of(&curve, &board, begin_ns, curve.read_ns);
-    if (isnan(w.joules.value)) /* also where the board has no such sum */
+    if (isnan(w.joules.value)) /* also if the board does not have this sum */
         return w;
     double *base = &base_joules[SUM(domain)];
     if (isnan(*base))

@@ -1,9 +1,11 @@
-/* joule/session/session_layout.h - what the shared memory of a session looks like, and how a thread writes into it.
+/* joule/session/session_layout.h - the layout of a session's shared memory, and the lock-free operations of a
+ * slot.
  *
- * Owns the one structure that every process of a session maps, and the lock-free operations of a slot: open, close,
- * push, fold. It holds no pointers, only numbers; whoever reads it checks every number before use.
- * Newcomers: a slot has one owner, but its signal handlers, the ender of a region on another thread and a child right
- * after fork may write too. Every operation is therefore safe for many writers and may be interrupted anywhere.
+ * All processes of a session map the same structure. It holds numbers only, no pointers, and readers check
+ * every number before use.
+ * Note: a slot has one owner, but its signal handlers, a thread that ends another's region, and a child right
+ * after fork may write to it, too. So every operation is safe for several writers and may be interrupted at
+ * any point.
  */
 #ifndef JOULE_SESSION_LAYOUT_H
 #define JOULE_SESSION_LAYOUT_H
@@ -19,51 +21,52 @@
 
 #define SESSION_MAGIC     UINT64_C(0x31734a656c756f4a)
 #define SESSION_VERSION   7
-#define SESSION_SLOTS     256  /* threads with regions at one time */
-#define SESSION_RING      4096 /* finished spans that a slot holds between two readings */
-#define SESSION_OPEN      64   /* open regions of a thread; deeper ones are listed when they have ended */
+#define SESSION_SLOTS     256  /* maximum number of threads with regions at the same time */
+#define SESSION_RING      4096 /* finished spans of a slot that await the reader */
+#define SESSION_OPEN      64   /* open regions of a thread; deeper ones are visible only after their end */
 #define SESSION_TAGS      4096
 #define SESSION_TAG_INDEX (2 * SESSION_TAGS)
 #define SESSION_NAME      48
-#define SESSION_BOARD     256 /* entries of each level of the board */
+#define SESSION_BOARD     256 /* entries per level of the board */
 #define SESSION_LEVELS    7
-#define SESSION_SPARSER   8 /* a level keeps one of so many of the entries of that below it */
+#define SESSION_SPARSER   8 /* a level keeps one of this many entries of the level below */
 #define SESSION_PAGE      4096
 
-/* The last places of a ring are for spans that took at least this long: a sweep may have seen them open. */
+/* The last places of a ring are reserved for spans of at least this length, which a sweep may have seen
+ * open. */
 #define SESSION_LONG_NS  1000000
 #define SESSION_RESERVED 512
-/* Between the test for room and the claim of a place other writers may get in: one for each context that interrupts
- * another, of which there are at most as many as signals. */
+/* Between the check for room and the claim of a place other writers may claim places: one for each nested
+ * signal handler, of which there are at most as many as signals. */
 #define SESSION_SLACK 64
 
-#define TAG_OTHER 0 /* "(other)": when the table is full, and for numbers that are no tags */
+#define TAG_OTHER 0 /* "(other)": used if the table is full, and for invalid numbers */
 
 /* Flags of a span: the low bits are JOULE_REGION_... */
 enum {
-    SPAN_SYNCHRONISED = 8, /* a GPU region with the hook called at both edges */
-    SPAN_FOREIGN = 16,     /* stamped by another clock; a thread of its own */
+    SPAN_SYNCHRONISED = 8, /* a GPU region whose hook was called at both edges */
+    SPAN_FOREIGN = 16,     /* timestamps of another clock; attributed like a separate thread */
     SPAN_FRAMED = 32,      /* cannot outlive the call that began it */
 };
 
-#define SPAN_NOT_LISTED 0xff /* as index: the region never stood in the open table */
+#define SPAN_NOT_LISTED 0xff /* index of a region that was never in the open table */
 #define SPAN_ALL_GPUS   0xff /* as device */
 
 /* A finished region or foreign span. */
 struct span {
     int64_t begin_ns, end_ns;
     uint16_t tag;
-    uint16_t slot; /* of the thread that began it: not always the one whose ring this is */
-    uint8_t index; /* its place in that slot's open table, or SPAN_NOT_LISTED */
+    uint16_t slot; /* slot of the thread that began it; may differ from the slot of this ring */
+    uint8_t index; /* index in that slot's open table, or SPAN_NOT_LISTED */
     uint8_t flags;
-    uint8_t device; /* of a foreign span: GPU number or SPAN_ALL_GPUS */
+    uint8_t device; /* foreign span: GPU number or SPAN_ALL_GPUS */
     uint8_t unused;
     float error_ns; /* foreign span: standard error of its timestamps; others: time of regions nested in it */
     _Atomic uint32_t ready; /* low half of (place + 1), written last */
 };
 static_assert(sizeof(struct span) == 32, "layout");
 
-/* A running region. begin_ns is also the claim on the place: 0 free, 1 being closed. */
+/* A running region. begin_ns also marks the place: 0 free, OPEN_CLOSING while it is closed. */
 struct open_span {
     _Atomic int64_t begin_ns;
     _Atomic uint64_t what;     /* open_what(); 0: not written yet */
@@ -80,7 +83,7 @@ static inline uint64_t open_what(uint32_t tag, uint32_t flags)
 /* Flag of folds, in addition to those of spans: a GPU region ran without the hook at begin and end. */
 #define FOLD_UNSYNCHRONISED 64
 
-/* Regions of one tag that found no place in the ring. The sums only grow: a reader takes differences. */
+/* Regions of one tag that found no place in the ring. The sums only grow; a reader takes differences. */
 struct fold {
     _Atomic uint32_t flags; /* union of the regions' flags */
     uint32_t unused;
@@ -97,18 +100,19 @@ struct fold_mark {
 };
 
 struct slot {
-    alignas(SESSION_PAGE) _Atomic uint64_t head; /* places claimed by writers */
-    _Atomic uint32_t hint;                       /* where the next free open place probably is */
-    _Atomic uint64_t owned_from;                 /* places below were claimed by earlier owners */
-    alignas(64) _Atomic uint64_t tail;           /* places emptied by the reader */
+    alignas(SESSION_PAGE) _Atomic uint64_t head; /* number of places claimed by writers */
+    _Atomic uint32_t hint;                       /* probable index of the next free open place */
+    _Atomic uint64_t owned_from;                 /* places below this were claimed by earlier owners */
+    alignas(64) _Atomic uint64_t tail;           /* number of places emptied by the reader */
     struct fold_mark fold_mark;
     alignas(64) struct open_span open[SESSION_OPEN];
     alignas(64) struct span ring[SESSION_RING];
-    alignas(64) struct fold folds[SESSION_TAGS]; /* by tag; pages without folds take no memory */
+    alignas(64) struct fold folds[SESSION_TAGS]; /* indexed by tag; unused pages take no memory */
 };
 
-/* The measuring process's totals so far, for clients: JOULE_TOTAL, JOULE_CPU and JOULE_GPU. `sequence` is odd while it
- * is written. Levels reach back ever further, ever more sparsely: at 50 ms an entry 13 s, 100 s, 14 minutes, ... 39 days. */
+/* Totals of the measuring process for clients: JOULE_TOTAL, JOULE_CPU and JOULE_GPU. `sequence` is odd during
+ * a write. Higher levels reach further back with fewer entries: with one entry per 50 ms 13 s, 100 s, 14
+ * minutes, ... 39 days. */
 #define BOARD_SUMS 3
 struct board_entry {
     _Atomic uint64_t sequence;
@@ -120,18 +124,18 @@ struct board_entry {
     } sums[BOARD_SUMS];
 };
 
-/* What budgets allow the regions of a tag; 0: no such limit. */
+/* Limits that budgets set for the regions of a tag; 0: no limit. */
 struct tag_limits {
-    _Atomic double joules;      /* all together */
-    _Atomic double call_joules; /* each, in the mean */
-    /* What each is expected to take, of calls that are only counted; 0: they are not. */
+    _Atomic double joules;      /* for all regions together */
+    _Atomic double call_joules; /* mean for each region */
+    /* Expected energy of each call that is counted without timestamps; 0: calls have timestamps. */
     struct {
         _Atomic double joules, low, high;
         _Atomic uint32_t cls;
     } expected;
 };
 
-/* What two builds must agree on before they share a mapping. */
+/* Properties in which two builds must agree to share a mapping. */
 struct session_shape {
     uint64_t magic;
     uint32_t version;
@@ -144,25 +148,24 @@ static_assert(sizeof(struct session_shape) == 6 * 8 + 4 * 8, "layout");
 
 struct session_map {
     struct session_shape shape;
-    int32_t owner_pid;           /* the process that measures, as it sees itself */
-    uint64_t pid_namespace;      /* inode of its PID namespace; 0: unknown */
-    _Atomic uint32_t slots_used; /* slots at and above were never owned */
+    int32_t owner_pid;           /* the measuring process, in its own PID namespace */
+    uint64_t pid_namespace;      /* inode of the owner's PID namespace; 0: unknown */
+    _Atomic uint32_t slots_used; /* slots from this number on were never owned */
     _Atomic uint32_t tag_count;
-    _Atomic uint32_t clients;     /* processes that joined, ever */
-    _Atomic uint32_t has_budgets; /* 0: there may be no memory behind tag_limits */
-    _Atomic double
-        stamp_seconds; /* between the stamps of a region with nothing in it, at least; 0: unknown */
+    _Atomic uint32_t clients;     /* number of processes that ever joined */
+    _Atomic uint32_t has_budgets; /* 0: tag_limits may have no memory */
+    _Atomic double stamp_seconds; /* minimum time between the timestamps of an empty region; 0: unknown */
     _Atomic uint64_t board_count;
-    _Atomic uint64_t unnamed_tags; /* names for which there was no place in the table */
-    _Atomic uint64_t unstored;     /* lost regions: not even their time could be kept */
-    _Atomic int64_t full_ns[2];    /* when all slots were last found taken, by each of two ways to search */
+    _Atomic uint64_t unnamed_tags; /* names that did not fit into the table */
+    _Atomic uint64_t unstored;     /* regions that were lost entirely, including their time */
+    _Atomic int64_t full_ns[2];    /* when all slots were last found taken, for each of two searches */
     struct fold_mark crowd_mark;
     alignas(
         64) _Atomic uint64_t owners[SESSION_SLOTS]; /* session_owner(), or with OWNER_PREPARING; 0: free */
     alignas(SESSION_PAGE) _Atomic uint32_t tag_index[SESSION_TAG_INDEX]; /* hash -> tag; 0: free */
     char tag_names[SESSION_TAGS][SESSION_NAME];
     struct tag_limits tag_limits[SESSION_TAGS];
-    alignas(SESSION_PAGE) struct fold crowd[SESSION_TAGS]; /* regions of threads that have no slot */
+    alignas(SESSION_PAGE) struct fold crowd[SESSION_TAGS]; /* regions of threads without a slot */
     alignas(64) struct board_entry board[SESSION_LEVELS][SESSION_BOARD];
     struct slot slots[SESSION_SLOTS];
 };
@@ -187,16 +190,16 @@ static inline struct session_shape session_shape(void)
     };
 }
 
-/* The slot's pages are not there yet: nobody else may touch them. */
+/* The slot's pages are being allocated; no other thread may access them. */
 #define OWNER_PREPARING (UINT64_C(1) << 63)
 
-/* pid 0: a thread of another PID namespace, of which nobody here can tell whether it lives. */
+/* pid 0: a thread in another PID namespace, so nothing here can tell whether it lives. */
 static inline uint64_t session_owner(uint32_t pid, uint32_t tid)
 {
     return (uint64_t)pid << 32 | tid;
 }
 
-/* Lists a region as open; its place, or SPAN_NOT_LISTED. */
+/* Adds a region to the open table. Returns its index, or SPAN_NOT_LISTED. */
 static inline unsigned slot_open(struct slot *slot, int64_t begin_ns, uint64_t what)
 {
     unsigned hint = atomic_load_explicit(&slot->hint, memory_order_relaxed);
@@ -248,7 +251,7 @@ static inline void slot_add_nested(struct slot *slot, unsigned index, int64_t be
     }
 }
 
-/* Forgets what is listed as open: its thread is gone, or was the parent's. */
+/* Clears the open table, because its thread has ended or belongs to the parent process. */
 static inline void slot_clear_open(struct slot *slot)
 {
     for (unsigned i = 0; i < SESSION_OPEN; i++) {
@@ -265,7 +268,7 @@ static inline void folds_clear(struct fold_mark *mark, struct fold folds[SESSION
     atomic_store_explicit(&mark->tags, 0, memory_order_relaxed);
 }
 
-/* Puts a finished span into the ring. False when there is no room for it. */
+/* Adds a finished span to the ring. Returns false if there is no room. */
 static inline bool slot_push(struct slot *slot, const struct span *span)
 {
     bool is_long = span->end_ns - span->begin_ns >= SESSION_LONG_NS;
@@ -311,7 +314,7 @@ static inline void fold_add(struct fold_mark *mark, struct fold folds[SESSION_TA
            !atomic_compare_exchange_weak_explicit(&mark->tags, &tags, span->tag + UINT32_C(1),
                                                   memory_order_relaxed, memory_order_relaxed))
         ;
-    /* Says only that there is something to look for, so a step lost to a signal does no harm. */
+    /* The value only signals a change, so a lost increment does no harm. */
     uint64_t changes = atomic_load_explicit(&mark->changes, memory_order_relaxed);
     atomic_store_explicit(&mark->changes, changes + 1, memory_order_release);
 }

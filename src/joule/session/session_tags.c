@@ -1,9 +1,9 @@
-/* joule/session/session_tags.c - names made into numbers that all processes of a session share.
+/* joule/session/session_tags.c - maps names to numbers that all processes of a session share, with their
+ * budgets.
  *
- * Owns the insertion into the table, and the sum of what budgets allow each. A name is first written into a place of its
- * own, then published in a hash index with one exchange, so that a process that is killed half-way leaves an unused place
- * and nothing else.
- * Newcomers: nothing is ever removed. What is read from the mapping may be anything and is checked.
+ * A name is first written into its own place, then published in a hash index by one atomic exchange. So a
+ * process that is killed in between leaves only an unused place.
+ * Note: nothing is ever removed. The mapping may contain any values, so they are checked.
  */
 #include <math.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "joule/curve/estimate.h"
 #include "joule/session/session.h"
 
-/* Cut to size, at the border of a character. */
+/* Copies the name, cut at a character boundary. */
 static void cut_name(char out[SESSION_NAME], const char *name)
 {
     size_t length = strnlen(name, SESSION_NAME);
@@ -30,7 +30,7 @@ static uint32_t hash(const char name[SESSION_NAME])
     return (uint32_t)(h ^ h >> 32);
 }
 
-/* A place of its own for the name; TAG_OTHER when none is left. */
+/* Stores the name in its own place. Returns TAG_OTHER if none is left. */
 static uint32_t store_name(struct session_map *map, const char name[SESSION_NAME])
 {
     uint32_t tag = atomic_load(&map->tag_count);
@@ -63,7 +63,7 @@ static uint32_t find_or_add(struct session_map *map, const char *name)
             if (stored == TAG_OTHER || atomic_compare_exchange_strong(place, &tag, stored))
                 return stored;
         }
-        if (is_tag(map, tag, cut)) /* also when another thread was faster */
+        if (is_tag(map, tag, cut)) /* also if another thread was faster */
             return tag;
     }
     return TAG_OTHER;
@@ -90,7 +90,7 @@ void session_tag_name(struct session *session, uint32_t tag, char out_name[SESSI
         strcpy(out_name, "(other)");
 }
 
-/* The limits of a tag, with memory behind them; NULL: there is none. */
+/* Returns the limits of a tag with their memory allocated; NULL: no memory. */
 static struct tag_limits *limits_to_set(struct session *session, uint32_t tag)
 {
     struct session_map *map = session_map(session);
