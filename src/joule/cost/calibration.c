@@ -36,7 +36,7 @@ static void wrong(struct reading *r, const char *key)
 {
     if (!r->is_wrong)
         error_set(r->error, JOULE_INVALID,
-                  "%s: '%s' is missing or out of range; 'joule calibrate' makes it anew", r->what, key);
+                  "%s: '%s' is missing or out of range; run 'joule calibrate' to replace it", r->what, key);
     r->is_wrong = true;
 }
 

@@ -29,7 +29,7 @@ void cost_cooling_describe(const struct cost_cpu *cpu, struct cost_cooling *out_
         .r_log_sd = R_LOG_SD,
         .tau_log_sd = TAU_LOG_SD,
         .instance = table.instance,
-        .source = "assumed: a cooler that lets design power warm the chip by 50 K, in 60 s"};
+        .source = "assumed: design power warms the chip by 50 K, with a time constant of 60 s"};
 }
 
 struct estimate cost_cooling_rise(const struct cost_cooling *cooling, const struct estimate *watts,

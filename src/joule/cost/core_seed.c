@@ -201,7 +201,7 @@ struct prices {
     double factor;     /* 90 % of machines are within this factor, either way */
 };
 
-#define GUESS(class) "assumed, by orders of magnitude: " class
+#define GUESS(class) "assumed, order of magnitude: " class
 
 /* Cycle: 3 W for a busy core at 3 GHz with 2 instructions per cycle, minus the instructions. DRAM line: 64 B
  * at 15 to 25 pJ per bit including controller and wires. Units: circuits of 45 nm, scaled by process
@@ -216,10 +216,10 @@ static const struct prices prices[COST_CORE_CLASSES] = {
     /* It has no such wide vectors and no L3. */
     [COST_CORE_SMALL] = {GUESS("small cores of 28 nm"), 30, 40, 10, 30, 400, 60, 90, 500, NAN, NAN, 100, 110,
                          1000, NAN, 6000, 1, 3},
-    [COST_CORE_OTHER] = {GUESS("another core, as large ones of 14 nm"), 600, 200, 5, 30, 300, 20, 35, 250,
-                         120, 260, 40, 60, 500, 2000, 10000, 2, 5},
-    [COST_CORE_UNKNOWN] = {GUESS("any core, as large ones of 14 nm"), 600, 200, 5, 30, 300, 20, 35, 250, 120,
-                           260, 40, 60, 500, 2000, 10000, 2, 8},
+    [COST_CORE_OTHER] = {GUESS("other known core, priced as a large core of 14 nm"), 600, 200, 5, 30, 300, 20,
+                         35, 250, 120, 260, 40, 60, 500, 2000, 10000, 2, 5},
+    [COST_CORE_UNKNOWN] = {GUESS("unknown core, priced as a large core of 14 nm"), 600, 200, 5, 30, 300, 20,
+                           35, 250, 120, 260, 40, 60, 500, 2000, 10000, 2, 8},
 };
 
 /* The part of the error that is different for each term, and the part that depends on the data, as log sd.

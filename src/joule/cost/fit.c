@@ -283,8 +283,8 @@ static joule_status check_repeats(const struct fit_kernel *kernels, size_t count
         return JOULE_OK;
     return error_set(
         error, JOULE_UNSUPPORTED,
-        "repeats of %zu of %zu kernels differ by more than 10 %% (most: '%s', %.0f %%): something else "
-        "runs on this machine; end it and try again",
+        "repeats of %zu of %zu kernels differ by more than 10 %% (most: '%s', %.0f %%): other work "
+        "runs on this machine; stop it and try again",
         unsteady, known, kernels[worst].name, 100 * kernels[worst].cycles_log_sd);
 }
 
@@ -301,8 +301,8 @@ static joule_status check_order(const struct cost_speeds *speeds, joule_error *e
             if (before > now || now <= 0)
                 return error_set(
                     error, JOULE_UNSUPPORTED,
-                    "%s take %.3g cycles and %s %.3g, which no core does: nothing is kept; try again when "
-                    "the machine is quiet",
+                    "%s take %.3g cycles and %s %.3g, which is not plausible: nothing is kept; try again "
+                    "when the machine is quiet",
                     cost_feature_name(*at), now,
                     last ? cost_feature_name((enum cost_feature)last) : "nothing", before);
             if (!isnan(now))
@@ -319,7 +319,7 @@ joule_status fit_speeds(const struct fit_kernel *kernels, size_t count, const st
     double x[NNLS_MOST];
     struct nnls last;
     if (count > FIT_MOST_KERNELS)
-        return error_set(out_error, JOULE_INVALID, "more than %d kernels", FIT_MOST_KERNELS);
+        return error_set(out_error, JOULE_INVALID, "cannot fit more than %d kernels", FIT_MOST_KERNELS);
     joule_status status = check_repeats(kernels, count, out_error);
     if (status != JOULE_OK)
         return status;
@@ -327,7 +327,7 @@ joule_status fit_speeds(const struct fit_kernel *kernels, size_t count, const st
     struct fit_way way = {&s, find_factors, miss_cycles};
     if (!search(&s, FIT_FAMILIES, x, &last) || !fit_find_errors(&way, kernels, count, x, out_errors))
         return error_set(out_error, JOULE_UNSUPPORTED,
-                         "the times of the kernels fit no core: nothing is kept");
+                         "cannot fit a core to the times of the kernels: nothing is kept");
     take_speeds(&s, x, &last, out);
     out->log_sd = out_errors->log_sd;
     status = fit_check_errors(out_errors, out_error);

@@ -56,6 +56,6 @@ joule_status fit_check_errors(const struct fit_errors *errors, joule_error *erro
     if (errors->log_sd <= MOST_LOG_SD)
         return JOULE_OK;
     return error_set(error, JOULE_UNSUPPORTED,
-                     "kernels that are left out of the fit are missed by a factor of %.2g: nothing is kept",
+                     "the fit predicts left-out kernels with an error of a factor of %.2g: nothing is kept",
                      exp(errors->log_sd));
 }

@@ -153,7 +153,7 @@ static joule_status separate(struct pricing *p, joule_error *error)
         if (p->group_count <= LEAST_GROUPS)
             return error_set(
                 error, JOULE_UNSUPPORTED,
-                "the joules of the kernels are too much alike to tell what costs what: nothing is kept; "
+                "the joules of the kernels are too similar to separate their prices: nothing is kept; "
                 "try --full");
         merge(p, (int)(pair[0] < pair[1] ? pair[0] : pair[1]), (int)(pair[0] < pair[1] ? pair[1] : pair[0]));
     }
@@ -208,7 +208,7 @@ static joule_status check_order(const struct cost_prices *prices, joule_error *e
         if (less->low > more->high)
             return error_set(
                 error, JOULE_UNSUPPORTED,
-                "%s cost %.3g J and %s %.3g J, which no machine does: nothing is kept; try again when the "
+                "%s cost %.3g J and %s %.3g J, which is not plausible: nothing is kept; try again when the "
                 "machine is quiet",
                 cost_feature_name(pairs[i][0]), less->value, cost_feature_name(pairs[i][1]), more->value);
     }
@@ -226,8 +226,8 @@ static joule_status check_repeats(const struct fit_kernel *kernels, size_t count
         return JOULE_OK;
     return error_set(
         error, JOULE_UNSUPPORTED,
-        "of %zu kernels, only the joules of %zu agree within 10 %% from repeat to repeat: something else "
-        "runs on this machine, or the sensor is too slow; end it, or try --full",
+        "of %zu kernels, only %zu have joules that agree within 10 %% between repeats: other work "
+        "runs on this machine, or the sensor is too slow; stop it, or try --full",
         known, used);
 }
 
@@ -239,7 +239,7 @@ joule_status fit_prices(const struct fit_kernel *kernels, size_t count, const st
     struct nnls problem;
     *out = (struct cost_prices){.cls = JOULE_CLASS_NONE};
     if (count > FIT_MOST_KERNELS)
-        return error_set(out_error, JOULE_INVALID, "more than %d kernels", FIT_MOST_KERNELS);
+        return error_set(out_error, JOULE_INVALID, "cannot fit more than %d kernels", FIT_MOST_KERNELS);
     joule_status status = check_repeats(kernels, count, out_error);
     if (status != JOULE_OK)
         return status;
@@ -250,7 +250,7 @@ joule_status fit_prices(const struct fit_kernel *kernels, size_t count, const st
     struct fit_way way = {&p, find_factors, miss_joules};
     if (!solve(&p, FIT_FAMILIES, x, &problem) || !fit_find_errors(&way, kernels, count, x, out_errors))
         return error_set(out_error, JOULE_UNSUPPORTED,
-                         "the joules of the kernels fit no table: nothing is kept");
+                         "cannot fit prices to the joules of the kernels: nothing is kept");
     take_prices(&p, &problem, x, out);
     out->log_sd = out_errors->log_sd;
     status = fit_check_errors(out_errors, out_error);

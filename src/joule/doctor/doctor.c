@@ -65,14 +65,15 @@ static void check_virtual_machine(struct exam *exam)
                   "This is a virtual machine%s%s%s%s%s.", named ? " (" : "", facts->hypervisor,
                   facts->hypervisor[0] && facts->product[0] ? ", " : "", facts->product, named ? ")" : "");
     if (exam->package) {
-        finding->why = "Its host passes the energy counters on; whether they cover this machine alone is the "
-                       "host's choice.";
+        finding->why =
+            "Its host passes the energy counters on. The host decides whether they cover this machine "
+            "alone.";
         return;
     }
     finding->why =
-        "The energy counters of the processor belong to the host. Figures come from the model until "
-        "the host's operator passes counters on (QEMU 9.1 and later: -accel "
-        "kvm,rapl=true,rapl-helper-socket=PATH) or the work moves to a machine of its own.";
+        "The energy counters of the processor belong to the host, so figures come from the model. To "
+        "get measured figures, use a physical machine, or ask the host's operator to pass the counters "
+        "on (QEMU 9.1 and later: -accel kvm,rapl=true,rapl-helper-socket=PATH).";
 }
 
 static void check_container(struct exam *exam)
@@ -81,7 +82,7 @@ static void check_container(struct exam *exam)
     if (!facts->is_container)
         return;
     exam_find(exam, FINDING_FACT, "container", "This is a container (%s).", facts->container)->why =
-        "Joule counts what all of the machine uses, not this container alone.";
+        "Energy totals are those of the whole machine, not of this container alone.";
 }
 
 /* --- energy of the CPU ---------------------------------------------------------------------------------- */
@@ -102,7 +103,7 @@ static void check_no_sensor(struct exam *exam)
     if (exam->package)
         return;
     if (exam->whole)
-        exam_find(exam, FINDING_FACT, "whole_machine", "More than the CPU is %s, by %s.",
+        exam_find(exam, FINDING_FACT, "whole_machine", "The energy of more than the CPU is %s, by %s.",
                   joule_class_name(exam->whole->info.cls), exam->whole->info.source);
     for (size_t i = 0; i < exam->out->count; i++)
         if (exam->out->findings[i].severity != FINDING_FACT)
@@ -110,7 +111,7 @@ static void check_no_sensor(struct exam *exam)
     if (exam->whole)
         return;
     struct finding *finding =
-        exam_find(exam, FINDING_LIMIT, "no_sensor", "No sensor of the CPU's energy is known here.");
+        exam_find(exam, FINDING_LIMIT, "no_sensor", "No sensor of the CPU's energy was found.");
     finding->why = "Figures come from the model.";
     if (exam->other)
         finding->why = exam_format(exam, "The CPU's figures come from the model; %s is %s, by %s.",
@@ -125,20 +126,19 @@ static void check_perf_permission(struct exam *exam)
     if (exam->package || !facts->has_package_event || facts->has_perfmon == YES ||
         facts->perf_paranoid <= 0 || facts->perf_paranoid == INT_MAX)
         return;
-    struct finding *finding = exam_find(
-        exam, FINDING_ADVICE, "perf_denied",
-        "This user may not count events of a whole CPU (perf_event_paranoid is %d).", facts->perf_paranoid);
-    finding->why =
-        "The processor's energy counters are behind that. The capability gives them to joule alone; "
-        "sudo sysctl kernel.perf_event_paranoid=0 gives them to every program.";
+    struct finding *finding =
+        exam_find(exam, FINDING_ADVICE, "perf_denied",
+                  "Permission denied for perf events of a whole CPU (perf_event_paranoid is %d).",
+                  facts->perf_paranoid);
+    finding->why = "The processor's energy counters need them. The capability permits them to joule alone; "
+                   "sudo sysctl kernel.perf_event_paranoid=0 permits them to every program.";
     finding->command = SET_CAPABILITY;
     if (facts->is_container && facts->bound_perfmon == YES) {
-        finding->what = "The container holds CAP_PERFMON, but this user does not have it.";
-        finding->why =
-            "Capabilities of a container reach its root only. Give it to the program, in the image.";
+        finding->what = "The container has CAP_PERFMON, but this user does not.";
+        finding->why = "Only root in a container gets its capabilities. Give it to the program in the image.";
         finding->command = "setcap cap_perfmon+ep \"$(command -v joule)\"";
     } else if (facts->is_container) {
-        finding->why = "The processor's energy counters are behind that.";
+        finding->why = "The processor's energy counters need them.";
         finding->command = "docker run --cap-add PERFMON ...";
     }
 }
@@ -154,8 +154,8 @@ static void check_perf_policy(struct exam *exam)
     struct finding *finding =
         exam_find(exam, FINDING_ADVICE, "perf_policy",
                   "A security policy forbids perf_event_open, which reads the energy counters.");
-    finding->why = facts->is_container ? "Container runtimes filter that call."
-                                       : "A seccomp filter or a security module does that.";
+    finding->why = facts->is_container ? "Container runtimes filter this system call."
+                                       : "The cause is a seccomp filter or a security module.";
     if (facts->is_container)
         finding->command = "docker run --cap-add PERFMON --security-opt seccomp=unconfined ...";
     else
@@ -169,7 +169,7 @@ static void check_masked_zones(struct exam *exam)
     struct finding *finding =
         exam_find(exam, FINDING_ADVICE, "powercap_masked",
                   "The container runtime hides the energy counters in /sys/class/powercap.");
-    finding->why = "It does so because power readings can tell secrets of other users (CVE-2020-8694).";
+    finding->why = "The reason: power readings can reveal secrets of other users (CVE-2020-8694).";
     finding->command = exam->facts.has_package_event ? "docker run --cap-add PERFMON ..."
                                                      : "docker run --security-opt systempaths=unconfined ...";
 }
@@ -182,8 +182,8 @@ static void check_unreadable_zones(struct exam *exam)
     struct finding *finding = exam_find(exam, FINDING_ADVICE, "powercap_denied",
                                         "Only root may read the energy counters in /sys/class/powercap.");
     finding->why =
-        "This lasts until the next boot. Any user can then read them, which on shared machines can tell "
-        "secrets of others (CVE-2020-8694).";
+        "This command lasts until the next boot. Any user can then read the counters, which on shared "
+        "machines can reveal secrets of others (CVE-2020-8694).";
     finding->command = "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj "
                        "/sys/class/powercap/intel-rapl:*/intel-rapl:*/energy_uj";
 }
@@ -196,8 +196,8 @@ static void check_missing_driver(struct exam *exam)
         facts->is_zone_masked)
         return;
     struct finding *finding = exam_find(exam, FINDING_ADVICE, "no_rapl_driver",
-                                        "No driver of the processor's energy counters is loaded.");
-    finding->why = "One of these modules is enough; rapl is read with the least rights.";
+                                        "No driver for the processor's energy counters is loaded.");
+    finding->why = "One of these modules is enough; rapl needs the fewest permissions.";
     finding->command = "sudo modprobe rapl || sudo modprobe intel_rapl_msr || sudo modprobe msr";
 }
 
@@ -208,9 +208,8 @@ static void check_filter(struct exam *exam)
     if (!is_rapl || facts->is_virtual || facts->is_filtered == NO ||
         (facts->is_filtered == UNKNOWN && !facts->has_sgx))
         return;
-    const char *why =
-        "The filter adds noise against spying by power. It matters in short stretches: let regions "
-        "last 0.5 s or repeat them. Switching SGX off in the firmware ends it.";
+    const char *why = "The filter adds noise to hide secrets. It affects short measurements: let regions "
+                      "last 0.5 s, or repeat them. Disabling SGX in the firmware removes the filter.";
     if (facts->is_filtered == YES) {
         exam_find(exam, FINDING_LIMIT, "energy_filter", "The processor filters its energy readings.")->why =
             why;
@@ -218,8 +217,8 @@ static void check_filter(struct exam *exam)
     }
     struct finding *finding = exam_find(
         exam, FINDING_ADVICE, "energy_filter",
-        "The processor may filter its energy readings: it has SGX, and whether it does cannot be seen.");
-    finding->why = exam_format(exam, "%s This shows it: 1 is filtered.", why);
+        "The processor may filter its energy readings, because it has SGX; the setting cannot be read.");
+    finding->why = exam_format(exam, "%s To check, run this; 1 means filtered.", why);
     finding->command = "sudo modprobe msr && sudo rdmsr -f 0:0 0xbc";
 }
 
@@ -254,7 +253,7 @@ static void check_clock(struct exam *exam)
         return;
     const char *cost = is_timed ? exam_format(exam, ", %.0f ns", exam->trials.clock_read_ns) : "";
     if (!is_slow) {
-        exam_find(exam, FINDING_FACT, "clock", "The clock is read without a system call (%s%s).",
+        exam_find(exam, FINDING_FACT, "clock", "Reading the clock takes no system call (%s%s).",
                   *source ? source : "unknown source", cost);
         return;
     }
@@ -262,8 +261,7 @@ static void check_clock(struct exam *exam)
     struct finding *finding =
         exam_find(exam, better ? FINDING_ADVICE : FINDING_LIMIT, "clock_slow",
                   "Reading the clock takes a system call (%s%s).", *source ? source : "unknown source", cost);
-    finding->why =
-        "Every region takes two time stamps: regions shorter than some 10 us are measured too long.";
+    finding->why = "Every region takes two timestamps, so regions shorter than about 10 us appear too long.";
     if (better)
         finding->command = exam_format(
             exam, "echo %s | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource",
@@ -301,7 +299,7 @@ static void check_asked_for(struct exam *exam)
             const char *variable = source->ops->variable;
             const char *value = variable ? exam->host->ops->env(exam->host, variable) : NULL;
             if (value && *value && source->state != JOULE_OK)
-                exam_find(exam, FINDING_LIMIT, "asked_for", "%s is set, and nothing is read by it (%s).",
+                exam_find(exam, FINDING_LIMIT, "asked_for", "%s is set, but its source cannot be read (%s).",
                           variable, joule_status_name(source->state))
                     ->why = exam_format(exam, "%s", source->remedy);
         }

@@ -13,11 +13,11 @@
 static void say_uncalibrated(struct exam *exam, const struct cpu_calibration *found)
 {
     struct finding *finding =
-        exam_find(exam, FINDING_FACT, "uncalibrated", "joulec's figures are typical of this CPU's family.");
+        exam_find(exam, FINDING_FACT, "uncalibrated", "joulec uses typical figures of this CPU's family.");
     finding->why =
         found->state == CALIBRATION_FOREIGN
-            ? exam_format(exam, "%s is of another CPU. A minute of kernels measures this one:", found->path)
-            : "A minute of kernels measures this CPU, and makes the intervals of joulec narrower:";
+            ? exam_format(exam, "%s was made on another CPU. To measure this CPU, run (90 s):", found->path)
+            : "To measure this CPU and narrow joulec's intervals, run (90 s):";
     finding->command = CALIBRATE;
 }
 
@@ -30,12 +30,12 @@ static void say_calibrated(struct exam *exam, const struct cpu_calibration *foun
     struct finding *finding =
         exam_find(exam, found->state == CALIBRATION_OLD ? FINDING_ADVICE : FINDING_FACT,
                   found->state == CALIBRATION_OLD ? "calibration_old" : "calibrated",
-                  "joulec's %s of this CPU were measured on %s: error %.0f %%.",
+                  "joulec's %s for this CPU were measured on %s: error %.0f %%.",
                   has_energy ? "times and joules" : "times", date,
                   100 * expm1(fmax(calibration->speeds.log_sd, has_energy ? calibration->prices.log_sd : 0)));
     if (found->state != CALIBRATION_OLD)
         return;
-    finding->why = exam_format(exam, "That is %.0f days ago; microcode, cooling and dust have changed.",
+    finding->why = exam_format(exam, "That was %.0f days ago; microcode and cooling may have changed since.",
                                found->age_days);
     finding->command = CALIBRATE;
 }
@@ -53,7 +53,7 @@ void check_calibration(struct exam *exam)
         say_uncalibrated(exam, &found);
     else {
         struct finding *finding =
-            exam_find(exam, FINDING_ADVICE, "calibration_broken", "joulec's calibration cannot be used.");
+            exam_find(exam, FINDING_ADVICE, "calibration_broken", "joulec cannot use its calibration.");
         finding->why = exam_format(exam, "%s", found.error.message);
         finding->command = CALIBRATE;
     }

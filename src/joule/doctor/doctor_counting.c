@@ -8,7 +8,7 @@
 #include "joule/doctor/doctor_exam.h"
 
 #define EFFECT                                                                                               \
-    "CPU time of processes that nobody waits for is then missed: the command's share may be too low."
+    "CPU time of processes that are never waited for is then missing: the command's share may be too low."
 
 static const char *method_of(const struct exam *exam)
 {
@@ -28,9 +28,9 @@ static void tell_missing(struct exam *exam)
         finding->why = EFFECT " This lasts until the next boot.";
         finding->command = "sudo mkdir -p /run/cgroup2 && sudo mount -t cgroup2 cgroup2 /run/cgroup2";
     } else if (can_mount) {
-        finding->why = EFFECT " Root may mount one, and has to give this user a part of it.";
+        finding->why = EFFECT " Root can mount one and delegate a part of it to this user.";
     } else if (facts->is_container) {
-        finding->why = EFFECT " The machine that runs this container gives it none.";
+        finding->why = EFFECT " The machine that runs this container provides none.";
     } else {
         finding->why = EFFECT;
     }
@@ -52,7 +52,7 @@ static void tell_denied(struct exam *exam)
     const struct doctor_facts *facts = &exam->facts;
     struct finding *finding =
         exam_find(exam, FINDING_LIMIT, "cgroup_denied",
-                  "No cgroup can be made here: joule run counts by process (%s).", method_of(exam));
+                  "Cannot create a cgroup: joule run counts by process (%s).", method_of(exam));
     finding->why = EFFECT;
     if (facts->is_container) {
         finding->command = writable_container(facts);
@@ -61,7 +61,7 @@ static void tell_denied(struct exam *exam)
     } else if (facts->has_own_systemd) {
         finding->command = "systemd-run --user --scope -p Delegate=yes joule run ...";
     } else if (facts->is_root == NO) {
-        finding->why = EFFECT " A login session with a systemd of the user's own has cgroups to give "
+        finding->why = EFFECT " A login session with a systemd user instance can provide cgroups "
                               "(systemd-run --user --scope).";
     }
     if (finding->command)

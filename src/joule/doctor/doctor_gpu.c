@@ -16,7 +16,7 @@ static bool is_lent(const struct doctor_gpu *gpu)
     return strcmp(gpu->driver, "vfio-pci") == 0;
 }
 
-static const char lent_why[] = "What is lent to a virtual machine can be measured there alone.";
+static const char lent_why[] = "A board that is passed to a virtual machine can be measured only there.";
 
 void check_nvidia_driver(struct exam *exam)
 {
@@ -35,14 +35,14 @@ void check_nvidia_driver(struct exam *exam)
         return;
     if (count == 0) {
         exam_find(exam, FINDING_FACT, "nvidia_nodes",
-                  "There are device nodes of NVIDIA boards, but no driver and no board.")
-            ->why = "Images leave such nodes behind; they are ignored.";
+                  "There are device nodes for NVIDIA boards, but no driver and no board.")
+            ->why = "Machine images may contain such nodes; they are ignored.";
         return;
     }
     struct finding *finding =
-        exam_find(exam, FINDING_ADVICE, "nvidia_driver", "NVIDIA boards: %u, held by %s.", count,
+        exam_find(exam, FINDING_ADVICE, "nvidia_driver", "NVIDIA boards: %u, bound to %s.", count,
                   first->driver[0] ? first->driver : "no driver");
-    finding->why = "Their energy can be read through NVIDIA's own driver alone.";
+    finding->why = "Their energy can be read only through NVIDIA's own driver.";
     finding->command = facts->is_container ? "docker run --gpus all ..." : "sudo apt install nvidia-driver";
     if (is_lent(first)) {
         finding->severity = FINDING_LIMIT;
@@ -58,7 +58,7 @@ void check_nvml(struct exam *exam)
         return;
     struct finding *finding =
         exam_find(exam, FINDING_ADVICE, "nvml_missing",
-                  "The NVIDIA driver is loaded, and its library libnvidia-ml.so.1 is not here.");
+                  "The NVIDIA driver is loaded, but its library libnvidia-ml.so.1 was not found.");
     finding->why = "The energy of the boards is read through that library.";
     finding->command = facts->is_container
                            ? "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ..."
@@ -219,23 +219,23 @@ static void tell_read(struct exam *exam, const struct group *group)
     const char *what =
         exam_format(exam, "energy %s by %s", joule_class_name(group->meter.cls), group->meter.source);
     find_group(exam, FINDING_FACT, group, "energy", what)->why =
-        exam_format(exam, "By the driver %s. Sources for %s GPUs: %s.", group->driver, group->maker->name,
-                    list_sources(exam, group->maker));
+        exam_format(exam, "The driver %s is loaded. Sources for %s GPUs: %s.", group->driver,
+                    group->maker->name, list_sources(exam, group->maker));
 }
 
 static void tell_asleep(struct exam *exam, const struct group *group)
 {
     find_group(exam, FINDING_FACT, group, "asleep", "asleep")->why =
-        "Joule wakes no device: it is read when a program has woken it.";
+        "Joule does not wake a device; it reads the device after a program has woken it.";
 }
 
 static void tell_denied(struct exam *exam, const struct group *group)
 {
     struct finding *finding =
-        find_group(exam, FINDING_ADVICE, group, "denied", "this user may not read what the driver tells");
+        find_group(exam, FINDING_ADVICE, group, "denied", "permission denied for the driver's readings");
     finding->why =
-        "This lasts until the next boot. Any user can then read the power of the GPUs, which on shared "
-        "machines can tell secrets of others.";
+        "This command lasts until the next boot. Any user can then read the power of the GPUs, which on "
+        "shared machines can reveal secrets of others.";
     finding->command = group->maker->open;
 }
 
@@ -243,39 +243,38 @@ static void tell_nothing(struct exam *exam, const struct group *group)
 {
     const char *what = exam_format(exam, "no energy or power from the driver %s", group->driver);
     find_group(exam, FINDING_LIMIT, group, "no_meter", what)->why = exam_format(
-        exam, "Their energy is in no figure. Sources for %s GPUs: %s. A newer kernel may report more, or %s.",
+        exam, "This energy is not in any figure. Sources for %s GPUs: %s. A newer kernel may help, or %s.",
         group->maker->name, list_sources(exam, group->maker), group->maker->library);
 }
 
 static void tell_lent(struct exam *exam, const struct group *group)
 {
-    find_group(exam, FINDING_LIMIT, group, "lent", "held by vfio-pci")->why = lent_why;
+    find_group(exam, FINDING_LIMIT, group, "lent", "bound to vfio-pci")->why = lent_why;
 }
 
 static void tell_not_taken(struct exam *exam, const struct group *group)
 {
     struct finding *finding =
-        find_group(exam, FINDING_ADVICE, group, "not_taken", "not taken by the driver that is loaded");
-    finding->why =
-        exam_format(exam,
-                    "That energy is in no figure. The kernel's log says why: often there is no firmware "
-                    "(package %s), or the kernel was started with nomodeset.",
-                    group->maker->firmware);
+        find_group(exam, FINDING_ADVICE, group, "not_taken", "not bound by the loaded driver");
+    finding->why = exam_format(
+        exam,
+        "This energy is not in any figure. The kernel log states the reason: often firmware is missing "
+        "(package %s), or the kernel was started with nomodeset.",
+        group->maker->firmware);
     finding->command = group->maker->log;
 }
 
 static void tell_no_driver(struct exam *exam, const struct group *group)
 {
     struct finding *finding = find_group(exam, FINDING_ADVICE, group, "no_driver", "no driver");
-    finding->why = "That energy is in no figure: it is read through the driver.";
+    finding->why = "This energy is not in any figure, because it is read through the driver.";
     finding->command = group->maker->load;
     if (exam->facts.is_container) {
         finding->severity = FINDING_LIMIT;
-        finding->why =
-            exam_format(exam,
-                        "That energy is in no figure. The driver has to be loaded on the machine that "
-                        "runs this container: %s",
-                        group->maker->load);
+        finding->why = exam_format(exam,
+                                   "This energy is not in any figure. Load the driver on the machine that "
+                                   "runs this container: %s",
+                                   group->maker->load);
         finding->command = NULL;
     }
 }

@@ -18,15 +18,15 @@ static const struct source *find_source(const joule_meter *meter)
 static void say_it_is_there(struct exam *exam, const struct source *source)
 {
     struct finding *finding =
-        exam_find(exam, FINDING_FACT, "helper", "joule-helper is there and reads %zu counter%s.",
+        exam_find(exam, FINDING_FACT, "helper", "joule-helper runs and reads %zu counter%s.",
                   source->channel_count, source->channel_count == 1 ? "" : "s");
     const struct channel *first = source->channels[0];
     if (first->counter.grain_joules > 0)
-        finding->why = exam_format(
-            exam,
-            "Its values come every %g s in steps of %g J, against spying by power: regions shorter than "
-            "some seconds cannot be told.",
-            first->info.update_period_s, first->counter.grain_joules);
+        finding->why =
+            exam_format(exam,
+                        "Its values come every %g s in steps of %g J, to hide secrets: regions shorter than "
+                        "a few seconds cannot be resolved.",
+                        first->info.update_period_s, first->counter.grain_joules);
 }
 
 /* Returns another slow source that reads the same zone; its library or driver can block this process, too.
@@ -49,15 +49,16 @@ static void say_what_is_guarded(struct exam *exam, const struct source *source)
         return;
     struct finding *finding =
         exam_find(exam, FINDING_FACT, "helper_guards",
-                  "joule-helper reads %zu board%s in a process of its own.", boards, boards == 1 ? "" : "s");
+                  "joule-helper reads %zu board%s in a separate process.", boards, boards == 1 ? "" : "s");
     const char *direct = NULL;
     for (size_t i = 0; i < source->channel_count && !direct; i++)
         direct = find_direct(exam->meter, source->channels[i]);
-    finding->why = direct ? exam_format(exam,
-                                        "A driver that hangs holds up no program there; but %s is read by "
-                                        "each program, too, without --sources=-%s, or JOULE_SOURCES=-%s.",
-                                        direct, direct, direct)
-                          : "A driver that hangs holds up no program there.";
+    finding->why = direct
+                       ? exam_format(exam,
+                                     "A driver that hangs there blocks no program. But each program reads %s "
+                                     "itself, too, unless it has --sources=-%s or JOULE_SOURCES=-%s.",
+                                     direct, direct, direct)
+                       : "A driver that hangs there blocks no program.";
 }
 
 /* Suggests the helper, which is not running. */
@@ -65,12 +66,11 @@ static void offer(struct exam *exam)
 {
     const struct doctor_facts *facts = &exam->facts;
     bool is_installed = facts->has_helper_unit || facts->has_helper;
-    struct finding *finding =
-        exam_find(exam, is_installed ? FINDING_ADVICE : FINDING_FACT, "helper_offer",
-                  "joule-helper can read the refused counters and tell them to a group of users%s.",
-                  is_installed ? "" : "; it is not installed here");
+    struct finding *finding = exam_find(exam, is_installed ? FINDING_ADVICE : FINDING_FACT, "helper_offer",
+                                        "joule-helper can read the refused counters for a group of users%s.",
+                                        is_installed ? "" : "; it is not installed");
     finding->why =
-        "It lasts over boots and opens the counters to nobody else. Power readings can tell secrets of "
+        "This survives reboots and gives no other user access. Power readings can reveal secrets of "
         "other users: see joule-helper(8), --coarse.";
     if (facts->has_helper_unit)
         finding->command = "sudo systemd-sysusers && sudo systemctl enable --now joule-helper.socket && "
@@ -91,8 +91,8 @@ void check_helper(struct exam *exam)
         return;
     if (state == JOULE_DENIED) {
         struct finding *finding = exam_find(exam, FINDING_ADVICE, "helper_denied",
-                                            "joule-helper is there, for a group that this user is not in.");
-        finding->why = "It counts from the next login on.";
+                                            "joule-helper runs, but this user is not in its group.");
+        finding->why = "The command takes effect at the next login.";
         finding->command = "sudo usermod -aG joule \"$USER\"";
     } else if (state == JOULE_FAILED || state == JOULE_UNSUPPORTED) {
         exam_find(exam, FINDING_LIMIT, "helper_fails", "joule-helper cannot be used.")->why =

@@ -36,17 +36,17 @@ void check_still_counters(struct exam *exam)
         return;
     if (exam->is_recorded && counters.moving == 0) {
         exam_find(exam, FINDING_LIMIT, "counter_still", "No energy counter of this recorded machine moves.")
-            ->why =
-            "A record of one moment does not show whether the counters count. Examine the machine itself, or "
-            "update the files while the doctor runs.";
+            ->why = "A recording of one moment does not show whether the counters count. Examine the machine "
+                    "itself, or "
+                    "update the files while the doctor runs.";
         return;
     }
     /* The others behave alike. */
-    exam_find(exam, FINDING_LIMIT, "counter_still", "The counter %s (%s) answers and does not move.",
+    exam_find(exam, FINDING_LIMIT, "counter_still", "The counter %s (%s) can be read but does not move.",
               counters.first_still->info.name, counters.first_still->info.source)
         ->why =
-        "It is not used: a device that works uses energy, so this counter does not count it. Meters inside "
-        "the same device are used in its place, where there are any.";
+        "It is not used: a running device uses energy, so this counter does not count it. Meters inside "
+        "the same device are used instead, if there are any.";
 }
 
 void check_hidden(struct exam *exam)
@@ -57,6 +57,6 @@ void check_hidden(struct exam *exam)
         return;
     struct finding *finding =
         exam_find(exam, FINDING_FACT, "hidden_boards", "%s hides %s from programs.", variable, boards);
-    finding->why = "Hidden boards are in no total, but joule devices lists them. To count them:";
+    finding->why = "Hidden boards are not in any total, but joule devices lists them. To count them, run:";
     finding->command = exam_format(exam, "unset %s", variable);
 }

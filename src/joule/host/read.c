@@ -30,7 +30,7 @@ bool host_read_u64(struct joule_host *host, const char *path, uint64_t *out_valu
 bool host_find_symbol(struct joule_host *host, void *library, const char *name, void *out_pointer)
 {
     void *symbol = host->ops->library_symbol(host, library, name);
-    _Static_assert(sizeof symbol == sizeof(void (*)(void)), "alike wherever there is dlsym");
+    _Static_assert(sizeof symbol == sizeof(void (*)(void)), "true wherever there is dlsym");
     memcpy(out_pointer, &symbol, sizeof symbol);
     return symbol != NULL;
 }

@@ -14,7 +14,8 @@
 
 static joule_status too_long(const char *name, joule_error *error)
 {
-    return error_set(error, JOULE_FAILED, "%s has 4 GiB or more: too long for a record", name);
+    return error_set(error, JOULE_FAILED, "cannot read %s: 4 GiB or more, which is too large for a record",
+                     name);
 }
 
 /* Enlarges the buffer. */
@@ -25,7 +26,7 @@ static joule_status grow(uint8_t **bytes, size_t *size, const char *name, joule_
         return too_long(name, error);
     uint8_t *moved = realloc(*bytes, larger);
     if (!moved)
-        return error_set(error, JOULE_NO_MEMORY, "no memory for the %zu bytes of %s", larger, name);
+        return error_set(error, JOULE_NO_MEMORY, "cannot read %s: out of memory (%zu bytes)", name, larger);
     *bytes = moved;
     *size = larger;
     return JOULE_OK;

@@ -281,7 +281,7 @@ static joule_status read_header(struct byte_reader *file, joule_error *out_error
     if (version != RECORD_VERSION)
         return error_set(
             out_error, JOULE_UNSUPPORTED,
-            "the record has format version %u; this joule reads version %u: use the one that wrote it",
+            "the record has format version %u; this joule reads version %u: use the joule that wrote it",
             version, RECORD_VERSION);
     if (size < RECORD_HEADER_SIZE || size > file->length)
         return error_set(out_error, JOULE_FAILED, "the record's header is damaged");
@@ -300,13 +300,14 @@ static joule_status parse(const uint8_t *bytes, size_t length, struct record *ou
         return status;
     out_record->meter = still_meter_create();
     if (!out_record->meter)
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory to read the record");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot read the record: out of memory");
     uint32_t type;
     bool has_meta = next_block(&file, &type, &payload) && type == RECORD_META;
     if (has_meta)
         read_meta(&payload, out_record);
     if (!has_meta || payload.bad)
-        return error_set(out_error, JOULE_FAILED, "the record ends before its first block: nothing was kept");
+        return error_set(out_error, JOULE_FAILED,
+                         "the record ends before its first block: it contains no data");
     file.at += RECORD_BLOCK_SIZE + payload.length;
     while (next_block(&file, &type, &payload)) {
         read_block(type, &payload, out_record);

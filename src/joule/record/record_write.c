@@ -468,7 +468,7 @@ joule_status recorder_open(joule_meter *meter, const char *path, const char *pro
         r->buffer = malloc(r->capacity = BUFFER_BYTES);
     if (!r || !r->buffer) {
         free(r);
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory to record into %s", path);
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot record into %s: out of memory", path);
     }
     r->fd = open_file(path, &r->is_new);
     if (r->fd < 0) {
@@ -530,8 +530,8 @@ joule_status recorder_close(struct recorder *r, joule_error *out_error)
         r->error = errno;
     int error = r->error;
     release(r);
-    return error ? error_set(out_error, JOULE_FAILED,
-                             "the record is not complete: %s; free some space and record again",
-                             strerror(error))
-                 : JOULE_OK;
+    return error
+               ? error_set(out_error, JOULE_FAILED,
+                           "the record is incomplete: %s; free some space and record again", strerror(error))
+               : JOULE_OK;
 }

@@ -424,7 +424,7 @@ joule_status session_create_shared(char *out_path, size_t size, joule_error *out
     struct session_map *map = create_anywhere(path, &file, &inherited);
     if (!map)
         return error_set(out_error, status_of_errno(errno),
-                         "cannot make a session for regions in memory, /dev/shm, $TMPDIR or /tmp: %s",
+                         "cannot create a session for regions in memory, /dev/shm, $TMPDIR or /tmp: %s",
                          strerror(errno));
     string_copy(current.owned_path, sizeof current.owned_path, path);
     current.owned_file = file;
@@ -437,7 +437,8 @@ joule_status session_create_shared(char *out_path, size_t size, joule_error *out
     if (string_copy(out_path, size, path))
         return JOULE_OK;
     session_remove_shared();
-    return error_set(out_error, JOULE_INVALID, "%zu bytes do not hold the session's path", size);
+    return error_set(out_error, JOULE_INVALID, "cannot return the session's path: longer than %zu bytes",
+                     size);
 }
 
 void session_remove_leftovers(void)

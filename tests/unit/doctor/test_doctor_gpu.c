@@ -9,7 +9,7 @@
 #include <string.h>
 #include "support/patient.h"
 
-/* --- NVIDIA ------------------------------------------------------------------------------------------------- */
+/* --- NVIDIA --------------------------------------------------------------------------------------------- */
 
 static void add_board(struct joule_host *host, const char *driver)
 {
@@ -37,7 +37,7 @@ static void test_board_held_by_nouveau(void **state)
     add_board(patient->host, "../../../bus/pci/drivers/nouveau");
     patient_examine(patient, 25);
     patient_assert_finding(patient, "nvidia_driver", FINDING_ADVICE, "nvidia-driver");
-    assert_non_null(strstr(patient_find(patient, "nvidia_driver")->what, "1, held by nouveau"));
+    assert_non_null(strstr(patient_find(patient, "nvidia_driver")->what, "1, bound to nouveau"));
 }
 
 static void test_board_lent_to_a_guest(void **state)
@@ -59,7 +59,7 @@ static void test_driver_without_library(void **state)
     patient_assert_absent(patient, "nvidia_driver");
 }
 
-/* --- AMD and Intel ------------------------------------------------------------------------------------------ */
+/* --- AMD and Intel -------------------------------------------------------------------------------------- */
 
 #define CARD "0000:03:00.0"
 

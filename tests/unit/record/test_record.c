@@ -335,7 +335,7 @@ static void test_noise_is_refused(void **state)
     free(bytes);
 }
 
-/* --- files that no writer makes ------------------------------------------------------------------------------ */
+/* --- files that no writer makes ------------------------------------------------------------------------- */
 
 static void test_more_names_than_a_session_has_are_refused(void **state)
 {
@@ -435,7 +435,7 @@ static void test_a_cut_command_is_none(void **state)
     free(f);
 }
 
-/* --- reports that are long ----------------------------------------------------------------------------------- */
+/* --- reports that are long ------------------------------------------------------------------------------ */
 
 /* Every tag that a session can have, and as many labels as fit on a command line, each as long as a record keeps it. */
 static void test_a_long_report_comes_back_whole(void **state)
@@ -489,7 +489,7 @@ static void test_a_full_disk_is_reported(void **state)
     assert_int_equal(recorder_open(meter, "/dev/full", "x", &recorder, &error), JOULE_OK);
     meter_tick(meter);
     assert_int_equal(recorder_close(recorder, &error), JOULE_FAILED);
-    assert_non_null(strstr(error.message, "not complete"));
+    assert_non_null(strstr(error.message, "incomplete"));
     assert_int_equal(recorder_open(meter, "/nowhere/at/all", "x", &recorder, &error), JOULE_ABSENT);
     joule_close(meter);
 }
