@@ -113,9 +113,7 @@ joule_status joule_parse(const char *text, joule_dimension dimension, double *ou
 {
     const struct dimension *kind = find_dimension(dimension);
     if (!text || !out_value || !kind)
-        return error_set(out_error, JOULE_INVALID,
-                         "joule_parse: a text, a dimension and a place for the value "
-                         "are needed");
+        return error_set(out_error, JOULE_INVALID, "joule_parse: text, dimension and out_value are required");
     const char *number = text + strspn(text, SPACE);
     size_t column = (size_t)(number - text) + 1;
     if (*number == '-')

@@ -179,7 +179,7 @@ class Scopes(unittest.TestCase):
                          [("told", "only_watts", "not_measured", "0"), ("told", "tight", "over_budget", "1"),
                           ("told", "wrong", "not_measured", "0")], done.stdout)
         self.assertIn("max_joules", told[0][3])
-        self.assertIn("in the mean of", told[1][3])
+        self.assertIn(", mean of ", told[1][3])
         self.assertIn("its budget is max_joules=1uJ", told[1][3])
         self.assertIn("column 1; did you mean max_joules?", told[2][3])
         self.assertEqual(done.stderr, "")

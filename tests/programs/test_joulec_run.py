@@ -124,7 +124,7 @@ int main(int count, char **words) { (void)words; for (int i = 0; i < 20; i++) wo
         self.assertEqual(self.functions(program)["work"]["status"], "over_budget")
         warned = subprocess.run([program], env=dict(os.environ, JOULE_BUDGET_WARN="1", JOULE_ENERGY_JSON="1"), capture_output=True,
                                 text=True, check=True)
-        self.assertRegex(warned.stderr, r"joule: work takes .* in the mean of \d+ calls; its budget is max_joules=1uJ")
+        self.assertRegex(warned.stderr, r"joule: work uses .* per call .*mean of \d+ calls\); its budget is max_joules=1uJ")
 
     def test_as_clang_builds(self):
         a = self.write("s/a.c", HEAD + '#include "h.h"\nWATCHED int work(int n) { burn(n); return n; }\n')

@@ -218,8 +218,8 @@ class Regions(unittest.TestCase):
         self.assertGreaterEqual(limits["names_beyond_table"], 4200 - 4095)
         self.assertEqual((limits["regions_not_stored"], limits["implausible_entries"]), (0, 0))
         text = " ".join(result.stderr.split())
-        self.assertIn(f"{limits['regions_without_slot']} of these were of threads beyond the 256", text)
-        self.assertIn(f"{limits['names_beyond_table']} names found the table of 4095 full", text)
+        self.assertIn(f"{limits['regions_without_slot']} of these were in threads beyond the limit of 256", text)
+        self.assertIn(f"{limits['names_beyond_table']} names exceeded the limit of 4095", text)
         self.assertEqual(again["limits"], limits)
         self.assertEqual({f["name"]: f["folded"] for f in again["functions"]}, {name: f["folded"] for name, f in functions.items()})
 
@@ -239,7 +239,7 @@ class Regions(unittest.TestCase):
                 report = json.load(file)
         self.assertGreaterEqual(report["limits"]["sensors_beyond_table"], 1100 - 1024)
         self.assertTrue(report["gross"]["partial"])
-        self.assertIn("sensors found the table of 1024 full", result.stderr)
+        self.assertIn("sensors exceeded the limit of 1024", result.stderr)
 
     def check_plausible(self, report):
         total = max(report["gross"]["interval_joules"] or [0, 0])

@@ -80,7 +80,7 @@ class Joules(unittest.TestCase):
     def test_refused_sensors_are_not_a_matter_of_time(self):
         root = os.path.join(os.environ["JOULE_SOURCE"], "tests/fixtures/machines/intel-client-denied")
         lines = run("--root", root, "--", "true").stderr.splitlines()
-        self.assertIn("what the whole machine used is unknown", lines[1])
+        self.assertIn("energy of the whole machine unknown", lines[1])
 
     def test_first_line(self):
         with Machine(50) as machine:

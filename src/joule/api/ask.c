@@ -67,7 +67,7 @@ static void settle_state(joule_domain *domain, bool is_old, bool is_frozen)
     } else if (is_frozen) {
         domain->state = JOULE_UNSUPPORTED;
         string_copy(domain->remedy, sizeof domain->remedy,
-                    "the counter stands still: firmware or hypervisor does not feed it");
+                    "the counter stands still: firmware or hypervisor does not update it");
     }
 }
 
@@ -94,7 +94,7 @@ void meter_describe_domain(joule_meter *meter, size_t index, const struct cover 
     const char *hidden_by = atomic_load(&mc->hidden_by);
     if (hidden_by && out_domain->state == JOULE_OK && !is_gauge(meter, (int32_t)index))
         string_print(out_domain->remedy, sizeof out_domain->remedy,
-                     "%s hides it from programs: it is in no total", hidden_by);
+                     "%s hides it from programs, so it is in no total", hidden_by);
 }
 
 joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *out_domain)

@@ -273,7 +273,7 @@ static joule_status take_options(const joule_budget_options *given, joule_budget
                          "joule_budget_options.struct_size is not set to sizeof(joule_budget_options)");
     if (status != JOULE_OK || out->flags & ~JOULE_BUDGET_STOP)
         return error_set(error, JOULE_UNSUPPORTED,
-                         "joule_budget_options: libjoule %s does not know all that is asked for",
+                         "joule_budget_options: some options are not supported by libjoule %s",
                          joule_version());
     return JOULE_OK;
 }
@@ -282,14 +282,15 @@ static joule_status check_options(joule_meter *meter, const joule_budget_options
 {
     if (!is_limit(options->max_joules) || !is_limit(options->max_watts) ||
         !is_limit(options->max_temperature_rise_kelvin))
-        return error_set(error, JOULE_INVALID, "a budget's limits are finite and not negative (0: none)");
+        return error_set(error, JOULE_INVALID,
+                         "limits of a budget must be finite and not negative (0: none)");
     if (options->max_joules + options->max_watts + options->max_temperature_rise_kelvin <= 0)
         return error_set(error, JOULE_INVALID,
-                         "a budget without a limit; set max_joules, max_watts or "
+                         "a budget needs a limit: set max_joules, max_watts or "
                          "max_temperature_rise_kelvin");
     int32_t domain = options->tag ? JOULE_TOTAL : options->domain;
     if (!meter_has_energy(meter, domain))
-        return error_set(error, JOULE_INVALID, "domain %d has no energy to bound; `joule devices` lists them",
+        return error_set(error, JOULE_INVALID, "domain %d has no energy; `joule devices` lists all domains",
                          (int)domain);
     return JOULE_OK;
 }
@@ -306,14 +307,14 @@ joule_status joule_budget_begin(joule_meter *meter, const joule_budget_options *
                                 joule_budget **out_budget, joule_error *out_error)
 {
     if (!out_budget)
-        return error_set(out_error, JOULE_INVALID, "joule_budget_begin: a place for the budget is needed");
+        return error_set(out_error, JOULE_INVALID, "joule_budget_begin: out_budget is NULL");
     *out_budget = NULL;
     meter = meter_or_default(meter);
     if (!meter || !meter->budgets)
-        return error_set(out_error, JOULE_FAILED, "no meter to watch a budget with");
+        return error_set(out_error, JOULE_FAILED, "cannot watch a budget: no meter can be opened");
     if (meter->pid != getpid())
         return error_set(out_error, JOULE_STALE,
-                         "the meter is that of the process before fork; open another");
+                         "the meter belongs to the process before fork; open another one");
     joule_budget_options known;
     joule_status status = take_options(options, &known, out_error);
     if (status == JOULE_OK)
@@ -322,7 +323,7 @@ joule_status joule_budget_begin(joule_meter *meter, const joule_budget_options *
         return status;
     struct joule_budget *budget = meter_watch(meter) ? calloc(1, sizeof *budget) : NULL;
     if (!budget)
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory or no thread for a budget");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot watch a budget: out of memory or threads");
     *budget = (struct joule_budget){.meter = meter,
                                     .options = known,
                                     .begin_ns = meter_now_ns(meter),
@@ -340,7 +341,7 @@ joule_status joule_budget_begin(joule_meter *meter, const joule_budget_options *
     }
     if (known.tag && known.max_joules > 0 && !session_allow(session_current(), known.tag, known.max_joules)) {
         free(budget);
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for the budget of a tag");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot watch the budget of a tag: out of memory");
     }
     add_to_list(meter->budgets, budget);
     *out_budget = budget;

@@ -81,7 +81,7 @@ void joule_budget_set_handler(joule_budget_handler_fn handler, void *context)
 static void tell_of_text(const char *name, const char *budget, const char *why)
 {
     char message[600];
-    string_print(message, sizeof message, "the budget of %s is not watched: %s", name, why);
+    string_print(message, sizeof message, "cannot watch the budget of %s: %s", name, why);
     tell(&(joule_budget_news){.struct_size = sizeof(joule_budget_news),
                               .status = JOULE_BUDGET_NOT_MEASURED,
                               .name = name,
@@ -97,8 +97,8 @@ static void tell_of_passing(const struct scope *scope, uint64_t calls, joule_qua
     joule_format(joules.low, JOULE_DIMENSION_ENERGY, 3, low, sizeof low);
     joule_format(joules.high, JOULE_DIMENSION_ENERGY, 3, high, sizeof high);
     string_print(message, sizeof message,
-                 "%s takes %s (%s to %s, %s) in the mean of %llu calls; its budget is %s", scope->name, value,
-                 low, high, joule_class_name(joules.cls), (unsigned long long)calls, scope->budget);
+                 "%s uses %s per call (%s to %s, %s, mean of %llu calls); its budget is %s", scope->name,
+                 value, low, high, joule_class_name(joules.cls), (unsigned long long)calls, scope->budget);
     tell(&(joule_budget_news){.struct_size = sizeof(joule_budget_news),
                               .status = JOULE_BUDGET_OVER,
                               .name = scope->name,
@@ -186,7 +186,7 @@ static double read_budget(const joule_budget_site *site, const char *name, bool 
     if (is_first && status != JOULE_OK)
         tell_of_text(name, site->budget, error.message);
     else if (is_first && isnan(budget.max_joules))
-        tell_of_text(name, site->budget, "a scope is judged by max_joules, such as max_joules=50uJ");
+        tell_of_text(name, site->budget, "a scope needs max_joules, for example max_joules=50uJ");
     return budget.max_joules;
 }
 

@@ -14,7 +14,7 @@
 
 #define SPACE "\t\n\v\f\r "
 #define ALLOWED                                                                                              \
-    "max_joules=50uJ, max_watts=12W, max_temp_delta=2K, sustained and per_call, with commas between"
+    "max_joules=50uJ, max_watts=12W, max_temp_delta=2K, sustained and per_call, separated by commas"
 
 enum key { MAX_JOULES, MAX_WATTS, MAX_TEMP_DELTA, SUSTAINED, PER_CALL, KEYS };
 
@@ -72,8 +72,7 @@ static joule_status refuse_key(const struct reading *r, size_t at, const char *w
         return error_set(r->error, JOULE_INVALID, "unknown \"%s\" at column %u; did you mean %s?",
                          shown(word, buffer), column, near);
     if (!*word)
-        return error_set(r->error, JOULE_INVALID, "nothing stands at column %u; allowed are " ALLOWED,
-                         column);
+        return error_set(r->error, JOULE_INVALID, "item missing at column %u; allowed are " ALLOWED, column);
     return error_set(r->error, JOULE_INVALID, "unknown \"%s\" at column %u; allowed are " ALLOWED,
                      shown(word, buffer), column);
 }
@@ -145,7 +144,7 @@ static joule_status read_item(struct reading *r, size_t at)
     if (key == KEYS)
         return refuse_key(r, at, word);
     if (r->is_given[key])
-        return error_set(r->error, JOULE_INVALID, "%s a second time at column %u", word, place(r, at));
+        return error_set(r->error, JOULE_INVALID, "%s is given twice (column %u)", word, place(r, at));
     r->is_given[key] = true;
     if (keys[key].dimension)
         return read_value(r, key, at + length + has_value);
@@ -174,7 +173,7 @@ joule_status budget_text_parse(const char *text, struct budget_text *out, size_t
     struct reading r = {.limits = {NAN, NAN, NAN}, .column = out_column, .error = out_error};
     size_t length = text ? strnlen(text, BUDGET_TEXT_SIZE) : 0;
     if (!text || length == BUDGET_TEXT_SIZE)
-        return error_set(out_error, JOULE_INVALID, "a budget is a text of at most %d bytes (column %u)",
+        return error_set(out_error, JOULE_INVALID, "a budget must be a text of at most %d bytes (column %u)",
                          BUDGET_TEXT_SIZE - 1, place(&r, length ? length - 1 : 0));
     for (size_t at = 0, end; at <= length; at = end + 1) {
         end = at + strcspn(text + at, ",");
@@ -185,7 +184,7 @@ joule_status budget_text_parse(const char *text, struct budget_text *out, size_t
     if (!r.is_given[MAX_JOULES] && !r.is_given[MAX_WATTS] && !r.is_given[MAX_TEMP_DELTA])
         return error_set(
             out_error, JOULE_INVALID,
-            "no limit up to column %u; max_joules=50uJ, max_watts=12W or max_temp_delta=2K is needed",
+            "limit missing at column %u: give max_joules=50uJ, max_watts=12W or max_temp_delta=2K",
             place(&r, length));
     *out = (struct budget_text){.max_joules = r.limits[MAX_JOULES],
                                 .max_watts = r.limits[MAX_WATTS],

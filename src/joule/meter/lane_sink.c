@@ -34,7 +34,7 @@ static void rejected(struct channel *ch)
     ch->failures++;
     if (!ch->info.remedy[0])
         string_copy(ch->info.remedy, sizeof ch->info.remedy,
-                    "the sensor says what cannot be: update the driver or firmware that feeds it");
+                    "the sensor reports impossible values: update its driver or firmware");
 }
 
 /* The counter ticked after the previous reading and before time_ns, at most one sensor period ago. The point

@@ -42,7 +42,7 @@ static joule_status take_options(const joule_options *given, joule_options *out,
     *out = (joule_options){.struct_size = sizeof *out};
     joule_status status = given ? abi_take(out, sizeof *out, OPTIONS_SIZE_1, given) : JOULE_OK;
     if (status == JOULE_UNSUPPORTED)
-        return error_set(error, status, "joule_options: libjoule %s does not know all that is asked for",
+        return error_set(error, status, "joule_options: some options are not supported by libjoule %s",
                          joule_version());
     if (status != JOULE_OK)
         return error_set(error, status, "joule_options.struct_size is %u; set it to sizeof(joule_options)",
@@ -53,13 +53,14 @@ static joule_status take_options(const joule_options *given, joule_options *out,
 static joule_status check_options(const joule_options *options, joule_error *error)
 {
     if (options->flags & ~KNOWN_FLAGS)
-        return error_set(error, JOULE_UNSUPPORTED, "joule_options.flags: %#x is not known to libjoule %s",
+        return error_set(error, JOULE_UNSUPPORTED, "joule_options.flags: %#x is not supported by libjoule %s",
                          options->flags & ~KNOWN_FLAGS, joule_version());
     if (options->period_s != 0 && !(options->period_s >= 0.001 && options->period_s <= 60))
-        return error_set(error, JOULE_INVALID, "sampling period of %g s: it must lie in 1 ms to 60 s",
+        return error_set(error, JOULE_INVALID, "sampling period of %g s is out of range (1 ms to 60 s)",
                          options->period_s);
     if (isnan(options->wait_s) || options->wait_s > 60)
-        return error_set(error, JOULE_INVALID, "wait of %g s for sources: at most 60 s", options->wait_s);
+        return error_set(error, JOULE_INVALID, "wait of %g s for sources is out of range (at most 60 s)",
+                         options->wait_s);
     return meter_lanes_check(options->sources, error);
 }
 
@@ -79,7 +80,7 @@ static joule_status open_on(struct joule_host *host, bool owns_host, bool watche
         return status;
     joule_meter *meter = calloc(1, sizeof *meter);
     if (!meter)
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for a meter");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot open a meter: out of memory");
     meter->host = host;
     meter->pid = getpid();
     meter->period_s = options->period_s > 0 ? options->period_s : DEFAULT_PERIOD_S;
@@ -121,7 +122,7 @@ joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_
 joule_status joule_open(const joule_options *options, joule_meter **out_meter, joule_error *out_error)
 {
     if (!out_meter)
-        return error_set(out_error, JOULE_INVALID, "joule_open: a place for the meter is needed");
+        return error_set(out_error, JOULE_INVALID, "joule_open: out_meter is NULL");
     return meter_open(options, true, out_meter, out_error);
 }
 
@@ -137,7 +138,7 @@ joule_status meter_open(const joule_options *options, bool watches, joule_meter 
         return open_on(host_real(), false, watches, &known, out_meter, out_error);
     struct joule_host *host = host_tree_open(known.root);
     if (!host)
-        return error_set(out_error, JOULE_ABSENT, "%s is not a folder that can be read as a recorded machine",
+        return error_set(out_error, JOULE_ABSENT, "cannot open recorded machine %s: not a readable folder",
                          known.root);
     status = open_on(host, true, watches, &known, out_meter, out_error);
     if (status != JOULE_OK)

@@ -47,8 +47,9 @@ joule_status meter_lanes_check(const char *list, joule_error *error)
     for (const char *item = list ? list : ""; *item;) {
         size_t n = strcspn(item, ","), minus = item[0] == '-';
         if (n > minus && !is_source_name(item + minus, n - minus))
-            return error_set(error, JOULE_INVALID, "no source is named \"%.*s\"; `joule devices` lists them",
-                             (int)(n - minus), item + minus);
+            return error_set(error, JOULE_INVALID,
+                             "unknown source \"%.*s\"; `joule devices` lists all sources", (int)(n - minus),
+                             item + minus);
         item += n + (item[n] == ',');
     }
     return JOULE_OK;
@@ -88,18 +89,18 @@ static bool place(joule_meter *meter, const struct source_ops *ops, bool is_name
         return false;
     lane->is_late = is_alone && ops->is_late && !looks;
     if (!may_find && !is_named && !looks)
-        source_say(source, JOULE_ABSENT, "this machine has nothing that it could read");
+        source_say(source, JOULE_ABSENT, "nothing on this machine that it can read");
     return true;
 }
 
 joule_status meter_lanes_make(joule_meter *meter, const char *list, bool looks, joule_error *error)
 {
     if (!add_lane(meter, meter->period_s))
-        return error_set(error, JOULE_NO_MEMORY, "no memory for a meter");
+        return error_set(error, JOULE_NO_MEMORY, "cannot open a meter: out of memory");
     for (const struct source_ops *const *ops = source_table; *ops; ops++) {
         bool is_named, is_wanted = is_selected(list, (*ops)->name, &is_named);
         if (is_wanted && meter->lane_count < METER_MAX_LANES && !place(meter, *ops, is_named, looks))
-            return error_set(error, JOULE_NO_MEMORY, "no memory for the source %s", (*ops)->name);
+            return error_set(error, JOULE_NO_MEMORY, "cannot open source %s: out of memory", (*ops)->name);
     }
     for (size_t i = 0; i < meter->lane_count; i++)
         meter->lanes[i]->looks = looks;
@@ -124,7 +125,7 @@ joule_status meter_lanes_start(joule_meter *meter, bool watches, double wait_s, 
         lane_open_sources(meter->lanes[i]);
     if (!has_threads || (watches && !meter_watch(meter)))
         return error_set(error, JOULE_NO_MEMORY,
-                         "no thread for sampling; raise the limit on processes (ulimit -u)");
+                         "cannot start a thread for sampling; raise the limit on processes (ulimit -u)");
     meter_lanes_wait(meter, deadline_ns);
     return JOULE_OK;
 }

@@ -163,7 +163,7 @@ static void complain(const char *where, const char *reason)
     char message[512];
     struct text text;
     text_init(&text, message, sizeof message);
-    text_printf(&text, "joule: " VARIABLE "=%.300s: %s\n", where, reason);
+    text_printf(&text, "joule: cannot write report to %.300s (" VARIABLE "): %s\n", where, reason);
     write_all(STDERR_FILENO, message, strlen(message));
 }
 
@@ -176,7 +176,7 @@ static void at_exit(void)
     if (!where || !meter)
         return;
     if (getpid() != loaded_by && is_one_file(where)) {
-        complain(where, "a child's report needs a file of its own; write %p into the name");
+        complain(where, "the parent process uses this file; put %p into the name");
         return;
     }
     struct report report;
@@ -193,7 +193,7 @@ static void at_exit(void)
         text_add(&text, "\n");
     }
     if (!line || !write_line_within_limit(where, line, text.length))
-        complain(where, strerror(line ? errno : ENOMEM));
+        complain(where, line ? strerror(errno) : "out of memory");
     free(line);
     report_free(&report);
 }

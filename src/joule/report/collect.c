@@ -158,8 +158,7 @@ static const char *reason_of_still(const struct collection *c, const struct cove
         return NULL;
     const joule_domain *info = &c->meter->channels[cover->still_id].channel->info;
     snprintf(reason, sizeof reason, "the meter %s (%s) stands still: %s", info->name, info->source,
-             cover->has_parts_of_still ? "only what its parts show is counted"
-                                       : "what it measures is missing");
+             cover->has_parts_of_still ? "only its parts are counted" : "its energy is missing");
     return collect_copy(c->report, reason);
 }
 

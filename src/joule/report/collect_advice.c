@@ -77,7 +77,7 @@ static const char *advice_of_late_source(const struct collection *c)
 {
     char advice[128];
     const char *name = collect_late_source(c);
-    snprintf(advice, sizeof advice, "%s has not answered yet: what it measures is not in the total",
+    snprintf(advice, sizeof advice, "%s has not answered yet: its energy is not in the total",
              name ? name : "");
     return name ? collect_copy(c->report, advice) : NULL;
 }
@@ -110,8 +110,7 @@ static const char *advice_of_seldom(const struct collection *c)
             continue;
         joule_format(period_s, JOULE_DIMENSION_TIME, 2, period, sizeof period);
         joule_format(3 * period_s, JOULE_DIMENSION_TIME, 2, longer, sizeof longer);
-        snprintf(advice, sizeof advice,
-                 "%s (%s) has a new value every %s, too seldom for this run: measure for longer than %s",
+        snprintf(advice, sizeof advice, "%s (%s) has a new value only every %s: measure for longer than %s",
                  info->name, info->source, period, longer);
         return collect_copy(c->report, advice);
     }
@@ -132,7 +131,7 @@ static const char *advice_of_still(const struct collection *c)
             atomic_load(&mc->hidden_by))
             continue;
         snprintf(advice, sizeof advice,
-                 "the meter %s (%s) stands still: firmware or hypervisor does not feed it", info->name,
+                 "the meter %s (%s) stands still: firmware or hypervisor does not update it", info->name,
                  info->source);
         return collect_copy(c->report, advice);
     }
@@ -161,12 +160,11 @@ static const char *advice_of_hidden(const struct collection *c)
     if (!variable)
         return NULL;
     snprintf(advice, sizeof advice,
-             "%s hides %s from programs: not in the total, which is %s. Unset %s to count all devices",
-             variable, boards,
-             is_measured(report)                 ? "measured by the other sensors"
-             : has_measured_part(report)         ? "in part measured by other sensors, in part modelled"
-             : isnan(report->total_joules.value) ? "unknown, as no other sensor answers"
-                                                 : "modelled, as no other sensor answers",
+             "%s hides %s: not in the total, which is %s. Unset %s to include all devices", variable, boards,
+             is_measured(report)                 ? "measured by other sensors"
+             : has_measured_part(report)         ? "partly measured by other sensors, partly modelled"
+             : isnan(report->total_joules.value) ? "unknown: no other sensor answers"
+                                                 : "modelled: no other sensor answers",
              variable);
     return collect_copy(c->report, advice);
 }
@@ -176,10 +174,10 @@ static const char *advice_of_hidden(const struct collection *c)
 static const char *advice_of_total(const struct report *report)
 {
     if (report->is_partial && report->partial_reason)
-        return "a newer kernel or firmware may make that meter move; `joule doctor` examines this machine";
+        return "a newer kernel or firmware may fix that meter; run `joule doctor` for details";
     if (!has_measured_part(report))
-        return "no energy sensor answers on this machine; `joule doctor` says why and what can be done";
-    return "no sensor answers for a part of the total; `joule doctor` says why and what can be done";
+        return "no energy sensor answers on this machine; run `joule doctor` to see why";
+    return "no sensor answers for a part of the total; run `joule doctor` to see why";
 }
 
 void collect_advice(const struct collection *c)

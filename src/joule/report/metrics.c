@@ -29,7 +29,7 @@ static void label_sum(struct metrics *metrics, const void *row)
 static void add_sums(struct metrics *metrics)
 {
     static const struct metric_family cover = {"joule_total_cover", METRIC_INFO, NULL,
-                                               "What the totals are sums of, and whether a part is "
+                                               "Domains that make up the totals, and whether a part is "
                                                "missing because it cannot be read"};
     const struct metric_table table = {metrics->overview->sums, OVERVIEW_SUMS, sizeof(struct overview_sum),
                                        label_sum};
@@ -59,7 +59,7 @@ static const struct metric_column domain_columns[] = {
     {{"joule_clock_hertz", METRIC_GAUGE, "hertz", "Clock frequency"},
      offsetof(struct overview_domain, clock_megahertz),
      1e6},
-    {{"joule_utilisation_ratio", METRIC_GAUGE, "ratio", "Share in use of what the label `of` says"},
+    {{"joule_utilisation_ratio", METRIC_GAUGE, "ratio", "Utilisation of the part in the label `of`, 0 to 1"},
      offsetof(struct overview_domain, utilisation)},
     {{"joule_reading_age_seconds", METRIC_GAUGE, "seconds",
       "Time since a sensor of energy or power last answered"},
@@ -96,7 +96,7 @@ static void add_domain_info(struct metrics *metrics)
 {
     static const struct metric_family info = {
         "joule_domain", METRIC_INFO, NULL,
-        "What a domain of energy is, and whether it is a term of the total"};
+        "Properties of an energy domain, and whether it is part of the total"};
     metrics_begin(metrics, &info);
     for (size_t i = 0; i < metrics->overview->domain_count; i++) {
         const joule_domain *domain = &metrics->overview->domains[i].domain;
@@ -151,8 +151,8 @@ static void add_sources(struct metrics *metrics)
 {
     static const struct metric_family state = {
         "joule_source_state", METRIC_GAUGE, NULL,
-        "1 for the state that a way of reading hardware is in; absent: there "
-        "is no such hardware here"};
+        "1 for the state of a source of readings; absent: this machine has no "
+        "such hardware"};
     metrics_begin(metrics, &state);
     for (size_t i = 0; i < metrics->overview->source_count; i++) {
         const struct overview_source *source = &metrics->overview->sources[i];
@@ -173,13 +173,13 @@ static void add_number(struct metrics *metrics, const struct metric_family *fami
 
 static void add_joule(struct metrics *metrics)
 {
-    static const struct metric_family build = {"joule_build", METRIC_INFO, NULL, "Which Joule this is"};
+    static const struct metric_family build = {"joule_build", METRIC_INFO, NULL, "Version of Joule"};
     static const struct metric_family age = {"joule_measuring_seconds", METRIC_COUNTER, "seconds",
                                              "Time since counters began at 0"};
     static const struct metric_family period = {"joule_period_seconds", METRIC_GAUGE, "seconds",
                                                 "Mean time between readings"};
     static const struct metric_family overhead = {"joule_overhead_cpu_seconds", METRIC_COUNTER, "seconds",
-                                                  "CPU time that the threads which read sensors have taken"};
+                                                  "CPU time of the threads that read sensors"};
     metrics_begin(metrics, &build);
     metrics_open(metrics);
     metrics_label(metrics, "version", joule_version());

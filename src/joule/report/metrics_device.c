@@ -31,7 +31,7 @@ static const struct metric_column columns[] = {
      offsetof(ROW, device.temperature_celsius)},
     {{"joule_device_memory_temperature_celsius", METRIC_GAUGE, "celsius", "Temperature of a device's memory"},
      offsetof(ROW, device.memory_temperature_celsius)},
-    {{"joule_device_clock_hertz", METRIC_GAUGE, "hertz", "Clock of what computes"},
+    {{"joule_device_clock_hertz", METRIC_GAUGE, "hertz", "Clock of a device's compute units"},
      offsetof(ROW, device.clock_megahertz),
      1e6},
     {{"joule_device_memory_clock_hertz", METRIC_GAUGE, "hertz", "Clock of a device's memory"},
@@ -176,20 +176,18 @@ static const struct {
     struct metric_family family;
     void (*add)(struct metrics *metrics, const joule_device *device);
 } others[] = {
-    {{"joule_device", METRIC_INFO, NULL, "What a device is"}, add_info},
+    {{"joule_device", METRIC_INFO, NULL, "Properties of a device"}, add_info},
     {{"joule_device_up", METRIC_GAUGE, NULL, "1: the device answers; 0: it does not, see joule_device_state"},
      add_up},
     {{"joule_device_state", METRIC_GAUGE, NULL, "1 for the state of a device that is not up"}, add_state},
     {{"joule_device_power_limit_watts", METRIC_GAUGE, "watts",
-      "Power limits: that is set, that the board comes with, the least of all that apply, and between which "
-      "it can be "
-      "set"},
+      "Power limits: set, default, enforced (the lowest that applies), and the lowest and highest that can "
+      "be set"},
      add_limits},
     {{"joule_device_ecc_errors", METRIC_COUNTER, NULL,
       "Memory errors that a device found, since its driver was loaded or over its lifetime"},
      add_ecc_errors},
-    {{"joule_device_clocks_held", METRIC_GAUGE, NULL,
-      "1 for each reason that holds a device's clocks down now"},
+    {{"joule_device_clocks_held", METRIC_GAUGE, NULL, "1 for each reason that limits a device's clocks now"},
      add_reasons},
 };
 
@@ -202,8 +200,9 @@ static void label_number(struct metrics *metrics, const char *name, uint32_t num
 
 static void add_partitions(struct metrics *metrics)
 {
-    static const struct metric_family info = {"joule_device_partition", METRIC_INFO, NULL,
-                                              "What a MIG device is; its energy is its board's"};
+    static const struct metric_family info = {
+        "joule_device_partition", METRIC_INFO, NULL,
+        "Properties of a MIG device; its energy is part of its board's"};
     const struct overview *overview = metrics->overview;
     metrics_begin(metrics, &info);
     for (size_t i = 0; i < overview->part_count; i++) {

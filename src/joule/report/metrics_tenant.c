@@ -100,7 +100,7 @@ static void add_processes(struct metrics *metrics)
 {
     static const struct metric_family energy = {
         "joule_process_energy_joules", METRIC_COUNTER, "joules",
-        "Energy of the processes that use most, each since it was picked, and of all others together"};
+        "Energy of the processes that use most, each since its series began, and of all others together"};
     const struct process_shares *shares = metrics->overview->processes;
     if (!shares)
         return;
@@ -113,9 +113,9 @@ void metrics_add_tenants(struct metrics *metrics)
 {
     static const struct metric_family energy = {
         "joule_tenant_energy_joules", METRIC_COUNTER, "joules",
-        "Energy by who used it, since measuring began: of processors by CPU time, of GPUs by time on them"};
+        "Energy by tenant since measuring began: processors by CPU time, GPUs by time of use"};
     static const struct metric_family cpu = {"joule_tenant_cpu_seconds", METRIC_COUNTER, "seconds",
-                                             "CPU time that was paid with the energy of part cpu"};
+                                             "CPU time to which the energy of part cpu is attributed"};
     const struct tenants *tenants = metrics->overview->tenants;
     add_processes(metrics);
     if (!tenants)

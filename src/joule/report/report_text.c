@@ -120,7 +120,7 @@ static void add_headline(const struct page *page)
     text_add(page->out, "joule  ");
     if (isnan(joules.value)) {
         add_coloured(page, BOLD, "energy unknown");
-        text_printf(page->out, "  over %s: no sensor told anything in this time\n",
+        text_printf(page->out, "  over %s: no sensor reported a value in this time\n",
                     plain_figure(report->duration_s, JOULE_DIMENSION_TIME).text);
         return;
     }
@@ -153,7 +153,8 @@ static void add_net(const struct page *page, const char *separator)
     text_printf(page->out, "%s net of %s idle", figure_of(report->net_joules, JOULE_DIMENSION_ENERGY).text,
                 figure_of(report->idle_watts, JOULE_DIMENSION_POWER).text);
     if (report->idle_date)
-        text_printf(page->out, report->idle_busy > IDLE_BUSY_MAX ? " (%.10s, taken %s busy)" : " (%.10s)",
+        text_printf(page->out,
+                    report->idle_busy > IDLE_BUSY_MAX ? " (%.10s, measured while %s busy)" : " (%.10s)",
                     report->idle_date, percent_of(report->idle_busy).text);
 }
 
@@ -174,8 +175,8 @@ static void add_second_line(const struct page *page)
         return;
     text_add(page->out, INDENT);
     if (report_leads_with_command(report) && isnan(report->total_joules.value)) {
-        text_add(page->out, report->coverage > 0 ? "too short to tell what the whole machine used"
-                                                 : "what the whole machine used is unknown");
+        text_add(page->out, report->coverage > 0 ? "too short to estimate the energy of the whole machine"
+                                                 : "energy of the whole machine unknown");
     } else if (report_leads_with_command(report)) {
         text_printf(page->out, "%s  ", figure_of(report->total_joules, JOULE_DIMENSION_ENERGY).text);
         add_evidence(page, report->total_joules);
@@ -200,7 +201,7 @@ static const struct verdict {
     [JOULE_BUDGET_WITHIN] = {GREEN, "within", "kept"},
     [JOULE_BUDGET_NEAR] = {YELLOW, "near", "kept, more than 80 % used"},
     [JOULE_BUDGET_OVER] = {RED, "over", "exceeded"},
-    [JOULE_BUDGET_UNDECIDED] = {YELLOW, "undecided", "undecided: the figures are not sure enough"},
+    [JOULE_BUDGET_UNDECIDED] = {YELLOW, "undecided", "undecided: the interval is too wide"},
     [JOULE_BUDGET_BELOW_RESOLUTION] = {YELLOW, "too short", "undecided: too short for the sensor"},
 };
 
@@ -228,7 +229,7 @@ static void add_runs(const struct page *page)
     if (isnan(mean.joules.value))
         return;
     text_printf(page->out,
-                INDENT "%zu runs of %s each on average (%s by their scatter, standard deviation %s)\n",
+                INDENT "%zu runs, %s each on average (%s from their scatter, standard deviation %s)\n",
                 report_run_count(page->report), figure_of(mean.joules, JOULE_DIMENSION_ENERGY).text,
                 interval_of(mean.joules, JOULE_DIMENSION_ENERGY).text,
                 plain_figure(mean.sd_joules, JOULE_DIMENSION_ENERGY).text);
@@ -242,13 +243,13 @@ static void add_region_limits(const struct page *page)
         const char *what;
     } limits[] = {
         {report->folded_regions,
-         "regions came faster than they could be kept one by one; their energy is\n" INDENT
+         "regions were too frequent to be recorded one by one; their energy is\n" INDENT
          "attributed by their total time"},
-        {report->limits.slotless, "of these were of threads beyond the 256 that have a ring"},
-        {report->limits.unnamed_tags, "names found the table of 4095 full; their regions are in \"(other)\""},
-        {report->limits.unstored, "regions are in no row, because there was no memory for them"},
-        {report->unlisted_channels, "sensors found the table of 1024 full and are in no figure"},
-        {report->limits.implausible, "entries of the shared memory cannot be true and were left out"},
+        {report->limits.slotless, "of these were in threads beyond the limit of 256"},
+        {report->limits.unnamed_tags, "names exceeded the limit of 4095; their regions are in \"(other)\""},
+        {report->limits.unstored, "regions are in no row: out of memory"},
+        {report->unlisted_channels, "sensors exceeded the limit of 1024 and are in no figure"},
+        {report->limits.implausible, "entries of the shared memory were impossible and were ignored"},
     };
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
         if (limits[i].count)
@@ -260,11 +261,9 @@ static void add_limits(const struct page *page)
     const struct report *report = page->report;
     if (report->is_partial)
         text_printf(page->out, INDENT "partial: %s\n",
-                    report->partial_reason
-                        ? report->partial_reason
-                        : "a part of the machine that belongs to this total cannot be read");
+                    report->partial_reason ? report->partial_reason : "a part of this total cannot be read");
     if (report->coverage < 0.995 && !isnan(report->total_joules.value))
-        text_printf(page->out, INDENT "sensors saw %s of the time; the rest is not in the figure\n",
+        text_printf(page->out, INDENT "sensors covered %s of the time; energy of the rest is not included\n",
                     percent_of(report->coverage).text);
     if (report->stopped_s > 0)
         text_printf(page->out, INDENT "the command was stopped for %s of that time\n",
@@ -276,8 +275,8 @@ static void add_limits(const struct page *page)
 
 static void add_devices(const struct page *page, struct arena *arena)
 {
-    static const char *const headings[] = {"device", "model", "energy", "90 % interval",
-                                           "class",  "by",    "seen"};
+    static const char *const headings[] = {"device", "model",  "energy",  "90 % interval",
+                                           "class",  "method", "coverage"};
     const struct report *report = page->report;
     struct table table;
     char name[32];
@@ -345,7 +344,8 @@ static void add_functions(const struct page *page, struct arena *arena)
         text_add(page->out, "\n");
     table_print(&table, INDENT, WIDTH, page->colour, page->out);
     if (report->function_count && report_leads_with_command(report))
-        text_add(page->out, INDENT "Functions share what the whole machine used, other programs included.\n");
+        text_add(page->out,
+                 INDENT "Functions share the energy of the whole machine, including other programs.\n");
 }
 
 /* --- hint and overhead ---------------------------------------------------------------------------------- */
@@ -355,10 +355,9 @@ static void add_end(const struct page *page)
     const struct report *report = page->report;
     if (report->first_advice) {
         text_add(page->out, "\n" INDENT);
-        add_coloured(page, BOLD, "better:");
+        add_coloured(page, BOLD, "hint:");
         text_add(page->out, " ");
-        text_add_wrapped(page->out, report->first_advice, strlen(INDENT "better: "), INDENT "        ",
-                         WIDTH);
+        text_add_wrapped(page->out, report->first_advice, strlen(INDENT "hint: "), INDENT "      ", WIDTH);
         text_add(page->out, "\n");
     }
     if (isnan(report->overhead_cpu_s))

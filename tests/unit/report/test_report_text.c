@@ -86,7 +86,7 @@ static void test_without_a_sensor_the_command_leads(void **state)
     assert_begins(page, "joule  38 J  (19 to 76 J, modelled)  12 W over 3.20 s, the command alone\n"
                         "       60 J  (30 to 120 J, modelled) by the whole machine; "
                         "net of idle unknown (see --idle)\n");
-    assert_has(page, "sensors saw 98 % of the time");
+    assert_has(page, "sensors covered 98 % of the time");
     assert_has(page,
                "command's budget of 20.0 J exceeded; kept with probability 0.02; overshoot at most 12.5 J");
     assert_has(page, "`joule doctor`");
@@ -105,7 +105,7 @@ static void test_functions_without_a_sensor(void **state)
     machine.functions = server.functions;
     machine.function_count = server.function_count;
     char *page = sample_print(&machine, plain);
-    assert_has(page, "Functions share what the whole machine used, other programs included.\n");
+    assert_has(page, "Functions share the energy of the whole machine, including other programs.\n");
     assert_fits(page);
     free(page);
     page = sample_print(&server, plain);
@@ -143,7 +143,7 @@ static void test_several_runs(void **state)
     report.each_run = runs;
     char *page = sample_print(&report, plain);
     assert_has(page,
-               "3 runs of 10 J each on average (8.3 to 12 J by their scatter, standard deviation 1.00 J)");
+               "3 runs, 10 J each on average (8.3 to 12 J from their scatter, standard deviation 1.00 J)");
     free(page);
     struct report_mean mean = report_mean(&report);
     assert_float_equal(mean.joules.low, 10 - 2.9200 / sqrt(3), 1e-4);
