@@ -188,7 +188,7 @@ class Scopes(unittest.TestCase):
         program = self.build(next(iter(COMPILERS)))
         _, done = self.report(program, JOULE_BUDGET_WARN="1")
         lines = sorted(line.split(":")[1] for line in done.stderr.splitlines())
-        self.assertEqual(lines, [" the budget of only_watts", " the budget of wrong", " tight"], done.stderr)
+        self.assertEqual(lines, [" cannot watch the budget of only_watts", " cannot watch the budget of wrong", " tight"], done.stderr)
         _, done = self.report(program, JOULE_BUDGET_WARN="0")
         self.assertEqual(done.stderr, "")
 
@@ -197,7 +197,7 @@ class Scopes(unittest.TestCase):
         with Machine(50) as machine:
             done = self.run_on(machine, program, JOULE_BUDGET_WARN="1")
             lines = sorted(line.split(":")[1] for line in done.stderr.splitlines())
-            self.assertEqual(lines, [" the budget of only_watts", " the budget of wrong", " tight"], done.stderr)
+            self.assertEqual(lines, [" cannot watch the budget of only_watts", " cannot watch the budget of wrong", " tight"], done.stderr)
             self.assertEqual(self.run_on(machine, program).stderr, "")
 
     def test_below_joule_run_the_parent_judges(self):

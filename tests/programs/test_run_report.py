@@ -441,7 +441,7 @@ class Idle(unittest.TestCase):
             words = ("--sources", "estimated", "--", "sleep", "0.2")
             self.assertEqual(self.report(*words)["net"]["idle_busy_share"], json.loads(busy))
             result = run(*words, env=self.environment)
-            self.assertEqual("taken 31 % busy)" in result.stderr, is_told, result.stderr)
+            self.assertEqual("measured while 31 % busy)" in result.stderr, is_told, result.stderr)
 
     def test_of_another_machine_or_long_ago_or_garbage(self):
         self.report("--sources", "estimated", "--idle", "200ms", "--", "true")

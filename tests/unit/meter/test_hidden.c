@@ -83,8 +83,8 @@ static void test_the_report_says_what_hides(void **state)
     static const struct {
         const char *sources, *value, *boards, *rest;
     } cases[] = {
-        {"hwmon", "1", "gpu:0 from", "measured"},
-        {"hwmon", "", "gpu:0, gpu:1 from", "unknown"},
+        {"hwmon", "1", "hides gpu:0:", "measured"},
+        {"hwmon", "", "hides gpu:0, gpu:1:", "unknown"},
     };
     struct machine_bench *bench = *state;
     for (size_t v = 0; v < sizeof variables / sizeof variables[0]; v++)
