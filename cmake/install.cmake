@@ -1,4 +1,4 @@
-# What `cmake --install` puts where: headers, libraries, pkg-config files, the CMake package, manuals, completions.
+# Installs headers, libraries, pkg-config files, the CMake package, manuals and shell completions.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/joule)
 set(completion_dir ${PROJECT_SOURCE_DIR}/tools/joule/completion)
@@ -10,7 +10,7 @@ file(GLOB schemas CONFIGURE_DEPENDS docs/*.schema.json)
 install(FILES ${schemas} DESTINATION ${CMAKE_INSTALL_DATADIR}/joule)
 install(FILES LICENSE NOTICE README.md TYPE DOC)
 
-# Relative to where joule.pc lies, so that an installed tree can be moved.
+# The prefix is relative to joule.pc, so that an installed tree can be moved.
 file(RELATIVE_PATH JOULE_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(cmake/joule.pc.in joule.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/joule.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
@@ -41,7 +41,7 @@ foreach(section 1 3 7 8)
   file(GLOB pages CONFIGURE_DEPENDS docs/man/*.${section})
   install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
-# bash and fish look for a file with the program's name; all hold the completion of each.
+# bash and fish search for a file with the program's name; each file has the completions of all programs.
 foreach(program joule forge joulec)
   install(FILES ${completion_dir}/joule.bash RENAME ${program}
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

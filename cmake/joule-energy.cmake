@@ -1,15 +1,15 @@
 # joule_check_energy(TARGET [TEST] [STRICT] [REPORT FILE] [SARIF FILE] [OPTIONS OPTION...])
 #
-# Holds the functions of a target's C sources to their JOULE_BUDGET, each source as the target compiles it: whenever the target
-# was built, in the target TARGET-energy, or with TEST as the test energy.TARGET. What fails fails that.
-#   STRICT   what is not proved is an error
-#   REPORT   what each function is expected to take, as JSON, below the binary folder
-#   SARIF    what is wrong, the same
-#   OPTIONS  more options of joulec, or of clang
-# JOULEC_EXECUTABLE names the joulec. Newcomers: nothing that joulec makes is linked; the target's own compiler still builds it.
+# Checks the functions of a target's C sources against their JOULE_BUDGET, with the target's compile options. The check is the
+# target TARGET-energy, which runs after each build, or with TEST the test energy.TARGET.
+#   STRICT   a budget that is not proved is an error
+#   REPORT   the expected figures of all functions as JSON; relative to the binary folder
+#   SARIF    the findings as SARIF; relative to the binary folder
+#   OPTIONS  further options of joulec or clang
+# JOULEC_EXECUTABLE is the path of joulec. Note: the target's own compiler still builds the target; joulec only checks.
 find_program(JOULEC_EXECUTABLE joulec HINTS ${JOULE_BINDIR})
 
-# Writes FILE, if one was asked for, into the variables with options and outputs of the caller.
+# Appends OPTION FILE to the caller's variables `command` and `outputs`, if FILE is set.
 macro(joule_energy_output_ option file)
   if(${file})
     cmake_path(ABSOLUTE_PATH ${file} BASE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
@@ -21,18 +21,18 @@ endmacro()
 function(joule_check_energy target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TEST;STRICT" "REPORT;SARIF" "OPTIONS")
   if(NOT TARGET ${target})
-    message(FATAL_ERROR "joule_check_energy: there is no target '${target}'")
+    message(FATAL_ERROR "joule_check_energy: no target is named '${target}'")
   elseif(arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "joule_check_energy: '${arg_UNPARSED_ARGUMENTS}' is none of TEST, STRICT, REPORT FILE, SARIF FILE, OPTIONS ...")
+    message(FATAL_ERROR "joule_check_energy: unknown argument '${arg_UNPARSED_ARGUMENTS}'; the arguments are TEST, STRICT, REPORT FILE, SARIF FILE, OPTIONS ...")
   elseif(NOT JOULEC_EXECUTABLE)
-    message(FATAL_ERROR "joule_check_energy: there is no joulec (a Joule that was built without LLVM has none); "
-      "-DJOULEC_EXECUTABLE=... names one")
+    message(FATAL_ERROR "joule_check_energy: joulec was not found (it needs a Joule built with LLVM); "
+      "set its path with -DJOULEC_EXECUTABLE=...")
   elseif(NOT CMAKE_GENERATOR MATCHES "Ninja|Makefiles")
     message(FATAL_ERROR "joule_check_energy: ${CMAKE_GENERATOR} writes no compile_commands.json: use -G Ninja or Makefiles")
   endif()
   get_target_property(type ${target} TYPE)
   if(type STREQUAL "INTERFACE_LIBRARY")
-    message(FATAL_ERROR "joule_check_energy: '${target}' is an interface library, which compiles nothing")
+    message(FATAL_ERROR "joule_check_energy: '${target}' is an interface library, which compiles no sources")
   endif()
   set_target_properties(${target} PROPERTIES EXPORT_COMPILE_COMMANDS ON)
   set(objects CMakeFiles/${target}.dir/$<$<BOOL:${CMAKE_CONFIGURATION_TYPES}>:$<CONFIG>/>)

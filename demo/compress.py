@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Which compressor is cheapest per byte on this machine?
+"""Finds the compressor that uses the least energy per byte on this machine.
 
 Compresses real files (this repository, the system's C headers and Python library) with `joule run` around each
-compressor, several times in turn, and prints a table and a verdict. Owns the choice of jobs and the arithmetic of
-ratios; every joule comes from joule's JSON. Needs nothing beyond Python's standard library.
+compressor, several times in turn, and prints a table and a verdict. All joules come from joule's JSON. Needs only Python's
+standard library.
 
-Newcomers: two rows whose intervals overlap can still be told apart. What both have from the same cause (the gain of a
-sensor, the scale of a model) cancels in their ratio, and only the rest decides.
+Note: two rows with overlapping intervals can still be different. Common errors (the gain of a sensor, the scale of a
+model) cancel in their ratio, so only the other errors count.
 """
 import argparse
 import json
@@ -21,16 +21,16 @@ import tempfile
 import time
 
 TEXT_SUFFIXES = {".c", ".h", ".py", ".md", ".txt", ".json", ".cmake", ".rst", ".html", ".hpp"}
-# One standard deviation of the logarithm: how far a program's instructions are from the model's typical mix, as
-# src/joule/cost states it. It is each program's own, so it does not cancel. Sensors have no such error.
+# Standard deviation of the logarithm, from src/joule/cost: the difference between a program's instructions and the model's
+# typical mix. It is independent for each program, so it does not cancel. Sensors do not have this error.
 MODEL_OWN_SD = 0.3
-# 95 % points of Student's t by degrees of freedom: 90 % of the cases lie between minus and plus this.
+# 95 % points of Student's t distribution by degrees of freedom.
 T95 = {4: 2.13, 5: 2.02, 6: 1.94, 7: 1.89, 8: 1.86}
-PRIOR_DEGREES = 4  # what the scatter of the other jobs is worth, in runs, when a job's own few runs are judged
+PRIOR_DEGREES = 4  # weight, in runs, of the pooled variance of all jobs
 
 
 def jobs(threads):
-    """(command, threads) in the order of the table's first round."""
+    """Returns (command, threads) of each job, in the order of the first round."""
     one = ["gzip -1", "gzip -6", "gzip -9", "zstd -1", "zstd -3", "zstd -9", "xz -1"]
     many = [f"zstd -3 -T{threads}", f"zstd -9 -T{threads}", f"xz -1 -T{threads}"]
     return [(command, 1) for command in one] + ([(command, threads) for command in many] if threads > 1 else [])
@@ -43,12 +43,12 @@ class Job:
         self.classes, self.size = set(), 0
 
     def argv(self):
-        # zstd has a thread of its own for reading unless told to stay single
+        # by default zstd uses another thread for reading
         single = ["--single-thread"] if self.command.startswith("zstd") and self.threads == 1 else []
         return self.command.split() + single + ["-c"]
 
     def take(self, report, size):
-        """One run: gross joules where a sensor measured them, else the command's modelled ones."""
+        """Adds one run: the measured joules of the machine, or without a sensor the modelled ones of the command."""
         part = report["gross"]
         if part["class"] not in ("measured", "derived") and (report["command"] or {}).get("energy_joules"):
             part = report["command"]
@@ -65,7 +65,7 @@ class Job:
         return math.exp(statistics.mean(math.log(j) for j in self.joules))
 
     def interval(self):
-        """Of the mean, as factors of it: what joule says of one run, since most of that is common to all runs."""
+        """Returns the interval as factors of the mean: that of one run, because most of its error is common to all runs."""
         return [statistics.median(limits) for limits in zip(*self.spread)]
 
     def own_variance(self):
@@ -73,7 +73,7 @@ class Job:
 
 
 def gather(target, size):
-    """A tar of real text files of about `size` bytes; its true size."""
+    """Writes a tar file with text files of about `size` bytes, and returns its size."""
     repository = pathlib.Path(__file__).resolve().parent.parent
     roots = [repository / name for name in ("include", "src", "tests", "tools", "docs")]
     roots += [pathlib.Path("/usr/include"), pathlib.Path(os.__file__).parent, pathlib.Path("/usr/share/perl")]
@@ -99,7 +99,7 @@ def measure(joule, job, data, folder):
 
 
 def rounds(joule, table, data, folder, count, seconds):
-    """All jobs in turn, `count` times, or until the time is up; at least once."""
+    """Runs all jobs in turn, `count` times or until `seconds` have passed; at least once."""
     started, done = time.monotonic(), 0
     for turn in range(count):
         for job in table:
@@ -112,7 +112,7 @@ def rounds(joule, table, data, folder, count, seconds):
 
 
 def variances(table):
-    """The variance of one run's logarithm for each job: its own, drawn towards that of all jobs together."""
+    """Returns for each job the variance of the logarithm of one run, shrunk towards the pooled variance of all jobs."""
     known = [job.own_variance() for job in table if len(job.joules) > 1]
     pooled = statistics.mean(known) if known else math.nan
     return {job: ((len(job.joules) - 1) * job.own_variance() + PRIOR_DEGREES * pooled)
@@ -120,7 +120,7 @@ def variances(table):
 
 
 def ratio(job, best, variance):
-    """(ratio, low, high) of the joules of two jobs; NaN limits where there was one run only."""
+    """Returns (ratio, low, high) of the joules of two jobs; the limits are NaN after only one run."""
     runs = min(len(job.joules), len(best.joules))
     scatter = variance[job] / len(job.joules) + variance[best] / len(best.joules)
     own = 2 * MODEL_OWN_SD ** 2 if "modelled" in job.classes | best.classes and program(job) != program(best) else 0
@@ -153,18 +153,18 @@ def print_table(table, size):
 def verdict(table, variance):
     best, others = table[0], table[1:]
     if any(len(job.joules) < 2 for job in table):
-        return "There was time for one run of some jobs only: no verdict."
+        return "No verdict: for some jobs there was only time for one run."
     open_ = [job.command for job in others if not ratio(job, best, variance)[1] > 1]
     if not open_:
         return f"Cheapest per byte: {best.command}, with at least 95 % probability against each of the others."
     if len(open_) == len(others):
-        return f"No verdict: {best.command} has the lowest figure, and none of the others can be told from it."
-    return (f"Cheapest per byte: {best.command}, but {', '.join(open_)} cannot be told from it.\n"
+        return f"No verdict: {best.command} has the lowest figure, but the others do not differ significantly."
+    return (f"Cheapest per byte: {best.command}, but {', '.join(open_)} do not differ significantly.\n"
             f"Each of the other {len(others) - len(open_)} costs more, with at least 95 % probability.")
 
 
 def positive(kind):
-    """A number above 0, for argparse."""
+    """Returns a type for argparse: a number above 0."""
     def read(text):
         value = kind(text)
         if not 0 < value < math.inf:
@@ -175,10 +175,10 @@ def positive(kind):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Which compressor is cheapest per byte on this machine?")
+    parser = argparse.ArgumentParser(description="Finds the compressor that uses the least energy per byte on this machine.")
     parser.add_argument("--joule", default="joule", help="the joule program")
-    parser.add_argument("--size", type=positive(float), default=24, metavar="MB", help="compress about this much (24)")
-    parser.add_argument("--rounds", type=positive(int), default=3, help="measure each job this often (3)")
+    parser.add_argument("--size", type=positive(float), default=24, metavar="MB", help="approximate size of the data (24)")
+    parser.add_argument("--rounds", type=positive(int), default=3, help="number of runs of each job (3)")
     parser.add_argument("--seconds", type=float, default=45, help="start no second round after this time (45)")
     options = parser.parse_args()
     table = [Job(command, threads) for command, threads in jobs(len(os.sched_getaffinity(0)))]
@@ -192,16 +192,16 @@ def main():
         print("\r\033[K", end="", file=sys.stderr)
     known = sorted((job for job in table if job.joules), key=lambda job: job.mean)
     if not known:
-        print("joule could tell the energy of no job. `joule doctor` says why.")
+        print("cannot measure the energy of any job; run `joule doctor` for the reason.")
         return 1
     print()
     variance = print_table(known, size)
     print()
     print(verdict(known, variance))
-    print("(a to b): the truth lies there with 90 % probability.")
+    print("(a to b): contains the true value with 90 % probability.")
     if any("modelled" in job.classes for job in known):
-        print("This machine has no energy sensor that can be read: the joules are the commands' own, by a model of its\n"
-              "CPU, and may all be wrong by the same factor. `joule doctor` says what would help.")
+        print("This machine has no energy sensor that can be read. The joules are estimated by a model of its CPU, and may\n"
+              "all be wrong by the same factor. Run `joule doctor` for advice.")
     return 0
 
 

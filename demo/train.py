@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Where do the joules of a training go?
+"""Shows the energy of a training by layer and operation.
 
-Draws digits (a small font, moved about, with noise), writes them as MNIST's files are written, and trains a network on
-them with `forge train`, whose table says what each layer and operation cost. Needs nothing beyond Python's standard
-library.
+Draws digits of a small font with noise, writes them in the format of MNIST, and trains a network on them with
+`forge train`. Needs only Python's standard library.
 """
 import argparse
 import pathlib
@@ -26,14 +25,14 @@ FONT = """
 
 
 def glyphs():
-    """Ten drawings of 5 by 7, as lists of (x, y)."""
+    """Returns ten digits of 5 by 7 pixels, as lists of (x, y)."""
     rows = [line.split() for line in FONT.strip().splitlines()]
     return [[(x, y) for y, row in enumerate(rows) for x, mark in enumerate(row[digit]) if mark == "#"]
             for digit in range(10)]
 
 
 def draw(points, rng, noise):
-    """One image: a digit of 10 to 15 by 14 to 21 pixels, somewhere, on a background of noise."""
+    """Returns one image: a digit of 10 to 15 by 14 to 21 pixels at a random position, on noise."""
     start = rng.randrange(len(noise) - SIDE * SIDE)
     image = bytearray(noise[start:start + SIDE * SIDE])
     wide, high = rng.choice((2, 3)), rng.choice((2, 3))
@@ -55,7 +54,7 @@ def write_digits(folder, kind, count, seed):
 
 
 def positive(text):
-    """A whole number above 0, for argparse."""
+    """Returns a whole number above 0, for argparse."""
     if int(text) < 1:
         raise ValueError
     return int(text)
@@ -63,13 +62,13 @@ def positive(text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--forge", required=True, help="the program")
-    parser.add_argument("--examples", type=positive, default=12000, help="drawn for training (12000)")
-    parser.add_argument("--epochs", type=positive, default=6, help="(6)")
+    parser.add_argument("--forge", required=True, help="path of forge")
+    parser.add_argument("--examples", type=positive, default=12000, help="number of training examples (12000)")
+    parser.add_argument("--epochs", type=positive, default=6, help="number of epochs (6)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        print(f"Drawing {options.examples} digits, and training a network of two layers on them ...\n", flush=True)
+        print(f"Drawing {options.examples} digits and training a network of two layers ...\n", flush=True)
         write_digits(folder, "train", options.examples, 1)
         write_digits(folder, "t10k", max(1, options.examples // 6), 2)
         command = [options.forge, "train", "--data", name, "--epochs", str(options.epochs)]

@@ -1,6 +1,6 @@
-/* budget.c - stops working when an energy budget is used up.
+/* budget.c - stops its work when an energy budget is spent.
  *
- * The callback runs in the sampling thread at 80 % of the budget and when it is passed; it only sets a flag.
+ * The sampling thread calls the callback at 80 % and at 100 % of the budget. The callback only sets a flag.
  *
  *     cc budget.c $(pkg-config --cflags --libs joule) -lm -o budget && ./budget 5J
  */
@@ -20,7 +20,7 @@ static void notify(joule_budget *budget, joule_budget_status status, void *conte
         atomic_store(&is_over, true);
 }
 
-static volatile double sum; /* volatile: the work must be done */
+static volatile double sum; /* volatile, so that the compiler keeps the work */
 
 static long work(long steps)
 {

@@ -1,7 +1,8 @@
-/* budget_scope.c - a function with a budget for each call, kept in its source.
+/* budget_scope.c - gives each call of a function an energy budget.
  *
- * One line at the beginning of a block is all. The handler hears when the mean call is over its budget; without one,
- * JOULE_BUDGET_WARN=1 asks for a warning, and JOULE_ENERGY_JSON=1 or `joule run` for a report of all such functions.
+ * One line at the beginning of a block states the budget. The handler is called when the mean call exceeds it.
+ * Without a handler, JOULE_BUDGET_WARN=1 prints a warning. JOULE_ENERGY_JSON=1 or `joule run` reports all such
+ * functions.
  *
  *     cc budget_scope.c $(pkg-config --cflags --libs joule) -lm -o budget_scope && ./budget_scope
  */
@@ -46,7 +47,7 @@ int main(void)
     for (; calls < 500 && !atomic_load(&is_over); calls++)
         sum += norm(values, 2000000);
     printf("%d calls, %g: %s\n", calls, sum,
-           atomic_load(&is_over) ? "over the budget" : "within it, or not told");
+           atomic_load(&is_over) ? "over the budget" : "within the budget, or unknown");
     joule_close(meter);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* minimal.c - what a piece of work cost, on any machine.
+/* minimal.c - measures the energy of a function call, on any machine.
  *
  *     cc minimal.c $(pkg-config --cflags --libs joule) -lm -o minimal && ./minimal
  */
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static volatile double sum; /* volatile: the work must be done */
+static volatile double sum; /* volatile, so that the compiler keeps the work */
 
 static void work(void *arg)
 {

@@ -1,7 +1,7 @@
-/* regions.c - which part of a program costs what.
+/* regions.c - measures the energy of two parts of a program.
  *
- * Two kinds of work alternate; each is a region with a name. Begin and end cost under 100 ns, so they may stand in
- * inner loops; energy is joined to them afterwards.
+ * Two kinds of work alternate; each is a region with a name. Begin and end take less than 100 ns each. Energy is
+ * attributed to the regions later.
  *
  *     cc regions.c $(pkg-config --cflags --libs joule) -lm -o regions && ./regions
  */
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static volatile double sum; /* volatile: the work must be done */
+static volatile double sum; /* volatile, so that the compiler keeps the work */
 
 static void compute(void)
 {
@@ -29,7 +29,7 @@ static void print(joule_meter *meter, const char *name, uint32_t tag)
 {
     joule_result result = {.struct_size = sizeof result};
     joule_status status = joule_tag_result(meter, tag, &result);
-    if (status != JOULE_OK && status != JOULE_PENDING) { /* below `joule run`, that reports the regions */
+    if (status != JOULE_OK && status != JOULE_PENDING) { /* under `joule run`, which reports the regions itself */
         printf("%-8s %s\n", name, joule_status_name(status));
         return;
     }
@@ -46,7 +46,7 @@ int main(void)
     joule_meter *meter = NULL;
     joule_error error;
     if (!from || !to || joule_open(NULL, &meter, &error) != JOULE_OK) {
-        fprintf(stderr, "regions: %s\n", from && to ? error.message : "no memory");
+        fprintf(stderr, "regions: %s\n", from && to ? error.message : "out of memory");
         free(from);
         free(to);
         return 1;
@@ -62,7 +62,7 @@ int main(void)
         joule_end(&region);
     }
     joule_result last = {.struct_size = sizeof last};
-    joule_region_wait(meter, &region, 1.0, &last); /* until the sensors have ticked past the last end */
+    joule_region_wait(meter, &region, 1.0, &last); /* until each sensor has an update after the last end */
     print(meter, "compute", compute_tag);
     print(meter, "copy", copy_tag);
     joule_close(meter);

@@ -1,7 +1,8 @@
-/* train_gpt.c - a character GPT, trained on any text, with the joules of every step.
+/* train_gpt.c - trains a GPT of characters on any text, and prints the energy of a step.
  *
- * A graph is built once: windows of text in, the loss out, parameters as slots that the optimiser writes. Compiled, it is a
- * program; an instance runs it, and knows what each of its operations cost.
+ * The graph is built once: inputs are windows of text, the output is the loss, and parameters are slots that the
+ * optimiser writes. It is compiled to a program. An instance runs the program and attributes energy to its
+ * operations.
  *
  *     cc train_gpt.c $(pkg-config --cflags --libs forge) -o train_gpt && ./train_gpt TEXT [STEPS]
  */
@@ -25,7 +26,7 @@ struct run {
     joule_error error;
 };
 
-/* Tokens [b, t + 1] are t to look at and, one further, the t to be found. */
+/* tokens: [b, t + 1]; the first t are the input, the last t are the labels */
 static joule_status build(struct run *run, forge_graph **out_graph)
 {
     forge_gpt_options gpt = {.struct_size = sizeof gpt,
@@ -91,7 +92,7 @@ static joule_status step(struct run *run, long number)
     if (status != JOULE_OK || number % 10)
         return status;
     forge_energy_collect(run->instance);
-    forge_step_energy(run->instance, FORGE_ALL_PHASES, &joules); /* NaN until the sensors have ticked */
+    forge_step_energy(run->instance, FORGE_ALL_PHASES, &joules); /* NaN until the sensors have updates */
     printf("step %4ld  loss %.4f  %.3g J/step (%.2g to %.2g, %s)\n", number,
            (double)*(const float *)forge_tensor_data(&loss), joules.value, joules.low, joules.high,
            joule_class_name(joules.cls));

@@ -1,5 +1,5 @@
-# aarch64 Linux by Debian's cross compiler. What is built runs under qemu-user with the libraries of Debian's arm64 packages,
-# so that tests run, too: tests/cross/aarch64.sh says which packages that takes.
+# aarch64 Linux, with Debian's cross compiler. Programs and tests run in qemu-user with the libraries of Debian's arm64
+# packages; tests/cross/aarch64.sh lists the packages.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

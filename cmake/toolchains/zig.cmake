@@ -1,4 +1,4 @@
-# The compiler of zig_target: `python3 -m ziglang cc`. Zig's own archiver goes with it; its linker knows every format.
+# Zig's compiler for zig_target: `python3 -m ziglang cc`, with Zig's archiver.
 find_program(JOULE_PYTHON python3 REQUIRED)
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES JOULE_PYTHON)
 set(CMAKE_C_COMPILER ${JOULE_PYTHON} -m ziglang cc -target ${zig_target})
@@ -11,7 +11,7 @@ foreach(tool ar ranlib)
   endif()
   set(CMAKE_${variable} ${wrapper})
 endforeach()
-# What this machine has is not what the target has.
+# Do not use this machine's libraries and headers.
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)

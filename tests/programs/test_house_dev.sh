@@ -17,9 +17,9 @@ expect() { # STATUS WORDS COMMAND...
 while read -r command; do
     expect 0 "  $command" ./dev help
 done < <(sed -n 's/^cmd_\([a-z]*\)() .*/\1/p' dev)
-expect 2 "no command 'nonsense'" ./dev nonsense
-expect 2 "what is '--nonsense'" ./dev test --nonsense
-expect 2 "no role 'nonsense'" ./dev setup nonsense
+expect 2 "unknown command 'nonsense'" ./dev nonsense
+expect 2 "unknown option '--nonsense'" ./dev test --nonsense
+expect 2 "unknown role 'nonsense'" ./dev setup nonsense
 
 sums() { printf '%s\n' "$@" >"$work/tally"; }
 export JOULE_TALLY=$work/tally
