@@ -73,8 +73,7 @@ FORGE_API joule_status forge_passes_run(const forge_graph *graph, forge_device *
                                         const forge_compile_options *options, forge_graph **out_graph,
                                         joule_error *out_error);
 
-/* --- node-by-node passes
- * ------------------------------------------------------------------------------------ */
+/* --- node-by-node passes -------------------------------------------------------------------------------- */
 
 /* Describes one node. */
 typedef struct forge_node {

@@ -43,8 +43,7 @@ FORGE_API size_t forge_dataset_columns(const forge_dataset *dataset);
 /* Returns a view of a whole column, [examples, ...], with its strides. The dataset keeps the buffer. */
 FORGE_API forge_tensor forge_dataset_column(const forge_dataset *dataset, size_t column);
 
-/* --- text
- * ---------------------------------------------------------------------------------------------------- */
+/* --- text ----------------------------------------------------------------------------------------------- */
 
 /* A text as tokens: numbers below the size of its vocabulary. Immutable: any thread. */
 typedef struct forge_text forge_text;
@@ -75,8 +74,7 @@ FORGE_API size_t forge_text_spell(const forge_text *text, uint32_t token, char o
 FORGE_API joule_status forge_dataset_text(const forge_text *text, bool is_validation, uint32_t context,
                                           forge_dataset **out_dataset, joule_error *out_error);
 
-/* --- batches
- * ------------------------------------------------------------------------------------------------- */
+/* --- batches -------------------------------------------------------------------------------------------- */
 
 /* How a loader makes batches. */
 typedef struct forge_loader_options {

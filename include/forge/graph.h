@@ -25,8 +25,7 @@ typedef uint32_t forge_value;
 /* A state slot of a builder's graph. */
 typedef uint32_t forge_slot;
 
-/* --- builders and graphs
- * ------------------------------------------------------------------------------------ */
+/* --- builders and graphs -------------------------------------------------------------------------------- */
 
 /* Makes a builder; NULL if out of memory. All functions accept that NULL as a builder that has failed. */
 FORGE_API forge_builder *forge_builder_new(void);
@@ -48,8 +47,7 @@ FORGE_API forge_dtype forge_value_dtype(const forge_builder *builder, forge_valu
 FORGE_API void forge_builder_fail(forge_builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* --- provenance
- * --------------------------------------------------------------------------------------------- */
+/* --- provenance ----------------------------------------------------------------------------------------- */
 
 /* Begins a scope: nodes made until the matching pop have this name, after those of the outer scopes
  * ("encoder/layer0"). The name must not be empty or contain '/'. */
@@ -70,8 +68,7 @@ FORGE_API const char *forge_phase_name(forge_phase phase);
 /* Sets the phase of nodes made from now on. Returns the previous phase. */
 FORGE_API forge_phase forge_phase_set(forge_builder *builder, forge_phase phase);
 
-/* --- places
- * ------------------------------------------------------------------------------------------------- */
+/* --- places --------------------------------------------------------------------------------------------- */
 
 /* A place is where nodes run and their values live. It is a name of 1 to 31 bytes; the compiling program
  * assigns a device to it. NULL is the device that the program is compiled for. */
@@ -85,8 +82,7 @@ FORGE_API const char *forge_value_place(const forge_builder *builder, forge_valu
 /* Returns x on another place, or x itself if it lives there. Its gradient is transferred back. */
 FORGE_API forge_value forge_transfer(forge_builder *builder, forge_value x, const char *place);
 
-/* --- sizes
- * -------------------------------------------------------------------------------------------------- */
+/* --- sizes ---------------------------------------------------------------------------------------------- */
 
 /* Returns a size that is known at run time: a multiple of `multiple` (at least 1) from min to max. The same
  * name gives the same symbol. */
@@ -98,8 +94,7 @@ FORGE_API forge_dim forge_dim_add(forge_builder *builder, forge_dim a, forge_dim
 FORGE_API forge_dim forge_dim_mul(forge_builder *builder, forge_dim a, forge_dim b);
 FORGE_API forge_dim forge_dim_div(forge_builder *builder, forge_dim a, forge_dim b);
 
-/* --- leaves, outputs, state
- * --------------------------------------------------------------------------------- */
+/* --- leaves, outputs, state ----------------------------------------------------------------------------- */
 
 /* Adds an input. Names of inputs, outputs and slots are unique within their kind. */
 FORGE_API forge_value forge_input(forge_builder *builder, const char *name, forge_dtype dtype,
@@ -137,8 +132,7 @@ FORGE_API forge_value forge_scalar(forge_builder *builder, forge_dtype dtype, do
 /* Returns 0, 1, 2 ... along `axis`, the same along all other axes. */
 FORGE_API forge_value forge_iota(forge_builder *builder, forge_dtype dtype, forge_shape shape, uint32_t axis);
 
-/* --- element-wise operations
- * -------------------------------------------------------------------------------- */
+/* --- element-wise operations ---------------------------------------------------------------------------- */
 /* The unary element-wise operations. */
 
 typedef enum forge_unary_kind {
@@ -192,8 +186,7 @@ FORGE_BINARY_HELPER(sub, SUB)
 FORGE_BINARY_HELPER(mul, MUL)
 FORGE_BINARY_HELPER(div, DIV)
 
-/* --- reductions, scans, sorting, products
- * ------------------------------------------------------------------- */
+/* --- reductions, scans, sorting, products --------------------------------------------------------------- */
 /* The reductions. */
 
 typedef enum forge_reduce_kind {
@@ -236,8 +229,7 @@ enum { FORGE_TRANSPOSE_A = 1, FORGE_TRANSPOSE_B = 2 };
  * Accumulates in f32 for narrower floats, otherwise in the element type. */
 FORGE_API forge_value forge_matmul(forge_builder *builder, forge_value a, forge_value b, uint32_t flags);
 
-/* --- windows
- * ------------------------------------------------------------------------------------------------- */
+/* --- windows -------------------------------------------------------------------------------------------- */
 
 /* The geometry of a convolution. Entry i is for spatial dimension i; other entries are ignored. */
 typedef struct forge_conv_options {
@@ -292,8 +284,7 @@ FORGE_API forge_value forge_fold(forge_builder *builder, forge_value x, forge_sh
 FORGE_API forge_value forge_share(forge_builder *builder, forge_value x, forge_value y, forge_value parts,
                                   uint32_t axes, const forge_window *windows);
 
-/* --- random numbers
- * ------------------------------------------------------------------------------------------ */
+/* --- random numbers ------------------------------------------------------------------------------------- */
 /* The distribution of random numbers. */
 
 typedef enum forge_random_kind {
@@ -307,8 +298,7 @@ typedef enum forge_random_kind {
 FORGE_API forge_value forge_random_numbers(forge_builder *builder, forge_random_kind kind, forge_shape shape,
                                            forge_value key, forge_value step, uint32_t stream);
 
-/* --- moving elements
- * ---------------------------------------------------------------------------------------- */
+/* --- moving elements ------------------------------------------------------------------------------------ */
 
 /* Returns the same elements in the same order. One size may be FORGE_REST or -1, as in PyTorch: the number of
  * elements divided by the other sizes. The division must be exact, with symbols for all their values. With
@@ -364,8 +354,7 @@ FORGE_API forge_value forge_scatter(forge_builder *builder, forge_value x, forge
 FORGE_API forge_value forge_scatter_along(forge_builder *builder, forge_value x, forge_value indices,
                                           forge_value updates, uint32_t axis, forge_scatter_kind kind);
 
-/* --- between processes
- * -------------------------------------------------------------------------------------- */
+/* --- between processes ---------------------------------------------------------------------------------- */
 
 /* Processes that run the same graph on data of their own, with the numbers 0 to size - 1. Its layout is
  * final. */
@@ -389,8 +378,7 @@ typedef enum forge_collective_kind {
 FORGE_API forge_value forge_collective(forge_builder *builder, forge_collective_kind kind,
                                        const forge_group *group, forge_value x, uint32_t axis_or_root);
 
-/* --- composites
- * --------------------------------------------------------------------------------------------- */
+/* --- composites ----------------------------------------------------------------------------------------- */
 
 /* Builds the meaning of a composite from other operations, and returns its value. `inputs` are values of
  * `builder`. */
@@ -418,8 +406,7 @@ FORGE_API forge_value forge_log_softmax(forge_builder *builder, forge_value x);
  * 0. logits: [n, classes], float; labels: [n], integer. */
 FORGE_API forge_value forge_cross_entropy(forge_builder *builder, forge_value logits, forge_value labels);
 
-/* --- gradients
- * ---------------------------------------------------------------------------------------------- */
+/* --- gradients ------------------------------------------------------------------------------------------ */
 
 /* Adds the nodes that compute d loss / d wrt[i], and returns them in
  * out_gradients[i], with shape and place of wrt[i]. loss: one element.
@@ -450,8 +437,7 @@ FORGE_API forge_value forge_stop_gradient(forge_builder *builder, forge_value x)
 FORGE_API void forge_recompute_begin(forge_builder *builder);
 FORGE_API void forge_recompute_end(forge_builder *builder);
 
-/* --- values of symbols
- * --------------------------------------------------------------------------------------- */
+/* --- values of symbols ---------------------------------------------------------------------------------- */
 
 /* A number for a symbol. Its layout is final. */
 typedef struct forge_size {
@@ -465,14 +451,12 @@ typedef struct forge_size {
 FORGE_API joule_status forge_graph_bind(const forge_graph *graph, const forge_size *sizes, size_t count,
                                         forge_graph **out_graph, joule_error *out_error);
 
-/* --- queries
- * ------------------------------------------------------------------------------------------------ */
+/* --- queries -------------------------------------------------------------------------------------------- */
 
 /* Returns the number of nodes. */
 FORGE_API size_t forge_graph_nodes(const forge_graph *graph);
 
-/* --- graphs as text
- * ----------------------------------------------------------------------------------------- */
+/* --- graphs as text ------------------------------------------------------------------------------------- */
 
 /* Prints a graph: one line for each symbol, slot, node, output and
  * write, and a block for each composite's body:

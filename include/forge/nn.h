@@ -73,8 +73,7 @@ FORGE_API forge_value forge_instance_norm(forge_builder *builder, const char *na
 FORGE_API forge_value forge_dropout(forge_builder *builder, const char *name, forge_value x, double rate,
                                     bool is_training);
 
-/* --- transformers
- * -------------------------------------------------------------------------------------------- */
+/* --- transformers --------------------------------------------------------------------------------------- */
 
 /* Looks up rows of a table. ids: integers of any shape; result: [shape of ids, width]. The parameter weight
  * [count, width] is initialised with mean 0 and standard deviation `sd`: PyTorch's Embedding has 1, GPT-2
@@ -156,8 +155,7 @@ FORGE_API forge_value forge_bottleneck(forge_builder *builder, const char *name,
                                        int64_t channels, uint32_t stride,
                                        const forge_resnet_options *options);
 
-/* --- models. name NULL: no scope for the model
- * --------------------------------------------------------------- */
+/* --- models. name NULL: no scope for the model ---------------------------------------------------------- */
 
 /* Linear layers with relu between them. x: [..., in]; result: [..., sizes[count - 1]]. sizes: the width after
  * each layer. */

@@ -115,8 +115,7 @@ FORGE_API forge_value forge_adamw_step(forge_builder *builder, const forge_gradi
 FORGE_API forge_value forge_clip_gradients(forge_builder *builder, forge_value *gradients, size_t count,
                                            double max_norm);
 
-/* --- learning rate schedules
- * --------------------------------------------------------------------------------- */
+/* --- learning rate schedules ---------------------------------------------------------------------------- */
 /* The shape of a schedule after the warm-up. */
 
 typedef enum forge_schedule_kind {

@@ -14,8 +14,7 @@
 extern "C" {
 #endif
 
-/* --- programs
- * ------------------------------------------------------------------------------------------------ */
+/* --- programs ------------------------------------------------------------------------------------------- */
 
 /* Assigns a device to a place. Its layout is final. */
 typedef struct forge_place {
@@ -53,8 +52,7 @@ typedef struct forge_segment_facts {
 FORGE_API joule_status forge_placed_segment(const forge_placed *placed, size_t i,
                                             forge_segment_facts *out_facts);
 
-/* --- instances
- * ----------------------------------------------------------------------------------------------- */
+/* --- instances ------------------------------------------------------------------------------------------ */
 
 /* An instance of a placed program, with one queue for each device. One thread at a time. */
 typedef struct forge_placed_instance forge_placed_instance;

@@ -12,8 +12,7 @@
 extern "C" {
 #endif
 
-/* --- devices
- * ------------------------------------------------------------------------------------------------ */
+/* --- devices -------------------------------------------------------------------------------------------- */
 
 typedef struct forge_device forge_device; /* any thread; it runs one instance at a time */
 
@@ -93,8 +92,7 @@ FORGE_API void forge_device_trim(forge_device *device);
  * the request and the largest current user. Any thread. */
 FORGE_API void forge_device_limit_memory(forge_device *device, uint64_t limit_bytes);
 
-/* --- programs
- * ----------------------------------------------------------------------------------------------- */
+/* --- programs ------------------------------------------------------------------------------------------- */
 
 typedef struct forge_program forge_program; /* immutable: any thread */
 
@@ -152,8 +150,7 @@ typedef struct forge_symbol_facts {
 FORGE_API joule_status forge_program_symbol(const forge_program *program, size_t i,
                                             forge_symbol_facts *out_facts);
 
-/* --- state
- * -------------------------------------------------------------------------------------------------- */
+/* --- state ---------------------------------------------------------------------------------------------- */
 
 /* State: slots that several instances share by name. */
 typedef struct forge_states forge_states;
@@ -174,8 +171,7 @@ FORGE_API joule_status forge_states_get(forge_states *states, size_t i, forge_te
  * forge_states_get. */
 FORGE_API joule_status forge_states_find(forge_states *states, const char *name, forge_tensor *out_tensor);
 
-/* --- instances
- * ---------------------------------------------------------------------------------------------- */
+/* --- instances ------------------------------------------------------------------------------------------ */
 
 typedef struct forge_instance forge_instance; /* one thread at a time */
 

@@ -15,8 +15,7 @@
 extern "C" {
 #endif
 
-/* --- timelines
- * ---------------------------------------------------------------------------------------------- */
+/* --- timelines ------------------------------------------------------------------------------------------ */
 
 /* A growing number, initially 0. Any thread. */
 typedef struct forge_timeline forge_timeline;
@@ -46,8 +45,7 @@ typedef struct forge_point {
 } forge_point;
 #define FORGE_MAX_POINTS 8
 
-/* --- queues
- * ------------------------------------------------------------------------------------------------- */
+/* --- queues --------------------------------------------------------------------------------------------- */
 
 typedef struct forge_queue forge_queue; /* any thread */
 

@@ -14,8 +14,7 @@
 extern "C" {
 #endif
 
-/* --- safetensors
- * --------------------------------------------------------------------------------------------- */
+/* --- safetensors ---------------------------------------------------------------------------------------- */
 
 /* An open safetensors file (github.com/huggingface/safetensors). Any thread. */
 typedef struct forge_safetensors forge_safetensors;
@@ -58,8 +57,7 @@ FORGE_API joule_status forge_safetensors_write(const char *path, const forge_nam
                                                size_t count, const forge_metadata *metadata,
                                                size_t metadata_count, joule_error *out_error);
 
-/* --- .npy
- * ---------------------------------------------------------------------------------------------------- */
+/* --- .npy ----------------------------------------------------------------------------------------------- */
 
 /* Reads a NumPy array (versions 1 to 3) into a packed tensor in a new buffer, which the caller releases.
  * Element types: bool, and integers and floats of 1 to 8 bytes. Big-endian elements are converted to
@@ -70,8 +68,7 @@ FORGE_API joule_status forge_npy_read(const char *path, forge_tensor *out_tensor
  * types that NumPy does not have. */
 FORGE_API joule_status forge_npy_write(const char *path, const forge_tensor *tensor, joule_error *out_error);
 
-/* --- slots
- * --------------------------------------------------------------------------------------------------- */
+/* --- slots ---------------------------------------------------------------------------------------------- */
 
 /* Flags of forge_states_load. Without the flag the case is JOULE_INVALID. */
 enum {

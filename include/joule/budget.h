@@ -85,8 +85,7 @@ JOULE_API const char *joule_budget_status_name(joule_budget_status status);
  * thread. */
 JOULE_API joule_budget_status joule_budget_judge(joule_quantity joules, double max_joules);
 
-/* --- scopes
- * ------------------------------------------------------------------------------------------------- */
+/* --- scopes --------------------------------------------------------------------------------------------- */
 
 /* A place in a program whose calls have a budget. JOULE_BUDGET_SCOPE defines one as a static variable, so its
  * text is parsed once. Its layout is final. */
@@ -149,8 +148,7 @@ JOULE_API void joule_budget_set_handler(joule_budget_handler_fn handler, void *c
 }
 #endif
 
-/* --- macros
- * ------------------------------------------------------------------------------------------------- */
+/* --- macros --------------------------------------------------------------------------------------------- */
 
 /* A budget is a string literal with items separated by commas, in any order, each at most once:
  *     max_joules=50uJ energy of a call; J or Wh, with prefixes p n u m k M G max_watts=12W mean power during

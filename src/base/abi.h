@@ -1,8 +1,9 @@
-/* base/abi.h - public structures that grow.
+/* base/abi.h - copies public structures between caller and library, which may have different versions.
  *
- * Owns the rule of struct_size: a structure grows at its end only, and caller and library may each be the older one.
- * What an older caller does not have counts as 0; what a newer one has set and this library does not know is refused.
- * Newcomers: to add a member put it last, and leave the size of the first release, which its library lists, as it is.
+ * A structure begins with struct_size and grows only at its end. Members that an older caller does not have
+ * count as 0. Members that a newer caller has set and this library does not know are refused.
+ * Note: to add a member, put it last. Do not change the size of the first release, which the library's abi.h
+ * lists.
  */
 #ifndef BASE_ABI_H
 #define BASE_ABI_H
@@ -14,7 +15,7 @@
 
 #define SIZE_UP_TO(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
 
-/* Every such structure begins with its size. */
+/* Returns the struct_size of a caller's structure. */
 static inline uint32_t abi_size(const void *theirs)
 {
     uint32_t size;
@@ -22,13 +23,14 @@ static inline uint32_t abi_size(const void *theirs)
     return size;
 }
 
-/* True when there is a structure and it has room for what the first release put in. */
+/* Returns true if the caller's structure is not NULL and is at least as large as in the first release. */
 static inline bool abi_has_room(const void *theirs, size_t first_size)
 {
     return theirs && abi_size(theirs) >= first_size;
 }
 
-/* A caller's structure as `ours`. INVALID: none, or too small. UNSUPPORTED: more is asked for than is known here. */
+/* Copies a caller's structure to `ours`. INVALID: NULL or too small. UNSUPPORTED: an unknown member is not
+ * 0. */
 static inline joule_status abi_take(void *ours, size_t our_size, size_t first_size, const void *theirs)
 {
     if (!abi_has_room(theirs, first_size))
@@ -42,7 +44,8 @@ static inline joule_status abi_take(void *ours, size_t our_size, size_t first_si
     return JOULE_OK;
 }
 
-/* Fills in what the caller has room for and this library knows; struct_size then says how much that is. */
+/* Copies `ours` to the caller's structure, as far as both have members, and sets struct_size to the number of
+ * bytes. */
 static inline void abi_give(void *theirs, const void *ours, size_t our_size)
 {
     uint32_t size = abi_size(theirs);

@@ -1,7 +1,7 @@
 /* base/arena.c - see arena.h.
  *
- * Newcomers: a request that is larger than a block gets a block of its own behind the current one, so that the
- * current one goes on being filled.
+ * Note: an allocation larger than a block gets its own block before the current one, which is then filled
+ * further.
  */
 #include "base/arena.h"
 
@@ -74,7 +74,7 @@ char *arena_copy(struct arena *arena, const char *string, size_t length)
     return copy ? memcpy(copy, string, length) : NULL;
 }
 
-/* Room doubles where the count is a power of two: what was outgrown stays in the arena. */
+/* The capacity doubles at each power of two. The old list stays in the arena. */
 void *arena_push(struct arena *arena, void *list, size_t count, const void *item)
 {
     char *grown = list;

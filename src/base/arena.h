@@ -1,7 +1,6 @@
-/* base/arena.h - memory for things that die together.
+/* base/arena.h - allocates memory that is freed all at once.
  *
- * Owns a chain of blocks from which allocations are cut; there is no free for a single one.
- * Newcomers: memory is zeroed, aligned to 16 bytes, and stays where it is until arena_free.
+ * Memory is zeroed, aligned to 16 bytes, and does not move until arena_free. One thread at a time.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
@@ -12,17 +11,18 @@
 struct arena_block;
 struct arena {
     struct arena_block *last;
-    size_t block_size; /* of new blocks; 0: 4096 */
-    bool is_short;     /* an allocation failed: what was built here is not complete */
+    size_t block_size; /* size of new blocks in bytes; 0: 4096 */
+    bool is_short;     /* an allocation failed, so the contents are incomplete */
 };
 
-/* `size` zeroed bytes, or NULL when memory is used up. Not thread-safe. */
+/* Returns `size` zeroed bytes, or NULL if out of memory. */
 void *arena_alloc(struct arena *arena, size_t size);
-/* A terminated copy of at most `length` bytes. */
+/* Returns a terminated copy of at most `length` bytes of a string, or NULL if out of memory. */
 char *arena_copy(struct arena *arena, const char *string, size_t length);
-/* A list of pointers in the arena: the list of `count` with `item` behind, moved where it had to grow. NULL, and the list
- * as it was, when memory is used up. */
+/* Appends `item` to a list of `count` pointers in the arena. Returns the list, which may have moved. NULL:
+ * out of memory; the list is not changed. */
 void *arena_push(struct arena *arena, void *list, size_t count, const void *item);
+/* Frees all memory of the arena. */
 void arena_free(struct arena *arena);
 
 #endif

@@ -1,7 +1,6 @@
-/* base/array.h - arrays that grow.
+/* base/array.h - grows arrays by doubling their capacity.
  *
- * Owns the one rule by which they do: doubling, through realloc. Newcomers: growing moves the items; keep indices, not
- * pointers.
+ * Note: growing moves the items, so keep indices instead of pointers.
  */
 #ifndef BASE_ARRAY_H
 #define BASE_ARRAY_H
@@ -9,11 +8,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Makes room for `count` items of item_size bytes each in *items, of which *capacity fit now. False, with nothing
- * changed, when memory is used up. */
+/* Grows *items to hold at least `count` items of item_size bytes; *capacity is the present capacity in items.
+ * False: out of memory; nothing is changed. */
 bool array_reserve(void **items, size_t *capacity, size_t count, size_t item_size);
 
-/* Room for one more: ARRAY_ROOM(graph->nodes, graph->node_capacity, graph->node_count) */
+/* Grows an array by at least one item: ARRAY_ROOM(graph->nodes, graph->node_capacity, graph->node_count) */
 #define ARRAY_ROOM(items, capacity, count)                                                                   \
     array_reserve((void **)&(items), &(capacity), (count) + 1, sizeof *(items))
 

@@ -1,8 +1,7 @@
-/* base/clock.h - the machine's steady clock and the wall's, and times in their unit.
+/* base/clock.h - reads the monotonic clock and the wall clock, and converts times.
  *
- * Owns the reading of CLOCK_MONOTONIC where a real thread waits or stamps, and of what people call the time; readings
- * of sensors take the host's clocks (host.h), which may be virtual.
- * Newcomers: times are nanoseconds in an int64_t, lengths in seconds are doubles.
+ * Times are nanoseconds in int64_t; durations in seconds are doubles. Note: sensor readings use the host's
+ * clocks (host.h), which may be virtual.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
@@ -12,7 +11,7 @@
 
 #define NS_PER_S INT64_C(1000000000)
 
-/* Async-signal-safe. */
+/* Returns CLOCK_MONOTONIC in ns. Async-signal-safe. */
 static inline int64_t clock_now_ns(void)
 {
     struct timespec now;
@@ -20,7 +19,7 @@ static inline int64_t clock_now_ns(void)
     return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* Since 1970, as somebody has set it: it may jump. Async-signal-safe. */
+/* Returns the wall clock in ns since 1970; it may jump. Async-signal-safe. */
 static inline int64_t clock_wall_ns(void)
 {
     struct timespec now;

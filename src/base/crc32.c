@@ -1,4 +1,5 @@
-/* base/crc32.c - see crc32.h. A byte's word is that of its bits together, so that the compiler makes the table. */
+/* base/crc32.c - see crc32.h. The table is a constant expression: the entry of a byte is the XOR of the
+ * entries of its bits. */
 #include "base/crc32.h"
 
 #define BIT(byte, bit, word) ((byte) >> (bit)&1 ? (word) : 0u)

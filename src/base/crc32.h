@@ -1,7 +1,6 @@
-/* base/crc32.h - a checksum that finds damage in files.
+/* base/crc32.h - CRC-32 of IEEE 802.3 (reflected 0xEDB88320), as in zlib, gzip and PNG.
  *
- * Owns CRC-32 as in IEEE 802.3 (reflected 0xEDB88320), which zlib, gzip and PNG have, too. Newcomers: it is not against
- * whoever damages a file on purpose.
+ * Note: it detects accidental damage, not changes on purpose.
  */
 #ifndef BASE_CRC32_H
 #define BASE_CRC32_H
@@ -9,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Returns the CRC-32 of `size` bytes. */
 uint32_t crc32_bytes(const void *bytes, size_t size);
 
 #endif

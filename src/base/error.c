@@ -1,6 +1,6 @@
 /* base/error.c - see error.h.
  *
- * Newcomers: the message is made aside and then copied, so that a caller may wrap the one that is there already:
+ * Note: the message is formatted in a separate buffer, so that an argument may be the present message:
  *     error_set(error, status, "cannot open the meter: %s", error->message);
  */
 #include "base/error.h"
@@ -19,7 +19,7 @@ void error_write(joule_error *error, joule_status status, const char *format, ..
     va_start(arguments, format);
     int length = vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    if (length < 0) /* an argument that cannot be converted: the format still says most of it */
+    if (length < 0) /* an argument cannot be converted; use the format itself */
         snprintf(message, sizeof message, "%s", format);
     error->status = status;
     memcpy(error->message, message, strlen(message) + 1);

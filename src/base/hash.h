@@ -1,7 +1,7 @@
-/* base/hash.h - one hash of bytes.
+/* base/hash.h - the 64-bit FNV-1a hash (Fowler, Noll, Vo).
  *
- * Owns FNV-1a with 64 bits (Fowler, Noll, Vo). Newcomers: it is for tables and for numbers that follow from a name, not
- * against whoever chooses the bytes; numbers derived from it stand in files, so it never changes.
+ * It is for tables, and for numbers derived from names. Files contain such numbers, so it must not change.
+ * Note: it does not resist an attacker who chooses the bytes.
  */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
@@ -11,7 +11,7 @@
 
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 
-/* The hash so far, and `size` bytes more. */
+/* Returns `hash` extended by `size` bytes. Begin with HASH_START. */
 static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++)

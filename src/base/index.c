@@ -11,7 +11,7 @@ static bool is_same(struct index_key a, struct index_key b)
     return a.size == b.size && memcmp(a.bytes, b.bytes, a.size) == 0;
 }
 
-/* Where the key stands, or the free place where it would. */
+/* Returns the place of the key, or the free place where it would be. */
 static size_t find_place(const struct index *index, const void *context, struct index_key key)
 {
     size_t mask = index->place_count - 1, i = hash_bytes(HASH_START, key.bytes, key.size) & mask;
@@ -26,7 +26,7 @@ uint32_t index_find(const struct index *index, const void *context, struct index
     return place ? place - 1 : INDEX_NONE;
 }
 
-/* At least half of the places stay free. */
+/* Keeps at least half of the places free. */
 static bool make_room(struct index *index, const void *context)
 {
     uint32_t *before = index->places;

@@ -1,7 +1,7 @@
-/* base/index.h - finding a key's number.
+/* base/index.h - a hash table from keys (bytes) to numbers.
  *
- * Owns a table from keys, which are bytes such as a name's, to numbers, by hash. It does not own the keys: who does tells
- * them by number. Newcomers: numbers are never taken out again, and each key is put in once.
+ * The table does not store keys; the caller returns the key of a number. Numbers cannot be removed, and keys
+ * are unique.
  */
 #ifndef BASE_INDEX_H
 #define BASE_INDEX_H
@@ -18,24 +18,26 @@ struct index_key {
     size_t size;
 };
 
-/* The key with this number. */
+/* Returns the key of a number. */
 typedef struct index_key index_key_fn(const void *context, uint32_t number);
 
 struct index {
     index_key_fn *key_of;
-    uint32_t *places; /* open addressing: numbers + 1 */
+    uint32_t *places; /* open addressing; number + 1, or 0 if free */
     size_t place_count, count;
 };
 
+/* Returns a name as a key, without its terminator. */
 static inline struct index_key index_name(const char *name)
 {
     return (struct index_key){name, strlen(name)};
 }
 
-/* INDEX_NONE: it is not there. */
+/* Returns the number of a key, or INDEX_NONE. */
 uint32_t index_find(const struct index *index, const void *context, struct index_key key);
-/* Puts in a number whose key is not there yet. False when memory is used up. */
+/* Adds a number whose key is not in the table. False: out of memory. */
 bool index_add(struct index *index, const void *context, uint32_t number);
+/* Frees the table's memory; it is then empty. */
 void index_free(struct index *index);
 
 #endif

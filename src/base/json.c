@@ -1,6 +1,6 @@
 /* base/json.c - see json.h.
  *
- * Brackets that are open stand in an array, not on the call stack: a text decides how deep it is.
+ * Open brackets are kept in an array instead of the call stack, because the text determines the depth.
  */
 #include "base/json.h"
 
@@ -10,7 +10,7 @@
 #include "base/json_reader.h"
 #include "base/string.h"
 
-/* --- making the tree ----------------------------------------------------------------------------------------- */
+/* --- making the tree ------------------------------------------------------------------------------------ */
 
 struct open_value {
     struct json_value *value;
@@ -105,7 +105,7 @@ const struct json_value *json_parse(struct arena *arena, char *text, size_t size
     return NULL;
 }
 
-/* --- questions ------------------------------------------------------------------------------------------------ */
+/* --- queries -------------------------------------------------------------------------------------------- */
 
 const struct json_value *json_member(const struct json_value *object, const char *name)
 {
@@ -126,7 +126,7 @@ const char *json_text_of(const struct json_value *value)
     return value && value->kind == JSON_STRING ? value->text : NULL;
 }
 
-/* The number itself, or the word in a string that may be one. */
+/* Returns the text of a number, or of a string that may contain one. */
 static const char *digits_of(const struct json_value *value)
 {
     if (value && value->kind == JSON_OBJECT)

@@ -40,7 +40,7 @@ bool json_fail_expected(struct json_reader *json, const char *what)
     return json_fail(json, at, "'%c' where %s is expected", is, what);
 }
 
-/* Goes beyond this character, if it is next. */
+/* Skips this character if it is next. */
 static bool take(struct json_reader *json, char c)
 {
     if (json->has_failed || json_place(json) == json->size || json->text[json->at] != c)
@@ -64,9 +64,9 @@ bool json_more(struct json_reader *json, char bracket, size_t *count)
     return true;
 }
 
-/* --- strings ------------------------------------------------------------------------------------------------- */
+/* --- strings -------------------------------------------------------------------------------------------- */
 
-/* Four hexadecimal digits; above 0xffff: there are none. */
+/* Returns the value of four hexadecimal digits, or UINT32_MAX. */
 static uint32_t hex4(const struct json_reader *json, size_t at)
 {
     uint32_t value = 0;
@@ -95,7 +95,7 @@ static size_t put_utf8(char *out, uint32_t c)
     return length;
 }
 
-/* A character given by number, from behind "\u" on: one unit of UTF-16, or a pair. 0: none, or NUL. */
+/* Returns the character of "\uXXXX" or of a surrogate pair, starting after "\u". 0: invalid, or NUL. */
 static uint32_t numbered(struct json_reader *json)
 {
     uint32_t high = hex4(json, json->at);
@@ -111,7 +111,8 @@ static uint32_t numbered(struct json_reader *json)
     return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
 }
 
-/* From behind the backslash on; the length of what was put, which is below that of what was read. 0: it is none. */
+/* Decodes an escape, starting after the backslash. Returns the number of bytes written, which is less than
+ * the number read. 0: invalid. */
 static size_t escaped(struct json_reader *json, char *out)
 {
     static const char names[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";
@@ -159,7 +160,7 @@ char *json_take_string(struct json_reader *json)
         return NULL;
     }
     json->at++;
-    json->text[end] = '\0'; /* at the latest where the closing quote was */
+    json->text[end] = '\0'; /* at or before the closing quote */
     return json->text + begin;
 }
 
@@ -173,7 +174,7 @@ char *json_name(struct json_reader *json)
     return name;
 }
 
-/* --- numbers and words --------------------------------------------------------------------------------------- */
+/* --- numbers and words ---------------------------------------------------------------------------------- */
 
 static bool skip_one_of(struct json_reader *json, const char *characters)
 {

@@ -1,4 +1,5 @@
-/* base/locale.c - see locale.h. Newcomers: uselocale() is of the calling thread, and is put back. */
+/* base/locale.c - see locale.h. Note: uselocale() affects only the calling thread, and the old locale is
+ * restored. */
 #include "base/locale.h"
 
 #include <locale.h>
@@ -10,7 +11,7 @@ static locale_t c_locale;
 
 static void make_c_locale(void)
 {
-    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* static inside libc: costs nothing, cannot fail */
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* a static object of libc, so it cannot fail */
 }
 
 static locale_t get_c_locale(void)

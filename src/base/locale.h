@@ -1,7 +1,6 @@
-/* base/locale.h - the C library's numbers as text, in the C locale.
+/* base/locale.h - prints and scans numbers in the C locale, whatever locale the program has set.
  *
- * Owns the one thing about locales that systems name differently; what a number looks like is string.h's.
- * Newcomers: neither function changes the locale that the program or another thread has set.
+ * Note: neither function changes the locale of the program or of other threads.
  */
 #ifndef BASE_LOCALE_H
 #define BASE_LOCALE_H
@@ -9,7 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-/* As vsnprintf and strtod. */
+/* Like vsnprintf and strtod, in the C locale. */
 int locale_print(char *buffer, size_t size, const char *format, va_list arguments);
 double locale_scan(const char *string);
 

@@ -9,7 +9,7 @@ static unsigned least(unsigned a, unsigned b, unsigned c)
     return d < c ? d : c;
 }
 
-/* How many letters must be changed, put in, left out or swapped with a neighbour. */
+/* Returns the number of letters to change, insert, delete or swap with a neighbour. */
 static unsigned distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);
@@ -35,7 +35,7 @@ const char *nearest_word(const char *word, size_t count,
                          const char *(*word_at)(size_t index, const void *context), const void *context)
 {
     const char *best = NULL;
-    unsigned best_distance = strlen(word) > 3 ? 3 : 2; /* as near as this is too far */
+    unsigned best_distance = strlen(word) > 3 ? 3 : 2; /* exclusive */
     for (size_t i = 0; i < count; i++) {
         unsigned d = distance(word, word_at(i, context));
         if (d < best_distance) {

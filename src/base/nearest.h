@@ -1,16 +1,16 @@
-/* base/nearest.h - which word somebody meant: "did you mean --json?"
+/* base/nearest.h - finds the word that a misspelled word is closest to: "did you mean --json?"
  *
- * Owns the distance between words. Newcomers: a slip is at most two letters, one in short words; what is further off is
- * not offered, for a wrong guess helps less than none.
+ * A match differs by at most two letters, or one in words of up to three letters.
  */
 #ifndef BASE_NEAREST_H
 #define BASE_NEAREST_H
 
 #include <stddef.h>
 
-#define NEAREST_LONGEST 31 /* letters; longer words are near to none */
+#define NEAREST_LONGEST 31 /* letters; longer words match nothing */
 
-/* The one of `count` words that `word` is most likely a slip of; NULL: none is near. word_at(i, context). Any thread. */
+/* Returns the closest of `count` words, which word_at(i, context) returns; NULL: none is close. Any
+ * thread. */
 const char *nearest_word(const char *word, size_t count,
                          const char *(*word_at)(size_t index, const void *context), const void *context);
 

@@ -1,7 +1,7 @@
 /* base/string.c - see string.h.
  *
- * Newcomers: the program that uses libjoule may have set any locale, in one thread or all. Numbers are therefore
- * written and read in the C locale, and white space is the six ASCII characters, never isspace().
+ * Note: a program that uses libjoule may set any locale, in one thread or all. So numbers are written and
+ * read in the C locale, and white space is the six ASCII characters, never isspace().
  */
 #include "base/string.h"
 
@@ -52,7 +52,7 @@ void text_printf(struct text *text, const char *format, ...)
 void text_add_double(struct text *text, double value)
 {
     char digits[40];
-    /* %g drops zeros at the end, so that 15 digits find every shorter form of a normal number. */
+    /* %g drops trailing zeros, so 15 digits find every shorter form of a normal number. */
     for (int precision = fabs(value) < DBL_MIN ? 1 : 15; precision <= DBL_DECIMAL_DIG; precision++) {
         struct text number;
         text_init(&number, digits, sizeof digits);
@@ -169,7 +169,7 @@ static const char *skip_digits(const char *string)
     return string;
 }
 
-/* The end of a decimal number with optional sign, point and exponent; NULL when there is none. */
+/* Returns the end of a decimal number with optional sign, point and exponent, or NULL. */
 static const char *end_of_decimal(const char *string)
 {
     const char *digits = string + (*string == '+' || *string == '-');
@@ -195,7 +195,7 @@ const char *string_scan_double(const char *string, double *out_value)
     const char *end = end_of_decimal(string);
     if (!end)
         return NULL;
-    /* strtod would go on where a hexadecimal number starts; here "0x10" is a zero before an x. */
+    /* strtod accepts hexadecimal numbers; here "0x10" is a zero before an x. */
     const char *digits = string + (*string == '+' || *string == '-');
     bool is_hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
     double value = is_hex ? 0.0 : locale_scan(string);
@@ -215,7 +215,7 @@ bool string_to_double(const char *string, double *out_value)
     return true;
 }
 
-/* The range of the second byte is what excludes overlong forms, surrogates and what lies beyond U+10FFFF. */
+/* The range of the second byte excludes overlong forms, surrogates and characters above U+10FFFF. */
 size_t string_utf8_length(const char *bytes, size_t count)
 {
     const unsigned char *s = (const unsigned char *)bytes;
@@ -252,7 +252,7 @@ bool string_each_cpu(const char *list, void (*each)(unsigned cpu, void *context)
 {
     list = skip_space(list);
     if (!*list)
-        return true; /* no CPU is a list too: cpu/offline */
+        return true; /* an empty list is valid: cpu/offline */
     for (;;) {
         unsigned first, last;
         list = scan_cpu(list, &first);

@@ -1,8 +1,7 @@
-/* base/string.h - text: bounded building, trimming, numbers without locale.
+/* base/string.h - builds and parses text in fixed buffers, independent of locale.
  *
- * Owns a growing-nowhere string builder over a caller's buffer and the parsers that every sysfs reader uses.
- * It allocates nothing. Newcomers: sysfs files end in a newline and may be empty or hold garbage; the parsers
- * here reject what is not wholly a number instead of returning 0.
+ * Nothing is allocated. Note: sysfs files end in a newline and may be empty or contain garbage. Parsers here
+ * reject text that is not completely a number, instead of returning 0.
  */
 #ifndef BASE_STRING_H
 #define BASE_STRING_H
@@ -11,49 +10,55 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writes into buffer[0..size); keeps counting past the end, so that length tells what was needed. */
+/* Writes into buffer[0..size), and counts further bytes in `length`. */
 struct text {
     char *buffer; /* may be NULL where size is 0 */
     size_t size;
-    size_t length; /* without terminator; >= size means that the text was cut */
+    size_t length; /* without terminator; >= size: the text was truncated */
 };
 
+/* Makes an empty text in a buffer. */
 void text_init(struct text *text, char *buffer, size_t size);
+/* Append a string, bytes, or formatted text. */
 void text_add(struct text *text, const char *string);
 void text_add_bytes(struct text *text, const char *bytes, size_t count);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Adds a finite double in the shortest form that reads back equal, with '.' whatever the locale. */
+/* Appends a finite double in the shortest form that reads back equal, with '.' in all locales. */
 void text_add_double(struct text *text, double value);
-/* As above, for measured or computed numbers. Whole numbers are exact; others have 12 digits, or six decimals
- * where these are more, so that rounding errors of sums and products do not show. */
+/* The same for measured or computed numbers. Whole numbers are exact; others have 12 digits, or six decimals
+ * if these are more, so that rounding errors of sums and products are not visible. */
 void text_add_measure(struct text *text, double value);
 
-/* snprintf for what may be cut: words for people, names, and paths, as a path that was cut does not exist. */
+/* Like snprintf for text that may be truncated: messages, names, and paths (a truncated path does not
+ * exist). */
 void string_print(char *destination, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Copies with termination, cutting at size - 1 bytes; returns whether all of it fitted. */
+/* Copies with termination, truncating at size - 1 bytes. Returns true if all of it fitted. */
 bool string_copy(char *destination, size_t size, const char *source);
-/* Removes white space at both ends, in place; returns the new start. */
+/* Removes white space at both ends, in place. Returns the new start. */
 char *string_trim(char *string);
+/* Return true if `string` begins or ends with the other string. */
 bool string_starts(const char *string, const char *prefix);
 bool string_ends(const char *string, const char *suffix);
-/* Whether `string` is among those of a list that NULL ends; NULL is not. */
+/* Returns true if `string` is in a list that ends with NULL; false for NULL. */
 bool string_is_one_of(const char *string, const char *const *list);
 
-/* Whole-string numbers; white space around is allowed, anything else, overflow and empty text give false and
- * leave *out alone. string_to_double takes decimal forms with exponent only (no hex, inf, nan), any locale. */
+/* Parse a whole string as a number; white space around it is allowed. Other text, overflow and empty text
+ * return false and do not change *out_value. string_to_double accepts decimal numbers with exponent only (no
+ * hex, inf, nan). */
 bool string_to_u64(const char *string, int base, uint64_t *out_value);
 bool string_to_i64(const char *string, int base, int64_t *out_value);
 bool string_to_double(const char *string, double *out_value);
-/* Reads a decimal number at the start of `string`; returns the first byte after it, or NULL. */
+/* Parses a decimal number at the start of `string`. Returns the first byte after it, or NULL. */
 const char *string_scan_double(const char *string, double *out_value);
 
-/* Length in bytes, 1 to 4, of the UTF-8 character at the start of bytes[0..count), count > 0; 0 when there is none:
- * stray and missing continuation bytes, overlong forms, surrogates, above U+10FFFF. */
+/* Returns the length in bytes, 1 to 4, of the UTF-8 character at bytes[0..count), count > 0. 0: invalid,
+ * which includes stray or missing continuation bytes, overlong forms, surrogates, and characters above
+ * U+10FFFF. */
 size_t string_utf8_length(const char *bytes, size_t count);
 
-/* Calls each(cpu) for a kernel CPU list such as "0,4-7"; false, after what was good, for malformed text.
- * Numbers over 65535 are malformed. */
+/* Calls each(cpu) for a kernel's CPU list such as "0,4-7". Returns false for malformed text, after the valid
+ * part. Numbers above 65535 are malformed. */
 bool string_each_cpu(const char *list, void (*each)(unsigned cpu, void *context), void *context);
 
 #endif

@@ -1,9 +1,9 @@
 /* base/thread.c - see thread.h.
  *
- * A loop lives on the stack of its caller. Workers join it under the lock while it is open, take chunks from one
- * atomic counter, and leave under the lock; the caller closes it and waits for those who joined.
- * Newcomers: a worker that wakes after the loop was closed finds none and sleeps again. The caller never waits for it,
- * which is what makes small loops cheap.
+ * A loop is on the stack of its caller. Workers join it under the lock while it is open, take chunks from one
+ * atomic counter, and leave under the lock. The caller closes it and waits for the workers that joined.
+ * Note: a worker that wakes after the loop was closed sleeps again. The caller never waits for it, so small
+ * loops are fast.
  */
 #include "base/thread.h"
 
@@ -24,33 +24,35 @@ struct loop {
     parallel_fn fn;
     void *context;
     size_t count, grain, chunks;
-    atomic_size_t next; /* the first chunk that nobody has taken */
+    atomic_size_t next; /* index of the next chunk to run */
 };
 
 struct worker {
     struct pool *pool;
     struct worker *previous; /* the one with the next lower index */
     unsigned index;          /* 1 .. width-1 */
-    unsigned seen;           /* pool->posted when it last looked */
+    unsigned seen;           /* value of pool->posted when this worker last read it */
     pthread_t thread;
 };
 
 struct pool {
-    atomic_flag busy; /* held for a loop or a resize; nobody waits for it */
+    atomic_flag busy; /* held during a loop or a resize; never waited for */
     int64_t spin_ns;
     unsigned *cpus;
     size_t cpu_count;
-    unsigned forks; /* of this process when the pool was made */
+    unsigned forks; /* fork_count when the pool was made */
     pthread_mutex_t lock;
     pthread_cond_t work, done;
-    struct worker *last;     /* written by the holder of `busy` */
-    unsigned width;          /* written under lock; workers from this index on leave */
-    struct loop *loop;       /* under lock: open for workers to join, or NULL */
-    _Atomic unsigned posted; /* written under lock: counts loops and resizes, so that spinners see them */
-    _Atomic unsigned active; /* written under lock: workers inside a loop */
+    struct worker *last; /* written by the holder of `busy` */
+    unsigned width;      /* written under lock; workers with this index or above end */
+    struct loop *loop;   /* under lock: the loop that workers may join, or NULL */
+    /* written under lock: number of loops and resizes, so that spinning threads see them */
+    _Atomic unsigned posted;
+    _Atomic unsigned active; /* written under lock: number of workers inside a loop */
 };
 
-/* How many forks made this process from the first that used a pool. The threads of a pool stay with the parent. */
+/* Number of forks between this process and the first one that used a pool. Threads of a pool stay with the
+ * parent. */
 static unsigned fork_count;
 
 static void count_fork(void)
@@ -72,7 +74,7 @@ static void relax(void)
 #endif
 }
 
-/* Looks at `variable` until it is no longer `value`, without the lock and for spin_ns at most. */
+/* Spins while `variable` is `value`, without the lock, for at most spin_ns. */
 static void spin_while(struct pool *pool, const _Atomic unsigned *variable, unsigned value)
 {
     if (pool->spin_ns <= 0)
@@ -100,7 +102,7 @@ static void run_shared(struct loop *loop, unsigned worker)
         run_chunk(loop, chunk, worker);
 }
 
-/* Under the lock: the loop that was joined, or NULL when this worker is to leave. */
+/* Called under the lock. Returns the loop that this worker joined, or NULL if the worker must end. */
 static struct loop *wait_for_loop(struct worker *self)
 {
     struct pool *pool = self->pool;
@@ -110,7 +112,7 @@ static struct loop *wait_for_loop(struct worker *self)
             while (pool->posted == self->seen)
                 pthread_cond_wait(&pool->work, &pool->lock);
         }
-        self->seen = pool->posted; /* each loop is joined once */
+        self->seen = pool->posted; /* join each loop only once */
         if (pool->loop) {
             pool->active++;
             return pool->loop;
@@ -136,7 +138,8 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Signals go to the program's own threads, but for a thread's own faults, which a crash handler wants to see. */
+/* Blocks all signals, so that the program's own threads get them. Not a thread's own faults, for which crash
+ * handlers need that thread. */
 static void block_signals(sigset_t *out_before)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
@@ -293,7 +296,7 @@ void pool_free(struct pool *pool)
         pthread_cond_destroy(&pool->work);
         pthread_mutex_destroy(&pool->lock);
     }
-    while (pool->last) { /* in a child: threads that only the parent has */
+    while (pool->last) { /* in a child after fork: these threads exist only in the parent */
         struct worker *worker = pool->last;
         pool->last = worker->previous;
         free(worker);
@@ -324,7 +327,7 @@ unsigned pool_width(struct pool *pool)
     return width;
 }
 
-/* Wakes no more workers than there are chunks beside the caller's first. */
+/* Wakes at most as many workers as there are chunks after the caller's first. */
 static void open_loop(struct pool *pool, struct loop *loop)
 {
     pthread_mutex_lock(&pool->lock);

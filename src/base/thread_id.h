@@ -1,6 +1,6 @@
-/* base/thread_id.h - the numbers by which the system knows threads.
+/* base/thread_id.h - the system's thread ids.
  *
- * Newcomers: a number is given anew once its thread has ended, so "not gone" may mean another thread.
+ * Note: the system reuses the id of an ended thread, so "not gone" may be true for another thread.
  */
 #ifndef BASE_THREAD_ID_H
 #define BASE_THREAD_ID_H
@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The calling thread's; unlike that of any other thread that runs. Async-signal-safe. */
+/* Returns the calling thread's id; different for all running threads. Async-signal-safe. */
 uint32_t thread_id(void);
-/* True only where it is certain that the process has no such thread. */
+/* Returns true only if it is certain that the process has no such thread. */
 bool thread_is_gone(int32_t process, uint32_t thread);
 
-/* As thread_is_gone, but also true for a thread that has ended and was not yet collected by its parent.
+/* Like thread_is_gone, but also true for a zombie: a thread that has ended but was not yet reaped.
  * Async-signal-safe. */
 bool thread_has_ended(int32_t process, uint32_t thread);
 

@@ -1,7 +1,7 @@
-# What other systems than Linux need instead: port/SYSTEM/NAME.c and port/elsewhere/NAME.c stand in the place of the NAME.c of
-# base/ or joule/, and port/SYSTEM/port.h is included first in every file. Linux takes nothing from here.
-#   port_sources  what is compiled besides
-#   not_here      the files that it takes the place of, and those that only Linux's joule run and libforge use
+# Selects files for systems other than Linux: port/SYSTEM/NAME.c and port/elsewhere/NAME.c replace the NAME.c of base/ or
+# joule/, and port/SYSTEM/port.h is included first in every file. Linux uses nothing from here.
+#   port_sources  files to compile in addition
+#   not_here      pattern of the replaced files, and of files that only Linux's joule run and libforge need
 set(port_sources)
 set(not_here "^$")
 set(names thread attribute_cgroup spawn)
@@ -11,7 +11,7 @@ elseif(CMAKE_SYSTEM_NAME STREQUAL "Darwin")
   set(system macos)
 elseif(CMAKE_SYSTEM_NAME STREQUAL "Windows")
   set(system windows)
-  list(APPEND names find_program) # it runs none
+  list(APPEND names find_program) # Windows runs no programs
 else()
   message(FATAL_ERROR "Joule has not been ported to ${CMAKE_SYSTEM_NAME}: see ${CMAKE_CURRENT_LIST_DIR}")
 endif()

@@ -1,7 +1,5 @@
-/* port/elsewhere/attribute_group.c - in the place of joule/attribute/attribute_group.c, for what libjoule itself asks of it.
- *
- * Newcomers: commands are measured on Linux alone, by `joule run`, which no other system's joule has.
- */
+/* port/elsewhere/attribute_group.c - replaces joule/attribute/attribute_group.c: only Linux measures
+ * commands. */
 #include "joule/attribute/attribute.h"
 
 enum attribute_method attribute_try(void)

@@ -1,4 +1,4 @@
-/* port/elsewhere/drm.c - in the place of joule/host/drm.c: only Linux has these drivers. */
+/* port/elsewhere/drm.c - replaces joule/host/drm.c: only Linux has these drivers. */
 #include <errno.h>
 #include "joule/host/drm.h"
 

@@ -1,4 +1,4 @@
-/* port/elsewhere/perf.c - in the place of joule/host/perf.c: only Linux has perf events. */
+/* port/elsewhere/perf.c - replaces joule/host/perf.c: only Linux has perf events. */
 #include <errno.h>
 #include "joule/host/perf.h"
 

@@ -1,6 +1,7 @@
-/* port/elsewhere/semaphore.h - semaphores without names, which macOS has not, nor Windows with the steady clock.
+/* port/elsewhere/semaphore.h - unnamed semaphores of one process, made from a mutex and a condition variable.
  *
- * Owns those of one process, of a lock and a condition. Newcomers: found before the system's header of this name.
+ * macOS has none, and those of Windows cannot use the monotonic clock. Note: this file is found before the
+ * system's header of the same name.
  */
 #ifndef PORT_SEMAPHORE_H
 #define PORT_SEMAPHORE_H
@@ -44,7 +45,7 @@ static inline int sem_post(sem_t *semaphore)
     return 0;
 }
 
-/* `clock` is CLOCK_MONOTONIC. */
+/* `clock` must be CLOCK_MONOTONIC. */
 static inline int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *deadline)
 {
     (void)clock;

@@ -1,8 +1,9 @@
-/* port/macos/port.h - what macOS lacks, or does in another way, of the C library that Joule is written against.
+/* port/macos/port.h - functions of Linux's C library that macOS does not have or that differ there.
  *
- * Included before everything else where macOS is the target, and nowhere else: the code knows nothing of it.
- * Newcomers: CLOCK_MONOTONIC of macOS goes on while the machine sleeps and steps by microseconds. The clock that stands
- * still then, as Linux's does, is CLOCK_UPTIME_RAW, and the one that does not CLOCK_MONOTONIC_RAW (clock_gettime(3)).
+ * Included first in every file on macOS, so that the code needs no conditions.
+ * Note: CLOCK_MONOTONIC of macOS continues during sleep and has a resolution of microseconds.
+ * CLOCK_UPTIME_RAW stops during sleep, as CLOCK_MONOTONIC on Linux does; CLOCK_MONOTONIC_RAW does not
+ * (clock_gettime(3)).
  */
 #ifndef PORT_MACOS_H
 #define PORT_MACOS_H
@@ -39,7 +40,7 @@ static inline void *memrchr(const void *bytes, int byte, size_t size)
     return NULL;
 }
 
-/* Conditions of macOS know the wall clock alone, but can also wait for a length of time. */
+/* Condition variables of macOS use the wall clock only, but can also wait for a duration. */
 static inline int pthread_condattr_setclock(pthread_condattr_t *attributes, clockid_t clock)
 {
     (void)attributes;
@@ -59,7 +60,7 @@ static inline int port_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t
 }
 #define pthread_cond_timedwait port_cond_timedwait
 
-/* A thread's CPU time has no clock. */
+/* macOS has no clock for a thread's CPU time. */
 static inline int pthread_getcpuclockid(pthread_t thread, clockid_t *out_clock)
 {
     (void)thread, (void)out_clock;
@@ -76,7 +77,7 @@ static inline int ppoll(struct pollfd *polls, nfds_t count, const struct timespe
 #define SOCK_CLOEXEC  0x10000000
 #define SOCK_NONBLOCK 0x20000000
 
-/* Besides, a connection that the other side has closed is an error here too, and no signal. */
+/* Also prevents SIGPIPE: writing to a closed connection is only an error, as in the rest of the code. */
 static inline int port_socket(int family, int type, int protocol)
 {
     static const int yes = 1;

@@ -1,8 +1,8 @@
-/* port/macos/run.c - in the place of joule/host/run.c.
+/* port/macos/run.c - replaces joule/host/run.c: runs one program with posix_spawn and reads its output.
  *
- * Owns one program at a time and thread, started with posix_spawn, which passes on no descriptor that is not named here.
- * Newcomers: here the program is a child of the caller's. What is not so good as on Linux: a caller that waits for any child
- * may take its end from us, and a handler of SIGCHLD is called; its status is then unknown.
+ * The program gets no descriptors except those named here.
+ * Note: here the program is a child of the caller. So a caller that waits for any child may reap it, which
+ * makes its status unknown, and a SIGCHLD handler of the caller is called. On Linux neither happens.
  */
 #include "joule/host/run.h"
 
@@ -18,8 +18,8 @@
 #include "joule/host/find_program.h"
 
 #define USUAL_PATH "/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-#define LOOK_AGAIN_NS                                                                                        \
-    (NS_PER_S / 100) /* nothing tells that a child has ended while others hold its output open */
+/* Polled, because no event tells that a child has ended while other processes hold its output open. */
+#define LOOK_AGAIN_NS  (NS_PER_S / 100)
 #define LAST_BREATH_NS (NS_PER_S / 2)
 
 extern char **environ;
@@ -28,12 +28,12 @@ struct job {
     int64_t deadline_ns;
     char *buffer;
     size_t size, length;
-    int output; /* the pipe's end to read from */
+    int output; /* read end of the pipe */
     pid_t pid;
     int error, status, wait_status;
 };
 
-/* --- starting ------------------------------------------------------------------------------------------------------- */
+/* --- starting ------------------------------------------------------------------------------------------- */
 
 static void describe_files(posix_spawn_file_actions_t *files, const int ends[2])
 {
@@ -43,7 +43,7 @@ static void describe_files(posix_spawn_file_actions_t *files, const int ends[2])
     posix_spawn_file_actions_addopen(files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 }
 
-/* A process group of its own, no signal blocked, none ignored. */
+/* The program gets its own process group, with default handling of all signals. */
 static void describe_process(posix_spawnattr_t *attributes)
 {
     sigset_t none, all;
@@ -61,7 +61,8 @@ static void describe_process(posix_spawnattr_t *attributes)
 static int start(struct job *job, const char *path, char *const *argv)
 {
     static char usual_path[] = "PATH=" USUAL_PATH;
-    static char *const clean[] = {usual_path, NULL}; /* who was started with rights may not lend them on */
+    /* a set-user-id program must not pass on its environment */
+    static char *const clean[] = {usual_path, NULL};
     int ends[2];
     if (pipe(ends) != 0)
         return errno;
@@ -82,9 +83,9 @@ static int start(struct job *job, const char *path, char *const *argv)
     return error;
 }
 
-/* --- following ------------------------------------------------------------------------------------------------------ */
+/* --- running -------------------------------------------------------------------------------------------- */
 
-/* False: nothing more can come. */
+/* Returns false at the end of the output. */
 static bool take_output(struct job *job)
 {
     ssize_t count;
@@ -101,14 +102,14 @@ static bool take_output(struct job *job)
     return count < 0;
 }
 
-/* It is waited for later, after its group was killed: until then nobody else can have its number. */
+/* Does not reap the program: its process id stays reserved until its group was killed. */
 static bool has_ended(const struct job *job)
 {
     siginfo_t info = {.si_pid = 0};
     return waitid(P_PID, (id_t)job->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
 }
 
-/* Until the program has ended, or has to. */
+/* Reads output until the program has ended, failed or timed out. */
 static void follow(struct job *job)
 {
     struct pollfd output = {.fd = job->output, .events = POLLIN};
@@ -127,7 +128,7 @@ static void follow(struct job *job)
         take_output(job);
 }
 
-/* Kills all that is left, and waits for the program unless it is stuck in the kernel. */
+/* Kills the process group, and reaps the program unless it hangs in the kernel. */
 static void finish(struct job *job)
 {
     static const struct timespec pause = {.tv_nsec = LOOK_AGAIN_NS / 10};

@@ -1,6 +1,6 @@
-/* port/macos/thread_id.c - in the place of base/thread_id.c.
+/* port/macos/thread_id.c - replaces base/thread_id.c.
  *
- * Newcomers: macOS gives threads 64-bit numbers, each once since boot; here are the lower 32 bits.
+ * Note: thread ids of macOS have 64 bits and are unique since boot; these are the lower 32 bits.
  */
 #include "base/thread_id.h"
 
@@ -17,7 +17,8 @@ uint32_t thread_id(void)
     return (uint32_t)id;
 }
 
-/* Past the 2^32nd thread the kernel does not know the numbers that we have: then a thread lasts as long as its process. */
+/* After 2^32 threads the lower 32 bits are ambiguous; then a thread counts as alive as long as its
+ * process. */
 bool thread_is_gone(int32_t process, uint32_t thread)
 {
     if (kill(process, 0) != 0)

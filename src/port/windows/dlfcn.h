@@ -1,4 +1,5 @@
-/* port/windows/dlfcn.h - libraries by name. Newcomers: a bare name is looked for in System32 alone, never beside the program. */
+/* port/windows/dlfcn.h - loads libraries by name. Note: a name without a path is searched in System32
+ * only. */
 #ifndef PORT_DLFCN_H
 #define PORT_DLFCN_H
 

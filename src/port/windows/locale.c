@@ -1,4 +1,4 @@
-/* port/windows/locale.c - in the place of base/locale.c. */
+/* port/windows/locale.c - replaces base/locale.c. */
 #include "base/locale.h"
 
 #include <locale.h>

@@ -1,6 +1,6 @@
-/* port/windows/nvml_names.c - in the place of joule/sources/nvidia/nvml_names.c.
+/* port/windows/nvml_names.c - replaces joule/sources/nvidia/nvml_names.c.
  *
- * Newcomers: drivers put it into System32; those of before 2018 beside nvidia-smi.
+ * Note: drivers install nvml.dll in System32; drivers before 2018 installed it next to nvidia-smi.
  */
 #include "joule/sources/nvidia/nvml.h"
 

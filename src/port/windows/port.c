@@ -5,7 +5,7 @@
 
 const char *port_program_name(void)
 {
-    static char path[MAX_PATH]; /* the same whoever writes it */
+    static char path[MAX_PATH]; /* all threads write the same content */
     GetModuleFileNameA(NULL, path, sizeof path - 1);
     const char *slash = strrchr(path, '\\');
     return slash ? slash + 1 : path;
@@ -54,7 +54,7 @@ static void free_entries(struct dirent **entries, size_t count)
     free(entries);
 }
 
-/* False: no memory. */
+/* Returns false if out of memory. */
 static bool add_entry(struct dirent ***entries, size_t count, const struct dirent *entry)
 {
     struct dirent **longer = realloc(*entries, (count + 1) * sizeof *longer);

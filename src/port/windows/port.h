@@ -1,13 +1,14 @@
-/* port/windows/port.h - what Windows lacks, or does in another way, of the C library that Joule is written against.
+/* port/windows/port.h - functions of Linux's C library that Windows does not have or that differ there.
  *
- * Included before everything else where Windows is the target, and nowhere else: the code knows nothing of it. Threads are
- * mingw's winpthreads. Newcomers: the steady clock goes on while the machine sleeps, so that no suspend is noticed.
+ * Included first in every file on Windows, so that the code needs no conditions. Threads are those of mingw's
+ * winpthreads.
+ * Note: the monotonic clock continues during sleep, so a suspend is not detected.
  */
 #ifndef PORT_WINDOWS_H
 #define PORT_WINDOWS_H
 
 #define _POSIX_THREAD_SAFE_FUNCTIONS 1                /* gmtime_r */
-#define tell                         port_unused_tell /* io.h takes the word */
+#define tell                         port_unused_tell /* io.h declares a function of this name */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,17 +33,17 @@
 #define program_invocation_short_name port_program_name()
 const char *port_program_name(void);
 
-#define secure_getenv getenv /* no program has more rights than who starts it */
+#define secure_getenv getenv /* Windows has no set-user-id programs */
 
 char *strsep(char **string, const char *separators);
 void *memrchr(const void *bytes, int byte, size_t size);
 void *memmem(const void *bytes, size_t size, const void *wanted, size_t wanted_size);
-/* Moves the file's place: one thread at a time. */
+/* Changes the file position, so only one thread at a time may use a descriptor. */
 ssize_t pread(int fd, void *buffer, size_t size, off_t offset);
 int scandir(const char *path, struct dirent ***out_entries, int (*is_wanted)(const struct dirent *entry),
             int (*compare)(const struct dirent **a, const struct dirent **b));
 
-/* Whether a descriptor is open is all that is asked of fcntl. */
+/* Only supports the query whether a descriptor is open. */
 #define F_GETFD 1
 static inline int fcntl(int fd, int command)
 {
@@ -52,7 +53,7 @@ static inline int fcntl(int fd, int command)
 
 static inline char *realpath(const char *path, char *out_path)
 {
-    return _fullpath(out_path, path, 260); /* MAX_PATH; memory of its own where out_path is NULL */
+    return _fullpath(out_path, path, 260); /* MAX_PATH; allocates if out_path is NULL */
 }
 
 static inline int lstat(const char *path, struct stat *out_info)
@@ -60,7 +61,7 @@ static inline int lstat(const char *path, struct stat *out_info)
     return stat(path, out_info);
 }
 
-/* The ticks of a recorded Linux machine. */
+/* Clock ticks of a recorded Linux machine. */
 static inline long sysconf(int name)
 {
     return name == _SC_CLK_TCK ? 100 : -1;
@@ -73,7 +74,7 @@ static inline ssize_t readlink(const char *path, char *buffer, size_t size)
     return -1;
 }
 
-/* `process` is this one. */
+/* `process` must be this process. */
 static inline int kill(int process, int number)
 {
     (void)process;
@@ -97,7 +98,7 @@ static inline int pthread_sigmask(int how, const sigset_t *set, sigset_t *out_be
 #define SIG_BLOCK   0
 #define SIG_SETMASK 2
 
-/* There is no fork. */
+/* Windows has no fork. */
 #undef pthread_atfork
 static inline int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
 {

@@ -1,4 +1,4 @@
-/* port/windows/run.c - in the place of joule/host/run.c: no program of a vendor's is run. */
+/* port/windows/run.c - replaces joule/host/run.c: on Windows no vendor's program is run. */
 #include "joule/host/run.h"
 
 ssize_t run_program(const char *const *argv, int64_t timeout_ns, char *buffer, size_t size, int *out_status)

@@ -1,7 +1,4 @@
-/* port/windows/session.c - in the place of joule/session/session.c: a session of this process alone.
- *
- * Newcomers: nothing is shared with children here, so nobody is a client, and there is no fork to survive.
- */
+/* port/windows/session.c - replaces joule/session/session.c: a session of this process only. */
 #include "joule/session/session.h"
 
 #include <windows.h>
@@ -40,7 +37,7 @@ struct session_map *session_map(struct session *session)
 bool session_populate(void *start, size_t size)
 {
     (void)start, (void)size;
-    return true; /* was committed with the mapping */
+    return true; /* VirtualAlloc has committed the memory */
 }
 
 int64_t session_begin_ns(struct session *session)

@@ -1,4 +1,4 @@
-/* port/windows/stream.c - in the place of joule/host/stream.c: no service of a Windows machine is asked. */
+/* port/windows/stream.c - replaces joule/host/stream.c: on Windows no service is asked. */
 #include <errno.h>
 #include "joule/host/stream.h"
 

@@ -1,4 +1,4 @@
-/* port/windows/thread_id.c - in the place of base/thread_id.c. Newcomers: numbers of threads are unique in all the system. */
+/* port/windows/thread_id.c - replaces base/thread_id.c. Note: thread ids are unique in the whole system. */
 #include "base/thread_id.h"
 
 #include <windows.h>

@@ -1,4 +1,4 @@
-/* port/windows/sys/ioctl.h - the terminal's width is not asked for. */
+/* port/windows/sys/ioctl.h - an ioctl that does not know the terminal's width. */
 #ifndef PORT_IOCTL_H
 #define PORT_IOCTL_H
 
