@@ -39,8 +39,7 @@ FORGE_API forge_value forge_conv2d(forge_builder *builder, const char *name, for
                                    int64_t out_channels, int64_t kernel, uint32_t stride, uint32_t padding,
                                    bool has_bias);
 
-/* --- normalisations: (x - mean) / sqrt(variance + epsilon) * weight + bias
- * ---------------------------------- */
+/* --- normalisations: (x - mean) / sqrt(variance + epsilon) * weight + bias --- */
 
 /* Variances are means of squared distances from the mean, computed in two passes, in f32 for narrower floats.
  * Each layer is a composite with the function's name. Initial weights are 1, initial biases 0. Results have

@@ -101,7 +101,7 @@ const struct json_value *json_parse(struct arena *arena, char *text, size_t size
     if (is_good && json_end(&m.reader))
         return root;
     if (!m.reader.has_failed)
-        error_set(out_error, JOULE_NO_MEMORY, "%s: no memory for what it says", what);
+        error_set(out_error, JOULE_NO_MEMORY, "%s: out of memory", what);
     return NULL;
 }
 

@@ -150,13 +150,13 @@ char *json_take_string(struct json_reader *json)
             json->at += length;
         }
         if (length == 0) {
-            json_fail(json, at, "this is no character in a string of JSON");
+            json_fail(json, at, "invalid character in a string");
             return NULL;
         }
         end += length;
     }
     if (json->at == json->size) {
-        json_fail(json, begin, "this string has no end");
+        json_fail(json, begin, "unterminated string");
         return NULL;
     }
     json->at++;
@@ -207,7 +207,7 @@ const char *json_number(struct json_reader *json, size_t *out_length)
     *out_length = json->at - begin;
     if (is_good)
         return json->text + begin;
-    json_fail(json, begin, "this is no number of JSON");
+    json_fail(json, begin, "invalid number");
     return NULL;
 }
 
@@ -233,11 +233,11 @@ bool json_u64(struct json_reader *json, uint64_t *out_value)
     for (; json->at < json->size && json->text[json->at] >= '0' && json->text[json->at] <= '9'; json->at++)
         if (__builtin_mul_overflow(value, 10, &value) ||
             __builtin_add_overflow(value, (uint64_t)(json->text[json->at] - '0'), &value))
-            return json_fail(json, begin, "this number is above 2^64");
+            return json_fail(json, begin, "number above 2^64 - 1");
     if (json->has_failed || json->at == begin)
         return json_fail_expected(json, "a whole number");
     if (json->text[begin] == '0' && json->at > begin + 1)
-        return json_fail(json, begin, "this number begins with 0");
+        return json_fail(json, begin, "number with a leading zero");
     *out_value = value;
     return true;
 }

@@ -188,7 +188,7 @@ static joule_status add_worker(struct pool *pool, joule_error *out_error)
     unsigned index = pool->width;
     struct worker *worker = calloc(1, sizeof *worker);
     if (!worker)
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for worker %u of a thread pool", index);
+        return error_set(out_error, JOULE_NO_MEMORY, "out of memory for worker %u of a thread pool", index);
     set_width(pool, index + 1);
     *worker = (struct worker){.pool = pool, .previous = pool->last, .index = index, .seen = pool->posted};
     int problem = start_thread(worker);
@@ -196,7 +196,7 @@ static joule_status add_worker(struct pool *pool, joule_error *out_error)
         free(worker);
         set_width(pool, index);
         if (problem == EINVAL && pool->cpu_count)
-            return error_set(out_error, JOULE_INVALID, "CPU %u is not allowed to this process",
+            return error_set(out_error, JOULE_INVALID, "CPU %u is not allowed for this process",
                              pool->cpus[index % pool->cpu_count]);
         return error_set(out_error, JOULE_NO_MEMORY, "cannot start thread %u of a pool: %s", index,
                          strerror(problem));
@@ -230,7 +230,7 @@ static unsigned allowed_cpus(void)
 static joule_status change_width(struct pool *pool, unsigned width, joule_error *out_error)
 {
     if (width > POOL_MAX_WIDTH)
-        return error_set(out_error, JOULE_INVALID, "a pool of %u threads is wider than %d", width,
+        return error_set(out_error, JOULE_INVALID, "a pool of %u threads exceeds the maximum of %d", width,
                          POOL_MAX_WIDTH);
     if (width == 0)
         width = allowed_cpus();
@@ -261,11 +261,11 @@ joule_status pool_create(const struct pool_options *options, struct pool **out_p
         options = &defaults;
     for (size_t i = 0; options->cpus && i < options->cpu_count; i++)
         if (options->cpus[i] >= CPU_SETSIZE)
-            return error_set(out_error, JOULE_INVALID, "there is no CPU %u", options->cpus[i]);
+            return error_set(out_error, JOULE_INVALID, "no CPU has the number %u", options->cpus[i]);
 
     struct pool *pool = calloc(1, sizeof *pool);
     if (!pool)
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for a thread pool");
+        return error_set(out_error, JOULE_NO_MEMORY, "out of memory for a thread pool");
     atomic_flag_clear(&pool->busy);
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->work, NULL);
@@ -275,7 +275,7 @@ joule_status pool_create(const struct pool_options *options, struct pool **out_p
     pool->width = 1;
     joule_status status = JOULE_OK;
     if (options->cpus && options->cpu_count && !copy_cpus(pool, options))
-        status = error_set(out_error, JOULE_NO_MEMORY, "no memory for a list of CPUs");
+        status = error_set(out_error, JOULE_NO_MEMORY, "out of memory for a list of CPUs");
     if (status == JOULE_OK)
         status = change_width(pool, options->width, out_error);
     if (status != JOULE_OK) {
@@ -309,9 +309,10 @@ joule_status pool_resize(struct pool *pool, unsigned width, joule_error *out_err
 {
     if (pool->forks != fork_count)
         return error_set(out_error, JOULE_STALE,
-                         "a thread pool from before fork cannot be resized; make a new one");
+                         "cannot resize a thread pool that was made before fork; make a new one");
     if (atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire))
-        return error_set(out_error, JOULE_PENDING, "the thread pool is running a loop; resize it afterwards");
+        return error_set(out_error, JOULE_PENDING,
+                         "cannot resize the thread pool while it runs a loop; try again after it");
     joule_status status = change_width(pool, width, out_error);
     atomic_flag_clear_explicit(&pool->busy, memory_order_release);
     return status;
