@@ -57,8 +57,7 @@ static const char help[] =
     "\n"
     "Exit status: clang's; 1: a budget is exceeded, or likely to be; 2: wrong usage; 3: undecided, under "
     "strict.\n"
-    "JOULEC_CLANG names another clang, whose LLVM must not be newer than joulec's; JOULEC_LLVM_MCA another "
-    "llvm-mca.\n";
+    "JOULEC_CLANG names another clang, whose LLVM must not be newer than joulec's.\n";
 
 static bool judges(const struct arguments *a)
 {

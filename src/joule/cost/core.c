@@ -122,27 +122,12 @@ double cost_core_serial(const struct cost_core *core, const struct cost_features
            fmax(worst_lines(core, work), best_lines(core, work));
 }
 
-/* Cycles of the execution units if nothing waits. A simulator knows best which operations compete for a unit,
- * but LLVM's models of recent cores pipeline divisions as they do additions, so the description sets a lower
- * limit for these. */
-static double flat_execution(const struct cost_core *core, const struct cost_features *work,
-                             const struct cost_flow *flow)
-{
-    double cycles = flow->unit_cycles;
-    if (!(cycles > 0))
-        return execution(core, work);
-    for (int i = COST_INT_OPS; i <= COST_BRANCHES; i++)
-        if (core->per_cycle[i] > 0 && core->per_cycle[i] < 1)
-            cycles = fmax(cycles, work->amount[i] / core->per_cycle[i]);
-    return cycles;
-}
-
 /* Cycles of execution in the known order. For an unknown chain only the two extremes are known; the estimate
  * is their geometric mean, which compiled code reaches on average (1 to 2 micro-operations per cycle). */
 static struct cost_range order_execution(const struct cost_core *core, const struct cost_features *work,
                                          const struct cost_flow *flow)
 {
-    double flat = flat_execution(core, work, flow), chain = flow->chain_cycles,
+    double flat = execution(core, work), chain = flow->chain_cycles,
            serial = fmax(flat, serial_execution(core, work)),
            longest = flow->longest_cycles > 0 ? fmin(serial, fmax(flat, flow->longest_cycles)) : serial;
     if (!isfinite(chain))

@@ -55,9 +55,6 @@ struct cost_flow {
      * latencies of lines beyond L1 if an address depends on one. 0: no step waits. */
     double chain_cycles;
     double streamed; /* part of the transferred lines that is requested in a regular order, 0 to 1 */
-    /* Cycles of front end and execution units if nothing waits, counted by a simulator of the core. 0: not
-     * simulated; the core's description is used. */
-    double unit_cycles;
     double longest_cycles; /* upper limit of an unknown chain, in cycles; 0: unknown */
 };
 

@@ -512,8 +512,6 @@ static bool read_build(struct reader *r, const struct module_build *build)
          f = LLVMGetNextFunction(f))
         if (!LLVMIsDeclaration(f))
             is_good = take_wide(&copy, f, &r->out->functions[i++]);
-    if (r->out->is_built && is_good && build->keeps != MODULE_CODE_NONE)
-        is_good = llvm_keep_code(r->arena, copy.module, build->keeps, r->out);
     LLVMDisposeModule(copy.module);
     return is_good;
 }

@@ -255,16 +255,10 @@ double llvm_vector_steps(LLVMValueRef instruction);
 double llvm_vector_products(LLVMValueRef product);
 /* Bits of the widest vector register that the instruction's function may use. */
 double llvm_register_bits(LLVMValueRef instruction);
-/* What makes code of it, for LLVMDisposeTargetMachine(); NULL: this LLVM makes none for its machine. */
-LLVMTargetMachineRef llvm_machine(LLVMModuleRef module);
 /* Changes the loops of a counted module into those of the build. False: this LLVM cannot. */
 bool llvm_build_loops(LLVMModuleRef module, const struct module_build *build);
 /* Takes the innermost loops of `built`, whose blocks are LLVM's `blocks`, as out->wide. False: no memory. */
 bool llvm_take_wide(struct arena *arena, LLVMBasicBlockRef *blocks, const struct function *built,
                     const struct loops *loops, struct function *out);
-
-/* Keeps the assembly of `built`, whose functions with bodies are those of `out` in the same order, in `out`; changes it. False: no
- * memory. */
-bool llvm_keep_code(struct arena *arena, LLVMModuleRef built, enum module_code keeps, struct module *out);
 
 #endif

@@ -222,7 +222,8 @@ static void allow_all(LLVMModuleRef module)
         }
 }
 
-LLVMTargetMachineRef llvm_machine(LLVMModuleRef module)
+/* NULL: this LLVM makes no code for the module's machine. */
+static LLVMTargetMachineRef open_machine(LLVMModuleRef module)
 {
     LLVMTargetRef target;
     char *words = NULL;
@@ -237,7 +238,7 @@ LLVMTargetMachineRef llvm_machine(LLVMModuleRef module)
 bool llvm_build_loops(LLVMModuleRef module, const struct module_build *build)
 {
     char passes[600];
-    LLVMTargetMachineRef machine = llvm_machine(module);
+    LLVMTargetMachineRef machine = open_machine(module);
     if (!machine)
         return false;
     if (build->unrolls)
@@ -351,9 +352,7 @@ bool llvm_take_wide(struct arena *arena, LLVMBasicBlockRef *blocks, const struct
                                    .is_whole = step > 0 || end - begin == 1,
                                    .is_vector = step > 0,
                                    .is_checked = comparing != COMPARES_NOTHING,
-                                   .compares_ranges = comparing == COMPARES_RANGES,
-                                   .only_block =
-                                       end - begin == 1 ? built->blocks[loops->nodes[begin]].name : NULL};
+                                   .compares_ranges = comparing == COMPARES_RANGES};
         for (uint32_t k = begin; k < end; k++)
             add_block(&loop->round, &built->blocks[loops->nodes[k]]);
     }

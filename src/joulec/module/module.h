@@ -213,16 +213,6 @@ struct block {
     enum parted parted;               /* for that loop */
 };
 
-/* One iteration of a loop in a steady state with all data in L1, from a simulator of the core. */
-struct simulated {
-    double unit_cycles; /* cycles that front end and units need if nothing waits */
-    double cycles;      /* cycles per iteration; 0: not simulated */
-    /* Effects that simulators exaggerate. folds_loads: an instruction with a memory operand waits for all
-     * operands before it loads. makes_zeros: an instruction that zeroes a register waits for that
-     * register. */
-    bool folds_loads, makes_zeros;
-};
-
 /* An innermost loop as built. */
 struct wide_loop {
     struct source_place place; /* place of the loop in the source */
@@ -231,9 +221,7 @@ struct wide_loop {
     bool is_whole;   /* `round` is complete: there are no branches, or only those of a vector's elements */
     bool is_vector;  /* made by the vectorizer; a scalar loop executes the remainder */
     bool is_checked; /* it runs only after a check that data does not overlap */
-    bool compares_ranges;   /* this check compares the ranges of addresses, not their distance */
-    const char *only_block; /* name, in the module's assembly, of its only block; NULL: there are several */
-    struct simulated simulated;
+    bool compares_ranges; /* this check compares the ranges of addresses, not their distance */
 };
 
 struct function {
@@ -267,25 +255,15 @@ struct module {
     struct object *objects; /* global variables, sorted by name */
     size_t object_count;
     bool is_built;           /* the loops of the build are known */
-    const char *assembly;    /* assembly of the build; NULL: not wanted, or LLVM cannot write it */
-    const char *triple;      /* target triple of the assembly */
     const char *foreign;     /* architecture of the code, if this machine has another; NULL: the same */
     const char *loop_text;   /* output of LLVM's print<scalar-evolution> */
     bool has_dropped_bodies; /* clang dropped bodies of called inline functions, which other files have */
     const char *bodiless;    /* a function with annotations whose body clang dropped; NULL: none */
 };
 
-/* Functions whose assembly is kept. */
-enum module_code {
-    MODULE_CODE_NONE,
-    MODULE_CODE_OF_BUDGETS, /* functions with budgets, and their callees */
-    MODULE_CODE_ALL
-};
-
 /* Loop optimizations of the user's build, which the count build does not run. */
 struct module_build {
     bool vectorises, packs, unrolls;
-    enum module_code keeps;
 };
 
 /* Reads LLVM bitcode or textual IR. build NULL: unknown. The caller frees *out_module by module_free after

@@ -131,10 +131,6 @@ static void add_loop(const struct page *p, size_t index, unsigned depth)
                     trips_words(&trips->iterations).text);
     text_add(p->out, "; each time entered ");
     add_bounds(p, joules, is_open_loop(p, (int32_t)index));
-    const struct wide_loop *wide = p->result->loops.list[index].wide;
-    if (wide && wide->simulated.cycles > 0)
-        text_printf(p->out, "; simulated %.4g cycles for %.4g at once", wide->simulated.cycles,
-                    wide->at_once);
     text_add(p->out, "\n");
 }
 

@@ -82,20 +82,6 @@ static void add_at_once(struct json *json, const struct loop *loop)
         json_double(json, "at_once", loop->wide ? loop->wide->at_once : 1);
 }
 
-/* Adds the simulated cycles of one iteration of the built loop. */
-static void add_simulated(struct json *json, const struct loop *loop)
-{
-    const struct simulated *simulated = loop->wide ? &loop->wide->simulated : NULL;
-    if (!simulated || !(simulated->cycles > 0)) {
-        json_null(json, "simulated");
-        return;
-    }
-    json_open(json, "simulated", '{');
-    json_double(json, "cycles", simulated->cycles);
-    json_double(json, "unit_cycles", simulated->unit_cycles);
-    json_close(json, '}');
-}
-
 static void add_loops(struct json *json, const struct analysis *analysis, const struct function_result *r)
 {
     json_open(json, "loops", '[');
@@ -116,7 +102,7 @@ static void add_loops(struct json *json, const struct analysis *analysis, const 
         json_double(json, "energy_joules", cost.total.value);
         add_lines(json, &work);
         add_at_once(json, loop);
-        add_simulated(json, loop);
+        json_null(json, "simulated"); /* required by the schema, and without a meaning */
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -288,19 +274,6 @@ static void add_calibration(struct json *json, const struct cpu_calibration *fou
     json_close(json, '}');
 }
 
-static void add_simulator(struct json *json, const struct judged *judged)
-{
-    if (!judged->simulator_cpu) {
-        json_null(json, "simulator");
-        return;
-    }
-    json_open(json, "simulator", '{');
-    json_string(json, "program", "llvm-mca");
-    json_integer(json, "version", judged->simulator_version);
-    json_string(json, "cpu", judged->simulator_cpu);
-    json_close(json, '}');
-}
-
 /* Adds what figures depend on beside the source. Figures of two reports are comparable if these members are
  * equal. */
 static void add_conditions(struct json *json, const struct judged *judged)
@@ -344,7 +317,7 @@ void report_object(const void *judged, struct text *out)
     json_string(&json, "core", analysis->target.core.id);
     json_string(&json, "time_class", joule_class_name(analysis->target.core.cls));
     add_calibration(&json, unit->calibration);
-    add_simulator(&json, unit);
+    json_null(&json, "simulator"); /* required by the schema, and without a meaning */
     add_conditions(&json, unit);
     json_open(&json, "functions", '[');
     for (size_t i = 0; i < analysis->result_count; i++)

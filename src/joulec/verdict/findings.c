@@ -492,7 +492,4 @@ void finding_table(const struct judged *judged, struct text *out)
     } else {
         text_add(out, ": figures of its family, nothing was measured here; 'joule calibrate' does [JW0101]");
     }
-    if (judged->simulator_cpu)
-        text_printf(out, "; loops simulated by llvm-mca %u (%s)", judged->simulator_version,
-                    judged->simulator_cpu);
 }

@@ -23,8 +23,6 @@ struct judged {
     /* absolute path of the folder to which paths in reports are relative; NULL: paths stay as they are */
     const char *root;
     const struct cpu_calibration *calibration; /* calibration of this machine; NULL: not searched */
-    const char *simulator_cpu;                 /* name of the core in llvm-mca; NULL: nothing was simulated */
-    unsigned simulator_version;                /* major version of LLVM */
     const char *build; /* options of the command line that determine the code; NULL: none */
     const struct comparisons *comparisons; /* comparison with a stored report; NULL: none was given */
 };

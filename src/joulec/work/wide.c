@@ -8,8 +8,6 @@
 static const double around[BOUNDS] = {2, 12, 40};
 /* Of a loop of which nobody knows what the build makes: at best as much as vectors of 256 bits save on floats. */
 #define UNJOINED_BEST (1.0 / 8)
-/* Cycles of a chain of which a load takes no visible part: each round adds to a sum. */
-#define SHORT_CHAIN 2
 
 /* --- the same loop ---------------------------------------------------------------------------------------------- */
 
@@ -46,7 +44,7 @@ void wide_join(const struct module *module, const struct function *function, str
         struct loop *loop = &loops->list[i];
         const struct wide_loop *wide = loop->place.file ? find(function, &loop->place) : NULL;
         bool is_changed = wide && (wide->is_vector || loop->is_outer);
-        if (wide && wide->is_whole && !wide->round.call_count && (is_changed || wide->simulated.cycles > 0))
+        if (is_changed && wide->is_whole && !wide->round.call_count)
             loop->wide = wide;
         bool is_nothing_done = module->is_built && !function->wide;
         loop->is_unjoined = !loop->is_outer && !wide && !is_nothing_done && !is_in_wide(loops, i);
@@ -55,30 +53,11 @@ void wide_join(const struct module *module, const struct function *function, str
 
 /* --- a round ---------------------------------------------------------------------------------------------------- */
 
-/* Of a simulated round. A simulator puts each instruction on a unit at once, which cores choose better: its time beyond what the
- * units and the chain take is theirs in part, the middle in logarithms. Where it lets instructions wait too long, its time is only
- * one that is not exceeded. */
-static void take_simulated(const struct cost_core *core, const struct simulated *simulated, enum bound bound,
-                           struct cost_flow *flow)
-{
-    double chain = isnan(flow->chain_cycles) ? simulated->cycles : flow->chain_cycles;
-    double beyond = simulated->cycles / cost_core_beside(core, simulated->unit_cycles, chain);
-    bool is_loose = simulated->makes_zeros || (simulated->folds_loads && chain > SHORT_CHAIN);
-    if (beyond > 1)
-        beyond = is_loose || bound == BOUND_LOW ? 1 : bound == BOUND_EST ? sqrt(beyond) : beyond;
-    flow->unit_cycles = beyond * simulated->unit_cycles;
-    flow->chain_cycles = beyond * chain;
-}
-
 static struct cost_flow flow_of(const struct target *target, const struct wide_loop *wide, enum bound bound,
                                 const struct wide_order *order)
 {
     struct cost_flow flow = {.chain_cycles = sum_chain_cycles(&wide->round, &target->core),
                              .streamed = order->streamed};
-    if (wide->simulated.cycles > 0 && wide->round.is_chain_stored)
-        flow.unit_cycles = wide->simulated.unit_cycles; /* simulators look for no chain there */
-    else if (wide->simulated.cycles > 0)
-        take_simulated(&target->core, &wide->simulated, bound, &flow);
     flow.chain_cycles += wide->at_once * order->wait_cycles[bound];
     return flow;
 }

@@ -14,7 +14,6 @@
 #include "joule/sources/cpu/cpu_caches.h"
 #include "joulec/source/whole_file.h"
 #include "response.h"
-#include "simulate.h"
 #include "source_marks.h"
 #include "stored_report.h"
 #include "words.h"
@@ -115,13 +114,12 @@ int check_exit_code(enum outcome outcome)
 struct aside {
     struct marks marks;
     struct profile profile;
-    struct simulator simulator;
     bool merges_threads; /* OpenMP's threads are counted as one */
 };
 
 /* Compares with the stored report, if there is one, and prints the findings. False after a message. */
-static bool tell_analysis(const struct order *order, const struct analysis *analysis,
-                          const struct aside *aside, struct outputs *outputs, struct checked *out)
+static bool tell_analysis(const struct order *order, const struct analysis *analysis, struct outputs *outputs,
+                          struct checked *out)
 {
     struct arena arena = {0};
     struct comparisons comparisons;
@@ -137,8 +135,6 @@ static bool tell_analysis(const struct order *order, const struct analysis *anal
                             .text = outputs->text,
                             .root = outputs->root,
                             .calibration = &order->machine->calibration,
-                            .simulator_cpu = aside->simulator.cpu,
-                            .simulator_version = aside->simulator.version,
                             .build = build,
                             .comparisons = baseline ? &comparisons : NULL};
     if (!done)
@@ -170,7 +166,7 @@ static bool judge_module(const struct order *order, const struct module *module,
         complain("", "%s: %s", order->name, error.message);
         return false;
     }
-    bool done = tell_analysis(order, &analysis, aside, outputs, out);
+    bool done = tell_analysis(order, &analysis, outputs, out);
     if (done && order->arena &&
         instrument_plan_make(order->arena, module, &analysis, &out->plan) != JOULE_OK) {
         complain("", "%s: no memory", order->name);
@@ -247,12 +243,10 @@ static bool check_bitcode(const struct order *order, int fd, struct aside *aside
 {
     struct module module;
     struct module_build build = words_on_loops(order->arguments);
-    build.keeps = simulator_find(order, &aside->simulator);
     if (!read_bitcode(order, fd, &build, &module))
         return false;
     if (module.has_dropped_bodies && !module.bodiless)
         read_dropped_bodies(order, &build, &module);
-    simulator_run(order, &module, &aside->simulator);
     bool done = judge_module(order, &module, aside, outputs, out);
     module_free(&module);
     return done;

@@ -236,27 +236,6 @@ static void test_wide_registers_are_priced(void **state)
     NEAR(round.of[BOUND_EST].amount[COST_SIMD_256], 1);
 }
 
-/* It is believed that 40 steps do not wait for each other, but not where they may do so by memory. */
-static void test_simulators_see_no_chain_in_memory(void **state)
-{
-    (void)state;
-    struct trial t = trial_of();
-    t.wide[0] = (struct wide_loop){
-        .place = {file, 4, 9},
-        .at_once = 1,
-        .round = {.work = {[WORK_INT] = 16}, .chain = {[WORK_INT] = 40}, .has_chain = true},
-        .is_whole = true,
-        .simulated = {.unit_cycles = 4, .cycles = 5}};
-    join(&t, 1);
-    struct amounts inner[2], round = round_of(&t.target);
-    apply(&t, 1, 100, &round, inner);
-    assert_true(round.of[BOUND_EST].amount[COST_CYCLES] < 8);
-    t.wide[0].round.is_chain_stored = true;
-    round = round_of(&t.target);
-    apply(&t, 1, 100, &round, inner);
-    assert_true(round.of[BOUND_EST].amount[COST_CYCLES] > 40);
-}
-
 static void test_inner_loops_take_their_part(void **state)
 {
     (void)state;
@@ -323,7 +302,6 @@ int main(void)
         cmocka_unit_test(test_bounds_hold_all_counts_between),
         cmocka_unit_test(test_a_mean_of_many_counts),
         cmocka_unit_test(test_wide_registers_are_priced),
-        cmocka_unit_test(test_simulators_see_no_chain_in_memory),
         cmocka_unit_test(test_inner_loops_take_their_part),
         cmocka_unit_test(test_vectors_that_are_never_used),
         cmocka_unit_test(test_not_joined_is_wider),
