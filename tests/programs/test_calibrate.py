@@ -44,8 +44,8 @@ class Calibrate(unittest.TestCase):
                 Calibrate.kept = ""
             else:
                 self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
-                self.assertIn("Time alone is calibrated: --quick looks at no sensor", done.stdout)
-                self.assertIn(f"Kept in {self.path}, where joulec finds it.", done.stdout)
+                self.assertIn("Only time is calibrated: --quick reads no energy sensor", done.stdout)
+                self.assertIn(f"Written to {self.path}, where joulec finds it.", done.stdout)
                 with open(self.path, encoding="utf-8") as file:
                     Calibrate.kept = file.read()
         if not Calibrate.kept:
@@ -62,7 +62,7 @@ class Calibrate(unittest.TestCase):
         done = self.calibrate("--quick", "--output", path)
         if done.returncode == 1:
             self.skipTest("this machine is too busy to be calibrated")
-        self.assertIn(f"Kept in {path}.\n", done.stdout)  # and joulec does not look there
+        self.assertIn(f"Written to {path}.\n", done.stdout)  # and joulec does not look there
 
     def test_the_list_has_enough_of_each_family(self):
         done = self.calibrate("--list")

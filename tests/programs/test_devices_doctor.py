@@ -116,7 +116,7 @@ def test_fine_machine(root, doctor):
     still = json.loads(joule("doctor", "--json", "--root", root).stdout)
     doctor.validate(still)
     check(not still["fine"] and "counter_still" in [f["id"] for f in still["findings"]], still)
-    check(joule("doctor", "--root", root).stdout.startswith("No energy counter moves"))
+    check(joule("doctor", "--root", root).stdout.startswith("No energy counter changes"))
     with counting(os.path.join(root, ZONE, "energy_uj")):
         found = json.loads(joule("doctor", "--json", "--root", root).stdout)
         doctor.validate(found)
@@ -203,7 +203,7 @@ def test_boards(devices):
           refused)
     table = boards(script)
     for words in (plain["uuid"], "compute capability 9.0", "140.4 GiB of memory, 1.0 GiB used, 3 processes",
-                  "power limit 500 W", "clocks held down: power limit", cut["partitions"][1]["uuid"],
+                  "power limit 500 W", "clocks limited by: power limit", cut["partitions"][1]["uuid"],
                   "gpu-2 (denied)"):
         check(words in table, words, table)
     check([line.split()[0] for line in table.splitlines() if line.startswith("  gpu-")][0] == "gpu-0", table)
@@ -229,7 +229,7 @@ def test_driver_that_hangs(devices):
     devices.validate(listing)
     check(listing["devices"] == [], "what the driver does not say is unknown", listing["devices"])
     check([s["state"] for s in listing["sources"]] == ["pending"], listing["sources"])
-    check("still looks for its hardware, or hangs" in " ".join(boards("block_at_ms=0; block_s=30").split()))
+    check("still searching for its hardware, or hanging" in " ".join(boards("block_at_ms=0; block_s=30").split()))
     check(json.loads(joule("devices", "--json", "--sources", "-nvml", JOULE_NVML_LIB=NVML).stdout)["devices"] == [])
 
 

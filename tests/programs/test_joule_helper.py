@@ -315,7 +315,7 @@ class Restarts(unittest.TestCase):
     def test_what_a_dead_helper_left_is_replaced_and_a_living_one_is_not(self):
         with Still() as machine, Helper(machine) as helper:
             second = subprocess.run(helper.command, capture_output=True, text=True, timeout=60)
-            self.assertEqual((second.returncode, "another helper listens" in second.stderr), (125, True), second)
+            self.assertEqual((second.returncode, "another helper uses it" in second.stderr), (125, True), second)
             helper.process.kill()
             helper.process.wait()
             helper.start()
@@ -372,7 +372,7 @@ class Protocol(unittest.TestCase):
                     self.assertEqual(len(client.values()), 1, helper.said())
             no_socket = subprocess.run([*words, HELPER, "--root", machine.root], capture_output=True, text=True, timeout=60,
                                        stdin=subprocess.DEVNULL, pass_fds=[listener.fileno()], env={**os.environ, "LISTEN_FDS": "2"})
-            self.assertIn("hands over 2 sockets", no_socket.stderr)
+            self.assertIn("passed 2 sockets", no_socket.stderr)
             listener.close()
 
 
@@ -448,7 +448,7 @@ class Attacks(unittest.TestCase):
                     stack.enter_context(Client(helper.path)).values()
                 with Client(helper.path) as fourth:
                     self.assertTrue(fourth.hung_up())
-            wait_until(lambda: "no place left" in helper.said(), "the log")
+            wait_until(lambda: "too many clients" in helper.said(), "the log")
             wait_until(lambda: self.has_place(helper), "a place")
 
     @staticmethod
@@ -495,7 +495,7 @@ class Attacks(unittest.TestCase):
             subprocess.run(["setcap", "cap_dac_read_search+ep", program], check=True)
             done = subprocess.run([program, "--root", machine.root], capture_output=True, text=True, timeout=60, user=65534, group=65534)
             self.assertEqual(done.returncode, 2, done)
-            self.assertIn("--root is not for a program", done.stderr)
+            self.assertIn("--root is not allowed", done.stderr)
 
     def test_only_the_group_may_connect(self):
         if os.getuid() != 0:
@@ -554,13 +554,13 @@ class Words(unittest.TestCase):
             for words, code, said in (
                     (("--sauces", "x"), 2, "did you mean --sources? See joule-helper --help"),
                     (("now",), 2, "unexpected 'now'"),
-                    (("--pace", "1us"), 2, "--pace must lie in"),
+                    (("--pace", "1us"), 2, "--pace must be between"),
                     (("--clients", "1000"), 2, "at most 256"),
-                    ((*known, "--sources", "rapl_perf,nvml"), 125, "'nvml' is no source of the helper"),
+                    ((*known, "--sources", "rapl_perf,nvml"), 125, "unknown source 'nvml'"),
                     ((*known, "--group", "no-such-group"), 125, "sudo groupadd --system no-such-group"),
-                    (("--root", empty, "--socket", path), 125, "nothing here can be read"),
+                    (("--root", empty, "--socket", path), 125, "no source can be read"),
                     (("--root", "/nonexistent/folder"), 125, "no such folder"),
-                    (("--root", machine.root, "--private", "--socket", machine.root), 125, "is there and no socket"),
+                    (("--root", machine.root, "--private", "--socket", machine.root), 125, "it exists and is not a socket"),
                     (("--root", machine.root, "--private", "--socket", "/tmp/" + "x" * 120), 125, "too long")):
                 done = subprocess.run([HELPER, *words], capture_output=True, text=True, timeout=60)
                 self.assertEqual((done.returncode, said in done.stderr), (code, True), (words, done.stderr))

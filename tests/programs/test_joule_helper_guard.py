@@ -133,7 +133,7 @@ class Boards(unittest.TestCase):
                                   env={**os.environ, **NO_LIBRARY}, cwd=machine.root)
             self.assertEqual(done.returncode, 125, done)
             self.assertIn("joule-helper: nvml: ", done.stderr)
-            for name, words in (("magic", "'magic' is no source that can be guarded"), ("helper", "'helper' is no source")):
+            for name, words in (("magic", "cannot guard source 'magic'"), ("helper", "cannot guard source 'helper'")):
                 done = subprocess.run([HELPER, "--guard", name], capture_output=True, text=True, timeout=60)
                 self.assertEqual((done.returncode, words in done.stderr), (125, True), done)
 
@@ -172,7 +172,7 @@ class Rights(unittest.TestCase):
             program = shutil.copy(HELPER, folder)
             subprocess.run(["setcap", "cap_perfmon+ep", program], check=True)
             done = subprocess.run([program, "--guard", "nvml"], capture_output=True, text=True, timeout=60, user=65534, group=65534)
-            self.assertEqual((done.returncode, "--guard is not for a program" in done.stderr), (2, True), done)
+            self.assertEqual((done.returncode, "--guard is not allowed" in done.stderr), (2, True), done)
 
 
 class Hangs(unittest.TestCase):
@@ -222,7 +222,7 @@ class Hangs(unittest.TestCase):
             script = os.path.join(folder, "script")
             os.mkfifo(script)  # which the library waits for
             with Guarded(f"@{script}") as helper:
-                self.assertIn("nvml: not open after 10 s; it is left out", helper.said())
+                self.assertIn("cannot open nvml: no answer within 10 s", helper.said())
 
     def test_a_worker_that_dies_is_a_status(self):
         with Guarded("boards=1") as helper:

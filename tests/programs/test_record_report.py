@@ -139,7 +139,7 @@ class Record(unittest.TestCase):
         for subject in ("record", "run"):
             refused = run(subject, "-o", "-", "--", "true", cwd=self.folder.name)
             self.assertEqual((refused.returncode, refused.stdout), (2, ""))
-            self.assertIn("name a file, or a pipe as /dev/fd/3", refused.stderr)
+            self.assertIn("name a file, or a pipe such as /dev/fd/3", refused.stderr)
             self.assertEqual(os.listdir(self.folder.name), [])
         script = '{ "$0" record -q -o /dev/fd/3 -- sh -c "$1; echo word" 3>&1 >&2; } | "$0" report -'
         piped = subprocess.run(["sh", "-c", script, os.path.abspath(JOULE), BUSY], capture_output=True, text=True, timeout=60)
@@ -159,7 +159,7 @@ class Record(unittest.TestCase):
             answer = subprocess.run([JOULE, "report", "--samples", "-", "-"], input=bytes_left, capture_output=True,
                                     timeout=60)
             self.assertEqual(answer.returncode, 0)
-            self.assertIn(b"standard input was cut off", answer.stderr)
+            self.assertIn(b"standard input is incomplete", answer.stderr)
             left = answer.stdout.decode().splitlines()
             self.assertEqual(left[0], whole[0])
             self.assertLessEqual(set(left), set(whole))
@@ -202,10 +202,10 @@ class Record(unittest.TestCase):
         process.wait()
         again = run("report", "--json", "-", self.file)
         self.assertEqual(again.returncode, 0, again.stderr)
-        self.assertIn("cut off", again.stderr)
+        self.assertIn("is incomplete", again.stderr)
         self.assertEqual(json.loads(again.stdout)["program"], "sleep 30")
         samples = run("report", "--samples", "-", self.file)
-        self.assertIn("cut off", samples.stderr)
+        self.assertIn("is incomplete", samples.stderr)
         self.assertTrue(samples.stdout.startswith("seconds,timestamp,domain,unit,value,class\n"))
 
     def test_what_is_no_record(self):

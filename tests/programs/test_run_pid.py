@@ -109,7 +109,7 @@ class RunPid(unittest.TestCase):
                 (["--pid", "4194305"], 125, "process 4194305: No such process"),  # more than Linux ever gives
                 (["--pid", "2147483648"], 2, "2147483648"),
                 (["--pid", "0"], 2, "'0'"),
-                (["--pid", "1", "true"], 2, "either a command or --pid"),
+                (["--pid", "1", "true"], 2, "give either a command or --pid, not both"),
                 (["--pid", "1", "--budget", "5J"], 2, "--budget"),
                 (["--pid", "1", "-r", "2"], 2, "--repeat"),
                 (["--pid", "9999999999"], 2, "9999999999"),

@@ -256,7 +256,7 @@ class Family(unittest.TestCase):
             result = subprocess.run([JOULE, *words, "--", "sh", "-c", script], text=True, capture_output=True,
                                     timeout=60, check=True)
             os.kill(int(result.stdout), signal.SIGKILL)
-            told = f"joule {words[0]}: 1 process that the command left behind is measured no further; --wait-all waits"
+            told = f"joule {words[0]}: 1 process of the command still runs and is no longer measured; --wait-all measures until all have ended"
             self.assertEqual(told in result.stderr, is_told, result.stderr)
 
     def test_wait_all_can_be_interrupted(self):

@@ -155,7 +155,7 @@ class Passwords(Access):
             self.assertEqual(done.returncode, 125, line)
             self.assertRegex(done.stderr, r"cannot use line [23] of .*\njoule serve: hint: ")
             self.assertNotIn("secret", done.stderr.replace(path, ""))
-        self.assertIn("no user in it", usage(*self.options, "--auth-file", self.file("users", "# none\n")).stderr)
+        self.assertIn("it names no user", usage(*self.options, "--auth-file", self.file("users", "# none\n")).stderr)
 
 
 class Tls(Access):
@@ -209,7 +209,7 @@ class Tls(Access):
         for cert, key in ((self.cert, other), (garbage, self.key), (self.cert, garbage)):
             done = usage(*self.options, "--tls-cert", cert, "--tls-key", key)
             self.assertEqual(done.returncode, 125, done.stderr)
-            self.assertIn("cannot start to answer", done.stderr)
+            self.assertIn("cannot start the server", done.stderr)
             self.assertNotIn("listening", done.stderr)
         for alone in (self.tls[:2], self.tls[2:]):
             self.assertEqual(usage(*self.options, *alone).returncode, 2, alone)
@@ -299,7 +299,7 @@ class Users(Access):
         path = self.folder + ":" + os.environ["PATH"]
         for user, warns in (("nobody", True), ("root", False)):
             with serving("--sources", "ipmi", "--user", user, JOULE_IPMI="local", PATH=path) as server:
-                self.assertEqual("warning: without root there is no ipmi; --user root keeps it" in server.said, warns, server.said)
+                self.assertEqual("warning: cannot read without root: ipmi; --user root keeps the rights of root" in server.said, warns, server.said)
 
     def test_no_such_user(self):
         done = usage(*self.options, "--user", "no-such-user")

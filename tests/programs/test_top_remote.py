@@ -124,8 +124,8 @@ class Hosts(Tmux):
     def test_words(self):
         secret = self.file("password", "bob:b\n")
         for words, code, said in ((("--hosts", "a b"), 2, "--hosts takes HOST"), (("--hosts", ""), 2, "--hosts takes"),
-                                  (("--hosts", "a", "--root", "/"), 2, "goes with neither"),
-                                  (("--hosts", "192.0.2.1", "--password-file", secret, "--once"), 125, "in the clear"),
+                                  (("--hosts", "a", "--root", "/"), 2, "cannot be combined with"),
+                                  (("--hosts", "192.0.2.1", "--password-file", secret, "--once"), 125, "unencrypted"),
                                   (("--hosts", "a", "--token-file", "/nowhere"), 125, "cannot read the token in /nowhere")):
             done = top(*words)
             self.assertEqual((done.returncode, said in done.stderr), (code, True), (words, done.stderr))

@@ -19,7 +19,8 @@ static void print_help(const struct subcommand *table, FILE *to)
     fprintf(to, "usage: %s SUBCOMMAND [OPTIONS] ...\n\n", tool_name);
     for (; table->name; table++)
         fprintf(to, "  %-10s %s\n", table->name, table->summary);
-    fprintf(to, "\n%s SUBCOMMAND --help says more. %s --version prints the version.\n", tool_name, tool_name);
+    fprintf(to, "\nRun `%s SUBCOMMAND --help` for its options, `%s --version` for the version.\n", tool_name,
+            tool_name);
 }
 
 static int unknown(const struct subcommand *table, const char *hint, const char *name)

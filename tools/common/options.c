@@ -142,7 +142,7 @@ static bool store_number(const char *command, const struct option *option, const
         *(double *)option->value = number;
         return true;
     }
-    complain(command, "--%s takes a number from 0 on, not '%s'", option->name, text);
+    complain(command, "--%s takes a number of 0 or more, not '%s'", option->name, text);
     return false;
 }
 
@@ -170,7 +170,7 @@ static bool store(const char *command, const struct option *option, const char *
             list->items[list->count++] = text;
             return true;
         }
-        complain(command, "--%s may be given %d times", option->name, OPTION_LIST_MAX);
+        complain(command, "--%s may be given at most %d times", option->name, OPTION_LIST_MAX);
         return false;
     }
     return false;

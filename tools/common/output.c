@@ -169,7 +169,7 @@ int output_end(const char *subcommand, int code)
         return code;
     errno = print_errno ? print_errno : errno;
     complain(subcommand, "cannot write to standard output: %s",
-             errno ? strerror(errno) : "it took not all of it");
+             errno ? strerror(errno) : "not all of it was written");
     return EXIT_OWN_FAILURE;
 }
 

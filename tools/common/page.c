@@ -13,7 +13,7 @@ char *page_make(const char *subcommand, page_print_fn print, const void *context
     size_t size = text.length + 1;
     char *page = malloc(size);
     if (!page) {
-        complain(subcommand, "no memory for %zu bytes of text", size);
+        complain(subcommand, "out of memory (%zu bytes of text)", size);
         return NULL;
     }
     text_init(&text, page, size);

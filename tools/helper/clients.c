@@ -113,16 +113,16 @@ static const char *serve(struct clients *all, struct client *client, int64_t now
     client->got = 0;
     client->served_ns = now_ns;
     if (!helper_read_request(client->request, &request))
-        return "no request of ours";
+        return "not a request of this protocol";
     bool is_ours = request.version == HELPER_VERSION;
     if (is_ours && request.kind != HELPER_HELLO && request.kind != HELPER_READ)
-        return "a request of no known kind";
+        return "unknown kind of request";
     charge(all, client, now_ns, request.kind == HELPER_HELLO ? HELLO_COST : 1);
     if (request.kind == HELPER_READ)
         sensors_refresh(all->sensors, now_ns);
     if (!answer(all, client, &request, now_ns))
-        return "did not take its answers";
-    return is_ours ? NULL : "another version";
+        return "does not receive its answers";
+    return is_ours ? NULL : "other protocol version";
 }
 
 /* Takes what is there of one request. */
@@ -173,7 +173,7 @@ static joule_status welcome(struct clients *all, int64_t now_ns)
         if (has_place(all, client.uid)) {
             all->list[all->count++] = client;
         } else {
-            note(all, now_ns, &client, "no place left");
+            note(all, now_ns, &client, "too many clients");
             close(client.fd);
         }
     }
@@ -184,7 +184,8 @@ static void end_the_idle(struct clients *all, int64_t now_ns)
 {
     for (size_t i = all->count; i-- > 0;) /* from the end, as the last one takes the place of who goes */
         if (now_ns >= patience_ns(&all->list[i]))
-            refuse(all, i, now_ns, all->list[i].served_ns && !all->list[i].got ? "idle" : "half a request");
+            refuse(all, i, now_ns,
+                   all->list[i].served_ns && !all->list[i].got ? "idle" : "incomplete request");
 }
 
 /* --- guards ------------------------------------------------------------------------------------------------- */
@@ -199,7 +200,7 @@ static void say_state(struct guard *guard, int64_t now_ns)
     complain("", "%s: its process %s", guard->name,
              state == JOULE_OK      ? "answers again"
              : state == JOULE_STALE ? "does not answer; the driver or library may hang"
-                                    : "has ended; start joule-helper anew to read it again");
+                                    : "has ended; restart joule-helper to read it again");
 }
 
 /* Their places are behind those of the `count` clients. */

@@ -19,7 +19,7 @@
 static joule_status fail(joule_error *error, const char *what)
 {
     int why = errno;
-    return error_set(error, JOULE_FAILED, "cannot give up %s: %s", what, strerror(why));
+    return error_set(error, JOULE_FAILED, "cannot drop %s: %s", what, strerror(why));
 }
 
 /* --- user and capabilities ---------------------------------------------------------------------------------- */
@@ -33,7 +33,7 @@ static joule_status become_nobody(joule_error *error)
     if (setgroups(0, NULL) != 0 && errno != EPERM)
         return fail(error, "root's groups");
     if (setresgid(NOBODY, NOBODY, NOBODY) != 0 || setresuid(NOBODY, NOBODY, NOBODY) != 0)
-        return errno == EINVAL ? JOULE_OK : fail(error, "root");
+        return errno == EINVAL ? JOULE_OK : fail(error, "the user root");
     return JOULE_OK;
 }
 
@@ -141,7 +141,7 @@ joule_status confine_rights(joule_error *out_error)
     if (status == JOULE_OK && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         status = fail(out_error, "new rights (no_new_privs)");
     if (status == JOULE_OK && prctl(PR_SET_DUMPABLE, 0) != 0)
-        status = fail(out_error, "being looked into (dumpable)");
+        status = fail(out_error, "access by debuggers (dumpable)");
     return status;
 }
 

@@ -31,12 +31,13 @@ joule_status listener_inherit(int *out_fd, joule_error *out_error)
     if (!for_pid || !fds || !string_to_u64(for_pid, 10, &pid) || pid != (uint64_t)getpid())
         return JOULE_OK;
     if (!string_to_u64(fds, 10, &count) || count != 1)
-        return error_set(out_error, JOULE_INVALID, "systemd hands over %s sockets; the unit must name one",
-                         fds);
+        return error_set(out_error, JOULE_INVALID,
+                         "systemd passed %s sockets; the unit must name exactly one", fds);
     if (!has_option(FIRST_FD, SO_ACCEPTCONN, 1) || !has_option(FIRST_FD, SO_DOMAIN, AF_UNIX) ||
         !has_option(FIRST_FD, SO_TYPE, SOCK_STREAM))
-        return error_set(out_error, JOULE_INVALID,
-                         "what systemd hands over is no Unix socket that listens: ListenStream=/run/...");
+        return error_set(
+            out_error, JOULE_INVALID,
+            "systemd passed something other than a listening Unix socket; use ListenStream=/run/...");
     fcntl(FIRST_FD, F_SETFD, FD_CLOEXEC);
     fcntl(FIRST_FD, F_SETFL, fcntl(FIRST_FD, F_GETFL) | O_NONBLOCK);
     *out_fd = FIRST_FD;
@@ -54,11 +55,12 @@ static joule_status make_way(int fd, const struct sockaddr_un *place, joule_erro
 {
     struct stat status;
     if (lstat(place->sun_path, &status) != 0)
-        return errno == ENOENT ? JOULE_OK : fail(error, "look at", place->sun_path);
+        return errno == ENOENT ? JOULE_OK : fail(error, "examine", place->sun_path);
     if (!S_ISSOCK(status.st_mode))
-        return error_set(error, JOULE_FAILED, "%s is there and no socket", place->sun_path);
+        return error_set(error, JOULE_FAILED, "cannot listen on %s: it exists and is not a socket",
+                         place->sun_path);
     if (connect(fd, (const struct sockaddr *)place, sizeof *place) == 0 || errno != ECONNREFUSED)
-        return error_set(error, JOULE_FAILED, "another helper listens at %s", place->sun_path);
+        return error_set(error, JOULE_FAILED, "cannot listen on %s: another helper uses it", place->sun_path);
     return unlink(place->sun_path) == 0 ? JOULE_OK : fail(error, "remove", place->sun_path);
 }
 
@@ -75,7 +77,7 @@ static joule_status find_group(const char *name, gid_t *out_group, joule_error *
     const struct group *group = getgrnam(name);
     if (!group)
         return error_set(error, JOULE_ABSENT,
-                         "there is no group %s: sudo groupadd --system %s, or --group NAME", name, name);
+                         "there is no group %s; use sudo groupadd --system %s, or --group NAME", name, name);
     *out_group = group->gr_gid;
     return JOULE_OK;
 }
@@ -96,7 +98,7 @@ static joule_status hand_to_group(const char *path, const char *name, joule_erro
     if (status != JOULE_OK)
         return status;
     if (name && chown(path, (uid_t)-1, group) != 0)
-        return fail(error, "give to the group", path);
+        return fail(error, "change the group of", path);
     return chmod(path, name ? 0660 : 0600) == 0 ? JOULE_OK : fail(error, "set the mode of", path);
 }
 
@@ -104,10 +106,11 @@ joule_status listener_bind(const char *path, const char *group, int *out_fd, jou
 {
     struct sockaddr_un place = {.sun_family = AF_UNIX};
     if (!string_copy(place.sun_path, sizeof place.sun_path, path))
-        return error_set(out_error, JOULE_INVALID, "%s is too long for a socket", path);
+        return error_set(out_error, JOULE_INVALID, "cannot listen on %s: the path is too long for a socket",
+                         path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
-        return fail(out_error, "make a socket for", path);
+        return fail(out_error, "create a socket for", path);
     make_folder(path);
     joule_status status = make_way(fd, &place, out_error);
     if (status == JOULE_OK)
@@ -115,7 +118,7 @@ joule_status listener_bind(const char *path, const char *group, int *out_fd, jou
     if (status == JOULE_OK)
         status = hand_to_group(path, group, out_error);
     if (status == JOULE_OK && listen(fd, SOMAXCONN) != 0)
-        status = fail(out_error, "listen at", path);
+        status = fail(out_error, "listen on", path);
     if (status == JOULE_OK)
         *out_fd = fd;
     else

@@ -91,7 +91,7 @@ static size_t meet_guards(struct guard *guards, size_t count)
         }
         if (status == JOULE_FAILED) /* it has said why */
             continue;
-        complain("", "%s: not open after %lld s; it is left out", guards[i].name,
+        complain("", "cannot open %s: no answer within %lld s", guards[i].name,
                  (long long)(MEET_NS / NS_PER_S));
         kill(guards[i].pid, SIGKILL);
     }
@@ -136,7 +136,7 @@ static void say_what(const struct sensors *sensors)
     for (size_t i = 0; i < sensors->count; i++)
         complain("", "offers %s (%s)", sensors->channels[i]->info.name, sensors->channels[i]->info.source);
     if (sensors->keeps_pace)
-        complain("", "reads every %g s, in steps of %g J", clock_seconds(sensors->pace_ns),
+        complain("", "reads every %g s and rounds down to %g J", clock_seconds(sensors->pace_ns),
                  sensors->grain_joules);
 }
 
@@ -162,7 +162,7 @@ static int run(const struct settings *how)
         return EXIT_OWN_FAILURE;
     }
     if (!confine_forbids_calls())
-        complain("", "system calls are not filtered: this build has no list of them");
+        complain("", "system calls are not restricted: this build does not support it");
     sensors_read(&sensors, clock_now_ns());
     complain("", "ready");
     status = clients_serve(&clients, &wait_mask, &stop);
@@ -172,15 +172,15 @@ static int run(const struct settings *how)
 static bool is_sound(const struct settings *how)
 {
     if (how->root && getauxval(AT_SECURE)) /* its rights are for the kernel's counters, whoever starts it */
-        complain("", "--root is not for a program with capabilities of its own");
+        complain("", "--root is not allowed if the program file has capabilities");
     else if (how->guards && getauxval(AT_SECURE)) /* nor for the libraries that an environment may name */
-        complain("", "--guard is not for a program with capabilities of its own");
+        complain("", "--guard is not allowed if the program file has capabilities");
     else if (how->most_clients > CLIENTS_MOST)
         complain("", "--clients takes at most %d", CLIENTS_MOST);
     else if (how->requests_per_s > MOST_RATE)
         complain("", "--rate takes at most %d", MOST_RATE);
     else if (how->pace_s > 0 && !(how->pace_s >= PACE_S && how->pace_s <= 60))
-        complain("", "--pace must lie in 1ms to 60s");
+        complain("", "--pace must be between 1ms and 60s");
     else if (!(how->grain_joules <= 1e6))
         complain("", "--grain takes at most 1MJ");
     else
@@ -200,57 +200,56 @@ int main(int argc, char **argv)
          .kind = OPTION_TEXT,
          .value = &how.sources,
          .argument = "LIST",
-         .help = "of rapl_perf, rapl_powercap, rapl_msr and hwmon; without: the first three"},
+         .help = "rapl_perf,rapl_powercap,rapl_msr,hwmon (default: the first three)"},
         {.name = "guard",
          .kind = OPTION_TEXT,
          .value = &how.guards,
          .argument = "LIST",
-         .help =
-             "read these, which may hang, each in a process of its own: of nvml, amdgpu, amd_smi, rocm_smi, "
-             "level_zero, hlml and hwmon; without: none"},
+         .help = "read these in separate processes, as they may hang (default: none):\n"
+                 "                                nvml,amdgpu,amd_smi,rocm_smi,level_zero,hlml,hwmon"},
         {.name = "socket",
          .kind = OPTION_TEXT,
          .value = &how.socket,
          .argument = "PATH",
-         .help = "listen there, unless systemd hands a socket over; without: " HELPER_SOCKET},
+         .help = "socket to listen on unless systemd passes one (default " HELPER_SOCKET ")"},
         {.name = "group",
          .kind = OPTION_TEXT,
          .value = &how.group,
          .argument = "NAME",
-         .help = "who may connect to it; without: " DEFAULT_GROUP},
+         .help = "group that may connect (default " DEFAULT_GROUP ")"},
         {.name = "private",
          .kind = OPTION_FLAG,
          .value = &how.is_private,
-         .help = "only the user who starts it may connect"},
+         .help = "allow only the user who starts the program to connect"},
         {.name = "coarse",
          .kind = OPTION_FLAG,
          .value = &how.is_coarse,
-         .help = "against spying by power: values every 1s in steps of 1J"},
+         .help = "limit side channels: one value per 1s, rounded down to 1J"},
         {.name = "pace",
          .kind = OPTION_TIME,
          .value = &how.pace_s,
          .argument = "TIME",
-         .help = "read the hardware at most so often; without: 1ms, with --coarse 1s"},
+         .help = "minimum time between hardware readings (default 1ms, with --coarse 1s)"},
         {.name = "grain",
          .kind = OPTION_ENERGY,
          .value = &how.grain_joules,
          .argument = "JOULES",
-         .help = "round values down to multiples, and read at the helper's own pace"},
+         .help = "round values down to multiples of JOULES, and read at a fixed pace"},
         {.name = "clients",
          .kind = OPTION_COUNT,
          .value = &how.most_clients,
          .argument = "N",
-         .help = "serve at most so many at once, and half of them of one user; without: 256"},
+         .help = "maximum number of clients; one user may have half of them (default 256)"},
         {.name = "rate",
          .kind = OPTION_COUNT,
          .value = &how.requests_per_s,
          .argument = "N",
-         .help = "answer each client at most so often in a second; without: 2000"},
+         .help = "maximum requests per second and client (default 2000)"},
         {.name = "root",
          .kind = OPTION_TEXT,
          .value = &how.root,
          .argument = "DIR",
-         .help = "read the recorded machine below DIR"},
+         .help = "read the machine recorded in DIR instead of this one"},
         {.name = "version",
          .letter = 'V',
          .kind = OPTION_FLAG,
@@ -259,12 +258,13 @@ int main(int argc, char **argv)
         {0}};
     const struct command_text text = {
         .usage = "joule-helper [OPTIONS]",
-        .summary = "Reads energy counters that need rights, and tells their values to a group of users over "
-                   "a Unix socket.",
-        .notes = "It runs in the foreground, gives up all rights once the counters are open, and writes its "
-                 "log to standard\n"
-                 "error. Clients need nothing but the group: joule uses it where a counter cannot be read "
-                 "directly.\n",
+        .summary = "Reads energy counters that need privileges, and serves their values to a group of users "
+                   "over a Unix socket.",
+        .notes = "The program runs in the foreground, drops all privileges once the counters are open, and "
+                 "logs to\n"
+                 "standard error. Members of the group need no other rights: joule uses the helper for "
+                 "counters that\n"
+                 "it cannot read itself.\n",
     };
     char no_subcommand[] = "";
     argv[0] = no_subcommand;

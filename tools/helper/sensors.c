@@ -249,7 +249,7 @@ static joule_status open_one(struct sensors *s, const char *name, size_t length,
         return JOULE_OK;
     }
     return error_set(error, JOULE_INVALID,
-                     "'%.*s' is no source of the helper: rapl_perf, rapl_powercap, rapl_msr, hwmon",
+                     "unknown source '%.*s'; known are rapl_perf, rapl_powercap, rapl_msr and hwmon",
                      (int)length, name);
 }
 
@@ -268,8 +268,8 @@ joule_status sensors_open(struct sensors *out, const char *list, joule_error *ou
         drop_rest(out); /* guards may have channels to offer */
         const struct source *first = &out->sources[0];
         return error_set(out_error, out->source_count && first->state ? first->state : JOULE_ABSENT,
-                         "nothing here can be read: %s",
-                         out->source_count ? first->remedy : "no source is given");
+                         "no source can be read: %s",
+                         out->source_count ? first->remedy : "no source was requested");
     }
     choose(out);
     drop_rest(out);
@@ -288,7 +288,8 @@ joule_status sensors_open_alone(struct sensors *out, const struct source_ops *op
     for (size_t i = 0; i < out->count; i++)
         out->values[i].status = JOULE_PENDING;
     drop_rest(out);
-    return out->count ? JOULE_OK : error_set(out_error, JOULE_ABSENT, "nothing of it is for a total");
+    return out->count ? JOULE_OK
+                      : error_set(out_error, JOULE_ABSENT, "it measures nothing that is part of a total");
 }
 
 void sensors_add_guards(struct sensors *sensors, struct guard *guards, size_t count)

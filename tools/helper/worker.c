@@ -156,10 +156,10 @@ joule_status worker_start(const char *name, size_t length, struct joule_host *ho
     int pair[2];
     size_t which = find(name, length);
     if (which == sizeof guarded / sizeof *guarded)
-        return error_set(out_error, JOULE_INVALID, "'%.*s' is no source that can be guarded; see --help",
-                         (int)length, name);
+        return error_set(out_error, JOULE_INVALID, "cannot guard source '%.*s'; see --help", (int)length,
+                         name);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-        return error_set(out_error, JOULE_FAILED, "no socket for a guard: %s", strerror(errno));
+        return error_set(out_error, JOULE_FAILED, "cannot create a socket for a guard: %s", strerror(errno));
     const struct source_ops *ops = guarded[which].ops;
     worker = (struct worker){.fd = pair[1], .helper = getpid(), .sensors = {.host = host}};
     signal(SIGCHLD, SIG_IGN); /* whoever ends is gone at once, and waited for by nobody */
@@ -175,6 +175,7 @@ joule_status worker_start(const char *name, size_t length, struct joule_host *ho
     close(pair[1]);
     guard_begin(out_guard, ops->name, pair[0], pid);
     return pid > 0 ? JOULE_OK
-                   : error_set(out_error, JOULE_FAILED, "no process for a guard: %s; TasksMax of its unit?",
+                   : error_set(out_error, JOULE_FAILED,
+                               "cannot create a process for a guard: %s; check TasksMax of the unit",
                                strerror(errno));
 }

@@ -16,8 +16,8 @@ void companion_become(const char *subcommand, const char *name, char **argv)
     string_print(path, sizeof path, "%s/%s/%s", folder, COMPANION_FOLDER, name);
     execv(path, argv);
     if (errno == ENOENT)
-        complain(subcommand, "there is no %s: this build was made without a library that %s needs", path,
-                 name);
+        complain(subcommand, "cannot start %s: it does not exist; this build lacks a library that %s needs",
+                 path, name);
     else
         complain(subcommand, "cannot start %s: %s", path, strerror(errno));
 }

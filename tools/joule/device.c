@@ -75,7 +75,7 @@ static void add_word(struct line *line, const char *before, const char *word)
 static void add_state(const joule_device *d, struct line *line)
 {
     if (d->state == JOULE_STALE && !isnan(d->age_s))
-        text_printf(next_fact(line), "has not answered for %.0f s: what follows is old", d->age_s);
+        text_printf(next_fact(line), "no answer for %.0f s; the values below are old", d->age_s);
     else if (d->state != JOULE_OK)
         text_printf(next_fact(line), "state: %s", joule_status_name(d->state));
     end_line(line);
@@ -147,7 +147,7 @@ static void add_reasons(const joule_device *d, struct line *line)
     for (unsigned bit = 0; bit < 32; bit++)
         if (has_reason(d, bit) && 1u << bit != JOULE_CLOCKS_IDLE)
             text_printf(next_fact(line), "%s%s",
-                        line->has_begun ? "" : "clocks held down: ", joule_clock_reason_name(1u << bit));
+                        line->has_begun ? "" : "clocks limited by: ", joule_clock_reason_name(1u << bit));
     end_line(line);
 }
 
@@ -155,7 +155,7 @@ static void add_partitions(const struct device_row *row, struct line *line)
 {
     if (row->partition_count == 0)
         return;
-    text_printf(next_fact(line), "partitions: %zu, whose energy is counted together", row->partition_count);
+    text_printf(next_fact(line), "partitions: %zu; their energy is counted together", row->partition_count);
     end_line(line);
     for (size_t i = 0; i < row->partition_count; i++) {
         add_word(line, "", row->partitions[i].uuid);

@@ -76,7 +76,7 @@ static struct source_row describe(struct lane *lane, const struct source *source
                              .measurement = source->ops->measurement,
                              .tier = source->ops->tier,
                              .state = JOULE_PENDING,
-                             .remedy = "it still looks for its hardware, or hangs"};
+                             .remedy = "still searching for its hardware, or hanging"};
     pthread_mutex_lock(&lane->lock);
     if (lane->opened) {
         row.state = source->state;
@@ -188,7 +188,7 @@ static void add_total(const struct listing *listing, struct text *out)
         text_printf(out, " (%s), ", joule_class_name(listing->total_watts.cls));
         text_add_cut(out, listing->total_cover ? listing->total_cover : "", listing->width - 40);
     }
-    text_add(out, listing->is_partial ? "; a part of the machine cannot be read\n" : "\n");
+    text_add(out, listing->is_partial ? "; part of the machine cannot be read\n" : "\n");
 }
 
 static const struct device_row *find_device(const struct listing *listing, const char *name)
@@ -264,7 +264,7 @@ static void add_remedies(const struct listing *listing, struct text *out)
         const joule_domain *domain = &listing->rows[i].domain;
         if (domain->state == JOULE_OK || !domain->remedy[0] || is_said_before(listing, i))
             continue;
-        text_add(out, any ? "" : "\nto be read as well:\n");
+        text_add(out, any ? "" : "\nnot readable yet:\n");
         add_note(listing, out, domain->name, domain->state, domain->remedy);
         any = true;
     }
@@ -298,7 +298,7 @@ static void add_absent(const struct listing *listing, struct text *out)
         for (size_t k = i + 1; k < listing->source_count; k++)
             if (has_same_reason(&listing->sources[k], source))
                 text_printf(&list, ", %s", listing->sources[k].name);
-        text_add(out, any ? "" : "\nnot here:\n");
+        text_add(out, any ? "" : "\nnot available:\n");
         add_note(listing, out, names, source->state, source->remedy);
         any = true;
     }
@@ -306,8 +306,8 @@ static void add_absent(const struct listing *listing, struct text *out)
 
 static void print_table(const void *context, struct text *out)
 {
-    static const char *const headings[] = {"domain", "device", "of",    "source", "tier",
-                                           "state",  "now",    "every", "total"};
+    static const char *const headings[] = {"domain", "device", "kind",   "source", "tier",
+                                           "state",  "now",    "period", "total"};
     const struct listing *listing = context;
     struct arena arena = {0};
     struct table table;
@@ -356,21 +356,22 @@ int devices_main(int argc, char **argv)
     const struct option table[] = {{.name = "json",
                                     .kind = OPTION_FLAG,
                                     .value = &as_json,
-                                    .help = "one JSON object instead of a table"},
+                                    .help = "print one JSON object instead of a table"},
                                    {.name = "root",
                                     .kind = OPTION_TEXT,
                                     .value = &options.root,
                                     .argument = "DIR",
-                                    .help = "look at the recorded machine below DIR"},
+                                    .help = "list the machine recorded in DIR instead of this one"},
                                    {.name = "sources",
                                     .kind = OPTION_TEXT,
                                     .value = &options.sources,
                                     .argument = "LIST",
-                                    .help = "only these sources (\"a,b\"), or all but some (\"-a\")"},
+                                    .help = "use only these sources (\"a,b\"), or all except some (\"-a\")"},
                                    {0}};
     const struct command_text text = {
         .usage = "joule devices [--json] [--root DIR] [--sources LIST]",
-        .summary = "Lists what can be measured on this machine, how, and what to do about the rest.",
+        .summary =
+            "Lists what can be measured on this machine, how it is measured, and what to do about the rest.",
         .notes = "Tiers: 1 modelled, 2 counters and sensors of CPU and board, 3 accelerators.\n"};
     int first = options_read(table, &text, argc, argv);
     if (first <= OPTIONS_HELP)

@@ -78,15 +78,15 @@ static void print_words(const void *context, struct text *out)
     if (is_fine(visit))
         text_add(out, "Everything is fine.");
     else if (visit->diagnosis.no_counter_moves)
-        text_add(out, "No energy counter moves: nothing is measured by them.");
+        text_add(out, "No energy counter changes, so none can be used.");
     else if (is_measured)
-        text_add(out, "The energy of the CPU is measured; some figures could be better.");
+        text_add(out, "The energy of the CPU is measured; some measurements can be improved.");
     else
-        text_add(out, "The energy of the CPU cannot be measured here now; it is modelled.");
+        text_add(out, "The energy of the CPU cannot be measured here at present; it is modelled.");
     text_add(out, visit->colour ? PLAIN "\n" : "\n");
     add_all(visit, FINDING_ADVICE, "To do:", out);
-    add_all(visit, FINDING_LIMIT, "Nothing to type for:", out);
-    add_all(visit, FINDING_FACT, "Good to know:", out);
+    add_all(visit, FINDING_LIMIT, "No action needed:", out);
+    add_all(visit, FINDING_FACT, "Notes:", out);
 }
 
 /* --- for programs ------------------------------------------------------------------------------------------- */
@@ -139,18 +139,20 @@ int doctor_main(int argc, char **argv)
 {
     bool as_json = false;
     joule_options options = {.struct_size = sizeof options, .flags = JOULE_OPEN_NO_SESSION, .wait_s = WAIT_S};
-    const struct option table[] = {
-        {.name = "json", .kind = OPTION_FLAG, .value = &as_json, .help = "one JSON object instead of words"},
-        {.name = "root",
-         .kind = OPTION_TEXT,
-         .value = &options.root,
-         .argument = "DIR",
-         .help = "examine the recorded machine below DIR"},
-        {0}};
+    const struct option table[] = {{.name = "json",
+                                    .kind = OPTION_FLAG,
+                                    .value = &as_json,
+                                    .help = "print one JSON object instead of text"},
+                                   {.name = "root",
+                                    .kind = OPTION_TEXT,
+                                    .value = &options.root,
+                                    .argument = "DIR",
+                                    .help = "examine the machine recorded in DIR instead of this one"},
+                                   {0}};
     const struct command_text text = {
         .usage = "joule doctor [--json] [--root DIR]",
-        .summary =
-            "Says what would make the figures of this machine better, as commands to type. Changes nothing.",
+        .summary = "Lists what would improve measurements on this machine, with the commands to type. "
+                   "Changes nothing.",
     };
     int first = options_read(table, &text, argc, argv);
     if (first <= OPTIONS_HELP)

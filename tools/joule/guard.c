@@ -40,13 +40,13 @@ static void look_at_budget(struct guard *guard, struct measuring *measuring, str
     double used = state.joules.value; /* NaN compares false: the unknown ends nobody */
     guard->next_ns = now + nanoseconds(measuring->period_s);
     if (state.is_over) {
-        say(guard, "%s used by %s: more than the budget of %s; ending the command", &state);
+        say(guard, "%s used by %s, more than the budget of %s; ending the command", &state);
         child_signal_all(child, SIGTERM);
         child_signal_all(child, SIGCONT); /* what is stopped could not end */
         guard->stage = GUARD_TERMINATED;
         guard->next_ns = now + nanoseconds(guard->grace_s);
     } else if (guard->stage == GUARD_WATCHING && used >= NEAR * guard->budget_joules) {
-        say(guard, "%s used by %s: more than 80 %% of the budget of %s", &state);
+        say(guard, "%s used by %s, more than 80 %% of the budget of %s", &state);
         guard->stage = GUARD_WARNED;
     }
 }

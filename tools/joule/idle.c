@@ -161,8 +161,7 @@ joule_status idle_store(const struct idle_baseline *baseline, joule_error *out_e
 {
     char path[PATH_MAX], content[FILE_SIZE], machine[128];
     if (!file_path(path, sizeof path))
-        return error_set(out_error, JOULE_ABSENT,
-                         "neither XDG_CACHE_HOME nor HOME says where to keep the baseline");
+        return error_set(out_error, JOULE_ABSENT, "neither XDG_CACHE_HOME nor HOME names a folder");
     machine_name(machine, sizeof machine);
     struct text text;
     struct json json = {.out = &text};
@@ -222,6 +221,6 @@ joule_status idle_measure(joule_meter *meter, double seconds, struct idle_baseli
     report_time((int64_t)time(NULL) * NS_PER_S, out_baseline->date);
     out_baseline->busy = use.machine_busy_cpu_s / use.machine_cpu_s;
     if (isnan(out_baseline->total_watts.value))
-        return error_set(out_error, JOULE_PENDING, "no sensor told anything in %g s of idling", seconds);
+        return error_set(out_error, JOULE_PENDING, "no sensor gave a reading in %g s", seconds);
     return JOULE_OK;
 }

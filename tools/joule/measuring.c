@@ -90,7 +90,7 @@ joule_status measuring_open(struct measuring *m, const struct measuring_options 
                             .noticed_joules = NAN};
     m->runs = calloc(most_runs, sizeof *m->runs);
     if (!m->runs)
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for %zu runs", most_runs);
+        return error_set(out_error, JOULE_NO_MEMORY, "out of memory for %zu runs", most_runs);
     create_session(m);
     joule_options how = {.struct_size = sizeof how,
                          .flags = JOULE_OPEN_NO_SESSION,

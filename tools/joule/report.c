@@ -16,11 +16,10 @@
 
 static const struct command_text text = {
     .usage = "joule report [OPTIONS] FILE",
-    .summary = "Prints what `joule record` kept in FILE ('-': standard input).",
-    .notes = "A row of samples has the seconds since measuring began, the wall's clock, domain, unit (J "
-             "since the\n"
-             "domain's first sample, degC, Hz, or 1 for a share of 1), value and class.\n\n"
-             "Exit status: 0; 1 FILE cannot be read as a record; 2 wrong usage.\n",
+    .summary = "Prints the report of a record that `joule record` wrote to FILE ('-': standard input).",
+    .notes = "The columns of --samples are: seconds since the measurement began, time of day, domain, unit,\n"
+             "value and class. Units are J since the domain's first sample, degC, Hz, or 1 for a ratio.\n\n"
+             "Exit status: 0; 1: FILE is not a readable record; 2: wrong usage.\n",
 };
 
 static void print_words(const struct report *report, struct text *out)
@@ -38,7 +37,7 @@ static bool print_report(struct record *record, const char *name, const struct w
     struct report report;
     bool good = true;
     if (record_report(record, &report) != JOULE_OK) {
-        complain("report", "no memory for the report of %s", name);
+        complain("report", "cannot report %s: out of memory", name);
         report_free(&report);
         return false;
     }
@@ -64,7 +63,7 @@ static bool print_samples(const struct record *record, const char *path)
 static bool print_record(struct record *record, const char *name, const struct wishes *wishes)
 {
     if (!record->is_whole)
-        complain("report", "%s was cut off: this is what it tells up to its last whole block", name);
+        complain("report", "%s is incomplete; the report covers it up to its last whole block", name);
     bool good = !wishes->samples || print_samples(record, wishes->samples);
     if (wishes->json || wishes->csv || !wishes->samples)
         good = print_report(record, name, wishes) && good;
@@ -93,16 +92,16 @@ int report_main(int argc, char **argv)
     const struct option table[] = {
         {"json", 0, OPTION_TEXT, &wishes.json, "FILE",
          "write the report as one line of JSON ('-': standard output)"},
-        {"csv", 0, OPTION_TEXT, &wishes.csv, "FILE", "write it as a table ('-': standard output)"},
+        {"csv", 0, OPTION_TEXT, &wishes.csv, "FILE", "write the report as a table ('-': standard output)"},
         {"samples", 0, OPTION_TEXT, &wishes.samples, "FILE",
-         "write every sample as a table in the order of time"},
+         "write every sample as a table in order of time"},
         {0},
     };
     int first = options_read(table, &text, argc, argv);
     if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
         return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
     if (argc - first != 1) {
-        complain("report", "one FILE is needed; usage: %s", text.usage);
+        complain("report", "exactly one FILE is needed; usage: %s", text.usage);
         return EXIT_USAGE;
     }
     const char *const paths[] = {argv[first], wishes.json, wishes.csv, wishes.samples};

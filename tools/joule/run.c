@@ -117,17 +117,16 @@ static bool measure_idle(struct settings *s)
         joule_close(meter);
     }
     if (status != JOULE_OK) {
-        complain(s->subject, "no idle baseline: %s", error.message);
+        complain(s->subject, "cannot measure the idle baseline: %s", error.message);
         return false;
     }
     if (s->measuring.idle.busy > IDLE_BUSY_MAX)
-        complain(
-            s->subject,
-            "the CPUs were %.0f %% busy while the idle baseline was measured, so it is too high: measure "
-            "it again on a quiet machine",
-            100 * s->measuring.idle.busy);
+        complain(s->subject,
+                 "the idle baseline is too high, because the CPUs were %.0f %% busy while it was measured; "
+                 "measure it again on an idle machine",
+                 100 * s->measuring.idle.busy);
     if (!s->measuring.root && idle_store(&s->measuring.idle, &error) != JOULE_OK)
-        complain(s->subject, "the idle baseline is not kept: %s", error.message);
+        complain(s->subject, "cannot store the idle baseline: %s", error.message);
     return true;
 }
 
@@ -193,7 +192,7 @@ static int run_in_group(struct job *job, struct attribute_group *group)
     struct child *child = &job->child;
     measuring_wait_ready(&job->measuring);
     if (!group || !child_start(child, &job->signals, group, job->settings.command)) {
-        complain(job->settings.subject, "cannot make a process: %s", strerror(errno));
+        complain(job->settings.subject, "cannot create a process: %s", strerror(errno));
         return EXIT_OWN_FAILURE;
     }
     measuring_started(&job->measuring);
@@ -225,7 +224,7 @@ static int run_attached(struct job *job)
     struct attached process;
     const struct settings *s = &job->settings;
     if (!attach_open(&process, &job->signals, (pid_t)s->pid)) {
-        complain(s->subject, "process %u: %s", s->pid, strerror(errno));
+        complain(s->subject, "cannot measure process %u: %s", s->pid, strerror(errno));
         return EXIT_OWN_FAILURE;
     }
     measuring_wait_ready(&job->measuring);
@@ -260,8 +259,8 @@ static int run_all(struct job *job)
             continue;
         job->lacks_runs = !has_failed && i + 1 < runs;
         if (i + 1 < runs && !job->settings.quiet)
-            complain(job->settings.subject, "run %u of %u %s; the report covers what has run", i + 1, runs,
-                     job->interrupted_by ? "was interrupted" : "failed");
+            complain(job->settings.subject, "run %u of %u %s; the report covers the runs up to it", i + 1,
+                     runs, job->interrupted_by ? "was interrupted" : "failed");
         break;
     }
     return 0;
@@ -299,9 +298,10 @@ static void tell_left(const struct job *job)
 {
     const struct settings *s = &job->settings;
     if (job->left_count && !job->interrupted_by && !s->wait_all && !s->quiet)
-        complain(s->subject, "%zu %s measured no further; --wait-all waits", job->left_count,
-                 job->left_count == 1 ? "process that the command left behind is"
-                                      : "processes that the command left behind are");
+        complain(s->subject, "%zu %s no longer measured; --wait-all measures until all have ended",
+                 job->left_count,
+                 job->left_count == 1 ? "process of the command still runs and is"
+                                      : "processes of the command still run and are");
 }
 
 /* Writes all that was asked for. */
@@ -322,7 +322,7 @@ static bool report_all(struct job *job)
         if (!s->quiet)
             page_report(s->subject, &report, NULL, print_words);
     } else {
-        complain(s->subject, "no report: %s", joule_status_name(status));
+        complain(s->subject, "cannot make the report: %s", joule_status_name(status));
     }
     report_free(&report);
     return done;

@@ -9,12 +9,14 @@
 static const struct command_text run_text = {
     .usage = "joule run [OPTIONS] {[--] COMMAND [ARGUMENT...] | --pid PID}",
     .summary =
-        "Runs COMMAND, or watches a process, and reports how much energy was used meanwhile, and by it.",
+        "Runs COMMAND, or observes a process, and reports the energy that it and the whole machine used.",
     .notes =
-        "A process is measured with its children until it ends, or until Ctrl-C; the exit status is then 0.\n"
-        "The exit status is a command's own; if it died by a signal, joule dies by the same one. Otherwise:\n"
+        "With --pid, the process and its children are measured until it ends or Ctrl-C is pressed; the exit\n"
+        "status is then 0. With COMMAND, the exit status is the command's own; if a signal ended the "
+        "command,\n"
+        "the same signal ends joule. Other exit statuses:\n"
         "    2  wrong usage\n"
-        "  124  the budget was passed\n"
+        "  124  the budget was exceeded\n"
         "  125  joule itself failed\n"
         "  126  the command cannot be run\n"
         "  127  the command was not found\n",
@@ -34,11 +36,11 @@ static bool check_subject(const struct settings *s, const struct command_text *t
     if (!s->pid && !*s->command)
         problem = "no command given";
     else if (s->pid && *s->command)
-        problem = "either a command or --pid";
+        problem = "give either a command or --pid, not both";
     else if (s->pid && wants_command)
-        problem = "--budget, --repeat and --wait-all are for commands; --pid leaves its process alone";
+        problem = "--budget, --repeat and --wait-all need a command; --pid only observes";
     else if (!s->pid && s->longest_s > 0)
-        problem = "--for goes with --pid; timeout(1) bounds a command";
+        problem = "--for needs --pid; use timeout(1) to limit a command";
     if (problem)
         complain(s->subject, "%s; usage: %s", problem, text->usage);
     return !problem;
@@ -54,7 +56,8 @@ static bool check_settings(struct settings *s)
         return false;
     }
     if (s->record && strcmp(s->record, "-") == 0) {
-        complain(s->subject, "-o -: standard output is the command's; name a file, or a pipe as /dev/fd/3");
+        complain(s->subject, "cannot record to standard output: the command uses it; name a file, or a pipe "
+                             "such as /dev/fd/3");
         return false;
     }
     /* What was kept is of this machine. */
@@ -63,17 +66,16 @@ static bool check_settings(struct settings *s)
         return true;
     if (joule_parse(s->idle, JOULE_DIMENSION_TIME, &s->idle_s, &error) == JOULE_OK && s->idle_s > 0)
         return true;
-    complain(s->subject, "--idle takes 'auto', 'none' or a time to measure for, such as 10s; not '%s'",
-             s->idle);
+    complain(s->subject, "--idle takes 'auto', 'none' or a duration such as 10s, not '%s'", s->idle);
     return false;
 }
 
 static const struct command_text record_text = {
     .usage = "joule record -o FILE [OPTIONS] {[--] COMMAND [ARGUMENT...] | --pid PID}",
     .summary =
-        "Runs COMMAND as `joule run` does and keeps every reading and region in FILE, for `joule report`.",
-    .notes =
-        "Exit status as for `joule run`. A record whose writer was killed can be read as far as it goes.\n",
+        "Runs COMMAND as `joule run` does, and keeps every reading and region in FILE for `joule report`.",
+    .notes = "The exit status is that of `joule run`. If joule is killed, the record is readable up to that\n"
+             "time.\n",
 };
 
 bool settings_read(const char *subject, int argc, char **argv, struct settings *out, int *out_code)
@@ -83,28 +85,29 @@ bool settings_read(const char *subject, int argc, char **argv, struct settings *
     const struct option table[] = {
         {"json", 0, OPTION_TEXT, &out->json, "FILE",
          "write the report as one line of JSON ('-': standard output)"},
-        {"csv", 0, OPTION_TEXT, &out->csv, "FILE", "write one row for each run"},
-        {"quiet", 'q', OPTION_FLAG, &out->quiet, NULL, "no report on standard error"},
-        {"repeat", 'r', OPTION_COUNT, &out->runs, "N", "run N times; ends at the first run that fails"},
+        {"csv", 0, OPTION_TEXT, &out->csv, "FILE", "write the report as a table with one row per run"},
+        {"quiet", 'q', OPTION_FLAG, &out->quiet, NULL, "print no report on standard error"},
+        {"repeat", 'r', OPTION_COUNT, &out->runs, "N",
+         "run the command N times; stop at the first run that fails"},
         {"budget", 0, OPTION_ENERGY, &out->measuring.budget_joules, "JOULES",
-         "end it when the machine, or it alone without sensors, passes, say, 500J"},
-        {"grace", 0, OPTION_TIME, &out->grace_s, "TIME", "from SIGTERM to SIGKILL for such a command (2s)"},
+         "end the command once the machine (without sensors: the command) used 500J"},
+        {"grace", 0, OPTION_TIME, &out->grace_s, "TIME",
+         "time between SIGTERM and SIGKILL for such a command (default 2s)"},
         {"idle", 0, OPTION_TEXT, &out->idle, "HOW",
-         "'auto': net of the kept baseline; a time: measure and keep it; 'none'"},
+         "baseline to subtract: 'auto' (stored), a time (measure, store it), 'none'"},
         {"interval", 0, OPTION_TIME, &out->measuring.period_s, "TIME",
-         "between readings of the sensors, 1ms to 60s (100ms)"},
+         "time between sensor readings, 1ms to 60s (default 100ms)"},
         {"sources", 0, OPTION_TEXT, &out->measuring.sources, "LIST",
-         "use these alone, or '-NAME' to leave one out"},
+         "use only these sources (\"a,b\"), or all except some (\"-a\")"},
         {"root", 0, OPTION_TEXT, &out->measuring.root, "FOLDER",
-         "read the sensors of a machine recorded there"},
-        {"label", 0, OPTION_LIST, &out->labels, "KEY=VALUE", "put a label into the report; may be repeated"},
+         "read the sensors of the machine recorded in FOLDER"},
+        {"label", 0, OPTION_LIST, &out->labels, "KEY=VALUE", "add a label to the report; may be repeated"},
         {"output", 'o', OPTION_TEXT, &out->record, "FILE",
-         "keep every reading and region, for `joule report`"},
+         "keep every reading and region in FILE for `joule report`"},
         {"wait-all", 0, OPTION_FLAG, &out->wait_all, NULL,
-         "measure until all that the command started has ended"},
-        {"pid", 'p', OPTION_PID, &out->pid, "PID",
-         "measure this process, which runs already, and no command"},
-        {"for", 0, OPTION_TIME, &out->longest_s, "TIME", "not longer than this, with --pid"},
+         "measure until all processes that the command started have ended"},
+        {"pid", 'p', OPTION_PID, &out->pid, "PID", "measure the running process PID instead of a command"},
+        {"for", 0, OPTION_TIME, &out->longest_s, "TIME", "with --pid: measure at most this long"},
         {0},
     };
     bool records = strcmp(subject, "record") == 0;
@@ -115,6 +118,6 @@ bool settings_read(const char *subject, int argc, char **argv, struct settings *
         return false;
     out->command = argv + first;
     if (records && !out->record)
-        complain(subject, "-o FILE is needed: where to keep the record");
+        complain(subject, "-o FILE is missing; usage: %s", text->usage);
     return (!records || out->record) && check_subject(out, text) && check_settings(out);
 }

@@ -10,13 +10,13 @@
 const char subcommand_hint[] = "To measure a command: joule run --";
 
 const struct subcommand subcommands[] = {
-    {"run", run_main, "run a command and say how many joules it took"},
+    {"run", run_main, "run a command and report the energy that it used"},
     {"record", record_main, "run a command and keep every reading in a file"},
-    {"report", report_main, "print what a record holds"},
-    {"devices", devices_main, "list what can be measured here, and how"},
-    {"doctor", doctor_main, "say what would make the figures better here"},
-    {"calibrate", calibrate_main, "measure this machine's core, for joulec's figures"},
-    {"top", companion_main, "show what devices and processes take, as it happens"},
-    {"serve", companion_main, "answer Prometheus, and show it all on a page"},
+    {"report", report_main, "print the report of a record"},
+    {"devices", devices_main, "list what can be measured on this machine"},
+    {"doctor", doctor_main, "list what would improve measurements on this machine"},
+    {"calibrate", calibrate_main, "measure this machine's CPU for the predictions of joulec"},
+    {"top", companion_main, "show the power of devices and processes live"},
+    {"serve", companion_main, "serve measurements to Prometheus and as a web page"},
     {NULL, NULL, NULL},
 };

@@ -53,12 +53,12 @@ joule_status client_open(struct config *config, joule_error *error, struct clien
 {
     *out_client = (struct client){.config = config, .error = error};
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(out_client->curl = curl_easy_init()))
-        return error_set(error, JOULE_NO_MEMORY, "libcurl does not start");
+        return error_set(error, JOULE_NO_MEMORY, "libcurl cannot be initialized");
     bool done = set_up(out_client->curl, config);
     explicit_bzero(config->password, sizeof config->password);
     if (!done) {
         client_close(out_client);
-        return error_set(error, JOULE_UNSUPPORTED, "this libcurl cannot do what is needed");
+        return error_set(error, JOULE_UNSUPPORTED, "this libcurl lacks a required option");
     }
     return JOULE_OK;
 }
@@ -74,11 +74,12 @@ static joule_status judge_transfer(const struct client *client, CURLcode code)
     case CURLE_PEER_FAILED_VERIFICATION:
         return error_set(
             client->error, JOULE_DENIED,
-            "%s: its certificate is not trusted; name its issuer's file as ca, or say verify = no", url);
+            "%s: its certificate is not trusted; set ca to the file of its issuer, or verify = no", url);
     case CURLE_SSL_CACERT_BADFILE:
         return error_set(client->error, JOULE_INVALID, "ca: %s holds no certificates", client->config->ca);
     case CURLE_WRITE_ERROR:
-        return error_set(client->error, JOULE_FAILED, "%s: an answer of more than %d bytes", url, MOST_BYTES);
+        return error_set(client->error, JOULE_FAILED, "%s: an answer is longer than %d bytes", url,
+                         MOST_BYTES);
     default:
         return error_set(client->error, JOULE_FAILED, "%s: %s", url, curl_easy_strerror(code));
     }

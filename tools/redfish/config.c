@@ -31,7 +31,7 @@ static joule_status read_password(const char *path, struct config *config, joule
         return error_set(error, status_of_errno(errno), "password_file %s: %s", path, file_reason(errno));
     joule_status status = JOULE_OK;
     if (fstat(fileno(file), &info) != 0 || info.st_mode & (S_IROTH | S_IWOTH))
-        status = error_set(error, JOULE_DENIED, "password_file %s may be read by everybody; chmod o= %s",
+        status = error_set(error, JOULE_DENIED, "password_file %s can be read by every user; chmod o= %s",
                            path, path);
     else if (!fgets(config->password, sizeof config->password, file))
         status = error_set(error, JOULE_INVALID, "password_file %s is empty", path);
@@ -47,7 +47,7 @@ static joule_status set_url(struct config *config, const char *value, joule_erro
     if (!is_plain && !string_starts(value, "https://"))
         return error_set(error, JOULE_INVALID, "url: it must begin with https://");
     if (strchr(host, '@'))
-        return error_set(error, JOULE_INVALID, "url: no user in it; use user and password_file");
+        return error_set(error, JOULE_INVALID, "url: it must not contain a user; use user and password_file");
     if (!string_copy(config->url, sizeof config->url, value))
         return error_set(error, JOULE_INVALID, "url: more than %zu bytes", sizeof config->url - 1);
     config->url[host - value + (ptrdiff_t)strcspn(host, "/?#")] = '\0';
@@ -115,6 +115,6 @@ joule_status config_read(const char *path, struct config *out_config, joule_erro
         status = error_set(&reason, JOULE_INVALID, "no url");
     if (status == JOULE_OK && out_config->is_verified && string_starts(out_config->url, "http://"))
         status = error_set(&reason, JOULE_INVALID,
-                           "url: http:// would show the password to everybody; it takes verify = no");
+                           "url: http:// sends the password unencrypted; verify = no allows it");
     return status == JOULE_OK ? status : error_set(out_error, status, "%s: %s", path, reason.message);
 }

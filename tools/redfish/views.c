@@ -113,7 +113,7 @@ static joule_status list_chassis(struct client *client, struct chassis_list *out
         return status;
     const char *path = member_path(root, "Chassis");
     if (!path)
-        return error_set(client->error, JOULE_ABSENT, "%s names no chassis", client->config->url);
+        return error_set(client->error, JOULE_ABSENT, "%s lists no chassis", client->config->url);
     status = client_get(client, path, &all);
     if (status != JOULE_OK)
         return status;
@@ -141,7 +141,7 @@ static joule_status choose_chassis(struct client *client, const struct json_valu
     keep(&list, holds_computer);
     keep(&list, is_outermost);
     if (list.count == 0)
-        return error_set(client->error, JOULE_ABSENT, "%s has no chassis%s%s that tells its power",
+        return error_set(client->error, JOULE_ABSENT, "%s has no chassis%s%s that reports its power",
                          client->config->url, *client->config->chassis ? " " : "", client->config->chassis);
     if (list.count > 1)
         return error_set(client->error, JOULE_INVALID,
@@ -245,7 +245,7 @@ joule_status views_find(struct client *client, struct views *out_views)
         return status;
     return out_views->count
                ? JOULE_OK
-               : error_set(client->error, JOULE_ABSENT, "%s tells no power", client->config->url);
+               : error_set(client->error, JOULE_ABSENT, "%s reports no power", client->config->url);
 }
 
 /* --- one view ----------------------------------------------------------------------------------------------- */

@@ -155,7 +155,7 @@ static bool load_users(struct auth *auth, const char *path)
     if (fault)
         complain(SERVE, "cannot use line %u of %s: %s", number, path, fault);
     else
-        complain(SERVE, "cannot use %s: there is no user in it", path);
+        complain(SERVE, "cannot use %s: it names no user", path);
     complain(SERVE, "hint: printf 'NAME: %%s\\n' \"$(mkpasswd -m bcrypt)\" >>%s, or htpasswd -B %s NAME",
              path, path);
     return false;

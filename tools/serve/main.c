@@ -34,10 +34,10 @@ void serve_announce(const struct listener *listener, const struct serve_settings
     const char *scheme = settings->tls_cert ? "https" : "http";
     if (!listener->is_loopback && !(settings->tls_cert && settings->auth))
         complain(SERVE,
-                 "warning: %s can be reached from other machines%s%s; readings of power tell what a machine "
+                 "warning: %s can be reached from other machines%s%s; power readings reveal what a machine "
                  "computes",
-                 listener->address, settings->auth ? "" : ", by everybody: use --auth-file or --token-file",
-                 settings->tls_cert ? "" : ", in the clear: use --tls-cert and --tls-key");
+                 listener->address, settings->auth ? "" : ", by everyone: use --auth-file or --token-file",
+                 settings->tls_cert ? "" : ", unencrypted: use --tls-cert and --tls-key");
     complain(SERVE, "listening on %s://%s/ and %s://%s/metrics", scheme, listener->address, scheme,
              listener->address);
 }
@@ -70,7 +70,7 @@ static const char *find_root_source(joule_meter *meter, const struct serve_setti
         if (joule_domain_get(meter, i, &domain) == JOULE_OK && strcmp(domain.source, "ipmi") == 0)
             return "ipmi";
         if (strcmp(domain.source, "redfish") == 0)
-            return "redfish, unless its configuration is for that user";
+            return "redfish (unless its configuration allows the new user)";
     }
     for (size_t i = 0; i < joule_device_count(meter) && (settings->shares_out || settings->process_count);
          i++) {
@@ -90,7 +90,7 @@ static bool drop_rights(joule_meter *meter, const struct serve_settings *setting
         return false;
     const char *lost = was_root && geteuid() != 0 ? find_root_source(meter, settings) : NULL;
     if (lost)
-        complain(SERVE, "warning: without root there is no %s; --user root keeps it", lost);
+        complain(SERVE, "warning: cannot read without root: %s; --user root keeps the rights of root", lost);
     return true;
 }
 
@@ -131,10 +131,9 @@ static int serve(const joule_options *options, struct serve_settings *settings)
 static bool is_sound(const struct serve_settings *settings)
 {
     if (settings->process_count > PROCESSES_MOST)
-        complain(SERVE, "--processes %u: at most %d can be told apart", settings->process_count,
-                 PROCESSES_MOST);
+        complain(SERVE, "--processes takes at most %d, not %u", PROCESSES_MOST, settings->process_count);
     else if (!settings->tls_cert_file != !settings->tls_key_file)
-        complain(SERVE, "--tls-cert and --tls-key need each other");
+        complain(SERVE, "--tls-cert and --tls-key must be given together");
     else
         return listener_check(settings->listen);
     return false;
@@ -151,67 +150,68 @@ int main(int argc, char **argv)
          .kind = OPTION_TEXT,
          .value = &settings.listen,
          .argument = "ADDRESS",
-         .help = "ADDRESS:PORT to answer at (" DEFAULT_ADDRESS "; port 0: any)"},
+         .help = "ADDRESS:PORT to listen on (default " DEFAULT_ADDRESS "; port 0: any)"},
         {.name = "token-file",
          .kind = OPTION_TEXT,
          .value = &settings.token_file,
          .argument = "FILE",
-         .help = "only who sends this bearer token gets readings"},
+         .help = "require the bearer token in FILE for readings"},
         {.name = "auth-file",
          .kind = OPTION_TEXT,
          .value = &settings.auth_file,
          .argument = "FILE",
-         .help = "only users of this file (NAME: HASH, as htpasswd -B) get readings"},
+         .help = "require a user of FILE for readings (NAME: HASH, as of htpasswd -B)"},
         {.name = "tls-cert",
          .kind = OPTION_TEXT,
          .value = &settings.tls_cert_file,
          .argument = "FILE",
-         .help = "answer over TLS with this certificate (PEM)"},
+         .help = "use TLS with the certificate in FILE (PEM)"},
         {.name = "tls-key",
          .kind = OPTION_TEXT,
          .value = &settings.tls_key_file,
          .argument = "FILE",
-         .help = "its private key (PEM)"},
+         .help = "private key of the certificate (PEM)"},
         {.name = "allow-host",
          .kind = OPTION_LIST,
          .value = &settings.allowed_hosts,
          .argument = "NAME",
-         .help = "also answer requests to this name; may be repeated"},
+         .help = "also answer requests for this host name; may be repeated"},
         {.name = "user",
          .kind = OPTION_TEXT,
          .value = &settings.user,
          .argument = "NAME",
-         .help = "become this user once the sensors are open (root: joule, else nobody)"},
+         .help = "become this user once sensors are open (root: joule, else nobody)"},
         {.name = "period",
          .kind = OPTION_TIME,
          .value = &options.period_s,
          .argument = "TIME",
-         .help = "mean time between readings (100 ms)"},
+         .help = "mean time between readings (default 100ms)"},
         {.name = "tenants",
          .kind = OPTION_FLAG,
          .value = &settings.shares_out,
-         .help = "tell jobs, containers, services and users apart"},
+         .help = "attribute energy to jobs, containers, services and users"},
         {.name = "processes",
          .kind = OPTION_COUNT,
          .value = &settings.process_count,
          .argument = "N",
-         .help = "tell the N processes apart that use most, at most 64"},
+         .help = "attribute energy to the N (up to 64) processes that use most"},
         {.name = "sources",
          .kind = OPTION_TEXT,
          .value = &options.sources,
          .argument = "LIST",
-         .help = "only these sources (\"a,b\"), or all but some (\"-a\")"},
+         .help = "use only these sources (\"a,b\"), or all except some (\"-a\")"},
         {.name = "root",
          .kind = OPTION_TEXT,
          .value = &options.root,
          .argument = "DIR",
-         .help = "serve the recorded machine below DIR"},
+         .help = "serve the machine recorded in DIR instead of this one"},
         {0}};
     const struct command_text text = {
         .usage = "joule serve [--listen ADDRESS] [OPTIONS]",
-        .summary = "Answers Prometheus, and shows what this machine uses on a page, until it is ended.",
-        .notes = "Pages: / /metrics /healthz /api/devices /api/history /events. The token may also be in "
-                 "JOULE_SERVE_TOKEN.\n"};
+        .summary = "Serves the power and energy of this machine to Prometheus and as a web page, until it is "
+                   "stopped.",
+        .notes = "Paths: / /metrics /healthz /api/devices /api/history /events\n"
+                 "The environment variable JOULE_SERVE_TOKEN can hold the token instead of a file.\n"};
     output_guard_streams();
     argv[0] = name;
     int first = options_read(table, &text, argc, argv);

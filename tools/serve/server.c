@@ -209,12 +209,12 @@ static enum MHD_Result give_health(struct server *server, struct MHD_Connection 
 {
     if (answers_are_fresh(&server->answers))
         return give(connection, MHD_HTTP_OK, words("ok\n"));
-    return give(connection, MHD_HTTP_SERVICE_UNAVAILABLE, words("no sensor answers; see joule doctor\n"));
+    return give(connection, MHD_HTTP_SERVICE_UNAVAILABLE, words("no sensor answers; see `joule doctor`\n"));
 }
 
 static enum MHD_Result refuse_method(struct MHD_Connection *connection)
 {
-    struct MHD_Response *response = words("only GET and HEAD\n");
+    struct MHD_Response *response = words("only GET and HEAD are supported\n");
     if (response)
         MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
     return give(connection, MHD_HTTP_METHOD_NOT_ALLOWED, response);
@@ -225,7 +225,7 @@ static enum MHD_Result ask_who(const struct server *server, struct MHD_Connectio
     bool has_token = auth_has_token(server->settings->auth),
          has_users = auth_has_users(server->settings->auth);
     struct MHD_Response *response =
-        words(has_users ? "this needs a name and password\n" : "this needs a bearer token\n");
+        words(has_users ? "a user name and password are required\n" : "a bearer token is required\n");
     if (response && has_token)
         MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"joule\"");
     if (response && has_users)
@@ -314,8 +314,9 @@ static enum MHD_Result give_events(struct server *server, struct MHD_Connection 
 static enum MHD_Result give_path(struct server *server, struct MHD_Connection *connection, const char *path)
 {
     if (!is_called_by_its_name(server, connection))
-        return give(connection, MHD_HTTP_FORBIDDEN,
-                    words("this server does not have that name; see --allow-host of joule serve\n"));
+        return give(
+            connection, MHD_HTTP_FORBIDDEN,
+            words("this server does not answer to that host name; see --allow-host of joule serve\n"));
     bool is_public;
     enum auth_answer who =
         auth_check(server->settings->auth, header(connection, MHD_HTTP_HEADER_AUTHORIZATION));
@@ -335,7 +336,7 @@ static enum MHD_Result give_path(struct server *server, struct MHD_Connection *c
         return give_answer(server, connection, ANSWER_HISTORY);
     if (strcmp(path, "/events") == 0)
         return give_events(server, connection);
-    return give(connection, MHD_HTTP_NOT_FOUND, words("there is no such page; see /\n"));
+    return give(connection, MHD_HTTP_NOT_FOUND, words("no such page; see /\n"));
 }
 
 /* Called once when the headers are there, and again when the body, which nobody should send and nobody reads, is. */
@@ -411,8 +412,7 @@ static void share_out(struct server *server)
     joule_status status = tenants_update(&server->tenants);
     bool has_tenants = status != JOULE_ABSENT || !server->answers.overview.tenants;
     if (!has_tenants) {
-        complain(SERVE,
-                 "--tenants: there are no cgroups with CPU time below /sys/fs/cgroup; nothing is shared out");
+        complain(SERVE, "cannot attribute energy to tenants: no cgroup below /sys/fs/cgroup has CPU time");
         server->answers.overview.tenants = NULL;
     }
     server->next_share_ns = has_tenants || server->tenants.processes ? now + SHARE_NS : 0;
@@ -456,12 +456,12 @@ int server_run(joule_meter *meter, const struct serve_settings *settings, const 
     int code = EXIT_OWN_FAILURE, signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0 || !start(&server, listener)) {
         if (signals >= 0 && settings->tls_cert)
-            complain(SERVE, "cannot start to answer: %s",
+            complain(SERVE, "cannot start the server: %s",
                      MHD_is_feature_supported(MHD_FEATURE_TLS) == MHD_YES
                          ? "the certificate and key cannot be used"
                          : "this libmicrohttpd has no TLS");
         else
-            complain(SERVE, "cannot start to answer: %s", strerror(errno));
+            complain(SERVE, "cannot start the server: %s", strerror(errno));
     } else {
         serve_announce(listener, settings);
         code = run(&server, signals);

@@ -65,7 +65,7 @@ static void draw_total(struct frame *frame, const struct model *model)
     x = add(frame, 1, x, STYLE_PLAIN, word_energy(model->joules.value, word));
     if (*word_range(model->watts, word_power, word))
         x = add(frame, 1, x, STYLE_DIM, word);
-    string_print(text, sizeof text, "%s%s", model->cover[0] ? model->cover : "nothing answers",
+    string_print(text, sizeof text, "%s%s", model->cover[0] ? model->cover : "no sensor answers",
                  model->is_partial && !strstr(model->cover, "partial") ? " (partial)" : "");
     int room = frame->width - x;
     if (frame_width_of(text) > room && room > 8) {

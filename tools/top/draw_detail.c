@@ -49,8 +49,8 @@ static const char *clocks(uint32_t reasons)
         const char *name;
     } names[] = {{JOULE_CLOCKS_POWER, "power limit"},    {JOULE_CLOCKS_HOT_HARDWARE, "too warm"},
                  {JOULE_CLOCKS_TEMPERATURE, "too warm"}, {JOULE_CLOCKS_POWER_BRAKE, "power brake"},
-                 {JOULE_CLOCKS_SLOWDOWN, "slowdown"},    {JOULE_CLOCKS_SYNC, "other boards"},
-                 {JOULE_CLOCKS_SET, "set by a user"},    {JOULE_CLOCKS_IDLE, "nothing to do"}};
+                 {JOULE_CLOCKS_SLOWDOWN, "slowdown"},    {JOULE_CLOCKS_SYNC, "synchronized"},
+                 {JOULE_CLOCKS_SET, "set by a user"},    {JOULE_CLOCKS_IDLE, "idle"}};
     for (size_t i = 0; i < sizeof names / sizeof *names && reasons != JOULE_CLOCKS_UNKNOWN; i++)
         if (reasons & names[i].bit)
             return names[i].name;
@@ -73,7 +73,7 @@ static void add_board(struct facts *facts, const joule_device *board)
     add_fact(facts, "memory temp", word_celsius(board->memory_temperature_celsius, word));
     add_number(facts, "clock", board->clock_megahertz, "MHz");
     add_number(facts, "memory clock", board->memory_clock_megahertz, "MHz");
-    add_fact(facts, "held down by", clocks(board->clock_reasons));
+    add_fact(facts, "clock limit", clocks(board->clock_reasons));
     if (!isnan(board->power_limit_least_watts) && !isnan(board->power_limit_most_watts)) {
         string_print(text, sizeof text, "%s to %s", word_power(board->power_limit_least_watts, word),
                      word_power(board->power_limit_most_watts, other));
@@ -236,7 +236,7 @@ void draw_detail(struct frame *frame, struct ui *ui, const struct model *model, 
     int end = y + rows;
     int x = frame_text(frame, y, 1, -1, STYLE_STRONG, model->detail) + 2;
     if (!row) {
-        frame_text(frame, y, x, -1, STYLE_WARNING, "has gone");
+        frame_text(frame, y, x, -1, STYLE_WARNING, "no longer present");
         return;
     }
     frame_text(frame, y, x, -1, STYLE_PLAIN, row->model);
@@ -264,21 +264,21 @@ void draw_help(struct frame *frame)
         "",
         " arrows j k   move               PgUp PgDn Home End",
         " Tab          devices or processes",
-        " Enter        the selected device   Esc  back",
-        " s S  < >     sort by another figure   r  reverse",
-        " /            filter processes         Esc  all again",
-        " p space      pause the view; measuring goes on",
+        " Enter        show the device       Esc  back",
+        " s S  < >     sort by another column   r  reverse",
+        " /            filter processes         Esc  show all",
+        " p space      pause the display; measuring continues",
         " R            record to a file, stop recording",
         " ? h F1       this                     q  quit",
         "",
-        " behind a figure:",
+        " letter after a value:",
         " m  measured   by an energy counter",
-        " d  derived    summed up from power, or shared out",
+        " d  derived    integrated from power, or attributed",
         " ~  modelled   by a cost model",
-        " ?  assumed    from a figure that somebody gave",
-        " -  is not known",
+        " ?  assumed    from a configured or typical value",
+        " -  unknown",
         "",
-        " energy counts from the start of joule top",
+        " energy is counted since joule top started",
     };
     int count = (int)(sizeof lines / sizeof *lines), width = 54;
     width = width < frame->width ? width : frame->width;

@@ -73,7 +73,7 @@ static void leave_out_empty(struct column *columns, const struct model *model)
 static const char *state_of(const struct device_row *row)
 {
     if (row->state == JOULE_UNSUPPORTED || row->domain < 0)
-        return "no figure";
+        return "no value";
     return row->state == JOULE_OK || row->state == JOULE_PENDING ? "starting" : joule_status_name(row->state);
 }
 
@@ -167,11 +167,11 @@ static void draw_process(struct frame *frame, const struct process_row *row, int
 static const char *why_empty(const struct ui *ui, const struct model *model)
 {
     if (model->proc_state != JOULE_OK)
-        return "there is no /proc to be read here: no processes";
+        return "cannot list processes: /proc cannot be read";
     if (ui->filter[0])
         return "no process matches the filter";
     return model->detail[0]       ? "no process uses this device"
-           : model->process_count ? "no process did anything"
+           : model->process_count ? "no process was active"
                                   : "no processes";
 }
 

@@ -260,7 +260,7 @@ joule_status gather_open(struct gathering *g, const joule_options *options, stru
     g->live = live_open(g->meter);
     g->machine = calloc(1, sizeof *g->machine);
     if (!g->live || !g->machine)
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for the accounts of processes");
+        return error_set(out_error, JOULE_NO_MEMORY, "out of memory");
     gather_machine_open(g->machine, g->meter);
     g->seeks_idle = !options->root;
     model->period_s = options->period_s;

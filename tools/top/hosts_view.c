@@ -55,7 +55,7 @@ static bool may_send(const struct hosts *hosts)
         const struct host_row *row = &hosts->list[i];
         if (!row->is_plain_http || row->is_loopback || row->has_scheme)
             continue;
-        complain(SUBCOMMAND, "cannot send a password or token to %s in the clear", row->name);
+        complain(SUBCOMMAND, "cannot send a password or token to %s unencrypted", row->name);
         complain(SUBCOMMAND, "hint: https://%s, or http://%s if the network is trusted", row->name,
                  row->name);
         return false;

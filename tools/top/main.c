@@ -216,7 +216,7 @@ static int print_once(struct top *top)
     keep_users(top);
     top->ui.focus = FOCUS_NOTHING;
     if (!draw_once(&top->frame, &top->ui, &top->model, screen_once_width())) {
-        complain(SUBCOMMAND, "no memory for the page");
+        complain(SUBCOMMAND, "out of memory");
         return EXIT_OWN_FAILURE;
     }
     return page_print(SUBCOMMAND, frame_rows, &top->frame);
@@ -227,7 +227,7 @@ static int open_and_run(struct top *top)
     joule_error error;
     int code = EXIT_OWN_FAILURE;
     if (!top->settings.is_once && !take_signals(top)) {
-        complain(SUBCOMMAND, "no descriptors for signals: %s", strerror(errno));
+        complain(SUBCOMMAND, "cannot open descriptors for signals: %s", strerror(errno));
         return code;
     }
     joule_status status = gather_open(&top->gathering, &top->settings.meter, &top->model, &error);
@@ -263,12 +263,12 @@ static int read_settings(struct settings *settings, int argc, char **argv)
                                     .kind = OPTION_TIME,
                                     .value = &meter->period_s,
                                     .argument = "TIME",
-                                    .help = "between two looks (default 1 s)"},
+                                    .help = "time between updates, 100ms to 60s (default 1s)"},
                                    {.name = "record",
                                     .kind = OPTION_TEXT,
                                     .value = &settings->record,
                                     .argument = "FILE",
-                                    .help = "keep every reading in FILE, for joule report"},
+                                    .help = "keep every reading in FILE for `joule report`"},
                                    {.name = "once",
                                     .kind = OPTION_FLAG,
                                     .value = &settings->is_once,
@@ -277,39 +277,39 @@ static int read_settings(struct settings *settings, int argc, char **argv)
                                     .kind = OPTION_TEXT,
                                     .value = &settings->hosts.list,
                                     .argument = "LIST",
-                                    .help = "watch these machines, where joule serve runs: HOST[:PORT] or "
-                                            "https://HOST[:PORT], with commas"},
+                                    .help = "machines with joule serve to show: HOST[:PORT] or "
+                                            "https://HOST[:PORT],..."},
                                    {.name = "token-file",
                                     .kind = OPTION_TEXT,
                                     .value = &settings->hosts.token_file,
                                     .argument = "FILE",
-                                    .help = "--hosts: the bearer token that they want"},
+                                    .help = "with --hosts: bearer token to send"},
                                    {.name = "password-file",
                                     .kind = OPTION_TEXT,
                                     .value = &settings->hosts.password_file,
                                     .argument = "FILE",
-                                    .help = "--hosts: NAME:PASSWORD for those with --auth-file"},
+                                    .help = "with --hosts: NAME:PASSWORD to send"},
                                    {.name = "ca",
                                     .kind = OPTION_TEXT,
                                     .value = &settings->hosts.ca_file,
                                     .argument = "FILE",
-                                    .help = "--hosts: certificates to trust, and https for all hosts"},
+                                    .help = "with --hosts: trusted certificates; uses https for all hosts"},
                                    {.name = "sources",
                                     .kind = OPTION_TEXT,
                                     .value = &meter->sources,
                                     .argument = "LIST",
-                                    .help = "only these sources (\"a,b\"), or all but some (\"-a\")"},
+                                    .help = "use only these sources (\"a,b\"), or all except some (\"-a\")"},
                                    {.name = "root",
                                     .kind = OPTION_TEXT,
                                     .value = &meter->root,
                                     .argument = "DIR",
-                                    .help = "look at the recorded machine below DIR"},
+                                    .help = "show the machine recorded in DIR instead of this one"},
                                    {0}};
     const struct command_text text = {
         .usage = "joule top [OPTIONS]",
-        .summary = "Shows what devices and processes of this machine take, as it happens.",
-        .notes =
-            "The letter behind a figure: m measured, d derived, ~ modelled, ? assumed. ? shows the keys.\n"};
+        .summary = "Shows the power and energy of this machine's devices and processes, live.",
+        .notes = "The letter after a value is its class: m measured, d derived, ~ modelled, ? "
+                 "assumed.\nPress ? for the list of keys.\n"};
     int first = options_read(table, &text, argc, argv);
     if (first <= OPTIONS_HELP)
         return first;
@@ -319,11 +319,11 @@ static int read_settings(struct settings *settings, int argc, char **argv)
     }
     settings->hosts.is_once = settings->is_once;
     if (settings->hosts.list && (settings->record || meter->sources || meter->root)) {
-        complain(SUBCOMMAND, "--hosts goes with neither --record, --sources nor --root");
+        complain(SUBCOMMAND, "--hosts cannot be combined with --record, --sources or --root");
         return OPTIONS_WRONG;
     }
     if (!(meter->period_s >= LEAST_PERIOD && meter->period_s <= MOST_PERIOD)) {
-        complain(SUBCOMMAND, "--period must lie between 100 ms and 60 s");
+        complain(SUBCOMMAND, "--period must be between 100 ms and 60 s");
         return OPTIONS_WRONG;
     }
     return 1;

@@ -127,12 +127,11 @@ joule_status screen_open(joule_error *out_error)
     const char *term = getenv("TERM");
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return error_set(out_error, JOULE_UNSUPPORTED,
-                         "standard input and output must be a terminal; --once prints one page to anything");
+                         "standard input and output must be a terminal; --once needs none");
     if (!can_place_cursor())
-        return error_set(
-            out_error, JOULE_UNSUPPORTED,
-            "the terminal (TERM=%s) cannot place a cursor; set TERM to what it is, or use --once",
-            term ? term : "");
+        return error_set(out_error, JOULE_UNSUPPORTED,
+                         "the terminal (TERM=%s) cannot place a cursor; correct TERM, or use --once",
+                         term ? term : "");
     tcgetattr(STDIN_FILENO, &terminal.before);
     screen_has_utf8();
     terminal.screen = newterm(NULL, stdout, stdin);

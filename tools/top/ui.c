@@ -141,7 +141,7 @@ static void sort_by(struct ui *ui, struct model *model, int step)
     ui->processes = (struct ui_list){0};
     ui_refresh(ui, model);
     string_print(ui->message, sizeof ui->message, "sorted by %s%s", sort_key_name(ui->sort),
-                 ui->is_reversed ? ", the other way round" : "");
+                 ui->is_reversed ? ", reversed" : "");
 }
 
 static enum ui_action escape(struct ui *ui, struct model *model)

@@ -148,7 +148,7 @@ static void test_no_source(void **state)
     (void)state;
     joule_error error;
     assert_int_equal(sensors_open(&sensors, "", &error), JOULE_ABSENT);
-    assert_non_null(strstr(error.message, "no source is given"));
+    assert_non_null(strstr(error.message, "no source was requested"));
 }
 
 static void test_steps(void **state)

@@ -240,7 +240,7 @@ static void test_detail(void **state)
     assert_string_equal(model.detail, "");
     assert_int_equal(ui.devices.selected, 1);
     snprintf(model.detail, sizeof model.detail, "gpu:77");
-    shows(page(80, 24), "has gone");
+    shows(page(80, 24), "no longer present");
 }
 
 static void test_other_keys(void **state)
@@ -253,7 +253,7 @@ static void test_other_keys(void **state)
     press(' ');
     assert_false(ui.is_paused);
     press('?');
-    shows(page(80, 24), "behind a figure");
+    shows(page(80, 24), "letter after a value");
     assert_int_equal(press('q'), UI_QUIT);
     assert_int_equal(press('q'), UI_QUIT);
     press('S');
@@ -286,7 +286,7 @@ static void test_a_page_tells_all(void **state)
         "cpu:0      100 W m",
         "80.0 W d",
         "python train.py",
-        "no figure",
+        "no value",
         "of 4.00 kJ: processes 3.00 kJ  ended 500 J  idle 400 J  unattributed 100 J",
         "q quit"};
     for (size_t i = 0; i < COUNT(pieces); i++)
@@ -319,9 +319,9 @@ static void test_unknown_is_no_figure(void **state)
     ui_refresh(&ui, &model);
     const char *text = page(80, 24);
     shows(text, "TOTAL       -");
-    shows(text, "nothing answers (partial)");
+    shows(text, "no sensor answers (partial)");
     shows(text, "denied");
-    shows(text, "there is no /proc");
+    shows(text, "/proc cannot be read");
     shows_not(text, " 0 W");
     shows_not(text, "nan");
 }

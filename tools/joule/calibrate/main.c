@@ -70,8 +70,8 @@ static bool fit(const struct cost_cpu *cpu, const struct wishes *wishes, struct 
     c->calibration.speeds.hz = m->hz;
     c->calibration.speeds.hz_log_sd = m->hz_log_sd;
     c->calibration.temperature_celsius = m->temperature_celsius;
-    c->no_energy = wishes->is_quick ? "--quick looks at no sensor"
-                                    : "no energy sensor answers here ('joule doctor' says what can be done)";
+    c->no_energy = wishes->is_quick ? "--quick reads no energy sensor"
+                                    : "no energy sensor can be read here (see `joule doctor`)";
     if (m->energy_class == JOULE_CLASS_NONE)
         return true;
     cost_core_table(cpu, &table);
@@ -106,11 +106,11 @@ static bool choose_path(const struct wishes *wishes, char path[CALIBRATION_PATH_
         return true;
     if (!wishes->output && !cpu_calibration_path(host_real(), path)) {
         complain("calibrate",
-                 "neither XDG_CONFIG_HOME nor HOME says where to keep it; name a file: --output FILE");
+                 "neither XDG_CONFIG_HOME nor HOME names a folder; name a file with --output FILE");
         return false;
     }
     if (wishes->output && !string_copy(path, CALIBRATION_PATH_SIZE, wishes->output)) {
-        complain("calibrate", "the name of the output is too long");
+        complain("calibrate", "the name of the output file is too long");
         return false;
     }
     if (!wishes->output)
@@ -160,7 +160,7 @@ static int calibrate(const struct wishes *wishes)
     static char path[CALIBRATION_PATH_SIZE];
     struct cost_cpu cpu;
     if (!cpu_core_read(host_real(), &cpu, &c.typical)) {
-        complain("calibrate", "no memory");
+        complain("calibrate", "out of memory");
         return EXIT_OWN_FAILURE;
     }
     if (wishes->is_list)
@@ -181,49 +181,44 @@ int calibrate_main(int argc, char **argv)
         {.name = "quick",
          .kind = OPTION_FLAG,
          .value = &wishes.is_quick,
-         .help = "some seconds instead of a minute; time alone, and less sure"},
+         .help = "take a few seconds; measure time only, and less accurately"},
         {.name = "full",
          .kind = OPTION_FLAG,
          .value = &wishes.is_full,
-         .help = "a second and 10 J for each kernel and repeat, and more where that takes longer"},
+         .help = "measure each kernel and repeat for at least 1 s and 10 J"},
         {.name = "output",
          .letter = 'o',
          .kind = OPTION_TEXT,
          .value = &wishes.output,
          .argument = "FILE",
-         .help = "keep it in FILE ('-': standard output)"},
+         .help = "write the calibration to FILE ('-': standard output)"},
         {.name = "json",
          .kind = OPTION_FLAG,
          .value = &wishes.is_json,
-         .help = "print what is kept instead of words"},
+         .help = "print the calibration as JSON instead of text"},
         {.name = "dry-run",
          .kind = OPTION_FLAG,
          .value = &wishes.is_dry,
-         .help = "measure and print, keep nothing"},
-        {.name = "list",
-         .kind = OPTION_FLAG,
-         .value = &wishes.is_list,
-         .help = "list the kernels and run none"},
+         .help = "measure and print, write nothing"},
+        {.name = "list", .kind = OPTION_FLAG, .value = &wishes.is_list, .help = "list the kernels, run none"},
         {0}};
     const struct command_text text = {
         .usage = "joule calibrate [--quick | --full] [--json] [--output FILE | --dry-run | --list]",
         .summary =
-            "Measures how fast this machine's core is, and with an energy sensor what its work costs, so "
-            "that "
-            "joulec's figures are of this machine. Keeps the machine busy for about a minute; nothing else "
-            "should run meanwhile.",
+            "Measures the speed of this machine's CPU cores and, with an energy sensor, the energy of\n"
+            "their operations. joulec then predicts for this machine instead of for a typical one.\n"
+            "It takes about a minute; run nothing else meanwhile.",
         .notes =
-            "Kept in $XDG_CONFIG_HOME/joule/calibration.json, or ~/.config/joule/calibration.json; for all "
-            "users: "
-            "--output /etc/joule/calibration.json.\n"
-            "Exit status: 0; 1: what was measured cannot be true, and nothing was kept; 2: wrong usage.\n",
+            "The file is $XDG_CONFIG_HOME/joule/calibration.json, else ~/.config/joule/calibration.json.\n"
+            "For all users: --output /etc/joule/calibration.json.\n"
+            "Exit status: 0; 1: the measurements are inconsistent and nothing was written; 2: wrong usage.\n",
     };
     int first = options_read(table, &text, argc, argv);
     if (first <= OPTIONS_HELP)
         return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
     const char *wrong = first < argc                        ? argv[first]
-                        : wishes.is_quick && wishes.is_full ? "--full beside --quick"
-                        : wishes.is_dry && wishes.output    ? "--output beside --dry-run"
+                        : wishes.is_quick && wishes.is_full ? "--full together with --quick"
+                        : wishes.is_dry && wishes.output    ? "--output together with --dry-run"
                                                             : NULL;
     if (wrong) {
         complain("calibrate", "unexpected '%s'; see joule calibrate --help", wrong);

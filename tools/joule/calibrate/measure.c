@@ -381,7 +381,7 @@ joule_status measure_kernels(const struct cost_core *core, const struct effort *
     *out = (struct measured){.energy_class = JOULE_CLASS_NONE, .cpu = -1};
     if (!s || 2 * effort->repeats > MOST_REPEATS || !grounds_make(core, &s->grounds)) {
         free(s);
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for the lines that the kernels walk");
+        return error_set(out_error, JOULE_NO_MEMORY, "out of memory for the data of the kernels");
     }
     s->out = out;
     s->effort = effort;

@@ -129,11 +129,11 @@ static void add_row(struct text *out, const char *name, double typical, const st
 
 static void add_speeds(const struct calibrated *c, struct text *out)
 {
-    text_add(out, "\nIn a cycle:\n");
+    text_add(out, "\nOperations per cycle:\n");
     for (int i = 0; i < COST_FEATURES; i++)
         add_row(out, cost_feature_name((enum cost_feature)i), c->typical.per_cycle[i],
                 &c->calibration.speeds.per_cycle[i]);
-    text_add(out, "\nCycles until what waits for it goes on:\n");
+    text_add(out, "\nLatency in cycles:\n");
     for (int i = 0; i < COST_FEATURES; i++)
         add_row(out, cost_feature_name((enum cost_feature)i), c->typical.latency[i],
                 &c->calibration.speeds.latency[i]);
@@ -143,7 +143,7 @@ static void add_prices(const struct cost_prices *prices, struct text *out)
 {
     if (prices->cls == JOULE_CLASS_NONE)
         return;
-    text_printf(out, "\nNanojoules (%s; of package_seconds watts):\n", prices->source);
+    text_printf(out, "\nEnergy in nanojoules, measured by %s (package_seconds: watts):\n", prices->source);
     for (int i = 0; i < COST_FEATURES; i++) {
         double unit = i == COST_PACKAGE_SECONDS ? 1 : 1e-9;
         const struct cost_term *term = &prices->joules[i];
@@ -158,7 +158,7 @@ static void add_missed(const char *what, const struct measured *measured, const 
                        struct text *out)
 {
     bool is_told[FIT_MOST_KERNELS] = {false};
-    text_printf(out, "\nMissed most, of %s:\n", what);
+    text_printf(out, "\nLargest errors of %s:\n", what);
     for (int n = 0; n < MOST_MISSED; n++) {
         size_t worst = measured->count;
         for (size_t i = 0; i < measured->count; i++)
@@ -168,8 +168,9 @@ static void add_missed(const char *what, const struct measured *measured, const 
         if (worst == measured->count)
             return;
         is_told[worst] = true;
-        text_printf(out, "  %-40s %+4.0f %%; its family left out %+4.0f %%\n", measured->list[worst].name,
-                    percent(errors->residual[worst]), percent(errors->left_out[worst]));
+        text_printf(out, "  %-40s %+4.0f %%; fitted without its family %+4.0f %%\n",
+                    measured->list[worst].name, percent(errors->residual[worst]),
+                    percent(errors->left_out[worst]));
     }
 }
 
@@ -177,8 +178,7 @@ static void add_errors(const char *what, const struct measured *measured, const 
                        struct text *out)
 {
     text_printf(
-        out,
-        "\nError of %s (root of the mean square): %.0f %%; of a family by the fit of the others: %.0f %%\n",
+        out, "\nError of %s (root mean square): %.0f %%; of a family fitted without its kernels: %.0f %%\n",
         what, percent(errors->residual_log_sd), percent(errors->log_sd));
     for (int family = 0; family < FIT_FAMILIES; family++)
         if (!isnan(errors->family_log_sd[family]))
@@ -199,13 +199,13 @@ void calibrate_words(const void *calibrated, struct text *out)
     add_errors("time", m, &c->time, out);
     add_prices(&c->calibration.prices, out);
     if (c->no_energy)
-        text_printf(out, "\nTime alone is calibrated: %s\nJoules stay assumed.\n", c->no_energy);
+        text_printf(out, "\nOnly time is calibrated: %s.\nEnergy stays assumed.\n", c->no_energy);
     else
         add_errors("energy", m, &c->energy, out);
     char found[CALIBRATION_PATH_SIZE];
     bool is_found = c->path && cpu_calibration_path(host_real(), found) && strcmp(found, c->path) == 0;
     if (c->path)
-        text_printf(out, "\nKept in %s%s.\n", c->path, is_found ? ", where joulec finds it" : "");
+        text_printf(out, "\nWritten to %s%s.\n", c->path, is_found ? ", where joulec finds it" : "");
     else
         text_add(out, "\nNothing was written.\n");
 }

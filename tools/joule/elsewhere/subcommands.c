@@ -7,9 +7,9 @@
 #include "../commands.h"
 
 const char subcommand_hint[] =
-    "joule measures commands on Linux alone. Here: joule devices, or libjoule, not";
+    "joule measures commands only on Linux. Available here: joule devices and libjoule, not";
 
 const struct subcommand subcommands[] = {
-    {"devices", devices_main, "list what can be measured here, and how (commands: on Linux)"},
+    {"devices", devices_main, "list what can be measured on this machine (commands: only on Linux)"},
     {NULL, NULL, NULL},
 };

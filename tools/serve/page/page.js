@@ -24,7 +24,7 @@ async function ask(path) {
   const token = sessionStorage.getItem("token");
   const answer = await fetch(path, { headers: token ? { Authorization: "Bearer " + token } : {} });
   if (answer.status === 401) throw new Error("token");
-  if (!answer.ok) throw new Error("the server answers " + answer.status);
+  if (!answer.ok) throw new Error("HTTP status " + answer.status);
   return answer.json();
 }
 
@@ -232,17 +232,17 @@ function figure(name, value, note) {
 
 function showTotals() {
   const { all, cpu, gpu } = last.totals;
-  const kind = all.power_class ? make("span", { class: "evidence " + all.power_class }, all.power_class) : "not known";
+  const kind = all.power_class ? make("span", { class: "evidence " + all.power_class }, all.power_class) : "unknown";
   const parts = [figure("power now", quantity(all.power_watts, "W"), [kind, " " + interval(all.power_low_watts, all.power_high_watts)]),
     figure("energy", quantity(all.energy_joules, "J"), `${quantity((all.energy_joules ?? 0) / 3600, "Wh")} in ${duration(last.measuring_seconds)}`)];
   if (gpu.power_watts !== null) {
     parts.push(figure("processors and memory", quantity(cpu.power_watts, "W"), quantity(cpu.energy_joules, "J")));
     parts.push(figure("GPUs and accelerators", quantity(gpu.power_watts, "W"), quantity(gpu.energy_joules, "J")));
   }
-  if (all.energy_joules === null) parts[1].lastChild.textContent = "not known";
+  if (all.energy_joules === null) parts[1].lastChild.textContent = "unknown";
   const covers = all.cover ? all.cover.split(" + ") : [];
-  const words = covers.length > 6 ? `${covers.slice(0, 5).join(" + ")} and ${covers.length - 5} more` : all.cover || "nothing that can be read";
-  parts.push(figure("made up of", String(covers.length || ""), words));
+  const words = covers.length > 6 ? `${covers.slice(0, 5).join(" + ")} and ${covers.length - 5} more` : all.cover || "no sensor can be read";
+  parts.push(figure("domains in the total", String(covers.length || ""), words));
   get("totals").replaceChildren(...parts);
 }
 
@@ -281,12 +281,12 @@ function showTenants() {
   get("tenants-section").hidden = !shares;
   if (!shares) return;
   const own = (row) => row.cpu_joules + row.gpu_joules;
-  const others = [{ kind: "unattributed", name: "idle time, and who is in no list", cpu_joules: shares.unattributed_cpu_joules, gpu_joules: shares.unattributed_gpu_joules },
-    { kind: "ended", name: "more than five minutes ago", cpu_joules: shares.ended_cpu_joules, gpu_joules: shares.ended_gpu_joules }];
+  const others = [{ kind: "unattributed", name: "idle time and unlisted processes", cpu_joules: shares.unattributed_cpu_joules, gpu_joules: shares.unattributed_gpu_joules },
+    { kind: "ended", name: "ended more than five minutes ago", cpu_joules: shares.ended_cpu_joules, gpu_joules: shares.ended_gpu_joules }];
   const sum = [...shares.tenants, ...others].reduce((total, row) => total + own(row), 0);
   const most = shares.tenants.slice().sort((a, b) => own(b) - own(a)).slice(0, MOST_TENANTS);
   const left = shares.tenants.length - most.length;
-  get("tenants-note").textContent = left > 0 ? `the first ${most.length} of ${shares.tenants.length}` : "";
+  get("tenants-note").textContent = left > 0 ? `the top ${most.length} of ${shares.tenants.length}` : "";
   get("tenants").tBodies[0].replaceChildren(...[...most, ...others].filter((row) => row.path || own(row) > 0).map((row) => make("tr", {},
     cell(row.kind), cell(row.name || (row.slurm_job ? "job " + row.slurm_job : (row.pod && [row.namespace, row.pod, row.container].filter(Boolean).join("/")) || row.unit || (row.container_id || "").slice(0, 12) || "user " + row.user)),
     cell(row.cpu_seconds === undefined ? "" : quantity(row.cpu_seconds, "s"), "number"),
@@ -305,7 +305,7 @@ function showSensors() {
 function show() {
   get("hostname").textContent = last.hostname || "Joule";
   document.title = `${quantity(last.totals.all.power_watts, "W") || "Joule"} \u00b7 ${last.hostname || "Joule"}`;
-  get("about").textContent = `Joule ${last.joule_version}, a reading each ${last.period_seconds * 1000} ms, for ${duration(last.measuring_seconds)}`;
+  get("about").textContent = `Joule ${last.joule_version}, one reading every ${last.period_seconds * 1000} ms, running for ${duration(last.measuring_seconds)}`;
   showTotals();
   showDevices();
   showDomains();
