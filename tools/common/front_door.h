@@ -1,8 +1,7 @@
-/* tools/common/front_door.h - a program's front door: one table of subcommands gives the choice and the help.
+/* tools/common/front_door.h - choice of a subcommand, and the help, from one table.
  *
- * Owns --help, --version, what is said about a subcommand that there is not, and about what could not be printed; each
- * subcommand reads its own options.
- * Newcomers: the program's name is tool_name (options.h), which its main.c defines.
+ * Handles --help, --version, unknown subcommands, and errors of standard output. Each subcommand reads its
+ * own options. The program's name is tool_name (options.h), which its main.c defines.
  */
 #ifndef COMMON_FRONT_DOOR_H
 #define COMMON_FRONT_DOOR_H
@@ -13,8 +12,8 @@ struct subcommand {
     const char *summary;
 };
 
-/* The program's exit code. `hint`, which may be NULL, goes before the word that is not like any subcommand, at the end of
- * the message about it. */
+/* Runs the subcommand that argv[1] names. Returns the program's exit code. If the word resembles no
+ * subcommand, `hint` and the word end the error message; NULL: no hint. */
 int front_door(const struct subcommand *table, const char *hint, int argc, char **argv);
 
 #endif

@@ -1,4 +1,4 @@
-/* tools/common/options.c - see options.h. Values point into argv and live as long as it. */
+/* tools/common/options.c - see options.h. */
 #include "common/options.h"
 
 #include <joule/quantity.h>
@@ -14,13 +14,13 @@
 
 #define HELP_COLUMN 26
 
-/* A program without subcommands has an empty one. */
+/* Returns "" for a program without subcommands, whose command name is empty. */
 static const char *gap_before(const char *command)
 {
     return *command ? " " : "";
 }
 
-/* Words from a file may be anything: what is no text, or what a terminal would obey, becomes '?'. */
+/* Messages may quote bytes from a file: bytes that are not UTF-8, and control characters, become '?'. */
 static void add_printable(struct text *text, const char *message)
 {
     size_t left = strlen(message);
@@ -52,7 +52,7 @@ void complain(const char *subcommand, const char *format, ...)
     add_printable(&text, message);
     text_add(&text, "\n");
     ssize_t written = write(STDERR_FILENO, line, strlen(line));
-    (void)written; /* nobody is left to tell */
+    (void)written; /* there is nowhere to report a failure */
 }
 
 /* --- help ----------------------------------------------------------------------------------------------- */
@@ -195,7 +195,8 @@ static void complain_unknown(const struct option *table, const char *command, co
                  command);
 }
 
-/* Reads the option at argv[*index], and its value, which may be the next word. */
+/* Reads the option at argv[*index], and its value, which may be the next argument. Returns false after a
+ * message. */
 static bool read_option(const struct option *table, const char *command, char **argv, int *index)
 {
     const char *word = argv[*index];
@@ -253,7 +254,7 @@ int options_read_operand(const struct option *table, const struct command_text *
             return OPTIONS_WRONG;
         }
         *out_operand = argv[used];
-        argv[used] = command; /* what is left is read as a command line of its own */
+        argv[used] = command; /* the remaining arguments are parsed as a new command line */
     }
     if (*out_operand)
         return 1;

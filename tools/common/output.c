@@ -20,7 +20,7 @@ static bool guarded[3];
 
 #ifdef SIGXFSZ
 
-static bool has_size_signal; /* SIGXFSZ had its default disposition */
+static bool has_size_signal; /* SIGXFSZ had its default action */
 
 static void ignore_size_signal(void)
 {
@@ -50,7 +50,8 @@ void output_guard_streams(void)
         if (fcntl(fd, F_GETFD) >= 0)
             continue;
         guarded[fd] = true;
-        /* The lowest free number, which is fd; in the wrong direction, so that using it fails as it should. */
+        /* open returns the lowest free number, which is fd. The access mode is the wrong one on purpose, so
+         * that using the stream fails. */
         int null = open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
         (void)null;
     }
@@ -87,7 +88,7 @@ bool output_copy_all(int from, int to)
     return count == 0;
 }
 
-/* Devices and pipes, and whatever stands behind /dev/stdout or /dev/fd/3: nothing that should be replaced. */
+/* Returns true for devices, pipes and paths below /dev and /proc: a new file must not replace them. */
 static bool is_stream(const char *path)
 {
     struct stat info;
@@ -152,7 +153,7 @@ joule_status output_write(const char *path, const char *bytes, size_t count, jou
     return output_close(&out, output_write_all(out.fd, bytes, count) ? 0 : errno, out_error);
 }
 
-static int print_errno; /* why a page could not be printed; 0: it could */
+static int print_errno; /* errno of the first failed print; 0: none */
 
 void output_print(const char *bytes, size_t count)
 {
@@ -173,7 +174,8 @@ int output_end(const char *subcommand, int code)
     return EXIT_OWN_FAILURE;
 }
 
-/* The folder of a path, and what stands behind it. False: it cannot be looked at. */
+/* Queries the folder that contains `path`, and returns the rest of the path in *out_name. Returns false with
+ * errno if the folder cannot be examined. */
 static bool look_at_folder(const char *path, struct stat *out_folder, const char **out_name)
 {
     char folder[PATH_MAX];
@@ -183,7 +185,7 @@ static bool look_at_folder(const char *path, struct stat *out_folder, const char
     return stat(folder, out_folder) == 0;
 }
 
-/* Of files that are not there yet. */
+/* Returns true if two paths name the same file, for files that do not exist yet. */
 static bool are_same_name(const char *a, const char *b)
 {
     struct stat x, y;
@@ -192,7 +194,8 @@ static bool are_same_name(const char *a, const char *b)
            x.st_ino == y.st_ino && strcmp(name_a, name_b) == 0;
 }
 
-/* A folder is no file: it is refused for what it is. */
+/* Returns true if two paths name the same regular file. Writing to a folder fails later, with its own
+ * message. */
 static bool are_same_file(const char *a, const char *b)
 {
     struct stat x, y;

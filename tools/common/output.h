@@ -1,8 +1,8 @@
-/* tools/common/output.h - output files of subcommands.
+/* tools/common/output.h - output files of subcommands, and errors of standard output.
  *
- * Checks before any work is done that a file can be written, and replaces it atomically afterwards. Also
- * checks that all printed output was written.
- * Note: a regular file is replaced by a draft of base/file.h and flushed to the disk. "-" is standard output;
+ * Checks before any work is done that a file can be written, and replaces the file atomically afterwards.
+ *
+ * Note: a regular file is replaced by a draft of base/file.h and flushed to disk. "-" is standard output;
  * devices and pipes are written directly.
  */
 #ifndef COMMON_OUTPUT_H
@@ -13,45 +13,48 @@
 #include <stddef.h>
 #include "base/file.h"
 
-/* DENIED, ABSENT or FAILED, with a message: `path` cannot be written. */
+/* Checks that `path` can be written. DENIED, ABSENT or FAILED, with a message: it cannot. */
 joule_status output_check(const char *path, joule_error *out_error);
-/* The same where it must be a file: neither a stream nor "-", which is a name like others. */
+/* Like output_check, but `path` must be a regular file; "-" is an ordinary file name. */
 joule_status output_check_file(const char *path, joule_error *out_error);
-/* False, with errno, when not all of it could be written. */
+/* Writes all bytes. Returns false with errno if not all of them could be written. */
 bool output_write_all(int fd, const char *bytes, size_t count);
-/* The same of all that is still to be read of `from`; false also when that cannot be read. */
+/* Copies the rest of `from` to `to`. Returns false with errno if reading or writing failed. */
 bool output_copy_all(int from, int to);
 joule_status output_write(const char *path, const char *bytes, size_t count, joule_error *out_error);
 
-/* The same for what is too long to be held as a whole. */
+/* An output that is too long to be held in memory as a whole. */
 struct output {
-    const char *path; /* as it was given */
-    int fd;           /* to write to */
+    const char *path;
+    int fd; /* to write to */
     bool is_file;
     struct file_draft draft; /* of a file */
 };
 joule_status output_open(const char *path, struct output *out, joule_error *out_error);
-/* After output_open. why: 0, or the errno of the write that failed; a file is then as it was before. */
+/* Ends an output. `why`: 0, or the errno of a failed write, which leaves an existing file unchanged. */
 joule_status output_close(struct output *out, int why, joule_error *out_error);
 
-/* Of the paths (NULL: none) the first `inputs` are read, and the others written. INVALID, with a message, where an output is
- * the same file as any before it, of which nothing would be left. Streams may take several, one after the other. */
+/* Checks that no output overwrites an input or another output. The first `inputs` of `paths` are read, the
+ * others are written; NULL entries are ignored. INVALID, with a message: an output is the same file as an
+ * earlier entry. Streams may be named several times. */
 joule_status output_check_apart(const char *const *paths, size_t inputs, size_t count,
                                 joule_error *out_error);
-/* INVALID, with a message, where more than one of the paths (NULL: none) is "-". */
+/* INVALID, with a message: more than one of the paths is "-". NULL entries are ignored. */
 joule_status output_check_one_stdout(const char *const *paths, size_t count, joule_error *out_error);
 
-/* To standard output; what goes wrong is told by output_end. */
+/* Prints to standard output; output_end reports errors. */
 void output_print(const char *bytes, size_t count);
 
-/* Ends what was printed: `code`, or EXIT_OWN_FAILURE after a message where standard output took not all of it. */
+/* Flushes standard output. Returns `code`, or EXIT_OWN_FAILURE after a message if not all output was
+ * written. */
 int output_end(const char *subcommand, int code);
 
-/* Standard streams that the caller closed are kept from becoming somebody's file: they are closed for the command and
- * lead nowhere for us: what is printed there fails. Before anything is opened. From then on, writing beyond the limit on
- * the size of files (RLIMIT_FSIZE) fails with EFBIG and sends no signal. */
+/* Opens /dev/null for standard streams that the caller closed, so that no other file gets their numbers;
+ * using such a stream fails. Call this before anything is opened. Afterwards, writing beyond RLIMIT_FSIZE
+ * fails with EFBIG instead of raising SIGXFSZ. */
 void output_guard_streams(void);
-/* Gives SIGXFSZ back its disposition before output_guard_streams, in a child before exec. Async-signal-safe. */
+/* Restores the action of SIGXFSZ from before output_guard_streams, in a child before exec.
+ * Async-signal-safe. */
 void output_restore_signals(void);
 
 #endif

@@ -1,7 +1,6 @@
-/* tools/common/own_folder.h - where the program that runs lies.
+/* tools/common/own_folder.h - the folder of the running program; only for Linux.
  *
- * Owns asking for it. Newcomers: what is found from there can be moved along with the program; it is of Linux alone, so what is
- * built elsewhere must not include it.
+ * Note: files found relative to it can be moved together with the program.
  */
 #ifndef COMMON_OWN_FOLDER_H
 #define COMMON_OWN_FOLDER_H
@@ -12,7 +11,7 @@
 #include <unistd.h>
 #include "base/string.h"
 
-/* Without the '/' behind it; empty where it is not to be had. */
+/* Writes the folder of the running program without a trailing '/', or "" if it is unknown. */
 static inline void find_own_folder(char out_folder[PATH_MAX])
 {
     ssize_t length = readlink("/proc/self/exe", out_folder, PATH_MAX - 1);
@@ -22,7 +21,7 @@ static inline void find_own_folder(char out_folder[PATH_MAX])
         *slash = '\0';
 }
 
-/* What lies at `way` from there, as ../lib; empty: nothing does. */
+/* Resolves `way`, such as "../lib", relative to the program's folder. Writes "" if nothing exists there. */
 static inline void find_beside(const char *way, char out_path[PATH_MAX])
 {
     char own[PATH_MAX], wanted[2 * PATH_MAX];

@@ -1,7 +1,7 @@
-/* tools/common/page.h - what a subcommand prints, in one piece.
+/* tools/common/page.h - prints the output of a subcommand as one text.
  *
- * Owns making the text as long as it must be, and writing it. Newcomers: `print` is called twice, to measure and to write,
- * so it must say the same both times: gather first, then print.
+ * Note: `print` is called twice, first to measure and then to write, so it must print the same both times:
+ * gather all data before printing.
  */
 #ifndef COMMON_PAGE_H
 #define COMMON_PAGE_H
@@ -10,9 +10,10 @@
 
 typedef void (*page_print_fn)(const void *context, struct text *out);
 
-/* What `print` prints, for free(); NULL after a message. */
+/* Returns the printed text, to be released by free(); NULL after a message. */
 char *page_make(const char *subcommand, page_print_fn print, const void *context, size_t *out_length);
-/* To standard output. The exit code: 0, or EXIT_OWN_FAILURE after a message where there is no memory for it. */
+/* Prints to standard output. Returns the exit code: 0, or EXIT_OWN_FAILURE after a message if memory runs
+ * out. */
 int page_print(const char *subcommand, page_print_fn print, const void *context);
 
 #endif

@@ -20,7 +20,7 @@
 #define LARGEST_BYTES     (HELPER_HEADER_BYTES + HELPER_MOST_CHANNELS * HELPER_CHANNEL_BYTES)
 _Static_assert(HELPER_VALUE_BYTES <= HELPER_CHANNEL_BYTES, "every reply fits");
 
-/* --- log ---------------------------------------------------------------------------------------------------- */
+/* --- log ------------------------------------------------------------------------------------------------ */
 
 static void note(struct clients *all, int64_t now_ns, const struct client *client, const char *what)
 {
@@ -47,7 +47,7 @@ static void refuse(struct clients *all, size_t i, int64_t now_ns, const char *wh
     drop(all, i);
 }
 
-/* --- pace --------------------------------------------------------------------------------------------------- */
+/* --- pace ----------------------------------------------------------------------------------------------- */
 
 /* When the client may be read again: its requests, each with its share of a second, are at most a burst ahead. */
 static int64_t may_ask_ns(const struct clients *all, const struct client *client)
@@ -69,7 +69,7 @@ static int64_t patience_ns(const struct client *client)
     return is_asking ? client->begun_ns + REQUEST_WITHIN_NS : client->served_ns + IDLE_NS;
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------ */
+/* --- answers -------------------------------------------------------------------------------------------- */
 
 static size_t add_channels(const struct sensors *sensors, uint8_t *out)
 {
@@ -144,7 +144,7 @@ static void hear(struct clients *all, size_t i, int64_t now_ns)
         refuse(all, i, now_ns, wrong);
 }
 
-/* --- coming and going --------------------------------------------------------------------------------------- */
+/* --- coming and going ----------------------------------------------------------------------------------- */
 
 /* One user cannot take all places. */
 static bool has_place(const struct clients *all, uid_t uid)
@@ -188,7 +188,7 @@ static void end_the_idle(struct clients *all, int64_t now_ns)
                    all->list[i].served_ns && !all->list[i].got ? "idle" : "incomplete request");
 }
 
-/* --- guards ------------------------------------------------------------------------------------------------- */
+/* --- guards --------------------------------------------------------------------------------------------- */
 
 /* Said once, and again when it has changed. */
 static void say_state(struct guard *guard, int64_t now_ns)
@@ -214,7 +214,7 @@ static void hear_guards(struct clients *all, size_t count, bool has_any, int64_t
     }
 }
 
-/* --- the loop ----------------------------------------------------------------------------------------------- */
+/* --- the loop ------------------------------------------------------------------------------------------- */
 
 static int64_t least(int64_t a, int64_t b)
 {

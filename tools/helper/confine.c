@@ -22,7 +22,7 @@ static joule_status fail(joule_error *error, const char *what)
     return error_set(error, JOULE_FAILED, "cannot drop %s: %s", what, strerror(why));
 }
 
-/* --- user and capabilities ---------------------------------------------------------------------------------- */
+/* --- user and capabilities ------------------------------------------------------------------------------ */
 
 /* Root owns the files that it could open again without any capability. Where only root exists, in a user namespace, there
  * is nobody else to become; what is given up below is enough. */
@@ -62,7 +62,7 @@ joule_status confine_capabilities(uint64_t keep, joule_error *out_error)
     return set_capabilities(keep, out_error);
 }
 
-/* --- system calls ------------------------------------------------------------------------------------------- */
+/* --- system calls --------------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64

@@ -26,7 +26,7 @@ void guard_end(struct guard *guard)
     guard->fd = -1;
 }
 
-/* --- messages ----------------------------------------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------------------------------- */
 
 static bool take_channels(struct guard *guard, const struct helper_header *header, const uint8_t *entries)
 {
@@ -109,7 +109,7 @@ joule_status guard_meet(struct guard *guard, int64_t deadline_ns)
     return guard->fd >= 0 ? JOULE_OK : JOULE_FAILED;
 }
 
-/* --- what they are worth ------------------------------------------------------------------------------------ */
+/* --- what they are worth -------------------------------------------------------------------------------- */
 
 int64_t guard_stale_ns(const struct guard *guard)
 {

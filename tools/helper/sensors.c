@@ -21,7 +21,7 @@ static const struct source_ops *const known[] = {&source_rapl_perf, &source_rapl
 #define KNOWN (sizeof known / sizeof *known)
 _Static_assert(KNOWN == SENSORS_SOURCES, "a place for each source");
 
-/* --- the sink: where sources put what they read ------------------------------------------------------------- */
+/* --- the sink: where sources put what they read --------------------------------------------------------- */
 
 struct sink {
     struct sensors *sensors;
@@ -127,7 +127,7 @@ void sink_device_fail(struct sink *sink, struct device *device, joule_status sta
     (void)sink, (void)device, (void)status;
 }
 
-/* --- the list ----------------------------------------------------------------------------------------------- */
+/* --- the list ------------------------------------------------------------------------------------------- */
 
 /* What a total needs and no more: parts of a package tell more about what it works on. */
 static bool is_wanted(const struct channel *ch)
@@ -306,7 +306,7 @@ void sensors_add_guards(struct sensors *sensors, struct guard *guards, size_t co
         sensors_describe(sensors, sensors->pace_ns);
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 /* The workers' stamps stay: they say when the hardware was read. */
 static void read_guards(struct sensors *sensors)

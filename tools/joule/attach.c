@@ -1,7 +1,7 @@
 /* tools/joule/attach.c - see attach.h.
  *
- * Newcomers: what a process used goes with it, unless its parent is slow to ask. So it is looked at again and again, as often
- * as that costs less than a hundredth of a CPU; what it does after the last look is missing.
+ * Note: the counts of a process disappear when its parent has waited for it. Therefore the process is queried
+ * repeatedly, as often as costs less than 1 % of a CPU. Its work after the last query is not counted.
  */
 #include "attach.h"
 
@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "base/string.h"
 
-#define LEAST_NS   (50 * 1000000LL) /* between two looks */
-#define SPARE_PART 100              /* of the time between two looks, that for one */
+#define LEAST_NS   (50 * 1000000LL) /* minimum time between two queries */
+#define SPARE_PART 100              /* a query may take at most 1/100 of the time between two queries */
 
 bool attach_open(struct attached *attached, const struct signals *signals, pid_t pid)
 {
@@ -23,7 +23,7 @@ bool attach_open(struct attached *attached, const struct signals *signals, pid_t
     attached->group = attribute_attach(host_real(), pid);
     if (!attached->group)
         return false;
-    attached->process_fd = (int)syscall(SYS_pidfd_open, pid, 0); /* Linux 5.3 */
+    attached->process_fd = (int)syscall(SYS_pidfd_open, pid, 0); /* since Linux 5.3 */
     attached->signal_fd = signalfd(-1, &signals->taken, SFD_CLOEXEC);
     if (attached->signal_fd >= 0)
         return true;

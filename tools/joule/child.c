@@ -1,8 +1,8 @@
 /* tools/joule/child.c - see child.h.
  *
- * Newcomers: the command stays in the caller's process group, so what the terminal or the command itself sends to the
- * group has reached it already and is not passed on. Until the command is executed the child runs on the
- * parent's memory and only async-signal-safe functions are called: from the second run on, the parent has threads.
+ * Note: the command stays in the caller's process group. A signal that the terminal or the command sends to
+ * the group has reached it already and is not forwarded. Until exec, the child shares the parent's memory and
+ * calls only async-signal-safe functions, because from the second run on the parent has threads.
  */
 #include "child.h"
 
@@ -24,7 +24,7 @@ void signals_take(struct signals *signals)
     struct sigaction children;
     sigfillset(&signals->taken);
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        sigdelset(&signals->taken, own[i]); /* what joule itself did, if ever */
+        sigdelset(&signals->taken, own[i]); /* raised by faults of joule itself */
     sigprocmask(SIG_BLOCK, &signals->taken, &signals->before);
     sigaction(SIGCHLD, NULL, &children);
     signals->ignored_children = children.sa_handler == SIG_IGN;
@@ -33,13 +33,13 @@ void signals_take(struct signals *signals)
     signals->leads_session = getsid(0) == getpid();
 }
 
-/* --- before exec -------------------------------------------------------------------------------------------- */
+/* --- before exec ---------------------------------------------------------------------------------------- */
 
-/* What the child needs, and its answer. */
+/* Input of the child, and its result. */
 struct command {
     const struct signals *signals;
     char **argv;
-    siginfo_t early[EARLY_MAX]; /* signals that came while there was no command yet */
+    siginfo_t early[EARLY_MAX]; /* signals that arrived before the command existed */
     size_t early_count;
     int exec_errno;
 };
@@ -56,7 +56,7 @@ static void be_command(void *context)
 {
     struct command *command = context;
     for (size_t i = 0; i < command->early_count; i++)
-        deliver(getpid(), &command->early[i]); /* blocked still */
+        deliver(getpid(), &command->early[i]); /* still blocked */
     if (command->signals->ignored_children)
         signal(SIGCHLD, SIG_IGN);
     output_restore_signals();
@@ -66,7 +66,8 @@ static void be_command(void *context)
     spawn_end(127);
 }
 
-/* Takes a signal that came while there was no command yet: Ctrl-C during the first readings for one. */
+/* Takes a signal that arrived before the command existed, such as Ctrl-C during the first readings. Returns
+ * false if there is none. */
 static bool take_early(const struct signals *signals, siginfo_t *out_info)
 {
     const struct timespec no_time = {0};
@@ -96,7 +97,7 @@ bool child_start(struct child *child, const struct signals *signals, struct attr
     return true;
 }
 
-/* --- how it fares ------------------------------------------------------------------------------------------- */
+/* --- how it fares --------------------------------------------------------------------------------------- */
 
 static void note_end(struct child *child, int status)
 {
@@ -112,7 +113,7 @@ static void note_running(struct child *child)
     child->is_stopped = false;
 }
 
-/* Takes the news of every child. The signal that stopped the command; 0: it was not stopped. */
+/* Reaps all children that changed state. Returns the signal that stopped the command; 0: not stopped. */
 static int take_news(struct child *child)
 {
     int status, stop_signal = 0;
@@ -138,8 +139,8 @@ static int take_news(struct child *child)
     return stop_signal;
 }
 
-/* The shell watches this process and not the command, so a stop from the terminal must stop both. SIGSTOP is left
- * out: who sends that to the command alone may send SIGCONT to it alone. */
+/* The shell observes only this process, so a stop from the terminal must stop both. SIGSTOP is not forwarded:
+ * a sender that stops only the command can also continue it. */
 void stop_likewise(int stop_signal)
 {
     if (stop_signal != SIGTSTP && stop_signal != SIGTTIN && stop_signal != SIGTTOU)
@@ -147,12 +148,12 @@ void stop_likewise(int stop_signal)
     sigset_t one;
     sigemptyset(&one);
     sigaddset(&one, stop_signal);
-    kill(getpid(), stop_signal); /* blocked still, and so one with the terminal's own if that waits too */
-    sigprocmask(SIG_UNBLOCK, &one, NULL); /* returns when somebody continues us */
+    kill(getpid(), stop_signal); /* still blocked; merges with a pending stop signal of the terminal */
+    sigprocmask(SIG_UNBLOCK, &one, NULL); /* returns when this process is continued */
     sigprocmask(SIG_BLOCK, &one, NULL);
 }
 
-/* --- signals for it ----------------------------------------------------------------------------------------- */
+/* --- signals for it ------------------------------------------------------------------------------------- */
 
 static bool is_of_command(struct child *child, pid_t pid)
 {
@@ -164,25 +165,25 @@ static bool is_of_command(struct child *child, pid_t pid)
     return pid == child->pid;
 }
 
-/* Whether the command has this signal already, because it went to the whole process group. */
+/* Returns true if the command already got this signal, because it was sent to the whole process group. */
 static bool went_to_group(struct child *child, const siginfo_t *info)
 {
     bool is_from_kernel = info->si_code > 0;
     if (is_from_kernel && sigismember(&child->unsure, info->si_signo) == 1) {
         sigdelset(&child->unsure, info->si_signo);
-        return false; /* it can hardly have a handler yet, so that twice does no harm */
+        return false; /* a duplicate does no harm, as the command has no handler yet */
     }
     if (is_from_kernel && child->signals->leads_session &&
         (info->si_signo == SIGHUP || info->si_signo == SIGCONT))
         return false;
     if (is_from_kernel)
-        return info->si_signo != SIGALRM; /* an alarm that the caller had set for what it would become */
+        return info->si_signo != SIGALRM; /* an alarm that the caller set for the command */
     return info->si_pid == getpid() || (info->si_pid > 0 && is_of_command(child, info->si_pid));
 }
 
 static void pass_on(struct child *child, const siginfo_t *info)
 {
-    bool is_needless = info->si_signo == SIGCONT && !child->is_stopped; /* `fg` continues the whole group */
+    bool is_needless = info->si_signo == SIGCONT && !child->is_stopped;
     if (!child->has_ended && !is_needless && !went_to_group(child, info))
         deliver(child->pid, info);
 }
@@ -236,7 +237,7 @@ size_t child_signal_all(struct child *child, int signal)
     return count + !has_command;
 }
 
-/* --- afterwards --------------------------------------------------------------------------------------------- */
+/* --- afterwards ----------------------------------------------------------------------------------------- */
 
 int exit_code_of(int status)
 {
@@ -247,7 +248,7 @@ _Noreturn void exit_like(int status)
 {
     if (WIFSIGNALED(status)) {
         const struct rlimit none = {0, 0};
-        setrlimit(RLIMIT_CORE, &none); /* the command has left its own */
+        setrlimit(RLIMIT_CORE, &none); /* the command has written its own core file */
         prctl(PR_SET_DUMPABLE, 0);
         signal(WTERMSIG(status), SIG_DFL);
         kill(getpid(), WTERMSIG(status));
@@ -256,5 +257,6 @@ _Noreturn void exit_like(int status)
         sigaddset(&one, WTERMSIG(status));
         sigprocmask(SIG_UNBLOCK, &one, NULL);
     }
-    _exit(exit_code_of(status)); /* also where a signal cannot end us: as process 1 of a container */
+    _exit(exit_code_of(status)); /* reached if the signal cannot end this process, such as process 1 of a
+                                  * container */
 }

@@ -1,9 +1,9 @@
-/* tools/joule/child.h - the measured command as a process: started, waited for, signalled.
+/* tools/joule/child.h - starts the measured command, waits for it, and forwards signals.
  *
- * Owns everything that makes `joule run -- COMMAND` look to the command, to the shell and to whoever sends signals
- * like COMMAND alone. Knows nothing of energy.
- * Newcomers: no signal handler exists. All signals are blocked and taken one at a time by child_wait, which knows from
- * the siginfo who sent them; the threads of a meter inherit the block and so get none.
+ * To the command, the shell and senders of signals, `joule run -- COMMAND` behaves like COMMAND alone.
+ *
+ * Note: there is no signal handler. All signals are blocked, and child_wait takes them one at a time, with
+ * the sender in siginfo. Threads of the meter inherit the blocked mask and receive none.
  */
 #ifndef JOULE_CHILD_H
 #define JOULE_CHILD_H
@@ -14,48 +14,49 @@
 #include <sys/types.h>
 #include "joule/attribute/attribute.h"
 
-/* How signals were when joule was started: that is how the command gets them. */
+/* Signal state at the start of joule; the command gets the same. */
 struct signals {
     sigset_t taken, before;
-    bool ignored_children; /* SIGCHLD was ignored, which would hide how the command ended */
-    bool leads_session;    /* then the kernel tells us alone that the terminal is gone */
+    bool ignored_children; /* SIGCHLD was ignored, which would hide the status of the command */
+    bool leads_session;    /* then only this process gets SIGHUP when the terminal closes */
 };
 
-/* Blocks them. Before any thread is started. */
+/* Saves the state and blocks signals. Call before any thread starts. */
 void signals_take(struct signals *signals);
 
 struct child {
     const struct signals *signals;
     struct attribute_group *group;
     pid_t pid;
-    sigset_t unsure; /* signals that came while it was made: whether it has them too is not known */
+    sigset_t unsure; /* signals that arrived during the fork: unknown whether the command got them */
     bool has_ended;
     bool is_stopped;
-    int status;               /* as wait4 gives it */
-    int exec_errno;           /* not 0: the command never ran */
-    int64_t begin_ns, end_ns; /* CLOCK_MONOTONIC: let go, waited for */
-    int64_t stop_ns;          /* since when it is stopped */
-    int64_t stopped_ns;       /* how long it was stopped in all */
+    int status;               /* as returned by wait4 */
+    int exec_errno;           /* errno of a failed exec; 0: the command ran */
+    int64_t begin_ns, end_ns; /* CLOCK_MONOTONIC: started, reaped */
+    int64_t stop_ns;          /* time of the last stop */
+    int64_t stopped_ns;       /* total time stopped */
 };
 
-/* Makes a child of `group`, which counts its CPU time, and waits until it has become `argv` or could not. False, with errno:
- * no process. */
+/* Creates a child in `group`, which counts its CPU time, and waits until it has executed `argv` or failed to.
+ * Returns false with errno if there is no process. */
 bool child_start(struct child *child, const struct signals *signals, struct attribute_group *group,
                  char **argv);
-/* Takes one signal and does what it asks for: passes it on, notes how the child fares, stops when the child was
- * stopped from the terminal. Waits for one until the time `until_ns` (INT64_MAX: for ever). The signal; 0: none came. */
+/* Waits for a signal until `until_ns` (INT64_MAX: forever) and handles it: forwards it, records the state of
+ * the child, and stops this process if the terminal stopped the child. Returns the signal; 0: none. */
 int child_wait(struct child *child, int64_t until_ns);
-/* Whether this signal asks programs to end, and this one does not ignore it as under nohup. */
+/* Returns true if the signal requests the end of a program, and this program does not ignore it, as under
+ * nohup. */
 bool signal_asks_to_end(int signal);
 /* Returns true if a signal that requests the end is pending. */
 bool signals_ask_to_end(void);
-/* Stops this process where `signal` is a terminal's stop, and returns when somebody continues it. */
+/* If `signal` is a stop signal of the terminal, stops this process. Returns when it is continued. */
 void stop_likewise(int signal);
-/* Sends to the command and every process that comes from it, as far as they are known. How many there were. */
+/* Sends a signal to the command and all its known descendants. Returns their number. */
 size_t child_signal_all(struct child *child, int signal);
-/* The exit code that a shell shows for a status of wait4. */
+/* Returns the exit code that a shell shows for a status of wait4. */
 int exit_code_of(int status);
-/* Ends this process in the same way as the command: by the same signal, without a core file, or with its code. */
+/* Ends this process like the command: by the same signal, without a core file, or with the same code. */
 _Noreturn void exit_like(int status);
 
 #endif

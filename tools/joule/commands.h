@@ -1,11 +1,12 @@
-/* tools/joule/commands.h - the subcommands. Each is called with argv[0] being its own name and returns the exit code. */
+/* tools/joule/commands.h - the subcommands of `joule`. Each gets its own name as argv[0] and returns the exit
+ * code. */
 #ifndef JOULE_COMMANDS_H
 #define JOULE_COMMANDS_H
 
 #include "common/front_door.h"
 
 extern const struct subcommand subcommands[];
-extern const char subcommand_hint[]; /* goes before a word that is no subcommand */
+extern const char subcommand_hint[]; /* printed before a word that is not a subcommand */
 
 int run_main(int argc, char **argv);
 int record_main(int argc, char **argv);

@@ -1,4 +1,4 @@
-/* tools/joule/companion.c - see companion.h. Nothing was opened or started before: the program takes this one's place. */
+/* tools/joule/companion.c - see companion.h. */
 #include "companion.h"
 
 #include <errno.h>

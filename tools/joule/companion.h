@@ -1,16 +1,18 @@
-/* tools/joule/companion.h - subcommands that are programs of their own.
+/* tools/joule/companion.h - starts subcommands that are separate programs.
  *
- * Owns finding joule-NAME, and becoming it. What needs a library beside libc (a terminal's, a web server's) lives in such a
- * program, so that `joule run` loads none of it.
- * Newcomers: they lie in libexec/joule, which is looked for from where this program lies, so that an installed tree can be
- * moved; a build has the same folders. CMakeLists.txt tells where.
+ * A subcommand that needs a library beside libc (for a terminal or a web server) is a separate program, so
+ * that `joule run` does not load that library.
+ *
+ * Note: the programs are in libexec/joule, found relative to this program, so that an installed tree can be
+ * moved. A build tree has the same layout (CMakeLists.txt).
  */
 #ifndef JOULE_COMPANION_H
 #define JOULE_COMPANION_H
 
-/* Becomes the program `name` of that folder. Returns after a message where it cannot. */
+/* Replaces this process by the program `name` of that folder. Returns after a message if that fails. */
 void companion_become(const char *subcommand, const char *name, char **argv);
-/* A subcommand: becomes joule-NAME, where NAME is argv[0], with the same arguments. Returns only where that failed. */
+/* A subcommand that replaces this process by joule-NAME, where NAME is argv[0], with the same arguments.
+ * Returns EXIT_OWN_FAILURE after a message if that fails. */
 int companion_main(int argc, char **argv);
 
 #endif

@@ -26,7 +26,7 @@ bool device_row_get(joule_meter *meter, size_t position, struct arena *arena, st
     return true;
 }
 
-/* --- for people --------------------------------------------------------------------------------------------- */
+/* --- for people ----------------------------------------------------------------------------------------- */
 
 /* A line of facts: "a, b, c". */
 struct line {
@@ -35,7 +35,7 @@ struct line {
     bool has_begun;
 };
 
-/* Where the next fact of the line is to be written. */
+/* Begins the next fact of a line and returns the text to which it is written. */
 static struct text *next_fact(struct line *line)
 {
     text_add(line->out, line->has_begun ? ", " : line->indent);
@@ -120,7 +120,7 @@ static void add_errors(const joule_device *d, struct line *line)
     end_line(line);
 }
 
-/* Limits that say nothing new are left out. */
+/* Omits limits that equal the configured power limit. */
 static void add_limits(const joule_device *d, struct line *line)
 {
     char most[32];
@@ -180,7 +180,7 @@ void device_add_lines(const struct device_row *row, const char *indent, struct t
     add_partitions(row, &line);
 }
 
-/* --- for programs ------------------------------------------------------------------------------------------- */
+/* --- for programs --------------------------------------------------------------------------------------- */
 
 static void json_bytes(struct json *json, const char *key, uint64_t bytes)
 {

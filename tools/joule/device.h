@@ -1,7 +1,9 @@
-/* tools/joule/devices.h - one GPU or accelerator in `joule devices`: its lines of the table, its object in the JSON.
+/* tools/joule/device.h - one GPU or accelerator in `joule devices`, as lines of text and as a JSON object.
  *
- * Owns the words. What a device uses stands in the domains; this is what it is and how it does: identity, memory, limits,
- * partitions, processes. Newcomers: what is not known is left out of the lines and null in the object.
+ * Contains identity, memory, limits, partitions and processes of the device. Its energy is reported by its
+ * domains.
+ *
+ * Note: unknown values are omitted from the text and are null in the JSON.
  */
 #ifndef JOULE_TOOLS_DEVICE_H
 #define JOULE_TOOLS_DEVICE_H
@@ -14,14 +16,15 @@ struct device_row {
     joule_device info;
     joule_device_process *processes;
     joule_device_partition *partitions;
-    size_t process_count, partition_count; /* of those that are listed */
+    size_t process_count, partition_count; /* of the arrays above */
 };
 
-/* Asks the meter for all that it knows of the device at `position`. False: there is none, or no memory. */
+/* Queries everything known about the device at `position`. Arrays are allocated in `arena`. Returns false if
+ * there is no such device, or memory runs out. */
 bool device_row_get(joule_meter *meter, size_t position, struct arena *arena, struct device_row *out_row);
-/* Lines with what is known beside name and model, each after `indent`. */
+/* Adds lines with all known facts except name and model, each line after `indent`. */
 void device_add_lines(const struct device_row *row, const char *indent, struct text *out);
-/* One object. */
+/* Adds one JSON object. */
 void device_add_json(const struct device_row *row, struct json *json);
 
 #endif

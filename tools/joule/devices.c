@@ -1,9 +1,9 @@
-/* tools/joule/devices.c - `joule devices`: every domain that can be measured here, and every source that cannot.
+/* tools/joule/devices.c - `joule devices`: all domains that can be measured, and all sources that cannot.
  *
- * Owns the gathering and the table; the JSON is devices_json.c's, what is known of a GPU device.c's. It opens a
- * meter, waits for a few readings, and asks.
- * Newcomers: a source without hardware is no error and stands below the table with its reason; a domain that exists
- * and refuses stands in the table with its remedy.
+ * Opens a meter, waits for a few readings, queries it, and prints a table.
+ *
+ * Note: a source without hardware is listed below the table with its reason. A domain that exists but cannot
+ * be read is a row of the table, and its remedy is listed below.
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,22 +19,22 @@
 #include "common/options.h"
 #include "page.h"
 
-#define WAIT_S       2.0 /* for slow sources */
+#define WAIT_S       2.0 /* maximum wait for slow sources */
 #define STEP_NS      50000000
-#define LEAST_STEPS  7  /* a few readings: power needs two */
-#define MOST_STEPS   50 /* clocks are read once a second, and not when they are found */
-#define FULL_WIDTH   98 /* of a page with every column of the table */
+#define LEAST_STEPS  7  /* power needs two readings */
+#define MOST_STEPS   50 /* clocks are read once a second, and not at opening */
+#define FULL_WIDTH   98 /* width from which the table shows all columns */
 #define INDENT       "  "
-#define MODEL_INDENT "            " /* below the model of a device */
+#define MODEL_INDENT "            " /* aligned with the model of a device */
 
-/* --- gathering ---------------------------------------------------------------------------------------------- */
+/* --- gathering ------------------------------------------------------------------------------------------ */
 
 static bool is_gauge(const joule_domain *domain)
 {
     return domain->reading != JOULE_READING_ENERGY && domain->reading != JOULE_READING_POWER;
 }
 
-/* A gauge that has not been read yet. */
+/* Returns true if a gauge has not been read yet. */
 static bool is_pending(joule_meter *meter)
 {
     double value;
@@ -61,7 +61,7 @@ static void gather_domains(struct listing *listing, joule_meter *meter)
         if (is_gauge(&row.domain)) {
             joule_status status = joule_gauge(meter, row.domain.id, &row.gauge);
             if (row.domain.state == JOULE_OK)
-                row.domain.state = status; /* a domain is there before it was read */
+                row.domain.state = status; /* a domain is listed before its first reading */
         } else {
             joule_power_watts(meter, row.domain.id, &row.watts);
         }
@@ -69,7 +69,7 @@ static void gather_domains(struct listing *listing, joule_meter *meter)
     }
 }
 
-/* A source that still looks for its hardware is PENDING; its own fields are not touched. */
+/* Describes a source. It is PENDING while its lane opens it; its own fields must not be read until then. */
 static struct source_row describe(struct lane *lane, const struct source *source)
 {
     struct source_row row = {.name = source->ops->name,
@@ -107,7 +107,7 @@ static int compare_rows(const void *a, const void *b)
     return left->domain.id < right->domain.id ? -1 : 1;
 }
 
-/* Domains come in the order in which sources found them, which is another one every time. */
+/* Sorts domains by source, because the order in which slow sources find them varies. */
 static void sort_domains(struct listing *listing)
 {
     for (size_t i = 0; i < listing->row_count; i++)
@@ -138,7 +138,7 @@ static void gather_total(struct listing *listing, joule_meter *meter)
     joule_power_watts(meter, JOULE_TOTAL, &listing->total_watts);
 }
 
-/* --- the table ---------------------------------------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------------------------------------ */
 
 static void format_now(const struct row *row, char *out, size_t size)
 {
@@ -157,7 +157,7 @@ static void format_now(const struct row *row, char *out, size_t size)
         snprintf(out, size, "%.0f %%", 100 * row->gauge);
 }
 
-/* On a narrow page the device and the tier go without saying: names and sources tell them. */
+/* Omits device and tier on a narrow page, because names and sources imply them. */
 static void add_row(struct table *table, const struct row *row, bool is_narrow)
 {
     const joule_domain *domain = &row->domain;
@@ -199,7 +199,7 @@ static const struct device_row *find_device(const struct listing *listing, const
     return NULL;
 }
 
-/* "gpu:0  NVIDIA H200"; a device without a model is shown by its vendor. */
+/* Adds a line "gpu:0  NVIDIA H200". */
 static void add_heading(const struct listing *listing, const char *name, const char *model, struct text *out,
                         bool *any)
 {
@@ -210,7 +210,7 @@ static void add_heading(const struct listing *listing, const char *name, const c
     *any = true;
 }
 
-/* Processors and whatever else has a model and is no device of its own, once each. */
+/* Returns true for the first row of a device that has a model and no entry in `devices`, such as a CPU. */
 static bool is_first_of_others(const struct listing *listing, size_t i)
 {
     const joule_domain *domain = &listing->rows[i].domain;
@@ -235,7 +235,7 @@ static void add_models(const struct listing *listing, struct text *out)
     }
 }
 
-/* "name (state): what to do", wrapped. */
+/* Adds "name (state): remedy", wrapped. */
 static void add_note(const struct listing *listing, struct text *out, const char *name, joule_status state,
                      const char *remedy)
 {
@@ -248,7 +248,7 @@ static void add_note(const struct listing *listing, struct text *out, const char
     text_add(out, "\n");
 }
 
-/* The same remedy for sixteen packages is said once. */
+/* Returns true if an earlier row has the same remedy; each remedy is printed once. */
 static bool is_said_before(const struct listing *listing, size_t i)
 {
     for (size_t k = 0; k < i; k++)
@@ -280,7 +280,7 @@ static bool has_same_reason(const struct source_row *a, const struct source_row 
     return is_absent(a) && is_absent(b) && a->state == b->state && strcmp(a->remedy, b->remedy) == 0;
 }
 
-/* Sources that look for the same boards miss them for the same reason: it is said once. */
+/* Lists absent sources. Sources with the same reason share one note. */
 static void add_absent(const struct listing *listing, struct text *out)
 {
     bool any = false;
@@ -323,7 +323,7 @@ static void print_table(const void *context, struct text *out)
     arena_free(&arena);
 }
 
-/* --- the subcommand ----------------------------------------------------------------------------------------- */
+/* --- the subcommand ------------------------------------------------------------------------------------- */
 
 static int list(const joule_options *options, bool as_json)
 {

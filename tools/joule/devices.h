@@ -1,7 +1,8 @@
-/* tools/joule/devices.h - what `joule devices` has found, between gathering and printing.
+/* tools/joule/devices.h - the data of `joule devices`, between gathering and printing.
  *
- * Owns the listing. devices.c fills it and prints the table, devices_json.c prints the object for programs.
- * Newcomers: names and remedies of sources are the meter's, which outlives the listing.
+ * devices.c fills the listing and prints the table; devices_json.c prints the JSON object.
+ *
+ * Note: names and remedies of sources belong to the meter, which must outlive the listing.
  */
 #ifndef JOULE_TOOLS_DEVICES_H
 #define JOULE_TOOLS_DEVICES_H
@@ -12,8 +13,8 @@
 struct row {
     joule_domain domain;
     joule_quantity watts; /* of energy and power domains */
-    double gauge;         /* of the others */
-    size_t rank;          /* of its source among all */
+    double gauge;         /* value of other domains; NaN: unknown */
+    size_t rank;          /* position of its source in `sources` */
 };
 
 struct source_row {
@@ -24,7 +25,7 @@ struct source_row {
 };
 
 struct listing {
-    struct arena arena; /* rows, and what printing needs */
+    struct arena arena; /* holds all arrays */
     struct row *rows;
     size_t row_count;
     struct source_row *sources;
@@ -34,10 +35,10 @@ struct listing {
     joule_quantity total_watts;
     const char *total_cover;
     bool is_partial, colour;
-    size_t width; /* of the page */
+    size_t width; /* in characters */
 };
 
-/* The listing (`context`) as one line of JSON, docs/devices.schema.json. */
+/* Prints the listing (`context`) as one line of JSON, see docs/devices.schema.json. */
 void listing_json(const void *context, struct text *out);
 
 #endif

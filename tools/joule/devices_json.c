@@ -1,7 +1,8 @@
 /* tools/joule/devices_json.c - `joule devices --json`: see devices.h.
  *
- * Owns the object that docs/devices.schema.json describes; what stands in it of a device is device.c's.
- * Newcomers: every key is there for every domain; null means that it is not known or not this domain's.
+ * Prints the object of docs/devices.schema.json; device.c prints the part of a device.
+ *
+ * Note: each domain has all keys; null means unknown, or not applicable to the domain.
  */
 #include <math.h>
 #include "devices.h"

@@ -1,7 +1,8 @@
-/* tools/joule/doctor.c - `joule doctor`: what would make the figures of this machine better, as commands to type.
+/* tools/joule/doctor.c - `joule doctor`: prints the findings of joule/doctor/doctor.h, with the commands to
+ * type.
  *
- * Owns the words around the findings of joule/doctor/doctor.h and their JSON. Newcomers: it changes nothing, and its exit
- * code is 0 whatever it finds; --json tells a program whether all is fine.
+ * Note: it changes nothing, and its exit status does not depend on the findings; --json reports whether all
+ * is fine.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,7 @@
 struct visit {
     struct diagnosis diagnosis;
     bool colour;
-    size_t width; /* of the page */
+    size_t width; /* in characters */
 };
 
 static size_t count_of(const struct visit *visit, enum finding_severity severity)
@@ -41,7 +42,7 @@ static bool is_fine(const struct visit *visit)
     return count_of(visit, FINDING_ADVICE) == 0 && count_of(visit, FINDING_LIMIT) == 0;
 }
 
-/* --- for people --------------------------------------------------------------------------------------------- */
+/* --- for people ----------------------------------------------------------------------------------------- */
 
 static void add_finding(const struct visit *visit, const struct finding *finding, struct text *out)
 {
@@ -53,7 +54,7 @@ static void add_finding(const struct visit *visit, const struct finding *finding
         text_add_wrapped(out, finding->why, strlen(INDENT INDENT), INDENT INDENT, visit->width);
         text_add(out, "\n");
     }
-    if (finding->command) /* never broken: it is there to be copied */
+    if (finding->command) /* not wrapped, so that it can be copied */
         text_printf(out, INDENT INDENT INDENT "%s%s%s\n", visit->colour ? BOLD : "", finding->command,
                     visit->colour ? PLAIN : "");
 }
@@ -89,7 +90,7 @@ static void print_words(const void *context, struct text *out)
     add_all(visit, FINDING_FACT, "Notes:", out);
 }
 
-/* --- for programs ------------------------------------------------------------------------------------------- */
+/* --- for programs --------------------------------------------------------------------------------------- */
 
 static void print_json(const void *context, struct text *out)
 {
@@ -116,7 +117,7 @@ static void print_json(const void *context, struct text *out)
     text_add(out, "\n");
 }
 
-/* --- the subcommand ----------------------------------------------------------------------------------------- */
+/* --- the subcommand ------------------------------------------------------------------------------------- */
 
 static int examine(const joule_options *options, bool as_json)
 {

@@ -5,7 +5,7 @@
 #include "common/options.h"
 
 #define NEAR         0.8
-#define KILL_AGAIN_S 0.05 /* processes may fork faster than they can be listed */
+#define KILL_AGAIN_S 0.05 /* repeated, because processes may fork while they are listed */
 
 struct guard guard_start(double budget_joules, double grace_s, const char *subject)
 {
@@ -37,12 +37,12 @@ static void say(const struct guard *guard, const char *format, const struct budg
 static void look_at_budget(struct guard *guard, struct measuring *measuring, struct child *child, int64_t now)
 {
     struct budget_state state = measuring_budget(measuring, child->begin_ns, child->group);
-    double used = state.joules.value; /* NaN compares false: the unknown ends nobody */
+    double used = state.joules.value; /* an unknown value (NaN) compares false and ends no command */
     guard->next_ns = now + nanoseconds(measuring->period_s);
     if (state.is_over) {
         say(guard, "%s used by %s, more than the budget of %s; ending the command", &state);
         child_signal_all(child, SIGTERM);
-        child_signal_all(child, SIGCONT); /* what is stopped could not end */
+        child_signal_all(child, SIGCONT); /* a stopped process could not handle SIGTERM */
         guard->stage = GUARD_TERMINATED;
         guard->next_ns = now + nanoseconds(guard->grace_s);
     } else if (guard->stage == GUARD_WATCHING && used >= NEAR * guard->budget_joules) {

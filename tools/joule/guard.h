@@ -1,7 +1,7 @@
-/* tools/joule/guard.h - what happens to a command that passes its budget.
+/* tools/joule/guard.h - ends a command that exceeds its budget: warning at 80 %, SIGTERM, grace time,
+ * SIGKILL.
  *
- * Owns the steps: a warning at 80 %, SIGTERM to all of the command's processes, a time of grace, SIGKILL.
- * Newcomers: it acts on the best estimate. Waiting until a passing is certain would let every budget be passed.
+ * Note: it acts on the best estimate. Certainty would come only after every budget was exceeded.
  */
 #ifndef JOULE_GUARD_H
 #define JOULE_GUARD_H
@@ -10,17 +10,17 @@
 #include "measuring.h"
 
 struct guard {
-    double budget_joules; /* 0: nothing to guard */
+    double budget_joules; /* 0: no budget */
     double grace_s;
-    const char *subject; /* the subcommand that warns; NULL: nothing is said */
+    const char *subject; /* subcommand named in messages; NULL: print no messages */
     enum { GUARD_WATCHING, GUARD_WARNED, GUARD_TERMINATED, GUARD_KILLED } stage;
-    int64_t next_ns; /* when to look again; INT64_MAX: never */
+    int64_t next_ns; /* time of the next check; INT64_MAX: never */
 };
 
 struct guard guard_start(double budget_joules, double grace_s, const char *subject);
-/* Does what is due; called whenever child_wait returns. */
+/* Checks the budget and acts, if it is time; call whenever child_wait returns. */
 void guard_look(struct guard *guard, struct measuring *measuring, struct child *child);
-/* True once the command was told to end because of its budget. */
+/* Returns true if the command was signalled to end because of its budget. */
 bool guard_has_acted(const struct guard *guard);
 
 #endif

@@ -1,7 +1,7 @@
 /* tools/joule/idle.c - see idle.h.
  *
- * Newcomers: the file is written by this program alone and read by it alone, so the reader looks for the keys that the
- * writer writes and takes anything else for "no baseline".
+ * Note: only this program writes the file. The reader searches for the keys that it writes, and treats any
+ * other content as "no baseline".
  */
 #include "idle.h"
 
@@ -34,7 +34,7 @@ struct idle_baseline idle_unknown(void)
         .total_watts = estimate_unknown(), .cpu_watts = estimate_unknown(), .busy = NAN};
 }
 
-/* --- the file ----------------------------------------------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------------------------------------- */
 
 static bool file_path(char *out_path, size_t size)
 {
@@ -48,7 +48,7 @@ static bool file_path(char *out_path, size_t size)
     return path.length > 0 && path.length < size;
 }
 
-/* Homes are shared between machines, so a file may speak of another one. */
+/* Writes the identity of this machine; machines may share a home folder. */
 static void machine_name(char *out_name, size_t size)
 {
     struct joule_host *host = host_real();
@@ -61,7 +61,7 @@ static void machine_name(char *out_name, size_t size)
         string_copy(out_name, size, names.nodename);
 }
 
-/* "key":"value" as the writer writes it. */
+/* Returns true if the text contains "key":"value" as the JSON writer formats it. */
 static bool has_string(const char *text, const char *key, const char *value)
 {
     char wanted[IDLE_COVER_SIZE * 2];
@@ -81,7 +81,7 @@ static double number_of(const char *text, const char *key)
     return at && string_scan_double(at + strlen(wanted), &value) ? value : NAN;
 }
 
-/* "total_watts_0_cause": what makes a power's errors common, and how large they are. */
+/* Makes a key such as "total_watts_0_cause" for the cause and size of a common error of a power. */
 #define ERROR_KEY_SIZE 40
 static const char *error_key(const char *key, size_t index, const char *what, char out_key[ERROR_KEY_SIZE])
 {
@@ -100,7 +100,7 @@ static struct estimate power_of(const char *text, const char *key, joule_class c
         double cause = number_of(text, error_key(key, i, "cause", name));
         double sd = number_of(text, error_key(key, i, "sd", name));
         if (!(cause >= 1 && cause <= UINT32_MAX && isfinite(sd)))
-            return i > 0 ? power : estimate_unknown(); /* a baseline without an error is none */
+            return i > 0 ? power : estimate_unknown(); /* a baseline without an error is invalid */
         struct estimate error = estimate_make(0, cls, 0, (uint32_t)cause, sd);
         power = estimate_add(power, 1, &error);
     }
@@ -142,7 +142,7 @@ static void make_folders(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
-        mkdir(path, 0700); /* where that fails, so does the writing, which says why */
+        mkdir(path, 0700); /* if this fails, writing the file fails with a message */
         *slash = '/';
     }
 }
@@ -183,7 +183,7 @@ joule_status idle_store(const struct idle_baseline *baseline, joule_error *out_e
     return output_write(path, content, text.length, out_error);
 }
 
-/* --- measuring ---------------------------------------------------------------------------------------------- */
+/* --- measuring ------------------------------------------------------------------------------------------ */
 
 static void nap(double seconds)
 {

@@ -1,9 +1,10 @@
-/* tools/joule/idle.h - what this machine takes when it does nothing.
+/* tools/joule/idle.h - the idle baseline: the power of this machine when it does nothing.
  *
- * Owns measuring the idle baseline and keeping it in $XDG_CACHE_HOME/joule/idle.json between runs. Net figures are
- * gross less baseline times seconds; the baseline's error is theirs too (CAUSE_IDLE).
- * Newcomers: a baseline speaks for one machine and one cover. For any other, and after 30 days, it is unknown: a guess
- * from the lowest power seen would be wrong whenever the machine was not idle.
+ * Measures the baseline and stores it in $XDG_CACHE_HOME/joule/idle.json. Net energy is the total less
+ * baseline times seconds; it includes the error of the baseline (CAUSE_IDLE).
+ *
+ * Note: a baseline is valid for one machine and one cover for 30 days. Otherwise it is unknown: the lowest
+ * observed power would be wrong if the machine was never idle.
  */
 #ifndef JOULE_IDLE_H
 #define JOULE_IDLE_H
@@ -15,20 +16,22 @@
 #define IDLE_DATE_SIZE  32
 
 struct idle_baseline {
-    struct estimate total_watts; /* of the cover; unknown: no baseline */
-    struct estimate cpu_watts;   /* the part of CPUs and their memory */
-    double busy; /* share of all CPU time that was in use; above IDLE_BUSY_MAX it was no idling */
+    struct estimate total_watts; /* power of the whole cover; unknown: no baseline */
+    struct estimate cpu_watts;   /* power of CPUs and their memory */
+    double busy; /* busy share of all CPU time, 0 to 1; above IDLE_BUSY_MAX the machine was not idle */
     char cover[IDLE_COVER_SIZE];
     char date[IDLE_DATE_SIZE]; /* RFC 3339 */
 };
 
 struct idle_baseline idle_unknown(void);
-/* The kept baseline for this machine and `cover`, where there is one younger than 30 days; else unknown. */
+/* Returns the stored baseline of this machine and `cover`, if it is younger than 30 days; else an unknown
+ * one. */
 struct idle_baseline idle_load(const char *cover);
-/* Lets `seconds` pass and takes the mean power of the meter's cover. PENDING: the sensors told nothing in that time. */
+/* Sleeps for `seconds` and measures the mean power of the meter's cover. PENDING: no sensor gave a
+ * reading. */
 joule_status idle_measure(joule_meter *meter, double seconds, struct idle_baseline *out_baseline,
                           joule_error *out_error);
-/* Keeps it for later runs. */
+/* Stores the baseline for later runs. */
 joule_status idle_store(const struct idle_baseline *baseline, joule_error *out_error);
 
 #endif

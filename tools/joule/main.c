@@ -1,4 +1,4 @@
-/* tools/joule/main.c - where the program begins. Which subcommands it has, subcommands.c says. */
+/* tools/joule/main.c - entry point of `joule`; subcommands.c lists its subcommands. */
 #include "commands.h"
 #include "common/options.h"
 

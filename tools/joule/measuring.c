@@ -1,7 +1,7 @@
 /* tools/joule/measuring.c - see measuring.h.
  *
- * Newcomers: where nothing is measured, the machine's total is a guess at everything that runs here, while the
- * command's own CPU time is exact. The command's modelled joules are then the figure that counts, also for the budget.
+ * Note: without sensors the machine's total is a model of everything that runs, but the command's CPU time is
+ * exact. The report and the budget then use the modelled energy of the command.
  */
 #include "measuring.h"
 
@@ -26,7 +26,7 @@
 #define SETTLE_WITHIN_NS (250 * 1000000LL)
 #define SETTLE_NAP_NS    (1 * 1000000LL)
 #define SLOW_NAP_NS      (10 * 1000000LL)
-#define ALL_SEEN         0.995 /* coverage from which a figure counts as complete */
+#define ALL_SEEN         0.995 /* coverage from which a value counts as complete */
 #define SESSION_VARIABLE "JOULE_SESSION"
 
 static double run_seconds(const struct measured_run *run)
@@ -40,16 +40,16 @@ static bool is_set(const char *variable)
     return value && *value;
 }
 
-/* Without a device file NVIDIA's library and program find nothing, unless the user names another library or
- * program. A recorded machine needs no device files. */
+/* Returns true if NVIDIA hardware may exist. Its library and program need a device file, unless the user
+ * names another library or program. A recorded machine needs no device file. */
 static bool may_have_nvidia(const char *root)
 {
     return root || is_set("JOULE_NVML_LIB") || is_set("JOULE_NVIDIA_SMI") ||
            access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
 }
 
-/* Returns the sources to open; NULL: all. Sources of gauges are left out because no report shows them; a
- * source that finds nothing would cost a thread. */
+/* Returns the sources to open; NULL: all. Excludes sources of gauges, which no report shows, and sources that
+ * cannot find hardware, each of which would cost a thread. */
 static const char *default_sources(const char *root, bool is_recorded)
 {
     bool has_nvidia = may_have_nvidia(root);
@@ -58,10 +58,11 @@ static const char *default_sources(const char *root, bool is_recorded)
     return has_nvidia ? "-thermal" : "-thermal,-nvml,-nvidia_smi";
 }
 
-/* --- life --------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
-/* The kernel counts a session's memory as a file: the limit on the size of files is raised as far as this process may, and
- * the command gets it back. Without a session the command's own libjoule measures for itself. */
+/* Creates the session shared with the command. The kernel counts its memory as a file, so RLIMIT_FSIZE is
+ * raised while it is created and restored for the command. Without a session the command's libjoule measures
+ * by itself. */
 static void create_session(struct measuring *m)
 {
     char path[512];
@@ -81,7 +82,7 @@ joule_status measuring_open(struct measuring *m, const struct measuring_options 
                             joule_error *out_error)
 {
     mallopt(M_ARENA_MAX,
-            1); /* sampling threads hardly allocate: an arena for each would cost more than waiting */
+            1); /* sampling threads rarely allocate; an arena for each would cost more than lock contention */
     *m = (struct measuring){.is_recorded = options->is_recorded,
                             .idle = options->idle,
                             .seeks_idle = options->uses_idle && isnan(options->idle.total_watts.value),
@@ -142,7 +143,7 @@ int64_t measuring_watch_ns(const struct measuring *m)
 void measuring_watch(struct measuring *m)
 {
     m->watches = true;
-    meter_watch(m->meter); /* without a thread there is still the reading at the end */
+    meter_watch(m->meter); /* if no thread can be started, the reading at the end remains */
 }
 
 void measuring_leave(void)
@@ -150,7 +151,7 @@ void measuring_leave(void)
     session_remove_shared();
 }
 
-/* --- figures ------------------------------------------------------------------------------------------------ */
+/* --- figures -------------------------------------------------------------------------------------------- */
 
 static const struct channel *channel_of(const struct measuring *m, const struct cover *cover, size_t i)
 {
@@ -165,7 +166,7 @@ static bool is_modelled(const struct measuring *m, const struct cover *cover)
     return true;
 }
 
-/* Returns true for a board, or a part that represents one. */
+/* Returns true for a GPU, or a part that represents one. */
 static bool is_of_gpu(const struct channel *ch)
 {
     return ch->info.scope == JOULE_SCOPE_GPU ||
@@ -180,7 +181,7 @@ static bool has_gpu(const struct measuring *m, const struct cover *cover)
     return false;
 }
 
-/* What is known of this machine's CPUs; the source that models them has found out, where it is in use. */
+/* Finds the description of this machine's CPUs; reuses that of the source `estimated` if it is open. */
 static void find_cpu(struct measuring *m)
 {
     const struct lane *prompt = m->meter->lanes[0];
@@ -192,7 +193,7 @@ static void find_cpu(struct measuring *m)
     m->has_cpu = cpu || cpu_map_identify(host_real(), &m->cpu);
 }
 
-/* What the model says of the command's own CPU time, whatever else the machine did. */
+/* Returns the modelled energy of the command's own CPU time, independent of other work on the machine. */
 static struct estimate modelled(struct measuring *m, const struct attribution *share, double wall_s)
 {
     if (!m->has_cpu)
@@ -202,7 +203,8 @@ static struct estimate modelled(struct measuring *m, const struct attribution *s
     return cost_cpu_energy(&m->cpu, share->command_cpu_s, wall_s);
 }
 
-/* CPU time says nothing about GPUs, so where one is in the total only the CPUs' part is shared out. */
+/* Returns the command's part of a run's energy. If the total contains a GPU, only the CPUs' part is
+ * attributed, because CPU time says nothing about GPUs. */
 static struct estimate command_joules(struct measuring *m, const struct measured_run *run,
                                       const struct cover *cover, const struct estimate *total)
 {
@@ -225,14 +227,14 @@ static void find_idle(struct measuring *m, const struct cover *cover)
     if (m->seeks_idle)
         m->idle = idle_load(name);
     else if (strcmp(m->idle.cover, name) != 0)
-        m->idle = idle_unknown(); /* it speaks of other parts of the machine */
+        m->idle = idle_unknown(); /* measured for other parts of the machine */
     if (m->idle.total_watts.cls != cover->cls)
-        m->idle = idle_unknown(); /* a guess less a measurement, or the reverse, tells nothing */
+        m->idle = idle_unknown(); /* a difference between a model and a measurement has no meaning */
     m->seeks_idle = false;
 }
 
-/* Closes runs in their order up to one of which the sensors will still tell more, or all. Early, as curves of long measurements
- * get coarser. */
+/* Closes runs in order, up to the first one whose window is not final; `all`: closes every run. Runs are
+ * closed early because the curves of long measurements lose detail. */
 static void close_runs(struct measuring *m, bool all)
 {
     for (; m->closed_count < m->run_count; m->closed_count++) {
@@ -256,8 +258,8 @@ void measuring_add(struct measuring *m, int64_t begin_ns, int64_t end_ns, const 
     m->runs[m->run_count++] = (struct measured_run){.begin_ns = begin_ns, .end_ns = end_ns, .share = *share};
 }
 
-/* Whether nothing is to come that is worth waiting for. A command need not wait for a model: what it did last is taken to
- * have gone on. A record has the model's next tick, too, and is to tell the same. */
+/* Returns true if no further reading is worth waiting for. A model extrapolates, so the command need not wait
+ * for its next tick, unless a record must contain that tick. */
 static bool has_settled(const struct measuring *m)
 {
     const struct measured_run *last = &m->runs[m->run_count - 1];
@@ -266,7 +268,7 @@ static bool has_settled(const struct measuring *m)
     return m->closed_count == m->run_count || cover.count == 0 || (!m->is_recorded && is_modelled(m, &cover));
 }
 
-/* A long wait should not load a machine that others measure. */
+/* Sleeps longer during a long wait, so that other measurements are not disturbed. */
 static void nap(int64_t waited_ns)
 {
     const struct timespec length = {.tv_nsec = waited_ns < SETTLE_WITHIN_NS ? SETTLE_NAP_NS : SLOW_NAP_NS};
@@ -291,9 +293,9 @@ void measuring_finish(struct measuring *m, bool (*is_asked_to_end)(void))
     close_runs(m, true);
 }
 
-/* --- the budget --------------------------------------------------------------------------------------------- */
+/* --- the budget ----------------------------------------------------------------------------------------- */
 
-/* The most that the modelled machine takes between two looks. */
+/* Returns the maximum energy of the modelled machine within one period, in joules. */
 static double modelled_bound(const struct measuring *m)
 {
     struct estimate all = cost_cpu_energy(&m->cpu, m->cpu.threads, 1);
@@ -310,9 +312,9 @@ static struct budget_state judge(const struct measuring *m, const struct estimat
                                  .is_over = status == JOULE_BUDGET_OVER || q.value > m->budget_joules};
 }
 
-/* Returns the energy that can be used before an exceeded budget is noticed, plus that used until all
- * processes had ended. With `is_all` the energy used is known by then, and its 95 % point limits the excess
- * over the budget. */
+/* Returns the energy in joules that can be used before an exceeded budget is noticed, plus the energy used
+ * until all processes have ended. `is_all`: the energy used is fully known, so its 95 % point limits the
+ * excess over the budget. */
 static double overshoot_bound(const struct measuring *m, joule_quantity used, bool is_all)
 {
     double afterwards = isnan(m->noticed_joules) ? 0 : used.value - m->noticed_joules;
@@ -320,7 +322,7 @@ static double overshoot_bound(const struct measuring *m, joule_quantity used, bo
     return is_all && !isnan(used.high) ? fmin(bound, fmax(0, used.high - m->budget_joules)) : bound;
 }
 
-/* Of all runs that have ended, and of the one that goes on. */
+/* Returns the modelled energy of all ended runs and of the current run. */
 static struct estimate modelled_so_far(struct measuring *m, const struct measured_run *now)
 {
     struct estimate sum = modelled(m, &now->share, run_seconds(now));
@@ -355,12 +357,12 @@ struct budget_state measuring_budget(struct measuring *m, int64_t begin_ns, stru
     return state;
 }
 
-/* --- the report --------------------------------------------------------------------------------------------- */
+/* --- the report ----------------------------------------------------------------------------------------- */
 
 static struct attribution sum_of_shares(const struct measuring *m)
 {
     struct attribution sum = m->runs[0].share;
-    double busy_s = 0; /* as the runs' shares take it: not all of it is known from clock ticks */
+    double busy_s = 0; /* derived from the runs' shares, because clock ticks do not show all busy time */
     for (size_t i = 0; i < m->run_count; i++) {
         const struct attribution *share = &m->runs[i].share;
         busy_s += share->share > 0 ? share->command_cpu_s / share->share : share->machine_busy_cpu_s;

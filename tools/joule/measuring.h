@@ -1,8 +1,8 @@
-/* tools/joule/measuring.h - the energy side of `joule run`.
+/* tools/joule/measuring.h - the measurement of `joule run`: meter, session, budget and report.
  *
- * Owns the meter, the session in which the command's regions are written, what each run cost, the budget, and putting
- * all of it into a report. Knows nothing of signals and processes.
- * Newcomers: sensors tick late, so a run's figures are taken when the next run has ended, or at the very end.
+ * It does not depend on signals or processes.
+ *
+ * Note: sensors update late, so a run is closed when the next run has ended, or at the very end.
  */
 #ifndef JOULE_MEASURING_H
 #define JOULE_MEASURING_H
@@ -15,77 +15,77 @@
 #include "joule/report/report.h"
 
 struct measuring_options {
-    double period_s;      /* 0: default */
-    const char *sources;  /* as joule_options; NULL: all */
-    const char *root;     /* recorded machine; NULL: real */
+    double period_s;
+    const char *sources;  /* see joule_options; NULL: all */
+    const char *root;     /* folder of a recorded machine; NULL: this machine */
     double budget_joules; /* 0: none */
-    bool is_recorded;     /* also what no report shows, as temperatures, and what a model knows only later */
-    bool uses_idle;       /* look for a kept baseline, where `idle` is unknown */
+    bool is_recorded;     /* keep all channels, also temperatures, and wait for the last tick of models */
+    bool uses_idle;       /* load a stored baseline if `idle` is unknown */
     struct idle_baseline idle;
 };
 
 struct measured_run {
     int64_t begin_ns, end_ns;
     struct attribution share;
-    struct estimate total, command; /* joules; unknown until closed */
+    struct estimate total, command; /* joules; unknown until the run is closed */
 };
 
 struct measuring {
     joule_meter *meter;
-    bool is_recorded; /* as asked for */
+    bool is_recorded; /* see measuring_options */
     bool has_session;
-    joule_error session_error; /* why there is none */
+    joule_error session_error; /* reason if has_session is false */
     int64_t open_ns;
     bool watches;
     struct idle_baseline idle;
-    bool seeks_idle; /* still to be looked for, once the cover is known */
+    bool seeks_idle; /* the baseline is loaded once the cover is known */
     struct measured_run *runs;
     size_t run_count, closed_count;
-    struct cost_cpu cpu; /* for the command's joules where no sensor is */
+    struct cost_cpu cpu; /* models the command's energy if there is no sensor */
     bool has_cpu;
     double budget_joules;          /* 0: none */
-    double overshoot_bound_joules; /* until it is noticed */
-    double noticed_joules;         /* used when the budget was seen to be passed; NaN: it was not */
-    bool is_over;                  /* the budget was passed, by the best estimate; once reported */
-    joule_budget *budget;          /* watches the machine's joules */
+    double overshoot_bound_joules; /* joules that can be used before an exceeded budget is noticed */
+    double noticed_joules;         /* joules used when the exceeded budget was noticed; NaN: not exceeded */
+    bool is_over;                  /* the best estimate exceeds the budget; set by measuring_report */
+    joule_budget *budget;          /* budget over the machine's joules */
     double period_s;
     double waited_s;           /* seconds waited for slow sources after the last run */
-    const char *waited_for;    /* the last such source; NULL: none */
-    double begin_cpu_s, cpu_s; /* this process's own: when the first run began, and since then */
+    const char *waited_for;    /* the last source waited for; NULL: none */
+    double begin_cpu_s, cpu_s; /* CPU time of this process: at the start of the first run, and since then */
 };
 
-/* Makes the session, names it in JOULE_SESSION for the command, and opens the meter without waiting for slow sensors nor
- * making a thread for the others. `most_runs`: how many measuring_add will come. */
+/* Creates the session, passes its name to the command in JOULE_SESSION, and opens the meter. Does not wait
+ * for slow sensors, and starts no thread for the others. `most_runs`: maximum number of measuring_add calls.
+ * After a failure nothing remains open. */
 joule_status measuring_open(struct measuring *m, const struct measuring_options *options, size_t most_runs,
                             joule_error *out_error);
-/* Waits until the sensors were read once, at most 250 ms from measuring_open. */
+/* Waits until all sensors were read once, at most 250 ms after measuring_open. */
 void measuring_wait_ready(struct measuring *m);
-/* The command runs: time for what can wait. */
+/* Call when the command has started; does work that can be deferred until then. */
 void measuring_started(struct measuring *m);
-/* When measuring_watch has to be called; INT64_MAX: never again. */
+/* Returns the time at which measuring_watch must be called; INT64_MAX: never again. */
 int64_t measuring_watch_ns(const struct measuring *m);
-/* From here on the sensors are read at the meter's pace. A command that ends sooner is spared the thread. */
+/* Starts periodic readings in a thread. Not needed for a command that ends earlier. */
 void measuring_watch(struct measuring *m);
-/* A run has ended. */
+/* Adds a run that has ended. */
 void measuring_add(struct measuring *m, int64_t begin_ns, int64_t end_ns, const struct attribution *share);
-/* Call it after the last run. Waits at most 250 ms for slow sensors, and for models where everything is
- * recorded. Reads slow sources once more and waits for them one period, at most 5 s, or until
- * `is_asked_to_end`. */
+/* Call after the last run. Waits at most 250 ms for late sensors, and for models if everything is recorded.
+ * Reads slow sources once more and waits for them for one period, at most 5 s, or until `is_asked_to_end`
+ * returns true. */
 void measuring_finish(struct measuring *m, bool (*is_asked_to_end)(void));
-/* Fills a report, except what belongs to the command as a process. report_free, also on failure. */
+/* Fills a report, except exit status and labels of the command. Call report_free also after a failure. */
 joule_status measuring_report(struct measuring *m, const char *program, struct report *out_report);
-/* Removes what would outlive the process, which ends at once: the kernel takes threads and memory back faster than they
- * can be waited for. */
+/* Removes the shared session file. Call before the process ends; other memory and threads are left to the
+ * kernel, which frees them faster. */
 void measuring_leave(void);
 
-/* The budget's joules so far, over all runs and the one that goes on in `group` since begin_ns. */
+/* State of the budget over all ended runs and the current run. */
 struct budget_state {
     joule_quantity joules;
     joule_budget_status status;
     double probability;
-    bool
-        is_machine; /* the joules are the whole machine's, as sensors tell them; else the command's, by the model */
-    bool is_over; /* by the best estimate, or for certain */
+    bool is_machine; /* joules of the machine, from sensors; else of the command, from the model */
+    bool is_over;    /* the budget is exceeded by the best estimate, or for certain */
 };
 struct budget_state measuring_budget(struct measuring *m, int64_t begin_ns, struct attribute_group *group);
 

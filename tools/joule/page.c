@@ -9,7 +9,7 @@
 #include "common/output.h"
 
 #define PAGE_WIDTH  100
-#define LEAST_WIDTH 60 /* narrower lines are the terminal's to break */
+#define LEAST_WIDTH 60 /* on narrower terminals the terminal wraps the lines */
 
 bool page_has_colour(int fd)
 {
@@ -26,7 +26,7 @@ size_t page_width(void)
     return size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;
 }
 
-/* --- reports ------------------------------------------------------------------------------------------------ */
+/* --- reports -------------------------------------------------------------------------------------------- */
 
 struct report_page {
     const struct report *report;

@@ -1,6 +1,6 @@
-/* tools/joule/page.h - reports as pages, and what may be asked of a terminal.
+/* tools/joule/page.h - prints reports, and queries colour and width of the terminal.
  *
- * Newcomers: pages of other kinds are printed by common/page.h.
+ * Other texts are printed by common/page.h.
  */
 #ifndef JOULE_PAGE_H
 #define JOULE_PAGE_H
@@ -9,16 +9,17 @@
 #include "common/page.h"
 #include "joule/report/report.h"
 
-/* True when `fd` is a terminal that shows colours, and NO_COLOR is unset or empty. */
+/* Returns true if `fd` is a terminal with colours, and NO_COLOR is unset or empty. */
 bool page_has_colour(int fd);
-/* Characters in a line: of the terminal, and neither few nor many; a fixed number where nobody looks. */
+/* Returns the line width in characters: that of the terminal within fixed limits, or a fixed width if
+ * standard output is not a terminal. */
 size_t page_width(void);
 
 typedef void (*page_report_fn)(const struct report *report, struct text *out);
-/* A report into the file `path` (as output_write), or where that is NULL to standard error. False, after a message
- * except for standard error, where it could not be written. */
+/* Writes a report to the file `path` (see output_write), or to standard error if `path` is NULL. Returns
+ * false if it could not be written, after a message except for standard error. */
 bool page_report(const char *subcommand, const struct report *report, const char *path, page_report_fn print);
-/* A report as JSON with the newline that ends its line in a file. */
+/* Prints a report as one line of JSON. */
 void page_json_line(const struct report *report, struct text *out);
 
 #endif

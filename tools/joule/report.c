@@ -1,7 +1,6 @@
-/* tools/joule/report.c - `joule report FILE`: the findings of a record, printed again in any form.
+/* tools/joule/report.c - `joule report FILE`: prints the report of a record in any format.
  *
- * Owns nothing but options and printing; the record room reads the file.
- * Newcomers: a record that was cut off is reported as far as it goes, with a warning, and exit status 0.
+ * Note: an incomplete record is reported as far as it can be read, with a warning, and exit status 0.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +26,7 @@ static void print_words(const struct report *report, struct text *out)
     report_text(report, page_has_colour(STDOUT_FILENO), out);
 }
 
-/* What is asked for; NULL: is not. */
+/* Output paths of each format; NULL: not requested. */
 struct wishes {
     const char *json, *csv, *samples;
 };

@@ -1,8 +1,9 @@
-/* tools/joule/run.c - `joule run`: a command, its joules, and an exit status that is the command's own.
+/* tools/joule/run.c - `joule run`: measures a command and returns the command's own exit status.
  *
- * Owns the order of events: what can fail comes first, then the sensors are read for the first time, then the command
- * is made, waited for, and reported on.
- * Newcomers: once the command runs nothing may keep its status from the caller.
+ * Everything that can fail is done first. Then the sensors are read for the first time, and the command is
+ * started, waited for, and reported.
+ *
+ * Note: once the command runs, no failure may hide its status from the caller.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,7 @@
 #include "run_settings.h"
 
 #define LEFT_BEHIND_CHECK_NS (20 * 1000000LL)
-#define PROGRAM_SIZE         1024 /* at least; enough for the name of a process */
+#define PROGRAM_SIZE         1024 /* minimum; enough for the name of a process */
 
 /* One call of `joule run`. */
 struct job {
@@ -35,19 +36,19 @@ struct job {
     struct signals signals;
     struct measuring measuring;
     struct guard guard;
-    int pipe;                  /* the record's, held until the recorder has it; -1: no pipe */
+    int pipe;                  /* open pipe for the record until the recorder opens it; -1: none */
     struct recorder *recorder; /* NULL: no -o */
-    bool has_begun;            /* a command or a process was measured: the record replaces an older one */
-    struct child child;        /* of the last run; of a process from before its times and group alone */
+    bool has_begun;            /* a measurement has begun: the record may replace an older one */
+    struct child child;        /* the last run; with --pid only times and group are used */
     struct arena arena;        /* program */
-    const char *program;       /* what the report calls it */
-    int64_t stopped_ns;        /* of all runs */
-    int interrupted_by;        /* Ctrl-C or its like, whatever the command made of it; 0: nothing */
-    bool lacks_runs;           /* for that alone */
-    size_t left_count;         /* processes that outlive the last run, which nobody waits for */
+    const char *program;       /* name in the report */
+    int64_t stopped_ns;        /* total of all runs */
+    int interrupted_by;        /* signal that requested the end, even if the command ignored it; 0: none */
+    bool lacks_runs;           /* runs are missing only because of interrupted_by */
+    size_t left_count;         /* processes that outlive the last run and are not waited for */
 };
 
-/* --- before the first run ----------------------------------------------------------------------------------- */
+/* --- before the first run ------------------------------------------------------------------------------- */
 
 static bool have_files_of_their_own(const struct settings *settings)
 {
@@ -74,8 +75,8 @@ static bool can_write_outputs(const struct settings *settings)
     return true;
 }
 
-/* A pipe for the record lets its writer wait for a reader: here, where a signal still ends this process. -1: it is none, or
- * cannot be opened, which the recorder will say. */
+/* Opens a pipe for the record. This waits for its reader, while a signal still ends this process. Returns -1
+ * if `path` is not a pipe or cannot be opened; the recorder reports the error. */
 static int await_reader(const char *path)
 {
     struct stat info;
@@ -83,7 +84,7 @@ static int await_reader(const char *path)
     return is_pipe ? open(path, O_WRONLY | O_CLOEXEC) : -1;
 }
 
-/* What the report calls it. A process may be gone by then. */
+/* Returns the name for the report. Read before the measurement, because a process may be gone afterwards. */
 static const char *program_name(const struct settings *s, struct arena *arena)
 {
     size_t size = PROGRAM_SIZE;
@@ -101,7 +102,8 @@ static const char *program_name(const struct settings *s, struct arena *arena)
     return name ? name : s->subject;
 }
 
-/* With a meter of its own, before anything is made that an interrupt could leave behind. */
+/* Measures the idle baseline with a separate meter, before anything exists that an interrupt could leave
+ * behind. */
 static bool measure_idle(struct settings *s)
 {
     joule_options how = {.struct_size = sizeof how,
@@ -130,9 +132,9 @@ static bool measure_idle(struct settings *s)
     return true;
 }
 
-/* --- one run ------------------------------------------------------------------------------------------------ */
+/* --- one run -------------------------------------------------------------------------------------------- */
 
-/* True while processes that the command left behind are to be waited for. */
+/* Returns true while descendants of the command must be waited for. */
 static bool has_rest(struct job *job)
 {
     bool wanted = job->settings.wait_all || guard_has_acted(&job->guard);
@@ -152,7 +154,7 @@ static void watch_when_due(struct job *job)
         measuring_watch(&job->measuring);
 }
 
-/* SIGINT and its like end the waiting, and not the processes. */
+/* Waits for the descendants of the command. Signals such as SIGINT end the waiting, not the processes. */
 static void wait_for_the_rest(struct job *job)
 {
     while (has_rest(job)) {
@@ -186,7 +188,7 @@ static void wait_once(struct job *job)
     guard_look(&job->guard, &job->measuring, &job->child);
 }
 
-/* 0, or the exit code that says why the command never ran. */
+/* Runs the command once. Returns 0, or the exit code for a command that did not run. */
 static int run_in_group(struct job *job, struct attribute_group *group)
 {
     struct child *child = &job->child;
@@ -218,7 +220,8 @@ static int run_once(struct job *job)
     return code;
 }
 
-/* A process that nobody here started: its end, ours or the time's is the end of the measurement. */
+/* Measures a process that this program did not start, until it ends, a signal arrives, or the time limit is
+ * reached. */
 static int run_attached(struct job *job)
 {
     struct attached process;
@@ -245,7 +248,7 @@ static int run_attached(struct job *job)
     return 0;
 }
 
-/* As often as asked, or until a run fails or is interrupted. */
+/* Runs the command as often as requested, or until a run fails or is interrupted. */
 static int run_all(struct job *job)
 {
     unsigned runs = job->settings.runs;
@@ -266,7 +269,7 @@ static int run_all(struct job *job)
     return 0;
 }
 
-/* --- the report --------------------------------------------------------------------------------------------- */
+/* --- the report ----------------------------------------------------------------------------------------- */
 
 static void add_labels(const struct settings *s, struct report *report)
 {
@@ -293,7 +296,8 @@ static void print_words(const struct report *report, struct text *out)
     report_text(report, page_has_colour(STDERR_FILENO), out);
 }
 
-/* Their joules are in no figure, which a daemon or a server of builds makes easy to overlook. */
+/* Warns about processes that still run: their energy is not in the report, for example that of a build
+ * server. */
 static void tell_left(const struct job *job)
 {
     const struct settings *s = &job->settings;
@@ -304,7 +308,7 @@ static void tell_left(const struct job *job)
                                       : "processes of the command still run and are");
 }
 
-/* Writes all that was asked for. */
+/* Writes all requested reports. */
 static bool report_all(struct job *job)
 {
     const struct settings *s = &job->settings;
@@ -328,7 +332,7 @@ static bool report_all(struct job *job)
     return done;
 }
 
-/* --- the record --------------------------------------------------------------------------------------------- */
+/* --- the record ----------------------------------------------------------------------------------------- */
 
 static bool start_record(struct job *job)
 {
@@ -353,7 +357,7 @@ static bool end_record(struct job *job)
     return false;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ */
+/* -------------------------------------------------------------------------------------------------------- */
 
 static int run_job(struct job *job)
 {

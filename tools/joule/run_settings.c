@@ -28,7 +28,7 @@ static bool is_label(const char *word)
     return equals && equals > word;
 }
 
-/* What is asked of a command makes no sense of a process that nobody here started, and the reverse. */
+/* Checks that the options fit the subject: some are only for commands, others only for --pid. */
 static bool check_subject(const struct settings *s, const struct command_text *text)
 {
     bool wants_command = s->runs != 1 || s->measuring.budget_joules > 0 || s->wait_all;
@@ -60,7 +60,7 @@ static bool check_settings(struct settings *s)
                              "such as /dev/fd/3");
         return false;
     }
-    /* What was kept is of this machine. */
+    /* the stored baseline was measured on this machine */
     s->measuring.uses_idle = (!s->idle || strcmp(s->idle, "none") != 0) && !s->measuring.root;
     if (!s->idle || strcmp(s->idle, "none") == 0 || strcmp(s->idle, "auto") == 0)
         return true;

@@ -1,7 +1,5 @@
-/* tools/joule/run_settings.h - what people ask of `joule run` and `joule record`.
- *
- * Owns the options of both, and what goes together. Newcomers: there is a command or a process's number, never both.
- */
+/* tools/joule/run_settings.h - the options of `joule run` and `joule record`, and checks of their
+ * combinations. */
 #ifndef JOULE_RUN_SETTINGS_H
 #define JOULE_RUN_SETTINGS_H
 
@@ -10,20 +8,21 @@
 #include "measuring.h"
 
 struct settings {
-    const char *subject; /* what people typed: run or record */
+    const char *subject; /* the subcommand: "run" or "record" */
     const char *json, *csv, *idle, *record;
     bool quiet, wait_all;
     unsigned runs;
-    double idle_s; /* measure the baseline for so long; 0: do not */
+    double idle_s; /* duration of the baseline measurement; 0: none */
     double grace_s;
-    unsigned pid;     /* of the process to measure instead of a command; 0: a command */
-    double longest_s; /* measure it no longer; 0: until it ends */
+    unsigned pid;     /* process to measure instead of a command; 0: a command */
+    double longest_s; /* maximum duration for a process; 0: until it ends */
     struct measuring_options measuring;
     struct option_list labels;
     char **command;
 };
 
-/* Reads them; `subject` is "run" or "record". True, or false with the exit code after --help or a message. */
+/* Reads the options; `subject` is "run" or "record". Returns false, with the exit code, after --help or a
+ * message. */
 bool settings_read(const char *subject, int argc, char **argv, struct settings *out, int *out_code);
 
 #endif

@@ -6,12 +6,12 @@
 
 struct writer {
     int fd;
-    int error; /* errno of the write that failed; 0: none */
+    int error; /* errno of the failed write; 0: none */
     struct text text;
     char bytes[64 * 1024];
 };
 
-/* False, for good, once something could not be written. */
+/* Writes the buffered text. Returns false after the first failed write. */
 static bool flush(struct writer *writer)
 {
     if (!output_write_all(writer->fd, writer->bytes, writer->text.length))

@@ -1,8 +1,4 @@
-/* tools/joule/subcommands.c - the program's subcommands.
- *
- * Owns their table; each lives in a file of its own and reads its own options, and common/front_door.c chooses.
- * Newcomers: a new subcommand is one line in the table below.
- */
+/* tools/joule/subcommands.c - the table of subcommands. Each subcommand is in a file of its own. */
 #include <stddef.h>
 #include "commands.h"
 #include "companion.h"

@@ -10,7 +10,7 @@
 #define MOST_CHASSIS 32
 #define MOST_WATTS   100000.0
 
-/* --- links -------------------------------------------------------------------------------------------------- */
+/* --- links ---------------------------------------------------------------------------------------------- */
 
 /* The path behind a link; NULL where it is none, leads to another host, or cannot stand in a line of words. */
 static const char *path_of(const struct json_value *link)
@@ -47,7 +47,7 @@ static void add_view(struct views *views, const char *kind, const char *path)
     string_copy(view->path, sizeof view->path, path);
 }
 
-/* --- which chassis ------------------------------------------------------------------------------------------ */
+/* --- which chassis -------------------------------------------------------------------------------------- */
 
 struct chassis {
     const char *path;
@@ -151,7 +151,7 @@ static joule_status choose_chassis(struct client *client, const struct json_valu
     return JOULE_OK;
 }
 
-/* --- its powers --------------------------------------------------------------------------------------------- */
+/* --- its powers ----------------------------------------------------------------------------------------- */
 
 /* A bay may be empty. */
 static bool is_absent(const struct json_value *resource)
@@ -248,7 +248,7 @@ joule_status views_find(struct client *client, struct views *out_views)
                : error_set(client->error, JOULE_ABSENT, "%s reports no power", client->config->url);
 }
 
-/* --- one view ----------------------------------------------------------------------------------------------- */
+/* --- one view ------------------------------------------------------------------------------------------- */
 
 bool view_parse(const char *word, struct view *out_view)
 {

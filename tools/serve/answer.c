@@ -52,7 +52,7 @@ static void print(const struct answers *answers, enum answer_kind kind, struct t
     }
 }
 
-/* --- pages ---------------------------------------------------------------------------------------------------- */
+/* --- pages ---------------------------------------------------------------------------------------------- */
 
 static struct page *add_page(struct answer *answer)
 {
@@ -141,7 +141,7 @@ void answer_release(struct page *page)
     page->is_used = false;
 }
 
-/* --- the rest -------------------------------------------------------------------------------------------------- */
+/* --- the rest ------------------------------------------------------------------------------------------- */
 
 const char *answer_media_type(enum answer_kind kind)
 {

@@ -41,7 +41,7 @@ struct auth {
     unsigned wrong;
 };
 
-/* --- the token ---------------------------------------------------------------------------------------- */
+/* --- the token ------------------------------------------------------------------------------------------ */
 
 /* Returns true for visible ASCII without blanks, as used in a header. */
 static bool is_usable(const char *token)
@@ -77,7 +77,7 @@ static bool load_token(struct auth *auth, const char *path)
     return is_good;
 }
 
-/* --- users -------------------------------------------------------------------------------------------- */
+/* --- users ---------------------------------------------------------------------------------------------- */
 
 #ifdef SERVE_HAS_CRYPT
 /* Returns true for a hash that this C library can compute and that is not obsolete. */
@@ -161,7 +161,7 @@ static bool load_users(struct auth *auth, const char *path)
     return false;
 }
 
-/* --- life --------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 bool auth_open(const char *token_path, const char *users_path, struct auth **out_auth)
 {
@@ -201,7 +201,7 @@ bool auth_has_users(const struct auth *auth)
     return auth && auth->count > 0;
 }
 
-/* --- checking ----------------------------------------------------------------------------------------- */
+/* --- checking ------------------------------------------------------------------------------------------- */
 
 static int base64_digit(char c)
 {

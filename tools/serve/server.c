@@ -51,7 +51,7 @@ struct server {
     size_t taken;
 };
 
-/* --- places -------------------------------------------------------------------------------------------------- */
+/* --- places --------------------------------------------------------------------------------------------- */
 
 static void take_place(struct server *server, struct MHD_Connection *connection, void **out_place)
 {
@@ -124,7 +124,7 @@ static void clear_places(struct server *server)
         send_away(place);
 }
 
-/* --- answers -------------------------------------------------------------------------------------------------- */
+/* --- answers -------------------------------------------------------------------------------------------- */
 
 #define CONTENT_POLICY                                                                                       \
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "           \
@@ -274,7 +274,7 @@ static bool is_called_by_its_name(const struct server *server, struct MHD_Connec
     return !naming.is_foreign;
 }
 
-/* --- paths ---------------------------------------------------------------------------------------------------- */
+/* --- paths ---------------------------------------------------------------------------------------------- */
 
 /* The page itself has no readings and needs no token; its script asks for one. If the page needs a password,
  * the browser asks for it. */
@@ -356,7 +356,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     return give_path(context, connection, path);
 }
 
-/* --- the loop ------------------------------------------------------------------------------------------------- */
+/* --- the loop ------------------------------------------------------------------------------------------- */
 
 /* Reports why libmicrohttpd cannot use a certificate. Its later messages are about clients, and are
  * dropped. */

@@ -20,7 +20,7 @@ void draw_power(struct frame *frame, int y, int x, enum style style, double watt
               is_known ? (uint32_t)class_letter(cls) : ' ');
 }
 
-/* --- above ----------------------------------------------------------------------------------------------------- */
+/* --- above ---------------------------------------------------------------------------------------------- */
 
 static int add(struct frame *frame, int y, int x, enum style style, const char *text)
 {
@@ -83,7 +83,7 @@ int draw_header(struct frame *frame, const struct ui *ui, const struct model *mo
     return 2;
 }
 
-/* --- below ----------------------------------------------------------------------------------------------------- */
+/* --- below ---------------------------------------------------------------------------------------------- */
 
 struct hint {
     const char *key, *does;
@@ -130,7 +130,7 @@ void draw_sums(struct frame *frame, const struct model *model, int y)
     }
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------- */
+/* --- all of it ------------------------------------------------------------------------------------------ */
 
 static void draw_list(struct frame *frame, struct ui *ui, const struct model *model, int y, int end)
 {

@@ -17,7 +17,7 @@ void draw(struct frame *frame, struct ui *ui, const struct model *model);
 /* For --once: as long as it must be, without anything that is for a terminal. False when memory is used up. */
 bool draw_once(struct frame *frame, struct ui *ui, const struct model *model, int width);
 
-/* --- parts ----------------------------------------------------------------------------------------------------- */
+/* --- parts ---------------------------------------------------------------------------------------------- */
 
 /* The lines at the top; how many. */
 int draw_header(struct frame *frame, const struct ui *ui, const struct model *model);

@@ -13,7 +13,7 @@
 #define FACT_WIDTH 40
 #define MOST_FACTS 24
 
-/* --- facts ----------------------------------------------------------------------------------------------------- */
+/* --- facts ---------------------------------------------------------------------------------------------- */
 
 struct facts {
     struct {
@@ -136,7 +136,7 @@ static int draw_remedy(struct frame *frame, const char *remedy, int y, int rows)
     return row;
 }
 
-/* --- domains --------------------------------------------------------------------------------------------------- */
+/* --- domains -------------------------------------------------------------------------------------------- */
 
 enum { DOMAIN, SOURCE, STATE, NOW, ENERGY, TOTAL, LABEL, DOMAIN_COLUMNS };
 
@@ -203,7 +203,7 @@ static int draw_domains(struct frame *frame, const struct model *model, int y, i
     return shown + 1;
 }
 
-/* --- the view -------------------------------------------------------------------------------------------------- */
+/* --- the view ------------------------------------------------------------------------------------------- */
 
 /* A picture of the power with its scale, and below it how far it reaches back. */
 static int draw_chart(struct frame *frame, const struct model *model, const struct device_row *row, int y,
@@ -255,7 +255,7 @@ void draw_detail(struct frame *frame, struct ui *ui, const struct model *model, 
         draw_processes(frame, ui, model, y, end - y);
 }
 
-/* --- help ------------------------------------------------------------------------------------------------------ */
+/* --- help ----------------------------------------------------------------------------------------------- */
 
 void draw_help(struct frame *frame)
 {

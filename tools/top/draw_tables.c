@@ -43,7 +43,7 @@ void draw_more(struct frame *frame, int y, size_t top, size_t count, int rows)
     frame_right(frame, y, frame->width - frame_width_of(text), frame_width_of(text), STYLE_HEADING, text);
 }
 
-/* --- devices --------------------------------------------------------------------------------------------------- */
+/* --- devices -------------------------------------------------------------------------------------------- */
 
 enum { DEVICE, WATTS, LIMIT, JOULES, BUSY, MEMORY, CELSIUS, GRAPH, MODEL, DEVICE_COLUMNS };
 
@@ -127,7 +127,7 @@ int draw_devices(struct frame *frame, struct ui *ui, const struct model *model, 
     return rows;
 }
 
-/* --- processes ------------------------------------------------------------------------------------------------- */
+/* --- processes ------------------------------------------------------------------------------------------ */
 
 enum { PID, USER, CPU, GPU, GPU_MEMORY, P_WATTS, P_JOULES, COMMAND, PROCESS_COLUMNS };
 

@@ -19,7 +19,7 @@
 
 #define FIRST_NAP_NS 120000000 /* between the first two readings: power needs both */
 
-/* --- devices --------------------------------------------------------------------------------------------------- */
+/* --- devices -------------------------------------------------------------------------------------------- */
 
 static bool is_gauge(const joule_domain *domain)
 {
@@ -139,7 +139,7 @@ static void drop_lost(struct model *model)
     model->device_count = kept;
 }
 
-/* --- idle ------------------------------------------------------------------------------------------------------ */
+/* --- idle ----------------------------------------------------------------------------------------------- */
 
 /* A kept baseline speaks for one cover and for measurements of its own class, and only where it was taken idle. */
 static void find_idle(struct gathering *g)
@@ -156,7 +156,7 @@ static void find_idle(struct gathering *g)
         live_set_idle(g->live, &idle.cpu_watts);
 }
 
-/* --- the total ------------------------------------------------------------------------------------------------- */
+/* --- the total ------------------------------------------------------------------------------------------ */
 
 static void take_total(struct gathering *g, struct model *model, uint64_t tick)
 {
@@ -170,7 +170,7 @@ static void take_total(struct gathering *g, struct model *model, uint64_t tick)
     history_add(&model->history, tick, model->watts.value);
 }
 
-/* --- the detail view ------------------------------------------------------------------------------------------- */
+/* --- the detail view ------------------------------------------------------------------------------------ */
 
 static void take_detail(struct gathering *g, struct model *model)
 {
@@ -194,7 +194,7 @@ static void take_detail(struct gathering *g, struct model *model)
     }
 }
 
-/* --- a tick ---------------------------------------------------------------------------------------------------- */
+/* --- a tick --------------------------------------------------------------------------------------------- */
 
 static void add_histories(struct gathering *g, struct model *model, uint64_t tick)
 {
@@ -241,7 +241,7 @@ void gather_again(struct gathering *g, struct model *model)
     gather_processes(g, model);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------ */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 /* The last word of a path. */
 static const char *folder_name(const char *path)

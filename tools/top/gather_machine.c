@@ -8,7 +8,7 @@
 
 #define LINE_BYTES 160 /* of a CPU in /proc/stat */
 
-/* --- memory ---------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 static uint64_t meminfo_bytes(const char *text, const char *key)
 {
@@ -34,7 +34,7 @@ static void take_memory(struct joule_host *host, struct model *model)
         model->memory_used_bytes = total - available;
 }
 
-/* --- processors ------------------------------------------------------------------------------------------------ */
+/* --- processors ----------------------------------------------------------------------------------------- */
 
 /* "cpu3 user nice system idle iowait irq softirq ...": busy are all but idle and iowait. */
 static bool parse_line(const char *line, unsigned *out_cpu, uint64_t *out_busy, uint64_t *out_all)
@@ -124,7 +124,7 @@ void gather_machine(struct machine *machine, joule_meter *meter, const struct li
     }
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------ */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 void gather_machine_open(struct machine *machine, joule_meter *meter)
 {

@@ -14,7 +14,7 @@
 #define DEFAULT_PORT "9400"
 #define STALE_NS     3500000000LL /* three missing reports and some delay */
 
-/* --- the list ----------------------------------------------------------------------------------------- */
+/* --- the list ------------------------------------------------------------------------------------------- */
 
 static bool is_host_text(const char *text, size_t length)
 {
@@ -97,7 +97,7 @@ void hosts_free(struct hosts *hosts)
     *hosts = (struct hosts){0};
 }
 
-/* --- reports ------------------------------------------------------------------------------------------ */
+/* --- reports -------------------------------------------------------------------------------------------- */
 
 static joule_class class_of(const struct json_value *value)
 {
@@ -186,7 +186,7 @@ void hosts_tick(struct hosts *hosts, int64_t now_ns)
     hosts->tick++;
 }
 
-/* --- sums --------------------------------------------------------------------------------------------- */
+/* --- sums ----------------------------------------------------------------------------------------------- */
 
 static void add_watts(struct hosts_total *total, joule_quantity watts)
 {

@@ -38,7 +38,7 @@ struct streams {
     size_t count;
 };
 
-/* --- events ------------------------------------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------------------------------------- */
 
 static bool append(struct buffer *buffer, const char *bytes, size_t count)
 {
@@ -94,7 +94,7 @@ static size_t take_bytes(char *bytes, size_t size, size_t count, void *context)
     return size * count;
 }
 
-/* --- connections -------------------------------------------------------------------------------------- */
+/* --- connections ---------------------------------------------------------------------------------------- */
 
 static bool set_up(struct streams *streams, struct stream *stream, const struct stream_access *access)
 {
@@ -155,7 +155,7 @@ static void end_connection(struct streams *streams, CURL *curl, CURLcode code)
     stream->retry_s = stream->retry_s * 2 < LAST_RETRY_S ? stream->retry_s * 2 : LAST_RETRY_S;
 }
 
-/* --- life --------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static struct curl_slist *make_headers(const char *token)
 {

@@ -31,7 +31,7 @@ struct view {
     bool has_ended;
 };
 
-/* --- secrets ------------------------------------------------------------------------------------------ */
+/* --- secrets -------------------------------------------------------------------------------------------- */
 
 /* Returns the first line of a file; NULL after a message. */
 static char *read_line(const char *path, const char *what)
@@ -77,7 +77,7 @@ static bool read_access(const struct hosts_settings *settings, const struct host
     return (!*out_token && !*out_password) || may_send(hosts);
 }
 
-/* --- the loop ----------------------------------------------------------------------------------------- */
+/* --- the loop ------------------------------------------------------------------------------------------- */
 
 static void show(struct view *view)
 {
@@ -166,7 +166,7 @@ static int run_on_terminal(struct view *view)
     return 0;
 }
 
-/* --- once --------------------------------------------------------------------------------------------- */
+/* --- once ----------------------------------------------------------------------------------------------- */
 
 /* A host's energy needs two reports. Fails if no host answers. */
 static int print_once(struct view *view)

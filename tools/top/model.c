@@ -15,7 +15,7 @@ const char *sort_key_name(enum sort_key key)
     return (unsigned)key < SORT_KEYS ? names[key] : "";
 }
 
-/* --- order ----------------------------------------------------------------------------------------------------- */
+/* --- order ---------------------------------------------------------------------------------------------- */
 
 static struct {
     enum sort_key key;
@@ -90,7 +90,7 @@ void model_sort_devices(struct model *model)
         qsort(model->devices, model->device_count, sizeof *model->devices, compare_devices);
 }
 
-/* --- filter ---------------------------------------------------------------------------------------------------- */
+/* --- filter --------------------------------------------------------------------------------------------- */
 
 static bool holds(const char *text, const char *word)
 {
@@ -123,7 +123,7 @@ size_t model_filter(const struct model *model, const char *filter, size_t *out_s
     return count;
 }
 
-/* --- devices --------------------------------------------------------------------------------------------------- */
+/* --- devices -------------------------------------------------------------------------------------------- */
 
 struct device_row *model_device(struct model *model, const char *name)
 {

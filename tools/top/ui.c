@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/string.h"
 
-/* --- selections ------------------------------------------------------------------------------------------------ */
+/* --- selections ----------------------------------------------------------------------------------------- */
 
 static size_t device_index(const struct ui *ui, const struct model *model)
 {
@@ -58,7 +58,7 @@ void ui_scroll(struct ui_list *list, size_t count, int rows)
         list->top = count > page ? count - page : 0;
 }
 
-/* --- keys ------------------------------------------------------------------------------------------------------ */
+/* --- keys ----------------------------------------------------------------------------------------------- */
 
 static bool move(struct ui *ui, const struct model *model, int key)
 {

@@ -1,7 +1,10 @@
 /* tools/joule/calibrate/kernels.c - see kernels.h.
  *
- * Owns the loops, in words that each architecture spells in its own way (words_*.h), and the table of their counts.
- * Newcomers: a loop has its body so many times that what turns it hardly counts; an amount stands for one body.
+ * Contains the loops, written with macros that each architecture defines (words_*.h), and the table of their
+ * operation counts.
+ *
+ * Note: the body of a loop is repeated so often that the loop branch hardly counts; a count describes one
+ * body.
  */
 #include "calibrate/kernels.h"
 
@@ -20,7 +23,7 @@
 
 const char kernel_dialect[] = DIALECT;
 
-/* --- loops ------------------------------------------------------------------------------------------------------ */
+/* --- loops ---------------------------------------------------------------------------------------------- */
 
 #define EACH_INT(word) word(0, K) word(1, K) word(2, K) word(3, K) word(4, K) word(5, K)
 #define EACH_FLOAT(word)                                                                                     \
@@ -94,7 +97,7 @@ LOOP_512(wfma_units, 8, WFMA(0) WFMA(1) WFMA(2) WFMA(3) WFMA(4) WFMA(5) WFMA(6) 
 LOOP_512(wstream_sum, 8, WLOAD(0, 0) WSUM(1, 0) NEXT_LINE)
 #endif
 
-/* --- counts ----------------------------------------------------------------------------------------------------- */
+/* --- counts --------------------------------------------------------------------------------------------- */
 
 #define CHAINS      FIT_CHAINS
 #define UNITS       FIT_UNITS
@@ -114,12 +117,12 @@ LOOP_512(wstream_sum, 8, WLOAD(0, 0) WSUM(1, 0) NEXT_LINE)
 #define RING(l)     .lines = 1, .waits = 1, .place = PLACE_RING, .level = COST_##l
 #define RINGS(l)    .lines = 6, .waits = 1, .place = PLACE_RINGS, .level = COST_##l
 #define ARRAY(l)    .lines = 1, .place = PLACE_ARRAY, .level = COST_##l, .wraps = true
-/* A byte each: a line holds 64. */
+/* one byte per coin: 64 in a cache line */
 #define COINS(kind) .lines = 1 / 64.0, .place = PLACE_##kind, .level = COST_L2, .wraps = true
 
 /* clang-format off */
 const struct kernel kernels[] = {
-    /* The first is the clock: an addition takes a cycle. */
+    /* The first kernel measures the clock: each addition takes one cycle. */
     {add_chain, 32, "add, each waits", CHAINS, {U(1), INT(1)}, {INT(1)}},
     {mul_chain, 16, "multiply, each waits", CHAINS, {U(1), MULS(1)}, {MULS(1)}},
     {div_chain, 4, "divide, each waits", CHAINS, {U(1), DIVS(1)}, {DIVS(1)}},
@@ -231,7 +234,7 @@ void kernel_describe(const struct kernel *kernel, struct fit_kernel *out)
         out->work.amount[i] = kernel->amount[i] * kernel->times;
         out->chain[i] = kernel->chain[i] * kernel->times;
     }
-    /* A round's own: count, compare and branch; where an array ends, two more. */
+    /* Each round also has a counter, a comparison and a branch; a wrapping array has two operations more. */
     double turn = kernel->wraps ? 3 : 1;
     out->work.amount[COST_UOPS] += turn;
     out->work.amount[COST_INT_OPS] += turn;
@@ -242,13 +245,13 @@ void kernel_describe(const struct kernel *kernel, struct fit_kernel *out)
     }
 }
 
-/* --- memory ----------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 #define LINE          ((size_t)64)
-#define MANY          ((size_t)64) /* lines: what arrays are multiples of, and no loop's body has more */
+#define MANY          ((size_t)64) /* lines; arrays are multiples of this, and no loop body has more */
 #define LEAST_FAR     ((size_t)64 << 20)
 #define MOST_FAR      ((size_t)256 << 20)
-#define MEMORY_PART   24 /* of the machine's, in each of three places */
+#define MEMORY_PART   24 /* maximum part of the machine's memory for each of three data sets: 1/24 */
 #define COIN_BYTES    ((size_t)256 << 10)
 #define HUGE_PAGE     ((size_t)2 << 20)
 #define SEED          UINT64_C(88172645463325252)
@@ -265,7 +268,7 @@ static double least(double a, double b)
     return a < b ? a : b;
 }
 
-/* Well beyond the last cache, as far as there is memory. */
+/* Returns the size of the data set for DRAM: well beyond the last cache, limited by memory. */
 static double far_bytes(double last)
 {
     double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
@@ -273,7 +276,7 @@ static double far_bytes(double last)
     return least(wanted > LEAST_FAR ? wanted : LEAST_FAR, most);
 }
 
-/* Well within a level, and well beyond the one before. */
+/* Chooses data sizes in bytes, each well within its level and well beyond the previous one. */
 static void choose_sizes(const struct cost_core *core, size_t bytes[COST_LEVELS])
 {
     const double *cache = core->cache_bytes;
@@ -285,7 +288,8 @@ static void choose_sizes(const struct cost_core *core, size_t bytes[COST_LEVELS]
     bytes[COST_DRAM] = whole(far_bytes(l3));
 }
 
-/* On large pages where there are any: what looking up addresses takes is not a level's. */
+/* Allocates zeroed memory, on huge pages if available, so that address translation does not affect the
+ * times. */
 static unsigned char *take(size_t bytes)
 {
     size_t unit = bytes >= HUGE_PAGE ? HUGE_PAGE : 4096, size = (bytes + unit - 1) / unit * unit;
@@ -308,7 +312,7 @@ static uint64_t chance(uint64_t *state)
     return *state;
 }
 
-/* One ring through all lines: Sattolo's walk on indices that stand in the lines themselves. */
+/* Links all lines to one random cycle with Sattolo's algorithm. The indices are stored in the lines. */
 static void make_ring(unsigned char *memory, size_t lines)
 {
     uint64_t state = SEED ^ (uint64_t)(uintptr_t)memory;

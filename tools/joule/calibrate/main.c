@@ -1,7 +1,7 @@
-/* tools/joule/calibrate/main.c - `joule calibrate`: measures this machine's core, for joulec.
+/* tools/joule/calibrate/main.c - `joule calibrate`: measures this machine's core for joulec.
  *
- * Owns the options, the order (measure, fit, refuse or keep) and the file. Newcomers: the file is made beside the old one and
- * takes its name when it is whole, so that whatever stops this command leaves what was there.
+ * Note: the file is written beside the old one and renamed when it is complete, so that an interruption keeps
+ * the old file.
  */
 #include <errno.h>
 #include <signal.h>
@@ -30,14 +30,14 @@ struct wishes {
     const char *output;
 };
 
-static volatile sig_atomic_t stopped; /* by this signal; 0: by none */
+static volatile sig_atomic_t stopped; /* the signal that stopped the measurement; 0: none */
 
 static void stop(int signal)
 {
     stopped = signal;
 }
 
-/* --- the machine ------------------------------------------------------------------------------------------------ */
+/* --- the machine ---------------------------------------------------------------------------------------- */
 
 static void begin(const struct cost_cpu *cpu, const struct cost_core *core, struct cost_calibration *out)
 {
@@ -55,7 +55,7 @@ static void begin(const struct cost_cpu *cpu, const struct cost_core *core, stru
     string_copy(out->joule_version, sizeof out->joule_version, joule_version());
 }
 
-/* False after a message. */
+/* Fits speeds, and prices if energy was measured. Returns false after a message. */
 static bool fit(const struct cost_cpu *cpu, const struct wishes *wishes, struct calibrated *c,
                 joule_error *error)
 {
@@ -87,18 +87,18 @@ static bool fit(const struct cost_cpu *cpu, const struct wishes *wishes, struct 
     return true;
 }
 
-/* --- the file --------------------------------------------------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------------------------------------- */
 
 static void make_folders(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
-        mkdir(path, 0700); /* where that fails, so does the writing, which says why */
+        mkdir(path, 0700); /* if this fails, writing the file fails with a message */
         *slash = '/';
     }
 }
 
-/* Where it will be; before any work is done. False after a message. */
+/* Chooses the output file and checks it before any work is done. Returns false after a message. */
 static bool choose_path(const struct wishes *wishes, char path[CALIBRATION_PATH_SIZE])
 {
     joule_error error;
@@ -134,7 +134,7 @@ static bool keep(struct calibrated *c, const char *path)
     return done;
 }
 
-/* --- the subcommand --------------------------------------------------------------------------------------------- */
+/* --- the subcommand ------------------------------------------------------------------------------------- */
 
 static int measure_and_keep(const struct cost_cpu *cpu, struct calibrated *c, const struct wishes *wishes,
                             const char *path)

@@ -15,14 +15,14 @@
 #include "joule/host/host.h"
 
 #define MOST_REPEATS  16
-#define PIECE_S       0.003 /* between two looks at the clock: short against a disturbance, long against a look */
+#define PIECE_S       0.003 /* between clock readings: short against disturbances, long against a reading */
 #define MOST_PIECES   4096
 #define CLOCK_S       0.001
-#define CLOCK_ROUNDS  3000 /* a first guess */
+#define CLOCK_ROUNDS  3000 /* first estimate */
 #define TICK_WAIT_S   0.002
 #define TICK_WAITS    200
 #define SENSOR_WAIT_S 0.5
-#define STEADY        0.05 /* as far as repeats may differ; others are repeated as often again, at the most */
+#define STEADY        0.05 /* allowed spread of repeats; others are repeated, at most as often again */
 
 struct state {
     struct measured *out;
@@ -30,7 +30,7 @@ struct state {
     const volatile sig_atomic_t *stopped;
     struct grounds grounds;
     joule_meter *meter;                            /* NULL: no sensor */
-    const struct kernel *kernel[FIT_MOST_KERNELS]; /* of each that runs here */
+    const struct kernel *kernel[FIT_MOST_KERNELS]; /* the kernels that run here */
     double rounds_a_second[FIT_MOST_KERNELS];
     struct repeats {
         unsigned count;
@@ -38,11 +38,11 @@ struct state {
     } repeats[FIT_MOST_KERNELS];
     double hz[FIT_MOST_KERNELS * MOST_REPEATS];
     size_t hz_count;
-    size_t kernel_count; /* idle, where it is, comes after them */
+    size_t kernel_count; /* index of idle, if measured */
     int64_t begin_ns;
 };
 
-/* --- clocks and numbers ----------------------------------------------------------------------------------------- */
+/* --- clocks and numbers --------------------------------------------------------------------------------- */
 
 static double thread_seconds(void)
 {
@@ -64,35 +64,35 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Puts the values in order. */
+/* Sorts the values and returns their median. */
 static double median(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, by_value);
     return count ? (values[(count - 1) / 2] + values[count / 2]) / 2 : NAN;
 }
 
-/* Puts the values in order. What others do on a core or in its caches only ever adds: the tenth part that had least of it. */
+/* Sorts the values and returns their 10 % quantile, because disturbances by other work only increase them. */
 static double quietest(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, by_value);
     return values[count / 10];
 }
 
-/* Of values in order: the middle half's width as an sd, by their median. */
+/* Returns the relative standard deviation of sorted values, estimated from the interquartile range. */
 static double spread(const double *ordered, size_t count)
 {
     double middle = (ordered[(count - 1) / 2] + ordered[count / 2]) / 2;
     return count < 3 ? INFINITY : (ordered[count - 1 - count / 4] - ordered[count / 4]) / 1.349 / middle;
 }
 
-/* --- one kernel ------------------------------------------------------------------------------------------------- */
+/* --- one kernel ----------------------------------------------------------------------------------------- */
 
 static struct ground *ground_of(struct state *s, size_t index)
 {
     return &s->grounds.of[s->kernel[index] - kernels];
 }
 
-/* Seconds of the thread that so many rounds take. */
+/* Runs a kernel and returns the CPU time in seconds. */
 static double run(struct state *s, size_t index, double rounds)
 {
     double begin = thread_seconds();
@@ -100,7 +100,7 @@ static double run(struct state *s, size_t index, double rounds)
     return thread_seconds() - begin;
 }
 
-/* Hertz of the core now: additions of the first kernel, of which each takes a cycle. */
+/* Returns the current clock in Hz, measured with the first kernel, whose additions take one cycle each. */
 static double look_at_clock(struct state *s)
 {
     double rounds = CLOCK_ROUNDS, best = 0;
@@ -110,7 +110,7 @@ static double look_at_clock(struct state *s)
     return best;
 }
 
-/* How many rounds a second has, near enough; what a cache can hold is there afterwards. */
+/* Estimates rounds per second, and loads the data into the caches. */
 static void warm(struct state *s, size_t index)
 {
     double rounds = 1, seconds = 0;
@@ -145,7 +145,7 @@ static bool has_joules(struct state *s, int64_t begin_ns)
     return joules.value >= s->effort->least_joules;
 }
 
-/* A repeat of a kernel. False: it was stopped. */
+/* Measures one repeat of a kernel. Returns false if stopped. */
 static bool repeat(struct state *s, size_t index)
 {
     struct repeats *r = &s->repeats[index];
@@ -175,7 +175,7 @@ static bool repeat(struct state *s, size_t index)
     return true;
 }
 
-/* The same of doing nothing, in seconds. */
+/* Measures one repeat of doing nothing, per second. Returns false if stopped. */
 static bool rest(struct state *s)
 {
     struct repeats *r = &s->repeats[s->kernel_count];
@@ -194,7 +194,8 @@ static bool rest(struct state *s)
     return true;
 }
 
-/* The median, and the spread. Of more repeats than were asked for, the least: the others were disturbed. */
+/* Returns the median and the spread. Of additional repeats only the lowest are used, because the others were
+ * disturbed. */
 static double typical(const struct state *s, const double *values, unsigned count, double *out_spread)
 {
     double ordered[MOST_REPEATS];
@@ -216,7 +217,7 @@ static bool is_steady(const struct state *s, size_t index)
     return cycles <= STEADY && joules <= STEADY;
 }
 
-/* --- all of them ------------------------------------------------------------------------------------------------ */
+/* --- all of them ---------------------------------------------------------------------------------------- */
 
 static void tell(const struct state *s, unsigned number, size_t index, size_t of)
 {
@@ -243,7 +244,7 @@ static void shuffle(size_t *order, size_t count, uint64_t *state)
     }
 }
 
-/* Each once, in an order of its own; `only_unsteady`: those whose repeats differ. */
+/* Measures each kernel once, in random order; `only_unsteady`: only those whose repeats differ. */
 static bool run_once(struct state *s, unsigned number, bool only_unsteady, uint64_t *chance)
 {
     size_t order[FIT_MOST_KERNELS], all = s->kernel_count + (s->meter != NULL);
@@ -275,9 +276,9 @@ static bool run_all(struct state *s)
     return true;
 }
 
-/* --- before and after ------------------------------------------------------------------------------------------- */
+/* --- before and after ----------------------------------------------------------------------------------- */
 
-/* The last CPU that this process may use: interrupts like the first. */
+/* Pins the process to its last allowed CPU, because interrupts prefer the first. Returns the CPU, or -1. */
 static int pin(void)
 {
     cpu_set_t set;
@@ -292,7 +293,7 @@ static int pin(void)
     return sched_setaffinity(0, sizeof set, &set) == 0 ? cpu : -1;
 }
 
-/* Opens a meter where it measures; a modelled figure is no sensor. */
+/* Opens a meter if it measures energy; modelled energy does not count. */
 static void find_sensor(struct state *s)
 {
     joule_options options = {
@@ -317,7 +318,8 @@ static void find_sensor(struct state *s)
     s->meter = NULL;
 }
 
-/* Of the package, in the kernel's words. */
+/* Returns the temperature of the package in degrees Celsius, from the kernel's thermal zones; NaN:
+ * unknown. */
 static double temperature(void)
 {
     struct joule_host *host = host_real();
@@ -387,7 +389,7 @@ joule_status measure_kernels(const struct cost_core *core, const struct effort *
     s->effort = effort;
     s->stopped = stopped;
     list_kernels(core, s);
-    find_sensor(s); /* before this thread is held to one CPU: a meter's would be, too */
+    find_sensor(s); /* before pinning, so that the meter's threads are not pinned */
     out->cpu = pin();
     bool done = run_all(s);
     if (effort->is_seen)

@@ -11,7 +11,7 @@
 
 #define MOST_MISSED 5
 
-/* --- JSON ------------------------------------------------------------------------------------------------------- */
+/* --- JSON ----------------------------------------------------------------------------------------------- */
 
 static void add_term(struct json *json, const char *key, const struct cost_term *term)
 {
@@ -113,7 +113,7 @@ void calibrate_json(const void *calibrated, struct text *out)
     text_add(out, "\n");
 }
 
-/* --- words ------------------------------------------------------------------------------------------------------ */
+/* --- words ---------------------------------------------------------------------------------------------- */
 
 static double percent(double log_sd)
 {
@@ -153,7 +153,7 @@ static void add_prices(const struct cost_prices *prices, struct text *out)
     }
 }
 
-/* The kernels that are missed most, the worst first. */
+/* Lists the kernels with the largest errors, largest first. */
 static void add_missed(const char *what, const struct measured *measured, const struct fit_errors *errors,
                        struct text *out)
 {
@@ -210,7 +210,7 @@ void calibrate_words(const void *calibrated, struct text *out)
         text_add(out, "\nNothing was written.\n");
 }
 
-/* --- what there is ---------------------------------------------------------------------------------------------- */
+/* --- what there is -------------------------------------------------------------------------------------- */
 
 void calibrate_list(const void *core, struct text *out)
 {

@@ -1,7 +1,4 @@
-/* tools/joule/calibrate/page.h - a calibration as JSON, which is also the file that is kept, and in words.
- *
- * Newcomers: both are pages (common/page.h), printed twice.
- */
+/* tools/joule/calibrate/page.h - prints a calibration as JSON, which is also the stored file, and as text. */
 #ifndef CALIBRATE_PAGE_H
 #define CALIBRATE_PAGE_H
 
@@ -11,15 +8,15 @@
 struct calibrated {
     struct cost_calibration calibration;
     struct measured measured;
-    struct cost_core typical;       /* of the family */
-    struct fit_errors time, energy; /* energy: where calibration.prices.cls is not NONE */
-    const char *no_energy;          /* why; NULL: there is energy */
-    const char *path;               /* that it was written to; NULL: nowhere */
+    struct cost_core typical;       /* typical core of the family */
+    struct fit_errors time, energy; /* energy: only if calibration.prices.cls is not NONE */
+    const char *no_energy;          /* reason for missing energy; NULL: energy was measured */
+    const char *path;               /* output file; NULL: none */
 };
 
 void calibrate_json(const void *calibrated, struct text *out);
 void calibrate_words(const void *calibrated, struct text *out);
-/* The kernels of a core, which the context is. */
+/* Lists the kernels of a struct cost_core. */
 void calibrate_list(const void *core, struct text *out);
 
 #endif

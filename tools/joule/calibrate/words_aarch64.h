@@ -1,8 +1,9 @@
-/* tools/joule/calibrate/words_aarch64.h - the words of kernels.c for AArch64.
+/* tools/joule/calibrate/words_aarch64.h - the macros of kernels.c as AArch64 instructions.
  *
- * Owns the meaning of each word as instructions, and the registers: integers 0 to 5 are x9 to x14, K and U are x15 and x16, the
- * place in memory is x17; floats are d0 to d15. Vectors of 256 bits are two of 128: 0 to 3 are v0 and v10, and so on.
- * Newcomers: atomics are a pair of exclusive instructions, which every core of the architecture has.
+ * Registers: integers 0 to 5 are x9 to x14, K and U are x15 and x16, the current address is x17; floats are
+ * d0 to d15. A vector of 256 bits is two of 128: vector 0 is v0 and v10, and so on to 3.
+ *
+ * Note: atomics are pairs of exclusive instructions, which every core of the architecture has.
  */
 #ifndef CALIBRATE_WORDS_H
 #define CALIBRATE_WORDS_H
@@ -75,10 +76,10 @@
 #define VSTORE(d, at) "stp q" #d ", q1" #d ", [x17, #" #at "]\n"
 #define VSUM(d, s)    "fadd v" #d ".2d, v" #d ".2d, v" #s ".2d\n fadd v1" #d ".2d, v1" #d ".2d, v1" #s ".2d\n"
 
-/* The word at the place is where the next one lies. */
+/* The word at the current address is the next address. */
 #define CHASE       "ldr x17, [x17]\n"
 #define CHASE_BY(d) "ldr " I##d ", [" I##d "]\n"
-/* `at` bytes behind the place. */
+/* Accesses the word `at` bytes after the current address. */
 #define READ(d, at) "ldr " I##d ", [x17, #" #at "]\n"
 #define WRITE(at)   "str x15, [x17, #" #at "]\n"
 #define NEXT_LINE   "add x17, x17, #64\n"

@@ -1,7 +1,7 @@
-/* tools/joule/calibrate/words_plain.h - the words of kernels.c in C, for other architectures.
+/* tools/joule/calibrate/words_plain.h - the macros of kernels.c as C statements, for other architectures.
  *
- * Owns the meaning of each word as a statement. Newcomers: an empty asm after each keeps compilers from folding, vectorising or
- * dropping it, and is no instruction; what registers hold what is theirs to choose.
+ * Note: an empty asm statement after each operation keeps the compiler from folding, vectorising or removing
+ * it, and adds no instruction.
  */
 #ifndef CALIBRATE_WORDS_H
 #define CALIBRATE_WORDS_H
@@ -13,7 +13,7 @@
 #define HAS_256 false
 #define HAS_512 false
 
-/* Where nobody knows the letter, what waits for a float waits for memory as well. */
+/* If the constraint letter of float registers is unknown, each float operation also waits for memory. */
 #if defined(__riscv) || defined(__powerpc__) || defined(__loongarch__) || defined(__s390__) ||               \
     defined(__mips__)
 #define FLOAT_REGISTER "+f"

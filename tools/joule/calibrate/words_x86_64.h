@@ -1,8 +1,10 @@
-/* tools/joule/calibrate/words_x86_64.h - the words of kernels.c for x86-64.
+/* tools/joule/calibrate/words_x86_64.h - the macros of kernels.c as x86-64 instructions.
  *
- * Owns the meaning of each word as instructions, and the registers: integers 0 to 5 are r8 to r13, K and U are r14 and r15, the
- * place in memory is rsi, the ground rdi, rounds are left in rbx; floats are xmm0 to xmm15.
- * Newcomers: additions take two registers, since newer cores do those of a small constant while they rename, in no time.
+ * Registers: integers 0 to 5 are r8 to r13, K and U are r14 and r15, the current address is rsi, struct
+ * ground is at rdi, the remaining rounds are in rbx; floats are xmm0 to xmm15.
+ *
+ * Note: additions take two registers, because newer cores execute additions of small constants during
+ * renaming.
  */
 #ifndef CALIBRATE_WORDS_H
 #define CALIBRATE_WORDS_H
@@ -87,10 +89,10 @@
 #define WLOAD(d, at)  "vmovupd " #at "(%%rsi), %%zmm" #d "\n"
 #define WSUM(d, s)    "vaddpd %%zmm" #s ", %%zmm" #d ", %%zmm" #d "\n"
 
-/* The word at the place is where the next one lies. */
+/* The word at the current address is the next address. */
 #define CHASE       "mov (%%rsi), %%rsi\n"
 #define CHASE_BY(d) "mov (%%" I##d "), %%" I##d "\n"
-/* `at` bytes behind the place. */
+/* Accesses the word `at` bytes after the current address. */
 #define READ(d, at) "mov " #at "(%%rsi), %%" I##d "\n"
 #define WRITE(at)   "mov %%r14, " #at "(%%rsi)\n"
 #define NEXT_LINE   "add %%rdx, %%rsi\n"

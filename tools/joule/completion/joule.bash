@@ -1,8 +1,8 @@
-# bash completion for joule, forge and joulec. Subcommands and options are those that the program's own --help lists, so there is no
-# second list to keep; after -- comes the command that is to be measured.
+# bash completion for joule, forge and joulec. Subcommands and options are read from the program's --help.
+# The measured command follows after --.
 _joule_words() { mapfile -t COMPREPLY < <(compgen "$@" -- "${COMP_WORDS[COMP_CWORD]}"); }
 
-# What stands after an option in its line of the help text: "FILE", "N", or nothing.
+# Prints the argument of an option in the help text, such as "FILE" or "N"; prints nothing for a flag.
 _joule_argument_of() { # OPTION
     sed -nE "s/^ +(-., +)?$1 ([A-Z=]+) .*/\\2/p; s/^ +$1, +--[a-z-]+ ([A-Z=]+) .*/\\1/p"
 }
@@ -39,7 +39,7 @@ _joule() # JOULE WORD PREVIOUS
 }
 complete -F _joule joule forge
 
-# A compiler's words are files; its own options are offered where one is begun.
+# Completes files, as for a compiler, and joulec's own options after a dash.
 _joulec() # JOULEC WORD PREVIOUS
 {
     if [[ $2 == -* ]]; then

@@ -1,5 +1,5 @@
-# fish completion for joule, forge and joulec. Subcommands and options are those that the program's own --help lists, so there is no
-# second list to keep; after -- comes the command that is to be measured.
+# fish completion for joule, forge and joulec. Subcommands and options are read from the program's --help.
+# The measured command follows after --.
 
 function __joule_subcommands
     $argv[1] --help 2>/dev/null | string match -rg '^  ([a-z]+) +(.*)$' | paste - - 

@@ -1,6 +1,6 @@
 #compdef joule forge joulec
-# zsh completion for joule, forge and joulec. Subcommands and options are those that the program's own --help lists, so there is no
-# second list to keep; after -- comes the command that is to be measured.
+# zsh completion for joule, forge and joulec. Subcommands and options are read from the program's --help.
+# The measured command follows after --.
 
 _joule() {
     local joule=$words[1] line
@@ -36,7 +36,7 @@ _joule() {
     esac
 }
 
-# A compiler's words are files; its own options are offered where one is begun.
+# Completes files, as for a compiler, and joulec's own options after a dash.
 _joulec() {
     local line
     local -a match mbegin mend options

@@ -1,7 +1,7 @@
-/* tools/joule/elsewhere/subcommands.c - the subcommands on macOS and Windows, in the place of ../subcommands.c.
+/* tools/joule/elsewhere/subcommands.c - the subcommands on macOS and Windows; replaces ../subcommands.c.
  *
- * Newcomers: measuring a command takes Linux's ways to count what it and its descendants did; here programs measure themselves,
- * with libjoule.
+ * Note: measuring a command needs Linux to count the work of its descendants. On other systems programs
+ * measure themselves with libjoule.
  */
 #include <stddef.h>
 #include "../commands.h"
