@@ -1,4 +1,7 @@
-/* tools/helper/clients.c - see clients.h. Nothing here allocates, opens or blocks. */
+/* tools/helper/clients.c - see clients.h.
+ *
+ * Note: nothing here allocates, opens or blocks.
+ */
 #include "helper/clients.h"
 
 #include <errno.h>
@@ -10,11 +13,11 @@
 #include "base/clock.h"
 #include "common/options.h"
 
-#define REQUEST_WITHIN_NS (2 * NS_PER_S)   /* from the connection, or a request's first byte, to its last */
-#define IDLE_NS           (180 * NS_PER_S) /* a meter reads once a minute at least */
-#define BURST             200              /* requests that may come at once */
-#define HELLO_COST        20               /* in requests */
-#define WELCOMES          8 /* in a round: who has left again is noticed in the next, and holds no place for long */
+#define REQUEST_WITHIN_NS (2 * NS_PER_S)   /* from connection or first byte to the end of a request */
+#define IDLE_NS           (180 * NS_PER_S) /* a meter reads at least once a minute */
+#define BURST             200              /* requests that may arrive at once */
+#define HELLO_COST        20               /* cost of HELLO, in requests */
+#define WELCOMES          8 /* accepted per round, so that closed connections are noticed between rounds */
 #define DEAF_NS           (NS_PER_S / 10)
 #define LOG_EVERY_NS      (NS_PER_S / 10)
 #define LARGEST_BYTES     (HELPER_HEADER_BYTES + HELPER_MOST_CHANNELS * HELPER_CHANNEL_BYTES)
@@ -49,7 +52,8 @@ static void refuse(struct clients *all, size_t i, int64_t now_ns, const char *wh
 
 /* --- pace ----------------------------------------------------------------------------------------------- */
 
-/* When the client may be read again: its requests, each with its share of a second, are at most a burst ahead. */
+/* Returns the time from which the client may be read: when its used time is at most a burst ahead of the
+ * clock. */
 static int64_t may_ask_ns(const struct clients *all, const struct client *client)
 {
     return client->due_ns - BURST * (NS_PER_S / all->requests_per_s);
@@ -62,7 +66,7 @@ static void charge(const struct clients *all, struct client *client, int64_t now
     client->due_ns += requests * (NS_PER_S / all->requests_per_s);
 }
 
-/* When the client has been waited for long enough. */
+/* Returns the time at which an inactive client is disconnected. */
 static int64_t patience_ns(const struct client *client)
 {
     bool is_asking = client->got > 0 || client->served_ns == 0;
@@ -85,7 +89,7 @@ static size_t add_values(const struct sensors *sensors, uint8_t *out)
     return sensors->count * HELPER_VALUE_BYTES;
 }
 
-/* False: the client did not take all of it. */
+/* Sends an answer. Returns false if the client did not receive all of it at once. */
 static bool answer(struct clients *all, const struct client *client, const struct helper_request *request,
                    int64_t now_ns)
 {
@@ -106,7 +110,7 @@ static bool answer(struct clients *all, const struct client *client, const struc
     return send(client->fd, reply, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size;
 }
 
-/* What is wrong with a whole request, once it is answered; NULL: nothing. */
+/* Answers a complete request. Returns the reason to disconnect the client; NULL: none. */
 static const char *serve(struct clients *all, struct client *client, int64_t now_ns)
 {
     struct helper_request request;
@@ -125,7 +129,7 @@ static const char *serve(struct clients *all, struct client *client, int64_t now
     return is_ours ? NULL : "other protocol version";
 }
 
-/* Takes what is there of one request. */
+/* Receives available bytes of one request, and answers the request when it is complete. */
 static void hear(struct clients *all, size_t i, int64_t now_ns)
 {
     struct client *client = &all->list[i];
@@ -146,7 +150,7 @@ static void hear(struct clients *all, size_t i, int64_t now_ns)
 
 /* --- coming and going ----------------------------------------------------------------------------------- */
 
-/* One user cannot take all places. */
+/* Returns true if another client of this user is allowed; one user gets at most half of the places. */
 static bool has_place(const struct clients *all, uid_t uid)
 {
     size_t of_user = 0;
@@ -182,7 +186,7 @@ static joule_status welcome(struct clients *all, int64_t now_ns)
 
 static void end_the_idle(struct clients *all, int64_t now_ns)
 {
-    for (size_t i = all->count; i-- > 0;) /* from the end, as the last one takes the place of who goes */
+    for (size_t i = all->count; i-- > 0;) /* backwards: refuse moves the last client */
         if (now_ns >= patience_ns(&all->list[i]))
             refuse(all, i, now_ns,
                    all->list[i].served_ns && !all->list[i].got ? "idle" : "incomplete request");
@@ -190,7 +194,7 @@ static void end_the_idle(struct clients *all, int64_t now_ns)
 
 /* --- guards --------------------------------------------------------------------------------------------- */
 
-/* Said once, and again when it has changed. */
+/* Logs the state of a guard when it changes. */
 static void say_state(struct guard *guard, int64_t now_ns)
 {
     joule_status state = guard_state(guard, now_ns);
@@ -203,7 +207,7 @@ static void say_state(struct guard *guard, int64_t now_ns)
                                     : "has ended; restart joule-helper to read it again");
 }
 
-/* Their places are behind those of the `count` clients. */
+/* Receives messages of guards, whose entries in `polls` follow those of `count` clients. */
 static void hear_guards(struct clients *all, size_t count, bool has_any, int64_t now_ns)
 {
     for (size_t i = 0; i < all->sensors->guard_count; i++) {
@@ -221,7 +225,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Fills in whom to listen to; the time until which nothing else is to be done. */
+/* Fills in the poll list. Returns the time until which nothing else is due. */
 static int64_t prepare(struct clients *all, int64_t now_ns)
 {
     int64_t until_ns = sensors_due_ns(all->sensors);

@@ -1,9 +1,9 @@
-/* tools/helper/clients.h - those who ask, and what each may take.
+/* tools/helper/clients.h - connections of clients, their limits, and the loop that serves them.
  *
- * Owns the connections, their limits, and the loop that serves them and hears guards: one thread, one request at a time of
- * each, nothing kept for anybody and nothing waited for but the next event.
- * Newcomers: who asks too fast is not read until it is time, so that a flood fills its own socket; who does not take an
- * answer at once is dropped.
+ * One thread handles one request at a time. It stores nothing for clients and waits only for the next event.
+ *
+ * Note: a client that exceeds its rate is not read until its rate allows it, so a flood fills only its own
+ * socket. A client that does not receive an answer at once is disconnected.
  */
 #ifndef HELPER_CLIENTS_H
 #define HELPER_CLIENTS_H
@@ -18,11 +18,11 @@ struct client {
     int fd;
     pid_t pid;
     uid_t uid;
-    size_t got; /* of the request under way */
+    size_t got; /* bytes received of the current request */
     uint8_t request[HELPER_REQUEST_BYTES];
-    int64_t begun_ns;  /* of that request, or of the connection while there was none */
-    int64_t served_ns; /* the last one; 0: none yet */
-    int64_t due_ns;    /* requests so far, each with its share of a second; see may_ask_ns */
+    int64_t begun_ns;  /* time of its first byte, or of the connection before the first request */
+    int64_t served_ns; /* time of the last answer; 0: none yet */
+    int64_t due_ns;    /* end of the time used up by all requests so far; see may_ask_ns */
 };
 
 struct clients {
@@ -32,12 +32,13 @@ struct clients {
     size_t count;
     struct client list[CLIENTS_MOST];
     struct pollfd polls[1 + CLIENTS_MOST + GUARD_MOST];
-    int64_t deaf_ns;   /* until then nobody is welcome: there was no descriptor for the last one */
-    int64_t logged_ns; /* the last line of the log; a flood of them helps nobody */
+    int64_t deaf_ns;   /* no connections are accepted until then, because descriptors ran out */
+    int64_t logged_ns; /* time of the last log line; the rate of log lines is limited */
     uint64_t unlogged;
 };
 
-/* Serves until *stop, which a signal sets that is blocked but in `wait_mask`. FAILED: the listener is gone. */
+/* Serves until *stop is set by a signal that is blocked except in `wait_mask`. FAILED: the listening socket
+ * failed. */
 joule_status clients_serve(struct clients *clients, const sigset_t *wait_mask, volatile sig_atomic_t *stop);
 
 #endif

@@ -1,4 +1,4 @@
-/* tools/helper/confine.c - see confine.h. The list of system calls, each with its reason, is below. */
+/* tools/helper/confine.c - see confine.h. It lists the allowed system calls, each with its reason. */
 #include "helper/confine.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "base/error.h"
 
-#define NOBODY 65534 /* what the kernel itself takes for nobody */
+#define NOBODY 65534 /* the kernel's overflow user */
 
 static joule_status fail(joule_error *error, const char *what)
 {
@@ -24,8 +24,8 @@ static joule_status fail(joule_error *error, const char *what)
 
 /* --- user and capabilities ------------------------------------------------------------------------------ */
 
-/* Root owns the files that it could open again without any capability. Where only root exists, in a user namespace, there
- * is nobody else to become; what is given up below is enough. */
+/* Changes root to nobody, because root could reopen its own files without any capability. In a user namespace
+ * that has only root this is impossible, and the steps below suffice. */
 static joule_status become_nobody(joule_error *error)
 {
     if (geteuid() != 0)
@@ -39,8 +39,9 @@ static joule_status become_nobody(joule_error *error)
 
 #define BIT(cap) (UINT64_C(1) << (cap))
 
-/* Ambient ones go with the inheritable ones. Threads that a library started before keep theirs, unless root becomes nobody,
- * which the C library does for all of them. */
+/* Sets the capabilities of this thread; clearing the inheritable ones also clears the ambient ones. Threads
+ * started earlier by a library keep theirs, unless root became nobody, which the C library does for all
+ * threads. */
 static joule_status set_capabilities(uint64_t keep, joule_error *error)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -89,21 +90,21 @@ static joule_status forbid_calls(joule_error *error)
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-        /* x32 has the same architecture and higher numbers: none of them is equal to one below. */
+        /* x32 calls have the same architecture and higher numbers, so none of them matches below. */
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        CALL(ppoll),           /* waiting, for all clients at once */
-        CALL(accept4),         /* a new one */
-        CALL(getsockopt),      /* who it is: SO_PEERCRED */
-        CALL(recvfrom),        /* its requests */
-        CALL(sendto),          /* answers */
-        CALL(close),           /* its end */
-        CALL(pread64),         /* files of sysfs and registers that are open */
-        CALL(read),            /* events that are open */
-        CALL(clock_gettime),   /* where the clock cannot be read without a call */
-        CALL(write),           /* lines of the log, on standard error */
-        CALL(rt_sigreturn),    /* after SIGTERM, and */
-        CALL(restart_syscall), /* after a stop, */
-        CALL(exit_group),      /* the end */
+        CALL(ppoll),           /* waits for all clients */
+        CALL(accept4),         /* accepts a client */
+        CALL(getsockopt),      /* identifies it: SO_PEERCRED */
+        CALL(recvfrom),        /* receives requests */
+        CALL(sendto),          /* sends answers */
+        CALL(close),           /* disconnects it */
+        CALL(pread64),         /* reads open sysfs files and registers */
+        CALL(read),            /* reads open perf events */
+        CALL(clock_gettime),   /* if the vDSO cannot read the clock */
+        CALL(write),           /* writes log lines to standard error */
+        CALL(rt_sigreturn),    /* returns from the handler of SIGTERM */
+        CALL(restart_syscall), /* resumes a call after a stop */
+        CALL(exit_group),      /* ends the process */
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
     struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
@@ -132,7 +133,7 @@ static joule_status forbid_calls(joule_error *error)
 
 #endif
 
-/* None of it comes back: no_new_privs. */
+/* no_new_privs makes this permanent. */
 joule_status confine_rights(joule_error *out_error)
 {
     joule_status status = become_nobody(out_error);

@@ -1,8 +1,6 @@
-/* tools/helper/confine.h - what the helper gives up once everything is open.
+/* tools/helper/confine.h - drops the helper's user, capabilities and system calls once everything is open.
  *
- * Owns the end of its rights: user, capabilities, and all system calls but those of the loop.
- * Newcomers: it comes after the last thing that needs a right, and nothing that opens, makes or removes anything may come
- * after it: the kernel ends the process that tries.
+ * Note: afterwards nothing can be opened, created or removed: the kernel kills a process that tries.
  */
 #ifndef HELPER_CONFINE_H
 #define HELPER_CONFINE_H
@@ -11,13 +9,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of capabilities only those in `keep`, bits by their numbers; for root also those by which it can become nobody. */
+/* Keeps only the capabilities in `keep` (bit n: capability n); for root also those needed to become another
+ * user. */
 joule_status confine_capabilities(uint64_t keep, joule_error *out_error);
-/* Gives up user and capabilities, with no way back. */
+/* Drops user and capabilities permanently. */
 joule_status confine_rights(joule_error *out_error);
-/* The same, and all system calls but those of the loop. FAILED: a right could not be given up, and the helper must not go on. */
+/* Like confine_rights, and forbids all system calls except those of the loop. FAILED: a right could not be
+ * dropped, and the helper must exit. */
 joule_status confine(joule_error *out_error);
-/* Whether confine ends system calls: on x86-64 and aarch64, not in a build with a sanitizer, whose own calls are many. */
+/* Returns true if confine restricts system calls: on x86-64 and aarch64, except in builds with a sanitizer,
+ * which needs many other calls. */
 bool confine_forbids_calls(void);
 
 #endif

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 
-/* As for what libjoule reads itself: three readings that did not come, and at least 1 s. */
+/* As in libjoule: three missed readings, and at least 1 s. */
 #define STALE_PERIODS 3
 #define STALE_NS      NS_PER_S
 #define MESSAGE_BYTES (HELPER_HEADER_BYTES + HELPER_MOST_CHANNELS * HELPER_CHANNEL_BYTES)
@@ -40,7 +40,8 @@ static bool take_channels(struct guard *guard, const struct helper_header *heade
     return guard->count > 0;
 }
 
-/* What a client would hang up for must not come from one source and hit all others. */
+/* Returns false for values that a client would reject by disconnecting: one source must not affect all
+ * others. */
 static bool is_sound(const struct channel *channel, const struct helper_value *value,
                      const struct helper_value *last, int64_t now_ns)
 {
@@ -61,7 +62,7 @@ static bool take_values(struct guard *guard, const struct helper_header *header,
         if (!helper_read_value(entries + i * HELPER_VALUE_BYTES, &value) ||
             !is_sound(&guard->channels[i], &value, last, now_ns))
             return false;
-        if (value.status != JOULE_OK) /* stamps go on from the last value that was one */
+        if (value.status != JOULE_OK) /* failed values keep the timestamps of the last good value */
             value.before_ns = value.after_ns = last->before_ns;
         *last = value;
     }
@@ -86,7 +87,7 @@ static bool take_message(struct guard *guard, const uint8_t *bytes, size_t size,
 
 void guard_hear(struct guard *guard, int64_t now_ns)
 {
-    static uint8_t bytes[MESSAGE_BYTES + 1]; /* one that is too long shows */
+    static uint8_t bytes[MESSAGE_BYTES + 1]; /* one byte more, to detect messages that are too long */
     ssize_t size = recv(guard->fd, bytes, sizeof bytes, MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return;

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/string.h"
 
-#define FIRST_FD 3 /* of those that systemd hands over */
+#define FIRST_FD 3 /* first descriptor that systemd passes */
 
 static bool has_option(int fd, int option, int expected)
 {
@@ -50,7 +50,7 @@ static joule_status fail(joule_error *error, const char *what, const char *path)
     return error_set(error, status_of_errno(why), "cannot %s %s: %s", what, path, strerror(why));
 }
 
-/* A socket that nobody listens on any more is in the way; anything else there is not ours to remove. */
+/* Removes a socket that no process listens on. Anything else is left, with an error. */
 static joule_status make_way(int fd, const struct sockaddr_un *place, joule_error *error)
 {
     struct stat status;
@@ -64,7 +64,7 @@ static joule_status make_way(int fd, const struct sockaddr_un *place, joule_erro
     return unlink(place->sun_path) == 0 ? JOULE_OK : fail(error, "remove", place->sun_path);
 }
 
-/* /run/joule is not there after a boot. Its parent must be. */
+/* Creates the folder of the socket, as /run/joule does not exist after a boot. Its parent must exist. */
 static void make_folder(const char *path)
 {
     char copy[sizeof((struct sockaddr_un *)0)->sun_path];
@@ -82,7 +82,7 @@ static joule_status find_group(const char *name, gid_t *out_group, joule_error *
     return JOULE_OK;
 }
 
-/* Nobody gets in before it has its owner and mode. */
+/* Binds without access for anyone, until owner and mode are set. */
 static joule_status bind_closed(int fd, const struct sockaddr_un *place, joule_error *error)
 {
     mode_t before = umask(0777);

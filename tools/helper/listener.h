@@ -1,17 +1,17 @@
-/* tools/helper/listener.h - the socket that clients connect to.
+/* tools/helper/listener.h - the socket that clients connect to: passed by systemd, or bound by the helper.
  *
- * Owns where it comes from: systemd, which hands over one that listens, or a path that the helper binds itself, for one
- * group alone. Newcomers: the file's mode is the access control; who may not connect is refused by the kernel.
+ * Note: the mode of the socket file is the access control: the kernel refuses all other users.
  */
 #ifndef HELPER_LISTENER_H
 #define HELPER_LISTENER_H
 
 #include <joule/base.h>
 
-/* The socket that systemd hands over (LISTEN_FDS, sd_listen_fds(3)); -1: none. INVALID: it is no listening Unix socket. */
+/* Takes the socket that systemd passes (LISTEN_FDS, sd_listen_fds(3)); *out_fd -1: none. INVALID: it is not a
+ * listening Unix socket. */
 joule_status listener_inherit(int *out_fd, joule_error *out_error);
-/* Binds `path`, which is then the group's (mode 0660), or the user's alone (0600) where `group` is NULL. What a helper that
- * is no more left there is replaced; one that lives is not. */
+/* Binds `path` for a group (mode 0660), or for this user alone (0600) if `group` is NULL. Replaces the socket
+ * of a helper that has ended, but not of one that runs. */
 joule_status listener_bind(const char *path, const char *group, int *out_fd, joule_error *out_error);
 
 #endif

@@ -1,7 +1,8 @@
-/* tools/helper/main.c - `joule-helper`: energy counters that need rights, for clients that have none.
+/* tools/helper/main.c - `joule-helper`: reads energy counters that need privileges, for clients that have
+ * none.
  *
- * Owns the options and the order of a start: what needs rights first, then none are left, then the first client.
- * Newcomers: what clients may have is decided here, before the first of them comes; see docs/helper.md.
+ * Note: options fix what clients may read before the first client connects; see docs/helper.md. Everything
+ * that needs privileges is done first, then all privileges are dropped, then clients are served.
  */
 #include <joule/joule.h>
 #include <math.h>
@@ -27,7 +28,7 @@ const char tool_name[] = "joule-helper";
 #define COARSE_GRAIN_J  1.0
 #define REQUESTS_PER_S  2000
 #define MOST_RATE       100000
-#define MEET_NS         (10 * NS_PER_S) /* a driver that loads, and boards that wake */
+#define MEET_NS         (10 * NS_PER_S) /* time for a driver to load and for boards to wake */
 
 struct settings {
     const char *socket, *group, *sources, *guards, *root;
@@ -43,7 +44,8 @@ static void end(int signal)
     stop = signal;
 }
 
-/* Signals come in only while the loop waits. A log that nobody reads any more ends nothing. */
+/* Blocks the ending signals except while the loop waits. Ignores SIGPIPE, so that a closed log ends
+ * nothing. */
 static void take_signals(sigset_t *out_wait_mask)
 {
     sigset_t ending;
@@ -59,7 +61,7 @@ static void take_signals(sigset_t *out_wait_mask)
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* Guards of the sources in a list with commas. */
+/* Starts a guard for each source in a list separated by commas. */
 static joule_status start_guards(const char *list, const struct sensors *sensors, struct guard *guards,
                                  size_t *out_count, joule_error *error)
 {
@@ -78,7 +80,7 @@ static joule_status start_guards(const char *list, const struct sensors *sensors
     return JOULE_OK;
 }
 
-/* Keeps those that have something to offer; one that hangs from the start is left out. */
+/* Waits for all guards. Returns the number of usable ones, moved to the front; ends a worker that hangs. */
 static size_t meet_guards(struct guard *guards, size_t count)
 {
     size_t kept = 0;
@@ -89,7 +91,7 @@ static size_t meet_guards(struct guard *guards, size_t count)
             guards[kept++] = guards[i];
             continue;
         }
-        if (status == JOULE_FAILED) /* it has said why */
+        if (status == JOULE_FAILED) /* the worker has logged why */
             continue;
         complain("", "cannot open %s: no answer within %lld s", guards[i].name,
                  (long long)(MEET_NS / NS_PER_S));
@@ -130,7 +132,7 @@ static joule_status open_socket(const struct settings *how, int *out_fd, joule_e
     return listener_bind(how->socket, how->is_private ? NULL : how->group, out_fd, error);
 }
 
-/* Also the first use of what makes texts, which looks for its locale then: afterwards it may not. */
+/* Logs what is offered. This also makes the C library load its locale, which is impossible later. */
 static void say_what(const struct sensors *sensors)
 {
     for (size_t i = 0; i < sensors->count; i++)
@@ -166,14 +168,14 @@ static int run(const struct settings *how)
     sensors_read(&sensors, clock_now_ns());
     complain("", "ready");
     status = clients_serve(&clients, &wait_mask, &stop);
-    _exit(status == JOULE_OK ? 0 : EXIT_OWN_FAILURE); /* the rest of an exit needs calls that were given up */
+    _exit(status == JOULE_OK ? 0 : EXIT_OWN_FAILURE); /* exit() needs system calls that are now forbidden */
 }
 
 static bool is_sound(const struct settings *how)
 {
-    if (how->root && getauxval(AT_SECURE)) /* its rights are for the kernel's counters, whoever starts it */
+    if (how->root && getauxval(AT_SECURE)) /* any user may start it */
         complain("", "--root is not allowed if the program file has capabilities");
-    else if (how->guards && getauxval(AT_SECURE)) /* nor for the libraries that an environment may name */
+    else if (how->guards && getauxval(AT_SECURE)) /* the environment could name libraries to load */
         complain("", "--guard is not allowed if the program file has capabilities");
     else if (how->most_clients > CLIENTS_MOST)
         complain("", "--clients takes at most %d", CLIENTS_MOST);

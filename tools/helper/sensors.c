@@ -8,14 +8,14 @@
 #include "base/error.h"
 #include "base/string.h"
 
-#define LOOK_NS 20000000 /* registers are refreshed about every millisecond: what counts has moved by then */
+#define LOOK_NS 20000000 /* registers refresh about every millisecond, so a counter that works has changed */
 
 extern const struct source_ops source_rapl_perf;
 extern const struct source_ops source_rapl_powercap;
 extern const struct source_ops source_rapl_msr;
 extern const struct source_ops source_hwmon;
 
-/* The best way first. */
+/* The best source first. */
 static const struct source_ops *const known[] = {&source_rapl_perf, &source_rapl_powercap, &source_rapl_msr,
                                                  &source_hwmon};
 #define KNOWN (sizeof known / sizeof *known)
@@ -33,7 +33,7 @@ int64_t sink_now(struct sink *sink)
     return host->ops->clock_ns(host, CLOCK_MONOTONIC);
 }
 
-/* The number of a channel; -1: it is not offered. */
+/* Returns the number of a channel; -1: not offered. */
 static ptrdiff_t find_channel(const struct sensors *sensors, const struct channel *channel)
 {
     for (size_t i = 0; i < sensors->count; i++)
@@ -42,7 +42,8 @@ static ptrdiff_t find_channel(const struct sensors *sensors, const struct channe
     return -1;
 }
 
-/* Rounded down at both ends, a difference is wrong by less than a grain, and differences still add up. */
+/* Rounds a count down. With both ends rounded, a difference is wrong by less than a grain, and differences
+ * still add up. */
 static uint64_t round_counts(const struct sensors *sensors, const struct channel *channel, uint64_t raw)
 {
     double counts = sensors->grain_joules / channel->counter.unit_joules;
@@ -56,7 +57,7 @@ static double round_watts(const struct sensors *sensors, double watts)
     return grain_watts > 0 ? floor(watts / grain_watts) * grain_watts : watts;
 }
 
-/* As clients may see it. */
+/* Stores a value, rounded for clients. */
 static void put(struct sensors *sensors, size_t i, struct helper_value value)
 {
     const struct channel *channel = sensors->channels[i];
@@ -77,8 +78,8 @@ void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns,
     put(sink->sensors, (size_t)i, (struct helper_value){before_ns, after_ns, raw, JOULE_OK});
 }
 
-/* Of several samples, which a driver has kept since the last reading, the mean speaks for all. Its stamp is that of the
- * reading: a driver's own clock may go back. */
+/* Stores the mean of the samples that a driver kept since the last reading. The timestamp is that of the
+ * reading, because a driver's clock may go back. */
 void sink_power(struct sink *sink, struct channel *channel, int64_t sensor_ns, double watts)
 {
     struct sensors *sensors = sink->sensors;
@@ -100,8 +101,8 @@ void sink_fail(struct sink *sink, struct channel *channel, joule_status status)
         sink->sensors->values[i].status = status;
 }
 
-/* Nobody asks for the rest: gauges may be read by all, energy since the last reading would be taken by whoever comes first,
- * and no counter here is ever begun anew. */
+/* The other functions do nothing: every user can read gauges, energy since the last reading would be lost to
+ * other clients, and no counter here restarts. */
 void sink_gauge(struct sink *sink, struct channel *channel, double value)
 {
     (void)sink, (void)channel, (void)value;
@@ -129,7 +130,8 @@ void sink_device_fail(struct sink *sink, struct device *device, joule_status sta
 
 /* --- the list ------------------------------------------------------------------------------------------- */
 
-/* What a total needs and no more: parts of a package tell more about what it works on. */
+/* Returns true for channels that a total needs. Parts of a package are excluded, because they reveal more
+ * about its work. */
 static bool is_wanted(const struct channel *ch)
 {
     switch (ch->info.scope) {
@@ -153,7 +155,8 @@ static void offer_all(struct sensors *s)
                 s->channels[s->count++] = s->sources[i].channels[k];
 }
 
-/* Of two ways to read a zone: one that moves, then the better one, then the first. */
+/* Returns true if channel a is better than b for the same zone: one that changes, then the better rank, then
+ * the first. */
 static bool beats(const struct sensors *s, const bool *moves, size_t a, size_t b)
 {
     const struct channel *one = s->channels[a], *other = s->channels[b];
@@ -172,7 +175,7 @@ static bool is_beaten(const struct sensors *s, const bool *moves, size_t i)
     return false;
 }
 
-/* Keeps one way for each zone. */
+/* Keeps one channel for each zone. */
 static void choose(struct sensors *s)
 {
     uint64_t first[HELPER_MOST_CHANNELS] = {0};
@@ -265,7 +268,7 @@ joule_status sensors_open(struct sensors *out, const char *list, joule_error *ou
     }
     offer_all(out);
     if (out->count == 0) {
-        drop_rest(out); /* guards may have channels to offer */
+        drop_rest(out); /* guards may still offer channels */
         const struct source *first = &out->sources[0];
         return error_set(out_error, out->source_count && first->state ? first->state : JOULE_ABSENT,
                          "no source can be read: %s",
@@ -308,7 +311,7 @@ void sensors_add_guards(struct sensors *sensors, struct guard *guards, size_t co
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-/* The workers' stamps stay: they say when the hardware was read. */
+/* Copies the values of guards. Their timestamps say when the worker read the hardware. */
 static void read_guards(struct sensors *sensors)
 {
     size_t i = sensors->count;

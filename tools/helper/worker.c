@@ -1,4 +1,5 @@
-/* tools/helper/worker.c - see worker.h. The sources, each with the capabilities that opening it needs, are below. */
+/* tools/helper/worker.c - see worker.h. It lists the sources with the capabilities that opening them
+ * needs. */
 #include "helper/worker.h"
 
 #include <errno.h>
@@ -15,8 +16,8 @@
 #include "helper/confine.h"
 #include "helper/sensors.h"
 
-#define PACE_S   0.1 /* of a source that does not say */
-#define FIRST    3   /* descriptor after those of the terminal */
+#define PACE_S   0.1 /* for a source without a period of its own */
+#define FIRST    3   /* first descriptor after the standard streams */
 #define CAN(cap) (UINT64_C(1) << (cap))
 
 extern const struct source_ops source_nvml, source_amdgpu, source_amd_smi, source_rocm_smi, source_level_zero,
@@ -30,9 +31,9 @@ static const struct {
     {&source_amdgpu, 0},
     {&source_amd_smi, 0},
     {&source_rocm_smi, 0},
-    {&source_level_zero, CAN(CAP_PERFMON)}, /* energy of boards */
+    {&source_level_zero, CAN(CAP_PERFMON)},
     {&source_hlml, 0},
-    {&source_hwmon, CAN(CAP_DAC_READ_SEARCH)}, /* chips whose counters are root's */
+    {&source_hwmon, CAN(CAP_DAC_READ_SEARCH)}, /* counters that only root may read */
 };
 
 /* --- its life ------------------------------------------------------------------------------------------- */
@@ -45,7 +46,7 @@ struct worker {
     uint8_t bytes[HELPER_HEADER_BYTES + HELPER_MOST_CHANNELS * HELPER_CHANNEL_BYTES];
 };
 
-/* The kernel forgets the first when a process becomes somebody else. */
+/* Ends the worker when the helper ends. Repeated after a change of user, which clears this setting. */
 static void end_with_the_helper(const struct worker *w)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -53,7 +54,8 @@ static void end_with_the_helper(const struct worker *w)
         _exit(1);
 }
 
-/* Nothing of the helper's but the socket and the log; and no signal that is meant for it, as it must not die first. */
+/* Keeps only the socket and the log of the helper's descriptors, and ignores signals meant for the helper,
+ * because the worker must not end first. */
 static void settle(struct worker *w)
 {
     if (w->fd != FIRST && dup2(w->fd, FIRST) != FIRST)
@@ -62,14 +64,14 @@ static void settle(struct worker *w)
 #ifdef SYS_close_range
     syscall(SYS_close_range, FIRST + 1u, ~0u, 0u);
 #endif
-    signal(SIGCHLD, SIG_DFL); /* libraries wait for children of theirs */
+    signal(SIGCHLD, SIG_DFL); /* libraries wait for their own children */
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     end_with_the_helper(w);
 }
 
-/* A message that does not fit finds a helper that is late: the next one will be newer. */
+/* Sends a message. A full socket means that the helper is late; the next message will be newer. */
 static void tell(struct worker *w, enum helper_kind kind, size_t entry, int flags)
 {
     struct helper_header header = {.version = HELPER_VERSION,
@@ -80,7 +82,7 @@ static void tell(struct worker *w, enum helper_kind kind, size_t entry, int flag
     size_t size = HELPER_HEADER_BYTES + w->sensors.count * entry;
     helper_write_header(&header, w->bytes);
     if (send(w->fd, w->bytes, size, flags | MSG_NOSIGNAL) < 0 && errno != EAGAIN && errno != EINTR)
-        _exit(0); /* it is gone */
+        _exit(0); /* the helper is gone */
 }
 
 static void tell_list(struct worker *w)
@@ -106,7 +108,8 @@ static int64_t pace_of(const struct source *source, int64_t least_ns)
     return pace_ns > least_ns ? pace_ns : least_ns;
 }
 
-/* First what needs rights, then none are left; a library's threads come after the rights are few. */
+/* Opens the source with the rights it needs, then drops all. Rights are reduced before a library starts
+ * threads. */
 static joule_status open_source(struct worker *w, const struct source_ops *ops, uint64_t needs,
                                 int64_t least_ns, joule_error *error)
 {
@@ -128,7 +131,7 @@ static _Noreturn void work(struct worker *w)
     tell_list(w);
     for (int64_t due_ns = clock_now_ns();; due_ns += w->pace_ns) {
         int64_t now_ns = clock_now_ns();
-        if (now_ns - due_ns > w->pace_ns) /* what came late is not made up */
+        if (now_ns - due_ns > w->pace_ns) /* late readings are skipped */
             due_ns = now_ns;
         struct timespec due = clock_timespec(due_ns);
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) == EINTR)
@@ -162,7 +165,7 @@ joule_status worker_start(const char *name, size_t length, struct joule_host *ho
         return error_set(out_error, JOULE_FAILED, "cannot create a socket for a guard: %s", strerror(errno));
     const struct source_ops *ops = guarded[which].ops;
     worker = (struct worker){.fd = pair[1], .helper = getpid(), .sensors = {.host = host}};
-    signal(SIGCHLD, SIG_IGN); /* whoever ends is gone at once, and waited for by nobody */
+    signal(SIGCHLD, SIG_IGN); /* ended workers are reaped by the kernel */
     pid_t pid = fork();
     if (pid == 0) {
         close(pair[0]);
