@@ -28,7 +28,7 @@ static size_t take_bytes(char *bytes, size_t one, size_t count, void *context)
     return count;
 }
 
-/* curl keeps copies of texts. */
+/* Sets the options of a curl handle, which copies all strings. */
 static bool set_up(CURL *curl, const struct config *config)
 {
     bool done = curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&

@@ -1,7 +1,9 @@
 /* tools/redfish/client.h - one connection to a management controller.
  *
- * Owns the connection and its limits: no redirections, no proxy, no other host, an answer of 1 MiB at most, a deadline for
- * each. What the answers mean is views.c's. Newcomers: the tree of an answer lives until the client is closed.
+ * Limits: no redirections, no proxy, no other host, answers of at most 1 MiB, and a deadline for each
+ * request.
+ *
+ * Note: the JSON tree of an answer lives until the client is closed.
  */
 #ifndef REDFISH_CLIENT_H
 #define REDFISH_CLIENT_H
@@ -13,13 +15,14 @@
 struct client {
     void *curl;
     const struct config *config;
-    struct arena arena; /* answers */
+    struct arena arena; /* memory of all answers */
     joule_error *error;
 };
 
-/* Takes the password out of the config. NO_MEMORY, UNSUPPORTED. */
+/* Opens the connection and erases the password in the config. NO_MEMORY, UNSUPPORTED. */
 joule_status client_open(struct config *config, joule_error *error, struct client *out_client);
-/* The resource at a path ("/redfish/v1/"). DENIED, ABSENT, STALE (too late), FAILED, with a message in the client's error. */
+/* Requests the resource at a path such as "/redfish/v1/". DENIED, ABSENT, STALE (timeout) or FAILED, with a
+ * message in the client's error. */
 joule_status client_get(struct client *client, const char *path, const struct json_value **out_value);
 void client_close(struct client *client);
 

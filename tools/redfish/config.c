@@ -22,7 +22,7 @@ static FILE *open_text(const char *path)
     return file;
 }
 
-/* The first line of a file that others may not read. */
+/* Reads the password: the first line of a file that other users may not read. */
 static joule_status read_password(const char *path, struct config *config, joule_error *error)
 {
     struct stat info;

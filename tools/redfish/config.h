@@ -1,7 +1,10 @@
-/* tools/redfish/config.h - which management controller is asked, as whom, and whether its certificate is checked.
+/* tools/redfish/config.h - the configuration file that JOULE_REDFISH names: address, user and certificate
+ * check of a management controller.
  *
- * Owns the file of "key = value" lines that JOULE_REDFISH names. The password is in another file, which nobody else may read;
- * neither is ever printed. Newcomers: a controller is trusted only by its certificate, unless the file says "verify = no".
+ * The file has lines "key = value". The password is in another file that other users may not read; it is
+ * never printed.
+ *
+ * Note: the controller's certificate is checked, unless the file has "verify = no".
  */
 #ifndef REDFISH_CONFIG_H
 #define REDFISH_CONFIG_H
@@ -10,15 +13,15 @@
 #include <joule/base.h>
 
 struct config {
-    char url[256]; /* "https://bmc.example.org", nothing behind the port */
-    char user[64]; /* empty: nobody is named */
+    char url[256]; /* "https://bmc.example.org", without a path */
+    char user[64]; /* empty: no user */
     char password[256];
-    char ca[256];     /* file of certificates to trust; empty: the system's */
-    char chassis[64]; /* empty: the only one with a computer in it */
+    char ca[256];     /* file of trusted certificates; empty: those of the system */
+    char chassis[64]; /* empty: the only chassis with a computer */
     bool is_verified;
 };
 
-/* INVALID with what is wrong in which line; DENIED, ABSENT for a file that cannot be read. */
+/* Reads the file. INVALID, with the reason; DENIED or ABSENT: the file cannot be read. */
 joule_status config_read(const char *path, struct config *out_config, joule_error *out_error);
 
 #endif

@@ -1,11 +1,12 @@
-/* tools/redfish/main.c - joule-redfish: what a management controller says of its machine's power, as lines of words.
+/* tools/redfish/main.c - joule-redfish: prints the power that a management controller reports, as lines of
+ * text.
  *
- * Owns the program that libjoule's source `redfish` runs, so that no program that is measured needs libcurl. Lines:
- *     model WORDS
- *     reading KIND WATTS PATH     KIND as in views.h; WATTS "-" where it is not known
- *     failed STATUS WORDS
- * Newcomers: without views it finds them; with those that an earlier run has found (KIND:PATH) it reads these alone, since
- * finding takes many requests of a slow processor.
+ * libjoule's source `redfish` runs this program, so that measured programs need no libcurl. Output lines are
+ * "model WORDS", "reading KIND WATTS PATH" (KIND as in views.h; WATTS "-": unknown) and "failed STATUS
+ * WORDS".
+ *
+ * Note: without KIND:PATH arguments it searches for views. With the views of an earlier run it reads only
+ * these, because a search needs many requests to a slow controller.
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ static void print_failure(joule_status status, const joule_error *error)
     printf("failed %d %s\n", (int)status, error->message);
 }
 
-/* The first error that is more than a missing resource ends it. */
+/* Reads and prints all views. Stops at the first error other than a missing resource. */
 static joule_status print_readings(struct client *client, const struct views *views)
 {
     for (size_t i = 0; i < views->count; i++) {

@@ -12,7 +12,8 @@
 
 /* --- links ---------------------------------------------------------------------------------------------- */
 
-/* The path behind a link; NULL where it is none, leads to another host, or cannot stand in a line of words. */
+/* Returns the path of a link; NULL: it has no path, leads to another host, or cannot be printed as one
+ * word. */
 static const char *path_of(const struct json_value *link)
 {
     const char *path = json_text_of(json_member(link, "@odata.id"));
@@ -29,7 +30,7 @@ static const char *member_path(const struct json_value *value, const char *name)
     return path_of(json_member(value, name));
 }
 
-/* The last word of a path, "1U" of "/redfish/v1/Chassis/1U/". */
+/* Returns true if `word` is the last part of a path, such as "1U" in "/redfish/v1/Chassis/1U/". */
 static bool ends_in(const char *path, const char *word)
 {
     size_t length = strlen(path), size = strlen(word);
@@ -93,7 +94,7 @@ static bool is_outermost(const struct chassis_list *all, const struct chassis *o
     return !is_inside_another(all, one);
 }
 
-/* Those that pass, unless none does. */
+/* Keeps the chassis that pass the test, unless none passes. */
 static void keep(struct chassis_list *list, chassis_test test)
 {
     struct chassis_list kept = {.count = 0};
@@ -153,14 +154,15 @@ static joule_status choose_chassis(struct client *client, const struct json_valu
 
 /* --- its powers ----------------------------------------------------------------------------------------- */
 
-/* A bay may be empty. */
+/* Returns true for an empty or disabled bay. */
 static bool is_absent(const struct json_value *resource)
 {
     const char *state = json_text_of(json_member(json_member(resource, "Status"), "State"));
     return state && (strcmp(state, "Absent") == 0 || strcmp(state, "Disabled") == 0);
 }
 
-/* The metrics of each supply; one without leaves no view of supplies at all, since a sum would be too small. */
+/* Adds a view for the metrics of each supply. If one supply has no metrics, adds none, because the sum would
+ * be too small. */
 static joule_status add_supplies(struct client *client, const char *subsystem_path, struct views *views)
 {
     const struct json_value *subsystem, *all, *supply;
@@ -221,7 +223,7 @@ static void name_model(const struct json_value *chassis, struct views *views)
             *c = '?';
 }
 
-/* What a resource that is not there lacks, others may have. */
+/* Returns true if the search can continue: another resource may replace a missing one. */
 static bool may_go_on(joule_status status)
 {
     return status == JOULE_OK || status == JOULE_ABSENT;
@@ -262,7 +264,7 @@ bool view_parse(const char *word, struct view *out_view)
     return false;
 }
 
-/* A figure, or an object with a Reading; null is unknown. */
+/* Returns the watts of a number, or of the Reading of an object; NaN: unknown. */
 static double watts_of(const struct json_value *value)
 {
     const struct json_value *reading = json_member(value, "Reading");
@@ -272,7 +274,7 @@ static double watts_of(const struct json_value *value)
     return watts >= 0 && watts <= MOST_WATTS ? watts : NAN;
 }
 
-/* All that are there; one that tells nothing makes the sum unknown. */
+/* Returns the sum over all present supplies; NaN if one of them has no value. */
 static double sum_of_supplies(const struct json_value *power)
 {
     double sum = 0;

@@ -1,9 +1,10 @@
-/* tools/redfish/views.h - the powers that a management controller gives of one machine.
+/* tools/redfish/views.h - the power readings (views) that a management controller offers for one machine.
  *
- * Owns the way from the service's root to them, by links, and what each resource says. Four kinds: "supply", one power supply's
- * input by its metrics; "supplies", the inputs of all by the older resource Power; "environment", the chassis by its
- * EnvironmentMetrics; "control", the same by Power's PowerControl.
- * Newcomers: they contradict each other on real machines; all that are there are told, and the choice is the source's.
+ * Follows links from the service root. There are four kinds: "supply" is the input of one power supply, from
+ * its metrics; "supplies" are the inputs of all supplies, from the older resource Power; "environment" is the
+ * chassis, from its EnvironmentMetrics; "control" is the chassis, from Power's PowerControl.
+ *
+ * Note: on real machines the views contradict each other. All are printed, and the source chooses.
  */
 #ifndef REDFISH_VIEWS_H
 #define REDFISH_VIEWS_H
@@ -14,7 +15,7 @@
 
 struct view {
     char kind[16];
-    char path[200]; /* no blank in it */
+    char path[200]; /* contains no blank */
 };
 
 struct views {
@@ -23,12 +24,12 @@ struct views {
     char model[96]; /* manufacturer and model of the chassis; empty: unknown */
 };
 
-/* Follows links to all views of the machine. ABSENT: it has none; INVALID: several machines, of which the config must name one;
- * else as client_get. */
+/* Follows links to all views of the machine. ABSENT: there are none. INVALID: there are several machines, and
+ * the config must name one. Other errors as client_get. */
 joule_status views_find(struct client *client, struct views *out_views);
-/* "supply:/redfish/v1/..."; false for anything else. */
+/* Parses "KIND:PATH", such as "supply:/redfish/v1/...". Returns false for any other text. */
 bool view_parse(const char *word, struct view *out_view);
-/* Watts now; NaN where the resource is there and tells none. Else as client_get. */
+/* Reads the power in watts; NaN: the resource exists but has no value. Errors as client_get. */
 joule_status view_read(struct client *client, const struct view *view, double *out_watts);
 
 #endif

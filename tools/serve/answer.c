@@ -10,9 +10,9 @@
 #include "joule/attribute/attribute_tenant.h"
 #include "joule/meter/engine.h"
 
-#define MOST_AGE_NS 1000000000 /* also where readings are rarer: a device may have gone stale */
+#define MOST_AGE_NS 1000000000 /* maximum, also if readings are rarer: a device may become stale */
 #define FIRST_BYTES 65536
-#define SPARE_PARTS 8 /* an eighth more than was needed: figures get longer */
+#define SPARE_PARTS 8 /* an eighth more than needed, because values may get longer */
 
 static bool holds(const struct answers *answers, int64_t made_ns, int64_t now)
 {
@@ -24,7 +24,7 @@ static bool gather(struct answers *answers, int64_t now)
 {
     if (holds(answers, answers->gathered_ns, now))
         return true;
-    meter_reserve(answers->meter); /* of domains that are new */
+    meter_reserve(answers->meter); /* for new domains */
     if (answers->tenants)
         tenants_settle(answers->tenants);
     if (!overview_gather(&answers->overview, answers->meter))
@@ -64,7 +64,7 @@ static struct page *add_page(struct answer *answer)
     return page;
 }
 
-/* Takes a page that nobody uses out of the list, except for two. */
+/* Frees unused pages, except for two. */
 static void drop_surplus(struct answer *answer)
 {
     size_t count = 0;
@@ -83,7 +83,7 @@ static void drop_surplus(struct answer *answer)
 static struct page *free_page(struct answer *answer)
 {
     drop_surplus(answer);
-    if (!answer->pages && add_page(answer)) /* two to begin with */
+    if (!answer->pages && add_page(answer)) /* begins with two */
         add_page(answer);
     for (struct page *page = answer->pages; page; page = page->next)
         if (!page->is_used && page != answer->current)
@@ -91,7 +91,7 @@ static struct page *free_page(struct answer *answer)
     return add_page(answer);
 }
 
-/* Room in a page, and in the one that comes next: memory is taken, and touched, once. */
+/* Reserves space in a page and in all unused pages, so that memory is allocated and touched only once. */
 static bool reserve(struct answer *answer, struct page *page, size_t wanted)
 {
     if (!array_reserve((void **)&page->bytes, &page->capacity, wanted, 1))
@@ -103,7 +103,7 @@ static bool reserve(struct answer *answer, struct page *page, size_t wanted)
     return true;
 }
 
-/* Printing may be repeated: what is told of history is asked of the meter each time, and figures may get longer. */
+/* Prints into a page; repeats with a larger buffer if values became longer in between. */
 static bool print_all(struct answers *answers, enum answer_kind kind, struct page *page)
 {
     size_t wanted = FIRST_BYTES;

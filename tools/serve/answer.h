@@ -1,9 +1,9 @@
-/* tools/serve/answer.h - what stands on each page.
+/* tools/serve/answer.h - the texts that `joule serve` sends, each valid for one period of readings.
  *
- * Owns the overview, the texts made of it and how long they hold: as long as a round of readings takes. Nothing of HTTP but
- * the media type.
- * Newcomers: each kind has two pages, one being sent and one to write the next text into, so that a year of scrapes needs the
- * memory that the first ones did. Slow clients hold more of them for as long as they take.
+ * Contains nothing of HTTP except the media type.
+ *
+ * Note: each kind has two pages, one being sent and one for the next text, so memory does not grow with the
+ * number of requests. Slow clients hold additional pages while they receive them.
  */
 #ifndef SERVE_ANSWER_H
 #define SERVE_ANSWER_H
@@ -19,12 +19,12 @@ enum answer_kind {
     ANSWER_KINDS
 };
 
-/* A text that is being sent, or may be written anew. */
+/* A text that is being sent, or a free buffer. */
 struct page {
     struct page *next;
     char *bytes;
     size_t length, capacity;
-    bool is_used; /* set when it is given out, cleared by answer_release */
+    bool is_used; /* set by answer_make, cleared by answer_release */
 };
 
 struct answer {
@@ -32,21 +32,21 @@ struct answer {
     int64_t made_ns; /* CLOCK_MONOTONIC; 0: never */
 };
 
-/* Zeroed but for the meter. */
+/* Zeroed except for `meter`. */
 struct answers {
     joule_meter *meter;
-    struct tenants *tenants; /* settled before each overview; NULL: none. Owned by the caller */
+    struct tenants *tenants; /* updated before each overview; NULL: none. Owned by the caller */
     struct overview overview;
     int64_t gathered_ns;
     struct answer list[ANSWER_KINDS];
 };
 
-/* The text as it is now, which nobody else writes until it is released; *out_is_new: another one than at the last call for this
- * kind. NULL where memory is used up. */
+/* Returns the current text; it does not change until answer_release. *out_is_new: it differs from the last
+ * one of this kind. NULL: out of memory. */
 struct page *answer_make(struct answers *answers, enum answer_kind kind, bool *out_is_new);
 void answer_release(struct page *page);
 const char *answer_media_type(enum answer_kind kind);
-/* Whether readings come in: false where what this machine uses in all is no longer known. */
+/* Returns false if the power of the machine is no longer known. */
 bool answers_are_fresh(struct answers *answers);
 void answers_free(struct answers *answers);
 

@@ -1,4 +1,4 @@
-# Writes each of `files` as an array of bytes into the C file `output`: index.html becomes page_index_html.
+# Writes each of `files` as a byte array into the C file `output`: index.html becomes page_index_html.
 set(text "#include \"page_files.h\"\n")
 foreach(file ${files})
   get_filename_component(name ${file} NAME)

@@ -7,14 +7,15 @@
 
 #define STEPS       150
 #define STEP_NS     2000000000LL
-#define LEAST_COVER 0.5 /* of a step, for its mean to say something */
+#define LEAST_COVER 0.5 /* coverage of a step that makes its mean valid */
 
 struct stretch {
     int64_t begin_ns, end_ns; /* CLOCK_MONOTONIC, whole steps */
     double end_unix_s;
 };
 
-/* As far back as the meter can have readings, at most STEPS; on a raster, so that a step's mean stays what it was. */
+/* Returns the range of steps: back to the start of the meter, at most STEPS. Steps start at multiples of
+ * STEP_NS, so that the mean of a step does not change later. */
 static struct stretch find_stretch(const struct overview *overview)
 {
     int64_t now = clock_now_ns();
@@ -23,7 +24,7 @@ static struct stretch find_stretch(const struct overview *overview)
     stretch.end_unix_s = clock_seconds(clock_wall_ns() - (now - stretch.end_ns));
     stretch.begin_ns = stretch.end_ns - STEPS * STEP_NS;
     while (stretch.begin_ns < opened_ns && stretch.begin_ns < stretch.end_ns)
-        stretch.begin_ns += STEP_NS; /* the meter refuses windows from before it was opened */
+        stretch.begin_ns += STEP_NS; /* the meter rejects windows that begin before it was opened */
     return stretch;
 }
 

@@ -14,7 +14,7 @@
 
 #define BACKLOG 128
 
-/* Splits "[::1]:9400" or "127.0.0.1:9400". */
+/* Splits "[::1]:9400" or "127.0.0.1:9400" into address and port. Returns false for other forms. */
 static bool split(const char *where, char *out_address, size_t size, const char **out_port)
 {
     const char *colon = strrchr(where, ':');
@@ -40,7 +40,7 @@ static bool is_loopback(const struct sockaddr_storage *address)
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
 }
 
-/* What the socket has become; the port may have been the system's choice. */
+/* Fills in address and port of the bound socket; the system may have chosen the port. */
 static bool describe(struct listener *listener)
 {
     struct sockaddr_storage address = {0};
@@ -61,7 +61,7 @@ static int bind_to(const struct addrinfo *found)
     int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    int yes = 1; /* a restart need not wait for connections of the one before */
+    int yes = 1; /* a restart does not wait for old connections to time out */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
         return fd;

@@ -1,6 +1,7 @@
-/* tools/serve/main.c - joule-serve, which `joule serve` becomes: options, the meter, start and end.
+/* tools/serve/main.c - joule-serve, the program of `joule serve`: options, meter, start and end.
  *
- * Newcomers: the signals that end it are blocked before the meter's threads exist, so that only the server's loop sees them.
+ * Note: the signals that end it are blocked before the meter starts threads, so that only the server's loop
+ * gets them.
  */
 #include <signal.h>
 #include <joule/joule.h>
@@ -62,7 +63,8 @@ static void unload(struct serve_settings *settings)
     secret_free(settings->tls_key);
 }
 
-/* Returns true for sources that run a program, or read other users' files, at each reading. */
+/* Returns a source that needs root at each reading, because it runs a program or reads other users' files;
+ * NULL: none. */
 static const char *find_root_source(joule_meter *meter, const struct serve_settings *settings)
 {
     for (size_t i = 0; i < joule_domain_count(meter); i++) {

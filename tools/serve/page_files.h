@@ -1,4 +1,4 @@
-/* tools/serve/page_files.h - the files of page/, as they are compiled into the program (embed.cmake). */
+/* tools/serve/page_files.h - the files of page/, compiled into the program by embed.cmake. */
 #ifndef SERVE_PAGE_FILES_H
 #define SERVE_PAGE_FILES_H
 

@@ -1,8 +1,10 @@
-/* tools/serve/server.c - HTTP: paths, statuses, headers, and clients that are slow or many.
+/* tools/serve/server.c - the HTTP server: paths, statuses, headers, and protection against slow or many
+ * clients.
  *
- * Owns the loop. libmicrohttpd parses; each of its events is handled here, in one thread, without locks.
- * Newcomers: what protects against slow clients is a place for each connection with the time of its last complete request.
- * When places run short the one that has asked for nothing for longest goes, so that who comes last is always heard.
+ * libmicrohttpd parses the requests; this file handles its events in one thread without locks.
+ *
+ * Note: each connection has a place with the time of its last complete request. When few places are left, the
+ * connection that was idle longest is closed, so a new client is always served.
  */
 #include <errno.h>
 #include <microhttpd.h>
@@ -26,14 +28,14 @@
 
 #define PLACES       128
 #define SPARE_PLACES 16
-#define FIRST_S      10 /* for the first request, from connecting to the end of the answer */
-#define KEPT_S       90 /* for each next one: Prometheus asks every 15 to 60 s on one connection */
+#define FIRST_S      10 /* for the first request: from the connection to the end of the answer */
+#define KEPT_S       90 /* for later requests: Prometheus sends one every 15 to 60 s on one connection */
 #define LOOK_MS      1000
 #define SHARE_NS     1000000000LL
-#define HEADER_BYTES 16384 /* libmicrohttpd's memory for a connection: request line and headers must fit */
+#define HEADER_BYTES 16384 /* libmicrohttpd's memory for a connection; request line and headers must fit */
 
 struct place {
-    int fd; /* -1: free, or told to go */
+    int fd; /* -1: free, or being closed */
     int64_t since_ns;
     bool is_taken, has_asked;
 };
@@ -44,8 +46,8 @@ struct server {
     struct answers answers;
     struct tenants tenants;
     struct process_shares processes;
-    int64_t next_share_ns;                    /* when tenants are looked at; 0: never */
-    struct MHD_Response *ready[ANSWER_KINDS]; /* of the answers that hold */
+    int64_t next_share_ns;                    /* next update of tenants; 0: never */
+    struct MHD_Response *ready[ANSWER_KINDS]; /* responses of the valid answers */
     struct MHD_Daemon *daemon;
     struct place places[PLACES];
     size_t taken;
@@ -94,7 +96,7 @@ static void on_answered(void *context, struct MHD_Connection *connection, void *
     }
 }
 
-/* libmicrohttpd owns the socket and closes it when it finds that it ended. */
+/* Shuts the socket down; libmicrohttpd owns it and closes it afterwards. */
 static void send_away(struct place *place)
 {
     shutdown(place->fd, SHUT_RDWR);
@@ -130,7 +132,7 @@ static void clear_places(struct server *server)
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "           \
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/* NULL stays NULL. */
+/* Adds the common headers to a response; NULL stays NULL. */
 static struct MHD_Response *dress(struct MHD_Response *response, const char *media_type)
 {
     static const char *const headers[][2] = {{MHD_HTTP_HEADER_CACHE_CONTROL, "no-store"},
@@ -146,7 +148,7 @@ static struct MHD_Response *dress(struct MHD_Response *response, const char *med
     return response;
 }
 
-/* Of bytes that stay where they are. */
+/* Makes a response of bytes that outlive it. */
 static struct MHD_Response *response_of(const void *bytes, size_t size, const char *media_type)
 {
     return dress(MHD_create_response_from_buffer(size, (void *)(uintptr_t)bytes, MHD_RESPMEM_PERSISTENT),
@@ -158,7 +160,7 @@ static void on_sent(void *page)
     answer_release(page);
 }
 
-/* Gives the response away. */
+/* Queues the response and releases it. */
 static enum MHD_Result give(struct MHD_Connection *connection, unsigned status, struct MHD_Response *response)
 {
     if (!response)
@@ -179,7 +181,8 @@ static enum MHD_Result give_file(struct MHD_Connection *connection, const struct
     return give(connection, MHD_HTTP_OK, response_of(file->bytes, file->size, media_type));
 }
 
-/* A response of the page, which is released when the last who asked has it and the next one is made. */
+/* Makes the response of a page. libmicrohttpd releases the page when the last client has received it and the
+ * next response exists. */
 static bool make_ready(struct server *server, enum answer_kind kind, struct page *page)
 {
     if (server->ready[kind])
@@ -194,7 +197,8 @@ static bool make_ready(struct server *server, enum answer_kind kind, struct page
     return server->ready[kind];
 }
 
-/* Who asks while an answer holds gets the same bytes, which libmicrohttpd counts the users of. */
+/* Sends the current answer. Requests within its validity get the same bytes; libmicrohttpd counts the
+ * references. */
 static enum MHD_Result give_answer(struct server *server, struct MHD_Connection *connection,
                                    enum answer_kind kind)
 {
@@ -339,7 +343,7 @@ static enum MHD_Result give_path(struct server *server, struct MHD_Connection *c
     return give(connection, MHD_HTTP_NOT_FOUND, words("no such page; see /\n"));
 }
 
-/* Called once when the headers are there, and again when the body, which nobody should send and nobody reads, is. */
+/* Handles a request. libmicrohttpd calls it after the headers and again after the body, which is ignored. */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *path,
                                   const char *method, const char *version, const char *body,
                                   size_t *body_size, void **request)
@@ -403,7 +407,7 @@ static int wait_ms(struct server *server)
     return longest_ms > 0 ? (int)longest_ms : 0;
 }
 
-/* About once a second. Without memory some are missing, and are seen when it is over. */
+/* Updates the tenants about once a second. If memory runs out, some are missing until the next update. */
 static void share_out(struct server *server)
 {
     int64_t now = clock_now_ns();
@@ -466,7 +470,7 @@ int server_run(joule_meter *meter, const struct serve_settings *settings, const 
         serve_announce(listener, settings);
         code = run(&server, signals);
         events_end(&server.events);
-        MHD_quiesce_daemon(server.daemon); /* the socket is the caller's to close */
+        MHD_quiesce_daemon(server.daemon); /* the caller closes the socket */
         MHD_stop_daemon(server.daemon);
     }
     for (size_t i = 0; i < ANSWER_KINDS; i++)

@@ -1,19 +1,20 @@
-// The page of joule serve: asks for the last minutes once, then for what is now, and draws both.
+// The page of joule serve: requests the last minutes once, then the current values repeatedly, and draws both.
 //
-// Owns nothing of what the figures mean. Power in the charts is energy over time between two answers, so that nothing in
-// between is missed. Newcomers: names come from devices and are only ever put in as text; what is null is left empty.
+// Power in the charts is the energy between two answers divided by the time, so that no peak is missed.
+//
+// Note: names come from devices and are inserted only as text, never as HTML. Null values are shown as empty.
 "use strict";
 
 const PERIOD_MS = 2000;
 const MOST_SPAN_S = 300, LEAST_SPAN_S = 60;
-const LEAST_STEP_S = 0.5; // of a mean between two answers; shorter ones show the sensors' ticks
+const LEAST_STEP_S = 0.5; // minimum time between two answers for a mean; shorter means would show the ticks of sensors
 const SERIES_COLOURS = 8;
 const MOST_LINES = 8;
 const MOST_TENANTS = 30;
 const NEAR = 0.95;
 
-const history = new Map(); // name, or "" for the total: [[seconds, watts or null], ...], oldest first
-let last = null; // answer
+const history = new Map(); // name ("": the total) -> [[seconds, watts or null], ...], oldest first
+let last = null; // the last answer
 let cursorX = null;
 
 const get = (id) => document.getElementById(id);
@@ -46,7 +47,7 @@ function append(name, seconds, before, now, elapsed) {
 function take(answer) {
   const began = last && last.measuring_seconds <= answer.measuring_seconds;
   if (began && answer.measuring_seconds - last.measuring_seconds < LEAST_STEP_S) return;
-  if (last && !began) history.clear(); // another server
+  if (last && !began) history.clear(); // the server was restarted
   if (began) {
     const elapsed = answer.measuring_seconds - last.measuring_seconds;
     const energies = new Map(last.domains.map((domain) => [domain.name, domain.energy_joules]));
@@ -133,7 +134,7 @@ function state(row) {
   return words;
 }
 
-// A share with a bar; the width of the bar is set through the style's object, which the policy of the page allows.
+// Makes a cell with a bar. The width is set through the style object, which the page's content policy allows.
 function barred(text, value, isLimit) {
   const td = cell(text, "number");
   if (value === null || value === undefined || !Number.isFinite(value)) return td;
@@ -145,10 +146,10 @@ function barred(text, value, isLimit) {
 
 // --- drawing --------------------------------------------------------------------------------------------------
 
-// As many whole minutes as there is something to show of.
+// Seconds that the charts show: whole minutes, as far as the server has measured.
 const span = () => Math.min(MOST_SPAN_S, Math.max(LEAST_SPAN_S, 60 * Math.ceil(last.measuring_seconds / 60)));
 
-// A path through what is known; it stops where something is not.
+// Returns an SVG path through the known points, with gaps at unknown ones.
 function line(points, x, y) {
   let path = "", isOpen = false;
   for (const [seconds, watts] of points) {
@@ -174,13 +175,13 @@ function spark(name) {
   return td;
 }
 
-// 1, 2 or 5 times a power of ten, of which at most five fit.
+// Returns the step of the grid: 1, 2 or 5 times a power of ten, at most five steps up to `most`.
 function step(most) {
   const power = 10 ** Math.floor(Math.log10(most / 5));
   return [1, 2, 5, 10].map((factor) => factor * power).find((size) => most / size <= 5);
 }
 
-// The total, and the terms that draw most of it.
+// Returns the lines to draw: the total, and its largest terms.
 function lines() {
   const terms = last.domains.filter((domain) => domain.in_total && history.has(domain.name))
     .sort((a, b) => (b.energy_joules ?? 0) - (a.energy_joules ?? 0));
@@ -212,7 +213,7 @@ function drawChart() {
   drawLegend(shown, cursorX > left ? end - shownSpan * (width - cursorX) / (width - left) : null);
 }
 
-// What each line says now, or at the time under the pointer.
+// Draws the legend with the current values, or those at the time under the pointer.
 function drawLegend(shown, seconds) {
   get("legend").replaceChildren(...shown.map(({ name, kind }) => {
     const points = (history.get(name) || []).filter(([, watts]) => watts !== null);
@@ -275,7 +276,7 @@ function showDomains() {
   get("domains").tBodies[0].replaceChildren(...rows);
 }
 
-// Of those who used most; with what nobody had, shares are of all.
+// Lists the tenants with the highest energy. Shares include unattributed energy.
 function showTenants() {
   const shares = last.shares;
   get("tenants-section").hidden = !shares;
