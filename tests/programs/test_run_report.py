@@ -330,11 +330,11 @@ class Budget(unittest.TestCase):
         with Machine(100) as machine:
             result = run("--root", machine.root, "--budget", "60J", "--interval", "10ms", "--", "sh", "-c", SPIN)
         lines = result.stderr.splitlines()
-        self.assertIn("J used by the machine: more than 80 % of the budget of 60.0 J", lines[0])
-        self.assertIn("J used by the machine: more than the budget of 60.0 J; ending the command", lines[1])
+        self.assertIn("J used by the machine, more than 80 % of the budget of 60.0 J", lines[0])
+        self.assertIn("J used by the machine, more than the budget of 60.0 J; ending the command", lines[1])
         self.assertRegex(result.stderr, "machine's budget of 60.0 J (exceeded|undecided)")
         result = run("--sources", "estimated", "--budget", "100mJ", "--interval", "10ms", "--", "sh", "-c", SPIN)
-        self.assertIn("J used by the command: more than the budget of 100 mJ", result.stderr)
+        self.assertIn("J used by the command, more than the budget of 100 mJ", result.stderr)
         self.assertRegex(result.stderr, "command's budget of 100 mJ ")
 
     def test_kept(self):

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* What the shown columns need. */
+/* Returns the width of the shown columns. */
 static int needed(const struct column *columns, int count)
 {
     int width = -1;

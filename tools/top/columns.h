@@ -1,7 +1,8 @@
-/* tools/top/columns.h - which columns of a table fit a width, and where they stand.
+/* tools/top/columns.h - chooses the columns of a table that fit a width, and places them.
  *
- * Owns the choice: while they do not fit, the least important one is left out; one column takes what is left over.
- * Newcomers: a column that nothing is known for is left out first, by whoever makes the table, with `is_empty`.
+ * The least important columns are removed until the rest fits; one column takes the spare width.
+ *
+ * Note: the caller marks columns without known values by `is_empty`; they are removed first.
  */
 #ifndef TOP_COLUMNS_H
 #define TOP_COLUMNS_H
@@ -12,17 +13,17 @@
 
 struct column {
     const char *title;
-    int width;      /* for the one that grows: the least that it needs */
-    int importance; /* the lowest goes first */
-    bool is_right;  /* aligned */
-    bool grows;     /* one of them */
+    int width;      /* for a growing column: its minimum */
+    int importance; /* the lowest is removed first */
+    bool is_right;  /* right-aligned */
+    bool grows;     /* takes the spare width; at most one column */
     bool is_empty;
-    /* columns_fit's: */
+    /* set by columns_fit: */
     bool is_shown;
     int x, given;
 };
 
-/* Places columns from `x` on in `width` characters, a blank between two. */
+/* Places the columns in `width` characters from `x` on, with one blank between two. */
 void columns_fit(struct column *columns, int count, int x, int width);
 
 #endif

@@ -1,7 +1,5 @@
-/* tools/top/draw.c - see draw.h. The frame of the view: what stands above and below the tables, and how rows are divided.
- *
- * Newcomers: the tables are draw_tables.c's, one device's view draw_detail.c's.
- */
+/* tools/top/draw.c - see draw.h. Draws the lines above and below the tables, and divides the rows among the
+ * tables. */
 #include "draw.h"
 
 #include <math.h>
@@ -9,7 +7,7 @@
 #include <joule/devices.h>
 #include "words.h"
 
-#define ROOMY_HEIGHT 20 /* from here on lines are kept blank between the parts */
+#define ROOMY_HEIGHT 20 /* from this height on, blank lines separate the parts */
 
 void draw_power(struct frame *frame, int y, int x, enum style style, double watts, joule_class cls)
 {
@@ -137,7 +135,7 @@ static void draw_list(struct frame *frame, struct ui *ui, const struct model *mo
     int blank = frame->height >= ROOMY_HEIGHT;
     int rows = end - y - blank;
     int wanted = (int)model->device_count + 1, most = rows / 2 > 3 ? rows / 2 : 3;
-    if (rows - 5 > most) /* processes can do with few */
+    if (rows - 5 > most) /* the table of processes can be short */
         most = rows / 2;
     int devices = draw_devices(frame, ui, model, y, wanted < most ? wanted : most);
     y += devices + blank;

@@ -1,7 +1,6 @@
-/* tools/top/draw.h - the view as a page.
+/* tools/top/draw.h - draws the view as a page, for any size of terminal.
  *
- * Owns what stands where for every size of terminal. Newcomers: drawing changes nothing but the frame and how far the lists are
- * scrolled, so that it may be done again for another size.
+ * Note: drawing changes only the frame and the scroll positions, so it can be repeated for another size.
  */
 #ifndef TOP_DRAW_H
 #define TOP_DRAW_H
@@ -12,30 +11,31 @@
 #define LEAST_WIDTH  36
 #define LEAST_HEIGHT 8
 
-/* All of it: one of the views, what is said about it, help. The frame has its size already. */
+/* Draws the whole page: a view, messages and help. The frame already has its size. */
 void draw(struct frame *frame, struct ui *ui, const struct model *model);
-/* For --once: as long as it must be, without anything that is for a terminal. False when memory is used up. */
+/* Draws the page for --once with all rows and without interactive parts. Returns false if memory runs out. */
 bool draw_once(struct frame *frame, struct ui *ui, const struct model *model, int width);
 
 /* --- parts ---------------------------------------------------------------------------------------------- */
 
-/* The lines at the top; how many. */
+/* Draws the lines at the top. Returns their number. */
 int draw_header(struct frame *frame, const struct ui *ui, const struct model *model);
-/* Tables from row y on, in at most `rows` with their heading; how many it took. */
+/* Draw a table from row y on, in at most `rows` rows including the heading. Return the number of rows
+ * used. */
 int draw_devices(struct frame *frame, struct ui *ui, const struct model *model, int y, int rows);
 int draw_processes(struct frame *frame, struct ui *ui, const struct model *model, int y, int rows);
-/* Where the joules went, in one line. */
+/* Draws one line with the parts of the total energy. */
 void draw_sums(struct frame *frame, const struct model *model, int y);
 void draw_detail(struct frame *frame, struct ui *ui, const struct model *model, int y, int rows);
 void draw_help(struct frame *frame);
-/* A power with its letter, right-aligned in 9 columns. */
+/* Draws a power and its class letter, right-aligned in POWER_WIDTH columns. */
 void draw_power(struct frame *frame, int y, int x, enum style style, double watts, joule_class cls);
 #define POWER_WIDTH 9
-/* Draw a cell of a table, the headings, and the number of rows that are not shown. */
+/* Draw a cell of a table, its headings, and the range of rows shown if there are more. */
 void draw_cell(struct frame *frame, int y, const struct column *c, enum style style, const char *word);
 void draw_headings(struct frame *frame, int y, const struct column *columns, int count);
 void draw_more(struct frame *frame, int y, size_t top, size_t count, int rows);
-/* "LAST 40 S" */
+/* Writes a title such as "LAST 40 S". */
 void draw_span_title(double span_s, char out_title[24]);
 
 #endif

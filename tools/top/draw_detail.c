@@ -1,6 +1,6 @@
-/* tools/top/draw_detail.c - one device, with all that is known of it, and the help; see draw.h.
+/* tools/top/draw_detail.c - draws the detail view of one device, and the help; see draw.h.
  *
- * Newcomers: facts stand in as many columns as fit; what is not known is left out.
+ * Note: facts are arranged in as many columns as fit; unknown values are omitted.
  */
 #include <math.h>
 #include <string.h>
@@ -118,7 +118,7 @@ static int draw_facts(struct frame *frame, const struct facts *facts, int y, int
     return shown;
 }
 
-/* In as many lines as it needs, of `rows`. */
+/* Draws the remedy in up to `rows` lines. Returns the number of lines used. */
 static int draw_remedy(struct frame *frame, const char *remedy, int y, int rows)
 {
     char lines[512];
@@ -205,7 +205,7 @@ static int draw_domains(struct frame *frame, const struct model *model, int y, i
 
 /* --- the view ------------------------------------------------------------------------------------------- */
 
-/* A picture of the power with its scale, and below it how far it reaches back. */
+/* Draws the power over time with its scale. Returns the number of rows used. */
 static int draw_chart(struct frame *frame, const struct model *model, const struct device_row *row, int y,
                       int height)
 {
@@ -246,7 +246,7 @@ void draw_detail(struct frame *frame, struct ui *ui, const struct model *model, 
     y += draw_facts(frame, &facts, y, (end - y) / 3);
     if (row->remedy[0] && row->state != JOULE_OK)
         y += draw_remedy(frame, row->remedy, y, (end - y) / 2);
-    int least = end - y > 12 ? 4 : 3; /* for processes */
+    int least = end - y > 12 ? 4 : 3; /* minimum rows for processes */
     if (end - y > least + 6)
         y += draw_chart(frame, model, row, y, (end - y - least) / 3 < 8 ? (end - y - least) / 3 : 8);
     if (end - y > least + 2)

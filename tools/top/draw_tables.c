@@ -1,6 +1,6 @@
-/* tools/top/draw_tables.c - the tables of devices and of processes; see draw.h.
+/* tools/top/draw_tables.c - draws the tables of devices and processes; see draw.h.
  *
- * Newcomers: a column that is empty for every row is left out, and so are the least important ones of a narrow page.
+ * Note: columns without any value are removed, and on a narrow page also the least important ones.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "draw.h"
 #include "words.h"
 
-#define SPAN_S 120 /* that a small graph reaches back */
+#define SPAN_S 120 /* seconds that a small graph shows */
 
 void draw_headings(struct frame *frame, int y, const struct column *columns, int count)
 {
@@ -23,7 +23,6 @@ void draw_headings(struct frame *frame, int y, const struct column *columns, int
     }
 }
 
-/* A word in its column. */
 void draw_cell(struct frame *frame, int y, const struct column *c, enum style style, const char *word)
 {
     if (c->is_shown && c->is_right)
@@ -32,7 +31,6 @@ void draw_cell(struct frame *frame, int y, const struct column *c, enum style st
         frame_text(frame, y, c->x, c->given, style, word);
 }
 
-/* Whoever is not drawn yet is above or below. */
 void draw_more(struct frame *frame, int y, size_t top, size_t count, int rows)
 {
     char text[48];
@@ -47,7 +45,6 @@ void draw_more(struct frame *frame, int y, size_t top, size_t count, int rows)
 
 enum { DEVICE, WATTS, LIMIT, JOULES, BUSY, MEMORY, CELSIUS, GRAPH, MODEL, DEVICE_COLUMNS };
 
-/* "LAST 2 MIN", or in seconds where it is short. */
 void draw_span_title(double span_s, char out_title[24])
 {
     if (span_s < 90)
@@ -136,9 +133,9 @@ static void mark_sorted(struct column *columns, const struct ui *ui, const struc
 {
     static const int sorted[SORT_KEYS] = {P_WATTS, P_JOULES, CPU, GPU, GPU_MEMORY, PID, COMMAND};
     struct column *c = &columns[sorted[ui->sort]];
-    bool is_down = (ui->sort < SORT_PID) != ui->is_reversed; /* the highest first */
+    bool is_down = (ui->sort < SORT_PID) != ui->is_reversed; /* the highest value comes first */
     const char *mark = frame->is_ascii ? (is_down ? "v" : "^") : is_down ? "\u25be" : "\u25b4";
-    bool has_letters = ui->sort == SORT_POWER; /* of classes, behind the figures */
+    bool has_letters = ui->sort == SORT_POWER; /* class letters follow the values */
     string_print(title, 24, has_letters ? "%.5s%s " : "%s%s", c->title, mark);
     c->title = title;
 }

@@ -29,7 +29,7 @@ void frame_free(struct frame *frame)
     *frame = (struct frame){0};
 }
 
-/* The character at the start of `text`; *out_length bytes long, 0 at the end. */
+/* Returns the first character of `text`; *out_length: its length in bytes, 0 at the end. */
 static uint32_t next_character(const char *text, size_t *out_length)
 {
     size_t left = strlen(text), length = left ? string_utf8_length(text, left) : 0;

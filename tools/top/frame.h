@@ -1,7 +1,9 @@
-/* tools/top/frame.h - a page of characters that knows nothing of terminals.
+/* tools/top/frame.h - a grid of characters with styles, independent of terminals.
  *
- * Owns the grid that everything is drawn on, with a style for each cell. The screen shows it, --once prints it, and tests read
- * it. Newcomers: what does not fit is cut at the edge, and what no terminal may show becomes '?': names come from outside.
+ * All pages are drawn on it; the screen shows it, --once prints it, and tests read it.
+ *
+ * Note: text beyond the edge is cut. Characters that no terminal should show become '?', because names come
+ * from outside.
  */
 #ifndef TOP_FRAME_H
 #define TOP_FRAME_H
@@ -11,15 +13,16 @@
 #include <stdint.h>
 #include "base/string.h"
 
-/* What a cell means; how that looks is the screen's. Colour is never alone: classes are letters, too. */
+/* Meaning of a cell; the screen chooses its look. Colour is never the only sign: classes also have
+ * letters. */
 enum style {
     STYLE_PLAIN,
     STYLE_DIM,
     STYLE_STRONG,
     STYLE_TITLE,    /* the program's name */
-    STYLE_HEADING,  /* of columns */
+    STYLE_HEADING,  /* column headings */
     STYLE_SELECTED, /* the row under the cursor */
-    STYLE_KEY,      /* to press */
+    STYLE_KEY,      /* a key to press */
     STYLE_GRAPH,
     STYLE_WARNING,
     STYLE_MEASURED,
@@ -30,34 +33,36 @@ enum style {
 };
 
 struct cell {
-    uint32_t character; /* Unicode; of one column's width */
+    uint32_t character; /* Unicode, one column wide */
     enum style style;
 };
 
 struct frame {
     int width, height;
-    bool is_ascii; /* everything else becomes '?' */
+    bool is_ascii; /* other characters become '?' */
     struct cell *cells;
     size_t capacity;
 };
 
-/* Makes a blank frame of that size; what it held is lost. False, and the frame empty, when memory is used up. */
+/* Makes a blank frame of the given size and discards its content. Returns false, with an empty frame, if
+ * memory runs out. */
 bool frame_clear(struct frame *frame, int width, int height);
 void frame_free(struct frame *frame);
-/* Writes UTF-8 from a column on, at most `width` of them (negative: to the edge). The column behind it. */
+/* Writes UTF-8 text from column x on, at most `width` columns (negative: to the edge). Returns the next
+ * column. */
 int frame_text(struct frame *frame, int y, int x, int width, enum style style, const char *text);
 int frame_print(struct frame *frame, int y, int x, enum style style, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
-/* The same, ending at the right of `width` columns; what is too long is cut at its end. */
+/* Writes text right-aligned in `width` columns; longer text is cut at its end. */
 void frame_right(struct frame *frame, int y, int x, int width, enum style style, const char *text);
 void frame_put(struct frame *frame, int y, int x, enum style style, uint32_t character);
-/* Gives all of a row one style. */
+/* Sets the style of a whole row. */
 void frame_mark(struct frame *frame, int y, enum style style);
-/* Columns that a text takes. */
+/* Returns the number of columns of a text. */
 int frame_width_of(const char *text);
-/* One row as UTF-8, without blanks at its end. */
+/* Prints one row as UTF-8, without trailing blanks. */
 void frame_row(const struct frame *frame, int y, struct text *out);
-/* All rows of a struct frame, each with a line feed; for page_print. */
+/* Prints all rows of a struct frame, each with a newline; for page_print. */
 void frame_rows(const void *frame, struct text *out);
 
 #endif

@@ -1,7 +1,7 @@
-/* tools/top/gather.c - see gather.h. Devices; processes are gather_processes.c's.
+/* tools/top/gather.c - see gather.h. Gathers devices; gather_processes.c gathers processes.
  *
- * Newcomers: a device's row is made of the domains that name it (joule_domain.device); one of them speaks for its power: that
- * which is in the total, else the outermost that answers.
+ * Note: the row of a device collects the domains that name it (joule_domain.device). One of them gives its
+ * power: the one in the total, else the outermost one that can be read.
  */
 #include "gather.h"
 
@@ -17,7 +17,7 @@
 #include "gather_processes.h"
 #include "../joule/idle.h"
 
-#define FIRST_NAP_NS 120000000 /* between the first two readings: power needs both */
+#define FIRST_NAP_NS 120000000 /* between the first two readings, which power needs */
 
 /* --- devices -------------------------------------------------------------------------------------------- */
 
@@ -26,7 +26,7 @@ static bool is_gauge(const joule_domain *domain)
     return domain->reading != JOULE_READING_ENERGY && domain->reading != JOULE_READING_POWER;
 }
 
-/* How well a domain speaks for its device; 0: not at all. */
+/* Returns how well a domain represents its device; 0: not at all. */
 static int voice_of(const joule_domain *domain)
 {
     if (is_gauge(domain))
@@ -50,7 +50,7 @@ static void take_domain(struct gathering *g, struct device_row *row, const joule
     joule_quantity watts;
     int own = voice_of(domain);
     if (own > 2 && joule_power_watts(g->meter, domain->id, &watts) != JOULE_OK)
-        own = 2; /* it may stand still */
+        own = 2; /* its counter may not change */
     if (own <= *voice)
         return;
     *voice = own;
@@ -90,7 +90,7 @@ static void take_domains(struct gathering *g, struct model *model)
     }
 }
 
-/* Boards and other devices that sources describe. */
+/* Adds boards and other devices that sources describe. */
 static void take_boards(struct gathering *g, struct model *model)
 {
     for (size_t i = 0; i < joule_device_count(g->meter); i++) {
@@ -141,7 +141,7 @@ static void drop_lost(struct model *model)
 
 /* --- idle ----------------------------------------------------------------------------------------------- */
 
-/* A kept baseline speaks for one cover and for measurements of its own class, and only where it was taken idle. */
+/* Loads the idle baseline. It is valid only for its cover and class, and only if the machine was idle. */
 static void find_idle(struct gathering *g)
 {
     struct cover cover;
@@ -243,7 +243,7 @@ void gather_again(struct gathering *g, struct model *model)
 
 /* --- life ----------------------------------------------------------------------------------------------- */
 
-/* The last word of a path. */
+/* Returns the last component of a path. */
 static const char *folder_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/string.h"
 
-#define LINE_BYTES 160 /* of a CPU in /proc/stat */
+#define LINE_BYTES 160 /* maximum length of a CPU's line in /proc/stat */
 
 /* --- memory --------------------------------------------------------------------------------------------- */
 
@@ -36,7 +36,8 @@ static void take_memory(struct joule_host *host, struct model *model)
 
 /* --- processors ----------------------------------------------------------------------------------------- */
 
-/* "cpu3 user nice system idle iowait irq softirq ...": busy are all but idle and iowait. */
+/* Parses a line "cpu3 user nice system idle iowait irq softirq ...". All fields except idle and iowait count
+ * as busy. */
 static bool parse_line(const char *line, unsigned *out_cpu, uint64_t *out_busy, uint64_t *out_all)
 {
     enum { IDLE = 3, IOWAIT = 4, FIELDS = 7 };
@@ -55,7 +56,7 @@ static bool parse_line(const char *line, unsigned *out_cpu, uint64_t *out_busy, 
     return true;
 }
 
-/* Sums by package, as the kernel numbers them. False: not known. */
+/* Sums the ticks by package, as numbered by the kernel. Returns false if unknown. */
 static bool read_packages(struct machine *machine, struct joule_host *host, uint64_t busy[MOST_PACKAGES],
                           uint64_t all[MOST_PACKAGES])
 {
@@ -78,7 +79,7 @@ static bool read_packages(struct machine *machine, struct joule_host *host, uint
     return true;
 }
 
-/* Keeps the sums for the next look; `model`, where it is not NULL, gets what came in since the last one. */
+/* Stores the sums for the next tick. If `model` is not NULL, sets the load since the last tick. */
 static void take_packages(struct machine *machine, struct joule_host *host, struct model *model)
 {
     uint64_t busy[MOST_PACKAGES] = {0}, all[MOST_PACKAGES] = {0};
@@ -100,7 +101,7 @@ static void take_packages(struct machine *machine, struct joule_host *host, stru
     }
 }
 
-/* What is known of the machine as a whole is known of its only processor and its only memory, too. */
+/* If there is only one processor or memory, the values of the machine are also its values. */
 void gather_machine(struct machine *machine, joule_meter *meter, const struct live *live, struct model *model)
 {
     struct device_row *cpu = NULL, *memory = NULL;

@@ -1,8 +1,7 @@
-/* tools/top/gather_machine.h - what is known of processors and memory beside their joules.
+/* tools/top/gather_machine.h - load of processors and use of memory, from /proc of the meter's host.
  *
- * Owns how busy each processor was since the last tick, and how much memory is in use, from /proc of the meter's host.
- * Newcomers: on a machine with one processor that is what the accounts know already; only for several the CPUs' own lines of
- * /proc/stat are read.
+ * Note: with one processor the load is already known from the accounts of processes. With several, the lines
+ * of each CPU in /proc/stat are read.
  */
 #ifndef TOP_GATHER_MACHINE_H
 #define TOP_GATHER_MACHINE_H
@@ -16,7 +15,7 @@ struct machine {
     struct arena arena;
     struct cpu_map map;
     bool has_map;
-    char *text; /* of /proc/stat */
+    char *text; /* content of /proc/stat */
     size_t text_size;
     struct {
         uint64_t busy, all; /* ticks */
@@ -24,7 +23,7 @@ struct machine {
 };
 
 void gather_machine_open(struct machine *machine, joule_meter *meter);
-/* Fills in what the rows of processors and memory have of it. */
+/* Fills in load and memory of the rows of processors and memory. */
 void gather_machine(struct machine *machine, joule_meter *meter, const struct live *live,
                     struct model *model);
 void gather_machine_close(struct machine *machine);

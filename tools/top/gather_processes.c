@@ -12,12 +12,12 @@
 struct known_process {
     pid_t pid;
     uint64_t start_ticks;
-    char name[TREE_NAME]; /* what follows was read when it had this one: exec changes it */
+    char name[TREE_NAME]; /* name at the time of reading the rest; exec changes it */
     char user[16];
     char command[160];
 };
 
-/* The owner, by name where there is one. */
+/* Reads the owner of a process: its name, or its number if it has no name. */
 static void read_user(struct joule_host *host, pid_t pid, char out_user[16])
 {
     char path[48], text[2048];
@@ -35,7 +35,8 @@ static void read_user(struct joule_host *host, pid_t pid, char out_user[16])
         string_print(out_user, 16, "%u", uid);
 }
 
-/* Words end in zero bytes. Without any it is the kernel's own, and its name stands in brackets. */
+/* Reads the command line, whose words end in zero bytes. A kernel thread has none; its name is shown in
+ * brackets. */
 static void read_command(struct joule_host *host, struct known_process *known)
 {
     char path[48];
@@ -85,7 +86,7 @@ static joule_class weaker(joule_class a, joule_class b)
     return a > b ? a : b;
 }
 
-/* Of the devices together, as if they were one. */
+/* Returns the sums over all devices. */
 static struct live_sum all_devices(const struct live_sum *sums, size_t count)
 {
     struct live_sum all = {.cls = JOULE_CLASS_NONE};
@@ -132,7 +133,7 @@ static void fill(struct process_row *row, const struct seen_process *process,
     row->cls = row->joules.cls;
 }
 
-/* What the next tick need not read again: `fresh` has one entry for each process, by id. */
+/* Stores the entries for the next tick; `fresh` has one entry per process, sorted by id. */
 static void keep(struct gathering *g, const struct known_process *fresh, size_t count)
 {
     if (array_reserve((void **)&g->known, &g->known_capacity, count, sizeof *g->known)) {
@@ -149,7 +150,7 @@ void gather_processes(struct gathering *g, struct model *model)
     struct live_sum devices = all_devices(sums, sum_count);
     struct arena arena = {0};
     struct known_process *fresh = count ? arena_alloc(&arena, count * sizeof *fresh) : NULL;
-    bool all_use = true; /* the detail's device, where nobody counts who does */
+    bool all_use = true; /* the usage of the detail device is not counted by process */
     for (size_t i = 1; i < sum_count; i++)
         all_use = all_use && strcmp(sums[i].device, model->detail) != 0;
     bool has_room =

@@ -70,7 +70,7 @@ void history_draw(const struct history *history, uint64_t now, unsigned n, doubl
             continue;
         double part = peak > 0 ? fmin(fmax(watts / peak, 0), 1) : 0;
         int level = (int)lround(part * LEVELS * height);
-        level = level < 1 ? 1 : level; /* what is known shows */
+        level = level < 1 ? 1 : level; /* a known value is always visible */
         for (int row = 0; row < height; row++)
             frame_put(frame, y + height - 1 - row, x + columns - 1 - i, STYLE_GRAPH,
                       glyph(frame, level - LEVELS * row));

@@ -1,7 +1,7 @@
-/* tools/top/main.c - `joule top`: the loop of ticks, keys and signals.
+/* tools/top/main.c - `joule top`: options, and the loop of ticks, keys and signals.
  *
- * Owns the options, time, signals and when to draw. Newcomers: all signals that end or stop the program are blocked, in the
- * meter's threads too, and read from a descriptor, so that the terminal is given back in one place.
+ * Note: all signals that end or stop the program are blocked, also in the meter's threads, and read from a
+ * descriptor, so that the terminal is restored in one place.
  */
 #include <errno.h>
 #include <poll.h>
@@ -47,7 +47,7 @@ struct top {
     struct frame frame;
     int signals, timer;
     uint64_t tick;
-    int ended_by; /* signal; 0: none */
+    int ended_by; /* signal that ended the program; 0: none */
     bool has_ended;
 };
 
@@ -96,7 +96,7 @@ static void show(struct top *top)
     int width, height;
     screen_size(&width, &height);
     if (!frame_clear(&top->frame, width, height))
-        return; /* the last page stays */
+        return; /* keeps the last page on the screen */
     draw(&top->frame, &top->ui, &top->model);
     screen_show(&top->frame);
 }
@@ -134,7 +134,7 @@ static void take_signal(struct top *top)
     top->has_ended = top->has_ended || top->ended_by != 0;
 }
 
-/* Keys that are there; a terminal that is gone ends it. */
+/* Handles pending keys; ends the program if the terminal is gone. */
 static void take_keys(struct top *top, short events)
 {
     int key = screen_key(), first = key;
@@ -167,7 +167,7 @@ static void run(struct top *top)
 
 static bool take_signals(struct top *top)
 {
-    top->signals = signals_open(); /* before the meter has threads */
+    top->signals = signals_open(); /* before the meter starts threads */
     top->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     return top->signals >= 0 && top->timer >= 0;
 }
@@ -193,7 +193,7 @@ static int run_on_terminal(struct top *top)
     return 0;
 }
 
-/* Processes that have used something, the first of them. */
+/* Keeps only the first ONCE_ROWS processes that used energy or CPU time. */
 static void keep_users(struct top *top)
 {
     size_t kept = 0;
@@ -205,7 +205,7 @@ static void keep_users(struct top *top)
     top->ui.shown_count = kept;
 }
 
-/* One period is let pass, so that there is something to share out. */
+/* Waits one period, so that there is energy to attribute, and prints one page. */
 static int print_once(struct top *top)
 {
     struct timespec period = clock_timespec((int64_t)(top->settings.meter.period_s * 1e9));
@@ -255,7 +255,7 @@ static int open_and_run(struct top *top)
 
 /* --- options -------------------------------------------------------------------------------------------- */
 
-/* 1: go on; else as options_read. */
+/* Reads the options. Returns 1, or the result of options_read. */
 static int read_settings(struct settings *settings, int argc, char **argv)
 {
     joule_options *meter = &settings->meter;

@@ -20,7 +20,7 @@ const char *sort_key_name(enum sort_key key)
 static struct {
     enum sort_key key;
     bool is_reversed;
-} sorting; /* qsort has no context */
+} sorting; /* qsort has no context argument */
 
 static double key_of(const struct process_row *row)
 {
@@ -66,7 +66,7 @@ static int rank_of(const char *name)
     for (int i = 0; i < 3; i++)
         if (string_starts(name, kinds[i]))
             return i + 1;
-    return strchr(name, ':') ? 0 : 4; /* accelerators have numbers */
+    return strchr(name, ':') ? 0 : 4; /* accelerators are numbered */
 }
 
 static int compare_devices(const void *a, const void *b)

@@ -1,8 +1,10 @@
-/* tools/top/model.h - what is shown, apart from how.
+/* tools/top/model.h - the data shown by `joule top`: rows of devices and processes, their order, filter and
+ * histories.
  *
- * Owns the rows of devices and processes, their order, which of them match the filter, and the history of each power. Gathered
- * by gather.c, drawn by draw*.c; it knows neither meters nor terminals.
- * Newcomers: what is not known is NaN or JOULE_BYTES_UNKNOWN. Rows move; remember a device by name and a process by id.
+ * gather.c fills the model and draw*.c draw it; it does not depend on meters or terminals.
+ *
+ * Note: unknown values are NaN or JOULE_BYTES_UNKNOWN. Rows move; refer to devices by name and to processes
+ * by id.
  */
 #ifndef TOP_MODEL_H
 #define TOP_MODEL_H
@@ -10,7 +12,7 @@
 #include <joule/devices.h>
 #include "history.h"
 
-/* One of a device's domains, for the detail view. */
+/* A domain of the device in the detail view. */
 struct domain_row {
     joule_domain domain;
     joule_quantity watts, joules;
@@ -20,8 +22,8 @@ struct domain_row {
 struct device_row {
     char name[16], vendor[24], model[96];
     joule_status state;
-    char remedy[192]; /* where state is not OK; may be empty */
-    int32_t domain;   /* that power and energy are of; -1: none */
+    char remedy[192]; /* set unless state is OK; may be empty */
+    int32_t domain;   /* domain of its power and energy; -1: none */
     bool in_total;
     joule_quantity watts, joules;
     double busy, celsius, limit_watts;
@@ -29,7 +31,7 @@ struct device_row {
     bool is_board; /* `board` is filled in */
     joule_device board;
     struct history history;
-    bool is_listed; /* gather.c's: still there */
+    bool is_listed; /* used by gather.c: still present */
 };
 
 struct process_row {
@@ -42,10 +44,10 @@ struct process_row {
     joule_quantity joules;
     joule_class cls;
     uint64_t gpu_memory_bytes;
-    bool uses_detail; /* the device of the detail view */
+    bool uses_detail; /* uses the device of the detail view */
 };
 
-/* Where the joules went that were shared out; the last four add up to the first. */
+/* Attributed energy in joules; the last four add up to the first. */
 struct sums {
     double seen, processes, ended, idle, rest;
 };
@@ -54,21 +56,21 @@ struct model {
     char host[64];
     double period_s;
     double running_s; /* since the meter was opened */
-    uint64_t tick;    /* of the last gathering */
+    uint64_t tick;    /* last tick gathered */
     joule_quantity watts, joules;
     char cover[256];
     bool is_partial;
     double cpu_busy;
     unsigned cpus;
     uint64_t memory_used_bytes, memory_total_bytes;
-    struct history history; /* of the total */
+    struct history history; /* history of the total */
     struct device_row *devices;
     size_t device_count, device_capacity;
     struct process_row *processes;
     size_t process_count, process_capacity;
-    joule_status proc_state; /* of /proc */
+    joule_status proc_state; /* status of reading /proc */
     struct sums sums;
-    /* Of the device that the detail view is about; empty without one. */
+    /* The device of the detail view and its domains; empty: no detail view. */
     char detail[16];
     struct domain_row *domains;
     size_t domain_count, domain_capacity;
@@ -77,17 +79,18 @@ struct model {
 enum sort_key { SORT_POWER, SORT_ENERGY, SORT_CPU, SORT_GPU, SORT_MEMORY, SORT_PID, SORT_NAME, SORT_KEYS };
 const char *sort_key_name(enum sort_key key);
 
-/* Sorts processes: figures from the highest on, names and ids from the first, unknown ones last; `reversed` the other way
- * round, unknown ones still last. Equal ones by id. */
+/* Sorts processes: values from the highest, names and ids from the first; `reversed`: the other direction.
+ * Unknown values are always last. Equal rows are sorted by id. */
 void model_sort(struct model *model, enum sort_key key, bool reversed);
-/* GPUs and accelerators first, then processors, memory, the rest; each kind by number. */
+/* Sorts devices: GPUs and accelerators, processors, memory, the rest; each kind by number. */
 void model_sort_devices(struct model *model);
-/* Puts the indices of processes that match into out_shown, room for all; their number. The filter is looked for in command,
- * user and id, upper and lower case alike; empty: all. With a detail device only those that use it. */
+/* Writes the indices of matching processes into out_shown, which has room for all. Returns their number. The
+ * filter is searched in command, user and id, ignoring case; empty: all match. With a detail device only its
+ * users match. */
 size_t model_filter(const struct model *model, const char *filter, size_t *out_shown);
-/* NULL: there is none of that name. */
+/* Returns the device of that name, or NULL. */
 struct device_row *model_device(struct model *model, const char *name);
-/* The same, and where there is none a new one; NULL when memory is used up. Moves the others. */
+/* Returns the device of that name, adding it if needed; NULL: out of memory. Moves the other rows. */
 struct device_row *model_add_device(struct model *model, const char *name);
 void model_free(struct model *model);
 

@@ -20,7 +20,7 @@
 static struct {
     bool is_open;
     struct termios before;
-    char restore[256]; /* what brings the terminal back, for a crash */
+    char restore[256]; /* escape sequences that restore the terminal after a crash */
     size_t restore_length;
     attr_t attributes[STYLE_COUNT];
     short pairs[STYLE_COUNT];
@@ -31,7 +31,7 @@ bool screen_has_utf8(void)
 {
     static bool is_set;
     if (!is_set)
-        setlocale(LC_CTYPE, ""); /* numbers stay as they are in C */
+        setlocale(LC_CTYPE, ""); /* number formats stay those of the C locale */
     is_set = true;
     return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
@@ -47,7 +47,8 @@ static void add_restore(const char *capability)
     terminal.restore_length += strlen(text);
 }
 
-/* In any thread, with anything locked: only what may be called from a signal handler. The signal then takes its course. */
+/* Restores the terminal after a crash, in any thread; only async-signal-safe calls are allowed. The signal
+ * then has its default action. */
 static void give_back(int signal)
 {
     ssize_t written = write(STDOUT_FILENO, terminal.restore, terminal.restore_length);
@@ -60,7 +61,7 @@ static void watch_for_crashes(void)
 {
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS};
     static const char *const restoring[] = {"sgr0", "rmkx", "cnorm", "rmcup"};
-    static char room[64 * 1024]; /* the stack may be what went wrong */
+    static char room[64 * 1024]; /* separate stack, as the crash may be a stack overflow */
     sigaltstack(&(stack_t){.ss_sp = room, .ss_size = sizeof room}, NULL);
     for (size_t i = 0; i < sizeof restoring / sizeof *restoring; i++)
         add_restore(restoring[i]);
@@ -108,7 +109,7 @@ static void make_styles(void)
     }
 }
 
-/* newterm would end the program where it knows no such terminal. */
+/* Returns true if the terminal can place a cursor. newterm would exit for an unknown terminal. */
 static bool can_place_cursor(void)
 {
     int found = 0;
@@ -138,7 +139,7 @@ joule_status screen_open(joule_error *out_error)
     if (!terminal.screen)
         return error_set(out_error, JOULE_FAILED, "the terminal (TERM=%s) cannot be used", term ? term : "");
     terminal.is_open = true;
-    atexit(screen_leave); /* vendors' libraries may end the program */
+    atexit(screen_leave); /* vendors' libraries may call exit */
     watch_for_crashes();
     cbreak();
     noecho();
@@ -147,7 +148,7 @@ joule_status screen_open(joule_error *out_error)
     keypad(stdscr, TRUE);
     nodelay(stdscr, TRUE);
     set_escdelay(25);
-    typeahead(-1); /* a page is shown whole */
+    typeahead(-1); /* draws whole pages, even if keys are pending */
     curs_set(0);
     make_styles();
     return JOULE_OK;
@@ -232,7 +233,7 @@ int screen_key(void)
 
 void screen_show(const struct frame *frame)
 {
-    erase(); /* in curses' own picture: it sends what has changed */
+    erase(); /* clears only curses' copy; curses sends the differences */
     for (int y = 0; y < frame->height; y++)
         for (int x = 0; x < frame->width; x++) {
             const struct cell *cell = &frame->cells[y * frame->width + x];

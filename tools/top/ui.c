@@ -25,7 +25,7 @@ static void find_process(struct ui *ui, const struct model *model)
         }
     if (ui->processes.selected >= ui->shown_count)
         ui->processes.selected = ui->shown_count ? ui->shown_count - 1 : 0;
-    ui->pid = 0; /* it has gone: the row stays */
+    ui->pid = 0; /* it has ended: keep the row */
 }
 
 static void note_selected(struct ui *ui, const struct model *model)
@@ -96,7 +96,7 @@ static bool move(struct ui *ui, const struct model *model, int key)
     return true;
 }
 
-/* While the filter is written: it works at once. */
+/* Edits the filter, which applies at once. */
 static void edit(struct ui *ui, struct model *model, int key)
 {
     size_t length = strlen(ui->filter);
@@ -107,7 +107,7 @@ static void edit(struct ui *ui, struct model *model, int key)
         string_copy(ui->filter, sizeof ui->filter, ui->before);
     } else if (key == UI_BACKSPACE && length) {
         while (length && ((unsigned char)ui->filter[--length] & 0xc0) == 0x80)
-            ; /* the bytes behind the first of a character */
+            ; /* removes all bytes of a UTF-8 character */
         ui->filter[length] = '\0';
     } else if (key >= ' ' && key < 0x100 && key != 0x7f && length + 1 < sizeof ui->filter) {
         ui->filter[length] = (char)key;

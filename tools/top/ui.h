@@ -1,14 +1,14 @@
-/* tools/top/ui.h - where the reader is, and what keys do.
+/* tools/top/ui.h - the state of the view: selection, scrolling, order, filter, pause; and the actions of
+ * keys.
  *
- * Owns the state of the view: what is selected, how far it is scrolled, order, filter, pause, which view is open. It draws
- * nothing and asks no meter. Newcomers: selections follow what they are on, not the row, while rows move.
+ * Note: a selection follows its device or process while rows move.
  */
 #ifndef TOP_UI_H
 #define TOP_UI_H
 
 #include "model.h"
 
-enum ui_key { /* beside characters, which are themselves */
+enum ui_key { /* characters are their own keys */
               UI_UP = 0x110000,
               UI_DOWN,
               UI_PAGE_UP,
@@ -23,34 +23,34 @@ enum ui_key { /* beside characters, which are themselves */
               UI_NOTHING
 };
 
-enum ui_action { UI_STAY, UI_QUIT, UI_RECORD, UI_DETAIL /* another device: its domains are wanted */ };
+enum ui_action { UI_STAY, UI_QUIT, UI_RECORD, UI_DETAIL /* the device of the detail view has changed */ };
 
-/* A list that scrolls. */
+/* A scrolling list. */
 struct ui_list {
-    size_t selected, top; /* index of a row, and of the first on the page */
+    size_t selected, top; /* index of the selected row, and of the first visible row */
 };
 
 struct ui {
     enum { FOCUS_PROCESSES, FOCUS_DEVICES, FOCUS_NOTHING } focus;
     struct ui_list devices, processes;
-    char device[16]; /* the selected ones */
-    int pid;         /* 0: the first, whoever it is */
+    char device[16]; /* the selected device */
+    int pid;         /* the selected process; 0: the first row */
     enum sort_key sort;
     bool is_reversed, is_paused, has_help, is_editing;
     char filter[48];
-    char before[48];   /* the filter, before it was edited */
-    char message[256]; /* until the next key */
+    char before[48];   /* the filter before editing */
+    char message[256]; /* shown until the next key */
     bool is_recording;
-    size_t *shown; /* indices of the processes that match */
+    size_t *shown; /* indices of the matching processes */
     size_t shown_count, shown_capacity;
-    int page_rows; /* of the list in focus, as last drawn */
+    int page_rows; /* rows of the list in focus, as last drawn */
 };
 
-/* One key. */
+/* Handles one key. */
 enum ui_action ui_press(struct ui *ui, struct model *model, int key);
-/* After the model has changed: sorts, filters, and finds what was selected. False when memory is used up. */
+/* Updates order, filter and selection after the model has changed. Returns false if memory runs out. */
 bool ui_refresh(struct ui *ui, struct model *model);
-/* Scrolls a list of `count` so that what is selected shows on a page of `rows`. */
+/* Scrolls a list of `count` rows so that the selected row is visible on a page of `rows`. */
 void ui_scroll(struct ui_list *list, size_t count, int rows);
 void ui_free(struct ui *ui);
 

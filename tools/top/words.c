@@ -12,7 +12,7 @@ static char *unknown(char out[WORD_SIZE])
     return out;
 }
 
-/* Below a thousandth everything is 0: nobody reads microwatts from a live view. */
+/* Shows values below 0.001 as 0, because microwatts are not useful in a live view. */
 static char *quantity(double value, joule_dimension dimension, char out[WORD_SIZE])
 {
     if (isnan(value))
@@ -67,7 +67,7 @@ char *word_celsius(double celsius, char out[WORD_SIZE])
     return out;
 }
 
-/* A thousand and more of a unit are written in the next one. */
+/* Chooses the unit so that the number is below 1000. */
 static int unit_of(uint64_t bytes, double *out_scale)
 {
     int unit = 0;
