@@ -28,7 +28,7 @@ struct output {
     const char *path;
     int fd; /* to write to */
     bool is_file;
-    struct file_draft draft; /* of a file */
+    struct file_draft draft; /* draft of a regular file */
 };
 joule_status output_open(const char *path, struct output *out, joule_error *out_error);
 /* Ends an output. `why`: 0, or the errno of a failed write, which leaves an existing file unchanged. */

@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Reads the whole file as text into memory that secret_free erases; NULL after a message of the subcommand
- * that begins with "cannot read WHAT in PATH". Refuses a file that is not regular, is owned by another user
- * than this one and root, is writable by others than its owner, or is readable by everybody. `is_public` (a
- * certificate): everybody may read it. */
+/* Reads the whole file as text, to be released by secret_free, which erases it. Returns NULL after a message
+ * "cannot read WHAT in PATH: ...". Refuses a file that is not regular, belongs to another user except root,
+ * is writable by others, or is readable by every user. `is_public` (a certificate): every user may read
+ * it. */
 char *secret_read(const char *subcommand, const char *path, const char *what, bool is_public);
 void secret_free(char *text);
 /* Returns true if two texts are equal. Takes a time that depends only on the length of `given`. */

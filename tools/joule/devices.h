@@ -12,7 +12,7 @@
 
 struct row {
     joule_domain domain;
-    joule_quantity watts; /* of energy and power domains */
+    joule_quantity watts; /* power of energy and power domains; else unknown */
     double gauge;         /* value of other domains; NaN: unknown */
     size_t rank;          /* position of its source in `sources` */
 };

@@ -14,11 +14,11 @@ enum auth_answer {
     AUTH_NONE,
     AUTH_WRONG,
     AUTH_LATER
-}; /* LATER: too many wrong passwords a second */
+}; /* LATER: too many wrong passwords per second */
 
-/* Reads the token (from a file, else from JOULE_SERVE_TOKEN, which is then erased) and the passwords; either
- * path may be NULL. False after a message. Without token and passwords *out_auth is NULL: everybody may
- * read. */
+/* Reads the token, from a file or from JOULE_SERVE_TOKEN, which is then erased, and the passwords. Either
+ * path may be NULL. Without token and passwords *out_auth is NULL: no access control. Returns false after a
+ * message. */
 bool auth_open(const char *token_path, const char *users_path, struct auth **out_auth);
 void auth_close(struct auth *auth);
 bool auth_has_token(const struct auth *auth);

@@ -24,8 +24,8 @@ struct events {
     int64_t next_ns; /* CLOCK_MONOTONIC of the next one; 0: there are no streams */
 };
 
-/* Returns a response that lasts until the client closes the connection. `active_ns` is set to the time of
- * each event that the client received completely. NULL: no memory, or too many streams. */
+/* Returns a response that lasts until the client closes the connection. Sets `active_ns` to the time of each
+ * event that the client received completely. NULL: out of memory, or too many streams. */
 struct MHD_Response *events_add(struct events *events, struct MHD_Connection *connection, int64_t *active_ns);
 /* Sends the next event if it is due. */
 void events_send(struct events *events);

@@ -15,22 +15,22 @@
 #include "host_names.h"
 #include "listen.h"
 
-#define SERVE "serve" /* the subcommand, as messages begin */
+#define SERVE "serve" /* name of the subcommand in messages */
 
 struct serve_settings {
     const char *listen, *token_file, *auth_file, *tls_cert_file, *tls_key_file, *user;
     struct option_list allowed_hosts;
-    bool shares_out;        /* among tenants */
+    bool shares_out;        /* attribute energy to tenants */
     unsigned process_count; /* number of processes with their own row; 0: none */
     /* set by the files named above */
-    struct auth *auth;        /* NULL: everybody may read */
+    struct auth *auth;        /* NULL: no access control */
     char *tls_cert, *tls_key; /* PEM texts; NULL: no TLS */
     struct host_names names;
 };
 
-/* Prints where it listens, and what others can do there. */
+/* Prints the address, and a warning if other machines can read it unprotected. */
 void serve_announce(const struct listener *listener, const struct serve_settings *settings);
-/* Answers until SIGINT or SIGTERM, which must be blocked in all threads. The exit code. */
+/* Answers until SIGINT or SIGTERM, which must be blocked in all threads. Returns the exit code. */
 int server_run(joule_meter *meter, const struct serve_settings *settings, const struct listener *listener);
 
 #endif

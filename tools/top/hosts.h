@@ -1,7 +1,7 @@
 /* tools/top/hosts.h - power and energy of many machines, as reported by their `joule serve`.
  *
- * Note: a machine that stopped reporting is shown with its last figures, marked as old, and is in no total of
- * power.
+ * Note: a machine that stopped reporting is shown with its last values, marked as stale, and does not count
+ * in the total power.
  */
 #ifndef TOP_HOSTS_H
 #define TOP_HOSTS_H
@@ -18,7 +18,7 @@ struct host_row {
     char url[192];
     bool is_loopback, is_plain_http, has_scheme;
     char problem[96]; /* problem of the connection; empty: none */
-    /* The last report. NaN: not known. */
+    /* The last report. NaN: unknown. */
     joule_quantity watts;
     double cpu_watts, gpu_watts;
     joule_class cpu_class, gpu_class;
@@ -51,11 +51,11 @@ struct hosts_total {
 };
 
 /* Makes rows from "HOST[:PORT]" or "http[s]://HOST[:PORT]", separated by commas; without a scheme https if
- * `is_tls`. False with a message. */
+ * `is_tls`. Returns false with a message. */
 bool hosts_read(struct hosts *hosts, const char *list, bool is_tls, joule_error *out_error);
 void hosts_free(struct hosts *hosts);
-/* Parses a report (docs/serve.schema.json) in place. Returns false if it is not a report; the row then has
- * the problem. */
+/* Parses a report (docs/serve.schema.json) in place. Returns false if it is not a report, and then sets
+ * `problem` of the row. */
 bool host_take(struct host_row *row, char *json, size_t size, int64_t now_ns);
 enum host_state host_state_of(const struct host_row *row, int64_t now_ns);
 /* Adds one step to all histories. */

@@ -19,8 +19,8 @@ struct streams;
 /* Connects to all hosts. The caller keeps ownership of the hosts and must not move them. NULL with a
  * message. */
 struct streams *streams_open(struct hosts *hosts, const struct stream_access *access, joule_error *out_error);
-/* Waits at most `timeout_ms` for the connections and for other descriptors, whose revents are set; then
- * processes received data. */
+/* Waits at most `timeout_ms` for the connections and for `others`, whose revents are set; then processes
+ * received data. */
 void streams_wait(struct streams *streams, struct pollfd *others, unsigned count, int timeout_ms);
 void streams_close(struct streams *streams);
 

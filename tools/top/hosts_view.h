@@ -9,7 +9,7 @@ struct hosts_settings {
     bool is_once;
 };
 
-/* Shows the machines once, or until it is ended. Returns the exit code; *out_signal: the signal that ended
+/* Shows the machines once, or until it is ended. Returns the exit code. *out_signal: the signal that ended
  * it; 0: none. */
 int hosts_run(const struct hosts_settings *settings, int *out_signal);
 

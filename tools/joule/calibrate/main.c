@@ -156,7 +156,7 @@ static int measure_and_keep(const struct cost_cpu *cpu, struct calibrated *c, co
 
 static int calibrate(const struct wishes *wishes)
 {
-    static struct calibrated c; /* large */
+    static struct calibrated c; /* too large for the stack */
     static char path[CALIBRATION_PATH_SIZE];
     struct cost_cpu cpu;
     if (!cpu_core_read(host_real(), &cpu, &c.typical)) {
