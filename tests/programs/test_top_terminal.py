@@ -49,7 +49,7 @@ class Terminal(Tmux):
         with Machine(50) as machine:
             self.start(f"--root {machine.root}")
             self.expect("cpu:0", "m  ", "package-0")
-            self.expect("no /proc")
+            self.expect("/proc cannot be read")
             self.type("?")
             self.expect("letter after a value")
             self.type("x")
@@ -244,7 +244,7 @@ class Once(unittest.TestCase):
             alone = shutil.copy(JOULE, os.path.join(folder, "joule"))
             done = subprocess.run([alone, "top"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 125)
-        self.assertIn("joule top: there is no ", done.stderr)
+        self.assertIn("joule top: cannot start ", done.stderr)
 
     def test_wrong_usage(self):
         for words in (["--period", "0"], ["--period", "1ms"], ["--peroid", "1s"], ["what"]):
