@@ -553,7 +553,7 @@ class Words(unittest.TestCase):
             known = ("--root", machine.root, "--socket", path)
             for words, code, said in (
                     (("--sauces", "x"), 2, "did you mean --sources? See joule-helper --help"),
-                    (("now",), 2, "unexpected 'now'"),
+                    (("now",), 2, "unexpected argument 'now'"),
                     (("--pace", "1us"), 2, "--pace must be between"),
                     (("--clients", "1000"), 2, "at most 256"),
                     ((*known, "--sources", "rapl_perf,nvml"), 125, "unknown source 'nvml'"),

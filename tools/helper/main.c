@@ -274,7 +274,7 @@ int main(int argc, char **argv)
     if (first <= OPTIONS_HELP)
         return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
     if (first < argc) {
-        complain("", "unexpected '%s'; see joule-helper --help", argv[first]);
+        complain("", "unexpected argument '%s'; see joule-helper --help", argv[first]);
         return EXIT_USAGE;
     }
     if (how.wants_version)

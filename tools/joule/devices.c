@@ -377,7 +377,7 @@ int devices_main(int argc, char **argv)
     if (first <= OPTIONS_HELP)
         return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
     if (first < argc) {
-        complain("devices", "unexpected '%s'; see joule devices --help", argv[first]);
+        complain("devices", "unexpected argument '%s'; see joule devices --help", argv[first]);
         return EXIT_USAGE;
     }
     return list(&options, as_json);

@@ -159,7 +159,7 @@ int doctor_main(int argc, char **argv)
     if (first <= OPTIONS_HELP)
         return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
     if (first < argc) {
-        complain("doctor", "unexpected '%s'; see joule doctor --help", argv[first]);
+        complain("doctor", "unexpected argument '%s'; see joule doctor --help", argv[first]);
         return EXIT_USAGE;
     }
     return examine(&options, as_json);

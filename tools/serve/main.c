@@ -220,7 +220,7 @@ int main(int argc, char **argv)
     if (first <= OPTIONS_HELP)
         return first == OPTIONS_HELP ? output_end(SERVE, 0) : EXIT_USAGE;
     if (first < argc) {
-        complain(SERVE, "unexpected '%s'; see joule serve --help", argv[first]);
+        complain(SERVE, "unexpected argument '%s'; see joule serve --help", argv[first]);
         return EXIT_USAGE;
     }
     return is_sound(&settings) ? serve(&options, &settings) : EXIT_USAGE;

@@ -314,7 +314,7 @@ static int read_settings(struct settings *settings, int argc, char **argv)
     if (first <= OPTIONS_HELP)
         return first;
     if (first < argc) {
-        complain(SUBCOMMAND, "unexpected '%s'; see joule top --help", argv[first]);
+        complain(SUBCOMMAND, "unexpected argument '%s'; see joule top --help", argv[first]);
         return OPTIONS_WRONG;
     }
     settings->hosts.is_once = settings->is_once;

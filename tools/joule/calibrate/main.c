@@ -221,7 +221,7 @@ int calibrate_main(int argc, char **argv)
                         : wishes.is_dry && wishes.output    ? "--output together with --dry-run"
                                                             : NULL;
     if (wrong) {
-        complain("calibrate", "unexpected '%s'; see joule calibrate --help", wrong);
+        complain("calibrate", "unexpected argument '%s'; see joule calibrate --help", wrong);
         return EXIT_USAGE;
     }
     return calibrate(&wishes);
