@@ -47,9 +47,9 @@ struct channel {
     /* Relative error of the sensor's scale, one standard deviation; shared by all with `cause`. */
     double gain_sd;
     uint32_t cause;
-    /* RANK_...: of several views of a zone, the lowest rank that answers is used */
+    /* RANK_...: of several views of a zone, the lowest rank that answers is used. */
     uint32_t rank;
-    /* CHANNEL_COUNTER: the source sets modulus, unit_joules, max_watts, tick_s */
+    /* CHANNEL_COUNTER: the source sets modulus, unit_joules, max_watts, tick_s. */
     struct counter counter;
     struct integrator integrator; /* CHANNEL_POWER and CHANNEL_ENERGY: the source sets period_s */
     /* Updated by the lane, under its lock. */

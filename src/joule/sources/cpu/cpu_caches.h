@@ -16,7 +16,7 @@
 struct cpu_caches {
     double bytes[COST_DRAM]; /* sizes of the data caches that CPU 0 uses, from COST_L1 on; 0: no such cache */
     double line_bytes;
-    /* CPUs that share the last level with CPU 0, as this machine reports them; 0: unknown */
+    /* CPUs that share the last level with CPU 0, as this machine reports them; 0: unknown. */
     unsigned sharing;
 };
 

@@ -12,7 +12,7 @@
 
 #define ANSWER_BYTES 2048
 #define REGION_BYTES 88 /* in both lists */
-/* Memory class of the board's own memory, in both (DRM_XE_MEM_REGION_CLASS_VRAM, I915_MEMORY_CLASS_DEVICE). */
+/* The class of the board's own memory (DRM_XE_MEM_REGION_CLASS_VRAM, I915_MEMORY_CLASS_DEVICE). */
 #define OF_DEVICE 1
 
 static uint64_t number_at(const char *bytes, size_t size)
