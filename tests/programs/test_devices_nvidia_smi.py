@@ -70,7 +70,7 @@ def test_boards(folder, schema):
     power = next(d for d in listing["domains"] if d["name"] == "gpu-0-power")
     check(power["source"] == "nvidia_smi" and power["state"] in ("ok", "pending"), power)
     table = devices(folder)
-    for words in ("NVIDIA L4", "22.5 GiB of memory", "NVIDIA GeForce MX450", "tells no power"):
+    for words in ("NVIDIA L4", "22.5 GiB of memory", "NVIDIA GeForce MX450", "reports no power"):
         check(words in " ".join(table.split()), words, table)
 
 

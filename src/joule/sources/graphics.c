@@ -63,16 +63,16 @@ static const char *reason(const struct pci_device *pci)
     if (strcmp(pci->driver, "vfio-pci") == 0)
         return "this board is passed through to a virtual machine: it can only be measured there";
     if (strcmp(pci->driver, "radeon") == 0)
-        return "the driver radeon tells no power; amdgpu does on boards from GCN 1 on: boot with "
+        return "the driver radeon reports no power; amdgpu does from GCN 1 on: boot with "
                "radeon.si_support=0 "
                "radeon.cik_support=0 amdgpu.si_support=1 amdgpu.cik_support=1";
     if (strcmp(pci->driver, "nouveau") == 0)
-        return "the driver nouveau tells no power of this board: NVIDIA's own driver does";
+        return "the driver nouveau reports no power of this board: NVIDIA's own driver does";
     if (is_with_nvidia(pci))
-        return "NVIDIA's driver tells power through libnvidia-ml.so.1 or nvidia-smi, and neither answers for "
+        return "NVIDIA's driver reports power through libnvidia-ml.so.1 or nvidia-smi; neither answers for "
                "this board: "
                "install both with the driver, or set JOULE_NVML_LIB";
-    return "the driver of this board tells no power: measure the machine at its BMC, supply or PDU";
+    return "the driver of this board reports no power: measure the machine at its BMC, supply or PDU";
 }
 
 /* Returns true if the board's driver has a hardware monitor with power or energy, which the source hwmon
@@ -142,7 +142,7 @@ static bool add_board(struct source *source, const struct pci_device *pci, int32
     string_copy(device->vendor, sizeof device->vendor, vendor_word(pci->vendor));
     string_copy(device->driver, sizeof device->driver, pci->driver);
     string_copy(device->remedy, sizeof device->remedy,
-                is_integrated(pci) ? "this GPU is part of a processor, and measured with that" : reason(pci));
+                is_integrated(pci) ? "this GPU is part of a processor and is measured with it" : reason(pci));
     find_name(source, pci, device);
     if (!has_nvml)
         graphics->listed[graphics->count++] = device;
@@ -170,10 +170,10 @@ static joule_status graphics_open(struct source *source)
     struct search search = {.source = source, .is_good = true};
     source->data = arena_alloc(&source->arena, sizeof(struct graphics));
     if (!source->data)
-        return source_say(source, JOULE_NO_MEMORY, "no memory for GPUs");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     pci_each(source, visit, &search);
     if (!search.is_good)
-        return source_say(source, JOULE_NO_MEMORY, "no memory for GPUs");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     if (source->device_count == 0)
         return source_say(source, JOULE_ABSENT, "no other GPU is on the PCI bus of this machine");
     return JOULE_OK;

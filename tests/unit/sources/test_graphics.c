@@ -54,7 +54,7 @@ static void test_each_reason(void **state)
         const char *id, *driver, *vendor, *model, *reason;
     } cases[] = {
         {"1002:6798", "radeon", "amd", "AMD Radeon HD 7970/8970 OEM / R9 280X", "amdgpu.si_support=1"},
-        {"10DE:1CB3", "nouveau", "nvidia", "NVIDIA Quadro P400", "nouveau tells no power"},
+        {"10DE:1CB3", "nouveau", "nvidia", "NVIDIA Quadro P400", "nouveau reports no power"},
         {"10DE:1CB3", "nvidia", "nvidia", "NVIDIA Quadro P400", "libnvidia-ml.so.1"},
         {"10DE:1CB3", "vfio-pci", "nvidia", "NVIDIA Quadro P400", "virtual machine"},
         {"10DE:1CB3", NULL, "nvidia", "NVIDIA Quadro P400", "no driver is bound"},

@@ -290,7 +290,7 @@ static void test_why_there_is_none(void **state)
     expect_none(state, JOULE_FAILED, "does not answer");
     fake.refuses = 0;
     fake.version = 2;
-    expect_none(state, JOULE_UNSUPPORTED, "another version");
+    expect_none(state, JOULE_UNSUPPORTED, "another protocol version");
     fake.version = HELPER_VERSION;
     fake.is_nonsense = true;
     expect_none(state, JOULE_FAILED, "is not joule-helper");
@@ -303,7 +303,7 @@ static void test_why_there_is_none(void **state)
     expect_none(state, JOULE_UNSUPPORTED, "time namespace");
     fake.skew_ns = 0;
     fake.count = 0;
-    expect_none(state, JOULE_ABSENT, "nothing to offer");
+    expect_none(state, JOULE_ABSENT, "reads no counter");
     fake.is_late = true;
     expect_none(state, JOULE_FAILED, "does not answer");
     host_script_service(bench->host, ADDRESS, NULL, NULL);

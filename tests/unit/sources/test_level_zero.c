@@ -435,7 +435,7 @@ static void test_the_library_wakes_no_board(void **state)
     host_script_text(bench->host, CARD "power/runtime_status", "suspended");
     unsigned long calls = fake.calls();
     open_meter(bench);
-    assert_state(bench, JOULE_ABSENT, "sleeps");
+    assert_state(bench, JOULE_ABSENT, "is suspended");
     assert_int_equal(fake.calls(), calls);
 }
 

@@ -422,11 +422,11 @@ static void test_no_boards(void **state)
 {
     struct machine_bench *bench = *state;
     fake.failure = -ENOENT;
-    expect_state(bench, JOULE_ABSENT, "is not there");
+    expect_state(bench, JOULE_ABSENT, "there is no nvidia-smi");
     fake.failure = -EACCES;
     expect_state(bench, JOULE_DENIED, "join the group");
     fake.failure = -ETIMEDOUT;
-    expect_state(bench, JOULE_FAILED, "run it by hand");
+    expect_state(bench, JOULE_FAILED, "no usable values");
     fake.failure = 0;
     fake.instead = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n";
     fake.status = 9;
@@ -439,7 +439,7 @@ static void test_no_boards(void **state)
     free(fake.table);
     fake.table = read_fixture("boards.csv");
     strcpy(strchr(fake.table, '\n') + 1, "No devices were found\n");
-    expect_state(bench, JOULE_FAILED, "run it by hand"); /* and no description: it cannot be asked at all */
+    expect_state(bench, JOULE_FAILED, "no usable values"); /* and no description: it cannot be asked at all */
     fake.description = strdup("<nvidia_smi_log><attached_gpus>0</attached_gpus></nvidia_smi_log>");
     expect_state(bench, JOULE_ABSENT, "no GPU");
 }
@@ -453,7 +453,7 @@ static void test_not_beside_the_library(void **state)
     expect_state(bench, JOULE_ABSENT, "library is there");
     host_script_env(bench->host, "JOULE_NVML_LIB", "/nowhere.so");
     host_script_env(bench->host, "JOULE_NVIDIA_SMI", "/opt/nvidia-smi");
-    expect_state(bench, JOULE_ABSENT, "is not there"); /* that program */
+    expect_state(bench, JOULE_ABSENT, "there is no nvidia-smi"); /* that program */
     host_script_program(bench->host, "/opt/nvidia-smi", run_fake, NULL);
     assert_int_equal(joule_device_count(open_meter(bench)), 3);
 }

@@ -367,7 +367,7 @@ static void sleeping_board_is_not_woken(void **state)
     unsigned long calls = fake_nvml_call_count(&fake);
     fake_nvml_open(&fake);
     assert_int_equal(fake_nvml_source(&fake)->state, JOULE_ABSENT);
-    assert_non_null(strstr(fake_nvml_source(&fake)->remedy, "sleeps"));
+    assert_non_null(strstr(fake_nvml_source(&fake)->remedy, "is suspended"));
     assert_int_equal(fake_nvml_call_count(&fake), calls);
     fake_nvml_close(&fake);
     prepare("");

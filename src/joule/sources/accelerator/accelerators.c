@@ -11,11 +11,12 @@
 #include "joule/sources/accelerator/accelerator.h"
 #include "joule/sources/detection.h"
 
-#define PERIOD_S  0.5
-#define NOBODY    "nothing public tells this device's power: measure the machine at its BMC, supply or PDU"
+#define PERIOD_S 0.5
+#define NOBODY                                                                                               \
+    "no public interface reports this device's power: measure the machine at its BMC, supply or PDU"
 #define NO_DRIVER "no driver is bound to this board: `modprobe habanalabs`"
 #define OF_CORE                                                                                              \
-    "its driver tells the power of the chip's core alone, without memory and losses: measure the machine "   \
+    "its driver reports only the power of the chip's core, without memory and losses: measure the machine "  \
     "at "                                                                                                    \
     "its BMC, supply or PDU"
 
@@ -130,7 +131,7 @@ static joule_status accelerators_open(struct source *source)
         is_good = add(source, &found[i]);
     is_good = is_good && add_groq_files(source, found, count);
     if (!is_good)
-        return source_say(source, JOULE_NO_MEMORY, "no memory for accelerators");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     if (source->device_count == 0)
         return detection_absent(source, DETECT_GROQ,
                                 "no other accelerator is on the PCI bus of this machine");

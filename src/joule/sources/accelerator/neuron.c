@@ -27,7 +27,7 @@
 #define GAIN_SD      0.3 /* assumed: power may not be linear in the percentage */
 #define CAUSE_INDEX  1000
 #define NO_WATTS                                                                                             \
-    "AWS publishes no watts for this device: give those at rest and at full load, "                          \
+    "AWS publishes no watts for this device: set its watts when idle and at full load, "                     \
     "JOULE_NEURON_WATTS=IDLE,MAX, or "                                                                       \
     "measure the machine by other means"
 
@@ -123,7 +123,7 @@ static struct channel *add_share(struct source *source, const struct one *one)
     if (!ch)
         return NULL;
     channel_set_gauge(ch, ROLE_NONE, "");
-    string_copy(ch->info.label, sizeof ch->info.label, "mean power of a minute, of an unpublished most");
+    string_copy(ch->info.label, sizeof ch->info.label, "mean power of a minute, of an unpublished maximum");
     accelerator_zone("neuron", one->device->index, ch->parent_zone);
     return ch;
 }
@@ -185,18 +185,18 @@ static joule_status neuron_open(struct source *source)
         count = source->host->ops->list(source->host, "/dev", &source->arena, &names);
     if (!has_device(names, count))
         return detection_absent(source, DETECT_NEURON,
-                                "this machine has no AWS Neuron device, or not its driver");
+                                "this machine has no AWS Neuron device, or its driver is not loaded");
     struct neuron *neuron = source->data = arena_alloc(&source->arena, sizeof *neuron);
     if (!neuron)
-        return source_say(source, JOULE_NO_MEMORY, "no memory for Neuron devices");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     neuron->has_watts = watts_pair_of_env(source->host, "JOULE_NEURON_WATTS", &neuron->watts, &is_wrong);
     if (is_wrong)
         return source_say(source, JOULE_INVALID,
-                          "JOULE_NEURON_WATTS must be watts at rest and at full load of one device: "
+                          "JOULE_NEURON_WATTS must be the idle and full-load watts of one device: "
                           "JOULE_NEURON_WATTS=IDLE,MAX");
     for (ssize_t i = 0; i < count; i++)
         if (!add_device(source, names[i]))
-            return source_say(source, JOULE_NO_MEMORY, "no memory for Neuron devices");
+            return source_say(source, JOULE_NO_MEMORY, "out of memory");
     return JOULE_OK;
 }
 

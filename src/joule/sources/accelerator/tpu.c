@@ -23,10 +23,10 @@
 #define MOST_PORTS  16
 #define GAIN_SD     0.35 /* assumed: a duty cycle shows how long a chip worked, not how hard */
 #define CAUSE_INDEX 1001 /* of CAUSE_GPU_GAIN: one model for all chips */
-#define UNKNOWN                                                                                              \
-    "no program that holds the TPUs of this machine tells of them: nothing is known until one runs"
+#define UNKNOWN     "no program that uses this machine's TPUs reports them: nothing is known until one runs"
 #define NO_WATTS                                                                                             \
-    "Google publishes no watts for this chip: give those at rest and at full load, JOULE_TPU_WATTS=IDLE,MAX"
+    "Google publishes no watts for this chip: set its watts when idle and at full load, "                    \
+    "JOULE_TPU_WATTS=IDLE,MAX"
 
 /* Chips, and their published power: measured minimum and maximum ("TPU v3", "TPU v4" in Cloud TPU's
  * documentation). For TPU v2 only 280 W is published ("Ten Lessons From Three Generations"); its idle power
@@ -163,19 +163,19 @@ static joule_status tpu_open(struct source *source)
         return detection_absent(source, DETECT_TPU, "this machine has no TPU on its PCI bus");
     struct tpu *tpu = source->data = arena_alloc(&source->arena, sizeof *tpu);
     if (!tpu)
-        return source_say(source, JOULE_NO_MEMORY, "no memory for TPUs");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     bool is_given = watts_pair_of_env(source->host, "JOULE_TPU_WATTS", &watts, &is_wrong);
     if (is_wrong)
         return source_say(
             source, JOULE_INVALID,
-            "JOULE_TPU_WATTS must be watts at rest and at full load of one chip: JOULE_TPU_WATTS=IDLE,MAX");
+            "JOULE_TPU_WATTS must be the idle and full-load watts of one chip: JOULE_TPU_WATTS=IDLE,MAX");
     if (!find_ports(source, tpu))
         return source_say(source, JOULE_INVALID,
-                          "TPU_RUNTIME_METRICS_PORTS must be at most %d ports with commas between them",
+                          "TPU_RUNTIME_METRICS_PORTS must be at most %d ports, separated by commas",
                           MOST_PORTS);
     for (size_t i = 0; i < count; i++)
         if (!add_chip(source, &found[i], is_given ? &watts : NULL))
-            return source_say(source, JOULE_NO_MEMORY, "no memory for TPUs");
+            return source_say(source, JOULE_NO_MEMORY, "out of memory");
     return JOULE_OK;
 }
 

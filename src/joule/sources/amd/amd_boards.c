@@ -70,7 +70,7 @@ bool amd_boards_are_wanted(struct source *source, const char *own)
         return true;
     if (boards)
         source_say(source, JOULE_ABSENT,
-                   "the kernel's own files tell of AMD's boards here: name the source %s to have it ask too",
+                   "the kernel's files report these boards: request the source %s by name to use it too",
                    source->ops->name);
     else
         source_say(source, JOULE_ABSENT, "no board of this machine has the driver amdgpu");
@@ -274,15 +274,15 @@ void amd_boards_add(struct amd_boards *boards, unsigned domain, unsigned bus, un
 joule_status amd_boards_opened(struct amd_boards *boards)
 {
     if (boards->count == 0)
-        return source_say(boards->source, JOULE_ABSENT, "%s shows no board to this process",
+        return source_say(boards->source, JOULE_ABSENT, "%s lists no board for this process",
                           boards->interface->tells);
     if (boards->source->channel_count == 0 && boards->is_denied)
         return source_say(boards->source, JOULE_DENIED,
-                          "%s may not tell this process of the boards: join the groups `render` and `video`",
+                          "permission denied for %s: join the groups `render` and `video`",
                           boards->interface->tells);
     if (boards->source->channel_count == 0)
         return source_say(boards->source, JOULE_UNSUPPORTED,
-                          "%s tells neither energy nor power of the boards here: measure the machine by "
+                          "%s reports neither energy nor power of these boards: measure the machine by "
                           "other means",
                           boards->interface->tells);
     return JOULE_OK;

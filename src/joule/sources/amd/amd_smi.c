@@ -98,13 +98,13 @@ static joule_status load(struct source *source, const char *own, struct amd_api 
     resolve(source->host, library, out_api);
     out_api->major = major_of(name);
     if (!out_api->init || !out_api->sockets || !out_api->processors || !out_api->bdf)
-        return source_say(source, JOULE_UNSUPPORTED, "%s lacks its first functions: reinstall ROCm", name);
+        return source_say(source, JOULE_UNSUPPORTED, "%s lacks required functions: reinstall ROCm", name);
     amd_code code = out_api->init(AMD_INIT_GPUS);
     if (code == AMD_SUCCESS)
         return JOULE_OK;
     joule_status status = status_of(code);
     return source_say(source, status == JOULE_PENDING ? JOULE_FAILED : status,
-                      "%s does not start (code %d): `amd-smi list` says more", name, code);
+                      "%s does not initialise (code %d): run `amd-smi list` to see why", name, code);
 }
 
 /* --- devices -------------------------------------------------------------------------------------------- */
@@ -294,7 +294,7 @@ static joule_status amd_smi_open(struct source *source)
         return source->state;
     struct amd_source *amd = arena_alloc(&source->arena, sizeof *amd);
     if (!amd || !(amd->boards = amd_boards_create(source, &interface, amd)))
-        return source_say(source, JOULE_NO_MEMORY, "no memory for AMD's boards");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     joule_status status = load(source, own, &amd->api);
     if (status != JOULE_OK)
         return status;

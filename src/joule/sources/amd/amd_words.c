@@ -39,7 +39,7 @@ static const struct json_value *find_json(struct arena *arena, char *text, size_
     for (size_t at = 0; at < size;) {
         size_t length = text[at] == '{' || text[at] == '[' ? bracket_length(text + at, size - at) : 0;
         const struct json_value *value =
-            length ? json_parse(arena, text + at, length, "what AMD's program wrote", NULL) : NULL;
+            length ? json_parse(arena, text + at, length, "output of AMD's program", NULL) : NULL;
         if (value)
             return value;
         const char *end = memchr(text + at, '\n', size - at);

@@ -209,7 +209,7 @@ static joule_status amdgpu_open(struct source *source)
     ssize_t count = source->host->ops->list(source->host, DRM_FOLDER, &source->arena, &ids);
     source->data = arena_alloc(&source->arena, sizeof(struct amdgpu));
     if (!source->data)
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     kfd_read_nodes(&((struct amdgpu *)source->data)->kfd, source->host);
     for (ssize_t i = 0; i < count; i++) {
         struct drm_card card;

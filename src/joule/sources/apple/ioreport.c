@@ -146,7 +146,7 @@ static joule_status ioreport_open(struct source *source)
     const char *missing;
     struct ioreport *own = source->data = arena_alloc(&source->arena, sizeof *own);
     if (!own)
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     if (!ioreport_load(source->host, &own->library, &missing)) {
         source->data = NULL;
         return *missing ? source_say(source, JOULE_UNSUPPORTED, "this macOS' IOReport has no %s", missing)
@@ -160,8 +160,8 @@ static joule_status ioreport_open(struct source *source)
     ioreport_close(source); /* close is not called for a source that failed to open */
     source->data = NULL;
     if (is_subscribed)
-        return source_say(source, JOULE_UNSUPPORTED, "IOReport tells no energy of this chip in a known unit");
-    return source_say(source, JOULE_FAILED, "IOReport gives no channels of the group Energy Model");
+        return source_say(source, JOULE_UNSUPPORTED, "IOReport has no energy of this chip in a known unit");
+    return source_say(source, JOULE_FAILED, "IOReport has no channels of the group Energy Model");
 }
 
 /* --- reading -------------------------------------------------------------------------------------------- */

@@ -154,7 +154,7 @@ static joule_status smc_open(struct source *source)
     double watts;
     struct smc *smc = source->data = arena_alloc(&source->arena, sizeof *smc);
     if (!smc)
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     if (!load(source->host, &smc->iokit))
         return source_say(source, JOULE_ABSENT, "no IOKit, which macOS has");
     if (!connect_smc(smc))
@@ -164,7 +164,7 @@ static joule_status smc_open(struct source *source)
         status = JOULE_NO_MEMORY;
     if (status != JOULE_OK) {
         smc_close(source); /* close is not called for a source that failed to open */
-        return source_say(source, status, "the controller tells no power of the machine (PSTR)");
+        return source_say(source, status, "the controller does not report the machine's power (PSTR)");
     }
     smc->channel->mode = CHANNEL_POWER;
     smc->channel->rank = RANK_BOARD;

@@ -129,7 +129,7 @@ joule_status rapl_conclude(struct source *source)
         if (r->handle >= 0)
             return JOULE_OK;
     if (!rapl->first)
-        return source_say(source, JOULE_NO_MEMORY, "no memory for the energy registers");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     return source_say(source, rapl->first->channel->info.state, "%s", rapl->first->channel->info.remedy);
 }
 

@@ -12,12 +12,11 @@
 #include "base/string.h"
 #include "joule/sources/cpu/rapl.h"
 
-#define INTEL_UNIT  0x606
-#define AMD_UNIT    0xC0010299
-#define COUNT_MASK  UINT64_C(0xffffffff)
-#define REMEDY_LOAD "the module msr is not loaded: sudo modprobe msr"
-#define REMEDY_DENIED                                                                                        \
-    "registers need root with CAP_SYS_RAWIO; better: the remedy of rapl_perf, which needs less"
+#define INTEL_UNIT    0x606
+#define AMD_UNIT      0xC0010299
+#define COUNT_MASK    UINT64_C(0xffffffff)
+#define REMEDY_LOAD   "the module msr is not loaded: sudo modprobe msr"
+#define REMEDY_DENIED "registers need root with CAP_SYS_RAWIO; the remedy of rapl_perf needs fewer privileges"
 
 struct domain_register {
     uint32_t address;
@@ -146,11 +145,11 @@ static joule_status open_rapl_msr(struct source *source)
     uint64_t unit_register = 0;
     const struct rapl *rapl = rapl_begin(source);
     if (!rapl)
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     bool is_amd = cpu_is_amd(rapl->cpu);
     if (!is_amd && strcmp(rapl->cpu->vendor, "intel") != 0)
         return source_say(source, JOULE_ABSENT,
-                          "energy registers are known of Intel, AMD and Hygon CPUs only");
+                          "energy registers are known only for Intel, AMD and Hygon CPUs");
     if (!host_read_text(source->host, "/sys/devices/system/cpu/online", online, sizeof online))
         string_copy(online, sizeof online, "0");
     string_each_cpu(online, keep_first, &cpu);

@@ -145,7 +145,7 @@ static joule_status open_rapl_perf(struct source *source)
 {
     const struct rapl *rapl = rapl_begin(source);
     if (!rapl)
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     size_t found = open_pmu(source, DEVICES "/power");
     found += open_pmu(source, DEVICES "/power_core");
     if (found > 0)

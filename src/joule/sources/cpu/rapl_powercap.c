@@ -15,7 +15,7 @@
 #define CLASS "/sys/class/powercap"
 
 #define REMEDY_DENIED                                                                                        \
-    "sudo chmod a+r " CLASS "/*/energy_uj (until reboot), or run as root; better: the remedy of rapl_perf"
+    "sudo chmod a+r " CLASS "/*/energy_uj (until reboot), or run as root; prefer the remedy of rapl_perf"
 #define REMEDY_MASKED                                                                                        \
     "hidden by the container: docker run --security-opt systempaths=unconfined, or podman run "              \
     "--security-opt unmask=/sys/devices/virtual/powercap"
@@ -210,13 +210,13 @@ static joule_status open_rapl_powercap(struct source *source)
 {
     char **names = NULL;
     if (!rapl_begin(source))
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     ssize_t count = source->host->ops->list(source->host, CLASS, &source->arena, &names);
     if (count < 0)
         count = 0;
     struct zone *zones = arena_alloc(&source->arena, ((size_t)count + 1) * sizeof *zones);
     if (!zones)
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     size_t found = find_zones(source, names, (size_t)count, zones);
     if (found == 0)
         return say_why_none(source, names, (size_t)count);

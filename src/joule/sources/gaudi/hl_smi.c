@@ -148,11 +148,11 @@ static joule_status open_boards(struct source *source, struct hl_smi *smi)
     joule_status status = ask(source);
     double call_s = (double)(ops->clock_ns(source->host, CLOCK_MONOTONIC) - begin_ns) * 1e-9;
     if (status != JOULE_OK)
-        return source_say(source, status, "hl-smi is not there, or tells of no board: run it by hand");
+        return source_say(source, status, "there is no hl-smi, or it lists no board: run it to see why");
     source->period_s = fmin(fmax(PERIOD_S, call_s / CALLS_SHARE), MOST_PERIOD_S);
     for (size_t i = 0; i < smi->said_count; i++)
         if (!add_board(source, &smi->said[i]))
-            return source_say(source, JOULE_NO_MEMORY, "no memory for Gaudi boards");
+            return source_say(source, JOULE_NO_MEMORY, "out of memory");
     return JOULE_OK;
 }
 
@@ -165,7 +165,7 @@ static joule_status hl_smi_open(struct source *source)
                           "not needed: Habana's library or the driver's monitor is there");
     struct hl_smi *smi = source->data = arena_alloc(&source->arena, sizeof *smi);
     if (!smi)
-        return source_say(source, JOULE_NO_MEMORY, "no memory for Gaudi boards");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     return open_boards(source, smi);
 }
 

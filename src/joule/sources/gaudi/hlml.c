@@ -184,7 +184,7 @@ static bool open_board(struct source *source, struct board *board, unsigned numb
         board->is_lost = true;
         board->device->state = hlml_status(code);
         add_silent(source, board, hlml_status(code),
-                   "Habana's library gives no access to this board: `hl-smi` and `dmesg` say more");
+                   "Habana's library gives no access to this board: see `hl-smi` and `dmesg`");
         return true;
     }
     find_energy(source, board);
@@ -192,7 +192,7 @@ static bool open_board(struct source *source, struct board *board, unsigned numb
     if (!board->energy && !board->power)
         add_silent(
             source, board, JOULE_UNSUPPORTED,
-            "the driver tells neither energy nor power of this board: measure the machine by other means");
+            "the driver reports neither energy nor power of this board: measure the machine by other means");
     find_gauges(source, board);
     return true;
 }
@@ -203,10 +203,10 @@ static joule_status open_boards(struct source *source, struct hlml *hlml)
     hlml_return code = hlml->api.device_get_count(&count);
     if (code != HLML_SUCCESS || count == 0)
         return source_say(source, code != HLML_SUCCESS ? hlml_status(code) : JOULE_ABSENT,
-                          "Habana's driver shows no Gaudi board to this process");
+                          "Habana's driver lists no Gaudi board for this process");
     for (; hlml->count < count && hlml->count < MOST_BOARDS; hlml->count++)
         if (!open_board(source, &hlml->boards[hlml->count], (unsigned)hlml->count))
-            return source_say(source, JOULE_NO_MEMORY, "no memory for Gaudi boards");
+            return source_say(source, JOULE_NO_MEMORY, "out of memory");
     return JOULE_OK;
 }
 
@@ -217,7 +217,7 @@ static joule_status hlml_open(struct source *source)
         return source_say(source, JOULE_ABSENT, "this machine has no driver for Gaudi boards (habanalabs)");
     struct hlml *hlml = source->data = arena_alloc(&source->arena, sizeof *hlml);
     if (!hlml)
-        return source_say(source, JOULE_NO_MEMORY, "no memory for Gaudi boards");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     joule_status status = hlml_load(source->host, &hlml->api, remedy, sizeof remedy);
     if (status != JOULE_OK)
         return source_say(source, status, "%s", remedy);

@@ -51,7 +51,7 @@ joule_status hlml_load(struct joule_host *host, struct hlml_api *out_api, char *
     }
     resolve(host, library, out_api);
     if (!out_api->init || !out_api->device_get_count || !out_api->device_get_handle_by_index) {
-        string_copy(out_remedy, size, "this libhlml.so lacks its first functions: reinstall Habana's tools");
+        string_copy(out_remedy, size, "this libhlml.so lacks required functions: reinstall Habana's tools");
         return JOULE_UNSUPPORTED;
     }
     hlml_return code = out_api->init();
@@ -61,7 +61,7 @@ joule_status hlml_load(struct joule_host *host, struct hlml_api *out_api, char *
         out_remedy, size,
         code == HLML_DRIVER_NOT_LOADED
             ? "the habanalabs driver is not loaded: `modprobe habanalabs`"
-            : "Habana's library does not start (code %d): `hl-smi` says more, and it needs a folder that "
+            : "Habana's library does not initialise (code %d): see `hl-smi`; the library needs a folder that "
               "it may write to in HABANA_LOGS",
         code);
     return hlml_status(code);

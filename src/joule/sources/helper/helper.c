@@ -125,23 +125,23 @@ static joule_status say_why(struct source *source, int error)
         return source_say(source, JOULE_ABSENT, "no joule-helper: there is no socket %s", path);
     case ECONNREFUSED:
         return source_say(source, JOULE_ABSENT,
-                          "nobody answers at %s: sudo systemctl start joule-helper.socket", path);
+                          "no program listens at %s: sudo systemctl start joule-helper.socket", path);
     case EACCES:
     case EPERM:
-        return source_say(source, JOULE_DENIED, "%s is for the group that owns it: " JOIN_GROUP, path);
+        return source_say(source, JOULE_DENIED, "permission denied for %s: " JOIN_GROUP, path);
     case EPROTONOSUPPORT:
         return source_say(
             source, JOULE_UNSUPPORTED,
-            "joule-helper speaks another version: install libjoule and joule-helper of one release");
+            "joule-helper has another protocol version: install libjoule and joule-helper of one release");
     case EPROTO:
-        return source_say(source, JOULE_FAILED, "who answers at %s is not joule-helper", path);
+        return source_say(source, JOULE_FAILED, "the program that listens at %s is not joule-helper", path);
     case ETIME:
         return source_say(source, JOULE_UNSUPPORTED,
                           "joule-helper has another clock: run it in the same time namespace");
     case ECONNRESET:
     case EPIPE:
         return source_say(source, JOULE_FAILED,
-                          "joule-helper hung up: it may have no place left; see its log");
+                          "joule-helper closed the connection: it may have too many clients; see its log");
     case EAGAIN:
     case ETIMEDOUT:
         return source_say(source, JOULE_FAILED,
@@ -211,7 +211,7 @@ static joule_status open_helper(struct source *source)
     struct joule_host *host = source->host;
     struct helper *h = source->data = arena_alloc(&source->arena, sizeof *h);
     if (!h)
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     const char *path = host->ops->env(host, "JOULE_HELPER");
     h->handle = -1;
     string_print(h->address, sizeof h->address, "unix:%s", path && *path ? path : HELPER_SOCKET);
@@ -224,7 +224,8 @@ static joule_status open_helper(struct source *source)
     if (rc == 0 && h->count > 0)
         return JOULE_OK;
     hang_up(host, h);
-    return rc ? say_why(source, -rc) : source_say(source, JOULE_ABSENT, "joule-helper has nothing to offer");
+    return rc ? say_why(source, -rc)
+              : source_say(source, JOULE_ABSENT, "joule-helper reads no counter on this machine");
 }
 
 /* --- reading -------------------------------------------------------------------------------------------- */

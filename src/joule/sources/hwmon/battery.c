@@ -18,7 +18,7 @@
 /* The kernel queries the firmware at most once a second; fuel gauges update every 1 to 60 s. */
 #define PERIOD_S 1.0
 #define GAIN_SD  0.03 /* assumed: fuel gauges are specified with 1 to 3 % */
-#define ON_MAINS "the machine runs on mains: unplug it to measure at its battery"
+#define ON_MAINS "the machine runs on mains power: unplug it to measure at its battery"
 
 struct cell {
     int status, power, current, voltage; /* handles; negative: no such attribute */
@@ -117,7 +117,7 @@ static joule_status battery_open(struct source *source)
         source->host->ops->list(source->host, "/sys/class/power_supply", &source->arena, &supplies);
     struct battery *battery = source->data = arena_alloc(&source->arena, sizeof *battery);
     if (!battery)
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     for (ssize_t i = 0; i < count; i++) {
         if (attribute_is(source, supplies[i], "type", "Mains"))
             add_adapter(source, supplies[i]);
@@ -130,7 +130,7 @@ static joule_status battery_open(struct source *source)
     if (battery->cell_count && add_channel(source, first))
         return JOULE_OK;
     source->ops->close(source);
-    return source_say(source, JOULE_ABSENT, "no battery that feeds this machine");
+    return source_say(source, JOULE_ABSENT, "no battery powers this machine");
 }
 
 /* --- reading -------------------------------------------------------------------------------------------- */

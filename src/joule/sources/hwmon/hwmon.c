@@ -171,7 +171,7 @@ static void add_input(const struct hwmon_chip *chip, const struct hwmon_input *i
                      chip->folder, input->terms[0].first);
     else if (meter->power_state >= 0)
         string_copy(ch->info.remedy, sizeof ch->info.remedy,
-                    "the device sleeps or does not answer; it is read when a program has woken it");
+                    "the device is suspended or does not answer; it is read once a program wakes it");
 }
 
 /* Returns the number of earlier chips with this name. */
@@ -206,7 +206,8 @@ static joule_status open_chips(struct source *source, char **ids, size_t count)
         hwmon_each_input(&chip, add_input, hwmon);
     }
     if (hwmon->count == 0)
-        return source_say(source, JOULE_ABSENT, "no hardware monitor of this machine gives energy or power");
+        return source_say(source, JOULE_ABSENT,
+                          "no hardware monitor of this machine reports energy or power");
     return JOULE_OK;
 }
 
@@ -218,7 +219,7 @@ static joule_status hwmon_open(struct source *source)
         return source_say(source, status_of_errno((int)-count), "no /sys/class/hwmon");
     source->data = arena_alloc(&source->arena, sizeof(struct hwmon));
     if (!source->data)
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     return open_chips(source, ids, (size_t)count);
 }
 

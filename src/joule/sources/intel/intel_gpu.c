@@ -80,7 +80,7 @@ static void find_busy(struct source *source, struct board *board)
     if (board->busy)
         string_copy(
             board->busy->info.remedy, sizeof board->busy->info.remedy,
-            "performance events of the GPU need rights: run as root, or sudo setcap cap_perfmon+ep on "
+            "performance events of the GPU need privileges: run as root, or sudo setcap cap_perfmon+ep on "
             "the program, or sudo sysctl kernel.perf_event_paranoid=0");
 }
 
@@ -110,7 +110,7 @@ static joule_status intel_gpu_open(struct source *source)
     ssize_t count = source->host->ops->list(source->host, DRM_FOLDER, &source->arena, &ids);
     source->data = arena_alloc(&source->arena, sizeof(struct intel_gpu));
     if (!source->data)
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     for (ssize_t i = 0; i < count; i++) {
         struct drm_card card;
         if (drm_card_open(source, ids[i], &card) &&

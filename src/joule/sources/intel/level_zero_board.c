@@ -81,9 +81,9 @@ static void add_silent(struct making *m, lz_code code)
     ch->info.state = lz_status(code);
     string_copy(ch->info.remedy, sizeof ch->info.remedy,
                 ch->info.state == JOULE_DENIED
-                    ? "Level Zero may not read its energy: run as root or with CAP_PERFMON; hwmon needs no "
-                      "rights (Linux 6.2 and newer)"
-                    : "Level Zero counts no energy of this GPU: hwmon does, on Linux 6.2 (i915) or 6.5 (xe) "
+                    ? "permission denied for Level Zero: run as root or with CAP_PERFMON; hwmon needs no "
+                      "privileges (Linux 6.2 and newer)"
+                    : "Level Zero reports no energy of this GPU: hwmon does, on Linux 6.2 (i915) or 6.5 (xe) "
                       "and newer");
 }
 
@@ -276,10 +276,10 @@ static void add_busy(struct making *m)
         return;
     struct channel *ch = m->board->busy = add_gauge(m, "busy", "busiest engine", ROLE_BUSY);
     if (ch)
-        string_copy(
-            ch->info.remedy, sizeof ch->info.remedy,
-            "how busy its engines are needs rights: run as root, or sudo setcap cap_perfmon+ep on the "
-            "program");
+        string_copy(ch->info.remedy, sizeof ch->info.remedy,
+                    "reading how busy its engines are needs privileges: run as root, or sudo setcap "
+                    "cap_perfmon+ep on the "
+                    "program");
 }
 
 static void find_memories(struct making *m)

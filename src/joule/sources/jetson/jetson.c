@@ -254,7 +254,7 @@ static joule_status jetson_open(struct source *source)
 {
     struct jetson *jetson = source->data = arena_alloc(&source->arena, sizeof *jetson);
     if (!jetson)
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     find_rails(source, jetson);
     struct jetson_sensor sensor = sensor_of(source, jetson);
     jetson_describe(source, &jetson->board, &sensor);

@@ -69,7 +69,7 @@ static joule_status say_why_not(struct source *source, joule_status status)
         return source_say(source, status, "the management controller measures no power (DCMI)");
     return source_say(
         source, JOULE_FAILED,
-        "ipmitool dcmi power reading gives no power; try it as root, and load ipmi_devintf and ipmi_si");
+        "`ipmitool dcmi power reading` prints no power; try it as root, and load ipmi_devintf and ipmi_si");
 }
 
 static joule_status ipmi_open(struct source *source)
@@ -79,15 +79,15 @@ static joule_status ipmi_open(struct source *source)
         return source_say(source, JOULE_ABSENT, "JOULE_IPMI=local asks this machine's management controller");
     if (strcmp(where, "local") != 0)
         return source_say(source, JOULE_INVALID,
-                          "JOULE_IPMI may only be \"local\"; for another controller use JOULE_REDFISH");
+                          "JOULE_IPMI must be \"local\"; for another controller use JOULE_REDFISH");
     struct ipmi *ipmi = source->data = arena_alloc(&source->arena, sizeof *ipmi);
     if (!ipmi)
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     joule_status status = find_command(source, ipmi);
     if (status != JOULE_OK)
         return say_why_not(source, status);
     ipmi->channel = source_add_node_power(source, &dcmi);
-    return ipmi->channel ? JOULE_OK : source_say(source, JOULE_NO_MEMORY, "no memory");
+    return ipmi->channel ? JOULE_OK : source_say(source, JOULE_NO_MEMORY, "out of memory");
 }
 
 static void ipmi_read(struct source *source, struct sink *sink)

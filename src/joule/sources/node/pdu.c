@@ -125,7 +125,7 @@ joule_status pdu_meter_open(struct source *source, const char *variable, const c
         return source_say(source, status, "%s is set, but there is no snmpget; install it (Debian: snmp)",
                           variable);
     if (status != JOULE_OK)
-        return source_say(source, status, "a plug of %s gives no power; try: snmpget %s %s", variable,
+        return source_say(source, status, "a plug of %s reports no power; try: snmpget %s %s", variable,
                           out_meter->plugs.list[0].host, out_meter->plugs.list[0].watts_oid);
     return JOULE_OK;
 }
@@ -138,12 +138,12 @@ static joule_status pdu_open(struct source *source)
                           "JOULE_PDU=MAKER:HOST:PLUG... reads the plugs of this machine (docs/devices.md)");
     struct pdu *pdu = source->data = arena_alloc(&source->arena, sizeof *pdu);
     if (!pdu)
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     joule_status status = pdu_meter_open(source, "JOULE_PDU", plugs, &pdu->meter);
     if (status != JOULE_OK)
         return status;
     pdu->channel = source_add_node_power(source, &at_plugs);
-    return pdu->channel ? JOULE_OK : source_say(source, JOULE_NO_MEMORY, "no memory");
+    return pdu->channel ? JOULE_OK : source_say(source, JOULE_NO_MEMORY, "out of memory");
 }
 
 static void pdu_read(struct source *source, struct sink *sink)

@@ -116,8 +116,7 @@ static void add_accelerators(struct source *source)
         char file[64], name[16];
         string_print(file, sizeof file, FOLDER "/accel%u_energy", i);
         string_print(name, sizeof name, "accel-%u", i);
-        struct channel *ch =
-            add_counter(source, file, name, "an accelerator, as the node's controller sees it");
+        struct channel *ch = add_counter(source, file, name, "an accelerator, by the node's controller");
         if (ch)
             ch->info.tier = 3;
     }
@@ -138,7 +137,7 @@ static joule_status pm_open(struct source *source)
 {
     struct pm_counters *pm = source->data = arena_alloc(&source->arena, sizeof *pm);
     if (!pm)
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     pm->freshness = open_freshness(source->host);
     add_node(source);
     set_part(source, add_counter(source, FOLDER "/cpu_energy", "cpus", "all CPU sockets"),

@@ -138,13 +138,14 @@ joule_status redfish_meter_open(struct source *source, const char *config, struc
                                 struct redfish_text *out_text)
 {
     if (!(out_meter->config = arena_copy(&source->arena, config, 4096)))
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     joule_status status = start(source, out_meter, out_text);
     if (!out_meter->program)
-        return source_say(source, JOULE_ABSENT, "there is no joule-redfish; it is built where libcurl is");
+        return source_say(source, JOULE_ABSENT,
+                          "there is no joule-redfish; it is built if libcurl is installed");
     if (status != JOULE_OK)
         return source_say(source, status, "%s",
-                          out_text->reason[0] ? out_text->reason : "joule-redfish gave no answer");
+                          out_text->reason[0] ? out_text->reason : "joule-redfish printed no result");
     return JOULE_OK;
 }
 
@@ -158,7 +159,7 @@ static joule_status redfish_open(struct source *source)
             "JOULE_REDFISH=FILE asks the management controller that FILE describes (docs/devices.md)");
     struct redfish *redfish = source->data = arena_alloc(&source->arena, sizeof *redfish);
     if (!redfish)
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     joule_status status = redfish_meter_open(source, config, &redfish->meter, &text);
     if (status != JOULE_OK)
         return status;
@@ -166,7 +167,7 @@ static joule_status redfish_open(struct source *source)
         add_view(source, view, &text);
     return source->channel_count
                ? JOULE_OK
-               : source_say(source, JOULE_UNSUPPORTED, "the management controller tells no power");
+               : source_say(source, JOULE_UNSUPPORTED, "the management controller reports no power");
 }
 
 /* --- reading -------------------------------------------------------------------------------------------- */

@@ -105,13 +105,13 @@ static const char *remedy_of(joule_status status)
 {
     switch (status) {
     case JOULE_ABSENT:
-        return "nvidia-smi is not there, or shows no GPU: without an NVIDIA driver there is nothing to read";
+        return "there is no nvidia-smi, or it lists no GPU: without an NVIDIA driver nothing can be read";
     case JOULE_DENIED:
-        return "nvidia-smi may not open the GPUs: join the group that owns /dev/nvidia*, or start the "
+        return "permission denied for nvidia-smi: join the group that owns /dev/nvidia*, or start the "
                "container with "
                "GPUs";
     default:
-        return "nvidia-smi does not answer as it should: run it by hand, and look into `dmesg`";
+        return "nvidia-smi prints no usable values: run it, and see `dmesg`";
     }
 }
 
@@ -129,7 +129,7 @@ static joule_status open_boards(struct source *source)
     source->period_s = fmin(fmax(PERIOD_S, call_s / CALLS_SHARE), MOST_PERIOD_S);
     for (size_t i = 0; i < smi->said_count; i++)
         if (!nvidia_smi_board_open(source, &smi->said[i]))
-            return source_say(source, JOULE_NO_MEMORY, "no memory for NVIDIA boards");
+            return source_say(source, JOULE_NO_MEMORY, "out of memory");
     return smi->count ? JOULE_OK : source_say(source, JOULE_FAILED, "%s", remedy_of(JOULE_FAILED));
 }
 
@@ -138,15 +138,16 @@ static joule_status nvidia_smi_open(struct source *source)
     if (nvml_is_there(source->host))
         return source_say(source, JOULE_ABSENT, "not needed: the driver's library is there (source nvml)");
     if (sysfs_gpus_sleep(source, "0x10de"))
-        return source_say(source, JOULE_ABSENT,
-                          "the NVIDIA GPU sleeps and is not woken to be measured: run something on it first");
+        return source_say(
+            source, JOULE_ABSENT,
+            "the NVIDIA GPU is suspended and is not woken for a measurement: run a program on it");
     struct nvidia_smi *smi = source->data = arena_alloc(&source->arena, sizeof *smi);
     if (smi) {
         smi->text = arena_alloc(&source->arena, SMI_TEXT_SIZE);
         smi->said = arena_alloc(&source->arena, SMI_MOST_BOARDS * sizeof *smi->said);
     }
     if (!smi || !smi->text || !smi->said)
-        return source_say(source, JOULE_NO_MEMORY, "no memory for NVIDIA boards");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     return open_boards(source);
 }
 

@@ -99,7 +99,7 @@ static void add_power(struct source *source, struct nvidia_smi_board *board, con
         channel->info.state = JOULE_UNSUPPORTED;
     string_copy(
         channel->info.remedy, sizeof channel->info.remedy,
-        "nvidia-smi tells no power of this board (virtual GPU or laptop part): measure the machine by "
+        "nvidia-smi reports no power of this board (virtual GPU or laptop part): measure the machine by "
         "other means");
 }
 

@@ -32,21 +32,22 @@ static joule_status open_boards(struct source *source, struct nvml_source *nvml)
     nvml_return code = nvml->api.DeviceGetCount_v2(&count);
     if (code != NVML_SUCCESS || count == 0)
         return source_say(source, code != NVML_SUCCESS ? nvml_status(code) : JOULE_ABSENT,
-                          "the NVIDIA driver shows no GPU to this process");
+                          "the NVIDIA driver lists no GPU for this process");
     for (; nvml->board_count < count && nvml->board_count < NVML_MOST_BOARDS; nvml->board_count++)
         if (!nvml_board_open(source, &nvml->boards[nvml->board_count], (unsigned)nvml->board_count))
-            return source_say(source, JOULE_NO_MEMORY, "no memory for NVIDIA boards");
+            return source_say(source, JOULE_NO_MEMORY, "out of memory");
     return JOULE_OK;
 }
 
 static joule_status nvml_open(struct source *source)
 {
     if (sysfs_gpus_sleep(source, "0x10de"))
-        return source_say(source, JOULE_ABSENT,
-                          "the NVIDIA GPU sleeps and is not woken to be measured: run something on it first");
+        return source_say(
+            source, JOULE_ABSENT,
+            "the NVIDIA GPU is suspended and is not woken for a measurement: run a program on it");
     struct nvml_source *nvml = arena_alloc(&source->arena, sizeof *nvml);
     if (!nvml)
-        return source_say(source, JOULE_NO_MEMORY, "no memory for NVIDIA boards");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     source->data = nvml;
     char remedy[sizeof source->remedy];
     joule_status status = nvml_load(source->host, &nvml->api, remedy, sizeof remedy);

@@ -419,12 +419,11 @@ bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned i
         board->handle = NULL;
         board->device->state = nvml_status(code);
         place(&m);
-        add_silent(
-            &m, nvml_status(code),
-            code == NVML_NO_PERMISSION
-                ? "this process may not open the board's /dev/nvidia* file: join its group, or ask the "
-                  "container or job for this GPU"
-                : "the driver gives no access to this board: `nvidia-smi` and `dmesg` say more");
+        add_silent(&m, nvml_status(code),
+                   code == NVML_NO_PERMISSION
+                       ? "permission denied for the board's /dev/nvidia* file: join its group, or ask the "
+                         "container or job for this GPU"
+                       : "the driver gives no access to this board: see `nvidia-smi` and `dmesg`");
         return !m.out_of_memory;
     }
     nvml_identify(m.api, board->handle, &board->id);
@@ -435,7 +434,7 @@ bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned i
     find_power(&m);
     if (!board->energy && !board->power)
         add_silent(&m, JOULE_UNSUPPORTED,
-                   "the driver tells neither energy nor power of this board (virtual GPU "
+                   "the driver reports neither energy nor power of this board (virtual GPU "
                    "or laptop part): measure the machine by other means");
     find_memory_power(&m);
     find_temperatures(&m);

@@ -31,15 +31,16 @@ static const char *init_remedy(nvml_return code)
 {
     switch (code) {
     case NVML_DRIVER_NOT_LOADED:
-        return "the NVIDIA driver is not loaded: there is no such GPU, or `modprobe nvidia` helps";
+        return "the NVIDIA driver is not loaded: if there is an NVIDIA GPU, run `modprobe nvidia`";
     case NVML_NO_PERMISSION:
-        return "/dev/nvidia* may not be opened: join the group that owns them, or start the container with "
+        return "permission denied for /dev/nvidia*: join the group that owns them, or start the container "
+               "with "
                "GPUs";
     case NVML_LIB_RM_VERSION_MISMATCH:
         return "the NVIDIA library and kernel module differ, as after an upgrade: reboot or reload the "
                "module";
     default:
-        return "the NVIDIA driver does not start: `nvidia-smi` and `dmesg` say more";
+        return "the NVIDIA driver does not initialise: see `nvidia-smi` and `dmesg`";
     }
 }
 
@@ -48,14 +49,13 @@ joule_status nvml_load(struct joule_host *host, struct nvml_api *out_api, char *
     void *library = open_library(host);
     *out_api = (struct nvml_api){0};
     if (!library) {
-        string_copy(out_remedy, size,
-                    "no libnvidia-ml.so.1: without an NVIDIA driver there is nothing to read");
+        string_copy(out_remedy, size, "no libnvidia-ml.so.1: without an NVIDIA driver nothing can be read");
         return JOULE_ABSENT;
     }
     resolve(host, library, out_api);
     if (!out_api->Init_v2 || !out_api->DeviceGetCount_v2 || !out_api->DeviceGetHandleByIndex_v2) {
         string_copy(out_remedy, size,
-                    "this libnvidia-ml.so.1 lacks its first functions: reinstall the driver");
+                    "this libnvidia-ml.so.1 lacks required functions: reinstall the driver");
         return JOULE_UNSUPPORTED;
     }
     nvml_return code = out_api->Init_v2();

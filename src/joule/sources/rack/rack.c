@@ -39,7 +39,7 @@ static const char *way_label(const struct rack_meter *meter)
     case RACK_REDFISH:
         return "its management controller";
     default:
-        return "watts that the user named";
+        return "watts set by the user";
     }
 }
 
@@ -87,7 +87,7 @@ static bool add_channel(struct source *source, const struct rack_kind *kind, str
     }
     for (size_t i = 0; i < source->device_count && !is_single; i++)
         string_print(source->devices[i]->remedy, sizeof source->devices[i]->remedy,
-                     "the joules of all these devices together are in the domain %s", kind->domain);
+                     "the domain %s has the energy of all these devices together", kind->domain);
     return true;
 }
 
@@ -101,7 +101,7 @@ static joule_status open_redfish(struct source *source, const char *file, struct
     for (meter->view = REDFISH_SUPPLIES; meter->view < REDFISH_VIEWS; meter->view++)
         if (!isnan(redfish_watts(&text, meter->view)))
             return JOULE_OK;
-    return source_say(source, JOULE_UNSUPPORTED, "the management controller tells no power");
+    return source_say(source, JOULE_UNSUPPORTED, "the management controller reports no power");
 }
 
 /* Returns the text after the first word, or NULL if the first word is another one. */
@@ -136,7 +136,7 @@ joule_status rack_meter_open(struct source *source, const struct rack_kind *kind
                           kind->variable);
     }
     if (status == JOULE_OK && !add_channel(source, kind, out_meter))
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
+        return source_say(source, JOULE_NO_MEMORY, "out of memory");
     return status;
 }
 
