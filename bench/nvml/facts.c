@@ -14,8 +14,8 @@ static void write_code(FILE *file, const char *name, nvml_return got)
 #define TEXT_FACT(probe, name, call, ...)                                                                    \
     do {                                                                                                     \
         char text[NVML_NAME_SIZE] = "";                                                                      \
-        nvml_return got =                                                                                    \
-            HAS(probe, call) ? (probe)->api.call(__VA_ARGS__ text, sizeof text) : NVML_FUNCTION_NOT_FOUND;   \
+        nvml_return got = HAS(probe, call) ? (probe)->api.call(__VA_ARGS__ text, sizeof text)                \
+                                           : NVML_ERROR_FUNCTION_NOT_FOUND;                                  \
         if (got == NVML_SUCCESS)                                                                             \
             fprintf((probe)->facts, "%s: %s\n", name, text);                                                 \
         else                                                                                                 \
@@ -26,7 +26,7 @@ static void write_code(FILE *file, const char *name, nvml_return got)
     do {                                                                                                     \
         type number = 0;                                                                                     \
         nvml_return got =                                                                                    \
-            HAS(probe, call) ? (probe)->api.call(__VA_ARGS__, &number) : NVML_FUNCTION_NOT_FOUND;            \
+            HAS(probe, call) ? (probe)->api.call(__VA_ARGS__, &number) : NVML_ERROR_FUNCTION_NOT_FOUND;      \
         if (got == NVML_SUCCESS)                                                                             \
             fprintf((probe)->facts, "%s: %lld\n", name, (long long)number);                                  \
         else                                                                                                 \
@@ -51,20 +51,22 @@ static void write_structs(struct probe *p)
     struct nvml_gpm_support support = {.version = 1};
     unsigned least = 0, most = 0, current = 0, pending = 0;
     got = HAS(p, DeviceGetTemperatureV) ? p->api.DeviceGetTemperatureV(d, &temperature)
-                                        : NVML_FUNCTION_NOT_FOUND;
+                                        : NVML_ERROR_FUNCTION_NOT_FOUND;
     fprintf(p->facts, "temperature V: code %d, %d C\n", got, temperature.celsius);
     got = HAS(p, DeviceGetPowerManagementLimitConstraints)
               ? p->api.DeviceGetPowerManagementLimitConstraints(d, &least, &most)
-              : NVML_FUNCTION_NOT_FOUND;
+              : NVML_ERROR_FUNCTION_NOT_FOUND;
     fprintf(p->facts, "limit constraints: code %d, %u to %u mW\n", got, least, most);
-    got = HAS(p, DeviceGetMigMode) ? p->api.DeviceGetMigMode(d, &current, &pending) : NVML_FUNCTION_NOT_FOUND;
+    got = HAS(p, DeviceGetMigMode) ? p->api.DeviceGetMigMode(d, &current, &pending)
+                                   : NVML_ERROR_FUNCTION_NOT_FOUND;
     fprintf(p->facts, "MIG: code %d, current %u\n", got, current);
-    got =
-        HAS(p, DeviceGetMemoryInfo_v2) ? p->api.DeviceGetMemoryInfo_v2(d, &memory) : NVML_FUNCTION_NOT_FOUND;
+    got = HAS(p, DeviceGetMemoryInfo_v2) ? p->api.DeviceGetMemoryInfo_v2(d, &memory)
+                                         : NVML_ERROR_FUNCTION_NOT_FOUND;
     fprintf(p->facts, "memory v2: code %d, total %llu reserved %llu used %llu\n", got,
             (unsigned long long)memory.total, (unsigned long long)memory.reserved,
             (unsigned long long)memory.used);
-    got = HAS(p, GpmQueryDeviceSupport) ? p->api.GpmQueryDeviceSupport(d, &support) : NVML_FUNCTION_NOT_FOUND;
+    got = HAS(p, GpmQueryDeviceSupport) ? p->api.GpmQueryDeviceSupport(d, &support)
+                                        : NVML_ERROR_FUNCTION_NOT_FOUND;
     fprintf(p->facts, "GPM support: code %d, %u\n", got, support.is_supported);
 }
 
@@ -81,7 +83,7 @@ static void write_board(struct probe *p)
     NUMBER_FACT(p, "clocks event reasons", unsigned long long, DeviceGetCurrentClocksEventReasons, d);
     NUMBER_FACT(p, "clocks throttle reasons", unsigned long long, DeviceGetCurrentClocksThrottleReasons, d);
     NUMBER_FACT(p, "SM clock MHz", unsigned, DeviceGetClockInfo, d, NVML_CLOCK_SM);
-    NUMBER_FACT(p, "memory clock MHz", unsigned, DeviceGetClockInfo, d, NVML_CLOCK_MEMORY);
+    NUMBER_FACT(p, "memory clock MHz", unsigned, DeviceGetClockInfo, d, NVML_CLOCK_MEM);
     NUMBER_FACT(p, "temperature C", unsigned, DeviceGetTemperature, d, 0);
     NUMBER_FACT(p, "usage mW", unsigned, DeviceGetPowerUsage, d);
     NUMBER_FACT(p, "counter mJ", unsigned long long, DeviceGetTotalEnergyConsumption, d);

@@ -17,22 +17,24 @@ static struct nvml_gpm_metrics gpm;
 #define CALLS(X)                                                                                             \
     X("DeviceGetTotalEnergyConsumption", DeviceGetTotalEnergyConsumption, (d, &wide))                        \
     X("DeviceGetPowerUsage", DeviceGetPowerUsage, (d, &narrow))                                              \
-    X("DeviceGetFieldValues(191)", DeviceGetFieldValues, (d, 1, field_list(1, NVML_FIELD_ENERGY, 0)))        \
-    X("DeviceGetFieldValues(83)", DeviceGetFieldValues, (d, 1, field_list(1, NVML_FIELD_TOTAL_ENERGY, 0)))   \
-    X("DeviceGetFieldValues(186)", DeviceGetFieldValues, (d, 1, field_list(1, NVML_FIELD_POWER_INSTANT, 0))) \
-    X("DeviceGetFieldValues(185)", DeviceGetFieldValues, (d, 1, field_list(1, NVML_FIELD_POWER_AVERAGE, 0))) \
+    X("DeviceGetFieldValues(191)", DeviceGetFieldValues, (d, 1, field_list(1, NVML_FI_DEV_ENERGY, 0)))       \
+    X("DeviceGetFieldValues(83)", DeviceGetFieldValues,                                                      \
+      (d, 1, field_list(1, NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION, 0)))                                        \
+    X("DeviceGetFieldValues(186)", DeviceGetFieldValues,                                                     \
+      (d, 1, field_list(1, NVML_FI_DEV_POWER_INSTANT, 0)))                                                   \
+    X("DeviceGetFieldValues(185)", DeviceGetFieldValues,                                                     \
+      (d, 1, field_list(1, NVML_FI_DEV_POWER_AVERAGE, 0)))                                                   \
     X("DeviceGetFieldValues(185 memory)", DeviceGetFieldValues,                                              \
-      (d, 1, field_list(1, NVML_FIELD_POWER_AVERAGE, 2)))                                                    \
+      (d, 1, field_list(1, NVML_FI_DEV_POWER_AVERAGE, 2)))                                                   \
     X("DeviceGetFieldValues(191+186+185)", DeviceGetFieldValues, (d, 3, field_list(3, 0, 0)))                \
-    X("DeviceGetFieldValues(82)", DeviceGetFieldValues,                                                      \
-      (d, 1, field_list(1, NVML_FIELD_MEMORY_TEMPERATURE, 0)))                                               \
+    X("DeviceGetFieldValues(82)", DeviceGetFieldValues, (d, 1, field_list(1, NVML_FI_DEV_MEMORY_TEMP, 0)))   \
     X("DeviceGetSamples(power, all)", DeviceGetSamples, (d, 0, 0, &type, ring_size(), ring))                 \
     X("DeviceGetSamples(power, count)", DeviceGetSamples, (d, 0, 0, &type, ring_size(), NULL))               \
     X("DeviceGetUtilizationRates", DeviceGetUtilizationRates, (d, &utilization))                             \
     X("DeviceGetTemperature", DeviceGetTemperature, (d, 0, &narrow))                                         \
     X("DeviceGetTemperatureV", DeviceGetTemperatureV, (d, temperature_request()))                            \
     X("DeviceGetClockInfo(SM)", DeviceGetClockInfo, (d, NVML_CLOCK_SM, &narrow))                             \
-    X("DeviceGetClockInfo(memory)", DeviceGetClockInfo, (d, NVML_CLOCK_MEMORY, &narrow))                     \
+    X("DeviceGetClockInfo(memory)", DeviceGetClockInfo, (d, NVML_CLOCK_MEM, &narrow))                        \
     X("DeviceGetCurrentClocksEventReasons", DeviceGetCurrentClocksEventReasons, (d, &wide))                  \
     X("DeviceGetMemoryInfo", DeviceGetMemoryInfo, (d, &memory))                                              \
     X("DeviceGetMemoryInfo_v2", DeviceGetMemoryInfo_v2, (d, memory_request()))                               \
@@ -59,9 +61,9 @@ static struct nvml_field fields[3];
 
 static struct nvml_field *field_list(int many, unsigned id, unsigned scope)
 {
-    fields[0] = (struct nvml_field){.id = many == 1 ? id : NVML_FIELD_ENERGY, .scope = scope};
-    fields[1] = (struct nvml_field){.id = NVML_FIELD_POWER_INSTANT};
-    fields[2] = (struct nvml_field){.id = NVML_FIELD_POWER_AVERAGE};
+    fields[0] = (struct nvml_field){.id = many == 1 ? id : NVML_FI_DEV_ENERGY, .scope = scope};
+    fields[1] = (struct nvml_field){.id = NVML_FI_DEV_POWER_INSTANT};
+    fields[2] = (struct nvml_field){.id = NVML_FI_DEV_POWER_AVERAGE};
     return fields;
 }
 
@@ -93,9 +95,9 @@ static bool prepare_gpm(struct probe *probe)
 {
     const struct nvml_api *api = &probe->api;
     gpm = (struct nvml_gpm_metrics){.version = 1, .count = 3};
-    gpm.metrics[0].id = NVML_GPM_SM;
-    gpm.metrics[1].id = NVML_GPM_TENSOR;
-    gpm.metrics[2].id = NVML_GPM_DRAM;
+    gpm.metrics[0].id = NVML_GPM_METRIC_SM_UTIL;
+    gpm.metrics[1].id = NVML_GPM_METRIC_ANY_TENSOR_UTIL;
+    gpm.metrics[2].id = NVML_GPM_METRIC_DRAM_BW_UTIL;
     if (api->GpmSampleAlloc == NULL || api->GpmSampleGet == NULL ||
         api->GpmSampleAlloc(&gpm.before) != NVML_SUCCESS || api->GpmSampleAlloc(&gpm.after) != NVML_SUCCESS)
         return false;
@@ -129,7 +131,7 @@ static void write_row(FILE *file, const char *condition, const char *call, int64
 /* Times one expression until MOST_CALLS or MOST_TIME_US. */
 #define MEASURE(word, call, arguments)                                                                       \
     if (p->api.call == NULL) {                                                                               \
-        fprintf(p->latency, "%s,%s,0,0,%d,,,\n", condition, word, NVML_FUNCTION_NOT_FOUND);                  \
+        fprintf(p->latency, "%s,%s,0,0,%d,,,\n", condition, word, NVML_ERROR_FUNCTION_NOT_FOUND);            \
     } else {                                                                                                 \
         size_t calls = 0, failures = 0;                                                                      \
         int code = 0;                                                                                        \

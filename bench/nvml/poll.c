@@ -97,14 +97,14 @@ static void poll_ring(struct poller *poller)
     struct nvml_sample *samples = calloc(RING_SIZE, sizeof *samples);
     unsigned long long last_us = 0;
     while (api->DeviceGetSamples != NULL && samples != NULL && now_us() < poller->end_us) {
-        int type = NVML_VALUE_UINT;
+        int type = NVML_VALUE_TYPE_UNSIGNED_INT;
         unsigned count = RING_SIZE;
         int64_t before_us = now_us();
         nvml_return got =
             api->DeviceGetSamples(poller->probe->device, (int)poller->id, last_us, &type, &count, samples);
         int64_t after_us = now_us();
         poller->calls++;
-        if (got != NVML_SUCCESS && got != NVML_NOT_FOUND && ++poller->failures > 20)
+        if (got != NVML_SUCCESS && got != NVML_ERROR_NOT_FOUND && ++poller->failures > 20)
             break;
         for (unsigned i = 0; got == NVML_SUCCESS && i < count && count <= RING_SIZE; i++) {
             keep(poller, (struct event){before_us, after_us, (int64_t)samples[i].time_us,
@@ -117,8 +117,9 @@ static void poll_ring(struct poller *poller)
     free(samples);
 }
 
-static const unsigned gpm_ids[] = {NVML_GPM_GRAPHICS, NVML_GPM_SM, NVML_GPM_TENSOR, NVML_GPM_DRAM,
-                                   NVML_GPM_FP32};
+static const unsigned gpm_ids[] = {NVML_GPM_METRIC_GRAPHICS_UTIL, NVML_GPM_METRIC_SM_UTIL,
+                                   NVML_GPM_METRIC_ANY_TENSOR_UTIL, NVML_GPM_METRIC_DRAM_BW_UTIL,
+                                   NVML_GPM_METRIC_FP32_UTIL};
 #define GPM_COUNT (sizeof gpm_ids / sizeof gpm_ids[0])
 
 /* Writes straight to its file: only one GPM thread runs at a time. */
@@ -188,14 +189,23 @@ void poll_sensors(struct probe *probe, const char *phase, double seconds)
     int64_t end_us = now_us() + (int64_t)(seconds * 1e6);
     struct poller pollers[] = {
         {.kind = POLL_COUNTER, .name = "counter"},
-        {.kind = POLL_FIELD, .name = "energy191", .id = NVML_FIELD_ENERGY},
-        {.kind = POLL_FIELD, .name = "instant186", .id = NVML_FIELD_POWER_INSTANT},
-        {.kind = POLL_FIELD, .name = "average185", .id = NVML_FIELD_POWER_AVERAGE},
-        {.kind = POLL_FIELD, .name = "memory185", .id = NVML_FIELD_POWER_AVERAGE, .scope = NVML_SCOPE_MEMORY},
-        {.kind = POLL_FIELD, .name = "memory186", .id = NVML_FIELD_POWER_INSTANT, .scope = NVML_SCOPE_MEMORY},
-        {.kind = POLL_FIELD, .name = "module186", .id = NVML_FIELD_POWER_INSTANT, .scope = NVML_SCOPE_MODULE},
+        {.kind = POLL_FIELD, .name = "energy191", .id = NVML_FI_DEV_ENERGY},
+        {.kind = POLL_FIELD, .name = "instant186", .id = NVML_FI_DEV_POWER_INSTANT},
+        {.kind = POLL_FIELD, .name = "average185", .id = NVML_FI_DEV_POWER_AVERAGE},
+        {.kind = POLL_FIELD,
+         .name = "memory185",
+         .id = NVML_FI_DEV_POWER_AVERAGE,
+         .scope = NVML_POWER_SCOPE_MEMORY},
+        {.kind = POLL_FIELD,
+         .name = "memory186",
+         .id = NVML_FI_DEV_POWER_INSTANT,
+         .scope = NVML_POWER_SCOPE_MEMORY},
+        {.kind = POLL_FIELD,
+         .name = "module186",
+         .id = NVML_FI_DEV_POWER_INSTANT,
+         .scope = NVML_POWER_SCOPE_MODULE},
         {.kind = POLL_USAGE, .name = "usage"},
-        {.kind = POLL_RING, .name = "ring", .id = NVML_SAMPLES_TOTAL_POWER},
+        {.kind = POLL_RING, .name = "ring", .id = NVML_TOTAL_POWER_SAMPLES},
         {.kind = POLL_GPM, .name = phase},
     };
     const size_t count = sizeof pollers / sizeof pollers[0];

@@ -238,24 +238,24 @@ static nvml_return board_energy(nvml_device device, unsigned long long *millijou
 {
     (void)device;
     *millijoules = (unsigned long long)(counter_joules(board_ns()) * 1e3);
-    return board.has_energy ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+    return board.has_energy ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
 }
 
 static nvml_return board_usage(nvml_device device, unsigned *milliwatts)
 {
     (void)device;
     *milliwatts = (unsigned)(sensor_watts(board_ns()) * 1e3);
-    return board.has_energy ? NVML_NOT_SUPPORTED : NVML_SUCCESS;
+    return board.has_energy ? NVML_ERROR_NOT_SUPPORTED : NVML_SUCCESS;
 }
 
 static nvml_return board_field(nvml_device device, int count, struct nvml_field *field)
 {
     (void)device;
     (void)count;
-    field->status = NVML_NOT_SUPPORTED;
-    if (field->id == NVML_FIELD_POWER_INSTANT && board.has_instant) {
+    field->status = NVML_ERROR_NOT_SUPPORTED;
+    if (field->id == NVML_FI_DEV_POWER_INSTANT && board.has_instant) {
         field->status = NVML_SUCCESS;
-        field->value_type = NVML_VALUE_UINT;
+        field->value_type = NVML_VALUE_TYPE_UNSIGNED_INT;
         field->value.u32 = (unsigned)(sensor_watts(board_ns()) * 1e3);
     }
     return NVML_SUCCESS;
@@ -269,14 +269,14 @@ static nvml_return board_samples(nvml_device device, int type, unsigned long lon
     (void)last_us;
     unsigned room = *count;
     advance(seconds_of(board_ns()));
-    *value_type = NVML_VALUE_UINT;
+    *value_type = NVML_VALUE_TYPE_UNSIGNED_INT;
     *count = 0;
     if (!board.has_ring)
-        return NVML_NOT_SUPPORTED;
+        return NVML_ERROR_NOT_SUPPORTED;
     for (size_t i = 0; i < ring.count && *count < room; i++)
         samples[(*count)++] = ring.samples[i];
     ring.count = 0;
-    return *count ? NVML_SUCCESS : NVML_NOT_FOUND;
+    return *count ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
 }
 
 static void put_nvml(struct joule_host *host, unsigned architecture, bool has_energy, bool has_instant)

@@ -30,7 +30,7 @@ struct fake_board {
     double power;         /* 1: GetPowerUsage works; 0: not supported */
     double fields;        /* 1: all; 0: unknown to this driver (185 and up fail one by one) */
     double average_field, instant_field, scoped_energy_field; /* 1: works; 0: that field fails */
-    double energy_field_type; /* of the value: NVML_VALUE_ULONGLONG, or one that nobody knows */
+    double energy_field_type; /* of the value: NVML_VALUE_TYPE_UNSIGNED_LONG_LONG, or one that nobody knows */
     double gpm;               /* 1: supported */
     double architecture, major, minor;
     double mig;       /* number of instances; 0: MIG is off */

@@ -9,7 +9,7 @@
 static nvml_return put_share(double percent, unsigned *out_percent, unsigned *period_us)
 {
     if (percent < 0)
-        return NVML_NOT_SUPPORTED;
+        return NVML_ERROR_NOT_SUPPORTED;
     *out_percent = (unsigned)percent;
     *period_us = 167000;
     return NVML_SUCCESS;
@@ -41,7 +41,7 @@ nvml_return nvmlDeviceGetFanSpeed_v2(nvml_device device, unsigned fan, unsigned 
 {
     ENTER(device);
     if (fan >= board->fans)
-        return NVML_INVALID_ARGUMENT;
+        return NVML_ERROR_INVALID_ARGUMENT;
     *percent = (unsigned)board->fan_percent - fan;
     return NVML_SUCCESS;
 }
@@ -50,7 +50,7 @@ nvml_return nvmlDeviceGetFanSpeed(nvml_device device, unsigned *percent)
 {
     ENTER(device);
     *percent = (unsigned)board->fan_percent;
-    return board->fans > 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+    return board->fans > 0 ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
 }
 
 #ifndef FAKE_535
@@ -58,9 +58,9 @@ nvml_return nvmlDeviceGetFanSpeedRPM(nvml_device device, struct nvml_fan *fan)
 {
     ENTER(device);
     if (fan->version != NVML_FAN_V1)
-        return NVML_ARGUMENT_VERSION_MISMATCH;
+        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     if (fan->fan >= board->fans)
-        return NVML_INVALID_ARGUMENT;
+        return NVML_ERROR_INVALID_ARGUMENT;
     fan->rpm = (uint32_t)(uint64_t)(board->fan_percent * 30) - fan->fan;
     return NVML_SUCCESS;
 }
@@ -71,11 +71,12 @@ nvml_return nvmlDeviceGetFanSpeedRPM(nvml_device device, struct nvml_fan *fan)
 /* A driver that counts in 32 bits lets the count wrap. */
 void fake_put_bytes(const struct fake_board *board, struct nvml_field *field)
 {
-    double megabytes = field->id == NVML_FIELD_PCIE_TRANSMIT_BYTES ? board->transmit_mb : board->receive_mb;
+    double megabytes = field->id == NVML_FI_DEV_PCIE_COUNT_TX_BYTES ? board->transmit_mb : board->receive_mb;
     if (board->pcie_counts == 0)
         return;
     field->status = NVML_SUCCESS;
-    field->value_type = board->pcie_counts > 1 ? NVML_VALUE_UINT : NVML_VALUE_ULONGLONG;
+    field->value_type =
+        board->pcie_counts > 1 ? NVML_VALUE_TYPE_UNSIGNED_INT : NVML_VALUE_TYPE_UNSIGNED_LONG_LONG;
     uint64_t bytes = (uint64_t)(megabytes * 1e6 * fake_now_s());
     field->value.u64 = board->pcie_counts > 1 ? bytes & UINT32_MAX : bytes;
 }
@@ -83,9 +84,9 @@ void fake_put_bytes(const struct fake_board *board, struct nvml_field *field)
 nvml_return nvmlDeviceGetPcieThroughput(nvml_device device, int direction, unsigned *kilobytes_per_second)
 {
     ENTER(device);
-    if (direction != NVML_PCIE_TRANSMIT && direction != NVML_PCIE_RECEIVE)
-        return NVML_INVALID_ARGUMENT;
-    double megabytes = direction == NVML_PCIE_TRANSMIT ? board->transmit_mb : board->receive_mb;
+    if (direction != NVML_PCIE_UTIL_TX_BYTES && direction != NVML_PCIE_UTIL_RX_BYTES)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    double megabytes = direction == NVML_PCIE_UTIL_TX_BYTES ? board->transmit_mb : board->receive_mb;
     *kilobytes_per_second = (unsigned)(megabytes * 1e3);
     return NVML_SUCCESS;
 }
@@ -103,9 +104,9 @@ nvml_return nvmlDeviceGetTotalEccErrors(nvml_device device, int kind, int period
 {
     ENTER(device);
     if (board->ecc < 0)
-        return NVML_NOT_SUPPORTED;
-    double errors = kind == NVML_ECC_CORRECTED ? board->ecc : board->ecc_uncorrected;
-    *count = (unsigned long long)errors + (period == NVML_ECC_AGGREGATE ? 10 : 0);
+        return NVML_ERROR_NOT_SUPPORTED;
+    double errors = kind == NVML_MEMORY_ERROR_TYPE_CORRECTED ? board->ecc : board->ecc_uncorrected;
+    *count = (unsigned long long)errors + (period == NVML_AGGREGATE_ECC ? 10 : 0);
     return NVML_SUCCESS;
 }
 
@@ -116,22 +117,22 @@ struct nvml_event_queue {
 nvml_return nvmlDeviceGetSupportedEventTypes(nvml_device device, unsigned long long *types)
 {
     ENTER(device);
-    *types = board->xid_events != 0 ? NVML_EVENT_XID | 0x10 : 0x10;
+    *types = board->xid_events != 0 ? nvmlEventTypeXidCriticalError | 0x10 : 0x10;
     return NVML_SUCCESS;
 }
 
 nvml_return nvmlEventSetCreate(nvml_event_set *set)
 {
     *set = calloc(1, sizeof **set);
-    return *set != NULL ? NVML_SUCCESS : NVML_MEMORY;
+    return *set != NULL ? NVML_SUCCESS : NVML_ERROR_MEMORY;
 }
 
 nvml_return nvmlDeviceRegisterEvents(nvml_device device, unsigned long long types, nvml_event_set set)
 {
     ENTER(device);
-    if (set == NULL || (types & ~(NVML_EVENT_XID | 0x10)) ||
-        (board->xid_events == 0 && types & NVML_EVENT_XID))
-        return NVML_NOT_SUPPORTED;
+    if (set == NULL || (types & ~(nvmlEventTypeXidCriticalError | 0x10)) ||
+        (board->xid_events == 0 && types & nvmlEventTypeXidCriticalError))
+        return NVML_ERROR_NOT_SUPPORTED;
     set->is_registered[board->index] = true;
     return NVML_SUCCESS;
 }
@@ -145,11 +146,11 @@ nvml_return nvmlEventSetWait_v2(nvml_event_set set, struct nvml_event *event, un
         if (!set->is_registered[i] || set->is_delivered[i] || !fake_has_come(board->xid_at_ms))
             continue;
         set->is_delivered[i] = true;
-        *event = (struct nvml_event){(nvml_device)board, NVML_EVENT_XID, (uint64_t)board->xid, 0xFFFFFFFF,
-                                     0xFFFFFFFF};
+        *event = (struct nvml_event){(nvml_device)board, nvmlEventTypeXidCriticalError, (uint64_t)board->xid,
+                                     0xFFFFFFFF, 0xFFFFFFFF};
         return NVML_SUCCESS;
     }
-    return NVML_TIMEOUT;
+    return NVML_ERROR_TIMEOUT;
 }
 
 nvml_return nvmlEventSetFree(nvml_event_set set)

@@ -88,9 +88,9 @@ nvml_return fake_enter(nvml_device device, const struct fake_board **out_board)
     struct fake_board *board = (struct fake_board *)device;
     calls++;
     if (first_init_ns < 0)
-        return NVML_UNINITIALIZED;
+        return NVML_ERROR_UNINITIALIZED;
     if (board == NULL)
-        return NVML_INVALID_ARGUMENT;
+        return NVML_ERROR_INVALID_ARGUMENT;
     pthread_mutex_lock(&driver_lock);
     if (fake_has_come(board->block_at_ms) && !atomic_exchange(&has_blocked, true)) {
         struct timespec length = {(time_t)board->block_s, 0};
@@ -99,11 +99,11 @@ nvml_return fake_enter(nvml_device device, const struct fake_board **out_board)
     pthread_mutex_unlock(&driver_lock);
     *out_board = board;
     if (fake_has_come(board->uninitialized_at_ms) && last_init_ns == first_init_ns)
-        return NVML_UNINITIALIZED;
+        return NVML_ERROR_UNINITIALIZED;
     if (fake_has_come(board->lost_at_ms))
-        return NVML_GPU_IS_LOST;
+        return NVML_ERROR_GPU_IS_LOST;
     if (fake_has_come(board->transient_at_ms) && !fake_has_come(board->transient_at_ms + 300))
-        return NVML_TIMEOUT;
+        return NVML_ERROR_TIMEOUT;
     return NVML_SUCCESS;
 }
 
@@ -128,19 +128,21 @@ nvml_return nvmlInitWithFlags(unsigned flags)
 
 nvml_return nvmlShutdown(void)
 {
-    return first_init_ns < 0 ? NVML_UNINITIALIZED : NVML_SUCCESS;
+    return first_init_ns < 0 ? NVML_ERROR_UNINITIALIZED : NVML_SUCCESS;
 }
 
 const char *nvmlErrorString(nvml_return code)
 {
-    return code == NVML_SUCCESS ? "Success" : code == NVML_NOT_SUPPORTED ? "Not Supported" : "Fake error";
+    return code == NVML_SUCCESS               ? "Success"
+           : code == NVML_ERROR_NOT_SUPPORTED ? "Not Supported"
+                                              : "Fake error";
 }
 
 static nvml_return put_text(char *text, unsigned size, const char *value)
 {
     if (text == NULL)
-        return NVML_INVALID_ARGUMENT;
-    return (size_t)snprintf(text, size, "%s", value) < size ? NVML_SUCCESS : NVML_INSUFFICIENT_SIZE;
+        return NVML_ERROR_INVALID_ARGUMENT;
+    return (size_t)snprintf(text, size, "%s", value) < size ? NVML_SUCCESS : NVML_ERROR_INSUFFICIENT_SIZE;
 }
 
 nvml_return nvmlSystemGetDriverVersion(char *text, unsigned size)
@@ -168,7 +170,7 @@ nvml_return nvmlSystemGetCudaDriverVersion_v2(int *version)
 nvml_return nvmlDeviceGetCount_v2(unsigned *count)
 {
     if (first_init_ns < 0)
-        return NVML_UNINITIALIZED;
+        return NVML_ERROR_UNINITIALIZED;
     *count = fake_script.board_count;
     return NVML_SUCCESS;
 }
@@ -176,11 +178,11 @@ nvml_return nvmlDeviceGetCount_v2(unsigned *count)
 nvml_return nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device *device)
 {
     if (first_init_ns < 0)
-        return NVML_UNINITIALIZED;
+        return NVML_ERROR_UNINITIALIZED;
     if (index >= fake_script.board_count || device == NULL)
-        return NVML_INVALID_ARGUMENT;
+        return NVML_ERROR_INVALID_ARGUMENT;
     if (fake_script.boards[index].denied != 0)
-        return NVML_NO_PERMISSION;
+        return NVML_ERROR_NO_PERMISSION;
     *device = (nvml_device)&fake_script.boards[index];
     return NVML_SUCCESS;
 }
@@ -206,7 +208,7 @@ static nvml_return find_board(const char *wanted, naming_fn make, nvml_device *d
         if (strcmp(name, wanted) == 0)
             return nvmlDeviceGetHandleByIndex_v2(i, device);
     }
-    return NVML_NOT_FOUND;
+    return NVML_ERROR_NOT_FOUND;
 }
 
 nvml_return nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device *device)

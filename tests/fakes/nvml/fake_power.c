@@ -20,7 +20,7 @@ nvml_return nvmlDeviceGetTotalEnergyConsumption(nvml_device device, unsigned lon
 {
     ENTER(device);
     if (board->energy == 0 || board->part >= 0)
-        return NVML_NOT_SUPPORTED;
+        return NVML_ERROR_NOT_SUPPORTED;
     *millijoules = counter_millijoules(board);
     return NVML_SUCCESS;
 }
@@ -28,14 +28,14 @@ nvml_return nvmlDeviceGetTotalEnergyConsumption(nvml_device device, unsigned lon
 /* 1 s means from Ampere on, except GA100, whose compute capability is 8.0. */
 static bool usage_is_average(const struct fake_board *board)
 {
-    return board->architecture >= NVML_ARCH_AMPERE && !(board->major == 8 && board->minor == 0);
+    return board->architecture >= NVML_DEVICE_ARCH_AMPERE && !(board->major == 8 && board->minor == 0);
 }
 
 nvml_return nvmlDeviceGetPowerUsage(nvml_device device, unsigned *milliwatts)
 {
     ENTER(device);
     if (board->power == 0 || board->part >= 0)
-        return NVML_NOT_SUPPORTED;
+        return NVML_ERROR_NOT_SUPPORTED;
     double watts = usage_is_average(board) ? fake_average_watts(board, fake_now_s())
                                            : fake_instant_watts(board, fake_now_s());
     *milliwatts = (unsigned)(watts * 1e3);
@@ -45,25 +45,25 @@ nvml_return nvmlDeviceGetPowerUsage(nvml_device device, unsigned *milliwatts)
 /* Adds what a scope has beside or instead of the board; negative: not supported. */
 static double in_scope(const struct fake_board *board, uint32_t scope, double watts)
 {
-    if (scope == NVML_SCOPE_GPU)
+    if (scope == NVML_POWER_SCOPE_GPU)
         return watts;
-    if (scope == NVML_SCOPE_MEMORY)
+    if (scope == NVML_POWER_SCOPE_MEMORY)
         return board->memory_watts > 0 ? board->memory_watts : -1;
-    return scope == NVML_SCOPE_MODULE && board->module_watts >= 0 ? watts + board->module_watts : -1;
+    return scope == NVML_POWER_SCOPE_MODULE && board->module_watts >= 0 ? watts + board->module_watts : -1;
 }
 
 static void put_milliwatts(struct nvml_field *field, double watts)
 {
-    field->status = watts < 0 ? NVML_NOT_SUPPORTED : NVML_SUCCESS;
-    field->value_type = NVML_VALUE_UINT;
+    field->status = watts < 0 ? NVML_ERROR_NOT_SUPPORTED : NVML_SUCCESS;
+    field->value_type = NVML_VALUE_TYPE_UNSIGNED_INT;
     field->value.u32 = watts < 0 ? 0 : (uint32_t)(watts * 1e3);
 }
 
 static void put_energy(const struct fake_board *board, struct nvml_field *field, bool works)
 {
-    bool is_module = field->scope == NVML_SCOPE_MODULE && board->module_energy != 0;
-    works = works && board->energy != 0 && (field->scope == NVML_SCOPE_GPU || is_module);
-    field->status = works ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+    bool is_module = field->scope == NVML_POWER_SCOPE_MODULE && board->module_energy != 0;
+    works = works && board->energy != 0 && (field->scope == NVML_POWER_SCOPE_GPU || is_module);
+    field->status = works ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
     field->value_type = (uint32_t)board->energy_field_type;
     field->value.u64 = works ? counter_millijoules(board) : 0;
     if (works && is_module && board->counts_module == 0)
@@ -72,40 +72,40 @@ static void put_energy(const struct fake_board *board, struct nvml_field *field,
 
 static void put_field(const struct fake_board *board, struct nvml_field *field)
 {
-    field->status = field->id >= 185 ? NVML_INVALID_ARGUMENT : NVML_NOT_SUPPORTED;
+    field->status = field->id >= 185 ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_NOT_SUPPORTED;
     field->time_us = fake_clock_ns(CLOCK_REALTIME) / 1000;
     field->latency_us = 3;
     if (board->part >= 0 || (field->id >= 185 && board->fields == 0))
         return;
     switch (field->id) {
-    case NVML_FIELD_TOTAL_ENERGY:
+    case NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION:
         put_energy(board, field, true);
         break;
-    case NVML_FIELD_ENERGY:
+    case NVML_FI_DEV_ENERGY:
         put_energy(board, field, board->scoped_energy_field != 0);
         break;
-    case NVML_FIELD_POWER_AVERAGE:
+    case NVML_FI_DEV_POWER_AVERAGE:
         put_milliwatts(field, board->average_field != 0
                                   ? in_scope(board, field->scope, fake_average_watts(board, fake_now_s()))
                                   : -1);
         break;
-    case NVML_FIELD_POWER_INSTANT: /* no board is known whose memory answers this one */
-        put_milliwatts(field, board->instant_field != 0 && field->scope != NVML_SCOPE_MEMORY
+    case NVML_FI_DEV_POWER_INSTANT: /* no board is known whose memory answers this one */
+        put_milliwatts(field, board->instant_field != 0 && field->scope != NVML_POWER_SCOPE_MEMORY
                                   ? in_scope(board, field->scope, fake_instant_watts(board, fake_now_s()))
                                   : -1);
         break;
-    case NVML_FIELD_POWER_MAX_LIMIT:
-    case NVML_FIELD_POWER_DEFAULT_LIMIT:
-    case NVML_FIELD_POWER_CURRENT_LIMIT:
+    case NVML_FI_DEV_POWER_MAX_LIMIT:
+    case NVML_FI_DEV_POWER_DEFAULT_LIMIT:
+    case NVML_FI_DEV_POWER_CURRENT_LIMIT:
         put_milliwatts(field, board->limit_watts);
         break;
 #ifndef FAKE_535
-    case NVML_FIELD_PCIE_TRANSMIT_BYTES:
-    case NVML_FIELD_PCIE_RECEIVE_BYTES:
+    case NVML_FI_DEV_PCIE_COUNT_TX_BYTES:
+    case NVML_FI_DEV_PCIE_COUNT_RX_BYTES:
         fake_put_bytes(board, field);
         break;
 #endif
-    case NVML_FIELD_MEMORY_TEMPERATURE:
+    case NVML_FI_DEV_MEMORY_TEMP:
         put_milliwatts(field, board->memory_celsius / 1e3);
         break;
     default:
@@ -117,7 +117,7 @@ nvml_return nvmlDeviceGetFieldValues(nvml_device device, int count, struct nvml_
 {
     ENTER(device);
     if (count <= 0 || fields == NULL)
-        return NVML_INVALID_ARGUMENT;
+        return NVML_ERROR_INVALID_ARGUMENT;
     for (int i = 0; i < count; i++)
         put_field(board, &fields[i]);
     return NVML_SUCCESS;
@@ -127,11 +127,11 @@ nvml_return nvmlDeviceGetSamples(nvml_device device, int type, unsigned long lon
                                  int *value_type, unsigned *count, struct nvml_sample *samples)
 {
     ENTER(device);
-    if (type != NVML_SAMPLES_TOTAL_POWER || board->ring_ms <= 0 || board->part >= 0)
-        return NVML_NOT_SUPPORTED;
+    if (type != NVML_TOTAL_POWER_SAMPLES || board->ring_ms <= 0 || board->part >= 0)
+        return NVML_ERROR_NOT_SUPPORTED;
     if (count == NULL || (samples != NULL && *count == 0))
-        return NVML_INVALID_ARGUMENT;
-    *value_type = NVML_VALUE_UINT;
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *value_type = NVML_VALUE_TYPE_UNSIGNED_INT;
     if (samples == NULL) {
         *count = FAKE_RING;
         return NVML_SUCCESS;
@@ -150,7 +150,7 @@ nvml_return nvmlDeviceGetSamples(nvml_device device, int type, unsigned long lon
         samples[filled++].value.u32 = (uint32_t)(joules / spacing_s * 1e3);
     }
     *count = filled;
-    return filled > 0 ? NVML_SUCCESS : NVML_NOT_FOUND;
+    return filled > 0 ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
 }
 
 static nvml_return put_limit(nvml_device device, unsigned *milliwatts)

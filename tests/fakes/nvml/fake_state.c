@@ -7,7 +7,7 @@ nvml_return nvmlDeviceGetUtilizationRates(nvml_device device, struct nvml_utiliz
 {
     ENTER(device);
     if (board->mig > 0 || board->part >= 0)
-        return NVML_NOT_SUPPORTED;
+        return NVML_ERROR_NOT_SUPPORTED;
     utilization->gpu_percent = (uint32_t)(board->duty * 100);
     utilization->memory_percent = utilization->gpu_percent / 4;
     return NVML_SUCCESS;
@@ -37,7 +37,7 @@ nvml_return nvmlDeviceGetMemoryInfo_v2(nvml_device device, struct nvml_memory_v2
 {
     ENTER(device);
     if (memory->version != NVML_MEMORY_V2)
-        return NVML_ARGUMENT_VERSION_MISMATCH;
+        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     *memory = memory_of(board);
     return NVML_SUCCESS;
 }
@@ -46,22 +46,21 @@ nvml_return nvmlDeviceGetTemperature(nvml_device device, int sensor, unsigned *c
 {
     ENTER(device);
     *celsius = (unsigned)board->celsius;
-    return sensor == 0 ? NVML_SUCCESS : NVML_INVALID_ARGUMENT;
+    return sensor == 0 ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 nvml_return nvmlDeviceGetClockInfo(nvml_device device, int clock, unsigned *megahertz)
 {
     ENTER(device);
-    *megahertz = clock == NVML_CLOCK_MEMORY                       ? 3201
-                 : fake_power(board, fake_now_s()) > board->watts ? 1980
-                                                                  : 345;
+    *megahertz = clock == NVML_CLOCK_MEM ? 3201 : fake_power(board, fake_now_s()) > board->watts ? 1980 : 345;
     return NVML_SUCCESS;
 }
 
 nvml_return nvmlDeviceGetCurrentClocksThrottleReasons(nvml_device device, unsigned long long *reasons)
 {
     ENTER(device);
-    *reasons = fake_power(board, fake_now_s()) > board->watts ? NVML_REASON_SW_POWER_CAP : NVML_REASON_IDLE;
+    *reasons = fake_power(board, fake_now_s()) > board->watts ? nvmlClocksEventReasonSwPowerCap
+                                                              : nvmlClocksEventReasonGpuIdle;
     return NVML_SUCCESS;
 }
 
@@ -70,7 +69,7 @@ nvml_return nvmlDeviceGetConfComputeMemSizeInfo(nvml_device device, void *unused
     ENTER(device);
     (void)board;
     (void)unused;
-    return NVML_NOT_SUPPORTED;
+    return NVML_ERROR_NOT_SUPPORTED;
 }
 
 #ifdef FAKE_535
@@ -84,7 +83,7 @@ nvml_return nvmlDeviceGetTemperatureV(nvml_device device, struct nvml_temperatur
 {
     unsigned celsius = 0;
     if (temperature->version != NVML_TEMPERATURE_V1)
-        return NVML_ARGUMENT_VERSION_MISMATCH;
+        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     nvml_return got = nvmlDeviceGetTemperature(device, temperature->sensor, &celsius);
     temperature->celsius = (int32_t)celsius;
     return got;
@@ -100,7 +99,7 @@ nvml_return nvmlDeviceGetRunningProcessDetailList(nvml_device device, void *unus
     ENTER(device);
     (void)board;
     (void)unused;
-    return NVML_NOT_SUPPORTED;
+    return NVML_ERROR_NOT_SUPPORTED;
 }
 
 /* The first process has as much of the board's time as all the others: halves, quarters ... The driver keeps older samples,
@@ -112,10 +111,10 @@ nvml_return nvmlDeviceGetProcessUtilization(nvml_device device, struct nvml_proc
     uint64_t now_us = (uint64_t)(fake_now_s() * 1e6);
     unsigned found = 0, wanted = 2 * (unsigned)board->processes + 1;
     if (board->mig > 0)
-        return NVML_NOT_SUPPORTED;
+        return NVML_ERROR_NOT_SUPPORTED;
     if (samples == NULL || *count < wanted) {
         *count = wanted;
-        return NVML_INSUFFICIENT_SIZE;
+        return NVML_ERROR_INSUFFICIENT_SIZE;
     }
     for (unsigned age = 0; age < 2; age++)
         for (unsigned i = 0; i < (unsigned)board->processes; i++)
@@ -128,7 +127,7 @@ nvml_return nvmlDeviceGetProcessUtilization(nvml_device device, struct nvml_proc
                                              0};
     samples[found++] = (struct nvml_process_sample){7, now_us, 50, 1, 0, 0};
     *count = found;
-    return last_seen_us >= now_us ? NVML_NOT_FOUND : NVML_SUCCESS;
+    return last_seen_us >= now_us ? NVML_ERROR_NOT_FOUND : NVML_SUCCESS;
 }
 #endif
 
@@ -138,7 +137,7 @@ nvml_return nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned
     unsigned found = (unsigned)board->processes;
     if (*count < found) {
         *count = found;
-        return NVML_INSUFFICIENT_SIZE;
+        return NVML_ERROR_INSUFFICIENT_SIZE;
     }
     *count = found;
     process_record *records = processes;
@@ -169,7 +168,7 @@ nvml_return nvmlDeviceGetMigDeviceHandleByIndex(nvml_device device, unsigned ind
 {
     ENTER(device);
     if (index >= board->mig || index >= FAKE_MOST_PARTS)
-        return NVML_NOT_FOUND;
+        return NVML_ERROR_NOT_FOUND;
     *instance = (nvml_device)&fake_script.parts[board->index][index];
     return NVML_SUCCESS;
 }
@@ -178,14 +177,14 @@ nvml_return nvmlDeviceGetGpuInstanceId(nvml_device instance, unsigned *id)
 {
     ENTER(instance);
     *id = (unsigned)(board->part + 7);
-    return board->part >= 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+    return board->part >= 0 ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
 }
 
 nvml_return nvmlDeviceGetComputeInstanceId(nvml_device instance, unsigned *id)
 {
     ENTER(instance);
     *id = 0;
-    return board->part >= 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+    return board->part >= 0 ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
 }
 
 /* --- GPM: a sample is a moment, and activity follows the square wave ---------------------------------------- */
@@ -199,7 +198,7 @@ nvml_return nvmlGpmQueryDeviceSupport(nvml_device device, struct nvml_gpm_suppor
 {
     ENTER(device);
     if (support->version != 1)
-        return NVML_ARGUMENT_VERSION_MISMATCH;
+        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     support->is_supported = board->gpm != 0;
     return NVML_SUCCESS;
 }
@@ -207,7 +206,7 @@ nvml_return nvmlGpmQueryDeviceSupport(nvml_device device, struct nvml_gpm_suppor
 nvml_return nvmlGpmSampleAlloc(nvml_gpm_sample *sample)
 {
     *sample = calloc(1, sizeof **sample);
-    return *sample != NULL ? NVML_SUCCESS : NVML_MEMORY;
+    return *sample != NULL ? NVML_SUCCESS : NVML_ERROR_MEMORY;
 }
 
 nvml_return nvmlGpmSampleFree(nvml_gpm_sample sample)
@@ -220,31 +219,32 @@ nvml_return nvmlGpmSampleGet(nvml_device device, nvml_gpm_sample sample)
 {
     ENTER(device);
     if (board->gpm == 0)
-        return NVML_NOT_SUPPORTED;
+        return NVML_ERROR_NOT_SUPPORTED;
     *sample = (struct nvml_gpm_buffer){board, fake_now_s()};
     return NVML_SUCCESS;
 }
 
 nvml_return nvmlGpmMetricsGet(struct nvml_gpm_metrics *metrics)
 {
-    if (metrics->version != 1 || metrics->count > NVML_GPM_CAPACITY)
-        return NVML_INVALID_ARGUMENT;
+    if (metrics->version != 1 || metrics->count > NVML_GPM_METRIC_MAX)
+        return NVML_ERROR_INVALID_ARGUMENT;
     const struct fake_board *board = metrics->before->board;
     double length_s = metrics->after->time_s - metrics->before->time_s;
     if (board == NULL || board != metrics->after->board || length_s <= 0)
-        return NVML_INVALID_ARGUMENT;
+        return NVML_ERROR_INVALID_ARGUMENT;
     double joules = fake_joules(board, metrics->after->time_s) - fake_joules(board, metrics->before->time_s);
     double active = (joules / length_s - board->watts) / (board->peak_watts - board->watts) * 100;
     for (unsigned i = 0; i < metrics->count; i++) {
         struct nvml_gpm_metric *metric = &metrics->metrics[i];
-        metric->status = metric->id == NVML_GPM_SM || metric->id == NVML_GPM_GRAPHICS ||
-                                 metric->id == NVML_GPM_TENSOR || metric->id == NVML_GPM_DRAM ||
-                                 metric->id == NVML_GPM_FP32
-                             ? NVML_SUCCESS
-                             : NVML_NOT_SUPPORTED;
-        metric->value = metric->id == NVML_GPM_TENSOR ? active / 2
-                        : metric->id == NVML_GPM_DRAM ? active / 4
-                                                      : active;
+        metric->status =
+            metric->id == NVML_GPM_METRIC_SM_UTIL || metric->id == NVML_GPM_METRIC_GRAPHICS_UTIL ||
+                    metric->id == NVML_GPM_METRIC_ANY_TENSOR_UTIL ||
+                    metric->id == NVML_GPM_METRIC_DRAM_BW_UTIL || metric->id == NVML_GPM_METRIC_FP32_UTIL
+                ? NVML_SUCCESS
+                : NVML_ERROR_NOT_SUPPORTED;
+        metric->value = metric->id == NVML_GPM_METRIC_ANY_TENSOR_UTIL ? active / 2
+                        : metric->id == NVML_GPM_METRIC_DRAM_BW_UTIL  ? active / 4
+                                                                      : active;
     }
     return NVML_SUCCESS;
 }

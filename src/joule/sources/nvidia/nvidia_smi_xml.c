@@ -61,15 +61,15 @@ static const struct {
     const char *name;
     uint64_t bit;
 } reasons[] = {
-    {"gpu_idle", NVML_REASON_IDLE},
-    {"applications_clocks_setting", NVML_REASON_APPLICATION_CLOCKS},
-    {"sw_power_cap", NVML_REASON_SW_POWER_CAP},
-    {"hw_slowdown", NVML_REASON_HW_SLOWDOWN},
-    {"sync_boost", NVML_REASON_SYNC_BOOST},
-    {"sw_thermal_slowdown", NVML_REASON_SW_THERMAL},
-    {"hw_thermal_slowdown", NVML_REASON_HW_THERMAL},
-    {"hw_power_brake_slowdown", NVML_REASON_HW_POWER_BRAKE},
-    {"display_clocks_setting", NVML_REASON_DISPLAY_CLOCKS},
+    {"gpu_idle", nvmlClocksEventReasonGpuIdle},
+    {"applications_clocks_setting", nvmlClocksEventReasonApplicationsClocksSetting},
+    {"sw_power_cap", nvmlClocksEventReasonSwPowerCap},
+    {"hw_slowdown", nvmlClocksEventReasonHwSlowdown},
+    {"sync_boost", nvmlClocksEventReasonSyncBoost},
+    {"sw_thermal_slowdown", nvmlClocksEventReasonSwThermalSlowdown},
+    {"hw_thermal_slowdown", nvmlClocksEventReasonHwThermalSlowdown},
+    {"hw_power_brake_slowdown", nvmlClocksEventReasonHwPowerBrakeSlowdown},
+    {"display_clocks_setting", nvmlClocksEventReasonDisplayClockSetting},
 };
 
 struct description {

@@ -121,7 +121,7 @@ static bool is_passing(struct nvml_board *board, int64_t now_ns, nvml_return cod
 static bool cope(struct nvml_source *nvml, struct nvml_board *board, struct sink *sink,
                  struct channel *channel, nvml_return code, bool is_first_try)
 {
-    if (code == NVML_UNINITIALIZED || code == NVML_GPU_IS_LOST) {
+    if (code == NVML_ERROR_UNINITIALIZED || code == NVML_ERROR_GPU_IS_LOST) {
         if (is_first_try && start_again(nvml, board))
             return true;
         give_up(board, sink);
@@ -157,10 +157,10 @@ static nvml_return read_ring(struct nvml_source *nvml, struct nvml_board *board,
                              struct joule_host *host)
 {
     unsigned count = NVML_RING_SIZE;
-    int type = NVML_VALUE_UINT;
-    nvml_return code = nvml->api.DeviceGetSamples(board->handle, NVML_SAMPLES_TOTAL_POWER,
+    int type = NVML_VALUE_TYPE_UNSIGNED_INT;
+    nvml_return code = nvml->api.DeviceGetSamples(board->handle, NVML_TOTAL_POWER_SAMPLES,
                                                   board->ring_last_us, &type, &count, nvml->ring);
-    if (code == NVML_NOT_FOUND)
+    if (code == NVML_ERROR_NOT_FOUND)
         return NVML_SUCCESS; /* no new sample */
     if (code != NVML_SUCCESS)
         return code;
@@ -185,8 +185,8 @@ static nvml_return read_power_once(struct nvml_source *nvml, struct nvml_board *
     if (board->power_view == NVML_POWER_RING)
         return read_ring(nvml, board, sink, host);
     if (board->power_view == NVML_POWER_INSTANT) {
-        code =
-            nvml_read_field(&nvml->api, board->handle, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU, &milliwatts);
+        code = nvml_read_field(&nvml->api, board->handle, NVML_FI_DEV_POWER_INSTANT, NVML_POWER_SCOPE_GPU,
+                               &milliwatts);
     } else {
         code = nvml->api.DeviceGetPowerUsage(board->handle, &usage);
         milliwatts = usage;
@@ -212,8 +212,8 @@ static void read_power(struct nvml_source *nvml, struct nvml_board *board, struc
 static void read_memory_power(struct nvml_source *nvml, struct nvml_board *board, struct sink *sink)
 {
     double milliwatts = 0;
-    nvml_return code =
-        nvml_read_field(&nvml->api, board->handle, NVML_FIELD_POWER_AVERAGE, NVML_SCOPE_MEMORY, &milliwatts);
+    nvml_return code = nvml_read_field(&nvml->api, board->handle, NVML_FI_DEV_POWER_AVERAGE,
+                                       NVML_POWER_SCOPE_MEMORY, &milliwatts);
     if (code == NVML_SUCCESS)
         sink_power(sink, board->memory, 0, milliwatts * 1e-3);
     else
@@ -235,7 +235,8 @@ static void put_gauge(struct sink *sink, struct channel *channel, nvml_return co
 static void read_activity(struct nvml_source *nvml, struct nvml_board *board, struct sink *sink)
 {
     struct channel *const channels[] = {board->sm_activity, board->tensor_activity, board->dram_activity};
-    static const uint32_t ids[] = {NVML_GPM_SM, NVML_GPM_TENSOR, NVML_GPM_DRAM};
+    static const uint32_t ids[] = {NVML_GPM_METRIC_SM_UTIL, NVML_GPM_METRIC_ANY_TENSOR_UTIL,
+                                   NVML_GPM_METRIC_DRAM_BW_UTIL};
     struct nvml_gpm_metrics *gpm = &nvml->gpm;
     nvml_return code = nvml->api.GpmSampleGet(board->handle, board->gpm_samples[board->gpm_turn]);
     *gpm = (struct nvml_gpm_metrics){.version = 1,
@@ -265,7 +266,7 @@ static void read_gauges(struct nvml_source *nvml, struct nvml_board *board, stru
         put_gauge(sink, board->temperature, code, value);
     }
     if (board->memory_temperature) {
-        code = nvml_read_field(api, board->handle, NVML_FIELD_MEMORY_TEMPERATURE, 0, &value);
+        code = nvml_read_field(api, board->handle, NVML_FI_DEV_MEMORY_TEMP, 0, &value);
         put_gauge(sink, board->memory_temperature, code, value);
     }
     if (board->sm_clock) {
@@ -273,7 +274,7 @@ static void read_gauges(struct nvml_source *nvml, struct nvml_board *board, stru
         put_gauge(sink, board->sm_clock, code, megahertz);
     }
     if (board->memory_clock) {
-        code = api->DeviceGetClockInfo(board->handle, NVML_CLOCK_MEMORY, &megahertz);
+        code = api->DeviceGetClockInfo(board->handle, NVML_CLOCK_MEM, &megahertz);
         put_gauge(sink, board->memory_clock, code, megahertz);
     }
     if (board->busy) {

@@ -20,93 +20,99 @@ typedef int nvml_return;
 
 enum {
     NVML_SUCCESS = 0,
-    NVML_UNINITIALIZED = 1,
-    NVML_INVALID_ARGUMENT = 2,
-    NVML_NOT_SUPPORTED = 3,
-    NVML_NO_PERMISSION = 4,
-    NVML_NOT_FOUND = 6,
-    NVML_INSUFFICIENT_SIZE = 7,
-    NVML_DRIVER_NOT_LOADED = 9,
-    NVML_TIMEOUT = 10,
-    NVML_LIBRARY_NOT_FOUND = 12,
-    NVML_FUNCTION_NOT_FOUND = 13,
-    NVML_GPU_IS_LOST = 15,
-    NVML_RESET_REQUIRED = 16,
-    NVML_LIB_RM_VERSION_MISMATCH = 18,
-    NVML_IN_USE = 19,
-    NVML_MEMORY = 20,
-    NVML_NO_DATA = 21,
-    NVML_ARGUMENT_VERSION_MISMATCH = 25,
-    NVML_DEPRECATED = 26,
-    NVML_NOT_READY = 27,
-    NVML_GPU_NOT_FOUND = 28,
-    NVML_UNKNOWN = 999,
+    NVML_ERROR_UNINITIALIZED = 1,
+    NVML_ERROR_INVALID_ARGUMENT = 2,
+    NVML_ERROR_NOT_SUPPORTED = 3,
+    NVML_ERROR_NO_PERMISSION = 4,
+    NVML_ERROR_NOT_FOUND = 6,
+    NVML_ERROR_INSUFFICIENT_SIZE = 7,
+    NVML_ERROR_DRIVER_NOT_LOADED = 9,
+    NVML_ERROR_TIMEOUT = 10,
+    NVML_ERROR_LIBRARY_NOT_FOUND = 12,
+    NVML_ERROR_FUNCTION_NOT_FOUND = 13,
+    NVML_ERROR_GPU_IS_LOST = 15,
+    NVML_ERROR_RESET_REQUIRED = 16,
+    NVML_ERROR_LIB_RM_VERSION_MISMATCH = 18,
+    NVML_ERROR_IN_USE = 19,
+    NVML_ERROR_MEMORY = 20,
+    NVML_ERROR_NO_DATA = 21,
+    NVML_ERROR_ARGUMENT_VERSION_MISMATCH = 25,
+    NVML_ERROR_DEPRECATED = 26,
+    NVML_ERROR_NOT_READY = 27,
+    NVML_ERROR_GPU_NOT_FOUND = 28,
+    NVML_ERROR_UNKNOWN = 999,
 };
 
 /* Field ids of nvmlDeviceGetFieldValues, in milliwatts and millijoules; the temperature is in degrees
  * Celsius. */
 enum {
-    NVML_FIELD_MEMORY_TEMPERATURE = 82,
-    NVML_FIELD_TOTAL_ENERGY = 83,
-    NVML_FIELD_POWER_AVERAGE = 185, /* over 1 s */
-    NVML_FIELD_POWER_INSTANT = 186,
-    NVML_FIELD_POWER_MIN_LIMIT = 187,
-    NVML_FIELD_POWER_MAX_LIMIT = 188,
-    NVML_FIELD_POWER_DEFAULT_LIMIT = 189,
-    NVML_FIELD_POWER_CURRENT_LIMIT = 190,
-    NVML_FIELD_ENERGY = 191, /* as 83, but takes a scope */
-    NVML_FIELD_POWER_REQUESTED_LIMIT = 192,
-    NVML_FIELD_PCIE_TRANSMIT_BYTES = 197, /* a count; 32-bit counts wrap within a second */
-    NVML_FIELD_PCIE_RECEIVE_BYTES = 198,
+    NVML_FI_DEV_MEMORY_TEMP = 82,
+    NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION = 83,
+    NVML_FI_DEV_POWER_AVERAGE = 185, /* over 1 s */
+    NVML_FI_DEV_POWER_INSTANT = 186,
+    NVML_FI_DEV_POWER_MIN_LIMIT = 187,
+    NVML_FI_DEV_POWER_MAX_LIMIT = 188,
+    NVML_FI_DEV_POWER_DEFAULT_LIMIT = 189,
+    NVML_FI_DEV_POWER_CURRENT_LIMIT = 190,
+    NVML_FI_DEV_ENERGY = 191, /* as 83, but takes a scope */
+    NVML_FI_DEV_POWER_REQUESTED_LIMIT = 192,
+    NVML_FI_DEV_PCIE_COUNT_TX_BYTES = 197, /* a count; 32-bit counts wrap within a second */
+    NVML_FI_DEV_PCIE_COUNT_RX_BYTES = 198,
 };
 
-enum { NVML_PCIE_TRANSMIT = 0, NVML_PCIE_RECEIVE = 1 };
-enum { NVML_ECC_CORRECTED = 0, NVML_ECC_UNCORRECTED = 1 };
+enum { NVML_PCIE_UTIL_TX_BYTES = 0, NVML_PCIE_UTIL_RX_BYTES = 1 };
+enum { NVML_MEMORY_ERROR_TYPE_CORRECTED = 0, NVML_MEMORY_ERROR_TYPE_UNCORRECTED = 1 };
 /* Counts since the driver was loaded, or over the board's lifetime. */
-enum { NVML_ECC_VOLATILE = 0, NVML_ECC_AGGREGATE = 1 };
-#define NVML_EVENT_XID 0x8ull
+enum { NVML_VOLATILE_ECC = 0, NVML_AGGREGATE_ECC = 1 };
+#define nvmlEventTypeXidCriticalError 0x8ull
 
 /* Scopes of the fields 185, 186 and 191. */
-enum { NVML_SCOPE_GPU = 0, NVML_SCOPE_MODULE = 1, NVML_SCOPE_MEMORY = 2 };
+enum { NVML_POWER_SCOPE_GPU = 0, NVML_POWER_SCOPE_MODULE = 1, NVML_POWER_SCOPE_MEMORY = 2 };
 
 /* The member of nvml_value that is set. */
 enum {
-    NVML_VALUE_DOUBLE = 0,
-    NVML_VALUE_UINT = 1,
-    NVML_VALUE_ULONG = 2,
-    NVML_VALUE_ULONGLONG = 3,
-    NVML_VALUE_LONGLONG = 4,
-    NVML_VALUE_INT = 5,
-    NVML_VALUE_USHORT = 6,
+    NVML_VALUE_TYPE_DOUBLE = 0,
+    NVML_VALUE_TYPE_UNSIGNED_INT = 1,
+    NVML_VALUE_TYPE_UNSIGNED_LONG = 2,
+    NVML_VALUE_TYPE_UNSIGNED_LONG_LONG = 3,
+    NVML_VALUE_TYPE_SIGNED_LONG_LONG = 4,
+    NVML_VALUE_TYPE_SIGNED_INT = 5,
+    NVML_VALUE_TYPE_UNSIGNED_SHORT = 6,
 };
 
-enum { NVML_SAMPLES_TOTAL_POWER = 0, NVML_SAMPLES_MODULE_POWER = 7 };
-enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2 };
+enum { NVML_TOTAL_POWER_SAMPLES = 0, NVML_MODULE_POWER_SAMPLES = 7 };
+enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEM = 2 };
 enum {
-    NVML_ARCH_KEPLER = 2,
-    NVML_ARCH_MAXWELL = 3,
-    NVML_ARCH_PASCAL = 4,
-    NVML_ARCH_VOLTA = 5,
-    NVML_ARCH_TURING = 6,
-    NVML_ARCH_AMPERE = 7,
-    NVML_ARCH_ADA = 8,
-    NVML_ARCH_HOPPER = 9,
-    NVML_ARCH_BLACKWELL = 10,
+    NVML_DEVICE_ARCH_KEPLER = 2,
+    NVML_DEVICE_ARCH_MAXWELL = 3,
+    NVML_DEVICE_ARCH_PASCAL = 4,
+    NVML_DEVICE_ARCH_VOLTA = 5,
+    NVML_DEVICE_ARCH_TURING = 6,
+    NVML_DEVICE_ARCH_AMPERE = 7,
+    NVML_DEVICE_ARCH_ADA = 8,
+    NVML_DEVICE_ARCH_HOPPER = 9,
+    NVML_DEVICE_ARCH_BLACKWELL = 10,
 };
 /* Metrics of GPM, in per cent of the time between two samples. */
-enum { NVML_GPM_GRAPHICS = 1, NVML_GPM_SM = 2, NVML_GPM_TENSOR = 5, NVML_GPM_DRAM = 10, NVML_GPM_FP32 = 12 };
+enum {
+    NVML_GPM_METRIC_GRAPHICS_UTIL = 1,
+    NVML_GPM_METRIC_SM_UTIL = 2,
+    NVML_GPM_METRIC_ANY_TENSOR_UTIL = 5,
+    NVML_GPM_METRIC_DRAM_BW_UTIL = 10,
+    NVML_GPM_METRIC_FP32_UTIL = 12
+};
 
 /* Bits of nvmlDeviceGetCurrentClocksEventReasons: why clocks are not higher. */
 enum {
-    NVML_REASON_IDLE = 0x1,
-    NVML_REASON_APPLICATION_CLOCKS = 0x2,
-    NVML_REASON_SW_POWER_CAP = 0x4,
-    NVML_REASON_HW_SLOWDOWN = 0x8,
-    NVML_REASON_SYNC_BOOST = 0x10,
-    NVML_REASON_SW_THERMAL = 0x20,
-    NVML_REASON_HW_THERMAL = 0x40,
-    NVML_REASON_HW_POWER_BRAKE = 0x80,
-    NVML_REASON_DISPLAY_CLOCKS = 0x100,
+    nvmlClocksEventReasonGpuIdle = 0x1,
+    nvmlClocksEventReasonApplicationsClocksSetting = 0x2,
+    nvmlClocksEventReasonSwPowerCap = 0x4,
+    nvmlClocksEventReasonHwSlowdown = 0x8,
+    nvmlClocksEventReasonSyncBoost = 0x10,
+    nvmlClocksEventReasonSwThermalSlowdown = 0x20,
+    nvmlClocksEventReasonHwThermalSlowdown = 0x40,
+    nvmlClocksEventReasonHwPowerBrakeSlowdown = 0x80,
+    nvmlClocksEventReasonDisplayClockSetting = 0x100,
 };
 
 /* nvmlValue_t */
@@ -217,13 +223,13 @@ struct nvml_gpm_metric {
     const char *short_name, *long_name, *unit;
 };
 
-#define NVML_GPM_CAPACITY 333 /* of the newest header: space for a library that clears the whole table */
+#define NVML_GPM_METRIC_MAX 333 /* of the newest header: space for a library that clears the whole table */
 /* nvmlGpmMetricsGet_t */
 struct nvml_gpm_metrics {
     uint32_t version; /* 1 */
     uint32_t count;
     nvml_gpm_sample before, after;
-    struct nvml_gpm_metric metrics[NVML_GPM_CAPACITY];
+    struct nvml_gpm_metric metrics[NVML_GPM_METRIC_MAX];
 };
 
 #define NVML_VERSIONED(type, version) ((uint32_t)(sizeof(type) | (version) << 24))
@@ -353,18 +359,18 @@ _Static_assert(NVML_FAN_V1 == 0x0100000C, "version of nvml_fan");
 static inline double nvml_value_double(uint32_t type, union nvml_value value)
 {
     switch (type) {
-    case NVML_VALUE_DOUBLE:
+    case NVML_VALUE_TYPE_DOUBLE:
         return value.d;
-    case NVML_VALUE_UINT:
+    case NVML_VALUE_TYPE_UNSIGNED_INT:
         return value.u32;
-    case NVML_VALUE_ULONG:
-    case NVML_VALUE_ULONGLONG:
+    case NVML_VALUE_TYPE_UNSIGNED_LONG:
+    case NVML_VALUE_TYPE_UNSIGNED_LONG_LONG:
         return (double)value.u64;
-    case NVML_VALUE_LONGLONG:
+    case NVML_VALUE_TYPE_SIGNED_LONG_LONG:
         return (double)value.i64;
-    case NVML_VALUE_INT:
+    case NVML_VALUE_TYPE_SIGNED_INT:
         return value.i32;
-    case NVML_VALUE_USHORT:
+    case NVML_VALUE_TYPE_UNSIGNED_SHORT:
         return value.u16;
     default:
         return NAN;

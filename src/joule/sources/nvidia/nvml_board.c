@@ -29,18 +29,18 @@ struct making {
 static bool averages_usage(const struct nvml_board *board)
 {
     bool is_ga100 = board->id.major == 8 && board->id.minor == 0;
-    return board->architecture >= NVML_ARCH_AMPERE && !is_ga100;
+    return board->architecture >= NVML_DEVICE_ARCH_AMPERE && !is_ga100;
 }
 
 static double sensor_period_s(const struct nvml_board *board)
 {
-    return board->architecture >= NVML_ARCH_AMPERE ? 0.1 : 0.02;
+    return board->architecture >= NVML_DEVICE_ARCH_AMPERE ? 0.1 : 0.02;
 }
 
 /* Returns the part of each sensor period over which instant power is measured. */
 static double sensor_window_s(const struct nvml_board *board)
 {
-    return board->architecture >= NVML_ARCH_AMPERE ? 0.025 : 0.01;
+    return board->architecture >= NVML_DEVICE_ARCH_AMPERE ? 0.025 : 0.01;
 }
 
 /* --- channels ------------------------------------------------------------------------------------------- */
@@ -130,9 +130,9 @@ static nvml_return energy_field(const struct nvml_api *api, nvml_device device, 
                                 uint64_t *out_millijoules)
 {
     double value = 0;
-    nvml_return code = nvml_read_field(api, device, id, NVML_SCOPE_GPU, &value);
+    nvml_return code = nvml_read_field(api, device, id, NVML_POWER_SCOPE_GPU, &value);
     if (code == NVML_SUCCESS && !(value >= 0 && value < 0x1p64))
-        code = NVML_NOT_SUPPORTED;
+        code = NVML_ERROR_NOT_SUPPORTED;
     *out_millijoules = code == NVML_SUCCESS ? (uint64_t)value : 0;
     return code;
 }
@@ -141,12 +141,12 @@ nvml_return nvml_board_energy(const struct nvml_api *api, const struct nvml_boar
                               uint64_t *out_millijoules)
 {
     unsigned long long millijoules = 0;
-    nvml_return code = NVML_NOT_SUPPORTED;
+    nvml_return code = NVML_ERROR_NOT_SUPPORTED;
     switch (board->energy_view) {
     case NVML_ENERGY_SCOPED:
-        return energy_field(api, board->handle, NVML_FIELD_ENERGY, out_millijoules);
+        return energy_field(api, board->handle, NVML_FI_DEV_ENERGY, out_millijoules);
     case NVML_ENERGY_FIELD:
-        return energy_field(api, board->handle, NVML_FIELD_TOTAL_ENERGY, out_millijoules);
+        return energy_field(api, board->handle, NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION, out_millijoules);
     case NVML_ENERGY_CALL:
         if (api->DeviceGetTotalEnergyConsumption)
             code = api->DeviceGetTotalEnergyConsumption(board->handle, &millijoules);
@@ -193,9 +193,9 @@ static bool find_ring(struct making *m)
 {
     struct nvml_sample *samples = ((struct nvml_source *)m->source->data)->ring;
     unsigned count = NVML_RING_SIZE;
-    int type = NVML_VALUE_UINT;
+    int type = NVML_VALUE_TYPE_UNSIGNED_INT;
     if (!m->api->DeviceGetSamples ||
-        m->api->DeviceGetSamples(m->board->handle, NVML_SAMPLES_TOTAL_POWER, 0, &type, &count, samples) !=
+        m->api->DeviceGetSamples(m->board->handle, NVML_TOTAL_POWER_SAMPLES, 0, &type, &count, samples) !=
             NVML_SUCCESS ||
         count < 2 || count > NVML_RING_SIZE)
         return false;
@@ -231,8 +231,8 @@ static void find_power(struct making *m)
     unsigned usage;
     if (find_ring(m))
         return;
-    if (nvml_read_field(m->api, board->handle, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU, &milliwatts) ==
-        NVML_SUCCESS) {
+    if (nvml_read_field(m->api, board->handle, NVML_FI_DEV_POWER_INSTANT, NVML_POWER_SCOPE_GPU,
+                        &milliwatts) == NVML_SUCCESS) {
         board->power_view = NVML_POWER_INSTANT;
         board->power = add_instant(m, "instant power");
     } else if (m->api->DeviceGetPowerUsage &&
@@ -248,8 +248,8 @@ static void find_memory_power(struct making *m)
 {
     double milliwatts = 0;
     struct nvml_board *board = m->board;
-    if (nvml_read_field(m->api, board->handle, NVML_FIELD_POWER_AVERAGE, NVML_SCOPE_MEMORY, &milliwatts) !=
-            NVML_SUCCESS ||
+    if (nvml_read_field(m->api, board->handle, NVML_FI_DEV_POWER_AVERAGE, NVML_POWER_SCOPE_MEMORY,
+                        &milliwatts) != NVML_SUCCESS ||
         milliwatts <= 0)
         return;
     board->memory = add_average(m, "memory", "memory power, mean of 1 s");
@@ -268,7 +268,7 @@ nvml_return nvml_board_celsius(const struct nvml_api *api, const struct nvml_boa
 {
     struct nvml_temperature temperature = {.version = NVML_TEMPERATURE_V1};
     unsigned celsius = 0;
-    nvml_return code = NVML_FUNCTION_NOT_FOUND;
+    nvml_return code = NVML_ERROR_FUNCTION_NOT_FOUND;
     if (api->DeviceGetTemperatureV)
         code = api->DeviceGetTemperatureV(board->handle, &temperature);
     if (code == NVML_SUCCESS) {
@@ -288,7 +288,7 @@ static void find_temperatures(struct making *m)
     if (nvml_board_celsius(m->api, m->board, &value) == NVML_SUCCESS)
         m->board->temperature =
             add_gauge(m, "temperature", "GPU temperature", JOULE_READING_TEMPERATURE, ROLE_TEMPERATURE);
-    if (nvml_read_field(m->api, m->board->handle, NVML_FIELD_MEMORY_TEMPERATURE, 0, &value) == NVML_SUCCESS &&
+    if (nvml_read_field(m->api, m->board->handle, NVML_FI_DEV_MEMORY_TEMP, 0, &value) == NVML_SUCCESS &&
         value > 0)
         m->board->memory_temperature = add_gauge(m, "memory-temperature", "memory temperature",
                                                  JOULE_READING_TEMPERATURE, ROLE_MEMORY_TEMPERATURE);
@@ -303,7 +303,7 @@ static void find_clocks(struct making *m)
     if (api->DeviceGetClockInfo) {
         if (api->DeviceGetClockInfo(board->handle, NVML_CLOCK_SM, &megahertz) == NVML_SUCCESS)
             board->sm_clock = add_gauge(m, "sm-clock", "SM clock", JOULE_READING_CLOCK, ROLE_CLOCK);
-        if (api->DeviceGetClockInfo(board->handle, NVML_CLOCK_MEMORY, &megahertz) == NVML_SUCCESS)
+        if (api->DeviceGetClockInfo(board->handle, NVML_CLOCK_MEM, &megahertz) == NVML_SUCCESS)
             board->memory_clock =
                 add_gauge(m, "memory-clock", "memory clock", JOULE_READING_CLOCK, ROLE_MEMORY_CLOCK);
     }
@@ -420,7 +420,7 @@ bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned i
         board->device->state = nvml_status(code);
         place(&m);
         add_silent(&m, nvml_status(code),
-                   code == NVML_NO_PERMISSION
+                   code == NVML_ERROR_NO_PERMISSION
                        ? "permission denied for the board's /dev/nvidia* file: join its group, or ask the "
                          "container or job for this GPU"
                        : "the driver gives no access to this board: see `nvidia-smi` and `dmesg`");

@@ -18,8 +18,9 @@ static bool is_registered(const struct nvml_source *nvml, const struct nvml_boar
     const struct nvml_api *api = &nvml->api;
     unsigned long long types = 0;
     return board->handle && api->DeviceGetSupportedEventTypes(board->handle, &types) == NVML_SUCCESS &&
-           (types & NVML_EVENT_XID) &&
-           api->DeviceRegisterEvents(board->handle, NVML_EVENT_XID, nvml->events) == NVML_SUCCESS;
+           (types & nvmlEventTypeXidCriticalError) &&
+           api->DeviceRegisterEvents(board->handle, nvmlEventTypeXidCriticalError, nvml->events) ==
+               NVML_SUCCESS;
 }
 
 void nvml_condition_begin(struct nvml_source *nvml)
@@ -45,7 +46,7 @@ static void collect_errors(struct nvml_source *nvml)
     for (int k = 0; k < MAX_EVENTS && nvml->events; k++) {
         if (nvml->api.EventSetWait_v2(nvml->events, &event, 0) != NVML_SUCCESS)
             return;
-        for (size_t i = 0; i < nvml->board_count && event.type == NVML_EVENT_XID; i++) {
+        for (size_t i = 0; i < nvml->board_count && event.type == nvmlEventTypeXidCriticalError; i++) {
             struct nvml_board *board = &nvml->boards[i];
             if (board->handle != event.device || isnan(board->xid_count))
                 continue;
@@ -92,7 +93,8 @@ static bool read_count(const struct nvml_api *api, nvml_device device, uint32_t 
     struct nvml_field field = {.id = id};
     if (!api->DeviceGetFieldValues || api->DeviceGetFieldValues(device, 1, &field) != NVML_SUCCESS ||
         field.status != NVML_SUCCESS ||
-        (field.value_type != NVML_VALUE_ULONGLONG && field.value_type != NVML_VALUE_ULONG))
+        (field.value_type != NVML_VALUE_TYPE_UNSIGNED_LONG_LONG &&
+         field.value_type != NVML_VALUE_TYPE_UNSIGNED_LONG))
         return false;
     *out_bytes = field.value.u64;
     return true;
@@ -106,8 +108,8 @@ static double rate_of(uint64_t before, uint64_t after, int64_t length_ns)
 
 static void count_traffic(const struct nvml_api *api, struct nvml_board *board, int64_t now_ns)
 {
-    static const uint32_t ids[2] = {[NVML_PCIE_TRANSMIT] = NVML_FIELD_PCIE_TRANSMIT_BYTES,
-                                    [NVML_PCIE_RECEIVE] = NVML_FIELD_PCIE_RECEIVE_BYTES};
+    static const uint32_t ids[2] = {[NVML_PCIE_UTIL_TX_BYTES] = NVML_FI_DEV_PCIE_COUNT_TX_BYTES,
+                                    [NVML_PCIE_UTIL_RX_BYTES] = NVML_FI_DEV_PCIE_COUNT_RX_BYTES};
     struct nvml_traffic *traffic = &board->traffic;
     uint64_t bytes[2];
     if (traffic->is_sampled)
@@ -147,7 +149,7 @@ static double fan_rpm(const struct nvml_api *api, nvml_device device, unsigned f
 static double fan_ratio(const struct nvml_api *api, nvml_device device, unsigned fan)
 {
     unsigned percent = 0;
-    nvml_return code = NVML_FUNCTION_NOT_FOUND;
+    nvml_return code = NVML_ERROR_FUNCTION_NOT_FOUND;
     if (api->DeviceGetFanSpeed_v2)
         code = api->DeviceGetFanSpeed_v2(device, fan, &percent);
     else if (api->DeviceGetFanSpeed)
@@ -187,15 +189,17 @@ void nvml_condition_add(const struct nvml_api *api, struct nvml_board *board, in
     facts->encoder_busy = share_of(api->DeviceGetEncoderUtilization, device);
     facts->decoder_busy = share_of(api->DeviceGetDecoderUtilization, device);
     count_traffic(api, board, now_ns);
-    facts->pcie_transmit_bytes_per_second = board->traffic.rates[NVML_PCIE_TRANSMIT];
-    facts->pcie_receive_bytes_per_second = board->traffic.rates[NVML_PCIE_RECEIVE];
+    facts->pcie_transmit_bytes_per_second = board->traffic.rates[NVML_PCIE_UTIL_TX_BYTES];
+    facts->pcie_receive_bytes_per_second = board->traffic.rates[NVML_PCIE_UTIL_RX_BYTES];
     if (api->DeviceGetPcieReplayCounter &&
         api->DeviceGetPcieReplayCounter(device, &replays) == NVML_SUCCESS && replays != UINT32_MAX)
         facts->pcie_replays = replays;
-    facts->ecc_corrected = ecc_errors(api, device, NVML_ECC_CORRECTED, NVML_ECC_VOLATILE);
-    facts->ecc_uncorrected = ecc_errors(api, device, NVML_ECC_UNCORRECTED, NVML_ECC_VOLATILE);
-    facts->ecc_corrected_lifetime = ecc_errors(api, device, NVML_ECC_CORRECTED, NVML_ECC_AGGREGATE);
-    facts->ecc_uncorrected_lifetime = ecc_errors(api, device, NVML_ECC_UNCORRECTED, NVML_ECC_AGGREGATE);
+    facts->ecc_corrected = ecc_errors(api, device, NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_VOLATILE_ECC);
+    facts->ecc_uncorrected = ecc_errors(api, device, NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC);
+    facts->ecc_corrected_lifetime =
+        ecc_errors(api, device, NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_AGGREGATE_ECC);
+    facts->ecc_uncorrected_lifetime =
+        ecc_errors(api, device, NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_AGGREGATE_ECC);
     facts->xid_count = board->xid_count;
     facts->last_xid = board->last_xid;
 }

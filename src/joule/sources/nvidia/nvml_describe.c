@@ -17,11 +17,11 @@
 static const char *architecture_name(unsigned architecture)
 {
     static const char *const names[] = {
-        [NVML_ARCH_KEPLER] = "Kepler",       [NVML_ARCH_MAXWELL] = "Maxwell",
-        [NVML_ARCH_PASCAL] = "Pascal",       [NVML_ARCH_VOLTA] = "Volta",
-        [NVML_ARCH_TURING] = "Turing",       [NVML_ARCH_AMPERE] = "Ampere",
-        [NVML_ARCH_ADA] = "Ada Lovelace",    [NVML_ARCH_HOPPER] = "Hopper",
-        [NVML_ARCH_BLACKWELL] = "Blackwell",
+        [NVML_DEVICE_ARCH_KEPLER] = "Kepler",       [NVML_DEVICE_ARCH_MAXWELL] = "Maxwell",
+        [NVML_DEVICE_ARCH_PASCAL] = "Pascal",       [NVML_DEVICE_ARCH_VOLTA] = "Volta",
+        [NVML_DEVICE_ARCH_TURING] = "Turing",       [NVML_DEVICE_ARCH_AMPERE] = "Ampere",
+        [NVML_DEVICE_ARCH_ADA] = "Ada Lovelace",    [NVML_DEVICE_ARCH_HOPPER] = "Hopper",
+        [NVML_DEVICE_ARCH_BLACKWELL] = "Blackwell",
     };
     return architecture < sizeof names / sizeof names[0] && names[architecture] ? names[architecture] : "";
 }
@@ -86,15 +86,15 @@ uint32_t nvml_clock_reasons(uint64_t reasons)
         uint64_t theirs;
         uint32_t ours;
     } table[] = {
-        {NVML_REASON_IDLE, JOULE_CLOCKS_IDLE},
-        {NVML_REASON_APPLICATION_CLOCKS, JOULE_CLOCKS_SET},
-        {NVML_REASON_SW_POWER_CAP, JOULE_CLOCKS_POWER},
-        {NVML_REASON_SW_THERMAL, JOULE_CLOCKS_TEMPERATURE},
-        {NVML_REASON_HW_THERMAL, JOULE_CLOCKS_HOT_HARDWARE},
-        {NVML_REASON_HW_SLOWDOWN, JOULE_CLOCKS_SLOWDOWN},
-        {NVML_REASON_HW_POWER_BRAKE, JOULE_CLOCKS_POWER_BRAKE},
-        {NVML_REASON_SYNC_BOOST, JOULE_CLOCKS_SYNC},
-        {NVML_REASON_DISPLAY_CLOCKS, JOULE_CLOCKS_DISPLAY},
+        {nvmlClocksEventReasonGpuIdle, JOULE_CLOCKS_IDLE},
+        {nvmlClocksEventReasonApplicationsClocksSetting, JOULE_CLOCKS_SET},
+        {nvmlClocksEventReasonSwPowerCap, JOULE_CLOCKS_POWER},
+        {nvmlClocksEventReasonSwThermalSlowdown, JOULE_CLOCKS_TEMPERATURE},
+        {nvmlClocksEventReasonHwThermalSlowdown, JOULE_CLOCKS_HOT_HARDWARE},
+        {nvmlClocksEventReasonHwSlowdown, JOULE_CLOCKS_SLOWDOWN},
+        {nvmlClocksEventReasonHwPowerBrakeSlowdown, JOULE_CLOCKS_POWER_BRAKE},
+        {nvmlClocksEventReasonSyncBoost, JOULE_CLOCKS_SYNC},
+        {nvmlClocksEventReasonDisplayClockSetting, JOULE_CLOCKS_DISPLAY},
     };
     uint32_t ours = 0;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -166,7 +166,7 @@ static void add_busy(const struct nvml_api *api, struct nvml_board *board, struc
     if (!api->DeviceGetProcessUtilization)
         return;
     nvml_return code = api->DeviceGetProcessUtilization(board->handle, samples, &count, board->process_us);
-    if (code == NVML_INSUFFICIENT_SIZE && (larger = larger_room(&count, sizeof *larger))) {
+    if (code == NVML_ERROR_INSUFFICIENT_SIZE && (larger = larger_room(&count, sizeof *larger))) {
         samples = larger;
         size = count;
         code = api->DeviceGetProcessUtilization(board->handle, samples, &count, board->process_us);
@@ -197,7 +197,7 @@ static void add_processes(const struct nvml_api *api, struct nvml_board *board, 
     if (!api->DeviceGetComputeRunningProcesses_v3)
         return;
     nvml_return code = api->DeviceGetComputeRunningProcesses_v3(board->handle, &count, records);
-    if (code == NVML_INSUFFICIENT_SIZE && (larger = larger_room(&count, sizeof *larger))) {
+    if (code == NVML_ERROR_INSUFFICIENT_SIZE && (larger = larger_room(&count, sizeof *larger))) {
         records = larger;
         code = api->DeviceGetComputeRunningProcesses_v3(board->handle, &count, records);
     }

@@ -30,13 +30,13 @@ static void resolve(struct joule_host *host, void *library, struct nvml_api *api
 static const char *init_remedy(nvml_return code)
 {
     switch (code) {
-    case NVML_DRIVER_NOT_LOADED:
+    case NVML_ERROR_DRIVER_NOT_LOADED:
         return "the NVIDIA driver is not loaded: if there is an NVIDIA GPU, run `modprobe nvidia`";
-    case NVML_NO_PERMISSION:
+    case NVML_ERROR_NO_PERMISSION:
         return "permission denied for /dev/nvidia*: join the group that owns them, or start the container "
                "with "
                "GPUs";
-    case NVML_LIB_RM_VERSION_MISMATCH:
+    case NVML_ERROR_LIB_RM_VERSION_MISMATCH:
         return "the NVIDIA library and kernel module differ, as after an upgrade: reboot or reload the "
                "module";
     default:
@@ -70,18 +70,18 @@ joule_status nvml_status(nvml_return code)
     switch (code) {
     case NVML_SUCCESS:
         return JOULE_OK;
-    case NVML_NOT_SUPPORTED:
-    case NVML_FUNCTION_NOT_FOUND:
-    case NVML_DEPRECATED:
-    case NVML_INVALID_ARGUMENT: /* older drivers return it for an unknown field */
-    case NVML_ARGUMENT_VERSION_MISMATCH:
+    case NVML_ERROR_NOT_SUPPORTED:
+    case NVML_ERROR_FUNCTION_NOT_FOUND:
+    case NVML_ERROR_DEPRECATED:
+    case NVML_ERROR_INVALID_ARGUMENT: /* older drivers return it for an unknown field */
+    case NVML_ERROR_ARGUMENT_VERSION_MISMATCH:
         return JOULE_UNSUPPORTED;
-    case NVML_DRIVER_NOT_LOADED:
-    case NVML_LIBRARY_NOT_FOUND:
-    case NVML_GPU_NOT_FOUND:
-    case NVML_NOT_FOUND:
+    case NVML_ERROR_DRIVER_NOT_LOADED:
+    case NVML_ERROR_LIBRARY_NOT_FOUND:
+    case NVML_ERROR_GPU_NOT_FOUND:
+    case NVML_ERROR_NOT_FOUND:
         return JOULE_ABSENT;
-    case NVML_NO_PERMISSION:
+    case NVML_ERROR_NO_PERMISSION:
         return JOULE_DENIED;
     default:
         return JOULE_FAILED;
@@ -90,14 +90,15 @@ joule_status nvml_status(nvml_return code)
 
 bool nvml_is_transient(nvml_return code)
 {
-    return code == NVML_TIMEOUT || code == NVML_IN_USE || code == NVML_NO_DATA || code == NVML_NOT_READY;
+    return code == NVML_ERROR_TIMEOUT || code == NVML_ERROR_IN_USE || code == NVML_ERROR_NO_DATA ||
+           code == NVML_ERROR_NOT_READY;
 }
 
 nvml_return nvml_read_field(const struct nvml_api *api, nvml_device device, uint32_t id, uint32_t scope,
                             double *out_value)
 {
     if (!api->DeviceGetFieldValues)
-        return NVML_FUNCTION_NOT_FOUND;
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
     struct nvml_field field = {.id = id, .scope = scope};
     nvml_return code = api->DeviceGetFieldValues(device, 1, &field);
     if (code == NVML_SUCCESS)
@@ -106,7 +107,7 @@ nvml_return nvml_read_field(const struct nvml_api *api, nvml_device device, uint
         return code;
     double value = nvml_value_double(field.value_type, field.value);
     if (!isfinite(value))
-        return NVML_NOT_SUPPORTED; /* a type of a newer driver, or not a number */
+        return NVML_ERROR_NOT_SUPPORTED; /* a type of a newer driver, or not a number */
     *out_value = value;
     return NVML_SUCCESS;
 }

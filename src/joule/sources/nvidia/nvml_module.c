@@ -51,10 +51,12 @@ static bool is_same(double gpu, double module)
 bool nvml_power_covers_module(const struct nvml_api *api, const struct nvml_board *board)
 {
     double gpu = 0, module = 0;
-    if (!nvml_is_superchip(board->id.name) || nvml_read_field(api, board->handle, NVML_FIELD_POWER_INSTANT,
-                                                              NVML_SCOPE_MODULE, &module) != NVML_SUCCESS)
+    if (!nvml_is_superchip(board->id.name) ||
+        nvml_read_field(api, board->handle, NVML_FI_DEV_POWER_INSTANT, NVML_POWER_SCOPE_MODULE, &module) !=
+            NVML_SUCCESS)
         return false;
-    nvml_return code = nvml_read_field(api, board->handle, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU, &gpu);
+    nvml_return code =
+        nvml_read_field(api, board->handle, NVML_FI_DEV_POWER_INSTANT, NVML_POWER_SCOPE_GPU, &gpu);
     return code != NVML_SUCCESS || is_same(gpu, module);
 }
 
@@ -63,8 +65,9 @@ bool nvml_counter_covers_module(const struct nvml_api *api, const struct nvml_bo
     double gpu = 0, module = 0;
     if (!nvml_is_superchip(board->id.name))
         return false;
-    if (nvml_read_field(api, board->handle, NVML_FIELD_ENERGY, NVML_SCOPE_MODULE, &module) != NVML_SUCCESS ||
-        nvml_read_field(api, board->handle, NVML_FIELD_ENERGY, NVML_SCOPE_GPU, &gpu) != NVML_SUCCESS)
+    if (nvml_read_field(api, board->handle, NVML_FI_DEV_ENERGY, NVML_POWER_SCOPE_MODULE, &module) !=
+            NVML_SUCCESS ||
+        nvml_read_field(api, board->handle, NVML_FI_DEV_ENERGY, NVML_POWER_SCOPE_GPU, &gpu) != NVML_SUCCESS)
         return true; /* nothing indicates otherwise */
     return is_same(gpu, module);
 }
