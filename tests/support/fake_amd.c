@@ -64,7 +64,7 @@ static struct {
 
 static int errno_of(rocm_code code)
 {
-    return code == ROCM_PERMISSION ? -EACCES : code == ROCM_BUSY ? -EPERM : -EIO;
+    return code == RSMI_STATUS_PERMISSION ? -EACCES : code == RSMI_STATUS_BUSY ? -EPERM : -EIO;
 }
 
 /* A table of revision 1.3. */
@@ -74,7 +74,7 @@ static ssize_t read_table(void *context, int64_t time_ns, char *buffer, size_t s
     float microjoules;
     (void)time_ns;
     rocm_code code = files.energy((uint32_t)(uintptr_t)context, &counts, &microjoules, &stamp);
-    if (code != ROCM_SUCCESS && code != ROCM_NOT_SUPPORTED)
+    if (code != RSMI_STATUS_SUCCESS && code != RSMI_STATUS_NOT_SUPPORTED)
         return errno_of(code);
     if (size < 120)
         return -EINVAL;
@@ -89,8 +89,8 @@ static ssize_t read_microwatts(void *context, int64_t time_ns, char *buffer, siz
     uint64_t microwatts;
     (void)time_ns;
     rocm_code code = files.power((uint32_t)(uintptr_t)context, 0, &microwatts);
-    return code == ROCM_SUCCESS ? snprintf(buffer, size, "%llu\n", (unsigned long long)microwatts)
-                                : errno_of(code);
+    return code == RSMI_STATUS_SUCCESS ? snprintf(buffer, size, "%llu\n", (unsigned long long)microwatts)
+                                       : errno_of(code);
 }
 
 /* Partitions are devices of no driver on a bus of their own, and have no sensors. */
@@ -112,7 +112,7 @@ static void put_board(struct fake_amd *fake, uint32_t device, uint64_t bdfid)
     host_script_text(fake->host, path, text);
     snprintf(path, sizeof path, CARD "gpu_metrics", device);
     host_script_file(fake->host, path, read_table, context);
-    if (files.power(device, 0, &microwatts) == ROCM_NOT_SUPPORTED)
+    if (files.power(device, 0, &microwatts) == RSMI_STATUS_NOT_SUPPORTED)
         return;
     snprintf(path, sizeof path, "/sys/class/hwmon/hwmon%u/name", device);
     host_script_text(fake->host, path, "amdgpu");
@@ -132,7 +132,7 @@ static void put_files(struct fake_amd *fake)
     *(void **)&files.power = dlsym(fake->library, "rsmi_dev_power_ave_get");
     start(0);
     uint64_t bdfid;
-    for (uint32_t device = 0; files.pci(device, &bdfid) == ROCM_SUCCESS; device++) {
+    for (uint32_t device = 0; files.pci(device, &bdfid) == RSMI_STATUS_SUCCESS; device++) {
         if (bdfid & 7) /* here this library has the partition */
             put_partition(fake, device);
         else

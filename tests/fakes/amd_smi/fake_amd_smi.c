@@ -46,18 +46,19 @@ static unsigned generation;
 static amd_code code_of(enum fake_fate fate)
 {
     static const amd_code codes[] = {
-        [FATE_FINE] = AMD_SUCCESS, [FATE_UNSUPPORTED] = AMD_NOT_SUPPORTED, [FATE_DENIED] = AMD_NO_PERMISSION,
-        [FATE_BUSY] = AMD_BUSY,    [FATE_FAILS] = 14 /* a file */,         [FATE_NOT_FOUND] = AMD_NOT_FOUND};
+        [FATE_FINE] = AMDSMI_STATUS_SUCCESS,   [FATE_UNSUPPORTED] = AMDSMI_STATUS_NOT_SUPPORTED,
+        [FATE_DENIED] = AMDSMI_STATUS_NO_PERM, [FATE_BUSY] = AMDSMI_STATUS_BUSY,
+        [FATE_FAILS] = 14 /* a file */,        [FATE_NOT_FOUND] = AMDSMI_STATUS_NOT_FOUND};
     return codes[fate];
 }
 
 /* It counts nobody: whoever shuts it down does so for all. */
 amd_code amdsmi_init(uint64_t flags)
 {
-    if (flags != AMD_INIT_GPUS)
-        return AMD_INVALID;
+    if (flags != AMDSMI_INIT_AMD_GPUS)
+        return AMDSMI_STATUS_INVAL;
     if (fake_is_started())
-        return AMD_SUCCESS;
+        return AMDSMI_STATUS_SUCCESS;
     generation++;
     return fake_start();
 }
@@ -66,7 +67,7 @@ amd_code amdsmi_shut_down(void)
 {
     if (fake_is_started())
         fake_stop();
-    return AMD_SUCCESS;
+    return AMDSMI_STATUS_SUCCESS;
 }
 
 static amd_handle handle_of(unsigned number)
@@ -82,12 +83,12 @@ static const struct fake_board *board_of(amd_handle handle)
 
 #define STARTED                                                                                              \
     if (!fake_is_started())                                                                                  \
-    return AMD_NOT_INIT
+    return AMDSMI_STATUS_NOT_INIT
 #define BOARD(handle)                                                                                        \
     STARTED;                                                                                                 \
     const struct fake_board *board = board_of(handle);                                                       \
     if (!board)                                                                                              \
-    return AMD_NOT_FOUND
+    return AMDSMI_STATUS_NOT_FOUND
 
 /* A socket's handle is that of its first processor. */
 amd_code GET_SOCKETS(uint32_t *count, amd_handle *sockets)
@@ -101,7 +102,7 @@ amd_code GET_SOCKETS(uint32_t *count, amd_handle *sockets)
         found += partition == 0;
     }
     *count = found;
-    return AMD_SUCCESS;
+    return AMDSMI_STATUS_SUCCESS;
 }
 
 amd_code GET_PROCESSORS(amd_handle socket, uint32_t *count, amd_handle *processors)
@@ -114,14 +115,14 @@ amd_code GET_PROCESSORS(amd_handle socket, uint32_t *count, amd_handle *processo
         found++;
     }
     *count = found;
-    return AMD_SUCCESS;
+    return AMDSMI_STATUS_SUCCESS;
 }
 
 amd_code GET_TYPE(amd_handle processor, int *type)
 {
     BOARD(processor);
-    *type = AMD_PROCESSOR_GPU;
-    return AMD_SUCCESS;
+    *type = AMDSMI_PROCESSOR_TYPE_AMD_GPU;
+    return AMDSMI_STATUS_SUCCESS;
 }
 
 amd_code GET_BDF(amd_handle processor, uint64_t *bdf)
@@ -130,7 +131,7 @@ amd_code GET_BDF(amd_handle processor, uint64_t *bdf)
     BOARD(processor);
     fake_device(((unsigned)(uintptr_t)processor & 0xff) - 1, &partition);
     *bdf = (uint64_t)fake_bus(board) << 8 | partition;
-    return AMD_SUCCESS;
+    return AMDSMI_STATUS_SUCCESS;
 }
 
 amd_code GET_ENERGY(amd_handle processor, uint64_t *counter, float *microjoules, uint64_t *time_ns)
@@ -182,8 +183,8 @@ amd_code GET_TEMPERATURE(amd_handle processor, int place, int metric, int64_t *d
 {
     static const int offsets[] = {-10, 0, 5};
     BOARD(processor);
-    if (place > 2 || metric != AMD_TEMPERATURE_CURRENT || board->celsius == 0)
-        return AMD_NOT_SUPPORTED;
+    if (place > 2 || metric != AMDSMI_TEMP_CURRENT || board->celsius == 0)
+        return AMDSMI_STATUS_NOT_SUPPORTED;
     *degrees = (int64_t)(board->celsius + offsets[place]) * (FAKE_AMD < 23 ? 1000 : 1);
     return code_of(fake_enter(board));
 }
@@ -200,7 +201,7 @@ amd_code GET_MEMORY_TOTAL(amd_handle processor, int kind, uint64_t *bytes)
 {
     BOARD(processor);
     *bytes = UINT64_C(64) << 30;
-    return kind != AMD_MEMORY_VRAM ? AMD_NOT_SUPPORTED : code_of(fake_enter(board));
+    return kind != AMDSMI_MEM_TYPE_VRAM ? AMDSMI_STATUS_NOT_SUPPORTED : code_of(fake_enter(board));
 }
 
 amd_code GET_MEMORY_USAGE(amd_handle processor, int kind, uint64_t *bytes)
@@ -216,7 +217,7 @@ amd_code amdsmi_get_power_cap_info(amd_handle processor, uint32_t sensor, void *
     uint64_t unit = FAKE_AMD < 23 ? 1 : 1000000;
     struct amd_power_cap cap = {300 * unit, 300 * unit, 1700, 0, 300 * unit};
     memcpy(answer, &cap, sizeof cap);
-    return sensor != 0 ? AMD_INVALID : code_of(fake_enter(board));
+    return sensor != 0 ? AMDSMI_STATUS_INVAL : code_of(fake_enter(board));
 }
 
 amd_code GET_ASIC(amd_handle processor, void *answer)

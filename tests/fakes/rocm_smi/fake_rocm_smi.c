@@ -12,34 +12,34 @@ ROCM_FUNCTIONS(DECLARE)
 static rocm_code code_of(enum fake_fate fate)
 {
     static const rocm_code codes[] = {
-        [FATE_FINE] = ROCM_SUCCESS,      [FATE_UNSUPPORTED] = ROCM_NOT_SUPPORTED,
-        [FATE_DENIED] = ROCM_PERMISSION, [FATE_BUSY] = ROCM_BUSY,
-        [FATE_FAILS] = ROCM_FILE_ERROR,  [FATE_NOT_FOUND] = ROCM_NOT_FOUND};
+        [FATE_FINE] = RSMI_STATUS_SUCCESS,      [FATE_UNSUPPORTED] = RSMI_STATUS_NOT_SUPPORTED,
+        [FATE_DENIED] = RSMI_STATUS_PERMISSION, [FATE_BUSY] = RSMI_STATUS_BUSY,
+        [FATE_FAILS] = RSMI_STATUS_FILE_ERROR,  [FATE_NOT_FOUND] = RSMI_STATUS_NOT_FOUND};
     return codes[fate];
 }
 
 rocm_code rsmi_init(uint64_t flags)
 {
-    return flags & ~(ROCM_INIT_THREAD_ONLY_MUTEX | 1) ? ROCM_INVALID_ARGUMENTS : fake_start();
+    return flags & ~(RSMI_INIT_FLAG_THRAD_ONLY_MUTEX | 1) ? RSMI_STATUS_INVALID_ARGS : fake_start();
 }
 
 rocm_code rsmi_shut_down(void)
 {
     fake_stop();
-    return ROCM_SUCCESS;
+    return RSMI_STATUS_SUCCESS;
 }
 
 rocm_code rsmi_num_monitor_devices(uint32_t *count)
 {
     *count = fake_device_count();
-    return ROCM_SUCCESS;
+    return RSMI_STATUS_SUCCESS;
 }
 
 #define BOARD(device)                                                                                        \
     unsigned partition;                                                                                      \
     const struct fake_board *board = fake_device(device, &partition);                                        \
     if (!board || !fake_is_started())                                                                        \
-    return board ? ROCM_INIT_ERROR : ROCM_INVALID_ARGUMENTS
+    return board ? RSMI_STATUS_INIT_ERROR : RSMI_STATUS_INVALID_ARGS
 
 rocm_code rsmi_dev_pci_id_get(uint32_t device, uint64_t *bdfid)
 {
@@ -50,14 +50,14 @@ rocm_code rsmi_dev_pci_id_get(uint32_t device, uint64_t *bdfid)
 #else
     *bdfid |= (uint64_t)partition << 28;
 #endif
-    return ROCM_SUCCESS;
+    return RSMI_STATUS_SUCCESS;
 }
 
 rocm_code rsmi_dev_energy_count_get(uint32_t device, uint64_t *counter, float *microjoules, uint64_t *time_ns)
 {
     BOARD(device);
     if (!counter || !time_ns)
-        return ROCM_INVALID_ARGUMENTS;
+        return RSMI_STATUS_INVALID_ARGS;
     *microjoules = 15.3F;
     *time_ns = (uint64_t)fake_now_ns();
     return code_of(fake_counts(board, counter));
@@ -77,14 +77,14 @@ static rocm_code put_watts(const struct fake_board *board, double kind, uint64_t
 rocm_code rsmi_dev_power_ave_get(uint32_t device, uint32_t sensor, uint64_t *microwatts)
 {
     BOARD(device);
-    return sensor != 0 ? ROCM_NOT_SUPPORTED : put_watts(board, 1, microwatts);
+    return sensor != 0 ? RSMI_STATUS_NOT_SUPPORTED : put_watts(board, 1, microwatts);
 }
 
 #ifndef FAKE_ROCM_5
 rocm_code rsmi_dev_power_get(uint32_t device, uint64_t *microwatts, uint32_t *kind)
 {
     BOARD(device);
-    *kind = board->power == 2 ? ROCM_POWER_CURRENT : ROCM_POWER_AVERAGE;
+    *kind = board->power == 2 ? RSMI_CURRENT_POWER : RSMI_AVERAGE_POWER;
     return put_watts(board, board->power, microwatts);
 }
 #endif
@@ -93,7 +93,7 @@ rocm_code rsmi_dev_power_cap_get(uint32_t device, uint32_t sensor, uint64_t *mic
 {
     BOARD(device);
     *microwatts = 300000000;
-    return sensor != 0 ? ROCM_NOT_SUPPORTED : code_of(fake_enter(board));
+    return sensor != 0 ? RSMI_STATUS_NOT_SUPPORTED : code_of(fake_enter(board));
 }
 
 rocm_code rsmi_dev_power_cap_default_get(uint32_t device, uint64_t *microwatts)
@@ -111,8 +111,8 @@ rocm_code rsmi_dev_temp_metric_get(uint32_t device, uint32_t place, int metric, 
 {
     static const int offsets[] = {-10, 0, 5};
     BOARD(device);
-    if (place > 2 || metric != ROCM_TEMPERATURE_CURRENT || board->celsius == 0)
-        return ROCM_NOT_SUPPORTED;
+    if (place > 2 || metric != RSMI_TEMP_CURRENT || board->celsius == 0)
+        return RSMI_STATUS_NOT_SUPPORTED;
     *millidegrees = (int64_t)(board->celsius + offsets[place]) * 1000;
     return code_of(fake_enter(board));
 }
@@ -121,7 +121,7 @@ rocm_code rsmi_dev_memory_total_get(uint32_t device, int kind, uint64_t *bytes)
 {
     BOARD(device);
     *bytes = UINT64_C(64) << 30;
-    return kind != ROCM_MEMORY_VRAM ? ROCM_NOT_SUPPORTED : code_of(fake_enter(board));
+    return kind != RSMI_MEM_TYPE_VRAM ? RSMI_STATUS_NOT_SUPPORTED : code_of(fake_enter(board));
 }
 
 rocm_code rsmi_dev_memory_usage_get(uint32_t device, int kind, uint64_t *bytes)
@@ -145,12 +145,12 @@ rocm_code rsmi_dev_name_get(uint32_t device, char *name, size_t size)
     for (const char *letter = "AMD Fake Instinct"; *letter && i + 1 < size; letter++)
         name[i++] = *letter;
     name[i] = '\0';
-    return i + 1 == size ? 11 /* too small */ : ROCM_SUCCESS;
+    return i + 1 == size ? 11 /* too small */ : RSMI_STATUS_SUCCESS;
 }
 
 rocm_code rsmi_dev_unique_id_get(uint32_t device, uint64_t *id)
 {
     BOARD(device);
     *id = UINT64_C(0xa32343daf8971600) + board->index;
-    return ROCM_SUCCESS;
+    return RSMI_STATUS_SUCCESS;
 }

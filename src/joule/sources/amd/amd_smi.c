@@ -28,20 +28,20 @@ struct amd_source {
 static joule_status status_of(amd_code code)
 {
     switch (code) {
-    case AMD_SUCCESS:
+    case AMDSMI_STATUS_SUCCESS:
         return JOULE_OK;
-    case AMD_NOT_SUPPORTED:
-    case AMD_NOT_YET_IMPLEMENTED:
+    case AMDSMI_STATUS_NOT_SUPPORTED:
+    case AMDSMI_STATUS_NOT_YET_IMPLEMENTED:
         return JOULE_UNSUPPORTED;
-    case AMD_NO_PERMISSION:
+    case AMDSMI_STATUS_NO_PERM:
         return JOULE_DENIED;
-    case AMD_DRIVER_NOT_LOADED:
+    case AMDSMI_STATUS_DRIVER_NOT_LOADED:
         return JOULE_ABSENT;
-    case AMD_TIMEOUT:
-    case AMD_RETRY:
-    case AMD_INTERRUPT:
-    case AMD_BUSY:
-    case AMD_NO_DATA:
+    case AMDSMI_STATUS_TIMEOUT:
+    case AMDSMI_STATUS_RETRY:
+    case AMDSMI_STATUS_INTERRUPT:
+    case AMDSMI_STATUS_BUSY:
+    case AMDSMI_STATUS_NO_DATA:
         return JOULE_PENDING;
     default:
         return JOULE_FAILED;
@@ -99,8 +99,8 @@ static joule_status load(struct source *source, const char *own, struct amd_api 
     out_api->major = major_of(name);
     if (!out_api->init || !out_api->sockets || !out_api->processors || !out_api->bdf)
         return source_say(source, JOULE_UNSUPPORTED, "%s lacks required functions: reinstall ROCm", name);
-    amd_code code = out_api->init(AMD_INIT_GPUS);
-    if (code == AMD_SUCCESS)
+    amd_code code = out_api->init(AMDSMI_INIT_AMD_GPUS);
+    if (code == AMDSMI_STATUS_SUCCESS)
         return JOULE_OK;
     joule_status status = status_of(code);
     return source_say(source, status == JOULE_PENDING ? JOULE_FAILED : status,
@@ -115,14 +115,15 @@ static void each_processor(struct amd_source *amd, amd_handle socket, visit_fn v
 {
     amd_handle processors[MOST_PROCESSORS];
     uint32_t count = MOST_PROCESSORS;
-    if (amd->api.processors(socket, &count, processors) != AMD_SUCCESS)
+    if (amd->api.processors(socket, &count, processors) != AMDSMI_STATUS_SUCCESS)
         return;
     for (uint32_t i = 0; i < count && i < MOST_PROCESSORS; i++) {
-        int type = AMD_PROCESSOR_GPU;
+        int type = AMDSMI_PROCESSOR_TYPE_AMD_GPU;
         uint64_t bdf = 0;
         if (amd->api.processor_type)
             amd->api.processor_type(processors[i], &type);
-        if (type == AMD_PROCESSOR_GPU && amd->api.bdf(processors[i], &bdf) == AMD_SUCCESS)
+        if (type == AMDSMI_PROCESSOR_TYPE_AMD_GPU &&
+            amd->api.bdf(processors[i], &bdf) == AMDSMI_STATUS_SUCCESS)
             visit(amd, bdf, processors[i]);
     }
 }
@@ -131,7 +132,7 @@ static void each_device(struct amd_source *amd, visit_fn visit)
 {
     amd_handle sockets[MOST_SOCKETS];
     uint32_t count = MOST_SOCKETS;
-    if (amd->api.sockets(&count, sockets) != AMD_SUCCESS)
+    if (amd->api.sockets(&count, sockets) != AMDSMI_STATUS_SUCCESS)
         return;
     for (uint32_t i = 0; i < count && i < MOST_SOCKETS; i++)
         each_processor(amd, sockets[i], visit);
@@ -152,13 +153,13 @@ static void refresh(struct amd_source *amd, uint64_t bdf, amd_handle processor)
  * AMDSMI_STATUS_NOT_FOUND with an unchanged handle means that the value does not exist. */
 static joule_status take(struct amd_source *amd, amd_code code)
 {
-    if (code != AMD_NOT_INIT && code != AMD_NOT_FOUND)
+    if (code != AMDSMI_STATUS_NOT_INIT && code != AMDSMI_STATUS_NOT_FOUND)
         return status_of(code);
-    if (amd->api.init(AMD_INIT_GPUS) != AMD_SUCCESS)
+    if (amd->api.init(AMDSMI_INIT_AMD_GPUS) != AMDSMI_STATUS_SUCCESS)
         return JOULE_FAILED;
     amd->has_new_names = false;
     each_device(amd, refresh);
-    return amd->has_new_names || code == AMD_NOT_INIT ? JOULE_PENDING : JOULE_UNSUPPORTED;
+    return amd->has_new_names || code == AMDSMI_STATUS_NOT_INIT ? JOULE_PENDING : JOULE_UNSUPPORTED;
 }
 
 /* --- values --------------------------------------------------------------------------------------------- */
@@ -212,7 +213,7 @@ static joule_status celsius(void *context, amd_device device, enum amd_place pla
     int64_t degrees = 0;
     if (!amd->api.temperature)
         return JOULE_UNSUPPORTED;
-    amd_code code = amd->api.temperature((amd_handle)device, (int)place, AMD_TEMPERATURE_CURRENT, &degrees);
+    amd_code code = amd->api.temperature((amd_handle)device, (int)place, AMDSMI_TEMP_CURRENT, &degrees);
     *out_celsius = (double)degrees * (degrees > MOST_CELSIUS ? 1e-3 : 1);
     return take(amd, code);
 }
@@ -237,9 +238,9 @@ static void introduce(void *context, amd_device name, struct device *device)
     struct amd_source *amd = context;
     char answer[AMD_ANSWER_BYTES] = "", uuid[sizeof device->uuid] = "";
     unsigned length = sizeof uuid;
-    if (amd->api.asic && amd->api.asic((amd_handle)name, answer) == AMD_SUCCESS)
+    if (amd->api.asic && amd->api.asic((amd_handle)name, answer) == AMDSMI_STATUS_SUCCESS)
         string_copy(device->model, sizeof device->model, string_trim(answer));
-    if (amd->api.uuid && amd->api.uuid((amd_handle)name, &length, uuid) == AMD_SUCCESS)
+    if (amd->api.uuid && amd->api.uuid((amd_handle)name, &length, uuid) == AMDSMI_STATUS_SUCCESS)
         string_copy(device->uuid, sizeof device->uuid, uuid);
 }
 
@@ -256,22 +257,22 @@ static joule_status facts(void *context, amd_device device, struct device_facts 
         struct amd_power_cap cap;
         char bytes[AMD_ANSWER_BYTES];
     } answer = {.bytes = ""};
-    amd_code code = AMD_NOT_SUPPORTED;
+    amd_code code = AMDSMI_STATUS_NOT_SUPPORTED;
     if (amd->api.memory_total)
-        code = amd->api.memory_total((amd_handle)device, AMD_MEMORY_VRAM, &facts->memory_total_bytes);
-    if (code != AMD_SUCCESS)
+        code = amd->api.memory_total((amd_handle)device, AMDSMI_MEM_TYPE_VRAM, &facts->memory_total_bytes);
+    if (code != AMDSMI_STATUS_SUCCESS)
         facts->memory_total_bytes = JOULE_BYTES_UNKNOWN;
-    if (!amd->api.memory_usage ||
-        amd->api.memory_usage((amd_handle)device, AMD_MEMORY_VRAM, &facts->memory_used_bytes) != AMD_SUCCESS)
+    if (!amd->api.memory_usage || amd->api.memory_usage((amd_handle)device, AMDSMI_MEM_TYPE_VRAM,
+                                                        &facts->memory_used_bytes) != AMDSMI_STATUS_SUCCESS)
         facts->memory_used_bytes = JOULE_BYTES_UNKNOWN;
-    if (amd->api.power_cap && amd->api.power_cap((amd_handle)device, 0, &answer) == AMD_SUCCESS) {
+    if (amd->api.power_cap && amd->api.power_cap((amd_handle)device, 0, &answer) == AMDSMI_STATUS_SUCCESS) {
         facts->limit_watts = watts_of(answer.cap.cap);
         facts->default_limit_watts = watts_of(answer.cap.default_cap);
         facts->most_limit_watts = watts_of(answer.cap.most);
         if (isfinite(facts->most_limit_watts))
             facts->least_limit_watts = answer.cap.least ? watts_of(answer.cap.least) : 0;
     }
-    return code == AMD_NOT_SUPPORTED ? JOULE_OK : take(amd, code);
+    return code == AMDSMI_STATUS_NOT_SUPPORTED ? JOULE_OK : take(amd, code);
 }
 
 static const struct amd_interface interface = {

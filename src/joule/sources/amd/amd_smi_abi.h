@@ -15,27 +15,27 @@ typedef int amd_code;
 typedef void *amd_handle; /* amdsmi_socket_handle or amdsmi_processor_handle: opaque */
 
 enum {
-    AMD_SUCCESS = 0,
-    AMD_INVALID = 1,
-    AMD_NOT_SUPPORTED = 2,
-    AMD_NOT_YET_IMPLEMENTED = 3,
-    AMD_TIMEOUT = 8,
-    AMD_RETRY = 9,
-    AMD_NO_PERMISSION = 10,
-    AMD_INTERRUPT = 11,
-    AMD_INIT_ERROR = 18,
-    AMD_BUSY = 30,
-    AMD_NOT_FOUND = 31, /* also for a handle from before the library was shut down */
-    AMD_NOT_INIT = 32,
-    AMD_DRIVER_NOT_LOADED = 34,
-    AMD_NO_DATA = 40,
+    AMDSMI_STATUS_SUCCESS = 0,
+    AMDSMI_STATUS_INVAL = 1,
+    AMDSMI_STATUS_NOT_SUPPORTED = 2,
+    AMDSMI_STATUS_NOT_YET_IMPLEMENTED = 3,
+    AMDSMI_STATUS_TIMEOUT = 8,
+    AMDSMI_STATUS_RETRY = 9,
+    AMDSMI_STATUS_NO_PERM = 10,
+    AMDSMI_STATUS_INTERRUPT = 11,
+    AMDSMI_STATUS_INIT_ERROR = 18,
+    AMDSMI_STATUS_BUSY = 30,
+    AMDSMI_STATUS_NOT_FOUND = 31, /* also for a handle from before the library was shut down */
+    AMDSMI_STATUS_NOT_INIT = 32,
+    AMDSMI_STATUS_DRIVER_NOT_LOADED = 34,
+    AMDSMI_STATUS_NO_DATA = 40,
 };
 
-#define AMD_INIT_GPUS 2u
+#define AMDSMI_INIT_AMD_GPUS 2u
 
-enum { AMD_PROCESSOR_GPU = 1 };
-enum { AMD_MEMORY_VRAM = 0 };
-enum { AMD_TEMPERATURE_CURRENT = 0 };
+enum { AMDSMI_PROCESSOR_TYPE_AMD_GPU = 1 };
+enum { AMDSMI_MEM_TYPE_VRAM = 0 };
+enum { AMDSMI_TEMP_CURRENT = 0 };
 
 #define AMD_ANSWER_BYTES 2048
 

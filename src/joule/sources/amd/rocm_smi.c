@@ -15,16 +15,16 @@
 static joule_status status_of(rocm_code code)
 {
     switch (code) {
-    case ROCM_SUCCESS:
+    case RSMI_STATUS_SUCCESS:
         return JOULE_OK;
-    case ROCM_NOT_SUPPORTED:
-    case ROCM_NOT_YET_IMPLEMENTED:
+    case RSMI_STATUS_NOT_SUPPORTED:
+    case RSMI_STATUS_NOT_YET_IMPLEMENTED:
         return JOULE_UNSUPPORTED;
-    case ROCM_PERMISSION:
+    case RSMI_STATUS_PERMISSION:
         return JOULE_DENIED;
-    case ROCM_BUSY:
-    case ROCM_INTERRUPT:
-    case ROCM_NO_DATA:
+    case RSMI_STATUS_BUSY:
+    case RSMI_STATUS_INTERRUPT:
+    case RSMI_STATUS_NO_DATA:
         return JOULE_PENDING;
     default:
         return JOULE_FAILED;
@@ -55,8 +55,8 @@ static joule_status load(struct source *source, const char *own, struct rocm_api
     resolve(source->host, library, out_api);
     if (!out_api->init || !out_api->num_monitor_devices || !out_api->dev_pci_id_get)
         return source_say(source, JOULE_UNSUPPORTED, "%s lacks required functions: reinstall ROCm", name);
-    rocm_code code = out_api->init(ROCM_INIT_THREAD_ONLY_MUTEX);
-    if (code == ROCM_SUCCESS)
+    rocm_code code = out_api->init(RSMI_INIT_FLAG_THRAD_ONLY_MUTEX);
+    if (code == RSMI_STATUS_SUCCESS)
         return JOULE_OK;
     joule_status status = status_of(code);
     return source_say(source, status == JOULE_PENDING ? JOULE_FAILED : status,
@@ -82,12 +82,12 @@ static joule_status power(void *context, amd_device device, double *out_watts)
     const struct rocm_api *api = context;
     uint64_t microwatts = 0;
     uint32_t kind = 0;
-    rocm_code code = ROCM_NOT_SUPPORTED;
+    rocm_code code = RSMI_STATUS_NOT_SUPPORTED;
     if (api->dev_power_get)
         code = api->dev_power_get((uint32_t)device, &microwatts, &kind);
-    if (code == ROCM_SUCCESS && kind > ROCM_POWER_CURRENT)
-        code = ROCM_NOT_SUPPORTED;
-    if (code == ROCM_NOT_SUPPORTED && api->dev_power_ave_get)
+    if (code == RSMI_STATUS_SUCCESS && kind > RSMI_CURRENT_POWER)
+        code = RSMI_STATUS_NOT_SUPPORTED;
+    if (code == RSMI_STATUS_NOT_SUPPORTED && api->dev_power_ave_get)
         code = api->dev_power_ave_get((uint32_t)device, 0, &microwatts);
     *out_watts = (double)microwatts * 1e-6;
     return status_of(code);
@@ -99,8 +99,7 @@ static joule_status celsius(void *context, amd_device device, enum amd_place pla
     int64_t millidegrees = 0;
     if (!api->dev_temp_metric_get)
         return JOULE_UNSUPPORTED;
-    rocm_code code =
-        api->dev_temp_metric_get((uint32_t)device, place, ROCM_TEMPERATURE_CURRENT, &millidegrees);
+    rocm_code code = api->dev_temp_metric_get((uint32_t)device, place, RSMI_TEMP_CURRENT, &millidegrees);
     *out_celsius = (double)millidegrees * 1e-3;
     return status_of(code);
 }
@@ -113,7 +112,7 @@ static joule_status busy(void *context, amd_device device, double *out_share)
         return JOULE_UNSUPPORTED;
     rocm_code code = api->dev_busy_percent_get((uint32_t)device, &percent);
     *out_share = percent / 100.0;
-    return code == ROCM_SUCCESS && percent > 100 ? JOULE_UNSUPPORTED : status_of(code);
+    return code == RSMI_STATUS_SUCCESS && percent > 100 ? JOULE_UNSUPPORTED : status_of(code);
 }
 
 static void introduce(void *context, amd_device name, struct device *device)
@@ -121,15 +120,16 @@ static void introduce(void *context, amd_device name, struct device *device)
     const struct rocm_api *api = context;
     uint64_t id = 0;
     char model[sizeof device->model] = "";
-    if (api->dev_name_get && api->dev_name_get((uint32_t)name, model, sizeof model) == ROCM_SUCCESS)
+    if (api->dev_name_get && api->dev_name_get((uint32_t)name, model, sizeof model) == RSMI_STATUS_SUCCESS)
         string_copy(device->model, sizeof device->model, model);
-    if (api->dev_unique_id_get && api->dev_unique_id_get((uint32_t)name, &id) == ROCM_SUCCESS && id != 0)
+    if (api->dev_unique_id_get && api->dev_unique_id_get((uint32_t)name, &id) == RSMI_STATUS_SUCCESS &&
+        id != 0)
         string_print(device->uuid, sizeof device->uuid, "GPU-%016" PRIx64, id);
 }
 
 static void take_limit(rocm_code code, const uint64_t *microwatts, double *out_watts)
 {
-    if (code == ROCM_SUCCESS && *microwatts > 0)
+    if (code == RSMI_STATUS_SUCCESS && *microwatts > 0)
         *out_watts = (double)*microwatts * 1e-6;
 }
 
@@ -150,16 +150,17 @@ static joule_status facts(void *context, amd_device device, struct device_facts 
 {
     const struct rocm_api *api = context;
     uint32_t index = (uint32_t)device;
-    rocm_code code = ROCM_NOT_SUPPORTED;
+    rocm_code code = RSMI_STATUS_NOT_SUPPORTED;
     if (api->dev_memory_total_get)
-        code = api->dev_memory_total_get(index, ROCM_MEMORY_VRAM, &facts->memory_total_bytes);
-    if (code != ROCM_SUCCESS)
+        code = api->dev_memory_total_get(index, RSMI_MEM_TYPE_VRAM, &facts->memory_total_bytes);
+    if (code != RSMI_STATUS_SUCCESS)
         facts->memory_total_bytes = JOULE_BYTES_UNKNOWN;
     if (!api->dev_memory_usage_get ||
-        api->dev_memory_usage_get(index, ROCM_MEMORY_VRAM, &facts->memory_used_bytes) != ROCM_SUCCESS)
+        api->dev_memory_usage_get(index, RSMI_MEM_TYPE_VRAM, &facts->memory_used_bytes) !=
+            RSMI_STATUS_SUCCESS)
         facts->memory_used_bytes = JOULE_BYTES_UNKNOWN;
     take_limits(api, index, facts);
-    return code == ROCM_NOT_SUPPORTED ? JOULE_OK : status_of(code);
+    return code == RSMI_STATUS_NOT_SUPPORTED ? JOULE_OK : status_of(code);
 }
 
 static const struct amd_interface interface = {
@@ -178,11 +179,11 @@ static const struct amd_interface interface = {
 static void add_devices(const struct rocm_api *api, struct amd_boards *boards)
 {
     uint32_t count = 0;
-    if (api->num_monitor_devices(&count) != ROCM_SUCCESS)
+    if (api->num_monitor_devices(&count) != RSMI_STATUS_SUCCESS)
         return;
     for (uint32_t i = 0; i < count; i++) {
         uint64_t bdfid;
-        if (api->dev_pci_id_get(i, &bdfid) == ROCM_SUCCESS)
+        if (api->dev_pci_id_get(i, &bdfid) == RSMI_STATUS_SUCCESS)
             amd_boards_add(boards, ROCM_DOMAIN(bdfid), ROCM_BUS(bdfid), ROCM_SLOT(bdfid), i);
     }
 }

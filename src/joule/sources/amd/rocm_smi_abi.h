@@ -13,27 +13,27 @@
 typedef int rocm_code;
 
 enum {
-    ROCM_SUCCESS = 0,
-    ROCM_INVALID_ARGUMENTS = 1,
-    ROCM_NOT_SUPPORTED = 2,
-    ROCM_FILE_ERROR = 3,
-    ROCM_PERMISSION = 4,
-    ROCM_OUT_OF_RESOURCES = 5,
-    ROCM_INIT_ERROR = 8,
-    ROCM_NOT_YET_IMPLEMENTED = 9,
-    ROCM_NOT_FOUND = 10,
-    ROCM_INTERRUPT = 12,
-    ROCM_NO_DATA = 14,
-    ROCM_BUSY = 16, /* another process has the lock */
+    RSMI_STATUS_SUCCESS = 0,
+    RSMI_STATUS_INVALID_ARGS = 1,
+    RSMI_STATUS_NOT_SUPPORTED = 2,
+    RSMI_STATUS_FILE_ERROR = 3,
+    RSMI_STATUS_PERMISSION = 4,
+    RSMI_STATUS_OUT_OF_RESOURCES = 5,
+    RSMI_STATUS_INIT_ERROR = 8,
+    RSMI_STATUS_NOT_YET_IMPLEMENTED = 9,
+    RSMI_STATUS_NOT_FOUND = 10,
+    RSMI_STATUS_INTERRUPT = 12,
+    RSMI_STATUS_NO_DATA = 14,
+    RSMI_STATUS_BUSY = 16, /* another process has the lock */
 };
 
 /* For rsmi_init. The lock is then between threads of this process. By default it is a file below /dev/shm,
  * which another user's process or a dead one may hold for minutes. Releases without this flag ignore it. */
-#define ROCM_INIT_THREAD_ONLY_MUTEX UINT64_C(0x400000000000000)
+#define RSMI_INIT_FLAG_THRAD_ONLY_MUTEX UINT64_C(0x400000000000000)
 
-enum { ROCM_MEMORY_VRAM = 0 };
-enum { ROCM_TEMPERATURE_CURRENT = 0 };
-enum { ROCM_POWER_AVERAGE = 0, ROCM_POWER_CURRENT = 1 };
+enum { RSMI_MEM_TYPE_VRAM = 0 };
+enum { RSMI_TEMP_CURRENT = 0 };
+enum { RSMI_AVERAGE_POWER = 0, RSMI_CURRENT_POWER = 1 };
 
 /* Powers are in microwatts, temperatures in thousandths of a degree Celsius. */
 #define ROCM_FUNCTIONS(X)                                                                                    \
