@@ -58,18 +58,18 @@ static void add_parts(unsigned c)
     const struct fake_card *card = &script.cards[c];
     for (int tile = (int)card->tiles - 1; tile >= -1; tile--) {
         if (card->package != 0 && card->energy != 0)
-            add_part(c, PART_POWER, LZ_POWER_PACKAGE, tile);
+            add_part(c, PART_POWER, ZES_POWER_DOMAIN_PACKAGE, tile);
         if (card->card != 0 && card->energy != 0 && tile < 0)
-            add_part(c, PART_POWER, LZ_POWER_CARD, tile);
+            add_part(c, PART_POWER, ZES_POWER_DOMAIN_CARD, tile);
         if (card->celsius > -273 && (tile >= 0 || card->tiles == 0))
-            add_part(c, PART_TEMPERATURE, LZ_TEMPERATURE_GPU, tile);
+            add_part(c, PART_TEMPERATURE, ZES_TEMP_SENSORS_GPU, tile);
         if (card->memory_celsius > -273 && (tile >= 0 || card->tiles == 0))
-            add_part(c, PART_TEMPERATURE, LZ_TEMPERATURE_MEMORY, tile);
-        for (uint32_t type = card->engine_all != 0 ? LZ_ENGINE_ALL : 5; type <= 6; type++)
-            if (type == LZ_ENGINE_ALL || type >= 5) /* 5: render, 6: one that has a share of its own */
+            add_part(c, PART_TEMPERATURE, ZES_TEMP_SENSORS_MEMORY, tile);
+        for (uint32_t type = card->engine_all != 0 ? ZES_ENGINE_GROUP_ALL : 5; type <= 6; type++)
+            if (type == ZES_ENGINE_GROUP_ALL || type >= 5) /* 5: render, 6: one that has a share of its own */
                 add_part(c, PART_ENGINE, type, tile);
         if (card->memory_gib > 0 && (tile >= 0 || card->tiles == 0))
-            add_part(c, PART_MEMORY, LZ_MEMORY_DEVICE, tile);
+            add_part(c, PART_MEMORY, ZES_MEM_LOC_DEVICE, tile);
     }
 }
 
@@ -144,28 +144,29 @@ static lz_code enter(lz_handle handle, enum part_kind kind, const struct part **
     const struct part *part = handle;
     calls++;
     if (start_ns < 0)
-        return LZ_UNINITIALIZED;
+        return ZE_RESULT_ERROR_UNINITIALIZED;
     if (part == NULL || part->kind != kind)
-        return LZ_INVALID_ARGUMENT;
+        return ZE_RESULT_ERROR_INVALID_ARGUMENT;
     *out_part = part;
     block_once(part->card);
     if (since_s(part->card->lost_at_ms) >= 0)
-        return LZ_DEVICE_LOST;
+        return ZE_RESULT_ERROR_DEVICE_LOST;
     double asleep_s = since_s(part->card->sleep_at_ms);
     if (asleep_s >= 0 && asleep_s < 3)
-        return LZ_LOW_POWER_STATE;
-    return part->card->denied != 0 && kind != PART_DEVICE ? LZ_INSUFFICIENT_PERMISSIONS : LZ_SUCCESS;
+        return ZE_RESULT_ERROR_DEVICE_IN_LOW_POWER_STATE;
+    return part->card->denied != 0 && kind != PART_DEVICE ? ZE_RESULT_ERROR_INSUFFICIENT_PERMISSIONS
+                                                          : ZE_RESULT_SUCCESS;
 }
 
 #define ENTER(handle, kind)                                                                                  \
     const struct part *part;                                                                                 \
     lz_code entered = enter(handle, kind, &part);                                                            \
-    if (entered != LZ_SUCCESS)                                                                               \
+    if (entered != ZE_RESULT_SUCCESS)                                                                        \
     return entered
 
 #define NEED(condition)                                                                                      \
     if (!(condition))                                                                                        \
-    return LZ_INVALID_ARGUMENT
+    return ZE_RESULT_ERROR_INVALID_ARGUMENT
 
 #define TELL_TILE(properties)                                                                                \
     (properties)->on_subdevice = part->tile >= 0;                                                            \
@@ -181,7 +182,7 @@ static lz_code begin(_Atomic bool *mode)
         return (lz_code)script.init_code;
     if (start_ns < 0)
         start_ns = now_ns();
-    return LZ_SUCCESS;
+    return ZE_RESULT_SUCCESS;
 }
 
 lz_code zeInit(uint32_t flags)
@@ -198,13 +199,13 @@ static lz_code give(uint32_t *count, lz_handle *list, const lz_handle *have, siz
         *count = (uint32_t)have_count;
     for (uint32_t i = 0; list && i < *count; i++)
         list[i] = have[i];
-    return LZ_SUCCESS;
+    return ZE_RESULT_SUCCESS;
 }
 
 static lz_code give_driver(bool is_started, uint32_t *count, lz_handle *drivers)
 {
     lz_handle driver = &script;
-    return is_started ? give(count, drivers, &driver, script.card_count > 0) : LZ_UNINITIALIZED;
+    return is_started ? give(count, drivers, &driver, script.card_count > 0) : ZE_RESULT_ERROR_UNINITIALIZED;
 }
 
 static lz_code give_devices(lz_handle driver, uint32_t *count, lz_handle *list)
@@ -231,7 +232,7 @@ lz_code zesInit(uint32_t flags)
 {
     (void)flags;
     lz_code code = begin(&is_sysman);
-    return script.sysman != 0 ? LZ_UNINITIALIZED : code;
+    return script.sysman != 0 ? ZE_RESULT_ERROR_UNINITIALIZED : code;
 }
 
 lz_code zesDriverGet(uint32_t *count, lz_handle *drivers)
@@ -257,28 +258,29 @@ lz_code zesDeviceGetProperties(lz_handle device, struct lz_device_properties *pr
 {
     ENTER(device, PART_DEVICE);
     if (!may_manage())
-        return LZ_UNINITIALIZED;
-    NEED(properties && properties->head.type == LZ_TYPE_DEVICE_PROPERTIES && !properties->head.next);
+        return ZE_RESULT_ERROR_UNINITIALIZED;
+    NEED(properties && properties->head.type == ZES_STRUCTURE_TYPE_DEVICE_PROPERTIES &&
+         !properties->head.next);
     properties->core.type = (uint32_t)part->card->type;
     properties->core.vendor_id = 0x8086;
     properties->core.device_id = 0xe223;
-    properties->core.flags = part->card->integrated != 0 ? LZ_DEVICE_INTEGRATED : 0;
+    properties->core.flags = part->card->integrated != 0 ? ZE_DEVICE_PROPERTY_FLAG_INTEGRATED : 0;
     memcpy(properties->core.uuid, "\x86\x80\x23\xe2\0\0\0\0\3\0\0\0\0\0\0", 16);
     properties->core.uuid[8] = (uint8_t)part->card->bus;
     strcpy(properties->core.name, "Intel(R) Arc(TM) Pro B70 Graphics");
     strcpy(properties->model, "unknown");
     strcpy(properties->driver_version, "unknown");
     properties->subdevice_count = (uint32_t)part->card->tiles;
-    return LZ_SUCCESS;
+    return ZE_RESULT_SUCCESS;
 }
 
 lz_code zesDevicePciGetProperties(lz_handle device, struct lz_pci_properties *properties)
 {
     ENTER(device, PART_DEVICE);
-    NEED(properties && properties->head.type == LZ_TYPE_PCI_PROPERTIES && !properties->head.next);
+    NEED(properties && properties->head.type == ZES_STRUCTURE_TYPE_PCI_PROPERTIES && !properties->head.next);
     properties->bus = (uint32_t)part->card->bus;
     properties->device = part->card->integrated != 0 ? 2 : 0;
-    return LZ_SUCCESS;
+    return ZE_RESULT_SUCCESS;
 }
 
 static lz_code give_parts(lz_handle device, enum part_kind kind, uint32_t *count, lz_handle *list)
@@ -287,7 +289,7 @@ static lz_code give_parts(lz_handle device, enum part_kind kind, uint32_t *count
     lz_handle have[MOST_PARTS];
     size_t have_count = 0;
     lz_code code = enter(device, PART_DEVICE, &part);
-    if (code != LZ_SUCCESS)
+    if (code != ZE_RESULT_SUCCESS)
         return code;
     size_t c = (size_t)(part - devices);
     for (size_t i = 0; i < part_counts[c]; i++)
@@ -308,32 +310,32 @@ lz_code zesDeviceGetCardPowerDomain(lz_handle device, lz_handle *power)
     ENTER(device, PART_DEVICE);
     size_t c = (size_t)(part - devices);
     for (size_t i = 0; i < part_counts[c]; i++)
-        if (parts[c][i].kind == PART_POWER && parts[c][i].type == LZ_POWER_CARD) {
+        if (parts[c][i].kind == PART_POWER && parts[c][i].type == ZES_POWER_DOMAIN_CARD) {
             *power = &parts[c][i];
-            return LZ_SUCCESS;
+            return ZE_RESULT_SUCCESS;
         }
-    return LZ_UNSUPPORTED_FEATURE;
+    return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
 }
 
 lz_code zesPowerGetProperties(lz_handle power, struct lz_power_properties *properties)
 {
     ENTER(power, PART_POWER);
-    NEED(properties && properties->head.type == LZ_TYPE_POWER_PROPERTIES);
+    NEED(properties && properties->head.type == ZES_STRUCTURE_TYPE_POWER_PROPERTIES);
     struct lz_power_ext_properties *extension = properties->head.next;
-    NEED(!extension || (extension->head.type == LZ_TYPE_POWER_EXT_PROPERTIES && !extension->head.next &&
-                        !extension->default_limit));
+    NEED(!extension || (extension->head.type == ZES_STRUCTURE_TYPE_POWER_EXT_PROPERTIES &&
+                        !extension->head.next && !extension->default_limit));
     TELL_TILE(properties);
     properties->default_milliwatts = properties->most_milliwatts = (int32_t)(part->card->limit_watts * 1e3);
     properties->least_milliwatts = -1;
     if (extension && part->card->extension != 0)
         extension->domain = part->type;
-    return LZ_SUCCESS;
+    return ZE_RESULT_SUCCESS;
 }
 
 /* A domain has a share of the card's power: all of it, nine tenths in the package, of which each tile has its part. */
 static double domain_watts(const struct part *part)
 {
-    double share = part->type == LZ_POWER_CARD ? 1 : 0.9;
+    double share = part->type == ZES_POWER_DOMAIN_CARD ? 1 : 0.9;
     return part->card->watts * (part->tile >= 0 ? share / part->card->tiles : share);
 }
 
@@ -342,7 +344,7 @@ lz_code zesPowerGetEnergyCounter(lz_handle power, struct lz_energy_counter *coun
     ENTER(power, PART_POWER);
     const struct fake_card *card = part->card;
     if (card->energy == -2)
-        return LZ_INSUFFICIENT_PERMISSIONS;
+        return ZE_RESULT_ERROR_INSUFFICIENT_PERMISSIONS;
     int64_t time_ns = now_ns(), refresh_ns = (int64_t)(card->refresh_ms * 1e6);
     if (refresh_ns > 0)
         time_ns -= (time_ns - start_ns) % refresh_ns;
@@ -351,7 +353,7 @@ lz_code zesPowerGetEnergyCounter(lz_handle power, struct lz_energy_counter *coun
                                   : card->start_joules + domain_watts(part) * since_start_s;
     counter->microjoules = (uint64_t)((card->energy < 0 ? card->start_joules : joules) * 1e6);
     counter->time_us = (uint64_t)(time_ns / 1000 + (int64_t)(card->stamp_s * 1e6));
-    return LZ_SUCCESS;
+    return ZE_RESULT_SUCCESS;
 }
 
 lz_code zesPowerGetLimits(lz_handle power, struct lz_sustained_limit *sustained, void *burst, void *peak)
@@ -359,7 +361,7 @@ lz_code zesPowerGetLimits(lz_handle power, struct lz_sustained_limit *sustained,
     ENTER(power, PART_POWER);
     NEED(sustained && !burst && !peak);
     *sustained = (struct lz_sustained_limit){1, (int32_t)(part->card->limit_watts * 1e3), 28000};
-    return LZ_SUCCESS;
+    return ZE_RESULT_SUCCESS;
 }
 
 #if FAKE_MINOR >= 4
@@ -367,16 +369,16 @@ lz_code zesPowerGetLimitsExt(lz_handle power, uint32_t *count, struct lz_power_l
 {
     ENTER(power, PART_POWER);
     if (part->card->limits_extended == 0)
-        return LZ_UNSUPPORTED_FEATURE;
-    NEED(count && *count >= 2 && limits && limits[0].head.type == LZ_TYPE_POWER_LIMIT);
+        return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
+    NEED(count && *count >= 2 && limits && limits[0].head.type == ZES_STRUCTURE_TYPE_POWER_LIMIT_EXT_DESC);
     limits[0].level = 3; /* peak, in milliamperes */
     limits[0].unit = 1;
     limits[0].limit = 40000;
-    limits[1].level = LZ_LEVEL_SUSTAINED;
-    limits[1].unit = LZ_UNIT_MILLIWATTS;
+    limits[1].level = ZES_POWER_LEVEL_SUSTAINED;
+    limits[1].unit = ZES_LIMIT_UNIT_POWER;
     limits[1].limit = (int32_t)(part->card->limit_watts * 1e3);
     *count = 2;
-    return LZ_SUCCESS;
+    return ZE_RESULT_SUCCESS;
 }
 #endif
 
@@ -390,18 +392,18 @@ lz_code zesDeviceEnumTemperatureSensors(lz_handle device, uint32_t *count, lz_ha
 lz_code zesTemperatureGetProperties(lz_handle sensor, struct lz_temperature_properties *properties)
 {
     ENTER(sensor, PART_TEMPERATURE);
-    NEED(properties && properties->head.type == LZ_TYPE_TEMPERATURE_PROPERTIES && !properties->head.next);
+    NEED(properties && properties->head.type == ZES_STRUCTURE_TYPE_TEMP_PROPERTIES && !properties->head.next);
     properties->type = part->type;
     TELL_TILE(properties);
-    return LZ_SUCCESS;
+    return ZE_RESULT_SUCCESS;
 }
 
 lz_code zesTemperatureGetState(lz_handle sensor, double *celsius)
 {
     ENTER(sensor, PART_TEMPERATURE);
-    double own = part->type == LZ_TEMPERATURE_MEMORY ? part->card->memory_celsius : part->card->celsius;
+    double own = part->type == ZES_TEMP_SENSORS_MEMORY ? part->card->memory_celsius : part->card->celsius;
     *celsius = own + (part->tile > 0 ? part->tile : 0); /* each tile a degree warmer than the one before */
-    return LZ_SUCCESS;
+    return ZE_RESULT_SUCCESS;
 }
 
 lz_code zesDeviceEnumMemoryModules(lz_handle device, uint32_t *count, lz_handle *list)
@@ -412,20 +414,20 @@ lz_code zesDeviceEnumMemoryModules(lz_handle device, uint32_t *count, lz_handle 
 lz_code zesMemoryGetProperties(lz_handle memory, struct lz_memory_properties *properties)
 {
     ENTER(memory, PART_MEMORY);
-    NEED(properties && properties->head.type == LZ_TYPE_MEMORY_PROPERTIES && !properties->head.next);
+    NEED(properties && properties->head.type == ZES_STRUCTURE_TYPE_MEM_PROPERTIES && !properties->head.next);
     properties->location = part->type;
     TELL_TILE(properties);
-    return LZ_SUCCESS;
+    return ZE_RESULT_SUCCESS;
 }
 
 lz_code zesMemoryGetState(lz_handle memory, struct lz_memory_state *state)
 {
     ENTER(memory, PART_MEMORY);
-    NEED(state && state->head.type == LZ_TYPE_MEMORY_STATE && !state->head.next);
+    NEED(state && state->head.type == ZES_STRUCTURE_TYPE_MEM_STATE && !state->head.next);
     double share = (part->tile >= 0 ? 1 / part->card->tiles : 1) * 1024 * 1024 * 1024;
     state->total_bytes = (uint64_t)(part->card->memory_gib * share);
     state->free_bytes = (uint64_t)((part->card->memory_gib - part->card->used_gib) * share);
-    return LZ_SUCCESS;
+    return ZE_RESULT_SUCCESS;
 }
 
 lz_code zesDeviceEnumEngineGroups(lz_handle device, uint32_t *count, lz_handle *list)
@@ -436,20 +438,22 @@ lz_code zesDeviceEnumEngineGroups(lz_handle device, uint32_t *count, lz_handle *
 lz_code zesEngineGetProperties(lz_handle engine, struct lz_engine_properties *properties)
 {
     ENTER(engine, PART_ENGINE);
-    NEED(properties && properties->head.type == LZ_TYPE_ENGINE_PROPERTIES && !properties->head.next);
+    NEED(properties && properties->head.type == ZES_STRUCTURE_TYPE_ENGINE_PROPERTIES &&
+         !properties->head.next);
     properties->type = part->type;
     TELL_TILE(properties);
-    return LZ_SUCCESS;
+    return ZE_RESULT_SUCCESS;
 }
 
 lz_code zesEngineGetActivity(lz_handle engine, struct lz_engine_stats *stats)
 {
     ENTER(engine, PART_ENGINE);
     if (part->card->engines <= 0)
-        return part->card->engines < 0 ? LZ_INSUFFICIENT_PERMISSIONS : LZ_UNSUPPORTED_FEATURE;
+        return part->card->engines < 0 ? ZE_RESULT_ERROR_INSUFFICIENT_PERMISSIONS
+                                       : ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
     double share = part->type == 6 ? part->card->copy_busy : part->card->busy;
     double since_start_us = (double)(now_ns() - start_ns) / 1e3;
     stats->time_us = (uint64_t)(since_start_us + 5e6); /* on a clock of the hardware's own */
     stats->active_us = (uint64_t)(since_start_us * share + 7e6);
-    return LZ_SUCCESS;
+    return ZE_RESULT_SUCCESS;
 }

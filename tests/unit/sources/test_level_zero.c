@@ -446,12 +446,12 @@ static void test_codes(void **state)
         joule_status status;
         const char *word;
     } cases[] = {
-        {LZ_UNINITIALIZED, JOULE_ABSENT, "libze_intel_gpu.so.1"},
-        {LZ_DEPENDENCY_UNAVAILABLE, JOULE_ABSENT, "libze_intel_gpu.so.1"},
-        {LZ_INSUFFICIENT_PERMISSIONS, JOULE_DENIED, "/dev/dri/renderD"},
-        {LZ_UNSUPPORTED_FEATURE, JOULE_UNSUPPORTED, "ZES_ENABLE_SYSMAN"},
-        {LZ_DEVICE_LOST, JOULE_FAILED, "0x70000001"},
-        {LZ_UNKNOWN, JOULE_FAILED, "0x7ffffffe"},
+        {ZE_RESULT_ERROR_UNINITIALIZED, JOULE_ABSENT, "libze_intel_gpu.so.1"},
+        {ZE_RESULT_ERROR_DEPENDENCY_UNAVAILABLE, JOULE_ABSENT, "libze_intel_gpu.so.1"},
+        {ZE_RESULT_ERROR_INSUFFICIENT_PERMISSIONS, JOULE_DENIED, "/dev/dri/renderD"},
+        {ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, JOULE_UNSUPPORTED, "ZES_ENABLE_SYSMAN"},
+        {ZE_RESULT_ERROR_DEVICE_LOST, JOULE_FAILED, "0x70000001"},
+        {ZE_RESULT_ERROR_UNKNOWN, JOULE_FAILED, "0x7ffffffe"},
     };
     static const char *const keys[] = {"init_code", "device_code"};
     struct machine_bench *bench = *state;

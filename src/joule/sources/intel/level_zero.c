@@ -74,7 +74,7 @@ static void read_energy(const struct lz_source *lz, struct lz_board *board, stru
     int64_t before_ns = sink_now(sink);
     lz_code code = lz->api.zesPowerGetEnergyCounter(board->power, &counter);
     int64_t after_ns = sink_now(sink), stamp_ns = (int64_t)(counter.time_us * 1000);
-    if (code != LZ_SUCCESS) {
+    if (code != ZE_RESULT_SUCCESS) {
         put_failure(sink, board->energy, code);
         return;
     }
@@ -90,9 +90,9 @@ static void read_sensor(const struct lz_source *lz, const struct lz_sensor *sens
 {
     double celsius = NAN;
     lz_code code = lz->api.zesTemperatureGetState(sensor->handle, &celsius);
-    if (code == LZ_SUCCESS && !(celsius >= LOWEST_CELSIUS && celsius <= HIGHEST_CELSIUS))
-        code = LZ_UNKNOWN;
-    if (code == LZ_SUCCESS)
+    if (code == ZE_RESULT_SUCCESS && !(celsius >= LOWEST_CELSIUS && celsius <= HIGHEST_CELSIUS))
+        code = ZE_RESULT_ERROR_UNKNOWN;
+    if (code == ZE_RESULT_SUCCESS)
         sink_gauge(sink, sensor->channel, celsius);
     else
         put_failure(sink, sensor->channel, code);
@@ -104,7 +104,7 @@ static lz_code read_engine(const struct lz_source *lz, struct lz_engine *engine,
     struct lz_engine_stats now = {0}, last = engine->last;
     lz_code code = lz->api.zesEngineGetActivity(engine->handle, &now);
     *out_share = NAN;
-    if (code != LZ_SUCCESS || now.time_us == last.time_us)
+    if (code != ZE_RESULT_SUCCESS || now.time_us == last.time_us)
         return code;
     engine->last = now;
     if (now.time_us > last.time_us && now.active_us >= last.active_us) /* else the driver restarted */
@@ -115,15 +115,15 @@ static lz_code read_engine(const struct lz_source *lz, struct lz_engine *engine,
 static void read_busy(const struct lz_source *lz, struct lz_board *board, struct sink *sink)
 {
     double busiest = NAN;
-    lz_code failure = LZ_SUCCESS;
+    lz_code failure = ZE_RESULT_SUCCESS;
     for (size_t i = 0; i < board->engine_count; i++) {
         double share;
         lz_code code = read_engine(lz, &board->engines[i], &share);
-        if (code != LZ_SUCCESS)
+        if (code != ZE_RESULT_SUCCESS)
             failure = code;
         busiest = fmax(busiest, share); /* fmax ignores NaN */
     }
-    if (failure != LZ_SUCCESS) /* the failed engine might be the busiest */
+    if (failure != ZE_RESULT_SUCCESS) /* the failed engine might be the busiest */
         put_failure(sink, board->busy, failure);
     else if (isfinite(busiest))
         sink_gauge(sink, board->busy, busiest);
@@ -175,12 +175,12 @@ static lz_code look_at_memory(const struct lz_source *lz, const struct lz_board 
 {
     uint64_t total_bytes = 0, free_bytes = 0;
     for (size_t i = 0; i < board->memory_count; i++) {
-        struct lz_memory_state state = {.head.type = LZ_TYPE_MEMORY_STATE};
+        struct lz_memory_state state = {.head.type = ZES_STRUCTURE_TYPE_MEM_STATE};
         lz_code code = lz->api.zesMemoryGetState(board->memories[i], &state);
-        if (code != LZ_SUCCESS)
+        if (code != ZE_RESULT_SUCCESS)
             return code;
         if (state.free_bytes > state.total_bytes)
-            return LZ_UNKNOWN;
+            return ZE_RESULT_ERROR_UNKNOWN;
         total_bytes += state.total_bytes;
         free_bytes += state.free_bytes;
     }
@@ -189,7 +189,7 @@ static lz_code look_at_memory(const struct lz_source *lz, const struct lz_board 
         facts->memory_free_bytes = free_bytes;
         facts->memory_used_bytes = total_bytes - free_bytes;
     }
-    return LZ_SUCCESS;
+    return ZE_RESULT_SUCCESS;
 }
 
 static void look_at_board(const struct lz_source *lz, struct lz_board *board, struct sink *sink)
@@ -200,7 +200,7 @@ static void look_at_board(const struct lz_source *lz, struct lz_board *board, st
         if (status != JOULE_OK)
             sink_fail(sink, board->busy, status);
     }
-    if (look_at_memory(lz, board, &facts) == LZ_DEVICE_LOST) {
+    if (look_at_memory(lz, board, &facts) == ZE_RESULT_ERROR_DEVICE_LOST) {
         sink_device_fail(sink, board->device, JOULE_FAILED);
         return;
     }

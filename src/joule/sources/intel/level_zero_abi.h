@@ -17,53 +17,53 @@ typedef void *lz_handle; /* zes_device_handle_t and others: opaque, and pointers
 typedef uint32_t lz_code;
 
 enum {
-    LZ_SUCCESS = 0,
-    LZ_NOT_READY = 1,
-    LZ_DEVICE_LOST = 0x70000001,
-    LZ_OUT_OF_HOST_MEMORY = 0x70000002,
-    LZ_OUT_OF_DEVICE_MEMORY = 0x70000003,
-    LZ_LOW_POWER_STATE = 0x70000007, /* the device is suspended */
-    LZ_INSUFFICIENT_PERMISSIONS = 0x70010000,
-    LZ_NOT_AVAILABLE = 0x70010001,
-    LZ_DEPENDENCY_UNAVAILABLE = 0x70020000, /* a part of the kernel driver is missing */
-    LZ_UNINITIALIZED = 0x78000001,          /* no driver, or not initialised in this mode */
-    LZ_UNSUPPORTED_VERSION = 0x78000002,
-    LZ_UNSUPPORTED_FEATURE = 0x78000003,
-    LZ_INVALID_ARGUMENT = 0x78000004,
-    LZ_UNKNOWN = 0x7ffffffe,
+    ZE_RESULT_SUCCESS = 0,
+    ZE_RESULT_NOT_READY = 1,
+    ZE_RESULT_ERROR_DEVICE_LOST = 0x70000001,
+    ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY = 0x70000002,
+    ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY = 0x70000003,
+    ZE_RESULT_ERROR_DEVICE_IN_LOW_POWER_STATE = 0x70000007, /* the device is suspended */
+    ZE_RESULT_ERROR_INSUFFICIENT_PERMISSIONS = 0x70010000,
+    ZE_RESULT_ERROR_NOT_AVAILABLE = 0x70010001,
+    ZE_RESULT_ERROR_DEPENDENCY_UNAVAILABLE = 0x70020000, /* a part of the kernel driver is missing */
+    ZE_RESULT_ERROR_UNINITIALIZED = 0x78000001,          /* no driver, or not initialised in this mode */
+    ZE_RESULT_ERROR_UNSUPPORTED_VERSION = 0x78000002,
+    ZE_RESULT_ERROR_UNSUPPORTED_FEATURE = 0x78000003,
+    ZE_RESULT_ERROR_INVALID_ARGUMENT = 0x78000004,
+    ZE_RESULT_ERROR_UNKNOWN = 0x7ffffffe,
 };
 
 /* Types of structures: their first member, stype. */
 enum {
     /* ze_device_properties_t; this enumeration is separate from the ZES ones below */
-    LZ_TYPE_CORE_PROPERTIES = 0x3,
-    LZ_TYPE_DEVICE_PROPERTIES = 0x1,
-    LZ_TYPE_PCI_PROPERTIES = 0x2,
-    LZ_TYPE_ENGINE_PROPERTIES = 0x5,
-    LZ_TYPE_MEMORY_PROPERTIES = 0xb,
-    LZ_TYPE_POWER_PROPERTIES = 0xd,
-    LZ_TYPE_TEMPERATURE_PROPERTIES = 0x14,
-    LZ_TYPE_MEMORY_STATE = 0x1e,
-    LZ_TYPE_POWER_LIMIT = 0x27,
-    LZ_TYPE_POWER_EXT_PROPERTIES = 0x28,
+    ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES = 0x3,
+    ZES_STRUCTURE_TYPE_DEVICE_PROPERTIES = 0x1,
+    ZES_STRUCTURE_TYPE_PCI_PROPERTIES = 0x2,
+    ZES_STRUCTURE_TYPE_ENGINE_PROPERTIES = 0x5,
+    ZES_STRUCTURE_TYPE_MEM_PROPERTIES = 0xb,
+    ZES_STRUCTURE_TYPE_POWER_PROPERTIES = 0xd,
+    ZES_STRUCTURE_TYPE_TEMP_PROPERTIES = 0x14,
+    ZES_STRUCTURE_TYPE_MEM_STATE = 0x1e,
+    ZES_STRUCTURE_TYPE_POWER_LIMIT_EXT_DESC = 0x27,
+    ZES_STRUCTURE_TYPE_POWER_EXT_PROPERTIES = 0x28,
 };
 
-enum { LZ_DEVICE_GPU = 1, LZ_DEVICE_VPU = 5 };
-enum { LZ_DEVICE_INTEGRATED = 1 }; /* in lz_core_properties.flags */
+enum { ZE_DEVICE_TYPE_GPU = 1, ZE_DEVICE_TYPE_VPU = 5 };
+enum { ZE_DEVICE_PROPERTY_FLAG_INTEGRATED = 1 }; /* in lz_core_properties.flags */
 enum {
-    LZ_POWER_UNKNOWN = 0, /* also from drivers that do not report the domain */
-    LZ_POWER_CARD = 1,
-    LZ_POWER_PACKAGE = 2,
-    LZ_POWER_STACK = 3,
-    LZ_POWER_MEMORY = 4,
-    LZ_POWER_GPU = 5,
+    ZES_POWER_DOMAIN_UNKNOWN = 0, /* also from drivers that do not report the domain */
+    ZES_POWER_DOMAIN_CARD = 1,
+    ZES_POWER_DOMAIN_PACKAGE = 2,
+    ZES_POWER_DOMAIN_STACK = 3,
+    ZES_POWER_DOMAIN_MEMORY = 4,
+    ZES_POWER_DOMAIN_GPU = 5,
 };
 /* The highest of each kind. */
-enum { LZ_TEMPERATURE_GLOBAL = 0, LZ_TEMPERATURE_GPU = 1, LZ_TEMPERATURE_MEMORY = 2 };
-enum { LZ_ENGINE_ALL = 0 };
-enum { LZ_MEMORY_SYSTEM = 0, LZ_MEMORY_DEVICE = 1 };
-enum { LZ_LEVEL_SUSTAINED = 1 };
-enum { LZ_UNIT_MILLIWATTS = 2 };
+enum { ZES_TEMP_SENSORS_GLOBAL = 0, ZES_TEMP_SENSORS_GPU = 1, ZES_TEMP_SENSORS_MEMORY = 2 };
+enum { ZES_ENGINE_GROUP_ALL = 0 };
+enum { ZES_MEM_LOC_SYSTEM = 0, ZES_MEM_LOC_DEVICE = 1 };
+enum { ZES_POWER_LEVEL_SUSTAINED = 1 };
+enum { ZES_LIMIT_UNIT_POWER = 2 };
 
 /* stype and pNext, the first members of structures with a header. */
 struct lz_head {

@@ -93,11 +93,11 @@ static void add_silent(struct making *m, lz_code code)
 static int preference_of(uint32_t domain)
 {
     switch (domain) {
-    case LZ_POWER_CARD:
+    case ZES_POWER_DOMAIN_CARD:
         return 3;
-    case LZ_POWER_PACKAGE:
+    case ZES_POWER_DOMAIN_PACKAGE:
         return 2;
-    case LZ_POWER_UNKNOWN:
+    case ZES_POWER_DOMAIN_UNKNOWN:
         return 1;
     default:
         return 0;
@@ -112,9 +112,9 @@ static double watts_of(int32_t milliwatts)
 /* Uses this domain as the board's if it covers more than `preference`. Returns the new preference. */
 static int consider_domain(const struct making *m, lz_handle power, int preference)
 {
-    struct lz_power_ext_properties kind = {.head.type = LZ_TYPE_POWER_EXT_PROPERTIES};
-    struct lz_power_properties properties = {.head = {LZ_TYPE_POWER_PROPERTIES, &kind}};
-    if (m->api->zesPowerGetProperties(power, &properties) != LZ_SUCCESS || properties.on_subdevice)
+    struct lz_power_ext_properties kind = {.head.type = ZES_STRUCTURE_TYPE_POWER_EXT_PROPERTIES};
+    struct lz_power_properties properties = {.head = {ZES_STRUCTURE_TYPE_POWER_PROPERTIES, &kind}};
+    if (m->api->zesPowerGetProperties(power, &properties) != ZE_RESULT_SUCCESS || properties.on_subdevice)
         return preference;
     int own = preference_of(kind.domain);
     if (own <= preference)
@@ -132,21 +132,21 @@ static const char *find_domain(struct making *m, lz_code *out_code)
     const struct lz_api *api = m->api;
     lz_handle domains[LZ_MOST_PARTS], card = NULL;
     int preference = 0;
-    *out_code = LZ_UNSUPPORTED_FEATURE;
+    *out_code = ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
     if (!api->zesPowerGetProperties || !api->zesPowerGetEnergyCounter)
         return NULL;
     size_t count;
     *out_code = lz_list(api->zesDeviceEnumPowerDomains, m->board->handle, domains, LZ_MOST_PARTS, &count);
     for (size_t i = 0; i < count; i++)
         preference = consider_domain(m, domains[i], preference);
-    if (preference == preference_of(LZ_POWER_PACKAGE))
+    if (preference == preference_of(ZES_POWER_DOMAIN_PACKAGE))
         return "package energy counter";
     /* Drivers that do not report the domains' kinds may still know the card's domain. */
-    if (preference == preference_of(LZ_POWER_UNKNOWN) && api->zesDeviceGetCardPowerDomain &&
-        api->zesDeviceGetCardPowerDomain(m->board->handle, &card) == LZ_SUCCESS && card)
+    if (preference == preference_of(ZES_POWER_DOMAIN_UNKNOWN) && api->zesDeviceGetCardPowerDomain &&
+        api->zesDeviceGetCardPowerDomain(m->board->handle, &card) == ZE_RESULT_SUCCESS && card)
         m->board->power = card;
-    if (*out_code == LZ_SUCCESS)
-        *out_code = LZ_UNSUPPORTED_FEATURE;
+    if (*out_code == ZE_RESULT_SUCCESS)
+        *out_code = ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
     return preference ? "energy counter" : NULL;
 }
 
@@ -157,7 +157,7 @@ static void find_energy(struct making *m)
     const char *label = find_domain(m, &code);
     if (label)
         code = m->api->zesPowerGetEnergyCounter(m->board->power, &counter);
-    if (label && (code == LZ_SUCCESS || lz_is_transient(code)))
+    if (label && (code == ZE_RESULT_SUCCESS || lz_is_transient(code)))
         add_counter(m, label);
     else
         add_silent(m, code);
@@ -170,15 +170,17 @@ double lz_board_limit(const struct lz_api *api, const struct lz_board *board)
     struct lz_power_limit limits[8];
     uint32_t count = sizeof limits / sizeof limits[0];
     for (size_t i = 0; i < count; i++)
-        limits[i] = (struct lz_power_limit){.head.type = LZ_TYPE_POWER_LIMIT};
+        limits[i] = (struct lz_power_limit){.head.type = ZES_STRUCTURE_TYPE_POWER_LIMIT_EXT_DESC};
     if (!board->power)
         return NAN;
-    if (api->zesPowerGetLimitsExt && api->zesPowerGetLimitsExt(board->power, &count, limits) == LZ_SUCCESS)
+    if (api->zesPowerGetLimitsExt &&
+        api->zesPowerGetLimitsExt(board->power, &count, limits) == ZE_RESULT_SUCCESS)
         for (size_t i = 0; i < count && i < sizeof limits / sizeof limits[0]; i++)
-            if (limits[i].level == LZ_LEVEL_SUSTAINED && limits[i].unit == LZ_UNIT_MILLIWATTS)
+            if (limits[i].level == ZES_POWER_LEVEL_SUSTAINED && limits[i].unit == ZES_LIMIT_UNIT_POWER)
                 return watts_of(limits[i].limit);
     if (api->zesPowerGetLimits &&
-        api->zesPowerGetLimits(board->power, &sustained, NULL, NULL) == LZ_SUCCESS && sustained.is_enabled)
+        api->zesPowerGetLimits(board->power, &sustained, NULL, NULL) == ZE_RESULT_SUCCESS &&
+        sustained.is_enabled)
         return watts_of(sustained.milliwatts);
     return NAN;
 }
@@ -188,7 +190,7 @@ double lz_board_limit(const struct lz_api *api, const struct lz_board *board)
 static bool add_sensor(struct making *m, lz_handle handle, const struct lz_temperature_properties *properties)
 {
     struct lz_board *board = m->board;
-    bool is_memory = properties->type == LZ_TEMPERATURE_MEMORY;
+    bool is_memory = properties->type == ZES_TEMP_SENSORS_MEMORY;
     const char *word = is_memory ? "memory-temperature" : "temperature";
     char what[48];
     double celsius;
@@ -211,8 +213,8 @@ static size_t find_sensors(struct making *m, const lz_handle *handles, size_t co
 {
     size_t found = 0;
     for (size_t i = 0; i < count; i++) {
-        struct lz_temperature_properties properties = {.head.type = LZ_TYPE_TEMPERATURE_PROPERTIES};
-        if (m->api->zesTemperatureGetProperties(handles[i], &properties) == LZ_SUCCESS &&
+        struct lz_temperature_properties properties = {.head.type = ZES_STRUCTURE_TYPE_TEMP_PROPERTIES};
+        if (m->api->zesTemperatureGetProperties(handles[i], &properties) == ZE_RESULT_SUCCESS &&
             properties.type == type)
             found += add_sensor(m, handles[i], &properties);
     }
@@ -226,9 +228,9 @@ static void find_temperatures(struct making *m)
     if (!m->api->zesTemperatureGetProperties || !m->api->zesTemperatureGetState)
         return;
     lz_list(m->api->zesDeviceEnumTemperatureSensors, m->board->handle, handles, LZ_MOST_PARTS, &count);
-    if (find_sensors(m, handles, count, LZ_TEMPERATURE_GPU) == 0)
-        find_sensors(m, handles, count, LZ_TEMPERATURE_GLOBAL);
-    find_sensors(m, handles, count, LZ_TEMPERATURE_MEMORY);
+    if (find_sensors(m, handles, count, ZES_TEMP_SENSORS_GPU) == 0)
+        find_sensors(m, handles, count, ZES_TEMP_SENSORS_GLOBAL);
+    find_sensors(m, handles, count, ZES_TEMP_SENSORS_MEMORY);
 }
 
 /* --- engines and memory --------------------------------------------------------------------------------- */
@@ -240,13 +242,13 @@ static joule_status keep_engines(const struct lz_api *api, struct lz_board *boar
 {
     joule_status status = JOULE_UNSUPPORTED;
     for (size_t i = 0; i < count; i++) {
-        struct lz_engine_properties properties = {.head.type = LZ_TYPE_ENGINE_PROPERTIES};
+        struct lz_engine_properties properties = {.head.type = ZES_STRUCTURE_TYPE_ENGINE_PROPERTIES};
         struct lz_engine engine = {.handle = handles[i]};
-        if (api->zesEngineGetProperties(handles[i], &properties) != LZ_SUCCESS ||
-            (properties.type == LZ_ENGINE_ALL) != wants_all)
+        if (api->zesEngineGetProperties(handles[i], &properties) != ZE_RESULT_SUCCESS ||
+            (properties.type == ZES_ENGINE_GROUP_ALL) != wants_all)
             continue;
         lz_code code = api->zesEngineGetActivity(handles[i], &engine.last);
-        if (code == LZ_SUCCESS)
+        if (code == ZE_RESULT_SUCCESS)
             board->engines[board->engine_count++] = engine;
         else if (lz_status(code) == JOULE_DENIED)
             status = JOULE_DENIED;
@@ -260,7 +262,7 @@ joule_status lz_board_seek_engines(const struct lz_api *api, struct lz_board *bo
     size_t count;
     board->has_sought_engines = true;
     lz_code code = lz_list(api->zesDeviceEnumEngineGroups, board->handle, handles, LZ_MOST_PARTS, &count);
-    if (code != LZ_SUCCESS)
+    if (code != ZE_RESULT_SUCCESS)
         return lz_status(code);
     joule_status all = keep_engines(api, board, handles, count, true);
     if (all == JOULE_OK)
@@ -292,9 +294,9 @@ static void find_memories(struct making *m)
         return;
     lz_list(m->api->zesDeviceEnumMemoryModules, board->handle, handles, LZ_MOST_PARTS, &count);
     for (size_t i = 0; i < count; i++) {
-        struct lz_memory_properties properties = {.head.type = LZ_TYPE_MEMORY_PROPERTIES};
-        if (m->api->zesMemoryGetProperties(handles[i], &properties) != LZ_SUCCESS ||
-            properties.location != LZ_MEMORY_DEVICE || (is_whole && properties.on_subdevice))
+        struct lz_memory_properties properties = {.head.type = ZES_STRUCTURE_TYPE_MEM_PROPERTIES};
+        if (m->api->zesMemoryGetProperties(handles[i], &properties) != ZE_RESULT_SUCCESS ||
+            properties.location != ZES_MEM_LOC_DEVICE || (is_whole && properties.on_subdevice))
             continue;
         if (!properties.on_subdevice && !is_whole) {
             is_whole = true;
@@ -347,12 +349,12 @@ static void identify(struct device *device, const struct lz_device_properties *p
 static bool look_at(const struct lz_api *api, lz_handle handle, struct lz_device_properties *out_properties,
                     char out_address[SYSFS_PCI_SIZE])
 {
-    struct lz_pci_properties pci = {.head.type = LZ_TYPE_PCI_PROPERTIES};
-    *out_properties = (struct lz_device_properties){.head.type = LZ_TYPE_DEVICE_PROPERTIES,
-                                                    .core.head.type = LZ_TYPE_CORE_PROPERTIES};
-    if (api->zesDeviceGetProperties(handle, out_properties) != LZ_SUCCESS ||
-        out_properties->core.type != LZ_DEVICE_GPU ||
-        api->zesDevicePciGetProperties(handle, &pci) != LZ_SUCCESS)
+    struct lz_pci_properties pci = {.head.type = ZES_STRUCTURE_TYPE_PCI_PROPERTIES};
+    *out_properties = (struct lz_device_properties){.head.type = ZES_STRUCTURE_TYPE_DEVICE_PROPERTIES,
+                                                    .core.head.type = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES};
+    if (api->zesDeviceGetProperties(handle, out_properties) != ZE_RESULT_SUCCESS ||
+        out_properties->core.type != ZE_DEVICE_TYPE_GPU ||
+        api->zesDevicePciGetProperties(handle, &pci) != ZE_RESULT_SUCCESS)
         return false;
     string_print(out_address, SYSFS_PCI_SIZE, "%04x:%02x:%02x.%x", pci.domain, pci.bus, pci.device,
                  pci.function);
@@ -368,7 +370,8 @@ bool lz_board_open(struct source *source, lz_handle handle)
         is_known(lz, address))
         return true;
     struct lz_board *board = &lz->boards[lz->board_count];
-    struct making m = {source, &lz->api, board, properties.core.flags & LZ_DEVICE_INTEGRATED, false};
+    struct making m = {source, &lz->api, board, properties.core.flags & ZE_DEVICE_PROPERTY_FLAG_INTEGRATED,
+                       false};
     *board = (struct lz_board){.handle = handle, .device = source_add_gpu(source, address)};
     if (!board->device)
         return false;

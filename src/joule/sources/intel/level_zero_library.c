@@ -25,16 +25,16 @@ static void resolve(struct joule_host *host, void *library, struct lz_api *api)
 joule_status lz_status(lz_code code)
 {
     switch (code) {
-    case LZ_SUCCESS:
+    case ZE_RESULT_SUCCESS:
         return JOULE_OK;
-    case LZ_INSUFFICIENT_PERMISSIONS:
+    case ZE_RESULT_ERROR_INSUFFICIENT_PERMISSIONS:
         return JOULE_DENIED;
-    case LZ_DEPENDENCY_UNAVAILABLE:
-    case LZ_UNINITIALIZED:
+    case ZE_RESULT_ERROR_DEPENDENCY_UNAVAILABLE:
+    case ZE_RESULT_ERROR_UNINITIALIZED:
         return JOULE_ABSENT;
-    case LZ_NOT_AVAILABLE:
-    case LZ_UNSUPPORTED_VERSION:
-    case LZ_UNSUPPORTED_FEATURE:
+    case ZE_RESULT_ERROR_NOT_AVAILABLE:
+    case ZE_RESULT_ERROR_UNSUPPORTED_VERSION:
+    case ZE_RESULT_ERROR_UNSUPPORTED_FEATURE:
         return JOULE_UNSUPPORTED;
     default:
         return JOULE_FAILED;
@@ -43,7 +43,8 @@ joule_status lz_status(lz_code code)
 
 bool lz_is_transient(lz_code code)
 {
-    return code == LZ_NOT_READY || code == LZ_LOW_POWER_STATE || code == LZ_NOT_AVAILABLE;
+    return code == ZE_RESULT_NOT_READY || code == ZE_RESULT_ERROR_DEVICE_IN_LOW_POWER_STATE ||
+           code == ZE_RESULT_ERROR_NOT_AVAILABLE;
 }
 
 /* --- initialisation ------------------------------------------------------------------------------------- */
@@ -87,7 +88,7 @@ static joule_status start(struct source *source, const struct lz_api *api)
         return source_say(source, JOULE_UNSUPPORTED,
                           "this libze_loader.so.1 lacks required functions: reinstall it");
     lz_code code = legacy ? api->zeInit(0) : api->zesInit(0);
-    return code == LZ_SUCCESS ? JOULE_OK : say_code(source, code, legacy);
+    return code == ZE_RESULT_SUCCESS ? JOULE_OK : say_code(source, code, legacy);
 }
 
 joule_status lz_load(struct source *source, struct lz_api *out_api)
@@ -107,14 +108,14 @@ lz_code lz_list(lz_list_fn list, lz_handle owner, lz_handle *out_handles, size_t
 {
     uint32_t count = 0;
     *out_count = 0;
-    lz_code code = list ? list(owner, &count, NULL) : LZ_UNSUPPORTED_FEATURE;
-    if (code != LZ_SUCCESS || count == 0)
+    lz_code code = list ? list(owner, &count, NULL) : ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
+    if (code != ZE_RESULT_SUCCESS || count == 0)
         return code;
     if (count > size)
         count = (uint32_t)size;
     memset(out_handles, 0, count * sizeof *out_handles);
     code = list(owner, &count, out_handles);
-    for (uint32_t i = 0; code == LZ_SUCCESS && i < count && i < size; i++)
+    for (uint32_t i = 0; code == ZE_RESULT_SUCCESS && i < count && i < size; i++)
         if (out_handles[i])
             out_handles[(*out_count)++] = out_handles[i];
     return code;
@@ -128,15 +129,15 @@ static lz_code list_drivers(const struct lz_api *api, bool legacy, lz_handle out
     uint32_t count = 0;
     *out_count = 0;
     lz_code code = list(&count, NULL);
-    if (code != LZ_SUCCESS)
+    if (code != ZE_RESULT_SUCCESS)
         return code;
     if (count > MOST_DRIVERS)
         count = MOST_DRIVERS;
     if (count)
         code = list(&count, out_drivers);
-    if (code == LZ_SUCCESS)
+    if (code == ZE_RESULT_SUCCESS)
         *out_count = count;
-    return count ? code : LZ_UNINITIALIZED;
+    return count ? code : ZE_RESULT_ERROR_UNINITIALIZED;
 }
 
 ssize_t lz_list_devices(struct source *source, const struct lz_api *api, lz_handle *out_devices, size_t size)
@@ -150,11 +151,11 @@ ssize_t lz_list_devices(struct source *source, const struct lz_api *api, lz_hand
         lz_code code = lz_list(legacy ? api->zeDeviceGet : api->zesDeviceGet, drivers[i], out_devices + count,
                                size - count, &found);
         count += found;
-        if (code != LZ_SUCCESS)
+        if (code != ZE_RESULT_SUCCESS)
             reason = code;
     }
     if (count)
         return (ssize_t)count;
-    say_code(source, reason == LZ_SUCCESS ? LZ_UNINITIALIZED : reason, legacy);
+    say_code(source, reason == ZE_RESULT_SUCCESS ? ZE_RESULT_ERROR_UNINITIALIZED : reason, legacy);
     return -1;
 }
