@@ -44,7 +44,7 @@ static void make_usual(void)
                              .fail_s = -1,
                              .hang_s = -1,
                              .shut_s = -1,
-                             .code = HLML_UNKNOWN,
+                             .code = HLML_ERROR_UNKNOWN,
                              .lost = -1};
 }
 
@@ -119,7 +119,7 @@ static hlml_return enter(void)
         is_ready = false;
     }
     if (!is_ready)
-        return HLML_UNINITIALIZED;
+        return HLML_ERROR_UNINITIALIZED;
     while (has_come(script.hang_s))
         pause();
     if (has_come(script.fail_s) && (script.until_s <= 0 || now_s() < script.until_s))
@@ -137,7 +137,7 @@ hlml_return hlml_init(void)
     if (!has_script)
         fake_hlml_script("");
     hlml_return code = (hlml_return)script.init;
-    is_ready = code == HLML_SUCCESS || code == HLML_ALREADY_INITIALIZED;
+    is_ready = code == HLML_SUCCESS || code == HLML_ERROR_ALREADY_INITIALIZED;
     return code;
 }
 
@@ -159,9 +159,9 @@ hlml_return hlml_device_get_handle_by_index(unsigned index, hlml_device *device)
 {
     ENTER();
     if (index >= script.boards)
-        return HLML_INVALID_ARGUMENT;
+        return HLML_ERROR_INVALID_ARGUMENT;
     if (script.lost >= 0 && index == (unsigned)script.lost)
-        return HLML_AIP_IS_LOST;
+        return HLML_ERROR_AIP_IS_LOST;
     *device = (hlml_device)(uintptr_t)(index + 1);
     return HLML_SUCCESS;
 }
@@ -174,7 +174,7 @@ static unsigned number_of(hlml_device device)
 static hlml_return put_text(char *text, unsigned size, const char *value)
 {
     if (strlen(value) >= size)
-        return HLML_INSUFFICIENT_SIZE;
+        return HLML_ERROR_INSUFFICIENT_SIZE;
     strcpy(text, value);
     return HLML_SUCCESS;
 }
@@ -214,7 +214,7 @@ hlml_return hlml_device_get_power_usage(hlml_device device, unsigned *milliwatts
     ENTER();
     (void)device;
     *milliwatts = (unsigned)(script.watts * 1e3);
-    return script.silent > 0 ? HLML_NOT_SUPPORTED : HLML_SUCCESS;
+    return script.silent > 0 ? HLML_ERROR_NOT_SUPPORTED : HLML_SUCCESS;
 }
 
 hlml_return hlml_device_get_power_management_default_limit(hlml_device device, unsigned *milliwatts)
@@ -230,7 +230,7 @@ hlml_return hlml_device_get_total_energy_consumption(hlml_device device, unsigne
     ENTER();
     (void)device;
     if (script.energy <= 0 || script.silent > 0)
-        return HLML_NOT_SUPPORTED;
+        return HLML_ERROR_NOT_SUPPORTED;
     double seconds = script.freeze_s >= 0 && now_s() > script.freeze_s ? script.freeze_s : now_s();
     *millijoules = (unsigned long long)script.first + (unsigned long long)(seconds * script.watts * 1e3);
     return HLML_SUCCESS;
@@ -272,6 +272,6 @@ hlml_return hlml_device_get_current_clocks_throttle_reasons(hlml_device device, 
 {
     ENTER();
     (void)device;
-    *reasons = HLML_THROTTLE_POWER;
+    *reasons = HLML_CLOCKS_THROTTLE_REASON_POWER;
     return HLML_SUCCESS;
 }

@@ -240,15 +240,15 @@ static void give_up(struct board *board, struct sink *sink)
 static bool cope(const struct hlml *hlml, struct board *board, struct sink *sink, struct channel *channel,
                  hlml_return code, bool is_first_try)
 {
-    bool is_passing = code == HLML_TIMEOUT || code == HLML_NO_DATA;
+    bool is_passing = code == HLML_ERROR_TIMEOUT || code == HLML_ERROR_NO_DATA;
     int64_t now_ns = sink_now(sink);
-    if (code == HLML_AIP_IS_LOST) {
+    if (code == HLML_ERROR_AIP_IS_LOST) {
         give_up(board, sink);
         return false;
     }
-    if (code == HLML_UNINITIALIZED && is_first_try) { /* other code shut the library down */
+    if (code == HLML_ERROR_UNINITIALIZED && is_first_try) { /* other code shut the library down */
         hlml_return again = hlml->api.init();
-        return (again == HLML_SUCCESS || again == HLML_ALREADY_INITIALIZED) &&
+        return (again == HLML_SUCCESS || again == HLML_ERROR_ALREADY_INITIALIZED) &&
                hlml->api.device_get_handle_by_index(board->number, &board->handle) == HLML_SUCCESS;
     }
     if (is_passing && board->trouble_ns == 0)
@@ -316,7 +316,7 @@ static void read_gauges(const struct hlml_api *api, const struct board *board, s
     }
     if (board->busy) {
         code = api->device_get_utilization_rates(board->handle, &busy);
-        put_gauge(sink, board->busy, code == HLML_SUCCESS && busy.aip > 100 ? HLML_UNKNOWN : code,
+        put_gauge(sink, board->busy, code == HLML_SUCCESS && busy.aip > 100 ? HLML_ERROR_UNKNOWN : code,
                   busy.aip * 0.01);
     }
 }
@@ -347,7 +347,7 @@ static void look_at(const struct hlml_api *api, const struct board *board, struc
     struct hlml_memory memory;
     unsigned milliwatts;
     unsigned long long reasons;
-    hlml_return code = HLML_NOT_SUPPORTED;
+    hlml_return code = HLML_ERROR_NOT_SUPPORTED;
     if (api->device_get_memory_info &&
         (code = api->device_get_memory_info(board->handle, &memory)) == HLML_SUCCESS) {
         facts.memory_total_bytes = memory.total;
@@ -359,9 +359,9 @@ static void look_at(const struct hlml_api *api, const struct board *board, struc
         facts.default_limit_watts = milliwatts * 1e-3;
     if (api->device_get_current_clocks_throttle_reasons &&
         api->device_get_current_clocks_throttle_reasons(board->handle, &reasons) == HLML_SUCCESS)
-        facts.clock_reasons = (reasons & HLML_THROTTLE_POWER ? JOULE_CLOCKS_POWER : 0) |
-                              (reasons & HLML_THROTTLE_THERMAL ? JOULE_CLOCKS_TEMPERATURE : 0);
-    if (code == HLML_SUCCESS || code == HLML_NOT_SUPPORTED)
+        facts.clock_reasons = (reasons & HLML_CLOCKS_THROTTLE_REASON_POWER ? JOULE_CLOCKS_POWER : 0) |
+                              (reasons & HLML_CLOCKS_THROTTLE_REASON_THERMAL ? JOULE_CLOCKS_TEMPERATURE : 0);
+    if (code == HLML_SUCCESS || code == HLML_ERROR_NOT_SUPPORTED)
         sink_facts(sink, board->device, &facts);
     else
         sink_device_fail(sink, board->device, hlml_status(code));

@@ -55,11 +55,11 @@ joule_status hlml_load(struct joule_host *host, struct hlml_api *out_api, char *
         return JOULE_UNSUPPORTED;
     }
     hlml_return code = out_api->init();
-    if (code == HLML_SUCCESS || code == HLML_ALREADY_INITIALIZED)
+    if (code == HLML_SUCCESS || code == HLML_ERROR_ALREADY_INITIALIZED)
         return JOULE_OK;
     string_print(
         out_remedy, size,
-        code == HLML_DRIVER_NOT_LOADED
+        code == HLML_ERROR_DRIVER_NOT_LOADED
             ? "the habanalabs driver is not loaded: `modprobe habanalabs`"
             : "Habana's library does not initialise (code %d): see `hl-smi`; the library needs a folder that "
               "it may write to in HABANA_LOGS",
@@ -72,16 +72,16 @@ joule_status hlml_status(hlml_return code)
     switch (code) {
     case HLML_SUCCESS:
         return JOULE_OK;
-    case HLML_NOT_SUPPORTED:
-    case HLML_INVALID_ARGUMENT:
+    case HLML_ERROR_NOT_SUPPORTED:
+    case HLML_ERROR_INVALID_ARGUMENT:
         return JOULE_UNSUPPORTED;
-    case HLML_DRIVER_NOT_LOADED:
-    case HLML_NOT_FOUND:
+    case HLML_ERROR_DRIVER_NOT_LOADED:
+    case HLML_ERROR_NOT_FOUND:
         return JOULE_ABSENT;
-    case HLML_MEMORY:
+    case HLML_ERROR_MEMORY:
         return JOULE_NO_MEMORY;
-    case HLML_TIMEOUT:
-    case HLML_NO_DATA:
+    case HLML_ERROR_TIMEOUT:
+    case HLML_ERROR_NO_DATA:
         return JOULE_STALE;
     default:
         return JOULE_FAILED;
