@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *later = text + strlen(text) + 1, *stat = later + strlen(later) + 1;
     struct drm_client before, now;
     bool is_client = drm_parse(text, &before);
-    require(!is_client || (before.pci_address[0] && before.engine_count <= DRM_MOST_ENGINES));
+    require(!is_client || (before.pci_address[0] && before.engine_count <= DRM_MAX_ENGINES));
     if (drm_parse(later, &now) && is_client) {
         double active_s = drm_advance(&before, &now, 0.5);
         require(active_s >= 0 && active_s <= 0.5);

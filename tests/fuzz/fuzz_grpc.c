@@ -14,10 +14,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void require_points(const uint8_t *message, size_t size)
 {
-    struct tpu_point points[TPU_MOST_POINTS];
+    struct tpu_point points[TPU_MAX_POINTS];
     size_t count;
     bool is_whole = tpu_points(message, size, points, &count);
-    require(count <= TPU_MOST_POINTS);
+    require(count <= TPU_MAX_POINTS);
     for (size_t i = 0; is_whole && i < count; i++)
         require(isfinite(points[i].value));
 }

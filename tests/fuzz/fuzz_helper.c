@@ -18,7 +18,7 @@ struct liar {
     size_t size;
     uint8_t rules;
     unsigned asked;
-    uint8_t late[HELPER_HEADER_BYTES + HELPER_MOST_CHANNELS * HELPER_CHANNEL_BYTES];
+    uint8_t late[HELPER_HEADER_BYTES + HELPER_MAX_CHANNELS * HELPER_CHANNEL_BYTES];
     size_t late_length;
 };
 
@@ -48,7 +48,7 @@ static size_t make_up(struct liar *liar, const struct helper_request *request, u
 {
     int64_t now_ns = liar->host->ops->clock_ns(liar->host, CLOCK_MONOTONIC);
     say(liar, out, HELPER_HEADER_BYTES);
-    uint32_t count = out[0] % (HELPER_MOST_CHANNELS + 1);
+    uint32_t count = out[0] % (HELPER_MAX_CHANNELS + 1);
     if (liar->rules & 1)
         helper_write_header(
             &(struct helper_header){HELPER_VERSION, request->kind, request->sequence, count, now_ns, 0}, out);

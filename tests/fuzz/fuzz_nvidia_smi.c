@@ -58,8 +58,8 @@ static void read_alone(void)
             struct device_facts facts = device_facts_unknown();
             smi_take_facts(&boards[i], &facts);
             smi_take_users(&boards[i], &facts);
-            require(facts.process_count <= DEVICE_MOST_PROCESSES &&
-                    facts.partition_count <= DEVICE_MOST_PARTITIONS);
+            require(facts.process_count <= DEVICE_MAX_PROCESSES &&
+                    facts.partition_count <= DEVICE_MAX_PARTITIONS);
         }
         while (output.text[0] && smi_query_reduce(&query, output.text[0]))
             ;

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, data, size);
     text[size] = '\0';
     if (pdu_parse_plugs(text, &plugs)) {
-        require(plugs.count > 0 && plugs.count <= PDU_MOST_PLUGS);
+        require(plugs.count > 0 && plugs.count <= PDU_MAX_PLUGS);
         for (size_t i = 0; i < plugs.count; i++) {
             const struct pdu_plug *plug = &plugs.list[i];
             require(plug->host[0] && plug->host[0] != '-' && plug->unit_watts > 0);

@@ -15,12 +15,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, data, size);
     text[size] = '\0';
     redfish_parse(text, &parsed);
-    require(parsed.count <= REDFISH_MOST_READINGS);
+    require(parsed.count <= REDFISH_MAX_READINGS);
     for (size_t i = 0; i < parsed.count; i++)
         require(strstr(parsed.readings[i].target, ":/") && !strchr(parsed.readings[i].target, ' '));
     for (int view = 0; view < REDFISH_VIEWS; view++) {
         double watts = redfish_watts(&parsed, (enum redfish_view)view);
-        require(isnan(watts) || (watts >= 0 && watts <= 1e5 * REDFISH_MOST_READINGS));
+        require(isnan(watts) || (watts >= 0 && watts <= 1e5 * REDFISH_MAX_READINGS));
     }
     free(text);
     return 0;

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, data, size);
     text[size] = '\0';
     tegrastats_parse(text, &stats);
-    require(stats.rail_count <= TEGRASTATS_MOST_RAILS);
+    require(stats.rail_count <= TEGRASTATS_MAX_RAILS);
     for (size_t i = 0; i < stats.rail_count; i++)
         require(stats.rails[i].name[0] && stats.rails[i].watts >= 0 && stats.rails[i].watts < 1e6);
     require(isnan(stats.gpu_busy) || (stats.gpu_busy >= 0 && stats.gpu_busy <= 1));

@@ -20,7 +20,7 @@
 #define WELCOMES          8 /* accepted per round, so that closed connections are noticed between rounds */
 #define DEAF_NS           (NS_PER_S / 10)
 #define LOG_EVERY_NS      (NS_PER_S / 10)
-#define LARGEST_BYTES     (HELPER_HEADER_BYTES + HELPER_MOST_CHANNELS * HELPER_CHANNEL_BYTES)
+#define LARGEST_BYTES     (HELPER_HEADER_BYTES + HELPER_MAX_CHANNELS * HELPER_CHANNEL_BYTES)
 _Static_assert(HELPER_VALUE_BYTES <= HELPER_CHANNEL_BYTES, "every reply fits");
 
 /* --- log ------------------------------------------------------------------------------------------------ */

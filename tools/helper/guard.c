@@ -12,7 +12,7 @@
 /* As in libjoule: three missed readings, and at least 1 s. */
 #define STALE_PERIODS 3
 #define STALE_NS      NS_PER_S
-#define MESSAGE_BYTES (HELPER_HEADER_BYTES + HELPER_MOST_CHANNELS * HELPER_CHANNEL_BYTES)
+#define MESSAGE_BYTES (HELPER_HEADER_BYTES + HELPER_MAX_CHANNELS * HELPER_CHANNEL_BYTES)
 
 void guard_begin(struct guard *out, const char *name, int fd, pid_t pid)
 {

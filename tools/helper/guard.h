@@ -23,8 +23,8 @@ struct guard {
     size_t count;      /* number of its channels */
     size_t offered;    /* the first channels, for which there was room */
     bool has_values;
-    struct channel channels[HELPER_MOST_CHANNELS];
-    struct helper_value values[HELPER_MOST_CHANNELS];
+    struct channel channels[HELPER_MAX_CHANNELS];
+    struct helper_value values[HELPER_MAX_CHANNELS];
 };
 
 /* Begins a guard for the worker that writes to `fd`, and takes ownership of `fd`. */

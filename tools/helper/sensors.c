@@ -151,7 +151,7 @@ static void offer_all(struct sensors *s)
 {
     for (size_t i = 0; i < s->source_count; i++)
         for (size_t k = 0; s->sources[i].state == JOULE_OK && k < s->sources[i].channel_count; k++)
-            if (is_wanted(s->sources[i].channels[k]) && s->count < HELPER_MOST_CHANNELS)
+            if (is_wanted(s->sources[i].channels[k]) && s->count < HELPER_MAX_CHANNELS)
                 s->channels[s->count++] = s->sources[i].channels[k];
 }
 
@@ -178,8 +178,8 @@ static bool is_beaten(const struct sensors *s, const bool *moves, size_t i)
 /* Keeps one channel for each zone. */
 static void choose(struct sensors *s)
 {
-    uint64_t first[HELPER_MOST_CHANNELS] = {0};
-    bool moves[HELPER_MOST_CHANNELS], is_kept[HELPER_MOST_CHANNELS];
+    uint64_t first[HELPER_MAX_CHANNELS] = {0};
+    bool moves[HELPER_MAX_CHANNELS], is_kept[HELPER_MAX_CHANNELS];
     for (size_t i = 0; i < s->count; i++)
         s->values[i].status = JOULE_PENDING;
     sensors_read(s, 0);
@@ -300,7 +300,7 @@ void sensors_add_guards(struct sensors *sensors, struct guard *guards, size_t co
     sensors->guards = guards;
     sensors->guard_count = count;
     for (size_t i = 0; i < count; i++) {
-        size_t places = HELPER_MOST_CHANNELS - sensors->count;
+        size_t places = HELPER_MAX_CHANNELS - sensors->count;
         guards[i].offered = guards[i].count < places ? guards[i].count : places;
         for (size_t k = 0; k < guards[i].offered; k++)
             sensors->channels[sensors->count++] = &guards[i].channels[k];

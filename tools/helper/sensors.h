@@ -19,10 +19,10 @@ struct sensors {
     struct gpu_list gpus;
     struct source sources[SENSORS_SOURCES];
     size_t source_count;
-    struct channel *channels[HELPER_MOST_CHANNELS];
-    struct helper_value values[HELPER_MOST_CHANNELS];
-    unsigned samples[HELPER_MOST_CHANNELS]; /* power samples in one reading; the value is their mean */
-    double mean_watts[HELPER_MOST_CHANNELS];
+    struct channel *channels[HELPER_MAX_CHANNELS];
+    struct helper_value values[HELPER_MAX_CHANNELS];
+    unsigned samples[HELPER_MAX_CHANNELS]; /* power samples in one reading; the value is their mean */
+    double mean_watts[HELPER_MAX_CHANNELS];
     size_t count;
     struct guard *guards; /* their channels follow the others, in this order */
     size_t guard_count;

@@ -43,7 +43,7 @@ struct worker {
     pid_t helper;
     int64_t pace_ns;
     struct sensors sensors;
-    uint8_t bytes[HELPER_HEADER_BYTES + HELPER_MOST_CHANNELS * HELPER_CHANNEL_BYTES];
+    uint8_t bytes[HELPER_HEADER_BYTES + HELPER_MAX_CHANNELS * HELPER_CHANNEL_BYTES];
 };
 
 /* Ends the worker when the helper ends. Repeated after a change of user, which clears this setting. */

@@ -10,8 +10,8 @@
 #include "joule/sources/visible.h"
 
 struct boards {
-    struct visible_board list[VISIBLE_MOST];
-    const char *names[VISIBLE_MOST]; /* "gpu:0" */
+    struct visible_board list[MAX_VISIBLE_BOARDS];
+    const char *names[MAX_VISIBLE_BOARDS]; /* "gpu:0" */
     size_t count;
 };
 
@@ -26,7 +26,7 @@ static void add_device(struct boards *boards, const struct device *device)
     size_t i = 0;
     while (i < boards->count && strcmp(boards->names[i], device->name) != 0)
         i++;
-    if (i == VISIBLE_MOST)
+    if (i == MAX_VISIBLE_BOARDS)
         return;
     struct visible_board *board = &boards->list[i];
     if (i == boards->count) {

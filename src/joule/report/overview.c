@@ -146,10 +146,10 @@ static void forget_memory(struct overview_part *part)
  * any of it is known. */
 static bool add_partitions(struct overview *overview, joule_meter *meter, size_t device, bool *out_tells)
 {
-    joule_device_partition list[DEVICE_MOST_PARTITIONS];
+    joule_device_partition list[DEVICE_MAX_PARTITIONS];
     size_t count =
-        joule_device_partitions(meter, overview->devices[device].device.name, list, DEVICE_MOST_PARTITIONS);
-    for (size_t i = 0; i < count && i < DEVICE_MOST_PARTITIONS; i++) {
+        joule_device_partitions(meter, overview->devices[device].device.name, list, DEVICE_MAX_PARTITIONS);
+    for (size_t i = 0; i < count && i < DEVICE_MAX_PARTITIONS; i++) {
         struct overview_part *part = add_part(overview, device, &list[i]);
         if (!part)
             return false;

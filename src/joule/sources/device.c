@@ -55,7 +55,7 @@ joule_device_process *device_facts_process(struct device_facts *facts, uint64_t 
     for (size_t i = 0; i < facts->process_count; i++)
         if (facts->processes[i].pid == pid)
             return &facts->processes[i];
-    if (facts->process_count == DEVICE_MOST_PROCESSES)
+    if (facts->process_count == DEVICE_MAX_PROCESSES)
         return NULL;
     joule_device_process *process = &facts->processes[facts->process_count++];
     *process = (joule_device_process){.pid = pid, .memory_bytes = JOULE_BYTES_UNKNOWN, .busy = NAN};
@@ -141,7 +141,7 @@ static size_t add_found(struct found *list, size_t count, const char *text, size
 {
     struct found found = {.driver = driver};
     sysfs_find_pci(text, found.address);
-    if (!found.address[0] || count == GPU_MOST)
+    if (!found.address[0] || count == MAX_GPUS)
         return count;
     for (size_t i = 0; i < count; i++)
         if (strcmp(list[i].address, found.address) == 0)
@@ -202,7 +202,7 @@ static int32_t count_nvidia(struct joule_host *host, struct arena *arena)
 static void read_list(struct source *source, struct gpu_list *gpus)
 {
     struct arena arena = {0};
-    struct found list[GPU_MOST];
+    struct found list[MAX_GPUS];
     size_t count = find_bound(source, &arena, list);
     count = find_cards(source, &arena, list, count);
     qsort(list, count, sizeof *list, compare_found);
@@ -222,7 +222,7 @@ int32_t gpu_index(struct source *source, const char *address)
     for (size_t i = 0; i < gpus->count; i++)
         if (strcmp(gpus->addresses[i], address) == 0)
             return gpus->first + (int32_t)i;
-    if (gpus->count == GPU_MOST ||
+    if (gpus->count == MAX_GPUS ||
         !string_copy(gpus->addresses[gpus->count], sizeof gpus->addresses[0], address))
         return -1;
     return gpus->first + (int32_t)gpus->count++;

@@ -10,8 +10,8 @@
 #include <joule/devices.h>
 #include "joule/sources/source.h"
 
-#define DEVICE_MOST_PROCESSES  64
-#define DEVICE_MOST_PARTITIONS 16
+#define DEVICE_MAX_PROCESSES  64
+#define DEVICE_MAX_PARTITIONS 16
 
 /* Values that change while a device works. Unknown values are NaN, JOULE_BYTES_UNKNOWN or
  * JOULE_CLOCKS_UNKNOWN. */
@@ -26,8 +26,8 @@ struct device_facts {
     double xid_count, last_xid;
     bool knows_processes;
     size_t process_count, partition_count;
-    joule_device_process processes[DEVICE_MOST_PROCESSES];
-    joule_device_partition partitions[DEVICE_MOST_PARTITIONS];
+    joule_device_process processes[DEVICE_MAX_PROCESSES];
+    joule_device_partition partitions[DEVICE_MAX_PARTITIONS];
 };
 
 struct device {
@@ -66,9 +66,9 @@ struct channel *gpu_add_gauge(struct source *source, const struct device *gpu, e
 void gpu_zone(int32_t index, bool has_cpu, char out_zone[48]);
 
 /* GPU numbers of a lane's sources. Each lane finds the same numbers. */
-#define GPU_MOST 64
+#define MAX_GPUS 64
 struct gpu_list {
-    char addresses[GPU_MOST][32];
+    char addresses[MAX_GPUS][32];
     size_t count;
     int32_t first; /* number of NVIDIA's GPUs */
     bool is_read;

@@ -30,7 +30,7 @@ static struct drm_engine *engine_of(struct drm_client *client, const char *key, 
         if (strcmp(client->engines[i].name, name) == 0)
             return &client->engines[i];
     struct drm_engine *engine = &client->engines[client->engine_count];
-    if (client->engine_count == DRM_MOST_ENGINES || !string_copy(engine->name, sizeof engine->name, name))
+    if (client->engine_count == DRM_MAX_ENGINES || !string_copy(engine->name, sizeof engine->name, name))
         return NULL;
     client->engine_count++;
     return engine;

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DRM_MOST_ENGINES 12
+#define DRM_MAX_ENGINES 12
 
 struct drm_engine {
     char name[16];
@@ -28,7 +28,7 @@ struct drm_client {
     uint64_t id;
     uint64_t memory_bytes; /* the device's own memory in use; JOULE_BYTES_UNKNOWN */
     bool is_used;          /* it holds memory of any kind, or an engine has worked for it */
-    struct drm_engine engines[DRM_MOST_ENGINES];
+    struct drm_engine engines[DRM_MAX_ENGINES];
     size_t engine_count;
 };
 

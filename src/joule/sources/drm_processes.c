@@ -14,10 +14,10 @@
 #include "base/string.h"
 #include "joule/sources/drm_fdinfo.h"
 
-#define FDINFO_SIZE   8192
-#define PATH_SIZE     64
-#define LONGEST_LOOKS 32  /* longest interval between two searches of a process, in queries */
-#define MOST_THROUGH  256 /* processes searched at one query, plus a fraction of all processes */
+#define FDINFO_SIZE         8192
+#define PATH_SIZE           64
+#define MAX_SEARCH_INTERVAL 32  /* longest interval between two searches of a process, in queries */
+#define MAX_SEARCHES        256 /* processes searched at one query, plus a fraction of all processes */
 
 struct drm_file {
     pid_t pid;
@@ -72,7 +72,7 @@ static void look_through(struct drm_processes *processes, struct joule_host *hos
 
 static void find_files(struct drm_processes *processes, struct joule_host *host, bool is_first)
 {
-    size_t room = MOST_THROUGH + processes->count / (LONGEST_LOOKS / 2);
+    size_t room = MAX_SEARCHES + processes->count / (MAX_SEARCH_INTERVAL / 2);
     for (size_t i = 0; i < processes->count; i++) {
         struct drm_process *process = &processes->list[i];
         if (process->left > 0) {
@@ -81,14 +81,14 @@ static void find_files(struct drm_processes *processes, struct joule_host *host,
             room--;
             look_through(processes, host, process);
             if (is_first) { /* spread later searches over the queries */
-                process->wait = LONGEST_LOOKS;
-                process->left = (uint32_t)process->pid % LONGEST_LOOKS;
+                process->wait = MAX_SEARCH_INTERVAL;
+                process->left = (uint32_t)process->pid % MAX_SEARCH_INTERVAL;
                 continue;
             }
             process->left = process->wait;
             process->wait = process->wait ? process->wait * 2 : 1;
-            if (process->wait > LONGEST_LOOKS)
-                process->wait = LONGEST_LOOKS;
+            if (process->wait > MAX_SEARCH_INTERVAL)
+                process->wait = MAX_SEARCH_INTERVAL;
         }
     }
 }

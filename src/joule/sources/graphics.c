@@ -18,7 +18,7 @@
 enum { AMD = 0x1002, NVIDIA = 0x10de, INTEL = 0x8086 };
 
 struct graphics {
-    struct device *listed[GPU_MOST]; /* devices that no other source describes */
+    struct device *listed[MAX_GPUS]; /* devices that no other source describes */
     size_t count;
 };
 
@@ -137,7 +137,7 @@ static bool add_board(struct source *source, const struct pci_device *pci, int32
     struct device *device = is_with_nvidia(pci) ? source_add_device(source, "gpu", nvidia_index)
                                                 : source_add_gpu(source, pci->address);
     if (!device)
-        return graphics->count == GPU_MOST;
+        return graphics->count == MAX_GPUS;
     string_copy(device->pci_address, sizeof device->pci_address, pci->address);
     string_copy(device->vendor, sizeof device->vendor, vendor_word(pci->vendor));
     string_copy(device->driver, sizeof device->driver, pci->driver);
@@ -162,7 +162,7 @@ static bool visit(const struct pci_device *pci, void *context)
     if (is_graphics(pci) && !has_source(pci))
         search->is_good = add_board(search->source, pci, search->nvidia_count);
     search->nvidia_count += is_graphics(pci) && is_with_nvidia(pci);
-    return search->is_good && graphics->count < GPU_MOST;
+    return search->is_good && graphics->count < MAX_GPUS;
 }
 
 static joule_status graphics_open(struct source *source)

@@ -14,9 +14,9 @@
 
 /* The boards of one vendor in PCI bus order, and the indices that the list selects, in the list's order. */
 struct choice {
-    struct visible_board *boards[VISIBLE_MOST];
+    struct visible_board *boards[MAX_VISIBLE_BOARDS];
     size_t count;
-    size_t chosen[VISIBLE_MOST];
+    size_t chosen[MAX_VISIBLE_BOARDS];
     size_t chosen_count;
     bool is_uncertain; /* an entry may mean any board */
 };
@@ -33,7 +33,7 @@ static int by_address(const void *a, const void *b)
 static struct choice choice_of(struct visible_board *boards, size_t count, const char *vendor)
 {
     struct choice choice = {0};
-    for (size_t i = 0; i < count && choice.count < VISIBLE_MOST; i++)
+    for (size_t i = 0; i < count && choice.count < MAX_VISIBLE_BOARDS; i++)
         if (strcmp(boards[i].vendor, vendor) == 0)
             choice.boards[choice.count++] = &boards[i];
     qsort(choice.boards, choice.count, sizeof choice.boards[0], by_address);
@@ -230,7 +230,7 @@ static void mark_nvidia(struct joule_host *host, struct choice *choice)
 /* Keeps only the selected boards: the second list numbers these from 0. */
 static void narrow(struct choice *choice)
 {
-    struct visible_board *left[VISIBLE_MOST];
+    struct visible_board *left[MAX_VISIBLE_BOARDS];
     for (size_t i = 0; i < choice->chosen_count; i++)
         left[i] = choice->boards[choice->chosen[i]];
     memcpy(choice->boards, left, choice->chosen_count * sizeof left[0]);

@@ -10,7 +10,7 @@
 
 #include "joule/host/host.h"
 
-#define VISIBLE_MOST 64
+#define MAX_VISIBLE_BOARDS 64
 
 struct visible_board {
     const char *vendor, *model, *uuid, *pci_address; /* as in struct device; unknown: empty */

@@ -26,7 +26,7 @@ static void assert_near(double value, double wanted)
 
 /* A table of a revision, all fields unsupported. */
 struct table {
-    unsigned char bytes[GPU_METRICS_MOST_BYTES];
+    unsigned char bytes[GPU_METRICS_MAX_BYTES];
     size_t size;
 };
 
@@ -117,7 +117,7 @@ static void test_lists_of_attributes(void **state)
     uint64_t counts, modulus = 1;
     struct table table = list_of_attributes();
     (void)state;
-    assert_int_equal(gpu_metrics_energy(table.bytes, GPU_METRICS_MOST_BYTES, &counts, &modulus), JOULE_OK);
+    assert_int_equal(gpu_metrics_energy(table.bytes, GPU_METRICS_MAX_BYTES, &counts, &modulus), JOULE_OK);
     assert_true(counts == ENERGY && modulus == 0);
     assert_int_equal(gpu_metrics_energy(table.bytes, table.size - 1, &counts, &modulus), JOULE_FAILED);
     for (int trouble = 0; trouble < 6; trouble++) {
@@ -488,7 +488,7 @@ static void test_recorded_tables(void **state)
     if (!archive)
         skip();
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-        char table[GPU_METRICS_MOST_BYTES];
+        char table[GPU_METRICS_MAX_BYTES];
         uint64_t counts = 0, modulus;
         snprintf(command, sizeof command, "tar -xzOf '%s' tests/snapshots/amd/%s/device/gpu_metrics", archive,
                  wanted[i].board);

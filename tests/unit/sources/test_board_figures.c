@@ -137,7 +137,7 @@ static void test_figures_of_each_revision(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof revisions / sizeof revisions[0]; i++) {
         const struct revision *r = &revisions[i];
-        unsigned char table[GPU_METRICS_MOST_BYTES];
+        unsigned char table[GPU_METRICS_MAX_BYTES];
         struct gpu_metrics said;
         memset(table, 0xff, sizeof table);
         put(table + 0, 1, 1, r->size >> 8);

@@ -120,7 +120,7 @@ static void test_requests_and_headers_are_checked(void **state)
     helper_write_header(&good, bytes);
     assert_true(helper_read_header(bytes, &header));
     struct helper_header bad[] = {good, good, good, good};
-    bad[0].count = HELPER_MOST_CHANNELS + 1;
+    bad[0].count = HELPER_MAX_CHANNELS + 1;
     bad[1].now_ns = 0;
     bad[2].pace_ns = -1;
     bad[3].pace_ns = INT64_MAX;

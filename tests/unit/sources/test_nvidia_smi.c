@@ -655,8 +655,8 @@ static const struct {
     {SMI_LIMIT, "power_limit_watts", 1},
     {SMI_LIMIT_ENFORCED, "enforced_power_limit_watts", 1},
     {SMI_LIMIT_DEFAULT, "power_default_limit_watts", 1},
-    {SMI_LIMIT_LEAST, "power_min_limit_watts", 1},
-    {SMI_LIMIT_MOST, "power_max_limit_watts", 1},
+    {SMI_LIMIT_MIN, "power_min_limit_watts", 1},
+    {SMI_LIMIT_MAX, "power_max_limit_watts", 1},
     {SMI_TEMPERATURE, "temperature_gpu", 1},
     {SMI_MEMORY_TEMPERATURE, "temperature_memory", 1},
     {SMI_BUSY, "utilization_gpu_ratio", 0.01},
@@ -728,10 +728,10 @@ static void check_section(struct machine_bench *bench, const char *path, const c
     fake.table = table_of(capture, section);
     assert_non_null(fake.table);
 
-    struct smi_board boards[SMI_MOST_BOARDS];
+    struct smi_board boards[SMI_MAX_BOARDS];
     struct smi_query query = smi_query_all();
     char *copy = strdup(fake.table);
-    size_t count = smi_read_table(copy, &query, boards, SMI_MOST_BOARDS);
+    size_t count = smi_read_table(copy, &query, boards, SMI_MAX_BOARDS);
     assert_true(count > 0);
     check_boards(boards, count, expected);
     free(copy);

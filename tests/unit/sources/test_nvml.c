@@ -476,10 +476,9 @@ static void a_crowded_board_has_processes(void **state)
         joule_device_process list[300];
         joule_device device = device_at(lines[i], "processes=300; duty=0.8", 0);
         assert_true(device.knows_processes);
-        assert_int_equal(device.process_count, DEVICE_MOST_PROCESSES);
-        assert_int_equal(joule_device_processes(fake.meter, "gpu:0", list, 300), DEVICE_MOST_PROCESSES);
-        assert_true(list[0].pid == 1000 &&
-                    list[DEVICE_MOST_PROCESSES - 1].pid == 999 + DEVICE_MOST_PROCESSES);
+        assert_int_equal(device.process_count, DEVICE_MAX_PROCESSES);
+        assert_int_equal(joule_device_processes(fake.meter, "gpu:0", list, 300), DEVICE_MAX_PROCESSES);
+        assert_true(list[0].pid == 1000 && list[DEVICE_MAX_PROCESSES - 1].pid == 999 + DEVICE_MAX_PROCESSES);
         if (i == 0) /* the other line's fake does not tell */
             assert_near(list[0].busy, 0.8, 1e-9);
         fake_nvml_close(&fake);

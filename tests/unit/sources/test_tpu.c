@@ -40,7 +40,7 @@ static void test_bytes(void **state)
                                   'c',  'e',  '-',  'i',  'd',  0x12, 0x02, 0x18, 0x08, 0x1a,
                                   0x09, 0x09, 0,    0,    0,    0,    0,    0,    0x59, 0x40};
     uint8_t question[TPU_MESSAGE_BYTES], response[74];
-    struct tpu_point points[TPU_MOST_POINTS];
+    struct tpu_point points[TPU_MAX_POINTS];
     size_t count;
     (void)state;
     assert_int_equal(tpu_question(TPU_METRIC_DUTY, question), 42);
@@ -61,7 +61,7 @@ static void test_points_without_number_or_value_are_left_out(void **state)
     static const int64_t ids[] = {1, 2, 3}, integers[] = {7, INT64_MAX, -1};
     static const double doubles[] = {1, NAN, INFINITY};
     uint8_t message[512];
-    struct tpu_point points[TPU_MOST_POINTS];
+    struct tpu_point points[TPU_MAX_POINTS];
     size_t count;
     (void)state;
     assert_true(

@@ -130,8 +130,8 @@ size_t accelerators_find(struct source *source, const char *kind, struct acceler
 
 int32_t accelerator_index(struct source *source, const char *kind, const char *address)
 {
-    struct accelerator list[ACCELERATOR_MOST];
-    size_t count = accelerators_find(source, kind, list, ACCELERATOR_MOST);
+    struct accelerator list[MAX_ACCELERATORS];
+    size_t count = accelerators_find(source, kind, list, MAX_ACCELERATORS);
     for (size_t i = 0; i < count; i++)
         if (strcmp(list[i].pci.address, address) == 0)
             return list[i].index;

@@ -10,7 +10,7 @@
 #include "joule/sources/device.h"
 #include "joule/sources/pci.h"
 
-#define ACCELERATOR_MOST        64
+#define MAX_ACCELERATORS        64
 #define ACCELERATOR_FIRST_CAUSE 128 /* of CAUSE_GPU_GAIN, for Gaudi's boards; lower ones are GPUs */
 
 /* Where an accelerator's energy is read. */

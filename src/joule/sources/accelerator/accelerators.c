@@ -25,7 +25,7 @@ struct accelerators {
         struct channel *channel;
         int handle;               /* of npu_busy_time_us, microseconds since the driver was loaded */
         int64_t last_us, last_ns; /* last_ns 0: not read yet */
-    } busy[ACCELERATOR_MOST];
+    } busy[MAX_ACCELERATORS];
     size_t count;
 };
 
@@ -123,8 +123,8 @@ static bool add_groq_files(struct source *source, const struct accelerator *foun
 
 static joule_status accelerators_open(struct source *source)
 {
-    struct accelerator found[ACCELERATOR_MOST];
-    size_t count = accelerators_find(source, NULL, found, ACCELERATOR_MOST);
+    struct accelerator found[MAX_ACCELERATORS];
+    size_t count = accelerators_find(source, NULL, found, MAX_ACCELERATORS);
     source->data = arena_alloc(&source->arena, sizeof(struct accelerators));
     bool is_good = source->data != NULL;
     for (size_t i = 0; i < count && is_good; i++)

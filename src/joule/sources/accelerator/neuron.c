@@ -17,15 +17,15 @@
 #include "joule/sources/detection.h"
 #include "joule/sources/hwmon/watts_pair.h"
 
-#define FOLDER       "/sys/class/neuron_device"
-#define MOST_DEVICES 64
-#define PERIOD_S     10.0
-#define WINDOW_S     60.0
-#define NS_PER_S     INT64_C(1000000000)
-#define LIST_BYTES   65536
-#define TIMEOUT_NS   (5 * NS_PER_S)
-#define GAIN_SD      0.3 /* assumed: power may not be linear in the percentage */
-#define CAUSE_INDEX  1000
+#define FOLDER      "/sys/class/neuron_device"
+#define MAX_DEVICES 64
+#define PERIOD_S    10.0
+#define WINDOW_S    60.0
+#define NS_PER_S    INT64_C(1000000000)
+#define LIST_BYTES  65536
+#define TIMEOUT_NS  (5 * NS_PER_S)
+#define GAIN_SD     0.3 /* assumed: power may not be linear in the percentage */
+#define CAUSE_INDEX 1000
 #define NO_WATTS                                                                                             \
     "AWS publishes no watts for this device: set its watts when idle and at full load, "                     \
     "JOULE_NEURON_WATTS=IDLE,MAX, or "                                                                       \
@@ -41,7 +41,7 @@ struct neuron {
         bool is_known;
         uint64_t memory_bytes; /* size of its memory */
         char folder[64];
-    } devices[MOST_DEVICES];
+    } devices[MAX_DEVICES];
     size_t count;
     struct watts_pair watts;
     bool has_watts, is_listed;
@@ -153,7 +153,7 @@ static bool add_device(struct source *source, const char *name)
 {
     struct neuron *neuron = source->data;
     unsigned number;
-    if (neuron->count == MOST_DEVICES || !sysfs_numbered(name, "neuron", &number))
+    if (neuron->count == MAX_DEVICES || !sysfs_numbered(name, "neuron", &number))
         return true;
     struct one *one = &neuron->devices[neuron->count++];
     one->power = -1;
@@ -275,14 +275,14 @@ static joule_status run_list(struct source *source, const char *program, struct 
 static void list_devices(struct source *source)
 {
     struct neuron *neuron = source->data;
-    struct neuron_listed listed[MOST_DEVICES];
+    struct neuron_listed listed[MAX_DEVICES];
     struct source_output out;
     const char *own = source->host->ops->env(source->host, "JOULE_NEURON_LS");
     neuron->is_listed = true;
     joule_status status = run_list(source, own && *own ? own : "neuron-ls", &out);
     if (status == JOULE_ABSENT && !(own && *own))
         status = run_list(source, "/opt/aws/neuron/bin/neuron-ls", &out);
-    size_t count = status == JOULE_OK ? neuron_list_parse(neuron->text, out.length, listed, MOST_DEVICES) : 0;
+    size_t count = status == JOULE_OK ? neuron_list_parse(neuron->text, out.length, listed, MAX_DEVICES) : 0;
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < neuron->count; k++)
             if ((uint64_t)neuron->devices[k].device->index == listed[i].number)

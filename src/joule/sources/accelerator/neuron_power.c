@@ -4,9 +4,9 @@
 #include <string.h>
 #include "base/string.h"
 
-#define FIELDS        5
-#define LATEST_S      INT64_C(0xffffffff) /* in the year 2106 */
-#define LONGEST_BYTES 128
+#define FIELDS     5
+#define MAX_UNIX_S INT64_C(0xffffffff) /* in the year 2106 */
+#define MAX_BYTES  128
 
 /* Splits at commas. Returns the number of fields, of which at most `most` are stored. */
 static size_t split(char *text, char *out_fields[], size_t most)
@@ -29,12 +29,12 @@ static bool share_of(const char *text, double *out_share)
 
 joule_status neuron_power_parse(const char *text, struct neuron_power *out_power)
 {
-    char line[LONGEST_BYTES], *fields[FIELDS];
+    char line[MAX_BYTES], *fields[FIELDS];
     double least, greatest;
     struct neuron_power power = {0};
     if (!string_copy(line, sizeof line, text) || split(line, fields, FIELDS) != FIELDS ||
         !string_starts(fields[0], "POWER_STATUS_") || !string_to_i64(fields[1], 10, &power.end_s) ||
-        power.end_s < 0 || power.end_s > LATEST_S || !share_of(fields[2], &least) ||
+        power.end_s < 0 || power.end_s > MAX_UNIX_S || !share_of(fields[2], &least) ||
         !share_of(fields[3], &greatest) || !share_of(fields[4], &power.mean))
         return JOULE_FAILED;
     power.is_valid = strcmp(fields[0], "POWER_STATUS_VALID") == 0;

@@ -20,7 +20,7 @@
 #define METHOD      "/tpu.monitoring.runtime.RuntimeMetricService/GetRuntimeMetric"
 #define PERIOD_S    1.0
 #define PATIENCE_NS INT64_C(500000000) /* for one port */
-#define MOST_PORTS  16
+#define MAX_PORTS   16
 #define GAIN_SD     0.35 /* assumed: a duty cycle shows how long a chip worked, not how hard */
 #define CAUSE_INDEX 1001 /* of CAUSE_GPU_GAIN: one model for all chips */
 #define UNKNOWN     "no program that uses this machine's TPUs reports them: nothing is known until one runs"
@@ -45,10 +45,10 @@ struct tpu {
         struct device *device;
         struct channel *power, *busy; /* power NULL: no watts */
         struct watts_pair watts;
-    } chips[ACCELERATOR_MOST];
+    } chips[MAX_ACCELERATORS];
     size_t count;
     unsigned cores;
-    char addresses[MOST_PORTS][2][32]; /* of each port, on both loopback addresses */
+    char addresses[MAX_PORTS][2][32]; /* of each port, on both loopback addresses */
     size_t port_count;
     struct grpc_answer answer; /* buffer */
 };
@@ -58,7 +58,7 @@ struct tpu {
 static bool add_port(struct tpu *tpu, const char *text)
 {
     uint64_t port;
-    if (!string_to_u64(text, 10, &port) || port == 0 || port > UINT16_MAX || tpu->port_count == MOST_PORTS)
+    if (!string_to_u64(text, 10, &port) || port == 0 || port > UINT16_MAX || tpu->port_count == MAX_PORTS)
         return false;
     char(*addresses)[32] = tpu->addresses[tpu->port_count++];
     string_print(addresses[0], sizeof addresses[0], "tcp:127.0.0.1:%u", (unsigned)port);
@@ -155,10 +155,10 @@ static bool add_chip(struct source *source, const struct accelerator *accelerato
 
 static joule_status tpu_open(struct source *source)
 {
-    struct accelerator found[ACCELERATOR_MOST];
+    struct accelerator found[MAX_ACCELERATORS];
     struct watts_pair watts;
     bool is_wrong;
-    size_t count = accelerators_find(source, "tpu", found, ACCELERATOR_MOST);
+    size_t count = accelerators_find(source, "tpu", found, MAX_ACCELERATORS);
     if (count == 0)
         return detection_absent(source, DETECT_TPU, "this machine has no TPU on its PCI bus");
     struct tpu *tpu = source->data = arena_alloc(&source->arena, sizeof *tpu);
@@ -172,7 +172,7 @@ static joule_status tpu_open(struct source *source)
     if (!find_ports(source, tpu))
         return source_say(source, JOULE_INVALID,
                           "TPU_RUNTIME_METRICS_PORTS must be at most %d ports, separated by commas",
-                          MOST_PORTS);
+                          MAX_PORTS);
     for (size_t i = 0; i < count; i++)
         if (!add_chip(source, &found[i], is_given ? &watts : NULL))
             return source_say(source, JOULE_NO_MEMORY, "out of memory");
@@ -223,7 +223,7 @@ static joule_status ask(struct source *source, const char *metric, size_t places
                         struct tpu_point *out_points, size_t *out_count)
 {
     struct tpu *tpu = source->data;
-    struct tpu_point points[TPU_MOST_POINTS];
+    struct tpu_point points[TPU_MAX_POINTS];
     joule_status trouble = JOULE_STALE;
     *out_count = 0;
     for (size_t i = 0; i < tpu->port_count; i++) {
@@ -233,7 +233,7 @@ static joule_status ask(struct source *source, const char *metric, size_t places
             trouble = JOULE_UNSUPPORTED;
         else if (result != 0 && result != -ECONNREFUSED)
             trouble = status_of_errno(-result);
-        for (size_t k = 0; k < count && *out_count < TPU_MOST_POINTS; k++)
+        for (size_t k = 0; k < count && *out_count < TPU_MAX_POINTS; k++)
             out_points[(*out_count)++] = points[k];
     }
     return *out_count ? place(out_points, *out_count, places) : trouble;
@@ -261,7 +261,7 @@ static void put(const struct chip *chip, struct sink *sink, joule_status status,
 static void tpu_read(struct source *source, struct sink *sink)
 {
     struct tpu *tpu = source->data;
-    struct tpu_point points[TPU_MOST_POINTS];
+    struct tpu_point points[TPU_MAX_POINTS];
     size_t count, next = 0;
     joule_status status = ask(source, TPU_METRIC_DUTY, tpu->count, points, &count);
     for (size_t i = 0; i < tpu->count; i++) {
@@ -291,7 +291,7 @@ static uint64_t chip_bytes(const struct tpu *tpu, const struct tpu_point *points
 static void tpu_look(struct source *source, struct sink *sink)
 {
     struct tpu *tpu = source->data;
-    struct tpu_point totals[TPU_MOST_POINTS], used[TPU_MOST_POINTS];
+    struct tpu_point totals[TPU_MAX_POINTS], used[TPU_MAX_POINTS];
     size_t total_count, used_count, cores = tpu->count * tpu->cores;
     joule_status status = ask(source, TPU_METRIC_TOTAL, cores, totals, &total_count);
     if (status == JOULE_OK)

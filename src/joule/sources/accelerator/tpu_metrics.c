@@ -148,7 +148,7 @@ static bool point_of(struct fields metric, struct tpu_point *out_point)
     return gauge_value(fields_of(&gauge), &out_point->value);
 }
 
-bool tpu_points(const uint8_t *message, size_t size, struct tpu_point out_points[TPU_MOST_POINTS],
+bool tpu_points(const uint8_t *message, size_t size, struct tpu_point out_points[TPU_MAX_POINTS],
                 size_t *out_count)
 {
     struct fields response = {.at = message, .end = message + size};
@@ -157,7 +157,7 @@ bool tpu_points(const uint8_t *message, size_t size, struct tpu_point out_points
     if (!find_field(response, 1, WIRE_BYTES, &metric)) /* MetricResponse.metric */
         return false;
     struct fields points = fields_of(&metric);
-    while (*out_count < TPU_MOST_POINTS && next_field(&points, &field))
+    while (*out_count < TPU_MAX_POINTS && next_field(&points, &field))
         if (field.number == 3 && field.wire == WIRE_BYTES &&
             point_of(fields_of(&field), &out_points[*out_count]))
             ++*out_count;

@@ -13,7 +13,7 @@
 #define TPU_METRIC_DUTY   "tpu.runtime.tensorcore.dutycycle.percent" /* of each chip */
 #define TPU_METRIC_TOTAL  "tpu.runtime.hbm.memory.total.bytes"       /* of each core that programs see */
 #define TPU_METRIC_USED   "tpu.runtime.hbm.memory.usage.bytes"
-#define TPU_MOST_POINTS   64
+#define TPU_MAX_POINTS    64
 #define TPU_MESSAGE_BYTES 128
 
 struct tpu_point {
@@ -24,8 +24,8 @@ struct tpu_point {
 /* Writes the request for a metric. Returns its length; 0 if the name is too long. */
 size_t tpu_question(const char *metric, uint8_t out_message[TPU_MESSAGE_BYTES]);
 /* Parses the points of a response, in its order: those with a device number and a finite value. *out_count:
- * their number, at most TPU_MOST_POINTS. Returns false if the message is damaged. */
-bool tpu_points(const uint8_t *message, size_t size, struct tpu_point out_points[TPU_MOST_POINTS],
+ * their number, at most TPU_MAX_POINTS. Returns false if the message is damaged. */
+bool tpu_points(const uint8_t *message, size_t size, struct tpu_point out_points[TPU_MAX_POINTS],
                 size_t *out_count);
 
 #endif

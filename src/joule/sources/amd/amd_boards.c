@@ -14,7 +14,7 @@
 #define PERIOD_S        0.1
 #define TICK_S          1e-3 /* how long the driver caches the firmware's answer */
 #define GAIN_SD         0.05 /* assumed, as for all boards */
-#define MOST_WATTS      5000.0
+#define MAX_WATTS       5000.0
 #define GAUGE_PERIOD_NS 500000000LL  /* no temperature sensor is faster */
 #define PATIENCE_NS     1000000000LL /* longest time of PENDING answers before a channel has failed */
 
@@ -36,7 +36,7 @@ static bool has_power_file(struct source *source, const struct drm_card *card)
 
 static bool has_counter(struct source *source, const struct drm_card *card)
 {
-    char path[96], table[GPU_METRICS_MOST_BYTES + 1];
+    char path[96], table[GPU_METRICS_MAX_BYTES + 1];
     uint64_t counts = 0, modulus;
     string_print(path, sizeof path, "%s/gpu_metrics", card->folder);
     ssize_t length = source->host->ops->read_file(source->host, path, table, sizeof table);
@@ -160,7 +160,7 @@ static void add_energy(struct amd_boards *boards, struct amd_board *board)
     ch->mode = CHANNEL_COUNTER;
     ch->info.reading = JOULE_READING_ENERGY;
     ch->counter.unit_joules = GPU_METRICS_UNIT_J;
-    ch->counter.max_watts = MOST_WATTS;
+    ch->counter.max_watts = MAX_WATTS;
     ch->counter.tick_s = TICK_S;
     ch->info.update_period_s = interface->period_s > 0 ? interface->period_s : TICK_S;
 }
@@ -184,7 +184,7 @@ static void add_power(struct amd_boards *boards, struct amd_board *board)
     ch->info.cls = JOULE_CLASS_DERIVED;
     ch->integrator.period_s = interface->period_s > 0 ? interface->period_s : PERIOD_S;
     ch->integrator.age_s = TICK_S;
-    ch->integrator.max_watts = MOST_WATTS;
+    ch->integrator.max_watts = MAX_WATTS;
 }
 
 static struct channel *add_gauge(struct amd_boards *boards, const struct amd_board *board, const char *what,
@@ -253,7 +253,7 @@ void amd_boards_add(struct amd_boards *boards, unsigned domain, unsigned bus, un
 {
     char pci[SYSFS_PCI_SIZE];
     print_pci(pci, domain, bus, slot);
-    if (find_board(boards, pci) || boards->count == AMD_MOST_BOARDS)
+    if (find_board(boards, pci) || boards->count == AMD_MAX_BOARDS)
         return;
     struct device *device = source_add_gpu(boards->source, pci);
     if (!device)

@@ -11,7 +11,7 @@
 
 #include "joule/sources/device.h"
 
-#define AMD_MOST_BOARDS 64
+#define AMD_MAX_BOARDS 64
 /* Lists the boards; absent if the driver is not loaded. */
 #define AMD_DRIVER "/sys/bus/pci/drivers/amdgpu"
 
@@ -52,7 +52,7 @@ struct amd_boards {
     struct source *source;
     const struct amd_interface *interface;
     void *context;
-    struct amd_board list[AMD_MOST_BOARDS];
+    struct amd_board list[AMD_MAX_BOARDS];
     size_t count;
     bool is_denied;    /* a call was refused */
     int64_t gauges_ns; /* last reading of gauges */

@@ -40,13 +40,13 @@ struct programs {
 
 /* --- running -------------------------------------------------------------------------------------------- */
 
-#define MOST_WORDS 16
+#define MAX_WORDS 16
 
 static joule_status run(struct joule_host *host, struct programs *programs, const char *const *words)
 {
-    const char *argv[MOST_WORDS + 1] = {programs->path};
+    const char *argv[MAX_WORDS + 1] = {programs->path};
     int status = -1;
-    for (size_t i = 0; words[i] && i + 1 < MOST_WORDS; i++)
+    for (size_t i = 0; words[i] && i + 1 < MAX_WORDS; i++)
         argv[i + 1] = words[i];
     arena_free(&programs->run_arena);
     programs->cards = (struct amd_cards){0};

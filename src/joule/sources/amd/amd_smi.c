@@ -11,11 +11,11 @@
 #include "joule/sources/amd/amd_boards.h"
 #include "joule/sources/amd/amd_smi_abi.h"
 
-#define MOST_SOCKETS    AMD_MOST_BOARDS
-#define MOST_PROCESSORS 16 /* of a socket: partitions, and in some releases CPU cores */
-#define NO_WATTS        0xffff
-#define MOST_WATTS      100000 /* larger values are in microwatts */
-#define MOST_CELSIUS    1000   /* larger values are in thousandths of a degree, as in ROCm before 5.7 */
+#define MAX_SOCKETS    AMD_MAX_BOARDS
+#define MAX_PROCESSORS 16 /* of a socket: partitions, and in some releases CPU cores */
+#define NO_WATTS       0xffff
+#define MAX_WATTS      100000 /* larger values are in microwatts */
+#define MAX_CELSIUS    1000   /* larger values are in thousandths of a degree, as in ROCm before 5.7 */
 
 struct amd_source {
     struct amd_api api;
@@ -113,11 +113,11 @@ typedef void (*visit_fn)(struct amd_source *amd, uint64_t bdf, amd_handle proces
 
 static void each_processor(struct amd_source *amd, amd_handle socket, visit_fn visit)
 {
-    amd_handle processors[MOST_PROCESSORS];
-    uint32_t count = MOST_PROCESSORS;
+    amd_handle processors[MAX_PROCESSORS];
+    uint32_t count = MAX_PROCESSORS;
     if (amd->api.processors(socket, &count, processors) != AMDSMI_STATUS_SUCCESS)
         return;
-    for (uint32_t i = 0; i < count && i < MOST_PROCESSORS; i++) {
+    for (uint32_t i = 0; i < count && i < MAX_PROCESSORS; i++) {
         int type = AMDSMI_PROCESSOR_TYPE_AMD_GPU;
         uint64_t bdf = 0;
         if (amd->api.processor_type)
@@ -130,11 +130,11 @@ static void each_processor(struct amd_source *amd, amd_handle socket, visit_fn v
 
 static void each_device(struct amd_source *amd, visit_fn visit)
 {
-    amd_handle sockets[MOST_SOCKETS];
-    uint32_t count = MOST_SOCKETS;
+    amd_handle sockets[MAX_SOCKETS];
+    uint32_t count = MAX_SOCKETS;
     if (amd->api.sockets(&count, sockets) != AMDSMI_STATUS_SUCCESS)
         return;
-    for (uint32_t i = 0; i < count && i < MOST_SOCKETS; i++)
+    for (uint32_t i = 0; i < count && i < MAX_SOCKETS; i++)
         each_processor(amd, sockets[i], visit);
 }
 
@@ -214,7 +214,7 @@ static joule_status celsius(void *context, amd_device device, enum amd_place pla
     if (!amd->api.temperature)
         return JOULE_UNSUPPORTED;
     amd_code code = amd->api.temperature((amd_handle)device, (int)place, AMDSMI_TEMP_CURRENT, &degrees);
-    *out_celsius = (double)degrees * (degrees > MOST_CELSIUS ? 1e-3 : 1);
+    *out_celsius = (double)degrees * (degrees > MAX_CELSIUS ? 1e-3 : 1);
     return take(amd, code);
 }
 
@@ -247,7 +247,7 @@ static void introduce(void *context, amd_device name, struct device *device)
 /* Limits are in watts in some releases, in microwatts in others, and in both units in some. */
 static double watts_of(uint64_t limit)
 {
-    return limit == 0 || limit == UINT64_MAX ? NAN : (double)limit * (limit > MOST_WATTS ? 1e-6 : 1);
+    return limit == 0 || limit == UINT64_MAX ? NAN : (double)limit * (limit > MAX_WATTS ? 1e-6 : 1);
 }
 
 static joule_status facts(void *context, amd_device device, struct device_facts *facts)

@@ -10,7 +10,7 @@
 #include "base/string.h"
 
 #define THEIR_UNIT_J 15.3e-6
-#define MOST_CARDS   256 /* including partitions */
+#define MAX_CARDS    256 /* including partitions */
 
 /* --- finding the JSON ----------------------------------------------------------------------------------- */
 
@@ -106,8 +106,8 @@ static void take_place(const char *text, struct amd_card *card)
 static bool add_card(struct arena *arena, struct amd_cards *cards, const struct amd_card *card)
 {
     if (!cards->list)
-        cards->list = arena_alloc(arena, MOST_CARDS * sizeof *cards->list);
-    if (cards->list && cards->count < MOST_CARDS)
+        cards->list = arena_alloc(arena, MAX_CARDS * sizeof *cards->list);
+    if (cards->list && cards->count < MAX_CARDS)
         cards->list[cards->count++] = *card;
     return cards->list != NULL;
 }
@@ -171,7 +171,7 @@ bool amd_words_rocm(struct arena *arena, char *text, size_t size, struct amd_car
         struct amd_card card = unknown_card();
         uint64_t number;
         if (item->kind != JSON_OBJECT || !string_starts(item->name, "card") ||
-            !string_to_u64(item->name + 4, 10, &number) || number >= MOST_CARDS)
+            !string_to_u64(item->name + 4, 10, &number) || number >= MAX_CARDS)
             continue;
         card.number = (unsigned)number;
         for (const struct json_value *value = item->first; value; value = value->next)
@@ -236,7 +236,7 @@ bool amd_words_amd(struct arena *arena, char *text, size_t size, struct amd_card
     for (const struct json_value *gpu = list->first; gpu; gpu = gpu->next) {
         struct amd_card card = unknown_card();
         uint64_t number;
-        if (!json_u64_of(json_member(gpu, "gpu"), &number) || number >= MOST_CARDS)
+        if (!json_u64_of(json_member(gpu, "gpu"), &number) || number >= MAX_CARDS)
             continue;
         card.number = (unsigned)number;
         take_amd_figures(gpu, &card);

@@ -16,12 +16,12 @@
 #include "joule/sources/amd/gpu_metrics.h"
 #include "joule/sources/hwmon/hwmon.h"
 
-#define MOST_BOARDS 64
-#define PERIOD_S    0.1
-#define TICK_S      1e-3      /* how long the driver caches the firmware's answer */
-#define GAIN_SD     0.05      /* assumed, as for all boards */
-#define MOST_WATTS  5000.0    /* several times the power of any board */
-#define TABLE_NS    500000000 /* how long gauges use the last reading of the table */
+#define MAX_BOARDS 64
+#define PERIOD_S   0.1
+#define TICK_S     1e-3      /* how long the driver caches the firmware's answer */
+#define GAIN_SD    0.05      /* assumed, as for all boards */
+#define MAX_WATTS  5000.0    /* several times the power of any board */
+#define TABLE_NS   500000000 /* how long gauges use the last reading of the table */
 
 /* Sources of gauges: a file or, if it is missing or cannot be read, the driver's table. */
 static const struct gauge_kind {
@@ -66,7 +66,7 @@ struct board {
 };
 
 struct amdgpu {
-    struct board boards[MOST_BOARDS];
+    struct board boards[MAX_BOARDS];
     size_t count;
     struct drm_processes processes;
     struct kfd kfd;
@@ -100,7 +100,7 @@ static struct channel *add_channel(struct source *source, const struct board *bo
 static joule_status read_counts(struct joule_host *host, struct board *board, uint64_t *out_counts,
                                 uint64_t *out_modulus)
 {
-    char table[GPU_METRICS_MOST_BYTES + 1];
+    char table[GPU_METRICS_MAX_BYTES + 1];
     ssize_t length = host->ops->read_handle(host, board->metrics, table, sizeof table);
     board->said = gpu_metrics_unknown();
     board->table_ns = host->ops->clock_ns(host, CLOCK_MONOTONIC);
@@ -138,7 +138,7 @@ static void add_energy(struct source *source, struct board *board)
     string_copy(ch->zone, sizeof ch->zone, board->zone);
     ch->counter.modulus = modulus;
     ch->counter.unit_joules = GPU_METRICS_UNIT_J;
-    ch->counter.max_watts = MOST_WATTS;
+    ch->counter.max_watts = MAX_WATTS;
     ch->counter.tick_s = ch->info.update_period_s = TICK_S;
 }
 
@@ -182,7 +182,7 @@ static void add_gauge(struct source *source, const struct drm_card *card, struct
 static void add_board(struct source *source, const struct drm_card *card)
 {
     struct amdgpu *amdgpu = source->data;
-    if (amdgpu->count == MOST_BOARDS)
+    if (amdgpu->count == MAX_BOARDS)
         return;
     struct device *device = source_add_gpu(source, card->pci[0] ? card->pci : card->id);
     if (!device)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GPU_METRICS_MOST_BYTES 4096 /* larger than any known revision */
+#define GPU_METRICS_MAX_BYTES 4096 /* larger than any known revision */
 /* Joules per count. AMD's libraries use 15.3 uJ; the driver's headers say 2^-16 J, which is 0.27 % less. */
 #define GPU_METRICS_UNIT_J 0x1p-16
 

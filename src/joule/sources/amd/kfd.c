@@ -11,11 +11,11 @@
 #include "base/array.h"
 #include "base/string.h"
 
-#define FOLDER     "/sys/class/kfd/kfd"
-#define NODES      FOLDER "/topology/nodes"
-#define PATH_SIZE  128
-#define MOST_BYTES (UINT64_MAX / KFD_MOST_NODES)
-#define MOST_READS 512 /* files of processes read at a query, on average */
+#define FOLDER    "/sys/class/kfd/kfd"
+#define NODES     FOLDER "/topology/nodes"
+#define PATH_SIZE 128
+#define MAX_BYTES (UINT64_MAX / KFD_MAX_NODES)
+#define MAX_READS 512 /* files of processes read at a query, on average */
 
 /* Memory of a process on one board. */
 struct kfd_use {
@@ -120,7 +120,7 @@ void kfd_read_nodes(struct kfd *kfd, struct joule_host *host)
     kfd->generation = generation;
     kfd->node_count = 0;
     ssize_t count = host->ops->list(host, NODES, &arena, &names);
-    for (ssize_t i = 0; i < count && kfd->node_count < KFD_MOST_NODES; i++)
+    for (ssize_t i = 0; i < count && kfd->node_count < KFD_MAX_NODES; i++)
         kfd->node_count += read_node(host, names[i], &kfd->nodes[kfd->node_count]);
     qsort(kfd->nodes, kfd->node_count, sizeof *kfd->nodes, by_place);
     arena_free(&arena);
@@ -160,7 +160,7 @@ static void read_process(struct kfd *kfd, struct joule_host *host, const char *n
         char path[PATH_SIZE];
         uint64_t bytes;
         string_print(path, sizeof path, FOLDER "/proc/%s/vram_%u", name, (unsigned)kfd->nodes[i].id);
-        if (host_read_u64(host, path, &bytes) && bytes && bytes <= MOST_BYTES)
+        if (host_read_u64(host, path, &bytes) && bytes && bytes <= MAX_BYTES)
             add_use(kfd, pid, &kfd->nodes[i], bytes);
     }
 }
@@ -180,7 +180,7 @@ static void read_processes(struct kfd *kfd, struct joule_host *host)
     for (ssize_t i = 0; i < count; i++)
         if (string_to_u64(names[i], 10, &pid))
             read_process(kfd, host, names[i], pid);
-    kfd->rest = count > 0 ? (uint64_t)count * kfd->node_count / MOST_READS : 0;
+    kfd->rest = count > 0 ? (uint64_t)count * kfd->node_count / MAX_READS : 0;
     arena_free(&arena);
 }
 
@@ -211,7 +211,7 @@ void kfd_tell_processes(const struct kfd *kfd, const char *pci_address, struct d
 void kfd_tell_partitions(const struct kfd *kfd, const char *pci_address, const char *mode,
                          struct device_facts *facts)
 {
-    for (size_t i = 0; i < kfd->node_count && facts->partition_count < DEVICE_MOST_PARTITIONS; i++) {
+    for (size_t i = 0; i < kfd->node_count && facts->partition_count < DEVICE_MAX_PARTITIONS; i++) {
         const struct kfd_node *node = &kfd->nodes[i];
         if (strcmp(node->pci_address, pci_address) != 0)
             continue;

@@ -11,7 +11,7 @@
 #include "joule/sources/device.h"
 #include "joule/sources/sysfs.h"
 
-#define KFD_MOST_NODES 128 /* 16 boards of 8 partitions */
+#define KFD_MAX_NODES 128 /* 16 boards of 8 partitions */
 
 struct kfd_node {
     char pci_address[SYSFS_PCI_SIZE]; /* of its board */
@@ -28,7 +28,7 @@ struct kfd_use;
 struct kfd {
     bool is_read;
     uint64_t generation; /* generation_id of the nodes; the driver increments it when they change */
-    struct kfd_node nodes[KFD_MOST_NODES];
+    struct kfd_node nodes[KFD_MAX_NODES];
     size_t node_count;
     struct kfd_use *uses;
     size_t use_count, use_capacity;

@@ -7,7 +7,7 @@
 #define MODEL_SD    0.2 /* assumed: Apple calls these values estimates, without an error */
 #define GAIN_SD     0.03
 #define FIRST_CAUSE 360
-#define MOST_WATTS  2000.0
+#define MAX_WATTS   2000.0
 
 struct apple_power apple_power_unknown(void)
 {
@@ -63,7 +63,7 @@ struct channel *apple_add_part(struct source *source, enum apple_part part)
     ch->info.cls = part == APPLE_SYSTEM ? JOULE_CLASS_DERIVED : JOULE_CLASS_MODELLED;
     ch->gain_sd = part == APPLE_SYSTEM ? GAIN_SD : MODEL_SD;
     ch->cause = CAUSE(CAUSE_HWMON_GAIN, FIRST_CAUSE + part);
-    ch->integrator.max_watts = ch->counter.max_watts = MOST_WATTS;
+    ch->integrator.max_watts = ch->counter.max_watts = MAX_WATTS;
     string_copy(ch->info.vendor, sizeof ch->info.vendor, "apple");
     string_copy(ch->info.label, sizeof ch->info.label, parts[part].label);
     if (part == APPLE_GPU)

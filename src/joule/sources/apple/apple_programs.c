@@ -12,7 +12,7 @@
 #define PERIOD_S   2.0
 #define INTERVAL_S 1.0
 #define TIMEOUT_NS INT64_C(5000000000)
-#define MOST_TEXT  65536
+#define MAX_TEXT   65536
 
 static const char *const macmon[] = {"macmon", "pipe", "-s", "1", "-i", "1000", NULL};
 static const char *const powermetrics[] = {
@@ -30,7 +30,7 @@ static joule_status ask(struct source *source, struct apple_power *out_power)
 {
     const struct program *program = source->data;
     struct source_output output;
-    joule_status status = source_run(source, program->command, TIMEOUT_NS, program->text, MOST_TEXT, &output);
+    joule_status status = source_run(source, program->command, TIMEOUT_NS, program->text, MAX_TEXT, &output);
     *out_power = apple_power_unknown();
     if (status != JOULE_OK)
         return status;
@@ -76,7 +76,7 @@ static joule_status open_program(struct source *source, const char *const *comma
 {
     struct program *program = source->data = arena_alloc(&source->arena, sizeof *program);
     struct apple_power power;
-    if (!program || !(program->text = arena_alloc(&source->arena, MOST_TEXT)))
+    if (!program || !(program->text = arena_alloc(&source->arena, MAX_TEXT)))
         return source_say(source, JOULE_NO_MEMORY, "out of memory");
     if (ioreport_is_there(source->host))
         return source_say(source, JOULE_ABSENT, "not needed: the source ioreport reads the system directly");

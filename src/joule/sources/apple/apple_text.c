@@ -9,7 +9,7 @@
 #include "base/string.h"
 #include "joule/sources/apple/apple_power.h"
 
-#define MOST_WATTS 2000.0
+#define MAX_WATTS 2000.0
 
 static double check(double value, double most)
 {
@@ -45,7 +45,7 @@ static bool take_line(const struct json_value *line, struct apple_power *out_pow
                                                    "ram_power", "gpu_ram_power", "sys_power"};
     *out_power = apple_power_unknown();
     for (int part = 0; part < APPLE_PARTS; part++)
-        out_power->watts[part] = figure(line, names[part], MOST_WATTS);
+        out_power->watts[part] = figure(line, names[part], MAX_WATTS);
     if (!(out_power->watts[APPLE_SYSTEM] > 0)) /* 0 if the sensor cannot be read */
         out_power->watts[APPLE_SYSTEM] = NAN;
     out_power->gpu_busy = first_known(figure(line, "gpu_active_ratio", 1), usage(line, 1, 1));
@@ -80,7 +80,7 @@ static double find_milliwatts(const char *text, const char *label)
             continue;
         const char *end = string_scan_double(at + strlen(label), &value);
         if (end && string_starts(end, " mW"))
-            return check(value * 1e-3, MOST_WATTS);
+            return check(value * 1e-3, MAX_WATTS);
     }
     return NAN;
 }
@@ -133,10 +133,10 @@ static bool take_list(const char *list, struct apple_power *out_power)
     *out_power = apple_power_unknown();
     if (!processor || !(elapsed_s > 0) || !strstr(processor, "</plist>"))
         return false;
-    out_power->watts[APPLE_CPU] = check(find_key(processor, "cpu_energy") * 1e-3 / elapsed_s, MOST_WATTS);
-    out_power->watts[APPLE_GPU] = check(find_key(processor, "gpu_energy") * 1e-3 / elapsed_s, MOST_WATTS);
-    out_power->watts[APPLE_NEURAL] = check(find_key(processor, "ane_energy") * 1e-3 / elapsed_s, MOST_WATTS);
-    out_power->watts[APPLE_MEMORY] = check(find_key(processor, "dram_energy") * 1e-3 / elapsed_s, MOST_WATTS);
+    out_power->watts[APPLE_CPU] = check(find_key(processor, "cpu_energy") * 1e-3 / elapsed_s, MAX_WATTS);
+    out_power->watts[APPLE_GPU] = check(find_key(processor, "gpu_energy") * 1e-3 / elapsed_s, MAX_WATTS);
+    out_power->watts[APPLE_NEURAL] = check(find_key(processor, "ane_energy") * 1e-3 / elapsed_s, MAX_WATTS);
+    out_power->watts[APPLE_MEMORY] = check(find_key(processor, "dram_energy") * 1e-3 / elapsed_s, MAX_WATTS);
     return !isnan(out_power->watts[APPLE_CPU]);
 }
 

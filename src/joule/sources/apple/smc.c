@@ -11,7 +11,7 @@
 #include "joule/sources/apple/apple_power.h"
 
 #define PERIOD_S        1.0
-#define MOST_WATTS      2000.0
+#define MAX_WATTS       2000.0
 #define SELECTOR        2 /* of the driver's only method */
 #define NO_KEY          132
 #define KEY(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
@@ -133,7 +133,7 @@ static joule_status read_watts(const struct smc *smc, double *out_watts)
     status = call(smc, &message);
     float watts;
     memcpy(&watts, message.bytes, sizeof watts); /* little-endian, as are all these machines */
-    if (status == JOULE_OK && !(watts > 0 && watts <= MOST_WATTS))
+    if (status == JOULE_OK && !(watts > 0 && watts <= MAX_WATTS))
         return JOULE_FAILED;
     *out_watts = watts;
     return status;

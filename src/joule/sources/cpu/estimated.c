@@ -25,7 +25,7 @@
 #define OWN_COST        500
 #define FREQUENCY_READS 4    /* busy CPUs whose frequency is read at each reading, in turn */
 #define BUSY_SHARE      0.05 /* the frequency of less busy CPUs is not read */
-#define FASTEST         2.0  /* largest plausible frequency, times the reference frequency */
+#define MAX_SPEEDUP     2.0  /* largest plausible frequency, times the reference frequency */
 
 struct work {
     uint64_t ticks;   /* busy ticks at the kernel's last report */
@@ -133,7 +133,7 @@ static void ask_frequencies(struct joule_host *host, struct estimated *e)
             continue;
         double ratio = cpu_map_frequency_hz(host, cpu) / e->map.reference_hz;
         if (ratio > 0)
-            e->works[cpu].cubic = pow(fmin(ratio, FASTEST), 3);
+            e->works[cpu].cubic = pow(fmin(ratio, MAX_SPEEDUP), 3);
         asked++;
     }
 }
@@ -220,7 +220,8 @@ static void describe(const struct estimated *e, const struct cpu_unit *unit, str
     channel->mode = CHANNEL_COUNTER;
     channel->rank = RANK_MODEL;
 
-    struct cost_features typical = half_load(cpu, 1), extreme = half_load(cpu, FASTEST * FASTEST * FASTEST);
+    struct cost_features typical = half_load(cpu, 1),
+                         extreme = half_load(cpu, MAX_SPEEDUP * MAX_SPEEDUP * MAX_SPEEDUP);
     struct estimate watts = cost_of(&e->table, &typical).total;
     channel->gain_sd = estimate_sd(&watts) / watts.value;
     channel->cause = CAUSE_CPU_SEED;

@@ -12,15 +12,15 @@
 #include "joule/sources/gaudi/hl_smi_text.h"
 #include "joule/sources/gaudi/hlml.h"
 
-#define MOST_BOARDS   64
-#define TEXT_SIZE     (32 << 10)
-#define TIMEOUT_NS    INT64_C(5000000000)
-#define PERIOD_S      1.0
-#define MOST_PERIOD_S 10.0
-#define CALLS_SHARE   0.05 /* largest fraction of time in which the program runs */
-#define GAIN_SD       0.05 /* assumed, as for all boards */
-#define MOST_WATTS    2000.0
-#define MIB           1048576.0
+#define MAX_BOARDS   64
+#define TEXT_SIZE    (32 << 10)
+#define TIMEOUT_NS   INT64_C(5000000000)
+#define PERIOD_S     1.0
+#define MAX_PERIOD_S 10.0
+#define CALLS_SHARE  0.05 /* largest fraction of time in which the program runs */
+#define GAIN_SD      0.05 /* assumed, as for all boards */
+#define MAX_WATTS    2000.0
+#define MIB          1048576.0
 
 struct hl_smi {
     struct board {
@@ -28,9 +28,9 @@ struct hl_smi {
         struct channel *power, *temperature, *busy;
         int32_t number;                  /* the program's */
         const struct hl_smi_board *said; /* values of the last run; NULL: none */
-    } boards[MOST_BOARDS];
+    } boards[MAX_BOARDS];
     size_t count;
-    struct hl_smi_board said[MOST_BOARDS];
+    struct hl_smi_board said[MAX_BOARDS];
     size_t said_count;
     joule_status state; /* of the last run */
     char text[TEXT_SIZE];
@@ -48,7 +48,7 @@ static joule_status ask(struct source *source)
     int exit_status = 0;
     ssize_t length =
         source->host->ops->run(source->host, argv, TIMEOUT_NS, smi->text, sizeof smi->text, &exit_status);
-    smi->said_count = length >= 0 ? hl_smi_parse(smi->text, smi->said, MOST_BOARDS) : 0;
+    smi->said_count = length >= 0 ? hl_smi_parse(smi->text, smi->said, MAX_BOARDS) : 0;
     smi->state = length < 0 ? status_of_errno((int)-length) : smi->said_count ? JOULE_OK : JOULE_FAILED;
     return smi->state;
 }
@@ -68,8 +68,8 @@ static bool has_monitor(struct source *source, const char *address)
 /* Returns true if hwmon has the power of every board. */
 static bool all_have_monitors(struct source *source)
 {
-    struct accelerator found[ACCELERATOR_MOST];
-    size_t count = accelerators_find(source, "hpu", found, ACCELERATOR_MOST);
+    struct accelerator found[MAX_ACCELERATORS];
+    size_t count = accelerators_find(source, "hpu", found, MAX_ACCELERATORS);
     for (size_t i = 0; i < count; i++)
         if (!has_monitor(source, found[i].pci.address))
             return false;
@@ -104,7 +104,7 @@ static struct channel *add_power(struct source *source, const struct board *boar
     ch->gain_sd = GAIN_SD;
     ch->cause = CAUSE(CAUSE_GPU_GAIN, ACCELERATOR_FIRST_CAUSE + (uint32_t)board->device->index);
     ch->integrator.period_s = source->period_s;
-    ch->integrator.max_watts = most_watts > 0 ? 2 * most_watts : MOST_WATTS;
+    ch->integrator.max_watts = most_watts > 0 ? 2 * most_watts : MAX_WATTS;
     return ch;
 }
 
@@ -149,7 +149,7 @@ static joule_status open_boards(struct source *source, struct hl_smi *smi)
     double call_s = (double)(ops->clock_ns(source->host, CLOCK_MONOTONIC) - begin_ns) * 1e-9;
     if (status != JOULE_OK)
         return source_say(source, status, "there is no hl-smi, or it lists no board: run it to see why");
-    source->period_s = fmin(fmax(PERIOD_S, call_s / CALLS_SHARE), MOST_PERIOD_S);
+    source->period_s = fmin(fmax(PERIOD_S, call_s / CALLS_SHARE), MAX_PERIOD_S);
     for (size_t i = 0; i < smi->said_count; i++)
         if (!add_board(source, &smi->said[i]))
             return source_say(source, JOULE_NO_MEMORY, "out of memory");

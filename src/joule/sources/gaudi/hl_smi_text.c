@@ -17,13 +17,13 @@ enum field {
     MEMORY_USED,
     MEMORY_FREE,
     POWER,
-    MOST_POWER,
+    MAX_POWER,
     CELSIUS,
     BUSY,
     FIELDS
 };
 
-#define MOST_BOARDS 1024
+#define MAX_BOARDS 1024
 
 /* Returns the number before any unit; NaN if there is none, or it is negative. */
 static double number_of(const char *word)
@@ -51,14 +51,14 @@ static bool read_board(char *line, struct hl_smi_board *out_board)
     uint64_t index;
     for (char *word; count < FIELDS && (word = strsep(&line, ",")) != NULL;)
         words[count++] = string_trim(word);
-    if (count != FIELDS || line || !string_to_u64(words[INDEX], 10, &index) || index >= MOST_BOARDS)
+    if (count != FIELDS || line || !string_to_u64(words[INDEX], 10, &index) || index >= MAX_BOARDS)
         return false;
     *out_board = (struct hl_smi_board){.index = (int32_t)index,
                                        .memory_total_mib = number_of(words[MEMORY_TOTAL]),
                                        .memory_used_mib = number_of(words[MEMORY_USED]),
                                        .memory_free_mib = number_of(words[MEMORY_FREE]),
                                        .power_watts = number_of(words[POWER]),
-                                       .most_watts = number_of(words[MOST_POWER]),
+                                       .most_watts = number_of(words[MAX_POWER]),
                                        .celsius = number_of(words[CELSIUS]),
                                        .busy_percent = number_of(words[BUSY])};
     for (char *c = words[BUS_ID]; *c; c++)

@@ -9,12 +9,12 @@
 #include "base/string.h"
 #include "joule/sources/accelerator/accelerator.h"
 
-#define MOST_BOARDS     64
+#define MAX_BOARDS      64
 #define PERIOD_S        0.1
 #define GAUGE_PERIOD_NS 500000000LL
 #define PATIENCE_NS     1000000000LL /* longest time of transient failures before a channel has failed */
 #define GAIN_SD         0.05         /* assumed, as for all boards */
-#define MOST_WATTS      2000.0       /* twice the limit of the largest board */
+#define MAX_WATTS       2000.0       /* twice the limit of the largest board */
 
 struct board {
     unsigned number; /* the library's */
@@ -30,7 +30,7 @@ struct board {
 
 struct hlml {
     struct hlml_api api;
-    struct board boards[MOST_BOARDS];
+    struct board boards[MAX_BOARDS];
     size_t count;
     int64_t gauges_ns; /* last reading of gauges */
 };
@@ -80,7 +80,7 @@ static void find_energy(struct source *source, struct board *board)
     ch->info.cls = JOULE_CLASS_MEASURED;
     ch->counter.modulus = 0; /* 64 bits */
     ch->counter.unit_joules = 1e-3;
-    ch->counter.max_watts = MOST_WATTS;
+    ch->counter.max_watts = MAX_WATTS;
     ch->counter.tick_s = PERIOD_S; /* assumed: the update period is not documented */
 }
 
@@ -99,7 +99,7 @@ static void find_power(struct source *source, struct board *board)
     ch->info.reading = JOULE_READING_POWER;
     ch->info.cls = JOULE_CLASS_DERIVED;
     ch->integrator.period_s = PERIOD_S;
-    ch->integrator.max_watts = MOST_WATTS;
+    ch->integrator.max_watts = MAX_WATTS;
 }
 
 static struct channel *add_gauge(struct source *source, const struct board *board, const char *what,
@@ -204,7 +204,7 @@ static joule_status open_boards(struct source *source, struct hlml *hlml)
     if (code != HLML_SUCCESS || count == 0)
         return source_say(source, code != HLML_SUCCESS ? hlml_status(code) : JOULE_ABSENT,
                           "Habana's driver lists no Gaudi board for this process");
-    for (; hlml->count < count && hlml->count < MOST_BOARDS; hlml->count++)
+    for (; hlml->count < count && hlml->count < MAX_BOARDS; hlml->count++)
         if (!open_board(source, &hlml->boards[hlml->count], (unsigned)hlml->count))
             return source_say(source, JOULE_NO_MEMORY, "out of memory");
     return JOULE_OK;

@@ -23,8 +23,8 @@
 #define RETRIES_NS  (10 * NS_PER_S) /* longest pause between two attempts */
 #define JOIN_GROUP  "sudo usermod -aG joule \"$USER\", and log in again"
 
-#define LIST_BYTES  (HELPER_MOST_CHANNELS * HELPER_CHANNEL_BYTES)
-#define REPLY_BYTES (HELPER_HEADER_BYTES + HELPER_MOST_CHANNELS * HELPER_VALUE_BYTES)
+#define LIST_BYTES  (HELPER_MAX_CHANNELS * HELPER_CHANNEL_BYTES)
+#define REPLY_BYTES (HELPER_HEADER_BYTES + HELPER_MAX_CHANNELS * HELPER_VALUE_BYTES)
 
 struct helper {
     char address[256];
@@ -38,7 +38,7 @@ struct helper {
     int64_t asked_ns;
     size_t got; /* bytes received of the reply */
     uint8_t reply[REPLY_BYTES];
-    int64_t seen_ns[HELPER_MOST_CHANNELS]; /* timestamp of each channel's last value */
+    int64_t seen_ns[HELPER_MAX_CHANNELS]; /* timestamp of each channel's last value */
     /* Between two connections. */
     int64_t retry_ns, pause_ns;
     joule_status away; /* the channels' state until then */
@@ -292,7 +292,7 @@ static bool is_in_order(const struct helper *h, size_t i, const struct helper_va
 static bool take_reply(struct source *source, struct helper *h, struct sink *sink)
 {
     struct helper_header header;
-    struct helper_value values[HELPER_MOST_CHANNELS];
+    struct helper_value values[HELPER_MAX_CHANNELS];
     int64_t now_ns = now_ns_of(source->host);
     if (!helper_read_header(h->reply, &header) || !is_answer(h, &header, HELPER_READ) ||
         header.count != h->count)

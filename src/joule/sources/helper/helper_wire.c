@@ -6,12 +6,12 @@
 #include <math.h>
 #include <string.h>
 
-#define MAGIC        UINT32_C(0x4c554f4a) /* "JOUL" */
-#define MOST_SECONDS 3600.0
-#define MOST_WATTS   1e7
-#define MOST_JOULES  1e6
-#define MOST_DEVICES 4096
-#define MOST_COUNT   (UINT64_C(1) << 62)
+#define MAGIC       UINT32_C(0x4c554f4a) /* "JOUL" */
+#define MAX_SECONDS 3600.0
+#define MAX_WATTS   1e7
+#define MAX_JOULES  1e6
+#define MAX_DEVICES 4096
+#define MAX_COUNT   (UINT64_C(1) << 62)
 
 /* --- fields --------------------------------------------------------------------------------------------- */
 
@@ -146,8 +146,8 @@ void helper_write_header(const struct helper_header *header, uint8_t out_bytes[H
 bool helper_read_header(const uint8_t bytes[HELPER_HEADER_BYTES], struct helper_header *out_header)
 {
     return walk_header(&(struct cursor){(uint8_t *)bytes, false}, out_header) &&
-           out_header->count <= HELPER_MOST_CHANNELS && out_header->now_ns > 0 && out_header->pace_ns >= 0 &&
-           (double)out_header->pace_ns * 1e-9 <= MOST_SECONDS;
+           out_header->count <= HELPER_MAX_CHANNELS && out_header->now_ns > 0 && out_header->pace_ns >= 0 &&
+           (double)out_header->pace_ns * 1e-9 <= MAX_SECONDS;
 }
 
 /* --- channels ------------------------------------------------------------------------------------------- */
@@ -224,15 +224,14 @@ static bool has_sound_words(const struct channel *ch)
 
 static bool has_sound_counter(const struct counter *c)
 {
-    return is_within(c->unit_joules, 1e-15, MOST_JOULES) && is_within(c->grain_joules, 0, MOST_JOULES) &&
-           is_within(c->tick_s, 1e-9, MOST_SECONDS) && c->modulus <= MOST_COUNT &&
-           c->fold_counts <= MOST_COUNT;
+    return is_within(c->unit_joules, 1e-15, MAX_JOULES) && is_within(c->grain_joules, 0, MAX_JOULES) &&
+           is_within(c->tick_s, 1e-9, MAX_SECONDS) && c->modulus <= MAX_COUNT && c->fold_counts <= MAX_COUNT;
 }
 
 static bool has_sound_integrator(const struct integrator *in)
 {
-    return is_within(in->period_s, 1e-6, MOST_SECONDS) && is_within(in->seen, 0, 1) &&
-           is_within(in->age_s, 0, MOST_SECONDS) && is_within(in->lag_s, 0, MOST_SECONDS);
+    return is_within(in->period_s, 1e-6, MAX_SECONDS) && is_within(in->seen, 0, 1) &&
+           is_within(in->age_s, 0, MAX_SECONDS) && is_within(in->lag_s, 0, MAX_SECONDS);
 }
 
 static bool has_sound_numbers(const struct channel *ch)
@@ -243,9 +242,9 @@ static bool has_sound_numbers(const struct channel *ch)
     bool is_counter = ch->mode == CHANNEL_COUNTER;
     return info->scope > JOULE_SCOPE_UNKNOWN && info->scope <= JOULE_SCOPE_RAIL &&
            (info->cls == JOULE_CLASS_MEASURED || info->cls == JOULE_CLASS_DERIVED) && info->tier >= 1 &&
-           info->tier <= 3 && info->device_index >= -1 && info->device_index < MOST_DEVICES &&
-           is_within(ch->gain_sd, 0, 1) && is_within(ch->counter.max_watts, 1e-3, MOST_WATTS) &&
-           (isnan(info->update_period_s) || is_within(info->update_period_s, 1e-9, MOST_SECONDS)) &&
+           info->tier <= 3 && info->device_index >= -1 && info->device_index < MAX_DEVICES &&
+           is_within(ch->gain_sd, 0, 1) && is_within(ch->counter.max_watts, 1e-3, MAX_WATTS) &&
+           (isnan(info->update_period_s) || is_within(info->update_period_s, 1e-9, MAX_SECONDS)) &&
            (is_counter ? has_sound_counter(&ch->counter) : has_sound_integrator(&ch->integrator));
 }
 

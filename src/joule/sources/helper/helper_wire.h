@@ -9,9 +9,9 @@
 
 #include "joule/sources/source.h"
 
-#define HELPER_SOCKET        "/run/joule/helper.sock"
-#define HELPER_VERSION       1
-#define HELPER_MOST_CHANNELS 64
+#define HELPER_SOCKET       "/run/joule/helper.sock"
+#define HELPER_VERSION      1
+#define HELPER_MAX_CHANNELS 64
 
 enum helper_kind {
     HELPER_REFUSAL = 0, /* for another version; the reply names the supported one */

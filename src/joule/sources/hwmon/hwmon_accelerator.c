@@ -8,7 +8,7 @@
 #include "joule/sources/accelerator/accelerator.h"
 #include "joule/sources/hwmon/hwmon.h"
 
-#define MOST_BRIDGES 16
+#define MAX_BRIDGES 16
 
 static bool is(const struct hwmon_chip *chip, const char *driver)
 {
@@ -48,12 +48,12 @@ static double gaudi_unit_watts(const struct hwmon_chip *chip)
 static bool switch_of(struct source *source, const char *address, char out_bridge[SYSFS_PCI_SIZE])
 {
     char path[96], link[512], *rest = link, *part;
-    char found[MOST_BRIDGES][SYSFS_PCI_SIZE];
+    char found[MAX_BRIDGES][SYSFS_PCI_SIZE];
     size_t count = 0;
     string_print(path, sizeof path, PCI_FOLDER "/%s", address);
     if (source->host->ops->read_link(source->host, path, link, sizeof link) <= 0)
         return false;
-    while ((part = strsep(&rest, "/")) != NULL && count < MOST_BRIDGES) {
+    while ((part = strsep(&rest, "/")) != NULL && count < MAX_BRIDGES) {
         found[count][0] = '\0';
         sysfs_find_pci(part, found[count]);
         count += found[count][0] != '\0';
@@ -83,9 +83,9 @@ static bool says_the_same(const struct hwmon_chip *chip, const char *address)
 /* Returns the index of the card's first device. */
 static int32_t card_of(const struct hwmon_chip *chip, int32_t own)
 {
-    struct accelerator list[ACCELERATOR_MOST];
+    struct accelerator list[MAX_ACCELERATORS];
     char own_switch[SYSFS_PCI_SIZE], other_switch[SYSFS_PCI_SIZE];
-    size_t count = accelerators_find(chip->source, "npu", list, ACCELERATOR_MOST);
+    size_t count = accelerators_find(chip->source, "npu", list, MAX_ACCELERATORS);
     if (!switch_of(chip->source, chip->pci, own_switch))
         return own;
     for (size_t i = 0; i < count && list[i].index < own; i++)

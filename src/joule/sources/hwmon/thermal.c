@@ -13,12 +13,12 @@
 #include "joule/sources/hwmon/hwmon.h"
 #include "joule/sources/sysfs.h"
 
-#define MAX_GAUGES     (64 - CLOCK_MAX_PACKAGES)
-#define MAX_OF_CHIP    16
-#define PERIOD_NS      1000000000LL
-#define EARLY_NS       (PERIOD_NS / 10) /* tolerance, because a lane's deadlines vary */
-#define LOWEST_MILLIC  (-60000)
-#define HIGHEST_MILLIC 200000
+#define MAX_GAUGES  (64 - CLOCK_MAX_PACKAGES)
+#define MAX_OF_CHIP 16
+#define PERIOD_NS   1000000000LL
+#define EARLY_NS    (PERIOD_NS / 10) /* tolerance, because a lane's deadlines vary */
+#define MIN_MILLIC  (-60000)
+#define MAX_MILLIC  200000
 
 struct gauge {
     struct channel *channel;
@@ -245,7 +245,7 @@ static void read_gauge(struct joule_host *host, const struct gauge *gauge, struc
     joule_status status = JOULE_STALE;
     if (!hwmon_is_asleep(host, gauge->power_state))
         status = sysfs_read_i64(host, gauge->handle, &millicelsius);
-    if (status == JOULE_OK && (millicelsius < LOWEST_MILLIC || millicelsius > HIGHEST_MILLIC))
+    if (status == JOULE_OK && (millicelsius < MIN_MILLIC || millicelsius > MAX_MILLIC))
         status = JOULE_FAILED;
     if (status == JOULE_OK)
         sink_gauge(sink, gauge->channel, (double)millicelsius * 1e-3);

@@ -4,11 +4,11 @@
 #include <math.h>
 #include "base/string.h"
 
-#define MOST_WATTS 5000.0 /* more than any one device draws */
+#define MAX_WATTS 5000.0 /* more than any one device draws */
 
 bool watts_pair_parse(const char *text, struct watts_pair *out_pair)
 {
-    return watts_pair_parse_up_to(text, MOST_WATTS, out_pair);
+    return watts_pair_parse_up_to(text, MAX_WATTS, out_pair);
 }
 
 bool watts_pair_parse_up_to(const char *text, double most_watts, struct watts_pair *out_pair)

@@ -10,9 +10,9 @@
 #include "joule/sources/hwmon/hwmon.h"
 #include "joule/sources/intel/intel_gpu.h"
 
-#define MOST_BOARDS    32
-#define PERIOD_S       0.5
-#define MOST_MEGAHERTZ 20000
+#define MAX_BOARDS    32
+#define PERIOD_S      0.5
+#define MAX_MEGAHERTZ 20000
 
 struct board {
     struct device *device;
@@ -26,7 +26,7 @@ struct board {
 };
 
 struct intel_gpu {
-    struct board boards[MOST_BOARDS];
+    struct board boards[MAX_BOARDS];
     size_t count;
     struct drm_processes processes;
 };
@@ -88,7 +88,7 @@ static void add_board(struct source *source, const struct drm_card *card)
 {
     struct intel_gpu *gpus = source->data;
     struct device *device =
-        gpus->count < MOST_BOARDS ? source_add_gpu(source, card->pci[0] ? card->pci : card->id) : NULL;
+        gpus->count < MAX_BOARDS ? source_add_gpu(source, card->pci[0] ? card->pci : card->id) : NULL;
     if (!device)
         return;
     struct board *board = &gpus->boards[gpus->count++];
@@ -131,7 +131,7 @@ static void read_clock(struct joule_host *host, const struct board *board, struc
     if (status == JOULE_OK && megahertz == 0 &&
         board->asked_clock >= 0) /* idle: report the requested clock */
         status = sysfs_read_i64(host, board->asked_clock, &megahertz);
-    if (status == JOULE_OK && (megahertz < 0 || megahertz > MOST_MEGAHERTZ))
+    if (status == JOULE_OK && (megahertz < 0 || megahertz > MAX_MEGAHERTZ))
         status = JOULE_FAILED;
     if (status == JOULE_OK)
         sink_gauge(sink, board->clock, (double)megahertz);

@@ -13,7 +13,7 @@
 
 /* --- engines -------------------------------------------------------------------------------------------- */
 
-#define INTEL_MOST_ENGINES 32
+#define INTEL_MAX_ENGINES 32
 
 struct intel_engine {
     int active, total; /* handles; total < 0: `active` counts nanoseconds */
@@ -22,7 +22,7 @@ struct intel_engine {
 
 struct intel_pmu {
     char folder[96]; /* "/sys/bus/event_source/devices/xe_0000_03_00.0"; empty: the driver has none */
-    struct intel_engine engines[INTEL_MOST_ENGINES];
+    struct intel_engine engines[INTEL_MAX_ENGINES];
     size_t count;
     bool is_primed;
 };

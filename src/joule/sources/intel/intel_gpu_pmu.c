@@ -16,9 +16,9 @@
 #define DEVICES "/sys/bus/event_source/devices"
 
 /* Engines to try with xe, which refuses those that do not exist. */
-#define MOST_TILES     4 /* numbers of GTs; a tile may have a second one for media */
-#define MOST_CLASSES   5 /* render, copy, video, enhancement, compute */
-#define MOST_INSTANCES 9
+#define MAX_TILES     4 /* numbers of GTs; a tile may have a second one for media */
+#define MAX_CLASSES   5 /* render, copy, video, enhancement, compute */
+#define MAX_INSTANCES 9
 
 /* Reads the number after `prefix`, up to a comma or dash: "event=0x02", "config:20-27". */
 static bool read_number(struct source *source, const struct intel_pmu *pmu, const char *file,
@@ -79,7 +79,7 @@ static int open_event(struct opening *o, uint64_t config)
 
 static void add_engine(struct opening *o, int active, int total)
 {
-    if (o->pmu->count < INTEL_MOST_ENGINES) {
+    if (o->pmu->count < INTEL_MAX_ENGINES) {
         o->pmu->engines[o->pmu->count++] = (struct intel_engine){.active = active, .total = total};
         return;
     }
@@ -133,9 +133,9 @@ static void open_ticks(struct opening *o, const struct tick_format *format, uint
 
 static void open_asked(struct opening *o, const struct tick_format *format)
 {
-    for (uint64_t gt = 0; gt < MOST_TILES; gt++)
-        for (uint64_t class = 0; class < MOST_CLASSES; class ++)
-            for (uint64_t i = 0; i < MOST_INSTANCES && o->refusal != JOULE_DENIED; i++)
+    for (uint64_t gt = 0; gt < MAX_TILES; gt++)
+        for (uint64_t class = 0; class < MAX_CLASSES; class ++)
+            for (uint64_t i = 0; i < MAX_INSTANCES && o->refusal != JOULE_DENIED; i++)
                 open_ticks(o, format, gt << format->gt | class << format->class | i << format->instance);
 }
 

@@ -14,15 +14,15 @@
 #define PERIOD_S        0.1 /* Intel advises against reading more often */
 #define GAUGE_PERIOD_NS 500000000LL
 #define EARLY_NS        (GAUGE_PERIOD_NS / 10) /* tolerance, because a lane's deadlines vary */
-#define LOWEST_CELSIUS  (-60.0)
-#define HIGHEST_CELSIUS 200.0
+#define MIN_CELSIUS     (-60.0)
+#define MAX_CELSIUS     200.0
 
 /* --- opening -------------------------------------------------------------------------------------------- */
 
 static joule_status open_boards(struct source *source, struct lz_source *lz)
 {
-    lz_handle devices[LZ_MOST_BOARDS];
-    ssize_t count = lz_list_devices(source, &lz->api, devices, LZ_MOST_BOARDS);
+    lz_handle devices[LZ_MAX_BOARDS];
+    ssize_t count = lz_list_devices(source, &lz->api, devices, LZ_MAX_BOARDS);
     if (count < 0)
         return source->state;
     for (ssize_t i = 0; i < count; i++)
@@ -90,7 +90,7 @@ static void read_sensor(const struct lz_source *lz, const struct lz_sensor *sens
 {
     double celsius = NAN;
     lz_code code = lz->api.zesTemperatureGetState(sensor->handle, &celsius);
-    if (code == ZE_RESULT_SUCCESS && !(celsius >= LOWEST_CELSIUS && celsius <= HIGHEST_CELSIUS))
+    if (code == ZE_RESULT_SUCCESS && !(celsius >= MIN_CELSIUS && celsius <= MAX_CELSIUS))
         code = ZE_RESULT_ERROR_UNKNOWN;
     if (code == ZE_RESULT_SUCCESS)
         sink_gauge(sink, sensor->channel, celsius);

@@ -12,9 +12,9 @@
 #include "joule/sources/device.h"
 #include "joule/sources/intel/level_zero_abi.h"
 
-#define LZ_MOST_BOARDS  32
-#define LZ_MOST_PARTS   64 /* upper limit for engines, memories, sensors or power domains of one board */
-#define LZ_MOST_SENSORS 16
+#define LZ_MAX_BOARDS  32
+#define LZ_MAX_PARTS   64 /* upper limit for engines, memories, sensors or power domains of one board */
+#define LZ_MAX_SENSORS 16
 
 struct lz_engine {
     lz_handle handle;
@@ -37,19 +37,19 @@ struct lz_board {
     uint64_t energy_us;     /* the driver's timestamp of the last count */
     double default_limit_watts, least_limit_watts, most_limit_watts;
 
-    struct lz_sensor sensors[LZ_MOST_SENSORS];
+    struct lz_sensor sensors[LZ_MAX_SENSORS];
     size_t sensor_count;
     struct channel *busy;    /* of the busiest engine; NULL: not available */
     bool has_sought_engines; /* done at the first query of devices */
-    struct lz_engine engines[LZ_MOST_PARTS];
+    struct lz_engine engines[LZ_MAX_PARTS];
     size_t engine_count;
-    lz_handle memories[LZ_MOST_PARTS]; /* of the board's own memory; their sum is reported */
+    lz_handle memories[LZ_MAX_PARTS]; /* of the board's own memory; their sum is reported */
     size_t memory_count;
 };
 
 struct lz_source {
     struct lz_api api;
-    struct lz_board boards[LZ_MOST_BOARDS];
+    struct lz_board boards[LZ_MAX_BOARDS];
     size_t board_count;
     int64_t gauges_ns; /* next reading of gauges */
 };

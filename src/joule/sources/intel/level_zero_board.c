@@ -130,13 +130,13 @@ static int consider_domain(const struct making *m, lz_handle power, int preferen
 static const char *find_domain(struct making *m, lz_code *out_code)
 {
     const struct lz_api *api = m->api;
-    lz_handle domains[LZ_MOST_PARTS], card = NULL;
+    lz_handle domains[LZ_MAX_PARTS], card = NULL;
     int preference = 0;
     *out_code = ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
     if (!api->zesPowerGetProperties || !api->zesPowerGetEnergyCounter)
         return NULL;
     size_t count;
-    *out_code = lz_list(api->zesDeviceEnumPowerDomains, m->board->handle, domains, LZ_MOST_PARTS, &count);
+    *out_code = lz_list(api->zesDeviceEnumPowerDomains, m->board->handle, domains, LZ_MAX_PARTS, &count);
     for (size_t i = 0; i < count; i++)
         preference = consider_domain(m, domains[i], preference);
     if (preference == preference_of(ZES_POWER_DOMAIN_PACKAGE))
@@ -194,7 +194,7 @@ static bool add_sensor(struct making *m, lz_handle handle, const struct lz_tempe
     const char *word = is_memory ? "memory-temperature" : "temperature";
     char what[48];
     double celsius;
-    if (board->sensor_count == LZ_MOST_SENSORS ||
+    if (board->sensor_count == LZ_MAX_SENSORS ||
         lz_status(m->api->zesTemperatureGetState(handle, &celsius)) == JOULE_UNSUPPORTED)
         return false;
     if (properties->on_subdevice)
@@ -223,11 +223,11 @@ static size_t find_sensors(struct making *m, const lz_handle *handles, size_t co
 
 static void find_temperatures(struct making *m)
 {
-    lz_handle handles[LZ_MOST_PARTS];
+    lz_handle handles[LZ_MAX_PARTS];
     size_t count;
     if (!m->api->zesTemperatureGetProperties || !m->api->zesTemperatureGetState)
         return;
-    lz_list(m->api->zesDeviceEnumTemperatureSensors, m->board->handle, handles, LZ_MOST_PARTS, &count);
+    lz_list(m->api->zesDeviceEnumTemperatureSensors, m->board->handle, handles, LZ_MAX_PARTS, &count);
     if (find_sensors(m, handles, count, ZES_TEMP_SENSORS_GPU) == 0)
         find_sensors(m, handles, count, ZES_TEMP_SENSORS_GLOBAL);
     find_sensors(m, handles, count, ZES_TEMP_SENSORS_MEMORY);
@@ -258,10 +258,10 @@ static joule_status keep_engines(const struct lz_api *api, struct lz_board *boar
 
 joule_status lz_board_seek_engines(const struct lz_api *api, struct lz_board *board)
 {
-    lz_handle handles[LZ_MOST_PARTS];
+    lz_handle handles[LZ_MAX_PARTS];
     size_t count;
     board->has_sought_engines = true;
-    lz_code code = lz_list(api->zesDeviceEnumEngineGroups, board->handle, handles, LZ_MOST_PARTS, &count);
+    lz_code code = lz_list(api->zesDeviceEnumEngineGroups, board->handle, handles, LZ_MAX_PARTS, &count);
     if (code != ZE_RESULT_SUCCESS)
         return lz_status(code);
     joule_status all = keep_engines(api, board, handles, count, true);
@@ -286,13 +286,13 @@ static void add_busy(struct making *m)
 
 static void find_memories(struct making *m)
 {
-    lz_handle handles[LZ_MOST_PARTS];
+    lz_handle handles[LZ_MAX_PARTS];
     struct lz_board *board = m->board;
     bool is_whole = false; /* the board's memory is listed as a whole, whether or not its tiles' is */
     size_t count;
     if (!m->api->zesMemoryGetProperties || !m->api->zesMemoryGetState)
         return;
-    lz_list(m->api->zesDeviceEnumMemoryModules, board->handle, handles, LZ_MOST_PARTS, &count);
+    lz_list(m->api->zesDeviceEnumMemoryModules, board->handle, handles, LZ_MAX_PARTS, &count);
     for (size_t i = 0; i < count; i++) {
         struct lz_memory_properties properties = {.head.type = ZES_STRUCTURE_TYPE_MEM_PROPERTIES};
         if (m->api->zesMemoryGetProperties(handles[i], &properties) != ZE_RESULT_SUCCESS ||
@@ -366,7 +366,7 @@ bool lz_board_open(struct source *source, lz_handle handle)
     struct lz_source *lz = source->data;
     struct lz_device_properties properties;
     char address[SYSFS_PCI_SIZE], path[80];
-    if (lz->board_count == LZ_MOST_BOARDS || !look_at(&lz->api, handle, &properties, address) ||
+    if (lz->board_count == LZ_MAX_BOARDS || !look_at(&lz->api, handle, &properties, address) ||
         is_known(lz, address))
         return true;
     struct lz_board *board = &lz->boards[lz->board_count];

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "joule/sources/intel/level_zero.h"
 
-#define MOST_DRIVERS 8
+#define MAX_DRIVERS 8
 
 static void *open_library(struct joule_host *host)
 {
@@ -122,7 +122,7 @@ lz_code lz_list(lz_list_fn list, lz_handle owner, lz_handle *out_handles, size_t
 }
 
 /* Drivers have no owner, so the function has one parameter less. */
-static lz_code list_drivers(const struct lz_api *api, bool legacy, lz_handle out_drivers[MOST_DRIVERS],
+static lz_code list_drivers(const struct lz_api *api, bool legacy, lz_handle out_drivers[MAX_DRIVERS],
                             size_t *out_count)
 {
     lz_code (*list)(uint32_t *, lz_handle *) = legacy ? api->zeDriverGet : api->zesDriverGet;
@@ -131,8 +131,8 @@ static lz_code list_drivers(const struct lz_api *api, bool legacy, lz_handle out
     lz_code code = list(&count, NULL);
     if (code != ZE_RESULT_SUCCESS)
         return code;
-    if (count > MOST_DRIVERS)
-        count = MOST_DRIVERS;
+    if (count > MAX_DRIVERS)
+        count = MAX_DRIVERS;
     if (count)
         code = list(&count, out_drivers);
     if (code == ZE_RESULT_SUCCESS)
@@ -143,7 +143,7 @@ static lz_code list_drivers(const struct lz_api *api, bool legacy, lz_handle out
 ssize_t lz_list_devices(struct source *source, const struct lz_api *api, lz_handle *out_devices, size_t size)
 {
     bool legacy = is_legacy(source->host);
-    lz_handle drivers[MOST_DRIVERS] = {0};
+    lz_handle drivers[MAX_DRIVERS] = {0};
     size_t driver_count, count = 0;
     lz_code reason = list_drivers(api, legacy, drivers, &driver_count);
     for (size_t i = 0; i < driver_count && count < size; i++) {

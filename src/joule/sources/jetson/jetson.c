@@ -33,7 +33,7 @@ struct chip {
 
 struct jetson {
     struct jetson_board board;
-    struct input inputs[JETSON_MOST_RAILS]; /* of the rails with the same indices */
+    struct input inputs[JETSON_MAX_RAILS]; /* of the rails with the same indices */
     struct chip chips[CHIPS];
     size_t chip_count;
     struct jetson_gpu gpu;

@@ -11,7 +11,7 @@
 
 #define GAIN_SD     0.01 /* data sheet of the INA3221: 0.25 %; its shunt: 1 % */
 #define FIRST_CAUSE 256  /* above those of hwmon's chips; each rail has its own shunt */
-#define MOST_WATTS  1000.0
+#define MAX_WATTS   1000.0
 #define MODULE      "module0"
 
 enum rail_kind {
@@ -90,7 +90,7 @@ static struct jetson_rail *find_rail(struct jetson_board *board, const char *nam
 
 struct jetson_rail *jetson_add_rail(struct jetson_board *board, const char *name)
 {
-    if (strcmp(name, "NC") == 0 || board->count == JETSON_MOST_RAILS)
+    if (strcmp(name, "NC") == 0 || board->count == JETSON_MAX_RAILS)
         return NULL;
     struct jetson_rail *rail = &board->rails[board->count++];
     string_copy(rail->name, sizeof rail->name, name);
@@ -157,7 +157,7 @@ static struct channel *add_channel(struct source *source, const struct jetson_se
     ch->integrator.age_s = sensor->period_s;
     ch->integrator.seen = sensor->seen * fmin(1, sensor->period_s / sensor->pace_s);
     ch->integrator.lag_s = sensor->seen * sensor->period_s / 2;
-    ch->integrator.max_watts = MOST_WATTS;
+    ch->integrator.max_watts = MAX_WATTS;
     string_copy(ch->info.device, sizeof ch->info.device, "node");
     string_copy(ch->info.vendor, sizeof ch->info.vendor, "nvidia");
     host_read_text(source->host, "/proc/device-tree/model", ch->info.model, sizeof ch->info.model);
@@ -227,7 +227,7 @@ static void add_sum(struct source *source, struct jetson_board *board, const str
         find_rail(board, names[i])->is_summed = true;
         text_printf(&text, "%s%s", i ? " + " : "", names[i]);
     }
-    board->sum = add_channel(source, sensor, JETSON_MOST_RAILS);
+    board->sum = add_channel(source, sensor, JETSON_MAX_RAILS);
     if (board->sum)
         set_whole(board->sum, label);
 }
@@ -249,7 +249,7 @@ void jetson_describe(struct source *source, struct jetson_board *board, const st
 
 static void report_one(struct channel *ch, joule_status status, double watts, struct sink *sink)
 {
-    if (status == JOULE_OK && !(watts >= 0 && watts <= MOST_WATTS))
+    if (status == JOULE_OK && !(watts >= 0 && watts <= MAX_WATTS))
         status = JOULE_FAILED;
     if (status == JOULE_OK)
         sink_power(sink, ch, 0, watts);

@@ -10,7 +10,7 @@
 
 #include "joule/sources/device.h"
 
-#define JETSON_MOST_RAILS 24
+#define JETSON_MAX_RAILS 24
 
 struct jetson_rail {
     char name[32]; /* the board's name for it, such as "VDD_IN" */
@@ -22,7 +22,7 @@ struct jetson_rail {
 };
 
 struct jetson_board {
-    struct jetson_rail rails[JETSON_MOST_RAILS];
+    struct jetson_rail rails[JETSON_MAX_RAILS];
     size_t count;
     struct channel *sum; /* NULL: one rail feeds all, or it is unknown which rails do */
 };

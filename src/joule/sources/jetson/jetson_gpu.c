@@ -9,8 +9,8 @@
 #include "joule/sources/jetson/jetson_board.h"
 #include "joule/sources/sysfs.h"
 
-#define DEVFREQ        "/sys/class/devfreq"
-#define MOST_MEGAHERTZ 10000
+#define DEVFREQ       "/sys/class/devfreq"
+#define MAX_MEGAHERTZ 10000
 
 /* Returns the architecture of the GPU whose node has this name; "": unknown. Returns NULL if it is not a
  * GPU. */
@@ -50,7 +50,7 @@ static void add_gauge(struct source *source, struct jetson_gpu *gpu, const char 
     gpu->gauges[gpu->count++] = (struct jetson_gauge){.channel = ch,
                                                       .handle = handle,
                                                       .unit = is_clock ? 1e-6 : 1e-3,
-                                                      .most = is_clock ? MOST_MEGAHERTZ : 1};
+                                                      .most = is_clock ? MAX_MEGAHERTZ : 1};
 }
 
 void jetson_gpu_open(struct source *source, struct jetson_gpu *gpu)

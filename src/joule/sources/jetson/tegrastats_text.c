@@ -7,7 +7,7 @@
 #include "base/string.h"
 
 #define OFF_CELSIUS (-256) /* of a sensor that is switched off */
-#define MOST_DIGITS 9
+#define MAX_DIGITS  9
 
 /* Parses digits at *at and advances it. Returns false if there are none or too many. */
 static bool scan_digits(const char **at, double *out_value)
@@ -18,7 +18,7 @@ static bool scan_digits(const char **at, double *out_value)
         value = 10 * value + ((*at)[i] - '0');
     *at += digits;
     *out_value = value;
-    return digits > 0 && digits <= MOST_DIGITS;
+    return digits > 0 && digits <= MAX_DIGITS;
 }
 
 static bool scan_milliwatts(const char **at, double *out_value)
@@ -82,7 +82,7 @@ static void take_word(const char *previous, const char *word, struct tegrastats 
     if (strcmp(previous, "GR3D_FREQ") == 0)
         scan_load(word, stats);
     scan_temperature(word, stats);
-    if (stats->rail_count == TEGRASTATS_MOST_RAILS || !is_rail_name(previous) || !scan_power(word, &watts))
+    if (stats->rail_count == TEGRASTATS_MAX_RAILS || !is_rail_name(previous) || !scan_power(word, &watts))
         return;
     struct tegrastats_rail *rail = &stats->rails[stats->rail_count++];
     string_copy(rail->name, sizeof rail->name, previous);

@@ -9,14 +9,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define TEGRASTATS_MOST_RAILS 24
+#define TEGRASTATS_MAX_RAILS 24
 
 struct tegrastats {
     size_t rail_count;
     struct tegrastats_rail {
         char name[32];
         double watts;
-    } rails[TEGRASTATS_MOST_RAILS];
+    } rails[TEGRASTATS_MAX_RAILS];
     double gpu_busy;                   /* 0 to 1; NaN: not reported */
     double gpu_megahertz, gpu_celsius; /* NaN: not reported, or the sensor is off */
 };

@@ -10,10 +10,10 @@
 #include "joule/sources/node/node_power.h"
 #include "joule/sources/node/pdu_meter.h"
 
-#define PERIOD_S    2.0 /* units update their values every 1 to 10 s */
-#define TIMEOUT_NS  INT64_C(8000000000)
-#define MOST_WATTS  100000.0
-#define MOST_DIGITS 6
+#define PERIOD_S   2.0 /* units update their values every 1 to 10 s */
+#define TIMEOUT_NS INT64_C(8000000000)
+#define MAX_WATTS  100000.0
+#define MAX_DIGITS 6
 
 static const struct node_power at_plugs = {
     .name = "node-plugs",
@@ -21,7 +21,7 @@ static const struct node_power at_plugs = {
     .rank = RANK_NODE_PDU,
     .cause = 348,
     .gain_sd = 0.01, /* billing grade, according to data sheets */
-    .most_watts = MOST_WATTS,
+    .most_watts = MAX_WATTS,
 };
 
 struct pdu {
@@ -47,10 +47,10 @@ static joule_status ask_host(struct source *source, const struct pdu_meter *mete
                              double *out_values, size_t *out_count)
 {
     const char *host = meter->plugs.list[first].host;
-    const char *argv[16 + PDU_MOST_PLUGS] = {"snmpget", "-m", "", "-Oqve", "-r", "1", "-t", "2", host};
-    size_t words = 9, plug_of_value[PDU_MOST_PLUGS], values = 0;
+    const char *argv[16 + PDU_MAX_PLUGS] = {"snmpget", "-m", "", "-Oqve", "-r", "1", "-t", "2", host};
+    size_t words = 9, plug_of_value[PDU_MAX_PLUGS], values = 0;
     char text[2048];
-    double got[PDU_MOST_PLUGS];
+    double got[PDU_MAX_PLUGS];
     struct source_output output;
     for (*out_count = 0; first + *out_count < meter->plugs.count; ++*out_count) {
         const struct pdu_plug *plug = &meter->plugs.list[first + *out_count];
@@ -74,7 +74,7 @@ static joule_status ask_host(struct source *source, const struct pdu_meter *mete
 }
 
 static joule_status ask_all(struct source *source, const struct pdu_meter *meter, oid_of oid,
-                            double out_values[PDU_MOST_PLUGS])
+                            double out_values[PDU_MAX_PLUGS])
 {
     joule_status status = JOULE_OK;
     for (size_t first = 0, count; first < meter->plugs.count && status == JOULE_OK; first += count)
@@ -85,10 +85,10 @@ static joule_status ask_all(struct source *source, const struct pdu_meter *meter
 /* Reads the unit of each plug, which does not change. */
 static joule_status read_units(struct source *source, struct pdu_meter *meter)
 {
-    double digits[PDU_MOST_PLUGS] = {0};
+    double digits[PDU_MAX_PLUGS] = {0};
     joule_status status = ask_all(source, meter, digits_oid, digits);
     for (size_t i = 0; status == JOULE_OK && i < meter->plugs.count; i++) {
-        if (!(digits[i] <= MOST_DIGITS))
+        if (!(digits[i] <= MAX_DIGITS))
             return JOULE_UNSUPPORTED;
         meter->unit_watts[i] = meter->plugs.list[i].unit_watts * pow(10, -digits[i]);
     }
@@ -97,13 +97,13 @@ static joule_status read_units(struct source *source, struct pdu_meter *meter)
 
 joule_status pdu_meter_read(struct source *source, const struct pdu_meter *meter, double *out_watts)
 {
-    double counts[PDU_MOST_PLUGS] = {0}, sum = 0;
+    double counts[PDU_MAX_PLUGS] = {0}, sum = 0;
     joule_status status = ask_all(source, meter, watts_oid, counts);
     for (size_t i = 0; i < meter->plugs.count; i++)
         sum += counts[i] * meter->unit_watts[i];
     if (status == JOULE_OK && isnan(sum))
         return JOULE_UNSUPPORTED;
-    if (status == JOULE_OK && sum > MOST_WATTS)
+    if (status == JOULE_OK && sum > MAX_WATTS)
         return JOULE_FAILED;
     *out_watts = sum;
     return status;

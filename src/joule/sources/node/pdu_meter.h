@@ -7,7 +7,7 @@
 
 struct pdu_meter {
     struct pdu_plugs plugs;
-    double unit_watts[PDU_MOST_PLUGS]; /* watts per count, including the decimals */
+    double unit_watts[PDU_MAX_PLUGS]; /* watts per count, including the decimals */
 };
 
 /* Opens the listed plugs and reads them once. On failure sets the source's state and remedy, which name

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/string.h"
 
-#define MOST_DIGITS 9
+#define MAX_DIGITS 9
 
 /* After an identifier come the plug's numbers, and with Raritan the type of sensor (5: activePower). */
 static const struct kind {
@@ -84,7 +84,7 @@ static bool parse_unit(const char *unit, size_t length, struct pdu_plugs *plugs)
     for (const char *plug = last + 1; plug < end;) {
         struct pdu_plug one = {.unit_watts = 0};
         size_t size = strcspn(plug, ", ");
-        if (plugs->count == PDU_MOST_PLUGS || !parse_plug(unit, (size_t)(first - unit), plug, size, &one) ||
+        if (plugs->count == PDU_MAX_PLUGS || !parse_plug(unit, (size_t)(first - unit), plug, size, &one) ||
             !copy_host(first + 1, (size_t)(last - first - 1), one.host, sizeof one.host))
             return false;
         plugs->list[plugs->count++] = one;
@@ -111,7 +111,7 @@ static double parse_value(const char *line, size_t length)
     double value = 0;
     if (length && line[length - 1] == '\r')
         length--;
-    if (length == 0 || length > MOST_DIGITS || strspn(line, "0123456789") < length)
+    if (length == 0 || length > MAX_DIGITS || strspn(line, "0123456789") < length)
         return NAN;
     for (size_t i = 0; i < length; i++)
         value = 10 * value + (line[i] - '0');

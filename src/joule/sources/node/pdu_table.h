@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PDU_MOST_PLUGS 8
+#define PDU_MAX_PLUGS 8
 
 struct pdu_plug {
     char host[80];
@@ -21,7 +21,7 @@ struct pdu_plug {
 
 struct pdu_plugs {
     size_t count;
-    struct pdu_plug list[PDU_MOST_PLUGS];
+    struct pdu_plug list[PDU_MAX_PLUGS];
 };
 
 /* Parses "raritan:pdu1:outlet.1.7,outlet.1.8 apc:pdu2:outlet.3": MAKER:HOST:PLUG[,PLUG...], with blanks

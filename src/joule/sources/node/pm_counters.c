@@ -14,17 +14,17 @@
 #include "joule/sources/source.h"
 #include "joule/sources/sysfs.h"
 
-#define FOLDER            "/sys/cray/pm_counters"
-#define PERIOD_S          0.05 /* half of the time between two scans, so that none is missed */
-#define SCAN_HZ           10   /* unless raw_scan_hz has another value */
-#define STALE_S           3    /* a controller without a new scan for this time has stopped */
-#define TRIES             3
-#define GAIN_SD           0.03 /* assumed, as for power supplies */
-#define FIRST_CAUSE       320
-#define MOST_NODE_WATTS   20000.0
-#define MOST_DEVICE_WATTS 5000.0
-#define ACCELERATORS      8
-#define COUNTERS          (3 + ACCELERATORS)
+#define FOLDER           "/sys/cray/pm_counters"
+#define PERIOD_S         0.05 /* half of the time between two scans, so that none is missed */
+#define SCAN_HZ          10   /* unless raw_scan_hz has another value */
+#define STALE_S          3    /* a controller without a new scan for this time has stopped */
+#define TRIES            3
+#define GAIN_SD          0.03 /* assumed, as for power supplies */
+#define FIRST_CAUSE      320
+#define MAX_NODE_WATTS   20000.0
+#define MAX_DEVICE_WATTS 5000.0
+#define ACCELERATORS     8
+#define COUNTERS         (3 + ACCELERATORS)
 
 struct pm_counter {
     struct channel *channel;
@@ -77,7 +77,7 @@ static struct channel *add_counter(struct source *source, const char *file, cons
     ch->gain_sd = GAIN_SD;
     ch->cause = CAUSE(CAUSE_HWMON_GAIN, FIRST_CAUSE + pm->count++);
     ch->counter.unit_joules = 1;
-    ch->counter.max_watts = MOST_DEVICE_WATTS;
+    ch->counter.max_watts = MAX_DEVICE_WATTS;
     ch->counter.tick_s = ch->info.update_period_s = scan_period_s(source);
     return ch;
 }
@@ -88,7 +88,7 @@ static void add_node(struct source *source)
     if (!ch)
         return;
     ch->info.scope = JOULE_SCOPE_NODE;
-    ch->counter.max_watts = MOST_NODE_WATTS;
+    ch->counter.max_watts = MAX_NODE_WATTS;
     string_copy(ch->zone, sizeof ch->zone, "node");
     ch->parent_zone[0] = '\0';
 }

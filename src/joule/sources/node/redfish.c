@@ -19,7 +19,7 @@
 /* Readings until sensors are searched again, because supplies may be removed or added. */
 #define FIND_AGAIN 120
 #define GAIN_SD    0.03 /* assumed, as for power supplies */
-#define MOST_WATTS 100000.0
+#define MAX_WATTS  100000.0
 
 struct redfish {
     struct redfish_meter meter;
@@ -31,7 +31,7 @@ struct redfish {
 static joule_status run_program(struct source *source, const struct redfish_meter *redfish,
                                 const char *program, struct redfish_text *out_text)
 {
-    const char *argv[3 + REDFISH_MOST_READINGS] = {program, redfish->config};
+    const char *argv[3 + REDFISH_MAX_READINGS] = {program, redfish->config};
     char text[8192];
     struct source_output output;
     for (size_t i = 0; i < redfish->target_count; i++)
@@ -117,9 +117,9 @@ joule_status redfish_meter_read(struct source *source, struct redfish_meter *red
 /* --- opening -------------------------------------------------------------------------------------------- */
 
 static const struct node_power views[REDFISH_VIEWS] = {
-    {"node-supplies", "input of the power supplies", RANK_NODE_SUPPLIES, 344, GAIN_SD, MOST_WATTS},
-    {"node-chassis", "the chassis' EnvironmentMetrics", RANK_NODE_CHASSIS, 345, GAIN_SD, MOST_WATTS},
-    {"node-control", "the chassis' PowerControl", RANK_NODE_CONTROL, 346, GAIN_SD, MOST_WATTS},
+    {"node-supplies", "input of the power supplies", RANK_NODE_SUPPLIES, 344, GAIN_SD, MAX_WATTS},
+    {"node-chassis", "the chassis' EnvironmentMetrics", RANK_NODE_CHASSIS, 345, GAIN_SD, MAX_WATTS},
+    {"node-control", "the chassis' PowerControl", RANK_NODE_CONTROL, 346, GAIN_SD, MAX_WATTS},
 };
 
 static void add_view(struct source *source, enum redfish_view view, const struct redfish_text *text)

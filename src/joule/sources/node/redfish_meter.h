@@ -10,7 +10,7 @@
 struct redfish_meter {
     const char *config;  /* the file that describes the controller */
     const char *program; /* the program that answered */
-    char targets[REDFISH_MOST_READINGS][sizeof((struct redfish_reading *)0)->target];
+    char targets[REDFISH_MAX_READINGS][sizeof((struct redfish_reading *)0)->target];
     size_t target_count; /* 0: sensors must be searched */
     unsigned readings;   /* number of readings since the last search */
 };

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/string.h"
 
-#define MOST_WATTS 100000.0
+#define MAX_WATTS 100000.0
 
 static const struct {
     const char *kind;
@@ -32,11 +32,11 @@ static void take_reading(char *line, struct redfish_text *text)
 {
     struct redfish_reading reading = {.watts = NAN};
     char *kind = next_word(&line), *watts = next_word(&line), *path = next_word(&line);
-    if (!path || *path != '/' || text->count == REDFISH_MOST_READINGS ||
+    if (!path || *path != '/' || text->count == REDFISH_MAX_READINGS ||
         strlen(kind) + strlen(path) + 2 > sizeof reading.target)
         return;
     if (strcmp(watts, "-") != 0 &&
-        !(string_to_double(watts, &reading.watts) && reading.watts >= 0 && reading.watts <= MOST_WATTS))
+        !(string_to_double(watts, &reading.watts) && reading.watts >= 0 && reading.watts <= MAX_WATTS))
         return;
     string_print(reading.target, sizeof reading.target, "%s:%s", kind, path);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)

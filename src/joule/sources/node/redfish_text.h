@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <joule/base.h>
 
-#define REDFISH_MOST_READINGS 16
+#define REDFISH_MAX_READINGS 16
 
 /* Views, best first: input of the power supplies, the chassis' EnvironmentMetrics, the older PowerControl. */
 enum redfish_view { REDFISH_SUPPLIES, REDFISH_CHASSIS, REDFISH_CONTROL, REDFISH_VIEWS };
@@ -21,7 +21,7 @@ struct redfish_text {
         enum redfish_view view;
         double watts;     /* NaN: unknown */
         char target[224]; /* KIND:PATH */
-    } readings[REDFISH_MOST_READINGS];
+    } readings[REDFISH_MAX_READINGS];
     joule_status status; /* of the program; OK: all readings are present */
     char reason[160];    /* set if status is not OK */
 };

@@ -16,11 +16,11 @@
 #include "joule/sources/nvidia/nvml.h"
 #include "joule/sources/sysfs.h"
 
-#define PERIOD_S      1.0
-#define MOST_PERIOD_S 10.0
-#define CALLS_SHARE   0.05 /* largest fraction of time in which the program runs */
-#define LIST_SIZE     (64 << 10)
-#define DESCRIBE_NS   (INT64_C(5) * 1000000000)
+#define PERIOD_S     1.0
+#define MAX_PERIOD_S 10.0
+#define CALLS_SHARE  0.05 /* largest fraction of time in which the program runs */
+#define LIST_SIZE    (64 << 10)
+#define DESCRIBE_NS  (INT64_C(5) * 1000000000)
 
 /* --- running nvidia-smi --------------------------------------------------------------------------------- */
 
@@ -42,7 +42,7 @@ static ssize_t ask_table(struct source *source, int *out_status)
     ssize_t length = ask(source, words, smi->text, SMI_TEXT_SIZE, out_status);
     smi->said_count = 0;
     if (length >= 0 && *out_status != 2) /* it may know some boards and not others */
-        smi->said_count = smi_read_table(smi->text, &smi->query, smi->said, SMI_MOST_BOARDS);
+        smi->said_count = smi_read_table(smi->text, &smi->query, smi->said, SMI_MAX_BOARDS);
     return length;
 }
 
@@ -51,7 +51,7 @@ static ssize_t ask_description(struct source *source, int *out_status)
     struct nvidia_smi *smi = source->data;
     const char *const words[] = {"-q", "-x"};
     ssize_t length = ask(source, words, smi->text, SMI_TEXT_SIZE, out_status);
-    smi->said_count = length >= 0 ? smi_read_description(smi->text, smi->said, SMI_MOST_BOARDS) : 0;
+    smi->said_count = length >= 0 ? smi_read_description(smi->text, smi->said, SMI_MAX_BOARDS) : 0;
     return length;
 }
 
@@ -126,7 +126,7 @@ static joule_status open_boards(struct source *source)
     int exit_status;
     ask_boards(source, &exit_status);
     double call_s = (double)(host->ops->clock_ns(source->host, CLOCK_MONOTONIC) - begin_ns) * 1e-9;
-    source->period_s = fmin(fmax(PERIOD_S, call_s / CALLS_SHARE), MOST_PERIOD_S);
+    source->period_s = fmin(fmax(PERIOD_S, call_s / CALLS_SHARE), MAX_PERIOD_S);
     for (size_t i = 0; i < smi->said_count; i++)
         if (!nvidia_smi_board_open(source, &smi->said[i]))
             return source_say(source, JOULE_NO_MEMORY, "out of memory");
@@ -144,7 +144,7 @@ static joule_status nvidia_smi_open(struct source *source)
     struct nvidia_smi *smi = source->data = arena_alloc(&source->arena, sizeof *smi);
     if (smi) {
         smi->text = arena_alloc(&source->arena, SMI_TEXT_SIZE);
-        smi->said = arena_alloc(&source->arena, SMI_MOST_BOARDS * sizeof *smi->said);
+        smi->said = arena_alloc(&source->arena, SMI_MAX_BOARDS * sizeof *smi->said);
     }
     if (!smi || !smi->text || !smi->said)
         return source_say(source, JOULE_NO_MEMORY, "out of memory");

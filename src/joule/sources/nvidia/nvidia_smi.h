@@ -11,7 +11,7 @@
 
 #include "joule/sources/device.h"
 
-#define SMI_MOST_BOARDS 32
+#define SMI_MAX_BOARDS 32
 /* Without persistence mode the driver initialises a board for each call. */
 #define SMI_TIMEOUT_NS (INT64_C(10) * 1000000000)
 #define SMI_TEXT_SIZE  (1 << 20) /* the description of one board takes up to 100 KB */
@@ -31,8 +31,8 @@ enum smi_field {
     SMI_LIMIT,         /* W, like the next four */
     SMI_LIMIT_ENFORCED,
     SMI_LIMIT_DEFAULT,
-    SMI_LIMIT_LEAST,
-    SMI_LIMIT_MOST,
+    SMI_LIMIT_MIN,
+    SMI_LIMIT_MAX,
     SMI_TEMPERATURE, /* degrees Celsius */
     SMI_MEMORY_TEMPERATURE,
     SMI_BUSY, /* %, like the next member */
@@ -67,8 +67,8 @@ struct smi_board {
     double ecc[SMI_ECC_COUNTS];
     uint64_t reasons; /* nvmlClocksEventReason... bits */
     size_t process_count, partition_count;
-    joule_device_process processes[DEVICE_MOST_PROCESSES];
-    joule_device_partition partitions[DEVICE_MOST_PARTITIONS];
+    joule_device_process processes[DEVICE_MAX_PROCESSES];
+    joule_device_partition partitions[DEVICE_MAX_PARTITIONS];
 };
 
 /* --- the meaning of values ------------------------------------------------------------------------------ */
@@ -135,7 +135,7 @@ struct nvidia_smi_board {
 struct nvidia_smi {
     struct smi_query query;
     bool describes; /* the driver does not support tables */
-    struct nvidia_smi_board boards[SMI_MOST_BOARDS];
+    struct nvidia_smi_board boards[SMI_MAX_BOARDS];
     size_t count;
     int64_t described_ns; /* 0: never */
     /* From the last run of the program. */

@@ -152,7 +152,7 @@ bool nvidia_smi_board_open(struct source *source, const struct smi_board *said)
     struct nvidia_smi_board *board = &smi->boards[smi->count];
     uint64_t index = smi->count;
     if (said->words[SMI_INDEX] &&
-        (!string_to_u64(said->words[SMI_INDEX], 10, &index) || index >= SMI_MOST_BOARDS))
+        (!string_to_u64(said->words[SMI_INDEX], 10, &index) || index >= SMI_MAX_BOARDS))
         index = smi->count;
     for (size_t i = 0; i < smi->count; i++)
         if (smi->boards[i].index == (int32_t)index)

@@ -25,8 +25,8 @@ static const struct {
     [SMI_LIMIT] = {"power.limit", NULL},
     [SMI_LIMIT_ENFORCED] = {"enforced.power.limit", NULL},
     [SMI_LIMIT_DEFAULT] = {"power.default_limit", NULL},
-    [SMI_LIMIT_LEAST] = {"power.min_limit", NULL},
-    [SMI_LIMIT_MOST] = {"power.max_limit", NULL},
+    [SMI_LIMIT_MIN] = {"power.min_limit", NULL},
+    [SMI_LIMIT_MAX] = {"power.max_limit", NULL},
     [SMI_TEMPERATURE] = {"temperature.gpu", NULL},
     [SMI_MEMORY_TEMPERATURE] = {"temperature.memory", NULL},
     [SMI_BUSY] = {"utilization.gpu", NULL},
@@ -124,18 +124,18 @@ bool smi_query_reduce(struct smi_query *query, const char *refusal)
 
 /* --- the table ------------------------------------------------------------------------------------------ */
 
-#define MOST_CELLS 512 /* a driver knows some two hundred fields */
+#define MAX_CELLS 512 /* a driver knows some two hundred fields */
 
 struct table {
-    size_t columns[MOST_CELLS]; /* the field of each column; SMI_FIELDS: unknown */
+    size_t columns[MAX_CELLS]; /* the field of each column; SMI_FIELDS: unknown */
     size_t count;
 };
 
 /* Splits a line at its commas. Returns the number of cells. */
-static size_t split(char *line, char *cells[MOST_CELLS])
+static size_t split(char *line, char *cells[MAX_CELLS])
 {
     size_t count = 0;
-    for (char *cell = line; cell && count < MOST_CELLS; count++) {
+    for (char *cell = line; cell && count < MAX_CELLS; count++) {
         char *comma = strchr(cell, ',');
         if (comma)
             *comma++ = '\0';
@@ -160,7 +160,7 @@ static size_t field_of_heading(const char *heading)
 
 static bool take_heading(struct table *table, char *const *cells, size_t count)
 {
-    size_t columns[MOST_CELLS], known = 0;
+    size_t columns[MAX_CELLS], known = 0;
     for (size_t i = 0; i < count; i++) {
         columns[i] = field_of_heading(cells[i]);
         known += columns[i] != SMI_FIELDS;
@@ -175,7 +175,7 @@ static bool take_heading(struct table *table, char *const *cells, size_t count)
 size_t smi_read_table(char *text, const struct smi_query *query, struct smi_board *out_boards, size_t most)
 {
     struct table table = {.count = 0};
-    char *cells[MOST_CELLS], *position;
+    char *cells[MAX_CELLS], *position;
     size_t boards = 0;
     for (size_t i = 0; i < SMI_FIELDS; i++)
         if (query->asks[i])

@@ -116,8 +116,8 @@ void smi_take_facts(const struct smi_board *board, struct device_facts *facts)
     facts->limit_watts = smi_number(board, SMI_LIMIT);
     facts->enforced_limit_watts = smi_number(board, SMI_LIMIT_ENFORCED);
     facts->default_limit_watts = smi_number(board, SMI_LIMIT_DEFAULT);
-    facts->least_limit_watts = smi_number(board, SMI_LIMIT_LEAST);
-    facts->most_limit_watts = smi_number(board, SMI_LIMIT_MOST);
+    facts->least_limit_watts = smi_number(board, SMI_LIMIT_MIN);
+    facts->most_limit_watts = smi_number(board, SMI_LIMIT_MAX);
     take_reasons(board, facts);
     facts->fan_ratio = share_of(board, SMI_FAN, 10);
     facts->encoder_busy = share_of(board, SMI_ENCODER, 1);

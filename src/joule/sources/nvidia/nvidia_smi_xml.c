@@ -11,8 +11,8 @@
 #include "joule/sources/nvidia/nvidia_smi.h"
 #include "joule/sources/nvidia/nvml_abi.h"
 
-#define MOST_DEPTH 16
-#define PATH_SIZE  256
+#define MAX_DEPTH 16
+#define PATH_SIZE 256
 
 /* Paths below an element gpu. */
 static const struct {
@@ -41,16 +41,16 @@ static const struct {
     {"power_readings/power_limit", SMI_LIMIT},
     {"power_readings/enforced_power_limit", SMI_LIMIT_ENFORCED},
     {"power_readings/default_power_limit", SMI_LIMIT_DEFAULT},
-    {"power_readings/min_power_limit", SMI_LIMIT_LEAST},
-    {"power_readings/max_power_limit", SMI_LIMIT_MOST},
+    {"power_readings/min_power_limit", SMI_LIMIT_MIN},
+    {"power_readings/max_power_limit", SMI_LIMIT_MAX},
     {"gpu_power_readings/power_draw", SMI_POWER},
     {"gpu_power_readings/average_power_draw", SMI_POWER_AVERAGE}, /* from driver 565 on, like the next one */
     {"gpu_power_readings/instant_power_draw", SMI_POWER_INSTANT},
     {"gpu_power_readings/requested_power_limit", SMI_LIMIT},
     {"gpu_power_readings/current_power_limit", SMI_LIMIT_ENFORCED},
     {"gpu_power_readings/default_power_limit", SMI_LIMIT_DEFAULT},
-    {"gpu_power_readings/min_power_limit", SMI_LIMIT_LEAST},
-    {"gpu_power_readings/max_power_limit", SMI_LIMIT_MOST},
+    {"gpu_power_readings/min_power_limit", SMI_LIMIT_MIN},
+    {"gpu_power_readings/max_power_limit", SMI_LIMIT_MAX},
     {"module_power_readings/power_draw", SMI_MODULE_POWER},
     {"module_power_readings/instant_power_draw", SMI_MODULE_POWER},
 };
@@ -73,7 +73,7 @@ static const struct {
 };
 
 struct description {
-    const char *open[MOST_DEPTH]; /* names of the open elements, in the text */
+    const char *open[MAX_DEPTH]; /* names of the open elements, in the text */
     size_t depth;
     size_t gpu_depth; /* of the element gpu; 0: outside it */
     const char *driver;
@@ -221,7 +221,7 @@ static void begin_board(struct description *d, char *attributes)
 static bool begin_element(struct description *d, const char *name, char *attributes)
 {
     char path[PATH_SIZE];
-    if (d->depth == MOST_DEPTH)
+    if (d->depth == MAX_DEPTH)
         return false;
     d->open[d->depth++] = name;
     if (!d->gpu_depth && strcmp(name, "gpu") == 0) {
@@ -234,11 +234,10 @@ static bool begin_element(struct description *d, const char *name, char *attribu
     path_below_gpu(d, path);
     if (strcmp(path, "processes") == 0)
         d->board->knows_processes = true;
-    else if (strcmp(path, "processes/process_info") == 0 && d->board->process_count < DEVICE_MOST_PROCESSES)
+    else if (strcmp(path, "processes/process_info") == 0 && d->board->process_count < DEVICE_MAX_PROCESSES)
         d->board->processes[d->board->process_count++] =
             (joule_device_process){.memory_bytes = JOULE_BYTES_UNKNOWN, .busy = NAN};
-    else if (strcmp(path, "mig_devices/mig_device") == 0 &&
-             d->board->partition_count < DEVICE_MOST_PARTITIONS)
+    else if (strcmp(path, "mig_devices/mig_device") == 0 && d->board->partition_count < DEVICE_MAX_PARTITIONS)
         d->board->partitions[d->board->partition_count++] = device_partition_unknown();
     return true;
 }

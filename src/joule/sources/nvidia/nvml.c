@@ -33,7 +33,7 @@ static joule_status open_boards(struct source *source, struct nvml_source *nvml)
     if (code != NVML_SUCCESS || count == 0)
         return source_say(source, code != NVML_SUCCESS ? nvml_status(code) : JOULE_ABSENT,
                           "the NVIDIA driver lists no GPU for this process");
-    for (; nvml->board_count < count && nvml->board_count < NVML_MOST_BOARDS; nvml->board_count++)
+    for (; nvml->board_count < count && nvml->board_count < NVML_MAX_BOARDS; nvml->board_count++)
         if (!nvml_board_open(source, &nvml->boards[nvml->board_count], (unsigned)nvml->board_count))
             return source_say(source, JOULE_NO_MEMORY, "out of memory");
     return JOULE_OK;
@@ -64,7 +64,7 @@ static joule_status nvml_open(struct source *source)
 /* --- failures ------------------------------------------------------------------------------------------- */
 
 /* Returns all channels of a board, in the order of their creation. */
-static size_t board_channels(const struct nvml_board *board, struct channel *out_channels[NVML_MOST_CHANNELS])
+static size_t board_channels(const struct nvml_board *board, struct channel *out_channels[NVML_MAX_CHANNELS])
 {
     struct channel *const all[] = {board->energy,
                                    board->power,
@@ -88,7 +88,7 @@ static size_t board_channels(const struct nvml_board *board, struct channel *out
 
 static void give_up(struct nvml_board *board, struct sink *sink)
 {
-    struct channel *channels[NVML_MOST_CHANNELS];
+    struct channel *channels[NVML_MAX_CHANNELS];
     size_t count = board_channels(board, channels);
     board->is_lost = true;
     for (size_t i = 0; i < count; i++)

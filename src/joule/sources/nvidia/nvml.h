@@ -10,11 +10,11 @@
 #include "joule/sources/nvidia/nvml_abi.h"
 #include "joule/sources/device.h"
 
-#define NVML_MOST_BOARDS 64
+#define NVML_MAX_BOARDS 64
 /* Reading interval, whatever the meter's: power samples are not integrated over long gaps. */
-#define NVML_PERIOD_S      0.1
-#define NVML_MOST_CHANNELS 12
-#define NVML_RING_SIZE     1024 /* samples taken from the driver at once; it stores fewer */
+#define NVML_PERIOD_S     0.1
+#define NVML_MAX_CHANNELS 12
+#define NVML_RING_SIZE    1024 /* samples taken from the driver at once; it stores fewer */
 
 /* File names of the driver's library on this system, ended by NULL. */
 extern const char *const nvml_names[];
@@ -93,7 +93,7 @@ struct nvml_board {
 
 struct nvml_source {
     struct nvml_api api;
-    struct nvml_board boards[NVML_MOST_BOARDS];
+    struct nvml_board boards[NVML_MAX_BOARDS];
     size_t board_count;
     int64_t gauges_ns;     /* last reading of gauges */
     nvml_event_set events; /* of Xid errors; NULL: none */

@@ -9,7 +9,7 @@
 #include "base/string.h"
 #include "joule/sources/nvidia/nvml.h"
 
-#define MOST_RECORDS 65536 /* more process records are not requested */
+#define MAX_RECORDS  65536 /* more process records are not requested */
 #define MORE_RECORDS 64
 
 /* --- identity ------------------------------------------------------------------------------------------- */
@@ -135,7 +135,7 @@ static joule_device_process *find_process(struct device_facts *facts, uint64_t p
 /* Allocates space for the driver's number of records, and for new ones. Returns NULL if out of memory. */
 static void *larger_room(unsigned *count, size_t record_size)
 {
-    if (*count > MOST_RECORDS)
+    if (*count > MAX_RECORDS)
         return NULL;
     *count += MORE_RECORDS;
     return malloc(*count * record_size);
@@ -144,7 +144,7 @@ static void *larger_room(unsigned *count, size_t record_size)
 static void take_samples(const struct nvml_process_sample *samples, unsigned count, struct nvml_board *board,
                          struct device_facts *facts)
 {
-    uint64_t latest_us[DEVICE_MOST_PROCESSES] = {0};
+    uint64_t latest_us[DEVICE_MAX_PROCESSES] = {0};
     for (unsigned i = 0; i < count; i++) {
         joule_device_process *process = find_process(facts, samples[i].pid);
         if (samples[i].time_us > board->process_us)
@@ -161,7 +161,7 @@ static void take_samples(const struct nvml_process_sample *samples, unsigned cou
  * did nothing has none. */
 static void add_busy(const struct nvml_api *api, struct nvml_board *board, struct device_facts *facts)
 {
-    struct nvml_process_sample room[2 * DEVICE_MOST_PROCESSES], *samples = room, *larger = NULL;
+    struct nvml_process_sample room[2 * DEVICE_MAX_PROCESSES], *samples = room, *larger = NULL;
     unsigned count = sizeof room / sizeof room[0], size = count;
     if (!api->DeviceGetProcessUtilization)
         return;
@@ -180,7 +180,7 @@ static void take_processes(const void *records, unsigned count, size_t record_si
                            struct device_facts *facts)
 {
     facts->knows_processes = true;
-    for (unsigned i = 0; i < count && i < DEVICE_MOST_PROCESSES; i++) {
+    for (unsigned i = 0; i < count && i < DEVICE_MAX_PROCESSES; i++) {
         struct nvml_process process;
         memcpy(&process, (const char *)records + i * record_size, sizeof process);
         facts->processes[facts->process_count++] =
@@ -192,8 +192,8 @@ static void take_processes(const void *records, unsigned count, size_t record_si
 static void add_processes(const struct nvml_api *api, struct nvml_board *board, struct device_facts *facts)
 {
     /* Large enough for either record size. */
-    struct nvml_process_32 room[DEVICE_MOST_PROCESSES], *records = room, *larger = NULL;
-    unsigned count = DEVICE_MOST_PROCESSES;
+    struct nvml_process_32 room[DEVICE_MAX_PROCESSES], *records = room, *larger = NULL;
+    unsigned count = DEVICE_MAX_PROCESSES;
     if (!api->DeviceGetComputeRunningProcesses_v3)
         return;
     nvml_return code = api->DeviceGetComputeRunningProcesses_v3(board->handle, &count, records);
@@ -242,7 +242,7 @@ static void add_instances(const struct nvml_api *api, nvml_device handle, struct
         current == 0 || !api->DeviceGetMaxMigDeviceCount || !api->DeviceGetMigDeviceHandleByIndex ||
         api->DeviceGetMaxMigDeviceCount(handle, &most) != NVML_SUCCESS)
         return;
-    for (unsigned i = 0; i < most && facts->partition_count < DEVICE_MOST_PARTITIONS; i++) {
+    for (unsigned i = 0; i < most && facts->partition_count < DEVICE_MAX_PARTITIONS; i++) {
         nvml_device instance;
         if (api->DeviceGetMigDeviceHandleByIndex(handle, i, &instance) == NVML_SUCCESS)
             add_instance(api, instance, &facts->partitions[facts->partition_count++]);

@@ -29,7 +29,7 @@ static joule_status take_systems(struct source *source, char *text, size_t lengt
     joule_status status = items && items->kind == JSON_ARRAY ? JOULE_OK : JOULE_FAILED;
     for (const struct json_value *item = status == JOULE_OK ? items->first : NULL; item; item = item->next) {
         const char *name = json_text_of(json_member(json_member(item, "meta"), "name"));
-        if (source->device_count < GPU_MOST && !rack_add_device(source, &kind, MODEL, name ? name : ""))
+        if (source->device_count < MAX_GPUS && !rack_add_device(source, &kind, MODEL, name ? name : ""))
             status = JOULE_NO_MEMORY;
     }
     arena_free(&arena);
