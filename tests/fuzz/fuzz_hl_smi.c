@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(count <= MOST);
     for (size_t i = 0; i < count; i++) {
         require_number(boards[i].power_watts);
-        require_number(boards[i].most_watts);
+        require_number(boards[i].max_watts);
         require_number(boards[i].memory_total_mib);
         require_number(boards[i].celsius);
         require_text(boards[i].uuid, sizeof boards[i].uuid);

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (neuron_power_parse(text, &power) == JOULE_OK)
         require(power.mean >= 0 && power.mean <= 1 && power.end_s >= 0);
     if (watts_pair_parse(text, &pair))
-        require(pair.idle >= 0 && pair.idle <= pair.most && pair.most > 0 && pair.most <= 5000);
+        require(pair.idle >= 0 && pair.idle <= pair.max && pair.max > 0 && pair.max <= 5000);
     free(text);
     return 0;
 }

@@ -107,8 +107,8 @@ SAME(offsetof(amdsmi_asic_info_t, market_name), 0);
 SAME(offsetof(amdsmi_engine_usage_t, gfx_activity), offsetof(struct amd_activity, graphics));
 SAME(offsetof(amdsmi_power_cap_info_t, power_cap), offsetof(struct amd_power_cap, cap));
 SAME(offsetof(amdsmi_power_cap_info_t, default_power_cap), offsetof(struct amd_power_cap, default_cap));
-SAME(offsetof(amdsmi_power_cap_info_t, min_power_cap), offsetof(struct amd_power_cap, least));
-SAME(offsetof(amdsmi_power_cap_info_t, max_power_cap), offsetof(struct amd_power_cap, most));
+SAME(offsetof(amdsmi_power_cap_info_t, min_power_cap), offsetof(struct amd_power_cap, min));
+SAME(offsetof(amdsmi_power_cap_info_t, max_power_cap), offsetof(struct amd_power_cap, max));
 SAME(sizeof(amdsmi_bdf_t), sizeof(uint64_t));
 _Static_assert(sizeof(amdsmi_asic_info_t) <= AMD_ANSWER_BYTES && sizeof(amdsmi_engine_usage_t) <= AMD_ANSWER_BYTES &&
                    sizeof(amdsmi_power_info_t) <= AMD_ANSWER_BYTES &&

@@ -231,8 +231,8 @@ static void take_facts(joule_device *d, const struct device_facts *facts)
     take_number(&d->power_limit_watts, facts->limit_watts);
     take_number(&d->power_limit_default_watts, facts->default_limit_watts);
     take_number(&d->power_limit_enforced_watts, facts->enforced_limit_watts);
-    take_number(&d->power_limit_least_watts, facts->least_limit_watts);
-    take_number(&d->power_limit_most_watts, facts->most_limit_watts);
+    take_number(&d->power_limit_least_watts, facts->min_limit_watts);
+    take_number(&d->power_limit_most_watts, facts->max_limit_watts);
     if (d->clock_reasons == JOULE_CLOCKS_UNKNOWN)
         d->clock_reasons = facts->clock_reasons;
     if (!d->knows_processes && facts->knows_processes) {

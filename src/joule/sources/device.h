@@ -17,7 +17,7 @@
  * JOULE_CLOCKS_UNKNOWN. */
 struct device_facts {
     uint64_t memory_total_bytes, memory_used_bytes, memory_free_bytes;
-    double limit_watts, default_limit_watts, enforced_limit_watts, least_limit_watts, most_limit_watts;
+    double limit_watts, default_limit_watts, enforced_limit_watts, min_limit_watts, max_limit_watts;
     uint32_t clock_reasons;
     /* As in joule_device. */
     double fan_rpm, fan_ratio, encoder_busy, decoder_busy, pcie_receive_bytes_per_second,

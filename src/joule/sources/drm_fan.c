@@ -26,22 +26,22 @@ static double read_fan(struct joule_host *host, const char *hwmon, unsigned numb
 
 static double read_duty(struct joule_host *host, const char *hwmon)
 {
-    double duty = read_number(host, hwmon, "pwm1"), most = read_number(host, hwmon, "pwm1_max");
-    if (!(most > 0))
-        most = MAX_DUTY;
-    return duty <= most ? duty / most : NAN;
+    double duty = read_number(host, hwmon, "pwm1"), max = read_number(host, hwmon, "pwm1_max");
+    if (!(max > 0))
+        max = MAX_DUTY;
+    return duty <= max ? duty / max : NAN;
 }
 
 void drm_fan_read(struct joule_host *host, const char *hwmon, bool has_duty, struct device_facts *facts)
 {
     for (unsigned number = 1; number <= MAX_FANS; number++) {
-        double rpm = read_fan(host, hwmon, number, "input"), most = read_fan(host, hwmon, number, "max");
+        double rpm = read_fan(host, hwmon, number, "input"), max = read_fan(host, hwmon, number, "max");
         if (isnan(rpm))
             break;
         if (rpm <= facts->fan_rpm)
             continue;
         facts->fan_rpm = rpm;
-        facts->fan_ratio = most > 0 ? rpm / most : NAN;
+        facts->fan_ratio = max > 0 ? rpm / max : NAN;
     }
     if (has_duty && isfinite(read_duty(host, hwmon)))
         facts->fan_ratio = read_duty(host, hwmon);

@@ -146,13 +146,13 @@ static double engine_active_s(const struct drm_engine *before, struct drm_engine
 double drm_advance(struct drm_client *client, const struct drm_client *now, double elapsed_s)
 {
     const struct drm_client before = *client;
-    double most_s = 0;
+    double max_s = 0;
     *client = *now;
     for (size_t i = 0; i < client->engine_count; i++) {
         struct drm_engine *engine = &client->engines[i];
         for (size_t k = 0; k < before.engine_count; k++)
             if (strcmp(before.engines[k].name, engine->name) == 0)
-                most_s = fmax(most_s, engine_active_s(&before.engines[k], engine, elapsed_s));
+                max_s = fmax(max_s, engine_active_s(&before.engines[k], engine, elapsed_s));
     }
-    return fmin(most_s, elapsed_s);
+    return fmin(max_s, elapsed_s);
 }

@@ -325,8 +325,8 @@ lz_code zesPowerGetProperties(lz_handle power, struct lz_power_properties *prope
     NEED(!extension || (extension->head.type == ZES_STRUCTURE_TYPE_POWER_EXT_PROPERTIES &&
                         !extension->head.next && !extension->default_limit));
     TELL_TILE(properties);
-    properties->default_milliwatts = properties->most_milliwatts = (int32_t)(part->card->limit_watts * 1e3);
-    properties->least_milliwatts = -1;
+    properties->default_milliwatts = properties->max_milliwatts = (int32_t)(part->card->limit_watts * 1e3);
+    properties->min_milliwatts = -1;
     if (extension && part->card->extension != 0)
         extension->domain = part->type;
     return ZE_RESULT_SUCCESS;

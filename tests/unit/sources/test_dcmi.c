@@ -15,8 +15,8 @@ static void assert_reading(const struct dcmi_reading *r, unsigned watts, unsigne
                            unsigned average, double period_s)
 {
     assert_int_equal(r->watts, watts);
-    assert_int_equal(r->least, least);
-    assert_int_equal(r->most, most);
+    assert_int_equal(r->min, least);
+    assert_int_equal(r->max, most);
     assert_int_equal(r->average, average);
     assert_true(fabs(r->period_s - period_s) < 1e-9);
 }

@@ -40,7 +40,7 @@ static void test_lines(void **state)
     assert_string_equal(boards[0].uuid, "01P4-HL3090A0-18-U4V193-22-07-00");
     assert_string_equal(boards[0].pci_address, "0000:19:00.0");
     assert_near(boards[0].power_watts, 226);
-    assert_near(boards[0].most_watts, 850);
+    assert_near(boards[0].max_watts, 850);
     assert_near(boards[0].memory_free_mib, 130400);
     assert_near(boards[0].busy_percent, 7);
     assert_string_equal(boards[1].uuid, "");

@@ -336,7 +336,7 @@ static void test_what_a_board_is(void **state)
     assert_true(device->facts.memory_free_bytes == UINT64_C(13) << 30);
     assert_true(device->facts.limit_watts == 190);
     assert_true(device->facts.default_limit_watts == 190);
-    assert_true(isnan(device->facts.least_limit_watts));
+    assert_true(isnan(device->facts.min_limit_watts));
 }
 
 static void test_the_older_function_for_limits(void **state)

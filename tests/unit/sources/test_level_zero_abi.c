@@ -54,8 +54,8 @@ static void test_power(void **state)
     SAME(lz_power_properties, can_control, zes_power_properties_t, canControl);
     SAME(lz_power_properties, has_threshold, zes_power_properties_t, isEnergyThresholdSupported);
     SAME(lz_power_properties, default_milliwatts, zes_power_properties_t, defaultLimit);
-    SAME(lz_power_properties, least_milliwatts, zes_power_properties_t, minLimit);
-    SAME(lz_power_properties, most_milliwatts, zes_power_properties_t, maxLimit);
+    SAME(lz_power_properties, min_milliwatts, zes_power_properties_t, minLimit);
+    SAME(lz_power_properties, max_milliwatts, zes_power_properties_t, maxLimit);
     SAME_SIZE(lz_power_ext_properties, zes_power_ext_properties_t);
     SAME(lz_power_ext_properties, domain, zes_power_ext_properties_t, domain);
     SAME(lz_power_ext_properties, default_limit, zes_power_ext_properties_t, defaultLimit);
@@ -85,7 +85,7 @@ static void test_sensors(void **state)
     SAME(lz_temperature_properties, type, zes_temp_properties_t, type);
     SAME(lz_temperature_properties, on_subdevice, zes_temp_properties_t, onSubdevice);
     SAME(lz_temperature_properties, subdevice, zes_temp_properties_t, subdeviceId);
-    SAME(lz_temperature_properties, most_celsius, zes_temp_properties_t, maxTemperature);
+    SAME(lz_temperature_properties, max_celsius, zes_temp_properties_t, maxTemperature);
     SAME_SIZE(lz_memory_properties, zes_mem_properties_t);
     SAME(lz_memory_properties, type, zes_mem_properties_t, type);
     SAME(lz_memory_properties, on_subdevice, zes_mem_properties_t, onSubdevice);

@@ -78,7 +78,7 @@ static void test_pairs_of_watts(void **state)
     (void)state;
     assert_true(watts_pair_parse("90,192", &pair));
     assert_near(pair.idle, 90, 0);
-    assert_near(pair.most, 192, 0);
+    assert_near(pair.max, 192, 0);
     assert_near(watts_pair_at(pair, 0.5), 141, 1e-12);
     assert_near(watts_pair_at(pair, 7), 192, 0);
     assert_true(watts_pair_parse("0,35.5", &pair));

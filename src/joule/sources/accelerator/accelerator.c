@@ -88,7 +88,7 @@ static bool is_same_device(const struct accelerator *a, const struct accelerator
 struct search {
     const char *kind;
     struct accelerator *list;
-    size_t count, most;
+    size_t count, max;
     struct accelerator last; /* kind is NULL if there is none yet */
     struct {
         const char *kind;
@@ -117,13 +117,13 @@ static bool visit(const struct pci_device *pci, void *context)
     search->last = found;
     if (!search->kind || strcmp(search->kind, found.kind) == 0)
         search->list[search->count++] = found;
-    return search->count < search->most;
+    return search->count < search->max;
 }
 
-size_t accelerators_find(struct source *source, const char *kind, struct accelerator *out_list, size_t most)
+size_t accelerators_find(struct source *source, const char *kind, struct accelerator *out_list, size_t max)
 {
-    struct search search = {.kind = kind, .list = out_list, .most = most};
-    if (most)
+    struct search search = {.kind = kind, .list = out_list, .max = max};
+    if (max)
         pci_each(source, visit, &search);
     return search.count;
 }

@@ -31,8 +31,8 @@ struct accelerator {
 };
 
 /* Finds the accelerators of a kind, or of all kinds if `kind` is NULL, by address. Returns their number, at
- * most `most`. */
-size_t accelerators_find(struct source *source, const char *kind, struct accelerator *out_list, size_t most);
+ * most `max`. */
+size_t accelerators_find(struct source *source, const char *kind, struct accelerator *out_list, size_t max);
 /* Returns the number of the accelerator of a kind at a PCI address; -1: there is none. */
 int32_t accelerator_index(struct source *source, const char *kind, const char *address);
 

@@ -113,7 +113,7 @@ static struct channel *add_energy(struct source *source, const struct one *one)
     ch->gain_sd = GAIN_SD;
     ch->cause = CAUSE(CAUSE_GPU_GAIN, CAUSE_INDEX); /* the user's watts are the same for all */
     ch->integrator.period_s = WINDOW_S;
-    ch->integrator.max_watts = neuron->watts.most;
+    ch->integrator.max_watts = neuron->watts.max;
     return ch;
 }
 

@@ -5,14 +5,14 @@
 
 #include "base/json.h"
 
-size_t neuron_list_parse(char *text, size_t length, struct neuron_listed *out_devices, size_t most)
+size_t neuron_list_parse(char *text, size_t length, struct neuron_listed *out_devices, size_t max)
 {
     struct arena arena = {0};
     joule_error error;
     size_t count = 0;
     const struct json_value *list = json_parse(&arena, text, length, "neuron-ls", &error);
     const struct json_value *item = list && list->kind == JSON_ARRAY ? list->first : NULL;
-    for (; item && count < most; item = item->next) {
+    for (; item && count < max; item = item->next) {
         struct neuron_listed *device = &out_devices[count];
         count += json_u64_of(json_member(item, "neuron_device"), &device->number) &&
                  json_u64_of(json_member(item, "memory_size"), &device->memory_bytes) &&

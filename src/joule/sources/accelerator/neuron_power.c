@@ -8,12 +8,12 @@
 #define MAX_UNIX_S INT64_C(0xffffffff) /* in the year 2106 */
 #define MAX_BYTES  128
 
-/* Splits at commas. Returns the number of fields, of which at most `most` are stored. */
-static size_t split(char *text, char *out_fields[], size_t most)
+/* Splits at commas. Returns the number of fields, of which at most `max` are stored. */
+static size_t split(char *text, char *out_fields[], size_t max)
 {
     size_t count = 0;
     for (char *field; (field = strsep(&text, ",")) != NULL; count++)
-        if (count < most)
+        if (count < max)
             out_fields[count] = field;
     return count;
 }
@@ -30,15 +30,15 @@ static bool share_of(const char *text, double *out_share)
 joule_status neuron_power_parse(const char *text, struct neuron_power *out_power)
 {
     char line[MAX_BYTES], *fields[FIELDS];
-    double least, greatest;
+    double min, greatest;
     struct neuron_power power = {0};
     if (!string_copy(line, sizeof line, text) || split(line, fields, FIELDS) != FIELDS ||
         !string_starts(fields[0], "POWER_STATUS_") || !string_to_i64(fields[1], 10, &power.end_s) ||
-        power.end_s < 0 || power.end_s > MAX_UNIX_S || !share_of(fields[2], &least) ||
+        power.end_s < 0 || power.end_s > MAX_UNIX_S || !share_of(fields[2], &min) ||
         !share_of(fields[3], &greatest) || !share_of(fields[4], &power.mean))
         return JOULE_FAILED;
     power.is_valid = strcmp(fields[0], "POWER_STATUS_VALID") == 0;
-    if (power.is_valid && !(least <= power.mean && power.mean <= greatest))
+    if (power.is_valid && !(min <= power.mean && power.mean <= greatest))
         return JOULE_FAILED;
     *out_power = power;
     return JOULE_OK;

@@ -34,7 +34,7 @@
 static const struct generation {
     const char *model;
     unsigned cores;          /* that programs see in one chip */
-    struct watts_pair watts; /* most == 0: not published */
+    struct watts_pair watts; /* max == 0: not published */
 } generations[] = {
     {"TPU v2", 2, {132, 280}}, {"TPU v3", 2, {123, 262}}, {"TPU v4", 1, {90, 192}}, {"TPU v5e", 1, {0, 0}},
     {"TPU v5p", 1, {0, 0}},    {"TPU v6e", 1, {0, 0}},    {"TPU 7x", 2, {0, 0}},
@@ -101,12 +101,12 @@ static struct channel *add_power(struct source *source, const struct chip *chip,
     ch->info.reading = JOULE_READING_POWER;
     ch->info.cls = cls;
     string_print(ch->info.label, sizeof ch->info.label, "duty cycle between %g and %g W", chip->watts.idle,
-                 chip->watts.most);
+                 chip->watts.max);
     accelerator_zone("tpu", chip->device->index, ch->zone);
     ch->gain_sd = GAIN_SD;
     ch->cause = CAUSE(CAUSE_GPU_GAIN, CAUSE_INDEX);
     ch->integrator.period_s = PERIOD_S;
-    ch->integrator.max_watts = chip->watts.most;
+    ch->integrator.max_watts = chip->watts.max;
     return ch;
 }
 
@@ -142,7 +142,7 @@ static bool add_chip(struct source *source, const struct accelerator *accelerato
     tpu->cores = generation->cores;
     chip->watts = given ? *given : generation->watts;
     struct channel *ch = add_power(source, chip, given ? JOULE_CLASS_ASSUMED : JOULE_CLASS_MODELLED);
-    if (ch && chip->watts.most <= 0) {
+    if (ch && chip->watts.max <= 0) {
         ch->info.state = JOULE_UNSUPPORTED;
         string_copy(ch->info.label, sizeof ch->info.label, "");
         string_copy(ch->info.remedy, sizeof ch->info.remedy, NO_WATTS);

@@ -268,9 +268,9 @@ static joule_status facts(void *context, amd_device device, struct device_facts 
     if (amd->api.power_cap && amd->api.power_cap((amd_handle)device, 0, &answer) == AMDSMI_STATUS_SUCCESS) {
         facts->limit_watts = watts_of(answer.cap.cap);
         facts->default_limit_watts = watts_of(answer.cap.default_cap);
-        facts->most_limit_watts = watts_of(answer.cap.most);
-        if (isfinite(facts->most_limit_watts))
-            facts->least_limit_watts = answer.cap.least ? watts_of(answer.cap.least) : 0;
+        facts->max_limit_watts = watts_of(answer.cap.max);
+        if (isfinite(facts->max_limit_watts))
+            facts->min_limit_watts = answer.cap.min ? watts_of(answer.cap.min) : 0;
     }
     return code == AMDSMI_STATUS_NOT_SUPPORTED ? JOULE_OK : take(amd, code);
 }

@@ -92,7 +92,7 @@ struct amd_activity {
 
 /* amdsmi_power_cap_info_t. In microwatts, but in some releases some values are in watts. */
 struct amd_power_cap {
-    uint64_t cap, default_cap, dpm_megahertz, least, most;
+    uint64_t cap, default_cap, dpm_megahertz, min, max;
 };
 
 #endif

@@ -29,7 +29,7 @@ static const struct gauge_kind {
     const char *clock;        /* label of one of hwmon's frequencies */
     const char *what, *label; /* end of the domain's name; label for users */
     enum gauge_role role;
-    double unit, most;   /* unit of the file's value; highest possible value */
+    double unit, max;    /* unit of the file's value; highest possible value */
     double table_unit;   /* unit of the table's value */
     size_t table_offset; /* in struct gpu_metrics */
 } gauge_kinds[] = {
@@ -244,7 +244,7 @@ static void read_gauge(struct joule_host *host, struct board *board, const struc
     joule_status status = JOULE_UNSUPPORTED;
     if (gauge->handle >= 0)
         status = sysfs_read_i64(host, gauge->handle, &figure);
-    if (status == JOULE_OK && (figure < 0 || (double)figure > gauge->kind->most))
+    if (status == JOULE_OK && (figure < 0 || (double)figure > gauge->kind->max))
         status = JOULE_FAILED;
     double value = status == JOULE_OK ? (double)figure * gauge->kind->unit
                                       : table_figure(gauge->kind, refresh_table(host, board));

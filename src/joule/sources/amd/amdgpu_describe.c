@@ -96,7 +96,7 @@ struct device_facts amdgpu_facts(struct joule_host *host, const char *folder, co
     drm_fan_read(host, hwmon, true, &facts);
     take_watts(host, hwmon, "power1_cap", &facts.limit_watts);
     take_watts(host, hwmon, "power1_cap_default", &facts.default_limit_watts);
-    take_watts(host, hwmon, "power1_cap_min", &facts.least_limit_watts);
-    take_watts(host, hwmon, "power1_cap_max", &facts.most_limit_watts);
+    take_watts(host, hwmon, "power1_cap_min", &facts.min_limit_watts);
+    take_watts(host, hwmon, "power1_cap_max", &facts.max_limit_watts);
     return facts;
 }

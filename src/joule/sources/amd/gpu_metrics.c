@@ -136,10 +136,10 @@ struct gpu_metrics gpu_metrics_unknown(void)
 }
 
 /* Reads two bytes. Returns NaN for a missing or impossible value. */
-static double figure(const unsigned char *table, uint16_t offset, double most)
+static double figure(const unsigned char *table, uint16_t offset, double max)
 {
     double value = offset ? (double)field(table + offset, 2) : NAN;
-    return value <= most ? value : NAN;
+    return value <= max ? value : NAN;
 }
 
 static double highest_clock(const unsigned char *table, const struct layout *layout)

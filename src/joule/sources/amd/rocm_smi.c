@@ -135,15 +135,15 @@ static void take_limit(rocm_code code, const uint64_t *microwatts, double *out_w
 
 static void take_limits(const struct rocm_api *api, uint32_t index, struct device_facts *facts)
 {
-    uint64_t limit = 0, least = 0;
+    uint64_t limit = 0, min = 0;
     if (api->dev_power_cap_get)
         take_limit(api->dev_power_cap_get(index, 0, &limit), &limit, &facts->limit_watts);
     if (api->dev_power_cap_default_get)
         take_limit(api->dev_power_cap_default_get(index, &limit), &limit, &facts->default_limit_watts);
     if (api->dev_power_cap_range_get)
-        take_limit(api->dev_power_cap_range_get(index, 0, &limit, &least), &limit, &facts->most_limit_watts);
-    if (isfinite(facts->most_limit_watts))
-        facts->least_limit_watts = (double)least * 1e-6;
+        take_limit(api->dev_power_cap_range_get(index, 0, &limit, &min), &limit, &facts->max_limit_watts);
+    if (isfinite(facts->max_limit_watts))
+        facts->min_limit_watts = (double)min * 1e-6;
 }
 
 static joule_status facts(void *context, amd_device device, struct device_facts *facts)

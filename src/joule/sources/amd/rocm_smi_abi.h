@@ -46,7 +46,7 @@ enum { RSMI_AVERAGE_POWER = 0, RSMI_CURRENT_POWER = 1 };
     X(dev_power_get, (uint32_t device, uint64_t * microwatts, uint32_t * kind)) /* from ROCm 6.0 on */       \
     X(dev_power_cap_get, (uint32_t device, uint32_t sensor, uint64_t * microwatts))                          \
     X(dev_power_cap_default_get, (uint32_t device, uint64_t * microwatts))                                   \
-    X(dev_power_cap_range_get, (uint32_t device, uint32_t sensor, uint64_t * most, uint64_t * least))        \
+    X(dev_power_cap_range_get, (uint32_t device, uint32_t sensor, uint64_t * max, uint64_t * min))           \
     X(dev_temp_metric_get, (uint32_t device, uint32_t place, int metric, int64_t *millidegrees))             \
     X(dev_memory_total_get, (uint32_t device, int kind, uint64_t *bytes))                                    \
     X(dev_memory_usage_get, (uint32_t device, int kind, uint64_t *bytes))                                    \

@@ -11,27 +11,27 @@
 
 #define MAX_WATTS 2000.0
 
-static double check(double value, double most)
+static double check(double value, double max)
 {
-    return value >= 0 && value <= most ? value : NAN;
+    return value >= 0 && value <= max ? value : NAN;
 }
 
 /* --- macmon --------------------------------------------------------------------------------------------- */
 
-static double figure(const struct json_value *line, const char *name, double most)
+static double figure(const struct json_value *line, const char *name, double max)
 {
     const struct json_value *value = json_member(line, name);
-    return value && value->kind == JSON_NUMBER ? check(json_double_of(value), most) : NAN;
+    return value && value->kind == JSON_NUMBER ? check(json_double_of(value), max) : NAN;
 }
 
 /* Until macmon 0.7 "gpu_usage" is [MHz, ratio]. */
-static double usage(const struct json_value *line, size_t item, double most)
+static double usage(const struct json_value *line, size_t item, double max)
 {
     const struct json_value *pair = json_member(line, "gpu_usage");
     const struct json_value *value = pair && pair->kind == JSON_ARRAY ? pair->first : NULL;
     for (; value && item; item--)
         value = value->next;
-    return value && value->kind == JSON_NUMBER ? check(json_double_of(value), most) : NAN;
+    return value && value->kind == JSON_NUMBER ? check(json_double_of(value), max) : NAN;
 }
 
 static double first_known(double a, double b)

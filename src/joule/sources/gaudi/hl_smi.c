@@ -90,7 +90,7 @@ static struct channel *add_channel(struct source *source, const struct board *bo
     return ch;
 }
 
-static struct channel *add_power(struct source *source, const struct board *board, double most_watts)
+static struct channel *add_power(struct source *source, const struct board *board, double max_watts)
 {
     struct channel *ch = add_channel(source, board, "", "power.draw");
     if (!ch)
@@ -104,7 +104,7 @@ static struct channel *add_power(struct source *source, const struct board *boar
     ch->gain_sd = GAIN_SD;
     ch->cause = CAUSE(CAUSE_GPU_GAIN, ACCELERATOR_FIRST_CAUSE + (uint32_t)board->device->index);
     ch->integrator.period_s = source->period_s;
-    ch->integrator.max_watts = most_watts > 0 ? 2 * most_watts : MAX_WATTS;
+    ch->integrator.max_watts = max_watts > 0 ? 2 * max_watts : MAX_WATTS;
     return ch;
 }
 
@@ -133,7 +133,7 @@ static bool add_board(struct source *source, const struct hl_smi_board *said)
     string_copy(device->pci_address, sizeof device->pci_address, said->pci_address);
     if (said->driver[0])
         string_print(device->driver, sizeof device->driver, "habanalabs %s", said->driver);
-    board->power = add_power(source, board, said->most_watts);
+    board->power = add_power(source, board, said->max_watts);
     if (!isnan(said->celsius))
         board->temperature = add_gauge(source, board, "temperature", ROLE_TEMPERATURE);
     if (!isnan(said->busy_percent))
@@ -179,11 +179,11 @@ static const struct hl_smi_board *find_said(const struct hl_smi *smi, int32_t nu
     return NULL;
 }
 
-static void put_gauge(struct sink *sink, struct channel *channel, double value, double most)
+static void put_gauge(struct sink *sink, struct channel *channel, double value, double max)
 {
     if (!channel)
         return;
-    if (value >= 0 && value <= most)
+    if (value >= 0 && value <= max)
         sink_gauge(sink, channel, value);
     else
         sink_fail(sink, channel, JOULE_FAILED);
@@ -223,7 +223,7 @@ static void hl_smi_look(struct source *source, struct sink *sink)
         facts.memory_total_bytes = bytes_of(said->memory_total_mib);
         facts.memory_used_bytes = bytes_of(said->memory_used_mib);
         facts.memory_free_bytes = bytes_of(said->memory_free_mib);
-        facts.limit_watts = said->most_watts;
+        facts.limit_watts = said->max_watts;
         sink_facts(sink, smi->boards[i].device, &facts);
     }
 }

@@ -58,7 +58,7 @@ static bool read_board(char *line, struct hl_smi_board *out_board)
                                        .memory_used_mib = number_of(words[MEMORY_USED]),
                                        .memory_free_mib = number_of(words[MEMORY_FREE]),
                                        .power_watts = number_of(words[POWER]),
-                                       .most_watts = number_of(words[MAX_POWER]),
+                                       .max_watts = number_of(words[MAX_POWER]),
                                        .celsius = number_of(words[CELSIUS]),
                                        .busy_percent = number_of(words[BUSY])};
     for (char *c = words[BUS_ID]; *c; c++)
@@ -70,10 +70,10 @@ static bool read_board(char *line, struct hl_smi_board *out_board)
     return true;
 }
 
-size_t hl_smi_parse(char *text, struct hl_smi_board *out_boards, size_t most)
+size_t hl_smi_parse(char *text, struct hl_smi_board *out_boards, size_t max)
 {
     size_t count = 0;
-    for (char *line; count < most && (line = strsep(&text, "\n")) != NULL;)
+    for (char *line; count < max && (line = strsep(&text, "\n")) != NULL;)
         count += read_board(line, &out_boards[count]);
     return count;
 }

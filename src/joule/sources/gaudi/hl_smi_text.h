@@ -18,11 +18,11 @@ struct hl_smi_board {
     int32_t index;
     char uuid[64], pci_address[16], name[64], driver[48];
     double memory_total_mib, memory_used_mib, memory_free_mib;
-    double power_watts, most_watts, celsius, busy_percent;
+    double power_watts, max_watts, celsius, busy_percent;
 };
 
 /* Parses the boards in the program's output; other lines are ignored. Modifies the text. Returns their
- * number, at most `most`. */
-size_t hl_smi_parse(char *text, struct hl_smi_board *out_boards, size_t most);
+ * number, at most `max`. */
+size_t hl_smi_parse(char *text, struct hl_smi_board *out_boards, size_t max);
 
 #endif

@@ -208,9 +208,9 @@ static bool is_word(const char *text)
     return true;
 }
 
-static bool is_within(double value, double least, double most)
+static bool is_within(double value, double min, double max)
 {
-    return value >= least && value <= most; /* false for NaN */
+    return value >= min && value <= max; /* false for NaN */
 }
 
 static bool has_sound_words(const struct channel *ch)

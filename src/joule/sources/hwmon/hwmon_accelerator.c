@@ -31,12 +31,12 @@ static bool read_power(const struct hwmon_chip *chip, uint64_t *out_raw)
 static double gaudi_unit_watts(const struct hwmon_chip *chip)
 {
     static const char *const ways[] = {"device", "device/device"};
-    uint64_t raw, most_milliwatts;
+    uint64_t raw, max_milliwatts;
     char path[96];
     for (size_t i = 0; i < 2; i++) {
         string_print(path, sizeof path, "/sys/class/hwmon/%s/%s/max_power", chip->id, ways[i]);
-        if (host_read_u64(chip->source->host, path, &most_milliwatts) && most_milliwatts > 0)
-            return read_power(chip, &raw) && raw > 0 && raw < 2 * most_milliwatts ? 1e-3 : 1e-6;
+        if (host_read_u64(chip->source->host, path, &max_milliwatts) && max_milliwatts > 0)
+            return read_power(chip, &raw) && raw > 0 && raw < 2 * max_milliwatts ? 1e-3 : 1e-6;
     }
     return 1e-6;
 }

@@ -11,12 +11,12 @@ bool watts_pair_parse(const char *text, struct watts_pair *out_pair)
     return watts_pair_parse_up_to(text, MAX_WATTS, out_pair);
 }
 
-bool watts_pair_parse_up_to(const char *text, double most_watts, struct watts_pair *out_pair)
+bool watts_pair_parse_up_to(const char *text, double max_watts, struct watts_pair *out_pair)
 {
     struct watts_pair pair;
     const char *rest = string_scan_double(text, &pair.idle);
-    if (!rest || *rest != ',' || !string_to_double(rest + 1, &pair.most) ||
-        !(pair.idle >= 0 && pair.idle <= pair.most && pair.most > 0 && pair.most <= most_watts))
+    if (!rest || *rest != ',' || !string_to_double(rest + 1, &pair.max) ||
+        !(pair.idle >= 0 && pair.idle <= pair.max && pair.max > 0 && pair.max <= max_watts))
         return false;
     *out_pair = pair;
     return true;
@@ -34,5 +34,5 @@ bool watts_pair_of_env(struct joule_host *host, const char *variable, struct wat
 
 double watts_pair_at(struct watts_pair pair, double share)
 {
-    return pair.idle + (pair.most - pair.idle) * fmin(1, fmax(0, share));
+    return pair.idle + (pair.max - pair.idle) * fmin(1, fmax(0, share));
 }

@@ -9,14 +9,14 @@
 #include "joule/host/host.h"
 
 struct watts_pair {
-    double idle, most;
+    double idle, max;
 };
 
 /* Parses a text such as "90,192": 0 <= IDLE <= MAX <= 5000, MAX > 0, in watts. Returns false for another
  * text, with the pair unchanged. */
 bool watts_pair_parse(const char *text, struct watts_pair *out_pair);
 /* The same with another limit than 5000 W. */
-bool watts_pair_parse_up_to(const char *text, double most_watts, struct watts_pair *out_pair);
+bool watts_pair_parse_up_to(const char *text, double max_watts, struct watts_pair *out_pair);
 /* The same for an environment variable. Sets *out_is_wrong if the variable is set and not a valid pair. */
 bool watts_pair_of_env(struct joule_host *host, const char *variable, struct watts_pair *out_pair,
                        bool *out_is_wrong);

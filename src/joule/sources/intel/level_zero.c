@@ -207,8 +207,8 @@ static void look_at_board(const struct lz_source *lz, struct lz_board *board, st
     facts.limit_watts = lz_board_limit(&lz->api, board);
     if (board->power) {
         facts.default_limit_watts = board->default_limit_watts;
-        facts.least_limit_watts = board->least_limit_watts;
-        facts.most_limit_watts = board->most_limit_watts;
+        facts.min_limit_watts = board->min_limit_watts;
+        facts.max_limit_watts = board->max_limit_watts;
     }
     sink_facts(sink, board->device, &facts);
 }

@@ -35,7 +35,7 @@ struct lz_board {
     lz_handle power;        /* NULL: no power domain covers the board */
     struct channel *energy; /* NULL: no energy counter */
     uint64_t energy_us;     /* the driver's timestamp of the last count */
-    double default_limit_watts, least_limit_watts, most_limit_watts;
+    double default_limit_watts, min_limit_watts, max_limit_watts;
 
     struct lz_sensor sensors[LZ_MAX_SENSORS];
     size_t sensor_count;

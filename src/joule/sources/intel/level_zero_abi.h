@@ -105,7 +105,7 @@ struct lz_power_properties {
     uint8_t on_subdevice;
     uint32_t subdevice;
     uint8_t can_control, has_threshold;
-    int32_t default_milliwatts, least_milliwatts, most_milliwatts; /* negative: unknown */
+    int32_t default_milliwatts, min_milliwatts, max_milliwatts; /* negative: unknown */
 };
 
 /* zes_power_limit_ext_desc_t */
@@ -142,7 +142,7 @@ struct lz_temperature_properties {
     uint32_t type;
     uint8_t on_subdevice;
     uint32_t subdevice;
-    double most_celsius;
+    double max_celsius;
     uint8_t has_critical, has_threshold1, has_threshold2;
 };
 
@@ -199,7 +199,7 @@ LZ_OFFSET(lz_power_ext_properties, default_limit, 24);
 LZ_SIZE(lz_sustained_limit, 12);
 LZ_SIZE(lz_energy_counter, 16);
 LZ_SIZE(lz_temperature_properties, 48);
-LZ_OFFSET(lz_temperature_properties, most_celsius, 32);
+LZ_OFFSET(lz_temperature_properties, max_celsius, 32);
 LZ_SIZE(lz_memory_properties, 48);
 LZ_OFFSET(lz_memory_properties, location, 28);
 LZ_OFFSET(lz_memory_properties, physical_bytes, 32);

@@ -121,8 +121,8 @@ static int consider_domain(const struct making *m, lz_handle power, int preferen
         return preference;
     m->board->power = power;
     m->board->default_limit_watts = watts_of(properties.default_milliwatts);
-    m->board->least_limit_watts = watts_of(properties.least_milliwatts);
-    m->board->most_limit_watts = watts_of(properties.most_milliwatts);
+    m->board->min_limit_watts = watts_of(properties.min_milliwatts);
+    m->board->max_limit_watts = watts_of(properties.max_milliwatts);
     return own;
 }
 

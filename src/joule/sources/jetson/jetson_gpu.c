@@ -47,10 +47,8 @@ static void add_gauge(struct source *source, struct jetson_gpu *gpu, const char 
         host_close_handle(source->host, handle);
         return;
     }
-    gpu->gauges[gpu->count++] = (struct jetson_gauge){.channel = ch,
-                                                      .handle = handle,
-                                                      .unit = is_clock ? 1e-6 : 1e-3,
-                                                      .most = is_clock ? MAX_MEGAHERTZ : 1};
+    gpu->gauges[gpu->count++] = (struct jetson_gauge){
+        .channel = ch, .handle = handle, .unit = is_clock ? 1e-6 : 1e-3, .max = is_clock ? MAX_MEGAHERTZ : 1};
 }
 
 void jetson_gpu_open(struct source *source, struct jetson_gpu *gpu)
@@ -80,7 +78,7 @@ void jetson_gpu_read(struct source *source, const struct jetson_gpu *gpu, struct
         int64_t counts;
         joule_status status = sysfs_read_i64(source->host, gauge->handle, &counts);
         double value = status == JOULE_OK ? (double)counts * gauge->unit : 0;
-        if (status == JOULE_OK && value >= 0 && value <= gauge->most)
+        if (status == JOULE_OK && value >= 0 && value <= gauge->max)
             sink_gauge(sink, gauge->channel, value);
         else
             sink_fail(sink, gauge->channel, status == JOULE_OK ? JOULE_FAILED : status);

@@ -11,7 +11,7 @@ struct jetson_gpu {
     struct jetson_gauge {
         struct channel *channel;
         int handle;
-        double unit, most; /* unit of a count; largest possible value */
+        double unit, max; /* unit of a count; largest possible value */
     } gauges[2];
     size_t count;
 };

@@ -32,11 +32,11 @@ static bool scan_milliwatts(const char **at, double *out_value)
 /* Parses a word such as "900/943", "4654mW/4654mW" or "5139mW/5139mW/5139mW". */
 static bool scan_power(const char *word, double *out_watts)
 {
-    double now, mean, most;
+    double now, mean, max;
     const char *at = word;
     if (!scan_milliwatts(&at, &now) || *at++ != '/' || !scan_milliwatts(&at, &mean))
         return false;
-    if (*at == '/' && (at++, !scan_milliwatts(&at, &most)))
+    if (*at == '/' && (at++, !scan_milliwatts(&at, &max)))
         return false;
     *out_watts = now * 1e-3;
     return *at == '\0';

@@ -31,8 +31,8 @@ joule_status dcmi_parse_bytes(const uint8_t *bytes, size_t length, struct dcmi_r
         return JOULE_FAILED;
     *out_reading = (struct dcmi_reading){
         .watts = little_endian(bytes + 1, 2),
-        .least = little_endian(bytes + 3, 2),
-        .most = little_endian(bytes + 5, 2),
+        .min = little_endian(bytes + 3, 2),
+        .max = little_endian(bytes + 5, 2),
         .average = little_endian(bytes + 7, 2),
         .period_s = little_endian(bytes + 13, 4) * 1e-3, /* after a timestamp of 4 bytes */
     };
@@ -49,12 +49,12 @@ static int hex_digit(char c)
 }
 
 /* Parses lines such as " dc c3 00 ...". Returns the number of bytes; 0 if there is any other text. */
-static size_t scan_bytes(const char *text, uint8_t *out_bytes, size_t most)
+static size_t scan_bytes(const char *text, uint8_t *out_bytes, size_t max)
 {
     size_t count = 0;
     for (text += strspn(text, " \r\n"); *text; text += strspn(text, " \r\n")) {
         int high = hex_digit(text[0]), low = high < 0 ? -1 : hex_digit(text[1]);
-        if (low < 0 || count == most || !strchr(" \r\n", text[2])) /* strchr also finds the terminating NUL */
+        if (low < 0 || count == max || !strchr(" \r\n", text[2])) /* strchr also finds the terminating NUL */
             return 0;
         out_bytes[count++] = (uint8_t)(16 * high + low);
         text += 2;
@@ -88,7 +88,7 @@ static bool find_number(const char *text, const char *label, unsigned *out_value
 }
 
 static const struct form {
-    const char *now, *least, *most, *average, *period, *state, *active;
+    const char *now, *min, *max, *average, *period, *state, *active;
     double period_unit_s;
 } forms[] = {
     {"Instantaneous power reading", "Minimum during sampling period", "Maximum during sampling period",
@@ -104,8 +104,8 @@ static joule_status parse_form(const struct form *form, const char *text, struct
     *out_reading = (struct dcmi_reading){.period_s = NAN};
     if (!find_number(text, form->now, &out_reading->watts))
         return JOULE_FAILED;
-    find_number(text, form->least, &out_reading->least);
-    find_number(text, form->most, &out_reading->most);
+    find_number(text, form->min, &out_reading->min);
+    find_number(text, form->max, &out_reading->max);
     find_number(text, form->average, &out_reading->average);
     if (find_number(text, form->period, &period))
         out_reading->period_s = period * form->period_unit_s;

@@ -12,9 +12,9 @@
 #include <joule/base.h>
 
 struct dcmi_reading {
-    unsigned watts;                /* current power */
-    unsigned least, most, average; /* over the period, or since the controller's reset; 0: not reported */
-    double period_s;               /* NaN: not reported */
+    unsigned watts;             /* current power */
+    unsigned min, max, average; /* over the period, or since the controller's reset; 0: not reported */
+    double period_s;            /* NaN: not reported */
 };
 
 /* Parses the response after its completion code. Returns UNSUPPORTED if the controller does not measure

@@ -18,7 +18,7 @@ static const struct node_power dcmi = {
     .rank = RANK_NODE_IPMI,
     .cause = 340,
     .gain_sd = 0.03, /* assumed, as for power supplies */
-    .most_watts = 20000,
+    .max_watts = 20000,
 };
 
 /* In the order of attempts. Raw bytes are last, because some controllers return another length. */

@@ -16,7 +16,7 @@ struct channel *source_add_node_power(struct source *source, const struct node_p
     ch->info.reading = JOULE_READING_POWER;
     ch->info.cls = JOULE_CLASS_DERIVED;
     ch->integrator.period_s = source->ops->period_s;
-    ch->integrator.max_watts = power->most_watts;
+    ch->integrator.max_watts = power->max_watts;
     string_copy(ch->info.name, sizeof ch->info.name, power->name);
     string_copy(ch->info.label, sizeof ch->info.label, power->label);
     string_copy(ch->info.device, sizeof ch->info.device, "node");

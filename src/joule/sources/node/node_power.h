@@ -11,7 +11,7 @@ struct node_power {
     const char *name, *label;
     uint32_t rank;  /* RANK_NODE_... */
     uint32_t cause; /* its number among the causes CAUSE_HWMON_GAIN; different for each meter */
-    double gain_sd, most_watts;
+    double gain_sd, max_watts;
 };
 
 /* Adds the channel, with the period of the source's ops. Returns NULL if out of memory. */

@@ -21,7 +21,7 @@ static const struct node_power at_plugs = {
     .rank = RANK_NODE_PDU,
     .cause = 348,
     .gain_sd = 0.01, /* billing grade, according to data sheets */
-    .most_watts = MAX_WATTS,
+    .max_watts = MAX_WATTS,
 };
 
 struct pdu {

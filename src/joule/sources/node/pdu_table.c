@@ -118,12 +118,12 @@ static double parse_value(const char *line, size_t length)
     return value;
 }
 
-size_t pdu_parse_values(const char *text, double *out_values, size_t most)
+size_t pdu_parse_values(const char *text, double *out_values, size_t max)
 {
     size_t count = 0;
     while (*text) {
         size_t length = strcspn(text, "\n");
-        if (count < most)
+        if (count < max)
             out_values[count] = parse_value(text, length);
         count++;
         text += length + (text[length] == '\n');

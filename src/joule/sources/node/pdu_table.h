@@ -30,7 +30,7 @@ struct pdu_plugs {
 bool pdu_parse_plugs(const char *text, struct pdu_plugs *out_plugs);
 
 /* Parses the values that snmpget prints, one on each line; NaN if it is not a whole number. Returns the
- * number of lines, of which at most `most` are stored. */
-size_t pdu_parse_values(const char *text, double *out_values, size_t most);
+ * number of lines, of which at most `max` are stored. */
+size_t pdu_parse_values(const char *text, double *out_values, size_t max);
 
 #endif

@@ -105,7 +105,7 @@ void smi_query_argument(const struct smi_query *query, char *out_argument, size_
 bool smi_query_reduce(struct smi_query *query, const char *refusal);
 /* Parses the boards of a table. A heading is optional and then sets the order of columns; other lines are
  * ignored. Modifies the text. Returns the number of boards. */
-size_t smi_read_table(char *text, const struct smi_query *query, struct smi_board *out_boards, size_t most);
+size_t smi_read_table(char *text, const struct smi_query *query, struct smi_board *out_boards, size_t max);
 /* Sets the uuid and profile of partitions from the output of `nvidia-smi -L`, which lists them in the same
  * order. Modifies the text. */
 void smi_read_list(char *text, struct smi_board *boards, size_t count);
@@ -114,7 +114,7 @@ void smi_read_list(char *text, struct smi_board *boards, size_t count);
 
 /* Parses the boards in the output of `nvidia-smi -q -x`, of old and new drivers. Modifies the text. Returns
  * the number of boards; 0: not a description, or damaged. */
-size_t smi_read_description(char *text, struct smi_board *out_boards, size_t most);
+size_t smi_read_description(char *text, struct smi_board *out_boards, size_t max);
 
 /* --- the source ----------------------------------------------------------------------------------------- */
 

@@ -18,7 +18,7 @@ static const struct {
     enum smi_field field;
     enum gauge_role role;
     const char *what, *label;
-    double unit, most; /* unit: factor to the channel's unit; most: largest possible number */
+    double unit, max; /* unit: factor to the channel's unit; max: largest possible number */
 } gauges[] = {
     {SMI_TEMPERATURE, ROLE_TEMPERATURE, "temperature", "GPU temperature", 1, 200},
     {SMI_MEMORY_TEMPERATURE, ROLE_MEMORY_TEMPERATURE, "memory-temperature", "memory temperature", 1, 200},
@@ -199,7 +199,7 @@ void nvidia_smi_board_read(const struct nvidia_smi_board *board, struct sink *si
         sink_fail(sink, board->power, trouble(said, board->power_field));
     for (size_t i = 0; i < GAUGES; i++) {
         double value = smi_number(said, gauges[i].field);
-        if (board->gauges[i] && fabs(value) <= gauges[i].most)
+        if (board->gauges[i] && fabs(value) <= gauges[i].max)
             sink_gauge(sink, board->gauges[i], value * gauges[i].unit);
         else if (board->gauges[i])
             sink_fail(sink, board->gauges[i], trouble(said, gauges[i].field));

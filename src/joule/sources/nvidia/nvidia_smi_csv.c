@@ -172,7 +172,7 @@ static bool take_heading(struct table *table, char *const *cells, size_t count)
     return true;
 }
 
-size_t smi_read_table(char *text, const struct smi_query *query, struct smi_board *out_boards, size_t most)
+size_t smi_read_table(char *text, const struct smi_query *query, struct smi_board *out_boards, size_t max)
 {
     struct table table = {.count = 0};
     char *cells[MAX_CELLS], *position;
@@ -180,7 +180,7 @@ size_t smi_read_table(char *text, const struct smi_query *query, struct smi_boar
     for (size_t i = 0; i < SMI_FIELDS; i++)
         if (query->asks[i])
             table.columns[table.count++] = i;
-    for (char *line = strtok_r(text, "\r\n", &position); line && boards < most;
+    for (char *line = strtok_r(text, "\r\n", &position); line && boards < max;
          line = strtok_r(NULL, "\r\n", &position)) {
         size_t count = split(line, cells);
         if (count < 2 || take_heading(&table, cells, count) || count != table.count)

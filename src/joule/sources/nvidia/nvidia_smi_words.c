@@ -88,11 +88,11 @@ static void take_reasons(const struct smi_board *board, struct device_facts *fac
         facts->clock_reasons = nvml_clock_reasons(bits);
 }
 
-/* Returns a percentage as a ratio; NaN if it is missing or above `most`. */
-static double share_of(const struct smi_board *board, enum smi_field field, double most)
+/* Returns a percentage as a ratio; NaN if it is missing or above `max`. */
+static double share_of(const struct smi_board *board, enum smi_field field, double max)
 {
     double share = smi_number(board, field) * 0.01;
-    return share >= 0 && share <= most ? share : NAN;
+    return share >= 0 && share <= max ? share : NAN;
 }
 
 /* Returns NaN for a number that is not a count: missing, negative, or with all bits set. */
@@ -116,8 +116,8 @@ void smi_take_facts(const struct smi_board *board, struct device_facts *facts)
     facts->limit_watts = smi_number(board, SMI_LIMIT);
     facts->enforced_limit_watts = smi_number(board, SMI_LIMIT_ENFORCED);
     facts->default_limit_watts = smi_number(board, SMI_LIMIT_DEFAULT);
-    facts->least_limit_watts = smi_number(board, SMI_LIMIT_MIN);
-    facts->most_limit_watts = smi_number(board, SMI_LIMIT_MAX);
+    facts->min_limit_watts = smi_number(board, SMI_LIMIT_MIN);
+    facts->max_limit_watts = smi_number(board, SMI_LIMIT_MAX);
     take_reasons(board, facts);
     facts->fan_ratio = share_of(board, SMI_FAN, 10);
     facts->encoder_busy = share_of(board, SMI_ENCODER, 1);

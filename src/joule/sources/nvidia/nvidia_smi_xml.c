@@ -78,7 +78,7 @@ struct description {
     size_t gpu_depth; /* of the element gpu; 0: outside it */
     const char *driver;
     struct smi_board *boards, *board;
-    size_t count, most;
+    size_t count, max;
 };
 
 /* --- values of elements --------------------------------------------------------------------------------- */
@@ -210,7 +210,7 @@ static char *find_id(char *attributes)
 
 static void begin_board(struct description *d, char *attributes)
 {
-    if (d->count == d->most)
+    if (d->count == d->max)
         return;
     d->board = &d->boards[d->count++];
     memset(d->board, 0, sizeof *d->board);
@@ -304,9 +304,9 @@ static char *find_end(char *tag)
     return end ? end + 2 : NULL;
 }
 
-size_t smi_read_description(char *text, struct smi_board *out_boards, size_t most)
+size_t smi_read_description(char *text, struct smi_board *out_boards, size_t max)
 {
-    struct description d = {.boards = out_boards, .most = most};
+    struct description d = {.boards = out_boards, .max = max};
     char *before = NULL, *tag, *end; /* before: text since an opening tag */
     while ((tag = strchr(text, '<')) != NULL && (end = find_end(tag + 1)) != NULL) {
         bool opens = tag[1] != '/' && end[-1] != '/' && tag[1] != '!' && tag[1] != '?';

@@ -265,7 +265,7 @@ struct nvml_gpm_metrics {
     X(DeviceGetClockInfo, (nvml_device device, int clock, unsigned *megahertz))                              \
     X(DeviceGetPowerManagementLimit, (nvml_device device, unsigned *milliwatts))                             \
     X(DeviceGetPowerManagementDefaultLimit, (nvml_device device, unsigned *milliwatts))                      \
-    X(DeviceGetPowerManagementLimitConstraints, (nvml_device device, unsigned *least, unsigned *most))       \
+    X(DeviceGetPowerManagementLimitConstraints, (nvml_device device, unsigned *min, unsigned *max))          \
     X(DeviceGetEnforcedPowerLimit, (nvml_device device, unsigned *milliwatts))                               \
     X(DeviceGetCurrentClocksEventReasons, (nvml_device device, unsigned long long *reasons))                 \
     X(DeviceGetCurrentClocksThrottleReasons, (nvml_device device, unsigned long long *reasons))              \

@@ -178,11 +178,11 @@ static clockid_t clock_of_stamp(struct joule_host *host, uint64_t stamp_us)
 {
     static const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME};
     clockid_t nearest = CLOCK_REALTIME;
-    double least = INFINITY;
+    double min = INFINITY;
     for (size_t i = 0; i < sizeof clocks / sizeof clocks[0]; i++) {
         double age = fabs((double)host->ops->clock_ns(host, clocks[i]) * 1e-9 - (double)stamp_us * 1e-6);
-        if (age < least) {
-            least = age;
+        if (age < min) {
+            min = age;
             nearest = clocks[i];
         }
     }

@@ -69,14 +69,14 @@ static double watts_of(nvml_return (*call)(nvml_device device, unsigned *milliwa
 
 static void add_limits(const struct nvml_api *api, nvml_device handle, struct device_facts *facts)
 {
-    unsigned least, most;
+    unsigned min, max;
     facts->limit_watts = watts_of(api->DeviceGetPowerManagementLimit, handle);
     facts->default_limit_watts = watts_of(api->DeviceGetPowerManagementDefaultLimit, handle);
     facts->enforced_limit_watts = watts_of(api->DeviceGetEnforcedPowerLimit, handle);
     if (api->DeviceGetPowerManagementLimitConstraints &&
-        api->DeviceGetPowerManagementLimitConstraints(handle, &least, &most) == NVML_SUCCESS) {
-        facts->least_limit_watts = least * 1e-3;
-        facts->most_limit_watts = most * 1e-3;
+        api->DeviceGetPowerManagementLimitConstraints(handle, &min, &max) == NVML_SUCCESS) {
+        facts->min_limit_watts = min * 1e-3;
+        facts->max_limit_watts = max * 1e-3;
     }
 }
 
@@ -237,12 +237,12 @@ static void add_instance(const struct nvml_api *api, nvml_device handle, joule_d
 
 static void add_instances(const struct nvml_api *api, nvml_device handle, struct device_facts *facts)
 {
-    unsigned current = 0, pending = 0, most = 0;
+    unsigned current = 0, pending = 0, max = 0;
     if (!api->DeviceGetMigMode || api->DeviceGetMigMode(handle, &current, &pending) != NVML_SUCCESS ||
         current == 0 || !api->DeviceGetMaxMigDeviceCount || !api->DeviceGetMigDeviceHandleByIndex ||
-        api->DeviceGetMaxMigDeviceCount(handle, &most) != NVML_SUCCESS)
+        api->DeviceGetMaxMigDeviceCount(handle, &max) != NVML_SUCCESS)
         return;
-    for (unsigned i = 0; i < most && facts->partition_count < DEVICE_MAX_PARTITIONS; i++) {
+    for (unsigned i = 0; i < max && facts->partition_count < DEVICE_MAX_PARTITIONS; i++) {
         nvml_device instance;
         if (api->DeviceGetMigDeviceHandleByIndex(handle, i, &instance) == NVML_SUCCESS)
             add_instance(api, instance, &facts->partitions[facts->partition_count++]);

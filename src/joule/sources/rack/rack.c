@@ -47,8 +47,8 @@ static const char *way_label(const struct rack_meter *meter)
  * deviation of a uniform distribution. */
 static double gain_sd(const struct rack_meter *meter)
 {
-    double sum = meter->watts.idle + meter->watts.most;
-    double spread = (meter->watts.most - meter->watts.idle) / (sqrt(3) * sum);
+    double sum = meter->watts.idle + meter->watts.max;
+    double spread = (meter->watts.max - meter->watts.idle) / (sqrt(3) * sum);
     switch (meter->way) {
     case RACK_PDU:
         return GAIN_SD_PLUGS;
@@ -156,7 +156,7 @@ static joule_status read_watts(struct source *source, struct rack_meter *meter, 
         break;
     default:
         *out_watts =
-            isnan(share) ? (meter->watts.idle + meter->watts.most) / 2 : watts_pair_at(meter->watts, share);
+            isnan(share) ? (meter->watts.idle + meter->watts.max) / 2 : watts_pair_at(meter->watts, share);
         break;
     }
     return status == JOULE_OK && isnan(*out_watts) ? JOULE_STALE : status;
