@@ -409,7 +409,7 @@ joule_status joule_device_get(joule_meter *meter, size_t position, joule_device 
         take_identity(&d, mine[i].device);
         pthread_mutex_lock(&mine[i].lane->lock);
         take_facts(&d, &mine[i].device->facts);
-        take_pulse(&pulse, mine[i].lane, mine[i].device->looked_ns, mine[i].device->state);
+        take_pulse(&pulse, mine[i].lane, mine[i].device->queried_ns, mine[i].device->state);
         pthread_mutex_unlock(&mine[i].lane->lock);
     }
     take_channels(meter, &d, &pulse);

@@ -44,8 +44,8 @@ static void look(struct lane *lane, struct sink *sink)
         return;
     lane->look_ns = sink->before_ns + LOOK_PERIOD_NS;
     for (size_t i = 0; i < lane->source_count; i++)
-        if (lane->sources[i]->state == JOULE_OK && lane->sources[i]->ops->look)
-            lane->sources[i]->ops->look(lane->sources[i], sink);
+        if (lane->sources[i]->state == JOULE_OK && lane->sources[i]->ops->query)
+            lane->sources[i]->ops->query(lane->sources[i], sink);
 }
 
 void lane_read(struct lane *lane)

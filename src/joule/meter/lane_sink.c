@@ -192,7 +192,7 @@ void sink_facts(struct sink *sink, struct device *device, const struct device_fa
     pthread_mutex_lock(&sink->lane->lock);
     device->facts = *facts;
     device->state = JOULE_OK;
-    device->looked_ns = now_ns;
+    device->queried_ns = now_ns;
     pthread_mutex_unlock(&sink->lane->lock);
 }
 

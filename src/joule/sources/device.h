@@ -39,7 +39,7 @@ struct device {
     char remedy[192]; /* why its energy is unknown, unless another source reads it; may be empty */
     /* Protected by the lane's lock. */
     joule_status state; /* of the last query; a source may set DENIED or another status while it opens */
-    int64_t looked_ns;  /* last answer; 0: none yet */
+    int64_t queried_ns; /* last answer; 0: none yet */
     struct device_facts facts;
 };
 
@@ -80,7 +80,7 @@ joule_device_partition device_partition_unknown(void);
 /* Finds the process with this id in the facts, or adds it with all values unknown, and sets knows_processes.
  * Returns NULL if there are too many. */
 joule_device_process *device_facts_process(struct device_facts *facts, uint64_t pid);
-/* For look: report the device's facts, or its failure with `status`. */
+/* For query: report the device's facts, or its failure with `status`. */
 void sink_facts(struct sink *sink, struct device *device, const struct device_facts *facts);
 void sink_device_fail(struct sink *sink, struct device *device, joule_status status);
 

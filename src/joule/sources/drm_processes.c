@@ -52,8 +52,8 @@ static void add_file(struct drm_processes *processes, pid_t pid, unsigned number
 }
 
 /* Adds the files of /dev/dri that a process holds open. */
-static void look_through(struct drm_processes *processes, struct joule_host *host,
-                         struct drm_process *process)
+static void search_process(struct drm_processes *processes, struct joule_host *host,
+                           struct drm_process *process)
 {
     struct arena arena = {0};
     char path[PATH_SIZE], target[PATH_SIZE], **names;
@@ -79,7 +79,7 @@ static void find_files(struct drm_processes *processes, struct joule_host *host,
             process->left--;
         } else if (room > 0) {
             room--;
-            look_through(processes, host, process);
+            search_process(processes, host, process);
             if (is_first) { /* spread later searches over the queries */
                 process->wait = MAX_SEARCH_INTERVAL;
                 process->left = (uint32_t)process->pid % MAX_SEARCH_INTERVAL;
@@ -188,11 +188,11 @@ static void read_files(struct drm_processes *processes, struct joule_host *host)
     processes->file_count = kept;
 }
 
-void drm_processes_look(struct drm_processes *processes, struct joule_host *host, int64_t now_ns)
+void drm_processes_query(struct drm_processes *processes, struct joule_host *host, int64_t now_ns)
 {
-    bool is_first = processes->looked_ns == 0;
-    processes->elapsed_s = is_first ? 0 : (double)(now_ns - processes->looked_ns) * 1e-9;
-    processes->looked_ns = now_ns;
+    bool is_first = processes->queried_ns == 0;
+    processes->elapsed_s = is_first ? 0 : (double)(now_ns - processes->queried_ns) * 1e-9;
+    processes->queried_ns = now_ns;
     if (list_processes(processes, host))
         find_files(processes, host, is_first);
     read_files(processes, host);
@@ -209,8 +209,8 @@ static void add_client(joule_device_process *process, const struct drm_file *fil
         process->busy = fmin(1, (isnan(process->busy) ? 0 : process->busy) + file->active_s / elapsed_s);
 }
 
-void drm_processes_tell(const struct drm_processes *processes, const char *pci_address,
-                        struct device_facts *facts)
+void drm_processes_add_facts(const struct drm_processes *processes, const char *pci_address,
+                             struct device_facts *facts)
 {
     facts->knows_processes = facts->knows_processes || processes->sees_all;
     for (size_t i = 0; i < processes->file_count; i++) {

@@ -18,18 +18,18 @@ struct drm_processes {
     size_t file_count, file_capacity;
     struct drm_process *list; /* all processes, by pid */
     size_t count, capacity;
-    int64_t looked_ns; /* 0: not yet */
-    double elapsed_s;  /* between the last two queries */
+    int64_t queried_ns; /* 0: not yet */
+    double elapsed_s;   /* between the last two queries */
     /* Process ids are the kernel's: /proc shows the whole machine, not a container. */
     bool has_kernels_numbers;
     bool sees_all; /* no process can use a GPU without being seen */
 };
 
 /* Reads the known files again and searches for new ones. */
-void drm_processes_look(struct drm_processes *processes, struct joule_host *host, int64_t now_ns);
+void drm_processes_query(struct drm_processes *processes, struct joule_host *host, int64_t now_ns);
 /* Adds the processes that used the GPU at this PCI address at the last query. */
-void drm_processes_tell(const struct drm_processes *processes, const char *pci_address,
-                        struct device_facts *facts);
+void drm_processes_add_facts(const struct drm_processes *processes, const char *pci_address,
+                             struct device_facts *facts);
 void drm_processes_free(struct drm_processes *processes);
 
 #endif

@@ -188,7 +188,7 @@ static void graphics_read(struct source *source, struct sink *sink)
 }
 
 /* Reports the boards as present, except those that NVIDIA's library describes. */
-static void graphics_look(struct source *source, struct sink *sink)
+static void graphics_query(struct source *source, struct sink *sink)
 {
     const struct graphics *graphics = source->data;
     struct device_facts facts = device_facts_unknown();
@@ -206,5 +206,5 @@ const struct source_ops source_graphics = {
     .period_s = PERIOD_S,
     .open = graphics_open,
     .read = graphics_read,
-    .look = graphics_look,
+    .query = graphics_query,
 };

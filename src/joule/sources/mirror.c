@@ -20,20 +20,20 @@ static bool is_comparable(const struct counter *own, const struct counter *other
     return own->unit_joules == other->unit_joules && own->modulus == other->modulus;
 }
 
-static struct mirror_look look(const struct counter *counter)
+static struct mirror_sample sample_of(const struct counter *counter)
 {
-    return (struct mirror_look){counter->total, counter->last_ns};
+    return (struct mirror_sample){counter->total, counter->last_ns};
 }
 
-static double joules_since(const struct mirror_look *start, const struct counter *counter)
+static double joules_since(const struct mirror_sample *start, const struct counter *counter)
 {
     return (double)(counter->total - start->total) * counter->unit_joules;
 }
 
 static void begin(struct mirror *m, const struct counter *own, const struct counter *other, uint64_t breaks)
 {
-    m->own_start = m->own_last = look(own);
-    m->other_start = m->other_last = look(other);
+    m->own_start = m->own_last = sample_of(own);
+    m->other_start = m->other_last = sample_of(other);
     m->breaks = breaks;
     m->last_watts = NAN;
 }
@@ -77,8 +77,8 @@ static void compare(struct mirror *m, const struct channel *own_channel, const s
         return;
     }
     m->changes += fabs(watts - m->last_watts) * step_s > CLEAR * hidden_joules;
-    m->own_last = look(own);
-    m->other_last = look(other);
+    m->own_last = sample_of(own);
+    m->other_last = sample_of(other);
     m->last_watts = watts;
     if (m->changes >= ENOUGH_CHANGES)
         m->of = other_channel;

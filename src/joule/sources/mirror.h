@@ -19,7 +19,7 @@ struct mirror {
     /* Updated by mirror_notice. */
     /* Index of the source's channel in the current comparison; earlier ones are ruled out. */
     size_t candidate;
-    struct mirror_look {
+    struct mirror_sample {
         uint64_t total; /* counter.total */
         int64_t time_ns;
     } own_start, other_start, own_last, other_last;

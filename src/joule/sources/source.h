@@ -150,7 +150,7 @@ struct source_ops {
     void (*read)(struct source *source, struct sink *sink);
     /* Reports the facts of its devices with sink_facts. Called about once a second, if devices are queried.
      * May be NULL. */
-    void (*look)(struct source *source, struct sink *sink);
+    void (*query)(struct source *source, struct sink *sink);
     void (*close)(struct source *source); /* closes handles only; may be NULL */
     /* Closes the handles of a channel that is no longer read. If NULL, they stay open. */
     void (*drop)(struct source *source, const struct channel *channel);

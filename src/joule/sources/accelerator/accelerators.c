@@ -163,7 +163,7 @@ static void accelerators_read(struct source *source, struct sink *sink)
 }
 
 /* Reports the devices as present; no facts are known. */
-static void accelerators_look(struct source *source, struct sink *sink)
+static void accelerators_query(struct source *source, struct sink *sink)
 {
     struct device_facts facts = device_facts_unknown();
     for (size_t i = 0; i < source->device_count; i++)
@@ -187,6 +187,6 @@ const struct source_ops source_accelerators = {
     .period_s = PERIOD_S,
     .open = accelerators_open,
     .read = accelerators_read,
-    .look = accelerators_look,
+    .query = accelerators_query,
     .close = accelerators_close,
 };

@@ -290,7 +290,7 @@ static void list_devices(struct source *source)
 }
 
 /* Reports the device memory in use by all its cores. */
-static void look_at(struct source *source, const struct one *one, struct sink *sink)
+static void query_device(struct source *source, const struct one *one, struct sink *sink)
 {
     struct device_facts facts = device_facts_unknown();
     uint64_t used = 0, bytes;
@@ -308,13 +308,13 @@ static void look_at(struct source *source, const struct one *one, struct sink *s
     sink_facts(sink, one->device, &facts);
 }
 
-static void neuron_look(struct source *source, struct sink *sink)
+static void neuron_query(struct source *source, struct sink *sink)
 {
     const struct neuron *neuron = source->data;
     if (!neuron->is_listed)
         list_devices(source);
     for (size_t i = 0; i < neuron->count; i++)
-        look_at(source, &neuron->devices[i], sink);
+        query_device(source, &neuron->devices[i], sink);
 }
 
 static void neuron_close(struct source *source)
@@ -333,6 +333,6 @@ const struct source_ops source_neuron = {
     .period_s = PERIOD_S,
     .open = neuron_open,
     .read = neuron_read,
-    .look = neuron_look,
+    .query = neuron_query,
     .close = neuron_close,
 };

@@ -288,7 +288,7 @@ static uint64_t chip_bytes(const struct tpu *tpu, const struct tpu_point *points
     return found == tpu->cores && sum < 0x1p60 ? (uint64_t)sum : JOULE_BYTES_UNKNOWN;
 }
 
-static void tpu_look(struct source *source, struct sink *sink)
+static void tpu_query(struct source *source, struct sink *sink)
 {
     struct tpu *tpu = source->data;
     struct tpu_point totals[TPU_MAX_POINTS], used[TPU_MAX_POINTS];
@@ -319,5 +319,5 @@ const struct source_ops source_tpu = {
     .period_s = PERIOD_S,
     .open = tpu_open,
     .read = tpu_read,
-    .look = tpu_look,
+    .query = tpu_query,
 };

@@ -378,7 +378,7 @@ void amd_boards_read(struct source *source, struct sink *sink)
         boards->gauges_ns = now_ns;
 }
 
-void amd_boards_look(struct source *source, struct sink *sink)
+void amd_boards_query(struct source *source, struct sink *sink)
 {
     const struct amd_boards *boards = source->data;
     for (size_t i = 0; i < boards->count; i++) {

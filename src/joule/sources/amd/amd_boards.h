@@ -85,6 +85,6 @@ bool amd_boards_replace(struct amd_boards *boards, unsigned domain, unsigned bus
 joule_status amd_boards_opened(struct amd_boards *boards);
 /* As in source_ops. */
 void amd_boards_read(struct source *source, struct sink *sink);
-void amd_boards_look(struct source *source, struct sink *sink);
+void amd_boards_query(struct source *source, struct sink *sink);
 
 #endif

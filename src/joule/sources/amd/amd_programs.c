@@ -302,7 +302,7 @@ const struct source_ops source_amd_smi_program = {
     .period_s = PERIOD_S,
     .open = amd_smi_open,
     .read = programs_read,
-    .look = amd_boards_look,
+    .query = amd_boards_query,
     .close = programs_close,
 };
 
@@ -316,6 +316,6 @@ const struct source_ops source_rocm_smi_program = {
     .period_s = PERIOD_S,
     .open = rocm_smi_open,
     .read = programs_read,
-    .look = amd_boards_look,
+    .query = amd_boards_query,
     .close = programs_close,
 };

@@ -313,5 +313,5 @@ const struct source_ops source_amd_smi = {
     .period_s = 0.1,
     .open = amd_smi_open,
     .read = amd_boards_read,
-    .look = amd_boards_look,
+    .query = amd_boards_query,
 };

@@ -277,15 +277,15 @@ static void amdgpu_read(struct source *source, struct sink *sink)
 
 /* In a container, graphics drivers report the container's process ids, but the compute driver reports the
  * kernel's. There the latter are used only if no other process is known. */
-static void tell_processes(const struct amdgpu *amdgpu, const struct board *board, struct device_facts *facts)
+static void add_processes(const struct amdgpu *amdgpu, const struct board *board, struct device_facts *facts)
 {
     const char *place = board->device->pci_address;
-    drm_processes_tell(&amdgpu->processes, place, facts);
+    drm_processes_add_facts(&amdgpu->processes, place, facts);
     if (amdgpu->processes.has_kernels_numbers || facts->process_count == 0)
-        kfd_tell_processes(&amdgpu->kfd, place, facts);
+        kfd_add_processes(&amdgpu->kfd, place, facts);
 }
 
-static void look_at_board(struct source *source, struct board *board, struct sink *sink)
+static void query_board(struct source *source, struct board *board, struct sink *sink)
 {
     const struct amdgpu *amdgpu = source->data;
     char mode[32];
@@ -298,20 +298,20 @@ static void look_at_board(struct source *source, struct board *board, struct sin
     facts.clock_reasons = said->clock_reasons;
     if (isnan(facts.fan_rpm))
         facts.fan_rpm = said->fan_rpm;
-    tell_processes(amdgpu, board, &facts);
+    add_processes(amdgpu, board, &facts);
     amdgpu_mode(source->host, board->folder, mode, sizeof mode);
     if (*mode)
-        kfd_tell_partitions(&amdgpu->kfd, board->device->pci_address, mode, &facts);
+        kfd_add_partitions(&amdgpu->kfd, board->device->pci_address, mode, &facts);
     sink_facts(sink, board->device, &facts);
 }
 
-static void amdgpu_look(struct source *source, struct sink *sink)
+static void amdgpu_query(struct source *source, struct sink *sink)
 {
     struct amdgpu *amdgpu = source->data;
-    drm_processes_look(&amdgpu->processes, source->host, sink_now(sink));
-    kfd_look(&amdgpu->kfd, source->host);
+    drm_processes_query(&amdgpu->processes, source->host, sink_now(sink));
+    kfd_query(&amdgpu->kfd, source->host);
     for (size_t i = 0; i < amdgpu->count; i++)
-        look_at_board(source, &amdgpu->boards[i], sink);
+        query_board(source, &amdgpu->boards[i], sink);
 }
 
 /* --- closing -------------------------------------------------------------------------------------------- */
@@ -341,6 +341,6 @@ const struct source_ops source_amdgpu = {
     .period_s = PERIOD_S,
     .open = amdgpu_open,
     .read = amdgpu_read,
-    .look = amdgpu_look,
+    .query = amdgpu_query,
     .close = amdgpu_close,
 };

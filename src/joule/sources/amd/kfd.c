@@ -184,14 +184,14 @@ static void read_processes(struct kfd *kfd, struct joule_host *host)
     arena_free(&arena);
 }
 
-void kfd_look(struct kfd *kfd, struct joule_host *host)
+void kfd_query(struct kfd *kfd, struct joule_host *host)
 {
     kfd_read_nodes(kfd, host);
     if (kfd->node_count)
         read_processes(kfd, host);
 }
 
-void kfd_tell_processes(const struct kfd *kfd, const char *pci_address, struct device_facts *facts)
+void kfd_add_processes(const struct kfd *kfd, const char *pci_address, struct device_facts *facts)
 {
     for (size_t i = 0; i < kfd->use_count; i++) {
         const struct kfd_use *use = &kfd->uses[i];
@@ -208,8 +208,8 @@ void kfd_tell_processes(const struct kfd *kfd, const char *pci_address, struct d
 
 /* --- partitions ----------------------------------------------------------------------------------------- */
 
-void kfd_tell_partitions(const struct kfd *kfd, const char *pci_address, const char *mode,
-                         struct device_facts *facts)
+void kfd_add_partitions(const struct kfd *kfd, const char *pci_address, const char *mode,
+                        struct device_facts *facts)
 {
     for (size_t i = 0; i < kfd->node_count && facts->partition_count < DEVICE_MAX_PARTITIONS; i++) {
         const struct kfd_node *node = &kfd->nodes[i];

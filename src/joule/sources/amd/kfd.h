@@ -41,13 +41,13 @@ void kfd_read_nodes(struct kfd *kfd, struct joule_host *host);
 void kfd_architecture(const struct kfd *kfd, const char *pci_address, char *out_name, size_t size);
 
 /* Reads nodes and processes again. */
-void kfd_look(struct kfd *kfd, struct joule_host *host);
+void kfd_query(struct kfd *kfd, struct joule_host *host);
 /* Adds the processes that compute on the board, or updates those with the same ids. Their busy ratios become
  * unknown, because the graphics driver's ratios do not include compute. */
-void kfd_tell_processes(const struct kfd *kfd, const char *pci_address, struct device_facts *facts);
+void kfd_add_processes(const struct kfd *kfd, const char *pci_address, struct device_facts *facts);
 /* Adds the board's partitions. `mode` is their profile, such as "CPX/NPS4". */
-void kfd_tell_partitions(const struct kfd *kfd, const char *pci_address, const char *mode,
-                         struct device_facts *facts);
+void kfd_add_partitions(const struct kfd *kfd, const char *pci_address, const char *mode,
+                        struct device_facts *facts);
 void kfd_free(struct kfd *kfd);
 
 #endif

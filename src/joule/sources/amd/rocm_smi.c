@@ -225,6 +225,6 @@ const struct source_ops source_rocm_smi = {
     .period_s = 0.1,
     .open = rocm_smi_open,
     .read = amd_boards_read,
-    .look = amd_boards_look,
+    .query = amd_boards_query,
     .close = rocm_smi_close,
 };

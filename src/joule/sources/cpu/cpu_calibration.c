@@ -35,8 +35,8 @@ static void judge(struct joule_host *host, const struct cost_cpu *cpu, struct cp
                                                                                     : CALIBRATION_OLD;
 }
 
-static void look_at(struct joule_host *host, const struct cost_cpu *cpu, char *text,
-                    struct cpu_calibration *found)
+static void read_calibration(struct joule_host *host, const struct cost_cpu *cpu, char *text,
+                             struct cpu_calibration *found)
 {
     ssize_t length = host->ops->read_file(host, found->path, text, FILE_SIZE);
     if (length == -ENOENT || length == -ENOTDIR)
@@ -62,10 +62,10 @@ void cpu_calibration_find(struct joule_host *host, const struct cost_cpu *cpu, s
     if (!text)
         return;
     if (cpu_calibration_path(host, out->path))
-        look_at(host, cpu, text, out);
+        read_calibration(host, cpu, text, out);
     if (!cpu_calibration_is_used(out)) {
         struct cpu_calibration system = {.path = CALIBRATION_SYSTEM_PATH};
-        look_at(host, cpu, text, &system);
+        read_calibration(host, cpu, text, &system);
         if (out->state == CALIBRATION_NONE || cpu_calibration_is_used(&system))
             *out = system;
     }

@@ -99,7 +99,7 @@ static joule_status read_ticks(struct joule_host *host, struct estimated *e, boo
     return found ? JOULE_OK : JOULE_FAILED;
 }
 
-static joule_status look_again(struct joule_host *host, struct estimated *e, int64_t now_ns)
+static joule_status update_ticks(struct joule_host *host, struct estimated *e, int64_t now_ns)
 {
     if (now_ns - e->stat_ns < e->rest_ns)
         return JOULE_OK;
@@ -170,7 +170,7 @@ static void estimated_read(struct source *source, struct sink *sink)
 {
     struct estimated *e = source->data;
     int64_t now_ns = sink_now(sink);
-    joule_status status = look_again(source->host, e, now_ns);
+    joule_status status = update_ticks(source->host, e, now_ns);
     double elapsed_s = (double)(now_ns - e->read_ns) * 1e-9;
     e->read_ns = now_ns;
     take_shares(e, elapsed_s);

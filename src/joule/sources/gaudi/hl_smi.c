@@ -210,7 +210,7 @@ static uint64_t bytes_of(double mib)
     return mib < 1e9 ? (uint64_t)(mib * MIB) : JOULE_BYTES_UNKNOWN; /* false for NaN */
 }
 
-static void hl_smi_look(struct source *source, struct sink *sink)
+static void hl_smi_query(struct source *source, struct sink *sink)
 {
     const struct hl_smi *smi = source->data;
     for (size_t i = 0; i < smi->count; i++) {
@@ -238,5 +238,5 @@ const struct source_ops source_hl_smi = {
     .period_s = PERIOD_S,
     .open = hl_smi_open,
     .read = hl_smi_read,
-    .look = hl_smi_look,
+    .query = hl_smi_query,
 };

@@ -341,7 +341,7 @@ static void hlml_read(struct source *source, struct sink *sink)
 
 /* --- facts ---------------------------------------------------------------------------------------------- */
 
-static void look_at(const struct hlml_api *api, const struct board *board, struct sink *sink)
+static void query_device(const struct hlml_api *api, const struct board *board, struct sink *sink)
 {
     struct device_facts facts = device_facts_unknown();
     struct hlml_memory memory;
@@ -367,7 +367,7 @@ static void look_at(const struct hlml_api *api, const struct board *board, struc
         sink_device_fail(sink, board->device, hlml_status(code));
 }
 
-static void hlml_look(struct source *source, struct sink *sink)
+static void hlml_query(struct source *source, struct sink *sink)
 {
     const struct hlml *hlml = source->data;
     for (size_t i = 0; i < hlml->count; i++) {
@@ -375,7 +375,7 @@ static void hlml_look(struct source *source, struct sink *sink)
         if (board->is_lost)
             sink_device_fail(sink, board->device, JOULE_FAILED);
         else
-            look_at(&hlml->api, board, sink);
+            query_device(&hlml->api, board, sink);
     }
 }
 
@@ -390,5 +390,5 @@ const struct source_ops source_hlml = {
     .open = hlml_open,
     .read = hlml_read,
     /* There is no close: shutting the library down would take it from a program that uses it itself. */
-    .look = hlml_look,
+    .query = hlml_query,
 };

@@ -111,9 +111,10 @@ static void set_power(struct channel *ch, const struct hwmon_input *input, const
     /* If the sensor updates faster than it is polled, its effective period is the polling period. */
     ch->integrator.period_s = fmax(d->period_s, pace_s);
     ch->integrator.age_s = d->period_s;
-    double looks = input->is_average ? 1 : d->looks;
-    ch->integrator.seen = d->period_is_known || d->looks > 0 ? looks * fmin(1, d->period_s / pace_s) : 0;
-    ch->integrator.lag_s = looks * d->period_s / 2;
+    double coverage = input->is_average ? 1 : d->coverage;
+    ch->integrator.seen =
+        d->period_is_known || d->coverage > 0 ? coverage * fmin(1, d->period_s / pace_s) : 0;
+    ch->integrator.lag_s = coverage * d->period_s / 2;
     ch->integrator.max_watts = d->max_watts;
 }
 

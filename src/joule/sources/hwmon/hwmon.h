@@ -59,7 +59,7 @@ struct hwmon_domain {
     double period_s; /* the sensor's update period; assumed unless period_is_known */
     bool period_is_known;
     /* Fraction of a period over which a value that is not a declared average is averaged; 0: unknown. */
-    double looks;
+    double coverage;
     /* An energy that the driver accumulates only when it is read loses steps of this size; 0: it loses
      * none. */
     double fold_joules;

@@ -19,7 +19,7 @@ struct traits {
     double period_s;
     bool period_is_known;
     double gain_sd;
-    double looks;       /* see struct hwmon_domain */
+    double coverage;    /* see struct hwmon_domain */
     double fold_joules; /* see struct hwmon_domain */
 };
 
@@ -88,7 +88,7 @@ static void set_sensor(const struct hwmon_chip *chip, const struct hwmon_input *
     char text[32];
     d->gain_sd = traits->gain_sd;
     d->period_s = traits->period_s;
-    d->looks = traits->looks;
+    d->coverage = traits->coverage;
     d->fold_joules = traits->fold_joules;
     d->period_is_known = traits->period_is_known;
     bool found = input->kind == HWMON_POWER &&

@@ -164,7 +164,7 @@ static void intel_gpu_read(struct source *source, struct sink *sink)
     }
 }
 
-static void look_at_board(struct source *source, struct board *board, struct sink *sink)
+static void query_board(struct source *source, struct board *board, struct sink *sink)
 {
     const struct intel_gpu *gpus = source->data;
     if (hwmon_is_asleep(source->host, board->power_state)) {
@@ -179,18 +179,18 @@ static void look_at_board(struct source *source, struct board *board, struct sin
         }
     }
     struct device_facts facts = intel_gpu_facts(source->host, &board->card, board->hwmon);
-    intel_memory_look(source->host, &board->card, &board->memory);
-    intel_memory_tell(&board->memory, &facts);
-    drm_processes_tell(&gpus->processes, board->device->pci_address, &facts);
+    intel_memory_query(source->host, &board->card, &board->memory);
+    intel_memory_add_facts(&board->memory, &facts);
+    drm_processes_add_facts(&gpus->processes, board->device->pci_address, &facts);
     sink_facts(sink, board->device, &facts);
 }
 
-static void intel_gpu_look(struct source *source, struct sink *sink)
+static void intel_gpu_query(struct source *source, struct sink *sink)
 {
     struct intel_gpu *gpus = source->data;
-    drm_processes_look(&gpus->processes, source->host, sink_now(sink));
+    drm_processes_query(&gpus->processes, source->host, sink_now(sink));
     for (size_t i = 0; i < gpus->count; i++)
-        look_at_board(source, &gpus->boards[i], sink);
+        query_board(source, &gpus->boards[i], sink);
 }
 
 /* --- closing -------------------------------------------------------------------------------------------- */
@@ -216,6 +216,6 @@ const struct source_ops source_intel_gpu = {
     .period_s = PERIOD_S,
     .open = intel_gpu_open,
     .read = intel_gpu_read,
-    .look = intel_gpu_look,
+    .query = intel_gpu_query,
     .close = intel_gpu_close,
 };

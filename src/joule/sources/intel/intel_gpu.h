@@ -50,8 +50,8 @@ struct intel_memory {
  * own. */
 bool intel_memory_parse(const char *list, size_t length, bool is_xe, struct intel_memory *out_memory);
 /* Queries the driver. The board must be awake. */
-void intel_memory_look(struct joule_host *host, const struct drm_card *card, struct intel_memory *memory);
-void intel_memory_tell(const struct intel_memory *memory, struct device_facts *facts);
+void intel_memory_query(struct joule_host *host, const struct drm_card *card, struct intel_memory *memory);
+void intel_memory_add_facts(const struct intel_memory *memory, struct device_facts *facts);
 
 /* --- identity and facts --------------------------------------------------------------------------------- */
 

@@ -56,7 +56,7 @@ static bool find_node(struct joule_host *host, const struct drm_card *card, char
     return *out_name;
 }
 
-void intel_memory_look(struct joule_host *host, const struct drm_card *card, struct intel_memory *memory)
+void intel_memory_query(struct joule_host *host, const struct drm_card *card, struct intel_memory *memory)
 {
     char node[32], list[ANSWER_BYTES];
     bool is_xe = strcmp(card->driver, "xe") == 0;
@@ -74,7 +74,7 @@ void intel_memory_look(struct joule_host *host, const struct drm_card *card, str
     memory->is_done = memory->used_bytes == 0;
 }
 
-void intel_memory_tell(const struct intel_memory *memory, struct device_facts *facts)
+void intel_memory_add_facts(const struct intel_memory *memory, struct device_facts *facts)
 {
     if (memory->total_bytes)
         facts->memory_total_bytes = memory->total_bytes;

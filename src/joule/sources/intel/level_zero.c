@@ -170,8 +170,8 @@ static void level_zero_read(struct source *source, struct sink *sink)
 /* --- facts ---------------------------------------------------------------------------------------------- */
 
 /* Reports the sum over all memory modules; unknown if one does not answer. */
-static lz_code look_at_memory(const struct lz_source *lz, const struct lz_board *board,
-                              struct device_facts *facts)
+static lz_code query_memory(const struct lz_source *lz, const struct lz_board *board,
+                            struct device_facts *facts)
 {
     uint64_t total_bytes = 0, free_bytes = 0;
     for (size_t i = 0; i < board->memory_count; i++) {
@@ -192,7 +192,7 @@ static lz_code look_at_memory(const struct lz_source *lz, const struct lz_board 
     return ZE_RESULT_SUCCESS;
 }
 
-static void look_at_board(const struct lz_source *lz, struct lz_board *board, struct sink *sink)
+static void query_board(const struct lz_source *lz, struct lz_board *board, struct sink *sink)
 {
     struct device_facts facts = device_facts_unknown();
     if (board->busy && !board->has_sought_engines) {
@@ -200,7 +200,7 @@ static void look_at_board(const struct lz_source *lz, struct lz_board *board, st
         if (status != JOULE_OK)
             sink_fail(sink, board->busy, status);
     }
-    if (look_at_memory(lz, board, &facts) == ZE_RESULT_ERROR_DEVICE_LOST) {
+    if (query_memory(lz, board, &facts) == ZE_RESULT_ERROR_DEVICE_LOST) {
         sink_device_fail(sink, board->device, JOULE_FAILED);
         return;
     }
@@ -213,14 +213,14 @@ static void look_at_board(const struct lz_source *lz, struct lz_board *board, st
     sink_facts(sink, board->device, &facts);
 }
 
-static void level_zero_look(struct source *source, struct sink *sink)
+static void level_zero_query(struct source *source, struct sink *sink)
 {
     struct lz_source *lz = source->data;
     for (size_t i = 0; i < lz->board_count; i++)
         if (hwmon_is_asleep(source->host, lz->boards[i].power_state))
             sink_device_fail(sink, lz->boards[i].device, JOULE_STALE);
         else
-            look_at_board(lz, &lz->boards[i], sink);
+            query_board(lz, &lz->boards[i], sink);
 }
 
 const struct source_ops source_level_zero = {
@@ -233,6 +233,6 @@ const struct source_ops source_level_zero = {
     .period_s = PERIOD_S,
     .open = level_zero_open,
     .read = level_zero_read,
-    .look = level_zero_look,
+    .query = level_zero_query,
     .close = level_zero_close,
 };

@@ -346,8 +346,8 @@ static void identify(struct device *device, const struct lz_device_properties *p
 }
 
 /* Reads a device's properties and PCI address. Returns false if it is not a GPU or has no address. */
-static bool look_at(const struct lz_api *api, lz_handle handle, struct lz_device_properties *out_properties,
-                    char out_address[SYSFS_PCI_SIZE])
+static bool read_properties(const struct lz_api *api, lz_handle handle,
+                            struct lz_device_properties *out_properties, char out_address[SYSFS_PCI_SIZE])
 {
     struct lz_pci_properties pci = {.head.type = ZES_STRUCTURE_TYPE_PCI_PROPERTIES};
     *out_properties = (struct lz_device_properties){.head.type = ZES_STRUCTURE_TYPE_DEVICE_PROPERTIES,
@@ -366,7 +366,7 @@ bool lz_board_open(struct source *source, lz_handle handle)
     struct lz_source *lz = source->data;
     struct lz_device_properties properties;
     char address[SYSFS_PCI_SIZE], path[80];
-    if (lz->board_count == LZ_MAX_BOARDS || !look_at(&lz->api, handle, &properties, address) ||
+    if (lz->board_count == LZ_MAX_BOARDS || !read_properties(&lz->api, handle, &properties, address) ||
         is_known(lz, address))
         return true;
     struct lz_board *board = &lz->boards[lz->board_count];

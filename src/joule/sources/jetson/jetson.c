@@ -240,7 +240,7 @@ static struct jetson_sensor sensor_of(struct source *source, const struct jetson
     return sensor;
 }
 
-static void tell_denied(const struct jetson *jetson)
+static void set_denied_remedies(const struct jetson *jetson)
 {
     for (size_t i = 0; i < jetson->board.count; i++) {
         struct channel *ch = jetson->board.rails[i].channel;
@@ -258,7 +258,7 @@ static joule_status jetson_open(struct source *source)
     find_rails(source, jetson);
     struct jetson_sensor sensor = sensor_of(source, jetson);
     jetson_describe(source, &jetson->board, &sensor);
-    tell_denied(jetson);
+    set_denied_remedies(jetson);
     jetson_gpu_open(source, &jetson->gpu);
     if (source->channel_count)
         return JOULE_OK;

@@ -222,7 +222,7 @@ static void describe(struct source *source)
     }
 }
 
-static void nvidia_smi_look(struct source *source, struct sink *sink)
+static void nvidia_smi_query(struct source *source, struct sink *sink)
 {
     struct nvidia_smi *smi = source->data;
     int64_t now_ns = sink_now(sink);
@@ -247,5 +247,5 @@ const struct source_ops source_nvidia_smi = {
     .period_s = PERIOD_S,
     .open = nvidia_smi_open,
     .read = nvidia_smi_read,
-    .look = nvidia_smi_look,
+    .query = nvidia_smi_query,
 };

@@ -308,7 +308,7 @@ static void nvml_read(struct source *source, struct sink *sink)
         nvml->gauges_ns = now_ns;
 }
 
-static void nvml_look(struct source *source, struct sink *sink)
+static void nvml_query(struct source *source, struct sink *sink)
 {
     struct nvml_source *nvml = source->data;
     if (!nvml->has_begun)
@@ -332,6 +332,6 @@ const struct source_ops source_nvml = {
     .period_s = NVML_PERIOD_S,
     .open = nvml_open,
     .read = nvml_read,
-    .look = nvml_look,
+    .query = nvml_query,
     .close = nvml_close,
 };

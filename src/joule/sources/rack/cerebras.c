@@ -77,7 +77,7 @@ static void cerebras_read(struct source *source, struct sink *sink)
 }
 
 /* The systems' state is not queried again, because each call loads the cluster's server. */
-static void cerebras_look(struct source *source, struct sink *sink)
+static void cerebras_query(struct source *source, struct sink *sink)
 {
     const struct cerebras *cerebras = source->data;
     struct device_facts facts = device_facts_unknown();
@@ -95,5 +95,5 @@ const struct source_ops source_cerebras = {
     .period_s = RACK_PERIOD_S,
     .open = cerebras_open,
     .read = cerebras_read,
-    .look = cerebras_look,
+    .query = cerebras_query,
 };

@@ -107,7 +107,7 @@ static void sambanova_read(struct source *source, struct sink *sink)
         rack_meter_read(source, &sambanova->meter, sink, sum / (double)source->device_count);
 }
 
-static void sambanova_look(struct source *source, struct sink *sink)
+static void sambanova_query(struct source *source, struct sink *sink)
 {
     const struct sambanova *sambanova = source->data;
     for (size_t i = 0; i < source->device_count; i++) {
@@ -134,5 +134,5 @@ const struct source_ops source_sambanova = {
     .period_s = RACK_PERIOD_S,
     .open = sambanova_open,
     .read = sambanova_read,
-    .look = sambanova_look,
+    .query = sambanova_query,
 };
