@@ -60,7 +60,7 @@ void lane_read(struct lane *lane)
             continue;
         source->ops->read(source, &sink);
         pthread_mutex_lock(&lane->lock);
-        mirror_notice(source->channels, source->channel_count);
+        mirror_check(source->channels, source->channel_count);
         pthread_mutex_unlock(&lane->lock);
         sink.before_ns = sink_now(&sink);
     }

@@ -89,7 +89,7 @@ static bool place(joule_meter *meter, const struct source_ops *ops, bool is_name
         return false;
     lane->is_late = is_alone && ops->is_late && !looks;
     if (!may_find && !is_named && !looks)
-        source_say(source, JOULE_ABSENT, "nothing on this machine that it can read");
+        source_set_state(source, JOULE_ABSENT, "nothing on this machine that it can read");
     return true;
 }
 

@@ -56,5 +56,5 @@ joule_status detection_absent(struct source *source, enum detection_kind kind, c
         string_print(note, sizeof note, "; yet %s is here", path);
     else if (variable)
         string_print(note, sizeof note, "; yet %s is set: is it meant for another machine?", variable);
-    return source_say(source, JOULE_ABSENT, "%s%s", text, note);
+    return source_set_state(source, JOULE_ABSENT, "%s%s", text, note);
 }

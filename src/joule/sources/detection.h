@@ -11,7 +11,7 @@
 
 enum detection_kind { DETECT_NVIDIA, DETECT_AMD, DETECT_INTEL, DETECT_TPU, DETECT_NEURON, DETECT_GROQ };
 
-/* As source_say with ABSENT and `text`; also names the device file or variable that suggests such
+/* As source_set_state with ABSENT and `text`; also names the device file or variable that suggests such
  * hardware. */
 joule_status detection_absent(struct source *source, enum detection_kind kind, const char *text);
 

@@ -170,12 +170,12 @@ static joule_status graphics_open(struct source *source)
     struct search search = {.source = source, .is_good = true};
     source->data = arena_alloc(&source->arena, sizeof(struct graphics));
     if (!source->data)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     pci_each(source, visit, &search);
     if (!search.is_good)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     if (source->device_count == 0)
-        return source_say(source, JOULE_ABSENT, "no other GPU is on the PCI bus of this machine");
+        return source_set_state(source, JOULE_ABSENT, "no other GPU is on the PCI bus of this machine");
     return JOULE_OK;
 }
 

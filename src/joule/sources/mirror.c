@@ -84,7 +84,7 @@ static void compare(struct mirror *m, const struct channel *own_channel, const s
         m->of = other_channel;
 }
 
-void mirror_notice(struct channel *const *channels, size_t count)
+void mirror_check(struct channel *const *channels, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
         struct channel *own = channels[i];

@@ -16,7 +16,7 @@ struct channel;
 
 struct mirror {
     const struct channel *of; /* the earlier channel that this one repeats; NULL: none found so far */
-    /* Updated by mirror_notice. */
+    /* Updated by mirror_check. */
     /* Index of the source's channel in the current comparison; earlier ones are ruled out. */
     size_t candidate;
     struct mirror_sample {
@@ -29,6 +29,6 @@ struct mirror {
 };
 
 /* Compares the packages of a source, after a round of readings. The caller holds the lane's lock. */
-void mirror_notice(struct channel *const *channels, size_t count);
+void mirror_check(struct channel *const *channels, size_t count);
 
 #endif

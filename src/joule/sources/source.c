@@ -59,14 +59,14 @@ void channel_set_gauge(struct channel *channel, enum gauge_role role, const char
     string_copy(channel->parent_zone, sizeof channel->parent_zone, zone);
 }
 
-bool standstill_notice(struct standstill *still, int64_t now_ns, uint64_t counts)
+bool standstill_check(struct standstill *still, int64_t now_ns, uint64_t counts)
 {
     if (counts != still->counts || still->since_ns == 0)
         *still = (struct standstill){counts, now_ns};
     return now_ns - still->since_ns >= STANDSTILL_NS;
 }
 
-joule_status source_say(struct source *source, joule_status status, const char *remedy, ...)
+joule_status source_set_state(struct source *source, joule_status status, const char *remedy, ...)
 {
     va_list arguments;
     va_start(arguments, remedy);

@@ -163,7 +163,7 @@ struct channel *source_add_channel(struct source *source);
  * describes, or empty. */
 void channel_set_gauge(struct channel *channel, enum gauge_role role, const char *zone);
 /* Sets state and remedy. Returns `status`. */
-joule_status source_say(struct source *source, joule_status status, const char *remedy, ...)
+joule_status source_set_state(struct source *source, joule_status status, const char *remedy, ...)
     __attribute__((format(printf, 3, 4)));
 
 struct source_output {
@@ -182,7 +182,7 @@ struct standstill {
     uint64_t counts;
     int64_t since_ns; /* 0: none read yet */
 };
-bool standstill_notice(struct standstill *still, int64_t now_ns, uint64_t counts);
+bool standstill_check(struct standstill *still, int64_t now_ns, uint64_t counts);
 
 /* All sources of this build, in the order in which users see them, ended by NULL. */
 extern const struct source_ops *const source_table[];

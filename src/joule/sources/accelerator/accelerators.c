@@ -131,7 +131,7 @@ static joule_status accelerators_open(struct source *source)
         is_good = add(source, &found[i]);
     is_good = is_good && add_groq_files(source, found, count);
     if (!is_good)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     if (source->device_count == 0)
         return detection_absent(source, DETECT_GROQ,
                                 "no other accelerator is on the PCI bus of this machine");

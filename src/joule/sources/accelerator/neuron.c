@@ -188,15 +188,15 @@ static joule_status neuron_open(struct source *source)
                                 "this machine has no AWS Neuron device, or its driver is not loaded");
     struct neuron *neuron = source->data = arena_alloc(&source->arena, sizeof *neuron);
     if (!neuron)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     neuron->has_watts = watts_pair_of_env(source->host, "JOULE_NEURON_WATTS", &neuron->watts, &is_wrong);
     if (is_wrong)
-        return source_say(source, JOULE_INVALID,
-                          "JOULE_NEURON_WATTS must be the idle and full-load watts of one device: "
-                          "JOULE_NEURON_WATTS=IDLE,MAX");
+        return source_set_state(source, JOULE_INVALID,
+                                "JOULE_NEURON_WATTS must be the idle and full-load watts of one device: "
+                                "JOULE_NEURON_WATTS=IDLE,MAX");
     for (ssize_t i = 0; i < count; i++)
         if (!add_device(source, names[i]))
-            return source_say(source, JOULE_NO_MEMORY, "out of memory");
+            return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     return JOULE_OK;
 }
 

@@ -163,19 +163,19 @@ static joule_status tpu_open(struct source *source)
         return detection_absent(source, DETECT_TPU, "this machine has no TPU on its PCI bus");
     struct tpu *tpu = source->data = arena_alloc(&source->arena, sizeof *tpu);
     if (!tpu)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     bool is_given = watts_pair_of_env(source->host, "JOULE_TPU_WATTS", &watts, &is_wrong);
     if (is_wrong)
-        return source_say(
+        return source_set_state(
             source, JOULE_INVALID,
             "JOULE_TPU_WATTS must be the idle and full-load watts of one chip: JOULE_TPU_WATTS=IDLE,MAX");
     if (!find_ports(source, tpu))
-        return source_say(source, JOULE_INVALID,
-                          "TPU_RUNTIME_METRICS_PORTS must be at most %d ports, separated by commas",
-                          MAX_PORTS);
+        return source_set_state(source, JOULE_INVALID,
+                                "TPU_RUNTIME_METRICS_PORTS must be at most %d ports, separated by commas",
+                                MAX_PORTS);
     for (size_t i = 0; i < count; i++)
         if (!add_chip(source, &found[i], is_given ? &watts : NULL))
-            return source_say(source, JOULE_NO_MEMORY, "out of memory");
+            return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     return JOULE_OK;
 }
 

@@ -69,11 +69,12 @@ bool amd_boards_are_wanted(struct source *source, const char *own)
     if (source->is_named && (boards || (own && *own)))
         return true;
     if (boards)
-        source_say(source, JOULE_ABSENT,
-                   "the kernel's files report these boards: request the source %s by name to use it too",
-                   source->ops->name);
+        source_set_state(
+            source, JOULE_ABSENT,
+            "the kernel's files report these boards: request the source %s by name to use it too",
+            source->ops->name);
     else
-        source_say(source, JOULE_ABSENT, "no board of this machine has the driver amdgpu");
+        source_set_state(source, JOULE_ABSENT, "no board of this machine has the driver amdgpu");
     return false;
 }
 
@@ -274,17 +275,17 @@ void amd_boards_add(struct amd_boards *boards, unsigned domain, unsigned bus, un
 joule_status amd_boards_opened(struct amd_boards *boards)
 {
     if (boards->count == 0)
-        return source_say(boards->source, JOULE_ABSENT, "%s lists no board for this process",
-                          boards->interface->tells);
+        return source_set_state(boards->source, JOULE_ABSENT, "%s lists no board for this process",
+                                boards->interface->tells);
     if (boards->source->channel_count == 0 && boards->is_denied)
-        return source_say(boards->source, JOULE_DENIED,
-                          "permission denied for %s: join the groups `render` and `video`",
-                          boards->interface->tells);
+        return source_set_state(boards->source, JOULE_DENIED,
+                                "permission denied for %s: join the groups `render` and `video`",
+                                boards->interface->tells);
     if (boards->source->channel_count == 0)
-        return source_say(boards->source, JOULE_UNSUPPORTED,
-                          "%s reports neither energy nor power of these boards: measure the machine by "
-                          "other means",
-                          boards->interface->tells);
+        return source_set_state(boards->source, JOULE_UNSUPPORTED,
+                                "%s reports neither energy nor power of these boards: measure the machine by "
+                                "other means",
+                                boards->interface->tells);
     return JOULE_OK;
 }
 
@@ -316,7 +317,7 @@ static void read_energy(struct amd_boards *boards, struct amd_board *board, stru
         return;
     }
     board->trouble_ns = 0;
-    if (standstill_notice(&board->still, after_ns, counts))
+    if (standstill_check(&board->still, after_ns, counts))
         sink_fail(sink, board->energy, JOULE_UNSUPPORTED);
     else
         sink_counter(sink, board->energy, is_asked_now ? before_ns : 0, is_asked_now ? after_ns : 0, counts);

@@ -242,8 +242,8 @@ static joule_status say_why(struct source *source, const struct programs *progra
 {
     const char *name = programs->program->name;
     if (status == JOULE_ABSENT)
-        return source_say(source, status, "no %s: it comes with ROCm", name);
-    return source_say(source, status, "%s lists no board: run `%s` to see why", name, name);
+        return source_set_state(source, status, "no %s: it comes with ROCm", name);
+    return source_set_state(source, status, "%s lists no board: run `%s` to see why", name, name);
 }
 
 static joule_status open_program(struct source *source, const struct program *program,
@@ -253,12 +253,12 @@ static joule_status open_program(struct source *source, const struct program *pr
     if (!amd_boards_are_wanted(source, own))
         return source->state;
     if (!source->is_named && amd_has_library(source->host))
-        return source_say(source, JOULE_ABSENT, "not needed: AMD's library reports what %s would",
-                          program->name);
+        return source_set_state(source, JOULE_ABSENT, "not needed: AMD's library reports what %s would",
+                                program->name);
     struct programs *programs = arena_alloc(&source->arena, sizeof *programs);
     if (!programs || !(programs->boards = amd_boards_create(source, interface, programs)) ||
         !(programs->output = malloc(OUTPUT_BYTES)))
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     programs->program = program;
     joule_status status = programs->state = try_paths(source->host, programs, own);
     if (status == JOULE_OK) {

@@ -94,17 +94,18 @@ static joule_status load(struct source *source, const char *own, struct amd_api 
     const char *name;
     void *library = amd_open_library(source->host, own, amd_smi_libraries, &name);
     if (!library)
-        return source_say(source, JOULE_ABSENT, "no libamd_smi: it comes with ROCm (amd-smi-lib)");
+        return source_set_state(source, JOULE_ABSENT, "no libamd_smi: it comes with ROCm (amd-smi-lib)");
     resolve(source->host, library, out_api);
     out_api->major = major_of(name);
     if (!out_api->init || !out_api->sockets || !out_api->processors || !out_api->bdf)
-        return source_say(source, JOULE_UNSUPPORTED, "%s lacks required functions: reinstall ROCm", name);
+        return source_set_state(source, JOULE_UNSUPPORTED, "%s lacks required functions: reinstall ROCm",
+                                name);
     amd_code code = out_api->init(AMDSMI_INIT_AMD_GPUS);
     if (code == AMDSMI_STATUS_SUCCESS)
         return JOULE_OK;
     joule_status status = status_of(code);
-    return source_say(source, status == JOULE_PENDING ? JOULE_FAILED : status,
-                      "%s does not initialise (code %d): run `amd-smi list` to see why", name, code);
+    return source_set_state(source, status == JOULE_PENDING ? JOULE_FAILED : status,
+                            "%s does not initialise (code %d): run `amd-smi list` to see why", name, code);
 }
 
 /* --- devices -------------------------------------------------------------------------------------------- */
@@ -295,7 +296,7 @@ static joule_status amd_smi_open(struct source *source)
         return source->state;
     struct amd_source *amd = arena_alloc(&source->arena, sizeof *amd);
     if (!amd || !(amd->boards = amd_boards_create(source, &interface, amd)))
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     joule_status status = load(source, own, &amd->api);
     if (status != JOULE_OK)
         return status;

@@ -209,7 +209,7 @@ static joule_status amdgpu_open(struct source *source)
     ssize_t count = source->host->ops->list(source->host, DRM_FOLDER, &source->arena, &ids);
     source->data = arena_alloc(&source->arena, sizeof(struct amdgpu));
     if (!source->data)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     kfd_read_nodes(&((struct amdgpu *)source->data)->kfd, source->host);
     for (ssize_t i = 0; i < count; i++) {
         struct drm_card card;
@@ -229,7 +229,7 @@ static void read_energy(struct joule_host *host, struct board *board, struct sin
     int64_t before_ns = sink_now(sink);
     joule_status status = read_counts(host, board, &counts, &modulus);
     int64_t after_ns = sink_now(sink);
-    if (status == JOULE_OK && standstill_notice(&board->still, after_ns, counts))
+    if (status == JOULE_OK && standstill_check(&board->still, after_ns, counts))
         status = JOULE_UNSUPPORTED;
     if (status == JOULE_OK)
         sink_counter(sink, board->energy, before_ns, after_ns, counts);

@@ -51,16 +51,17 @@ static joule_status load(struct source *source, const char *own, struct rocm_api
     const char *name;
     void *library = amd_open_library(source->host, own, rocm_smi_libraries, &name);
     if (!library)
-        return source_say(source, JOULE_ABSENT, "no librocm_smi64: it comes with ROCm (rocm-smi-lib)");
+        return source_set_state(source, JOULE_ABSENT, "no librocm_smi64: it comes with ROCm (rocm-smi-lib)");
     resolve(source->host, library, out_api);
     if (!out_api->init || !out_api->num_monitor_devices || !out_api->dev_pci_id_get)
-        return source_say(source, JOULE_UNSUPPORTED, "%s lacks required functions: reinstall ROCm", name);
+        return source_set_state(source, JOULE_UNSUPPORTED, "%s lacks required functions: reinstall ROCm",
+                                name);
     rocm_code code = out_api->init(RSMI_INIT_FLAG_THRAD_ONLY_MUTEX);
     if (code == RSMI_STATUS_SUCCESS)
         return JOULE_OK;
     joule_status status = status_of(code);
-    return source_say(source, status == JOULE_PENDING ? JOULE_FAILED : status,
-                      "%s does not initialise (code %d): run `rocm-smi` to see why", name, code);
+    return source_set_state(source, status == JOULE_PENDING ? JOULE_FAILED : status,
+                            "%s does not initialise (code %d): run `rocm-smi` to see why", name, code);
 }
 
 /* --- values --------------------------------------------------------------------------------------------- */
@@ -204,7 +205,7 @@ static joule_status rocm_smi_open(struct source *source)
     struct rocm_api *api = arena_alloc(&source->arena, sizeof *api);
     struct amd_boards *boards = api ? amd_boards_create(source, &interface, api) : NULL;
     if (!boards)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     joule_status status = load(source, own, api);
     if (status != JOULE_OK)
         return status;

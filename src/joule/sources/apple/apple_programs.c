@@ -77,17 +77,18 @@ static joule_status open_program(struct source *source, const char *const *comma
     struct program *program = source->data = arena_alloc(&source->arena, sizeof *program);
     struct apple_power power;
     if (!program || !(program->text = arena_alloc(&source->arena, MAX_TEXT)))
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     if (ioreport_is_there(source->host))
-        return source_say(source, JOULE_ABSENT, "not needed: the source ioreport reads the system directly");
+        return source_set_state(source, JOULE_ABSENT,
+                                "not needed: the source ioreport reads the system directly");
     program->command = command;
     joule_status status = ask(source, &power);
     if (status == JOULE_OK)
         return describe(source, &power);
     if (status == JOULE_ABSENT)
-        return source_say(source, status, "no %s, which is for Macs with Apple's chips", command[0]);
-    return source_say(source, status, "%s printed no values; %s", command[0],
-                      command == powermetrics ? "it must be run as root" : "try: macmon pipe -s 1");
+        return source_set_state(source, status, "no %s, which is for Macs with Apple's chips", command[0]);
+    return source_set_state(source, status, "%s printed no values; %s", command[0],
+                            command == powermetrics ? "it must be run as root" : "try: macmon pipe -s 1");
 }
 
 static joule_status macmon_open(struct source *source)

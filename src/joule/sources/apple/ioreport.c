@@ -146,11 +146,12 @@ static joule_status ioreport_open(struct source *source)
     const char *missing;
     struct ioreport *own = source->data = arena_alloc(&source->arena, sizeof *own);
     if (!own)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     if (!ioreport_load(source->host, &own->library, &missing)) {
         source->data = NULL;
-        return *missing ? source_say(source, JOULE_UNSUPPORTED, "this macOS' IOReport has no %s", missing)
-                        : source_say(source, JOULE_ABSENT, "no libIOReport, which macOS has");
+        return *missing
+                   ? source_set_state(source, JOULE_UNSUPPORTED, "this macOS' IOReport has no %s", missing)
+                   : source_set_state(source, JOULE_ABSENT, "no libIOReport, which macOS has");
     }
     bool is_subscribed = subscribe(own);
     if (is_subscribed)
@@ -160,8 +161,9 @@ static joule_status ioreport_open(struct source *source)
     ioreport_close(source); /* close is not called for a source that failed to open */
     source->data = NULL;
     if (is_subscribed)
-        return source_say(source, JOULE_UNSUPPORTED, "IOReport has no energy of this chip in a known unit");
-    return source_say(source, JOULE_FAILED, "IOReport has no channels of the group Energy Model");
+        return source_set_state(source, JOULE_UNSUPPORTED,
+                                "IOReport has no energy of this chip in a known unit");
+    return source_set_state(source, JOULE_FAILED, "IOReport has no channels of the group Energy Model");
 }
 
 /* --- reading -------------------------------------------------------------------------------------------- */

@@ -154,17 +154,18 @@ static joule_status smc_open(struct source *source)
     double watts;
     struct smc *smc = source->data = arena_alloc(&source->arena, sizeof *smc);
     if (!smc)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     if (!load(source->host, &smc->iokit))
-        return source_say(source, JOULE_ABSENT, "no IOKit, which macOS has");
+        return source_set_state(source, JOULE_ABSENT, "no IOKit, which macOS has");
     if (!connect_smc(smc))
-        return source_say(source, JOULE_ABSENT, "this Mac has no AppleSMCKeysEndpoint that can be opened");
+        return source_set_state(source, JOULE_ABSENT,
+                                "this Mac has no AppleSMCKeysEndpoint that can be opened");
     joule_status status = read_watts(smc, &watts);
     if (status == JOULE_OK && !(smc->channel = apple_add_part(source, APPLE_SYSTEM)))
         status = JOULE_NO_MEMORY;
     if (status != JOULE_OK) {
         smc_close(source); /* close is not called for a source that failed to open */
-        return source_say(source, status, "the controller does not report the machine's power (PSTR)");
+        return source_set_state(source, status, "the controller does not report the machine's power (PSTR)");
     }
     smc->channel->mode = CHANNEL_POWER;
     smc->channel->rank = RANK_BOARD;

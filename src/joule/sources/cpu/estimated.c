@@ -251,17 +251,19 @@ static joule_status begin(struct source *source, struct estimated *e)
 {
     struct joule_host *host = source->host;
     if (!prepare(source, e))
-        return source_say(source, JOULE_NO_MEMORY, "out of memory for the state of %u CPUs", e->map.count);
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory for the state of %u CPUs",
+                                e->map.count);
     joule_status status = read_ticks(host, e, true);
     if (status != JOULE_OK)
-        return source_say(source, status, STAT_PATH " lists no CPU");
+        return source_set_state(source, status, STAT_PATH " lists no CPU");
     e->rest_ns = TICK_NS;
     e->read_ns = e->stat_ns = host->ops->clock_ns(host, CLOCK_MONOTONIC);
     for (unsigned i = 0; i < e->map.unit_count; i++) {
         e->packages[i].features.version = COST_VERSION;
         e->packages[i].channel = source_add_channel(source);
         if (!e->packages[i].channel)
-            return source_say(source, JOULE_NO_MEMORY, "out of memory for %u packages", e->map.unit_count);
+            return source_set_state(source, JOULE_NO_MEMORY, "out of memory for %u packages",
+                                    e->map.unit_count);
         describe(e, &e->map.units[i], e->packages[i].channel);
     }
     return JOULE_OK;
@@ -278,11 +280,11 @@ static joule_status estimated_open(struct source *source)
     struct joule_host *host = source->host;
     struct estimated *e = source->data = arena_alloc(&source->arena, sizeof *e);
     if (!e)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     e->handle = host->ops->open_file(host, STAT_PATH);
     if (e->handle < 0)
-        return source_say(source, status_of_errno(-e->handle),
-                          STAT_PATH " cannot be read: %s; is /proc mounted?", strerror(-e->handle));
+        return source_set_state(source, status_of_errno(-e->handle),
+                                STAT_PATH " cannot be read: %s; is /proc mounted?", strerror(-e->handle));
     joule_status status = begin(source, e);
     if (status != JOULE_OK)
         estimated_close(source);

@@ -129,8 +129,9 @@ joule_status rapl_conclude(struct source *source)
         if (r->handle >= 0)
             return JOULE_OK;
     if (!rapl->first)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
-    return source_say(source, rapl->first->channel->info.state, "%s", rapl->first->channel->info.remedy);
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
+    return source_set_state(source, rapl->first->channel->info.state, "%s",
+                            rapl->first->channel->info.remedy);
 }
 
 /* --- CPUs to query -------------------------------------------------------------------------------------- */

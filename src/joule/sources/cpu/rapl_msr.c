@@ -110,7 +110,7 @@ static void add_all(struct source *source, const char *online, uint64_t unit_reg
 static joule_status say_no_access(struct source *source, unsigned cpu, int error)
 {
     if (error != EACCES && error != EPERM)
-        return source_say(source, JOULE_ABSENT, "%s", error == ENOENT ? REMEDY_LOAD : strerror(error));
+        return source_set_state(source, JOULE_ABSENT, "%s", error == ENOENT ? REMEDY_LOAD : strerror(error));
     struct rapl_place place = {.cpu = cpu, .unit.die = -1};
     cpu_topology(source->host, cpu, "physical_package_id", &place.unit.package);
     struct rapl_reading *reading = rapl_add(source, RAPL_PACKAGE, &place, "energy registers");
@@ -145,11 +145,11 @@ static joule_status open_rapl_msr(struct source *source)
     uint64_t unit_register = 0;
     const struct rapl *rapl = rapl_begin(source);
     if (!rapl)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     bool is_amd = cpu_is_amd(rapl->cpu);
     if (!is_amd && strcmp(rapl->cpu->vendor, "intel") != 0)
-        return source_say(source, JOULE_ABSENT,
-                          "energy registers are known only for Intel, AMD and Hygon CPUs");
+        return source_set_state(source, JOULE_ABSENT,
+                                "energy registers are known only for Intel, AMD and Hygon CPUs");
     if (!host_read_text(source->host, "/sys/devices/system/cpu/online", online, sizeof online))
         string_copy(online, sizeof online, "0");
     string_each_cpu(online, keep_first, &cpu);
@@ -160,10 +160,10 @@ static joule_status open_rapl_msr(struct source *source)
         add_all(source, online, unit_register);
     if (source->channel_count > 0)
         return rapl_conclude(source);
-    return source_say(source, JOULE_UNSUPPORTED, "%s",
-                      rapl->cpu->is_virtual
-                          ? "the hypervisor hides the energy registers: ask the host's operator"
-                          : "this CPU has no energy registers, or a hypervisor hides them");
+    return source_set_state(source, JOULE_UNSUPPORTED, "%s",
+                            rapl->cpu->is_virtual
+                                ? "the hypervisor hides the energy registers: ask the host's operator"
+                                : "this CPU has no energy registers, or a hypervisor hides them");
 }
 
 static int read_count(struct joule_host *host, const struct rapl_reading *reading, uint64_t *out_raw)

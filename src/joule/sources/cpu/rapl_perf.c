@@ -145,15 +145,15 @@ static joule_status open_rapl_perf(struct source *source)
 {
     const struct rapl *rapl = rapl_begin(source);
     if (!rapl)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     size_t found = open_pmu(source, DEVICES "/power");
     found += open_pmu(source, DEVICES "/power_core");
     if (found > 0)
         return rapl_conclude(source);
     if (rapl->cpu->is_virtual)
-        return source_say(source, JOULE_ABSENT,
-                          "a virtual machine without energy events: ask the host's operator");
-    return source_say(
+        return source_set_state(source, JOULE_ABSENT,
+                                "a virtual machine without energy events: ask the host's operator");
+    return source_set_state(
         source, JOULE_ABSENT,
         "no energy events (PMU \"power\"): sudo modprobe rapl, or a kernel that knows this CPU");
 }

@@ -201,22 +201,22 @@ static joule_status say_why_none(struct source *source, char **names, size_t cou
         return rapl_conclude(source);
     }
     if (rapl->cpu->is_virtual)
-        return source_say(source, JOULE_ABSENT,
-                          "a virtual machine without powercap zones: ask the host's operator");
-    return source_say(source, JOULE_ABSENT, "no powercap zones: sudo modprobe intel_rapl_msr");
+        return source_set_state(source, JOULE_ABSENT,
+                                "a virtual machine without powercap zones: ask the host's operator");
+    return source_set_state(source, JOULE_ABSENT, "no powercap zones: sudo modprobe intel_rapl_msr");
 }
 
 static joule_status open_rapl_powercap(struct source *source)
 {
     char **names = NULL;
     if (!rapl_begin(source))
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     ssize_t count = source->host->ops->list(source->host, CLASS, &source->arena, &names);
     if (count < 0)
         count = 0;
     struct zone *zones = arena_alloc(&source->arena, ((size_t)count + 1) * sizeof *zones);
     if (!zones)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     size_t found = find_zones(source, names, (size_t)count, zones);
     if (found == 0)
         return say_why_none(source, names, (size_t)count);

@@ -148,24 +148,26 @@ static joule_status open_boards(struct source *source, struct hl_smi *smi)
     joule_status status = ask(source);
     double call_s = (double)(ops->clock_ns(source->host, CLOCK_MONOTONIC) - begin_ns) * 1e-9;
     if (status != JOULE_OK)
-        return source_say(source, status, "there is no hl-smi, or it lists no board: run it to see why");
+        return source_set_state(source, status,
+                                "there is no hl-smi, or it lists no board: run it to see why");
     source->period_s = fmin(fmax(PERIOD_S, call_s / CALLS_SHARE), MAX_PERIOD_S);
     for (size_t i = 0; i < smi->said_count; i++)
         if (!add_board(source, &smi->said[i]))
-            return source_say(source, JOULE_NO_MEMORY, "out of memory");
+            return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     return JOULE_OK;
 }
 
 static joule_status hl_smi_open(struct source *source)
 {
     if (!hlml_has_driver(source, "JOULE_HL_SMI"))
-        return source_say(source, JOULE_ABSENT, "this machine has no driver for Gaudi boards (habanalabs)");
+        return source_set_state(source, JOULE_ABSENT,
+                                "this machine has no driver for Gaudi boards (habanalabs)");
     if (!source->is_named && (hlml_is_there(source->host) || all_have_monitors(source)))
-        return source_say(source, JOULE_ABSENT,
-                          "not needed: Habana's library or the driver's monitor is there");
+        return source_set_state(source, JOULE_ABSENT,
+                                "not needed: Habana's library or the driver's monitor is there");
     struct hl_smi *smi = source->data = arena_alloc(&source->arena, sizeof *smi);
     if (!smi)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     return open_boards(source, smi);
 }
 

@@ -202,11 +202,11 @@ static joule_status open_boards(struct source *source, struct hlml *hlml)
     unsigned count = 0;
     hlml_return code = hlml->api.device_get_count(&count);
     if (code != HLML_SUCCESS || count == 0)
-        return source_say(source, code != HLML_SUCCESS ? hlml_status(code) : JOULE_ABSENT,
-                          "Habana's driver lists no Gaudi board for this process");
+        return source_set_state(source, code != HLML_SUCCESS ? hlml_status(code) : JOULE_ABSENT,
+                                "Habana's driver lists no Gaudi board for this process");
     for (; hlml->count < count && hlml->count < MAX_BOARDS; hlml->count++)
         if (!open_board(source, &hlml->boards[hlml->count], (unsigned)hlml->count))
-            return source_say(source, JOULE_NO_MEMORY, "out of memory");
+            return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     return JOULE_OK;
 }
 
@@ -214,13 +214,14 @@ static joule_status hlml_open(struct source *source)
 {
     char remedy[sizeof source->remedy];
     if (!hlml_has_driver(source, "JOULE_HLML_LIB"))
-        return source_say(source, JOULE_ABSENT, "this machine has no driver for Gaudi boards (habanalabs)");
+        return source_set_state(source, JOULE_ABSENT,
+                                "this machine has no driver for Gaudi boards (habanalabs)");
     struct hlml *hlml = source->data = arena_alloc(&source->arena, sizeof *hlml);
     if (!hlml)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     joule_status status = hlml_load(source->host, &hlml->api, remedy, sizeof remedy);
     if (status != JOULE_OK)
-        return source_say(source, status, "%s", remedy);
+        return source_set_state(source, status, "%s", remedy);
     return open_boards(source, hlml);
 }
 
@@ -267,7 +268,7 @@ static void read_energy(const struct hlml *hlml, struct board *board, struct sin
         int64_t after_ns = sink_now(sink);
         if (code == HLML_SUCCESS) {
             board->trouble_ns = 0;
-            if (standstill_notice(&board->still, after_ns, millijoules))
+            if (standstill_check(&board->still, after_ns, millijoules))
                 sink_fail(sink, board->energy, JOULE_UNSUPPORTED);
             else
                 sink_counter(sink, board->energy, before_ns, after_ns, millijoules);

@@ -122,32 +122,34 @@ static joule_status say_why(struct source *source, int error)
     switch (error) {
     case ENOENT:
     case ENOTDIR:
-        return source_say(source, JOULE_ABSENT, "no joule-helper: there is no socket %s", path);
+        return source_set_state(source, JOULE_ABSENT, "no joule-helper: there is no socket %s", path);
     case ECONNREFUSED:
-        return source_say(source, JOULE_ABSENT,
-                          "no program listens at %s: sudo systemctl start joule-helper.socket", path);
+        return source_set_state(source, JOULE_ABSENT,
+                                "no program listens at %s: sudo systemctl start joule-helper.socket", path);
     case EACCES:
     case EPERM:
-        return source_say(source, JOULE_DENIED, "permission denied for %s: " JOIN_GROUP, path);
+        return source_set_state(source, JOULE_DENIED, "permission denied for %s: " JOIN_GROUP, path);
     case EPROTONOSUPPORT:
-        return source_say(
+        return source_set_state(
             source, JOULE_UNSUPPORTED,
             "joule-helper has another protocol version: install libjoule and joule-helper of one release");
     case EPROTO:
-        return source_say(source, JOULE_FAILED, "the program that listens at %s is not joule-helper", path);
+        return source_set_state(source, JOULE_FAILED, "the program that listens at %s is not joule-helper",
+                                path);
     case ETIME:
-        return source_say(source, JOULE_UNSUPPORTED,
-                          "joule-helper has another clock: run it in the same time namespace");
+        return source_set_state(source, JOULE_UNSUPPORTED,
+                                "joule-helper has another clock: run it in the same time namespace");
     case ECONNRESET:
     case EPIPE:
-        return source_say(source, JOULE_FAILED,
-                          "joule-helper closed the connection: it may have too many clients; see its log");
+        return source_set_state(
+            source, JOULE_FAILED,
+            "joule-helper closed the connection: it may have too many clients; see its log");
     case EAGAIN:
     case ETIMEDOUT:
-        return source_say(source, JOULE_FAILED,
-                          "joule-helper does not answer: sudo systemctl restart joule-helper");
+        return source_set_state(source, JOULE_FAILED,
+                                "joule-helper does not answer: sudo systemctl restart joule-helper");
     default:
-        return source_say(source, status_of_errno(error), "%s: %s", path, strerror(error));
+        return source_set_state(source, status_of_errno(error), "%s: %s", path, strerror(error));
     }
 }
 
@@ -211,7 +213,7 @@ static joule_status open_helper(struct source *source)
     struct joule_host *host = source->host;
     struct helper *h = source->data = arena_alloc(&source->arena, sizeof *h);
     if (!h)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     const char *path = host->ops->env(host, "JOULE_HELPER");
     h->handle = -1;
     string_print(h->address, sizeof h->address, "unix:%s", path && *path ? path : HELPER_SOCKET);
@@ -225,7 +227,7 @@ static joule_status open_helper(struct source *source)
         return JOULE_OK;
     hang_up(host, h);
     return rc ? say_why(source, -rc)
-              : source_say(source, JOULE_ABSENT, "joule-helper reads no counter on this machine");
+              : source_set_state(source, JOULE_ABSENT, "joule-helper reads no counter on this machine");
 }
 
 /* --- reading -------------------------------------------------------------------------------------------- */

@@ -117,7 +117,7 @@ static joule_status battery_open(struct source *source)
         source->host->ops->list(source->host, "/sys/class/power_supply", &source->arena, &supplies);
     struct battery *battery = source->data = arena_alloc(&source->arena, sizeof *battery);
     if (!battery)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     for (ssize_t i = 0; i < count; i++) {
         if (attribute_is(source, supplies[i], "type", "Mains"))
             add_adapter(source, supplies[i]);
@@ -130,7 +130,7 @@ static joule_status battery_open(struct source *source)
     if (battery->cell_count && add_channel(source, first))
         return JOULE_OK;
     source->ops->close(source);
-    return source_say(source, JOULE_ABSENT, "no battery powers this machine");
+    return source_set_state(source, JOULE_ABSENT, "no battery powers this machine");
 }
 
 /* --- reading -------------------------------------------------------------------------------------------- */

@@ -207,8 +207,8 @@ static joule_status open_chips(struct source *source, char **ids, size_t count)
         hwmon_each_input(&chip, add_input, hwmon);
     }
     if (hwmon->count == 0)
-        return source_say(source, JOULE_ABSENT,
-                          "no hardware monitor of this machine reports energy or power");
+        return source_set_state(source, JOULE_ABSENT,
+                                "no hardware monitor of this machine reports energy or power");
     return JOULE_OK;
 }
 
@@ -217,10 +217,10 @@ static joule_status hwmon_open(struct source *source)
     char **ids;
     ssize_t count = source->host->ops->list(source->host, "/sys/class/hwmon", &source->arena, &ids);
     if (count < 0)
-        return source_say(source, status_of_errno((int)-count), "no /sys/class/hwmon");
+        return source_set_state(source, status_of_errno((int)-count), "no /sys/class/hwmon");
     source->data = arena_alloc(&source->arena, sizeof(struct hwmon));
     if (!source->data)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     return open_chips(source, ids, (size_t)count);
 }
 

@@ -227,14 +227,14 @@ static joule_status thermal_open(struct source *source)
 {
     struct thermal *thermal = source->data = arena_alloc(&source->arena, sizeof *thermal);
     if (!thermal)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     add_chips(source);
     add_zones(source);
     clocks_open(source, &thermal->clocks);
     if (source->channel_count)
         return JOULE_OK;
     source->ops->close(source);
-    return source_say(source, JOULE_ABSENT, "this machine reports no temperatures and no clocks");
+    return source_set_state(source, JOULE_ABSENT, "this machine reports no temperatures and no clocks");
 }
 
 /* --- reading -------------------------------------------------------------------------------------------- */

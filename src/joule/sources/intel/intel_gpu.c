@@ -110,7 +110,7 @@ static joule_status intel_gpu_open(struct source *source)
     ssize_t count = source->host->ops->list(source->host, DRM_FOLDER, &source->arena, &ids);
     source->data = arena_alloc(&source->arena, sizeof(struct intel_gpu));
     if (!source->data)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     for (ssize_t i = 0; i < count; i++) {
         struct drm_card card;
         if (drm_card_open(source, ids[i], &card) &&

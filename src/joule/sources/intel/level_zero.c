@@ -27,9 +27,9 @@ static joule_status open_boards(struct source *source, struct lz_source *lz)
         return source->state;
     for (ssize_t i = 0; i < count; i++)
         if (!lz_board_open(source, devices[i]))
-            return source_say(source, JOULE_NO_MEMORY, "out of memory");
+            return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     if (lz->board_count == 0)
-        return source_say(source, JOULE_ABSENT, "Level Zero lists devices, but no GPU among them");
+        return source_set_state(source, JOULE_ABSENT, "Level Zero lists devices, but no GPU among them");
     return JOULE_OK;
 }
 
@@ -44,12 +44,12 @@ static joule_status level_zero_open(struct source *source)
 {
     struct lz_source *lz = source->data = arena_alloc(&source->arena, sizeof *lz);
     if (!lz)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     const char *own = source->host->ops->env(source->host, LIBRARY);
     if (!(source->is_named && own && *own) && !host_has_any(source->host, DRIVERS))
-        return source_say(source, JOULE_ABSENT, "no GPU of this machine has one of Intel's drivers");
+        return source_set_state(source, JOULE_ABSENT, "no GPU of this machine has one of Intel's drivers");
     if (sysfs_gpus_sleep(source, "0x8086"))
-        return source_say(
+        return source_set_state(
             source, JOULE_ABSENT,
             "the Intel GPU is suspended and is not woken for a measurement: run a program on it");
     joule_status status = lz_load(source, &lz->api);

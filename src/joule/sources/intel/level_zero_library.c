@@ -59,20 +59,21 @@ static joule_status say_code(struct source *source, lz_code code, bool legacy)
 {
     switch (lz_status(code)) {
     case JOULE_DENIED:
-        return source_say(source, JOULE_DENIED,
-                          "permission denied for /dev/dri/renderD*: join the group that owns them (render)");
+        return source_set_state(
+            source, JOULE_DENIED,
+            "permission denied for /dev/dri/renderD*: join the group that owns them (render)");
     case JOULE_ABSENT:
-        return source_say(source, JOULE_ABSENT,
-                          "Level Zero finds no driver for an Intel GPU: install the package of "
-                          "libze_intel_gpu.so.1 (intel-level-zero-gpu), or there is no such GPU");
+        return source_set_state(source, JOULE_ABSENT,
+                                "Level Zero finds no driver for an Intel GPU: install the package of "
+                                "libze_intel_gpu.so.1 (intel-level-zero-gpu), or there is no such GPU");
     default:
-        return source_say(source, lz_status(code),
-                          legacy
-                              ? "Level Zero does not initialise (%#x) with ZES_ENABLE_SYSMAN=1: unset it if "
-                                "the GPU is newer than Ponte Vecchio or its driver is xe"
-                              : "Level Zero does not initialise (%#x): update the runtime, or set "
-                                "ZES_ENABLE_SYSMAN=1 if it is an old one",
-                          code);
+        return source_set_state(
+            source, lz_status(code),
+            legacy ? "Level Zero does not initialise (%#x) with ZES_ENABLE_SYSMAN=1: unset it if "
+                     "the GPU is newer than Ponte Vecchio or its driver is xe"
+                   : "Level Zero does not initialise (%#x): update the runtime, or set "
+                     "ZES_ENABLE_SYSMAN=1 if it is an old one",
+            code);
     }
 }
 
@@ -80,13 +81,13 @@ static joule_status start(struct source *source, const struct lz_api *api)
 {
     bool legacy = is_legacy(source->host);
     if (!legacy && (!api->zesInit || !api->zesDriverGet || !api->zesDeviceGet))
-        return source_say(source, JOULE_UNSUPPORTED,
-                          "this libze_loader.so.1 has no zesInit: install a newer one, or set "
-                          "ZES_ENABLE_SYSMAN=1 before the program starts");
+        return source_set_state(source, JOULE_UNSUPPORTED,
+                                "this libze_loader.so.1 has no zesInit: install a newer one, or set "
+                                "ZES_ENABLE_SYSMAN=1 before the program starts");
     if (!api->zesDevicePciGetProperties || !api->zesDeviceGetProperties ||
         (legacy && (!api->zeInit || !api->zeDriverGet || !api->zeDeviceGet)))
-        return source_say(source, JOULE_UNSUPPORTED,
-                          "this libze_loader.so.1 lacks required functions: reinstall it");
+        return source_set_state(source, JOULE_UNSUPPORTED,
+                                "this libze_loader.so.1 lacks required functions: reinstall it");
     lz_code code = legacy ? api->zeInit(0) : api->zesInit(0);
     return code == ZE_RESULT_SUCCESS ? JOULE_OK : say_code(source, code, legacy);
 }
@@ -96,8 +97,9 @@ joule_status lz_load(struct source *source, struct lz_api *out_api)
     void *library = open_library(source->host);
     *out_api = (struct lz_api){0};
     if (!library)
-        return source_say(source, JOULE_ABSENT,
-                          "no libze_loader.so.1 (package libze1): an Intel GPU's energy comes from hwmon");
+        return source_set_state(
+            source, JOULE_ABSENT,
+            "no libze_loader.so.1 (package libze1): an Intel GPU's energy comes from hwmon");
     resolve(source->host, library, out_api);
     return start(source, out_api);
 }

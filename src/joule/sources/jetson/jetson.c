@@ -254,7 +254,7 @@ static joule_status jetson_open(struct source *source)
 {
     struct jetson *jetson = source->data = arena_alloc(&source->arena, sizeof *jetson);
     if (!jetson)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     find_rails(source, jetson);
     struct jetson_sensor sensor = sensor_of(source, jetson);
     jetson_describe(source, &jetson->board, &sensor);
@@ -262,7 +262,7 @@ static joule_status jetson_open(struct source *source)
     jetson_gpu_open(source, &jetson->gpu);
     if (source->channel_count)
         return JOULE_OK;
-    return source_say(source, JOULE_ABSENT, "no Jetson board's power monitor in this machine");
+    return source_set_state(source, JOULE_ABSENT, "no Jetson board's power monitor in this machine");
 }
 
 /* --- reading -------------------------------------------------------------------------------------------- */

@@ -51,7 +51,8 @@ static joule_status describe(struct source *source, const struct tegrastats *sta
     own->temperature = add_gauge(source, ROLE_TEMPERATURE, "temperature", stats->gpu_celsius);
     if (source->channel_count)
         return JOULE_OK;
-    return source_say(source, JOULE_UNSUPPORTED, "tegrastats reports no power of this board; try as root");
+    return source_set_state(source, JOULE_UNSUPPORTED,
+                            "tegrastats reports no power of this board; try as root");
 }
 
 static joule_status tegrastats_open(struct source *source)
@@ -59,18 +60,19 @@ static joule_status tegrastats_open(struct source *source)
     struct tegrastats stats;
     source->data = arena_alloc(&source->arena, sizeof(struct tegrastats_source));
     if (!source->data)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     if (jetson_has_rails(source))
-        return source_say(source, JOULE_ABSENT, "not needed: the source jetson reads the rails directly");
+        return source_set_state(source, JOULE_ABSENT,
+                                "not needed: the source jetson reads the rails directly");
     switch (ask(source, &stats)) {
     case JOULE_OK:
         return describe(source, &stats);
     case JOULE_ABSENT:
-        return source_say(source, JOULE_ABSENT, "no tegrastats, which Jetson boards have");
+        return source_set_state(source, JOULE_ABSENT, "no tegrastats, which Jetson boards have");
     case JOULE_DENIED:
-        return source_say(source, JOULE_DENIED, "permission denied for tegrastats: run as root");
+        return source_set_state(source, JOULE_DENIED, "permission denied for tegrastats: run as root");
     default:
-        return source_say(source, JOULE_FAILED, "tegrastats printed no values; try: tegrastats");
+        return source_set_state(source, JOULE_FAILED, "tegrastats printed no values; try: tegrastats");
     }
 }
 

@@ -63,11 +63,11 @@ static joule_status find_command(struct source *source, struct ipmi *ipmi)
 static joule_status say_why_not(struct source *source, joule_status status)
 {
     if (status == JOULE_ABSENT)
-        return source_say(source, status,
-                          "JOULE_IPMI is set, but there is no ipmitool; install it (Debian: ipmitool)");
+        return source_set_state(source, status,
+                                "JOULE_IPMI is set, but there is no ipmitool; install it (Debian: ipmitool)");
     if (status == JOULE_UNSUPPORTED)
-        return source_say(source, status, "the management controller measures no power (DCMI)");
-    return source_say(
+        return source_set_state(source, status, "the management controller measures no power (DCMI)");
+    return source_set_state(
         source, JOULE_FAILED,
         "`ipmitool dcmi power reading` prints no power; try it as root, and load ipmi_devintf and ipmi_si");
 }
@@ -76,18 +76,19 @@ static joule_status ipmi_open(struct source *source)
 {
     const char *where = source->host->ops->env(source->host, "JOULE_IPMI");
     if (!where || !*where)
-        return source_say(source, JOULE_ABSENT, "JOULE_IPMI=local asks this machine's management controller");
+        return source_set_state(source, JOULE_ABSENT,
+                                "JOULE_IPMI=local asks this machine's management controller");
     if (strcmp(where, "local") != 0)
-        return source_say(source, JOULE_INVALID,
-                          "JOULE_IPMI must be \"local\"; for another controller use JOULE_REDFISH");
+        return source_set_state(source, JOULE_INVALID,
+                                "JOULE_IPMI must be \"local\"; for another controller use JOULE_REDFISH");
     struct ipmi *ipmi = source->data = arena_alloc(&source->arena, sizeof *ipmi);
     if (!ipmi)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     joule_status status = find_command(source, ipmi);
     if (status != JOULE_OK)
         return say_why_not(source, status);
     ipmi->channel = source_add_node_power(source, &dcmi);
-    return ipmi->channel ? JOULE_OK : source_say(source, JOULE_NO_MEMORY, "out of memory");
+    return ipmi->channel ? JOULE_OK : source_set_state(source, JOULE_NO_MEMORY, "out of memory");
 }
 
 static void ipmi_read(struct source *source, struct sink *sink)

@@ -114,19 +114,19 @@ joule_status pdu_meter_open(struct source *source, const char *variable, const c
 {
     double watts;
     if (!pdu_parse_plugs(plugs, &out_meter->plugs))
-        return source_say(source, JOULE_INVALID,
-                          "%s is not MAKER:HOST:PLUG[,PLUG...], such as raritan:pdu1:outlet.1.7 "
-                          "(docs/devices.md)",
-                          variable);
+        return source_set_state(source, JOULE_INVALID,
+                                "%s is not MAKER:HOST:PLUG[,PLUG...], such as raritan:pdu1:outlet.1.7 "
+                                "(docs/devices.md)",
+                                variable);
     joule_status status = read_units(source, out_meter);
     if (status == JOULE_OK)
         status = pdu_meter_read(source, out_meter, &watts);
     if (status == JOULE_ABSENT)
-        return source_say(source, status, "%s is set, but there is no snmpget; install it (Debian: snmp)",
-                          variable);
+        return source_set_state(source, status,
+                                "%s is set, but there is no snmpget; install it (Debian: snmp)", variable);
     if (status != JOULE_OK)
-        return source_say(source, status, "a plug of %s reports no power; try: snmpget %s %s", variable,
-                          out_meter->plugs.list[0].host, out_meter->plugs.list[0].watts_oid);
+        return source_set_state(source, status, "a plug of %s reports no power; try: snmpget %s %s", variable,
+                                out_meter->plugs.list[0].host, out_meter->plugs.list[0].watts_oid);
     return JOULE_OK;
 }
 
@@ -134,16 +134,17 @@ static joule_status pdu_open(struct source *source)
 {
     const char *plugs = source->host->ops->env(source->host, "JOULE_PDU");
     if (!plugs || !*plugs)
-        return source_say(source, JOULE_ABSENT,
-                          "JOULE_PDU=MAKER:HOST:PLUG... reads the plugs of this machine (docs/devices.md)");
+        return source_set_state(
+            source, JOULE_ABSENT,
+            "JOULE_PDU=MAKER:HOST:PLUG... reads the plugs of this machine (docs/devices.md)");
     struct pdu *pdu = source->data = arena_alloc(&source->arena, sizeof *pdu);
     if (!pdu)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     joule_status status = pdu_meter_open(source, "JOULE_PDU", plugs, &pdu->meter);
     if (status != JOULE_OK)
         return status;
     pdu->channel = source_add_node_power(source, &at_plugs);
-    return pdu->channel ? JOULE_OK : source_say(source, JOULE_NO_MEMORY, "out of memory");
+    return pdu->channel ? JOULE_OK : source_set_state(source, JOULE_NO_MEMORY, "out of memory");
 }
 
 static void pdu_read(struct source *source, struct sink *sink)

@@ -137,7 +137,7 @@ static joule_status pm_open(struct source *source)
 {
     struct pm_counters *pm = source->data = arena_alloc(&source->arena, sizeof *pm);
     if (!pm)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     pm->freshness = open_freshness(source->host);
     add_node(source);
     set_part(source, add_counter(source, FOLDER "/cpu_energy", "cpus", "all CPU sockets"),
@@ -148,7 +148,7 @@ static joule_status pm_open(struct source *source)
     if (source->channel_count)
         return JOULE_OK;
     host_close_handle(source->host, pm->freshness);
-    return source_say(source, JOULE_ABSENT, "no " FOLDER ", which HPE Cray nodes have");
+    return source_set_state(source, JOULE_ABSENT, "no " FOLDER ", which HPE Cray nodes have");
 }
 
 /* --- reading -------------------------------------------------------------------------------------------- */

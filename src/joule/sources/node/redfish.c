@@ -138,14 +138,14 @@ joule_status redfish_meter_open(struct source *source, const char *config, struc
                                 struct redfish_text *out_text)
 {
     if (!(out_meter->config = arena_copy(&source->arena, config, 4096)))
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     joule_status status = start(source, out_meter, out_text);
     if (!out_meter->program)
-        return source_say(source, JOULE_ABSENT,
-                          "there is no joule-redfish; it is built if libcurl is installed");
+        return source_set_state(source, JOULE_ABSENT,
+                                "there is no joule-redfish; it is built if libcurl is installed");
     if (status != JOULE_OK)
-        return source_say(source, status, "%s",
-                          out_text->reason[0] ? out_text->reason : "joule-redfish printed no result");
+        return source_set_state(source, status, "%s",
+                                out_text->reason[0] ? out_text->reason : "joule-redfish printed no result");
     return JOULE_OK;
 }
 
@@ -154,12 +154,12 @@ static joule_status redfish_open(struct source *source)
     const char *config = source->host->ops->env(source->host, "JOULE_REDFISH");
     struct redfish_text text;
     if (!config || !*config)
-        return source_say(
+        return source_set_state(
             source, JOULE_ABSENT,
             "JOULE_REDFISH=FILE asks the management controller that FILE describes (docs/devices.md)");
     struct redfish *redfish = source->data = arena_alloc(&source->arena, sizeof *redfish);
     if (!redfish)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     joule_status status = redfish_meter_open(source, config, &redfish->meter, &text);
     if (status != JOULE_OK)
         return status;
@@ -167,7 +167,7 @@ static joule_status redfish_open(struct source *source)
         add_view(source, view, &text);
     return source->channel_count
                ? JOULE_OK
-               : source_say(source, JOULE_UNSUPPORTED, "the management controller reports no power");
+               : source_set_state(source, JOULE_UNSUPPORTED, "the management controller reports no power");
 }
 
 /* --- reading -------------------------------------------------------------------------------------------- */

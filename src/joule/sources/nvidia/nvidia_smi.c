@@ -121,7 +121,7 @@ static joule_status open_boards(struct source *source)
     const struct joule_host *host = source->host;
     joule_status status = find_way(source);
     if (status != JOULE_OK)
-        return source_say(source, status, "%s", remedy_of(status));
+        return source_set_state(source, status, "%s", remedy_of(status));
     int64_t begin_ns = host->ops->clock_ns(source->host, CLOCK_MONOTONIC);
     int exit_status;
     ask_boards(source, &exit_status);
@@ -129,16 +129,17 @@ static joule_status open_boards(struct source *source)
     source->period_s = fmin(fmax(PERIOD_S, call_s / CALLS_SHARE), MAX_PERIOD_S);
     for (size_t i = 0; i < smi->said_count; i++)
         if (!nvidia_smi_board_open(source, &smi->said[i]))
-            return source_say(source, JOULE_NO_MEMORY, "out of memory");
-    return smi->count ? JOULE_OK : source_say(source, JOULE_FAILED, "%s", remedy_of(JOULE_FAILED));
+            return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
+    return smi->count ? JOULE_OK : source_set_state(source, JOULE_FAILED, "%s", remedy_of(JOULE_FAILED));
 }
 
 static joule_status nvidia_smi_open(struct source *source)
 {
     if (nvml_is_there(source->host))
-        return source_say(source, JOULE_ABSENT, "not needed: the driver's library is there (source nvml)");
+        return source_set_state(source, JOULE_ABSENT,
+                                "not needed: the driver's library is there (source nvml)");
     if (sysfs_gpus_sleep(source, "0x10de"))
-        return source_say(
+        return source_set_state(
             source, JOULE_ABSENT,
             "the NVIDIA GPU is suspended and is not woken for a measurement: run a program on it");
     struct nvidia_smi *smi = source->data = arena_alloc(&source->arena, sizeof *smi);
@@ -147,7 +148,7 @@ static joule_status nvidia_smi_open(struct source *source)
         smi->said = arena_alloc(&source->arena, SMI_MAX_BOARDS * sizeof *smi->said);
     }
     if (!smi || !smi->text || !smi->said)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     return open_boards(source);
 }
 

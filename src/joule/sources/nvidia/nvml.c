@@ -31,30 +31,30 @@ static joule_status open_boards(struct source *source, struct nvml_source *nvml)
     unsigned count = 0;
     nvml_return code = nvml->api.DeviceGetCount_v2(&count);
     if (code != NVML_SUCCESS || count == 0)
-        return source_say(source, code != NVML_SUCCESS ? nvml_status(code) : JOULE_ABSENT,
-                          "the NVIDIA driver lists no GPU for this process");
+        return source_set_state(source, code != NVML_SUCCESS ? nvml_status(code) : JOULE_ABSENT,
+                                "the NVIDIA driver lists no GPU for this process");
     for (; nvml->board_count < count && nvml->board_count < NVML_MAX_BOARDS; nvml->board_count++)
         if (!nvml_board_open(source, &nvml->boards[nvml->board_count], (unsigned)nvml->board_count))
-            return source_say(source, JOULE_NO_MEMORY, "out of memory");
+            return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     return JOULE_OK;
 }
 
 static joule_status nvml_open(struct source *source)
 {
     if (sysfs_gpus_sleep(source, "0x10de"))
-        return source_say(
+        return source_set_state(
             source, JOULE_ABSENT,
             "the NVIDIA GPU is suspended and is not woken for a measurement: run a program on it");
     struct nvml_source *nvml = arena_alloc(&source->arena, sizeof *nvml);
     if (!nvml)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     source->data = nvml;
     char remedy[sizeof source->remedy];
     joule_status status = nvml_load(source->host, &nvml->api, remedy, sizeof remedy);
     if (status == JOULE_ABSENT)
         return detection_absent(source, DETECT_NVIDIA, remedy);
     if (status != JOULE_OK)
-        return source_say(source, status, "%s", remedy);
+        return source_set_state(source, status, "%s", remedy);
     status = open_boards(source, nvml);
     if (status != JOULE_OK)
         nvml_close(source);
@@ -142,7 +142,7 @@ static void read_energy(struct nvml_source *nvml, struct nvml_board *board, stru
         int64_t after_ns = sink_now(sink);
         if (code == NVML_SUCCESS) {
             board->trouble_ns = 0;
-            if (standstill_notice(&board->still, after_ns, millijoules))
+            if (standstill_check(&board->still, after_ns, millijoules))
                 sink_fail(sink, board->energy, JOULE_UNSUPPORTED);
             else
                 sink_counter(sink, board->energy, before_ns, after_ns, millijoules);

@@ -56,17 +56,19 @@ static joule_status cerebras_open(struct source *source)
     const char *setting = source->host->ops->env(source->host, kind.variable);
     bool is_configured = setting && *setting;
     if (!is_configured && !host_has_any(source->host, FOLDER))
-        return source_say(source, JOULE_ABSENT, "this machine is not a user node of a Cerebras cluster");
+        return source_set_state(source, JOULE_ABSENT,
+                                "this machine is not a user node of a Cerebras cluster");
     struct cerebras *cerebras = source->data = arena_alloc(&source->arena, sizeof *cerebras);
     if (!cerebras)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     joule_status status = list_systems(source);
     cerebras->is_listed = status == JOULE_OK;
     if (!cerebras->is_listed && !is_configured)
-        return source_say(source, status == JOULE_ABSENT ? status : JOULE_FAILED,
-                          FOLDER " exists, but csctl lists no systems; try: csctl get cluster --system-only");
+        return source_set_state(source, status == JOULE_ABSENT ? status : JOULE_FAILED,
+                                FOLDER
+                                " exists, but csctl lists no systems; try: csctl get cluster --system-only");
     if (source->device_count == 0 && !rack_add_device(source, &kind, MODEL, ""))
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     return rack_meter_open(source, &kind, &cerebras->meter);
 }
 

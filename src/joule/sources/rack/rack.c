@@ -101,7 +101,7 @@ static joule_status open_redfish(struct source *source, const char *file, struct
     for (meter->view = REDFISH_SUPPLIES; meter->view < REDFISH_VIEWS; meter->view++)
         if (!isnan(redfish_watts(&text, meter->view)))
             return JOULE_OK;
-    return source_say(source, JOULE_UNSUPPORTED, "the management controller reports no power");
+    return source_set_state(source, JOULE_UNSUPPORTED, "the management controller reports no power");
 }
 
 /* Returns the text after the first word, or NULL if the first word is another one. */
@@ -130,13 +130,13 @@ joule_status rack_meter_open(struct source *source, const struct rack_kind *kind
                watts_pair_parse_up_to(rest, RACK_MAX_WATTS, &out_meter->watts)) {
         out_meter->way = RACK_WATTS;
     } else {
-        return source_say(source, JOULE_INVALID,
-                          "%s must be \"pdu MAKER:HOST:PLUG\", \"redfish FILE\" or \"watts IDLE,MAX\" "
-                          "(docs/devices.md)",
-                          kind->variable);
+        return source_set_state(source, JOULE_INVALID,
+                                "%s must be \"pdu MAKER:HOST:PLUG\", \"redfish FILE\" or \"watts IDLE,MAX\" "
+                                "(docs/devices.md)",
+                                kind->variable);
     }
     if (status == JOULE_OK && !add_channel(source, kind, out_meter))
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     return status;
 }
 

@@ -67,15 +67,15 @@ static joule_status sambanova_open(struct source *source)
 {
     struct sambanova *sambanova = source->data = arena_alloc(&source->arena, sizeof *sambanova);
     if (!sambanova)
-        return source_say(source, JOULE_NO_MEMORY, "out of memory");
+        return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     joule_status status = ask(source);
     if (status == JOULE_ABSENT)
-        return source_say(source, status, "no sntilestat, which comes with SambaNova's runtime");
+        return source_set_state(source, status, "no sntilestat, which comes with SambaNova's runtime");
     if (status != JOULE_OK)
-        return source_say(source, status, "sntilestat lists no tiles; try: sntilestat");
+        return source_set_state(source, status, "sntilestat lists no tiles; try: sntilestat");
     for (size_t i = 0; i < sambanova->said.count; i++)
         if (!add_rdu(source, i))
-            return source_say(source, JOULE_NO_MEMORY, "out of memory");
+            return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     return rack_meter_open(source, &kind, &sambanova->meter);
 }
 
