@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-#include "joule/sources/amd/amd_words.h"
+#include "joule/sources/amd/amd_smi_json.h"
 #include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -35,7 +35,7 @@ static void read_as(bool (*words)(struct arena *, char *, size_t, struct amd_car
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    read_as(amd_words_rocm, data, size);
-    read_as(amd_words_amd, data, size);
+    read_as(rocm_smi_parse_json, data, size);
+    read_as(amd_smi_parse_json, data, size);
     return 0;
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "joule/sources/amd/amd_words.h"
+#include "joule/sources/amd/amd_smi_json.h"
 #include "support/machine.h"
 
 #define UNIT_J 0x1p-16
@@ -70,7 +70,7 @@ static const char mi250x[] =
 static void test_a_package_of_two_dies(void **state)
 {
     (void)state;
-    struct reading reading = read_words(amd_words_rocm, mi250x);
+    struct reading reading = read_words(rocm_smi_parse_json, mi250x);
     assert_int_equal(reading.cards.count, 2);
     const struct amd_card *first = &reading.cards.list[0], *second = &reading.cards.list[1];
     assert_true(first->counts == UINT64_C(14610425995231));
@@ -93,23 +93,24 @@ static void test_a_package_of_two_dies(void **state)
 static void test_rocm_smi_of_other_years(void **state)
 {
     (void)state;
-    struct amd_card card =
-        only_card(amd_words_rocm, "{\"card0\":{\"Temperature (Sensor edge) (C)\":\"49.0\",\"Average Graphics "
-                                  "Package Power (W)\":\"19.0\","
-                                  "\"GPU use (%)\":\"0\",\"VRAM Total Memory (B)\":\"25753026560\"}}");
+    struct amd_card card = only_card(
+        rocm_smi_parse_json, "{\"card0\":{\"Temperature (Sensor edge) (C)\":\"49.0\",\"Average Graphics "
+                             "Package Power (W)\":\"19.0\","
+                             "\"GPU use (%)\":\"0\",\"VRAM Total Memory (B)\":\"25753026560\"}}");
     assert_near(card.watts, 19, 0);
     assert_near(card.busy, 0, 0);
     assert_true(!card.has_place && isnan(card.junction_celsius));
-    card = only_card(amd_words_rocm,
+    card = only_card(rocm_smi_parse_json,
                      "{\"card0\":{\"Fan Speed (%)\":\"45\",\"Average Graphics Package Power (W)\":"
                      "\"222.0\",\"Temperature (Sensor mem) (c)\":\"79.0\"}}");
     assert_near(card.watts, 222, 0);
     assert_near(card.memory_celsius, 79, 0);
-    card = only_card(amd_words_rocm,
+    card = only_card(rocm_smi_parse_json,
                      "{\"card3\": {\"Current Socket Graphics Package Power (W)\": \"717.0\"}}"); /* ROCm 6 */
     assert_int_equal(card.number, 3);
     assert_near(card.watts, 717, 0);
-    card = only_card(amd_words_rocm, "{\"card0\": {\"GPU use (%)\": \"7\"}}"); /* power could not be read */
+    card =
+        only_card(rocm_smi_parse_json, "{\"card0\": {\"GPU use (%)\": \"7\"}}"); /* power could not be read */
     assert_true(isnan(card.watts));
 }
 
@@ -120,9 +121,9 @@ static void test_lines_that_are_no_json(void **state)
     (void)state;
     snprintf(text, sizeof text,
              "WARNING: AMD GPU device(s) is/are in a low-power state {check power control}\n\n%s\n", card);
-    assert_near(only_card(amd_words_rocm, text).watts, 19, 0);
+    assert_near(only_card(rocm_smi_parse_json, text).watts, 19, 0);
     snprintf(text, sizeof text, "[amdgpu] is new\n{half\n%s\nWARNING: One or more commands failed\n", card);
-    assert_near(only_card(amd_words_rocm, text).watts, 19, 0);
+    assert_near(only_card(rocm_smi_parse_json, text).watts, 19, 0);
     static const char *const none[] = {"",
                                        "WARNING: No AMD GPUs specified\n",
                                        "{}",
@@ -133,10 +134,10 @@ static void test_lines_that_are_no_json(void **state)
                                        "{\"system\": {}}",
                                        "{\"cardinal\": {}}"};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
-        struct reading reading = read_words(amd_words_rocm, none[i]);
+        struct reading reading = read_words(rocm_smi_parse_json, none[i]);
         assert_int_equal(reading.cards.count, 0);
         arena_free(&reading.arena);
-        reading = read_words(amd_words_amd, none[i]);
+        reading = read_words(amd_smi_parse_json, none[i]);
         assert_int_equal(reading.cards.count, 0);
         arena_free(&reading.arena);
     }
@@ -159,7 +160,7 @@ static void test_amd_smi_of_each_release(void **state)
                                                        "{\"total_energy_consumption\": 20909145.914}") "]\n"};
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        struct amd_card card = only_card(amd_words_amd, texts[i]);
+        struct amd_card card = only_card(amd_smi_parse_json, texts[i]);
         assert_near(card.watts, 10, 0);
         if (i == 0)
             assert_true(card.counts == 0);
@@ -172,24 +173,25 @@ static void test_amd_smi_words_are_unknown(void **state)
 {
     (void)state;
     struct amd_card card = only_card(
-        amd_words_amd,
+        amd_smi_parse_json,
         "[{\"gpu\": 0, \"power\":{\"socket_power\":\"N/A\",\"gfx_voltage\":\"N/A\"}, \"usage\":\"N/A\", "
         "\"energy\": \"N/A\", \"temperature\": {\"edge\": \"N/A\"}, \"mem_usage\": {\"total_vram\": "
         "\"N/A\"}, "
         "\"timestamp\":1769014607}]");
     assert_true(isnan(card.watts) && isnan(card.busy) && isnan(card.edge_celsius) && card.counts == 0 &&
                 card.memory_total_bytes == UINT64_MAX);
-    card =
-        only_card(amd_words_amd, "[{\"gpu\": 0, \"energy\": {\"total_energy_consumption\": {\"value\": 0.0, "
-                                 "\"unit\": \"J\"}}}]"); /* RDNA4, for ever */
+    card = only_card(amd_smi_parse_json,
+                     "[{\"gpu\": 0, \"energy\": {\"total_energy_consumption\": {\"value\": 0.0, "
+                     "\"unit\": \"J\"}}}]"); /* RDNA4, for ever */
     assert_true(card.counts == 0);
-    card = only_card(amd_words_amd, "[{\"gpu\": 1, \"usage\": {\"gfx_activity\": {\"value\": 42, \"unit\": "
-                                    "\"%\"}}, \"temperature\": {\"edge\": "
-                                    "{\"value\": 41, \"unit\": \"C\"}, \"hotspot\": {\"value\": 45, "
-                                    "\"unit\": \"C\"}, \"mem\": {\"value\": 50, "
-                                    "\"unit\": \"C\"}}, \"mem_usage\": {\"total_vram\": {\"value\": 65520, "
-                                    "\"unit\": \"MB\"}, \"used_vram\": "
-                                    "{\"value\": 13, \"unit\": \"MB\"}}}]");
+    card =
+        only_card(amd_smi_parse_json, "[{\"gpu\": 1, \"usage\": {\"gfx_activity\": {\"value\": 42, \"unit\": "
+                                      "\"%\"}}, \"temperature\": {\"edge\": "
+                                      "{\"value\": 41, \"unit\": \"C\"}, \"hotspot\": {\"value\": 45, "
+                                      "\"unit\": \"C\"}, \"mem\": {\"value\": 50, "
+                                      "\"unit\": \"C\"}}, \"mem_usage\": {\"total_vram\": {\"value\": 65520, "
+                                      "\"unit\": \"MB\"}, \"used_vram\": "
+                                      "{\"value\": 13, \"unit\": \"MB\"}}}]");
     assert_near(card.busy, 0.42, 1e-12);
     assert_near(card.edge_celsius, 41, 0);
     assert_near(card.junction_celsius, 45, 0);
@@ -207,7 +209,7 @@ static void test_a_recorded_series(void **state)
         char text[128];
         snprintf(text, sizeof text, "[{\"gpu\": 0, \"energy\": {\"total_energy_consumption\": %.3f}}]",
                  joules[i]);
-        counts[i] = only_card(amd_words_amd, text).counts;
+        counts[i] = only_card(amd_smi_parse_json, text).counts;
     }
     for (int i = 1; i < 4; i++)
         assert_near((double)(counts[i] - counts[i - 1]) * UNIT_J,

@@ -90,17 +90,17 @@ static const char *next_row(const char *row)
 
 static void print_row(struct text *out, const char *row, const int *columns, size_t count, int power)
 {
-    char word[128];
+    char value[128];
     if (!memchr(row, ',', strcspn(row, "\n"))) { /* words beside the table */
         text_add_bytes(out, row, strcspn(row, "\n"));
         count = 0;
     }
     for (size_t i = 0; i < count; i++) {
         double number;
-        cell(row, (size_t)columns[i], word, sizeof word);
-        if ((int)i == power && string_to_double(word, &number))
-            string_print(word, sizeof word, "%.2f", number * fake.factor);
-        text_printf(out, "%s%s", i ? ", " : "", word);
+        cell(row, (size_t)columns[i], value, sizeof value);
+        if ((int)i == power && string_to_double(value, &number))
+            string_print(value, sizeof value, "%.2f", number * fake.factor);
+        text_printf(out, "%s%s", i ? ", " : "", value);
     }
     text_add(out, "\n");
 }
@@ -340,7 +340,7 @@ static void test_a_board_is_lost(void **state)
     assert_int_equal(device_at(meter, 0).state, JOULE_OK);
 }
 
-static void expect_words(struct machine_bench *bench, const char *word, joule_status status)
+static void expect_words(struct machine_bench *bench, const char *value, joule_status status)
 {
     char *table = strdup(fake.table), *at;
     for (at = table; (at = strstr(at, "41.50 W")) != NULL;)
@@ -350,7 +350,7 @@ static void expect_words(struct machine_bench *bench, const char *word, joule_st
     text_init(&text, changed, sizeof changed);
     for (at = table; *at; at++)
         if (strncmp(at, "@@@@@@@", 7) == 0) {
-            text_add(&text, word);
+            text_add(&text, value);
             at += 6;
         } else {
             text_add_bytes(&text, at, 1);

@@ -51,7 +51,7 @@ static bool sleeps(struct source *source, const struct drm_card *card)
     return host_read_text(source->host, path, text, sizeof text) && strcmp(text, "suspended") == 0;
 }
 
-bool amd_boards_are_wanted(struct source *source, const char *own)
+bool amd_boards_are_needed(struct source *source, const char *own)
 {
     char **ids;
     size_t boards = 0;
@@ -123,7 +123,7 @@ static struct channel *add_channel(struct amd_boards *boards, const struct amd_b
     const struct device *device = board->device;
     ch->info.scope = board->has_cpu ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
     gpu_name_channel(ch, device->index, what);
-    string_print(ch->info.label, sizeof ch->info.label, "%s by %s", label, boards->interface->tells);
+    string_print(ch->info.label, sizeof ch->info.label, "%s by %s", label, boards->interface->name);
     string_copy(ch->info.vendor, sizeof ch->info.vendor, device->vendor);
     string_copy(ch->info.uuid, sizeof ch->info.uuid, device->uuid[0] ? device->uuid : device->pci_address);
     string_copy(ch->info.model, sizeof ch->info.model, device->model);
@@ -139,7 +139,7 @@ static void set_sensor(const struct amd_board *board, struct channel *ch, uint32
 }
 
 /* Returns true if the value exists. A PENDING value may exist. */
-static bool tells(struct amd_boards *boards, joule_status status, bool is_more_than_0)
+static bool has_value(struct amd_boards *boards, joule_status status, bool is_more_than_0)
 {
     boards->is_denied = boards->is_denied || status == JOULE_DENIED;
     return status == JOULE_PENDING || (status == JOULE_OK && is_more_than_0);
@@ -151,8 +151,8 @@ static void add_energy(struct amd_boards *boards, struct amd_board *board)
     uint64_t counts = 0;
     if (!interface->energy)
         return;
-    joule_status status = interface->energy(boards->context, board->name, &counts);
-    if (!tells(boards, status, counts != 0))
+    joule_status status = interface->energy(boards->context, board->handle, &counts);
+    if (!has_value(boards, status, counts != 0))
         return;
     struct channel *ch = board->energy = add_channel(boards, board, "", "energy accumulator");
     if (!ch)
@@ -172,8 +172,8 @@ static void add_power(struct amd_boards *boards, struct amd_board *board)
     double watts = 0;
     if (!interface->power)
         return;
-    joule_status status = interface->power(boards->context, board->name, &watts);
-    if (!tells(boards, status, watts > 0))
+    joule_status status = interface->power(boards->context, board->handle, &watts);
+    if (!has_value(boards, status, watts > 0))
         return;
     struct channel *ch = board->power =
         add_channel(boards, board, board->energy ? "power" : "", "socket power");
@@ -201,16 +201,16 @@ static void add_gauges(struct amd_boards *boards, struct amd_board *board)
 {
     const struct amd_interface *interface = boards->interface;
     double value;
-    if (interface->busy && interface->busy(boards->context, board->name, &value) == JOULE_OK)
+    if (interface->busy && interface->busy(boards->context, board->handle, &value) == JOULE_OK)
         board->busy = add_gauge(boards, board, "busy", "busy", ROLE_BUSY);
     if (!interface->celsius)
         return;
     board->warmest = AMD_JUNCTION;
-    if (interface->celsius(boards->context, board->name, AMD_JUNCTION, &value) != JOULE_OK)
+    if (interface->celsius(boards->context, board->handle, AMD_JUNCTION, &value) != JOULE_OK)
         board->warmest = AMD_EDGE;
-    if (interface->celsius(boards->context, board->name, board->warmest, &value) == JOULE_OK)
+    if (interface->celsius(boards->context, board->handle, board->warmest, &value) == JOULE_OK)
         board->temperature = add_gauge(boards, board, "temperature", "chip temperature", ROLE_TEMPERATURE);
-    if (interface->celsius(boards->context, board->name, AMD_MEMORY, &value) == JOULE_OK)
+    if (interface->celsius(boards->context, board->handle, AMD_MEMORY, &value) == JOULE_OK)
         board->memory_temperature =
             add_gauge(boards, board, "memory-temperature", "memory temperature", ROLE_MEMORY_TEMPERATURE);
 }
@@ -239,18 +239,19 @@ static void print_pci(char out_pci[SYSFS_PCI_SIZE], unsigned domain, unsigned bu
 }
 
 bool amd_boards_replace(struct amd_boards *boards, unsigned domain, unsigned bus, unsigned slot,
-                        amd_device name)
+                        amd_device handle)
 {
     char pci[SYSFS_PCI_SIZE];
     print_pci(pci, domain, bus, slot);
     struct amd_board *board = find_board(boards, pci);
-    bool is_new = board && board->name != name;
+    bool is_new = board && board->handle != handle;
     if (is_new)
-        board->name = name;
+        board->handle = handle;
     return is_new;
 }
 
-void amd_boards_add(struct amd_boards *boards, unsigned domain, unsigned bus, unsigned slot, amd_device name)
+void amd_boards_add(struct amd_boards *boards, unsigned domain, unsigned bus, unsigned slot,
+                    amd_device handle)
 {
     char pci[SYSFS_PCI_SIZE];
     print_pci(pci, domain, bus, slot);
@@ -261,31 +262,31 @@ void amd_boards_add(struct amd_boards *boards, unsigned domain, unsigned bus, un
         return;
     struct amd_board *board = &boards->list[boards->count++];
     board->device = device;
-    board->name = name;
+    board->handle = handle;
     board->has_cpu = has_cpu_cores(boards->source, pci);
     gpu_zone(device->index, board->has_cpu, board->zone);
     string_copy(device->vendor, sizeof device->vendor, "amd");
     string_copy(device->driver, sizeof device->driver, "amdgpu");
-    boards->interface->introduce(boards->context, name, device);
+    boards->interface->set_identity(boards->context, handle, device);
     add_energy(boards, board);
     add_power(boards, board);
     add_gauges(boards, board);
 }
 
-joule_status amd_boards_opened(struct amd_boards *boards)
+joule_status amd_boards_set_state(struct amd_boards *boards)
 {
     if (boards->count == 0)
         return source_set_state(boards->source, JOULE_ABSENT, "%s lists no board for this process",
-                                boards->interface->tells);
+                                boards->interface->name);
     if (boards->source->channel_count == 0 && boards->is_denied)
         return source_set_state(boards->source, JOULE_DENIED,
                                 "permission denied for %s: join the groups `render` and `video`",
-                                boards->interface->tells);
+                                boards->interface->name);
     if (boards->source->channel_count == 0)
         return source_set_state(boards->source, JOULE_UNSUPPORTED,
                                 "%s reports neither energy nor power of these boards: measure the machine by "
                                 "other means",
-                                boards->interface->tells);
+                                boards->interface->name);
     return JOULE_OK;
 }
 
@@ -309,7 +310,7 @@ static void read_energy(struct amd_boards *boards, struct amd_board *board, stru
 {
     uint64_t counts = 0;
     int64_t before_ns = sink_now(sink);
-    joule_status status = boards->interface->energy(boards->context, board->name, &counts);
+    joule_status status = boards->interface->energy(boards->context, board->handle, &counts);
     int64_t after_ns = sink_now(sink);
     bool is_asked_now = boards->interface->period_s == 0; /* else it was read earlier in this round */
     if (status != JOULE_OK) {
@@ -326,7 +327,7 @@ static void read_energy(struct amd_boards *boards, struct amd_board *board, stru
 static void read_power(struct amd_boards *boards, struct amd_board *board, struct sink *sink)
 {
     double watts = 0;
-    joule_status status = boards->interface->power(boards->context, board->name, &watts);
+    joule_status status = boards->interface->power(boards->context, board->handle, &watts);
     if (status != JOULE_OK) {
         fail(board, sink, board->power, status);
         return;
@@ -348,15 +349,15 @@ static void read_gauges(struct amd_boards *boards, struct amd_board *board, stru
     const struct amd_interface *interface = boards->interface;
     double value = NAN;
     if (board->busy) {
-        joule_status status = interface->busy(boards->context, board->name, &value);
+        joule_status status = interface->busy(boards->context, board->handle, &value);
         put_gauge(sink, board->busy, status, value);
     }
     if (board->temperature) {
-        joule_status status = interface->celsius(boards->context, board->name, board->warmest, &value);
+        joule_status status = interface->celsius(boards->context, board->handle, board->warmest, &value);
         put_gauge(sink, board->temperature, status, value);
     }
     if (board->memory_temperature) {
-        joule_status status = interface->celsius(boards->context, board->name, AMD_MEMORY, &value);
+        joule_status status = interface->celsius(boards->context, board->handle, AMD_MEMORY, &value);
         put_gauge(sink, board->memory_temperature, status, value);
     }
 }
@@ -385,7 +386,7 @@ void amd_boards_query(struct source *source, struct sink *sink)
     for (size_t i = 0; i < boards->count; i++) {
         const struct amd_board *board = &boards->list[i];
         struct device_facts facts = device_facts_unknown();
-        joule_status status = boards->interface->facts(boards->context, board->name, &facts);
+        joule_status status = boards->interface->facts(boards->context, board->handle, &facts);
         if (facts.memory_total_bytes != JOULE_BYTES_UNKNOWN &&
             facts.memory_used_bytes <= facts.memory_total_bytes)
             facts.memory_free_bytes = facts.memory_total_bytes - facts.memory_used_bytes;

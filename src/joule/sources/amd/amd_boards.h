@@ -23,8 +23,8 @@ enum amd_place { AMD_EDGE, AMD_JUNCTION, AMD_MEMORY }; /* RSMI_TEMP_TYPE_..., AM
 /* The functions of one library or program. Each returns OK with its value; PENDING if the same call may
  * succeed a moment later; or another status. `context` is the argument of amd_boards_create. */
 struct amd_interface {
-    const char *tells; /* the interface's name, such as "librocm_smi64" */
-    uint32_t rank;     /* of its counters; its power has a rank worse by RANK_INTEGRATED - RANK_DRIVER */
+    const char *name; /* the interface's name, such as "librocm_smi64" */
+    uint32_t rank;    /* of its counters; its power has a rank worse by RANK_INTEGRATED - RANK_DRIVER */
     /* Time between two runs of a program; 0: a library, which is called at each reading. */
     double period_s;
     joule_status (*energy)(void *context, amd_device device, uint64_t *out_counts); /* in units of 2^-16 J */
@@ -32,14 +32,14 @@ struct amd_interface {
     joule_status (*celsius)(void *context, amd_device device, enum amd_place place, double *out_celsius);
     joule_status (*busy)(void *context, amd_device device, double *out_share);
     /* Sets model and identity, as far as they are known. */
-    void (*introduce)(void *context, amd_device name, struct device *device);
+    void (*set_identity)(void *context, amd_device handle, struct device *device);
     /* Sets memory and limits in `facts`, which is device_facts_unknown at first. */
     joule_status (*facts)(void *context, amd_device device, struct device_facts *facts);
 };
 
 struct amd_board {
     struct device *device;
-    amd_device name; /* the library's */
+    amd_device handle; /* the library's */
     char zone[48];
     bool has_cpu;
     struct channel *energy, *power, *busy, *temperature, *memory_temperature; /* NULL: not reported */
@@ -60,7 +60,7 @@ struct amd_boards {
 
 /* Returns true if the source should be opened. `own`: the user's own library or program; NULL or empty: none.
  * If false, sets the source's state and remedy. */
-bool amd_boards_are_wanted(struct source *source, const char *own);
+bool amd_boards_are_needed(struct source *source, const char *own);
 
 /* Opens a library: `own`, or if that is NULL or empty the first of `names` that can be opened; NULL ends
  * them. Sets *out_name to its name. Returns NULL, with *out_name NULL, if none can be opened. */
@@ -77,12 +77,13 @@ struct amd_boards *amd_boards_create(struct source *source, const struct amd_int
 
 /* Adds the device at this PCI address with its channels. Other partitions of a known board are ignored: they
  * repeat its energy and power. */
-void amd_boards_add(struct amd_boards *boards, unsigned domain, unsigned bus, unsigned slot, amd_device name);
+void amd_boards_add(struct amd_boards *boards, unsigned domain, unsigned bus, unsigned slot,
+                    amd_device handle);
 /* Replaces the identifier of the device at this PCI address. Returns false if it is unchanged. */
 bool amd_boards_replace(struct amd_boards *boards, unsigned domain, unsigned bus, unsigned slot,
-                        amd_device name);
+                        amd_device handle);
 /* Sets and returns the source's state after all devices are added. */
-joule_status amd_boards_opened(struct amd_boards *boards);
+joule_status amd_boards_set_state(struct amd_boards *boards);
 /* As in source_ops. */
 void amd_boards_read(struct source *source, struct sink *sink);
 void amd_boards_query(struct source *source, struct sink *sink);

@@ -1,7 +1,7 @@
 /* joule/sources/amd/amd_programs.c - the sources "amd_smi_program" and "rocm_smi_program": AMD's boards, read
  * with the programs amd-smi and rocm-smi.
  *
- * amd_words.h parses the programs' output; amd_boards.h has the boards and reads them.
+ * amd_smi_json.h parses the programs' output; amd_boards.h has the boards and reads them.
  * Note: a run starts Python and AMD's library, which takes half a second of CPU time. Programs are therefore
  * run rarely, and only if no library of AMD's can be loaded, or if the source is requested by name.
  * JOULE_AMD_SMI and JOULE_ROCM_SMI name other programs. */
@@ -11,26 +11,26 @@
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/amd/amd_boards.h"
-#include "joule/sources/amd/amd_words.h"
+#include "joule/sources/amd/amd_smi_json.h"
 
 #define PERIOD_S     5.0
 #define DEADLINE_NS  INT64_C(10000000000) /* the first run after boot takes seconds */
 #define OUTPUT_BYTES (256u << 10)
 
-typedef bool (*words_fn)(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards);
+typedef bool (*parse_fn)(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards);
 
 /* A program, its argument lists with the most complete first, and the parser of its output. */
 struct program {
     const char *name, *in_rocm; /* in_rocm: its path if it is not in PATH */
-    const char *const *words[2];
-    words_fn read;
-    const char *const *place_words; /* arguments that print PCI addresses; NULL: `words` do so */
+    const char *const *arguments[2];
+    parse_fn parse;
+    const char *const *address_arguments; /* arguments that print PCI addresses; NULL: `arguments` do so */
 };
 
 struct programs {
     const struct program *program;
     const char *path;
-    const char *const *words; /* the argument list that the program supports */
+    const char *const *arguments; /* the argument list that the program supports */
     struct amd_boards *boards;
     struct amd_cards cards; /* of the last run */
     struct arena run_arena; /* of the cards */
@@ -40,14 +40,14 @@ struct programs {
 
 /* --- running -------------------------------------------------------------------------------------------- */
 
-#define MAX_WORDS 16
+#define MAX_ARGUMENTS 16
 
-static joule_status run(struct joule_host *host, struct programs *programs, const char *const *words)
+static joule_status run(struct joule_host *host, struct programs *programs, const char *const *arguments)
 {
-    const char *argv[MAX_WORDS + 1] = {programs->path};
+    const char *argv[MAX_ARGUMENTS + 1] = {programs->path};
     int status = -1;
-    for (size_t i = 0; words[i] && i + 1 < MAX_WORDS; i++)
-        argv[i + 1] = words[i];
+    for (size_t i = 0; arguments[i] && i + 1 < MAX_ARGUMENTS; i++)
+        argv[i + 1] = arguments[i];
     arena_free(&programs->run_arena);
     programs->cards = (struct amd_cards){0};
     ssize_t length = host->ops->run(host, argv, DEADLINE_NS, programs->output, OUTPUT_BYTES, &status);
@@ -55,7 +55,7 @@ static joule_status run(struct joule_host *host, struct programs *programs, cons
         return JOULE_ABSENT;
     if (length < 0)
         return length == -EACCES || length == -EPERM ? JOULE_DENIED : JOULE_FAILED;
-    if (!programs->program->read(&programs->run_arena, programs->output, (size_t)length, &programs->cards))
+    if (!programs->program->parse(&programs->run_arena, programs->output, (size_t)length, &programs->cards))
         return JOULE_NO_MEMORY;
     return programs->cards.count ? JOULE_OK : JOULE_FAILED; /* its exit status is always 0 */
 }
@@ -85,7 +85,7 @@ static joule_status energy(void *context, amd_device device, uint64_t *out_count
     return status == JOULE_OK && card->counts == 0 ? JOULE_UNSUPPORTED : status;
 }
 
-static joule_status known(joule_status status, double value, double *out_value)
+static joule_status check_known(joule_status status, double value, double *out_value)
 {
     *out_value = value;
     return status == JOULE_OK && isnan(value) ? JOULE_UNSUPPORTED : status;
@@ -95,7 +95,7 @@ static joule_status power(void *context, amd_device device, double *out_watts)
 {
     const struct amd_card *card;
     joule_status status = take(context, device, &card);
-    return known(status, status == JOULE_OK ? card->watts : NAN, out_watts);
+    return check_known(status, status == JOULE_OK ? card->watts : NAN, out_watts);
 }
 
 static joule_status celsius(void *context, amd_device device, enum amd_place place, double *out_celsius)
@@ -104,23 +104,23 @@ static joule_status celsius(void *context, amd_device device, enum amd_place pla
     joule_status status = take(context, device, &card);
     if (status != JOULE_OK)
         return status;
-    return known(status,
-                 place == AMD_EDGE       ? card->edge_celsius
-                 : place == AMD_JUNCTION ? card->junction_celsius
-                                         : card->memory_celsius,
-                 out_celsius);
+    return check_known(status,
+                       place == AMD_EDGE       ? card->edge_celsius
+                       : place == AMD_JUNCTION ? card->junction_celsius
+                                               : card->memory_celsius,
+                       out_celsius);
 }
 
 static joule_status busy(void *context, amd_device device, double *out_share)
 {
     const struct amd_card *card;
     joule_status status = take(context, device, &card);
-    return known(status, status == JOULE_OK ? card->busy : NAN, out_share);
+    return check_known(status, status == JOULE_OK ? card->busy : NAN, out_share);
 }
 
-static void introduce(void *context, amd_device name, struct device *device)
+static void set_identity(void *context, amd_device handle, struct device *device)
 {
-    const struct amd_card *card = card_of(context, name);
+    const struct amd_card *card = card_of(context, handle);
     if (!card)
         return;
     string_copy(device->model, sizeof device->model, card->model);
@@ -142,48 +142,50 @@ static joule_status facts(void *context, amd_device device, struct device_facts 
     return JOULE_OK;
 }
 
-#define TOLD                                                                                                 \
+#define SHARED_FUNCTIONS                                                                                     \
     .period_s = PERIOD_S, .energy = energy, .power = power, .celsius = celsius, .busy = busy,                \
-    .introduce = introduce, .facts = facts
+    .set_identity = set_identity, .facts = facts
 
-static const struct amd_interface amd_smi_told = {.tells = "amd-smi", .rank = RANK_DRIVER + 3, TOLD};
-static const struct amd_interface rocm_smi_told = {.tells = "rocm-smi", .rank = RANK_DRIVER + 4, TOLD};
+static const struct amd_interface amd_smi_interface = {
+    .name = "amd-smi", .rank = RANK_DRIVER + 3, SHARED_FUNCTIONS};
+static const struct amd_interface rocm_smi_interface = {
+    .name = "rocm-smi", .rank = RANK_DRIVER + 4, SHARED_FUNCTIONS};
 
 /* --- the programs --------------------------------------------------------------------------------------- */
 
-static const char *const amd_words[] = {"metric",  "--power",     "--energy", "--temperature",
-                                        "--usage", "--mem-usage", "--json",   NULL};
-static const char *const amd_fewer_words[] = {"metric", "--power", "--energy", "--json", NULL};
-static const char *const amd_place_words[] = {"list", "--json", NULL};
+static const char *const amd_arguments[] = {"metric",  "--power",     "--energy", "--temperature",
+                                            "--usage", "--mem-usage", "--json",   NULL};
+static const char *const amd_fewer_arguments[] = {"metric", "--power", "--energy", "--json", NULL};
+static const char *const amd_address_arguments[] = {"list", "--json", NULL};
 static const struct program amd_smi = {
     .name = "amd-smi",
     .in_rocm = "/opt/rocm/bin/amd-smi",
-    .words = {amd_words, amd_fewer_words},
-    .read = amd_words_amd,
-    .place_words = amd_place_words,
+    .arguments = {amd_arguments, amd_fewer_arguments},
+    .parse = amd_smi_parse_json,
+    .address_arguments = amd_address_arguments,
 };
 
-static const char *const rocm_words[] = {
+static const char *const rocm_arguments[] = {
     "--showbus", "--showpower",    "--showenergycounter", "--showtemp",     "--showuse", "--showmeminfo",
     "vram",      "--showmaxpower", "--showproductname",   "--showuniqueid", "--json",    NULL};
-static const char *const rocm_fewer_words[] = {"--showbus", "--showpower", "--showtemp",
-                                               "--showuse", "--json",      NULL};
+static const char *const rocm_fewer_arguments[] = {"--showbus", "--showpower", "--showtemp",
+                                                   "--showuse", "--json",      NULL};
 static const struct program rocm_smi = {
     .name = "rocm-smi",
     .in_rocm = "/opt/rocm/bin/rocm-smi",
-    .words = {rocm_words, rocm_fewer_words},
-    .read = amd_words_rocm,
+    .arguments = {rocm_arguments, rocm_fewer_arguments},
+    .parse = rocm_smi_parse_json,
 };
 
 /* --- opening -------------------------------------------------------------------------------------------- */
 
 /* Finds the argument list that the program supports, if the program exists. */
-static joule_status try_words(struct joule_host *host, struct programs *programs)
+static joule_status try_arguments(struct joule_host *host, struct programs *programs)
 {
     joule_status status = JOULE_ABSENT;
     for (int i = 0; i < 2 && status != JOULE_OK; i++) {
-        programs->words = programs->program->words[i];
-        status = run(host, programs, programs->words);
+        programs->arguments = programs->program->arguments[i];
+        status = run(host, programs, programs->arguments);
         if (status == JOULE_ABSENT)
             return status;
     }
@@ -197,19 +199,19 @@ static joule_status try_paths(struct joule_host *host, struct programs *programs
     joule_status status = JOULE_ABSENT;
     for (int i = 0; i < 2 && paths[i] && status == JOULE_ABSENT; i++) {
         programs->path = paths[i];
-        status = try_words(host, programs);
+        status = try_arguments(host, programs);
     }
     return status;
 }
 
 /* Gets the cards with PCI addresses from a run of their own. */
-static void take_places(struct joule_host *host, struct programs *programs, struct amd_cards *out_places,
-                        struct arena *arena)
+static void find_addresses(struct joule_host *host, struct programs *programs, struct amd_cards *out_places,
+                           struct arena *arena)
 {
     struct amd_cards figures = programs->cards;
     struct arena figures_arena = programs->run_arena;
     programs->run_arena = (struct arena){0};
-    run(host, programs, programs->program->place_words);
+    run(host, programs, programs->program->address_arguments);
     *out_places = programs->cards;
     *arena = programs->run_arena;
     programs->cards = figures;
@@ -220,8 +222,8 @@ static void add_boards(struct joule_host *host, struct programs *programs)
 {
     struct amd_cards places = programs->cards;
     struct arena arena = {0};
-    if (programs->program->place_words)
-        take_places(host, programs, &places, &arena);
+    if (programs->program->address_arguments)
+        find_addresses(host, programs, &places, &arena);
     for (size_t i = 0; i < places.count; i++) {
         const struct amd_card *card = &places.list[i];
         if (card->has_place)
@@ -250,7 +252,7 @@ static joule_status open_program(struct source *source, const struct program *pr
                                  const struct amd_interface *interface)
 {
     const char *own = source->host->ops->env(source->host, source->ops->variable);
-    if (!amd_boards_are_wanted(source, own))
+    if (!amd_boards_are_needed(source, own))
         return source->state;
     if (!source->is_named && amd_has_library(source->host))
         return source_set_state(source, JOULE_ABSENT, "not needed: AMD's library reports what %s would",
@@ -263,7 +265,7 @@ static joule_status open_program(struct source *source, const struct program *pr
     joule_status status = programs->state = try_paths(source->host, programs, own);
     if (status == JOULE_OK) {
         add_boards(source->host, programs);
-        status = amd_boards_opened(programs->boards);
+        status = amd_boards_set_state(programs->boards);
     } else {
         say_why(source, programs, status);
     }
@@ -278,18 +280,18 @@ static void programs_read(struct source *source, struct sink *sink)
 {
     const struct amd_boards *boards = source->data;
     struct programs *programs = boards->context;
-    programs->state = run(source->host, programs, programs->words);
+    programs->state = run(source->host, programs, programs->arguments);
     amd_boards_read(source, sink);
 }
 
 static joule_status amd_smi_open(struct source *source)
 {
-    return open_program(source, &amd_smi, &amd_smi_told);
+    return open_program(source, &amd_smi, &amd_smi_interface);
 }
 
 static joule_status rocm_smi_open(struct source *source)
 {
-    return open_program(source, &rocm_smi, &rocm_smi_told);
+    return open_program(source, &rocm_smi, &rocm_smi_interface);
 }
 
 const struct source_ops source_amd_smi_program = {

@@ -234,14 +234,14 @@ static joule_status busy(void *context, amd_device device, double *out_share)
 }
 
 /* In all releases the model's name (market_name) is the first member. */
-static void introduce(void *context, amd_device name, struct device *device)
+static void set_identity(void *context, amd_device handle, struct device *device)
 {
     struct amd_source *amd = context;
     char answer[AMD_ANSWER_BYTES] = "", uuid[sizeof device->uuid] = "";
     unsigned length = sizeof uuid;
-    if (amd->api.asic && amd->api.asic((amd_handle)name, answer) == AMDSMI_STATUS_SUCCESS)
+    if (amd->api.asic && amd->api.asic((amd_handle)handle, answer) == AMDSMI_STATUS_SUCCESS)
         string_copy(device->model, sizeof device->model, string_trim(answer));
-    if (amd->api.uuid && amd->api.uuid((amd_handle)name, &length, uuid) == AMDSMI_STATUS_SUCCESS)
+    if (amd->api.uuid && amd->api.uuid((amd_handle)handle, &length, uuid) == AMDSMI_STATUS_SUCCESS)
         string_copy(device->uuid, sizeof device->uuid, uuid);
 }
 
@@ -277,13 +277,13 @@ static joule_status facts(void *context, amd_device device, struct device_facts 
 }
 
 static const struct amd_interface interface = {
-    .tells = "libamd_smi",
+    .name = "libamd_smi",
     .rank = RANK_DRIVER + 1,
     .energy = energy,
     .power = power,
     .celsius = celsius,
     .busy = busy,
-    .introduce = introduce,
+    .set_identity = set_identity,
     .facts = facts,
 };
 
@@ -292,7 +292,7 @@ static const struct amd_interface interface = {
 static joule_status amd_smi_open(struct source *source)
 {
     const char *own = source->host->ops->env(source->host, source->ops->variable);
-    if (!amd_boards_are_wanted(source, own))
+    if (!amd_boards_are_needed(source, own))
         return source->state;
     struct amd_source *amd = arena_alloc(&source->arena, sizeof *amd);
     if (!amd || !(amd->boards = amd_boards_create(source, &interface, amd)))
@@ -301,7 +301,7 @@ static joule_status amd_smi_open(struct source *source)
     if (status != JOULE_OK)
         return status;
     each_device(amd, add);
-    return amd_boards_opened(amd->boards);
+    return amd_boards_set_state(amd->boards);
 }
 
 const struct source_ops source_amd_smi = {

@@ -61,8 +61,8 @@ struct board {
     int power_state; /* as hwmon_open_power_state */
     struct gauge gauges[GAUGE_KINDS];
     size_t gauge_count;
-    struct gpu_metrics said; /* the table as read at table_ns */
-    int64_t table_ns;        /* 0: never */
+    struct gpu_metrics reported; /* the table as read at table_ns */
+    int64_t table_ns;            /* 0: never */
 };
 
 struct amdgpu {
@@ -102,11 +102,11 @@ static joule_status read_counts(struct joule_host *host, struct board *board, ui
 {
     char table[GPU_METRICS_MAX_BYTES + 1];
     ssize_t length = host->ops->read_handle(host, board->metrics, table, sizeof table);
-    board->said = gpu_metrics_unknown();
+    board->reported = gpu_metrics_unknown();
     board->table_ns = host->ops->clock_ns(host, CLOCK_MONOTONIC);
     if (length < 0)
         return status_of_errno((int)-length);
-    gpu_metrics_read(table, (size_t)length, &board->said);
+    gpu_metrics_read(table, (size_t)length, &board->reported);
     return gpu_metrics_energy(table, (size_t)length, out_counts, out_modulus);
 }
 
@@ -117,7 +117,7 @@ static const struct gpu_metrics *refresh_table(struct joule_host *host, struct b
     int64_t now_ns = host->ops->clock_ns(host, CLOCK_MONOTONIC);
     if (board->metrics >= 0 && (board->table_ns == 0 || now_ns - board->table_ns >= TABLE_NS))
         read_counts(host, board, &counts, &modulus);
-    return &board->said;
+    return &board->reported;
 }
 
 static void add_energy(struct source *source, struct board *board)
@@ -158,16 +158,16 @@ static int open_clock(struct source *source, const struct board *board, const ch
     return -1;
 }
 
-static double table_figure(const struct gauge_kind *kind, const struct gpu_metrics *said)
+static double table_figure(const struct gauge_kind *kind, const struct gpu_metrics *reported)
 {
-    return *(const double *)((const char *)said + kind->table_offset) * kind->table_unit;
+    return *(const double *)((const char *)reported + kind->table_offset) * kind->table_unit;
 }
 
 static void add_gauge(struct source *source, const struct drm_card *card, struct board *board,
                       const struct gauge_kind *kind)
 {
     int handle = kind->file ? open_file(source, card, kind->file) : open_clock(source, board, kind->clock);
-    if (handle < 0 && isnan(table_figure(kind, &board->said)))
+    if (handle < 0 && isnan(table_figure(kind, &board->reported)))
         return;
     struct channel *ch = add_channel(source, board, kind->what);
     if (!ch) {
@@ -191,12 +191,12 @@ static void add_board(struct source *source, const struct drm_card *card)
     board->device = device;
     board->has_cpu = card->pci_device == HWMON_MI300A;
     gpu_zone(device->index, board->has_cpu, board->zone);
-    amdgpu_introduce(source, card, &amdgpu->kfd, device);
+    amdgpu_set_identity(source, card, &amdgpu->kfd, device);
     string_copy(board->folder, sizeof board->folder, card->folder);
     amdgpu_find_hwmon(source, card, board->hwmon, sizeof board->hwmon);
     board->power_state = open_file(source, card, "power/runtime_status");
     board->metrics = open_file(source, card, "gpu_metrics");
-    board->said = gpu_metrics_unknown();
+    board->reported = gpu_metrics_unknown();
     if (!hwmon_is_asleep(source->host, board->power_state))
         add_energy(source, board);
     for (size_t i = 0; i < GAUGE_KINDS; i++)
@@ -294,10 +294,10 @@ static void query_board(struct source *source, struct board *board, struct sink 
         return;
     }
     struct device_facts facts = amdgpu_facts(source->host, board->folder, board->hwmon);
-    const struct gpu_metrics *said = refresh_table(source->host, board);
-    facts.clock_reasons = said->clock_reasons;
+    const struct gpu_metrics *reported = refresh_table(source->host, board);
+    facts.clock_reasons = reported->clock_reasons;
     if (isnan(facts.fan_rpm))
-        facts.fan_rpm = said->fan_rpm;
+        facts.fan_rpm = reported->fan_rpm;
     add_processes(amdgpu, board, &facts);
     amdgpu_mode(source->host, board->folder, mode, sizeof mode);
     if (*mode)

@@ -7,8 +7,8 @@
 #include "joule/sources/amd/kfd.h"
 
 /* Sets model, unique id, architecture and driver of the device. */
-void amdgpu_introduce(struct source *source, const struct drm_card *card, const struct kfd *kfd,
-                      struct device *device);
+void amdgpu_set_identity(struct source *source, const struct drm_card *card, const struct kfd *kfd,
+                         struct device *device);
 /* Writes the folder of its sensors, "/sys/class/drm/card1/device/hwmon/hwmon4"; empty: none. */
 void amdgpu_find_hwmon(struct source *source, const struct drm_card *card, char *out_folder, size_t size);
 /* Reads the board's memory, power limits, fan and link; `folder` is the card's. */

@@ -18,8 +18,8 @@ static bool card_text(struct source *source, const char *folder, const char *fil
 
 /* --- identity ------------------------------------------------------------------------------------------- */
 
-void amdgpu_introduce(struct source *source, const struct drm_card *card, const struct kfd *kfd,
-                      struct device *device)
+void amdgpu_set_identity(struct source *source, const struct drm_card *card, const struct kfd *kfd,
+                         struct device *device)
 {
     char id[32];
     string_copy(device->vendor, sizeof device->vendor, "amd");

@@ -116,14 +116,14 @@ static joule_status busy(void *context, amd_device device, double *out_share)
     return code == RSMI_STATUS_SUCCESS && percent > 100 ? JOULE_UNSUPPORTED : status_of(code);
 }
 
-static void introduce(void *context, amd_device name, struct device *device)
+static void set_identity(void *context, amd_device handle, struct device *device)
 {
     const struct rocm_api *api = context;
     uint64_t id = 0;
     char model[sizeof device->model] = "";
-    if (api->dev_name_get && api->dev_name_get((uint32_t)name, model, sizeof model) == RSMI_STATUS_SUCCESS)
+    if (api->dev_name_get && api->dev_name_get((uint32_t)handle, model, sizeof model) == RSMI_STATUS_SUCCESS)
         string_copy(device->model, sizeof device->model, model);
-    if (api->dev_unique_id_get && api->dev_unique_id_get((uint32_t)name, &id) == RSMI_STATUS_SUCCESS &&
+    if (api->dev_unique_id_get && api->dev_unique_id_get((uint32_t)handle, &id) == RSMI_STATUS_SUCCESS &&
         id != 0)
         string_print(device->uuid, sizeof device->uuid, "GPU-%016" PRIx64, id);
 }
@@ -165,13 +165,13 @@ static joule_status facts(void *context, amd_device device, struct device_facts 
 }
 
 static const struct amd_interface interface = {
-    .tells = "librocm_smi64",
+    .name = "librocm_smi64",
     .rank = RANK_DRIVER + 2, /* AMD still supports it beside its successor libamd_smi, which ranks better */
     .energy = energy,
     .power = power,
     .celsius = celsius,
     .busy = busy,
-    .introduce = introduce,
+    .set_identity = set_identity,
     .facts = facts,
 };
 
@@ -200,7 +200,7 @@ static void rocm_smi_close(struct source *source)
 static joule_status rocm_smi_open(struct source *source)
 {
     const char *own = source->host->ops->env(source->host, source->ops->variable);
-    if (!amd_boards_are_wanted(source, own))
+    if (!amd_boards_are_needed(source, own))
         return source->state;
     struct rocm_api *api = arena_alloc(&source->arena, sizeof *api);
     struct amd_boards *boards = api ? amd_boards_create(source, &interface, api) : NULL;
@@ -210,7 +210,7 @@ static joule_status rocm_smi_open(struct source *source)
     if (status != JOULE_OK)
         return status;
     add_devices(api, boards);
-    status = amd_boards_opened(boards);
+    status = amd_boards_set_state(boards);
     if (status != JOULE_OK)
         rocm_smi_close(source);
     return status;

@@ -26,12 +26,12 @@ struct hl_smi {
     struct board {
         struct device *device;
         struct channel *power, *temperature, *busy;
-        int32_t number;                  /* the program's */
-        const struct hl_smi_board *said; /* values of the last run; NULL: none */
+        int32_t number;                      /* the program's */
+        const struct hl_smi_board *reported; /* values of the last run; NULL: none */
     } boards[MAX_BOARDS];
     size_t count;
-    struct hl_smi_board said[MAX_BOARDS];
-    size_t said_count;
+    struct hl_smi_board reported[MAX_BOARDS];
+    size_t reported_count;
     joule_status state; /* of the last run */
     char text[TEXT_SIZE];
 };
@@ -48,8 +48,8 @@ static joule_status ask(struct source *source)
     int exit_status = 0;
     ssize_t length =
         source->host->ops->run(source->host, argv, TIMEOUT_NS, smi->text, sizeof smi->text, &exit_status);
-    smi->said_count = length >= 0 ? hl_smi_parse(smi->text, smi->said, MAX_BOARDS) : 0;
-    smi->state = length < 0 ? status_of_errno((int)-length) : smi->said_count ? JOULE_OK : JOULE_FAILED;
+    smi->reported_count = length >= 0 ? hl_smi_parse(smi->text, smi->reported, MAX_BOARDS) : 0;
+    smi->state = length < 0 ? status_of_errno((int)-length) : smi->reported_count ? JOULE_OK : JOULE_FAILED;
     return smi->state;
 }
 
@@ -117,26 +117,26 @@ static struct channel *add_gauge(struct source *source, const struct board *boar
     return ch;
 }
 
-static bool add_board(struct source *source, const struct hl_smi_board *said)
+static bool add_board(struct source *source, const struct hl_smi_board *reported)
 {
     struct hl_smi *smi = source->data;
     struct board *board = &smi->boards[smi->count++];
-    int32_t index = accelerator_index(source, "hpu", said->pci_address);
+    int32_t index = accelerator_index(source, "hpu", reported->pci_address);
     struct device *device = board->device =
-        source_add_device(source, "hpu", index >= 0 ? index : said->index);
+        source_add_device(source, "hpu", index >= 0 ? index : reported->index);
     if (!device)
         return false;
-    board->number = said->index;
+    board->number = reported->index;
     string_copy(device->vendor, sizeof device->vendor, "intel");
-    string_copy(device->model, sizeof device->model, said->name);
-    string_copy(device->uuid, sizeof device->uuid, said->uuid);
-    string_copy(device->pci_address, sizeof device->pci_address, said->pci_address);
-    if (said->driver[0])
-        string_print(device->driver, sizeof device->driver, "habanalabs %s", said->driver);
-    board->power = add_power(source, board, said->max_watts);
-    if (!isnan(said->celsius))
+    string_copy(device->model, sizeof device->model, reported->name);
+    string_copy(device->uuid, sizeof device->uuid, reported->uuid);
+    string_copy(device->pci_address, sizeof device->pci_address, reported->pci_address);
+    if (reported->driver[0])
+        string_print(device->driver, sizeof device->driver, "habanalabs %s", reported->driver);
+    board->power = add_power(source, board, reported->max_watts);
+    if (!isnan(reported->celsius))
         board->temperature = add_gauge(source, board, "temperature", ROLE_TEMPERATURE);
-    if (!isnan(said->busy_percent))
+    if (!isnan(reported->busy_percent))
         board->busy = add_gauge(source, board, "busy", ROLE_BUSY);
     return board->power != NULL;
 }
@@ -151,8 +151,8 @@ static joule_status open_boards(struct source *source, struct hl_smi *smi)
         return source_set_state(source, status,
                                 "there is no hl-smi, or it lists no board: run it to see why");
     source->period_s = fmin(fmax(PERIOD_S, call_s / CALLS_SHARE), MAX_PERIOD_S);
-    for (size_t i = 0; i < smi->said_count; i++)
-        if (!add_board(source, &smi->said[i]))
+    for (size_t i = 0; i < smi->reported_count; i++)
+        if (!add_board(source, &smi->reported[i]))
             return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     return JOULE_OK;
 }
@@ -173,11 +173,11 @@ static joule_status hl_smi_open(struct source *source)
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-static const struct hl_smi_board *find_said(const struct hl_smi *smi, int32_t number)
+static const struct hl_smi_board *find_reported(const struct hl_smi *smi, int32_t number)
 {
-    for (size_t i = 0; i < smi->said_count; i++)
-        if (smi->said[i].index == number)
-            return &smi->said[i];
+    for (size_t i = 0; i < smi->reported_count; i++)
+        if (smi->reported[i].index == number)
+            return &smi->reported[i];
     return NULL;
 }
 
@@ -197,13 +197,13 @@ static void hl_smi_read(struct source *source, struct sink *sink)
     ask(source);
     for (size_t i = 0; i < smi->count; i++) {
         struct board *board = &smi->boards[i];
-        const struct hl_smi_board *said = board->said = find_said(smi, board->number);
-        if (said && !isnan(said->power_watts))
-            sink_power(sink, board->power, 0, said->power_watts);
+        const struct hl_smi_board *reported = board->reported = find_reported(smi, board->number);
+        if (reported && !isnan(reported->power_watts))
+            sink_power(sink, board->power, 0, reported->power_watts);
         else
-            sink_fail(sink, board->power, said ? JOULE_UNSUPPORTED : JOULE_FAILED);
-        put_gauge(sink, board->temperature, said ? said->celsius : NAN, 200);
-        put_gauge(sink, board->busy, said ? said->busy_percent / 100 : NAN, 1);
+            sink_fail(sink, board->power, reported ? JOULE_UNSUPPORTED : JOULE_FAILED);
+        put_gauge(sink, board->temperature, reported ? reported->celsius : NAN, 200);
+        put_gauge(sink, board->busy, reported ? reported->busy_percent / 100 : NAN, 1);
     }
 }
 
@@ -216,16 +216,16 @@ static void hl_smi_query(struct source *source, struct sink *sink)
 {
     const struct hl_smi *smi = source->data;
     for (size_t i = 0; i < smi->count; i++) {
-        const struct hl_smi_board *said = smi->boards[i].said;
+        const struct hl_smi_board *reported = smi->boards[i].reported;
         struct device_facts facts = device_facts_unknown();
-        if (!said) {
+        if (!reported) {
             sink_device_fail(sink, smi->boards[i].device, JOULE_FAILED);
             continue;
         }
-        facts.memory_total_bytes = bytes_of(said->memory_total_mib);
-        facts.memory_used_bytes = bytes_of(said->memory_used_mib);
-        facts.memory_free_bytes = bytes_of(said->memory_free_mib);
-        facts.limit_watts = said->max_watts;
+        facts.memory_total_bytes = bytes_of(reported->memory_total_mib);
+        facts.memory_used_bytes = bytes_of(reported->memory_used_mib);
+        facts.memory_free_bytes = bytes_of(reported->memory_free_mib);
+        facts.limit_watts = reported->max_watts;
         sink_facts(sink, smi->boards[i].device, &facts);
     }
 }

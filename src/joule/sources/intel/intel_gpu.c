@@ -95,7 +95,7 @@ static void add_board(struct source *source, const struct drm_card *card)
     board->device = device;
     board->card = *card;
     gpu_zone(device->index, false, board->zone);
-    intel_gpu_introduce(source, card, device);
+    intel_gpu_set_identity(source, card, device);
     intel_gpu_find_hwmon(source, card, board->hwmon, sizeof board->hwmon);
     char path[96];
     string_print(path, sizeof path, "%s/power/runtime_status", card->folder);

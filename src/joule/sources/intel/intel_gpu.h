@@ -56,7 +56,7 @@ void intel_memory_add_facts(const struct intel_memory *memory, struct device_fac
 /* --- identity and facts --------------------------------------------------------------------------------- */
 
 /* Sets model, architecture and driver of the device. */
-void intel_gpu_introduce(struct source *source, const struct drm_card *card, struct device *device);
+void intel_gpu_set_identity(struct source *source, const struct drm_card *card, struct device *device);
 /* Writes the folder of its sensors; empty: none. */
 void intel_gpu_find_hwmon(struct source *source, const struct drm_card *card, char *out_folder, size_t size);
 /* Returns memory, power limits, fan, and the reasons for low clocks. */

@@ -73,7 +73,7 @@ static const struct {
     {0xe223, "Intel Arc Pro B70"},
 };
 
-void intel_gpu_introduce(struct source *source, const struct drm_card *card, struct device *device)
+void intel_gpu_set_identity(struct source *source, const struct drm_card *card, struct device *device)
 {
     string_copy(device->vendor, sizeof device->vendor, "intel");
     string_copy(device->driver, sizeof device->driver, card->driver);

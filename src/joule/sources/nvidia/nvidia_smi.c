@@ -25,11 +25,11 @@
 /* --- running nvidia-smi --------------------------------------------------------------------------------- */
 
 /* Runs the program with two arguments. Returns the length of its output, or -errno, and its exit status. */
-static ssize_t ask(struct source *source, const char *const *words, char *out_text, size_t size,
+static ssize_t ask(struct source *source, const char *const *values, char *out_text, size_t size,
                    int *out_status)
 {
     const char *own = source->host->ops->env(source->host, "JOULE_NVIDIA_SMI");
-    const char *argv[4] = {own && *own ? own : "nvidia-smi", words[0], words[1], NULL};
+    const char *argv[4] = {own && *own ? own : "nvidia-smi", values[0], values[1], NULL};
     return source->host->ops->run(source->host, argv, SMI_TIMEOUT_NS, out_text, size, out_status);
 }
 
@@ -38,20 +38,20 @@ static ssize_t ask_table(struct source *source, int *out_status)
     struct nvidia_smi *smi = source->data;
     char query[1024];
     smi_query_argument(&smi->query, query, sizeof query);
-    const char *const words[] = {query, "--format=csv,noheader,nounits"};
-    ssize_t length = ask(source, words, smi->text, SMI_TEXT_SIZE, out_status);
-    smi->said_count = 0;
+    const char *const values[] = {query, "--format=csv,noheader,nounits"};
+    ssize_t length = ask(source, values, smi->text, SMI_TEXT_SIZE, out_status);
+    smi->reported_count = 0;
     if (length >= 0 && *out_status != 2) /* it may know some boards and not others */
-        smi->said_count = smi_read_table(smi->text, &smi->query, smi->said, SMI_MAX_BOARDS);
+        smi->reported_count = smi_read_table(smi->text, &smi->query, smi->reported, SMI_MAX_BOARDS);
     return length;
 }
 
 static ssize_t ask_description(struct source *source, int *out_status)
 {
     struct nvidia_smi *smi = source->data;
-    const char *const words[] = {"-q", "-x"};
-    ssize_t length = ask(source, words, smi->text, SMI_TEXT_SIZE, out_status);
-    smi->said_count = length >= 0 ? smi_read_description(smi->text, smi->said, SMI_MAX_BOARDS) : 0;
+    const char *const values[] = {"-q", "-x"};
+    ssize_t length = ask(source, values, smi->text, SMI_TEXT_SIZE, out_status);
+    smi->reported_count = length >= 0 ? smi_read_description(smi->text, smi->reported, SMI_MAX_BOARDS) : 0;
     return length;
 }
 
@@ -89,14 +89,14 @@ static joule_status find_way(struct source *source)
     ssize_t length = ask_table(source, &status);
     while (length >= 0 && status == 2 && smi_query_reduce(&smi->query, smi->text))
         length = ask_table(source, &status);
-    if (smi->said_count)
+    if (smi->reported_count)
         return JOULE_OK;
     /* A recording may have only the description. */
     if (length >= 0 ? status == 0 || status == 2 : length == -ENOENT) {
         smi->describes = true;
         length = ask_description(source, &status);
     }
-    return smi->said_count ? JOULE_OK : meaning_of(length, status);
+    return smi->reported_count ? JOULE_OK : meaning_of(length, status);
 }
 
 /* --- opening -------------------------------------------------------------------------------------------- */
@@ -127,8 +127,8 @@ static joule_status open_boards(struct source *source)
     ask_boards(source, &exit_status);
     double call_s = (double)(host->ops->clock_ns(source->host, CLOCK_MONOTONIC) - begin_ns) * 1e-9;
     source->period_s = fmin(fmax(PERIOD_S, call_s / CALLS_SHARE), MAX_PERIOD_S);
-    for (size_t i = 0; i < smi->said_count; i++)
-        if (!nvidia_smi_board_open(source, &smi->said[i]))
+    for (size_t i = 0; i < smi->reported_count; i++)
+        if (!nvidia_smi_board_open(source, &smi->reported[i]))
             return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     return smi->count ? JOULE_OK : source_set_state(source, JOULE_FAILED, "%s", remedy_of(JOULE_FAILED));
 }
@@ -145,9 +145,9 @@ static joule_status nvidia_smi_open(struct source *source)
     struct nvidia_smi *smi = source->data = arena_alloc(&source->arena, sizeof *smi);
     if (smi) {
         smi->text = arena_alloc(&source->arena, SMI_TEXT_SIZE);
-        smi->said = arena_alloc(&source->arena, SMI_MAX_BOARDS * sizeof *smi->said);
+        smi->reported = arena_alloc(&source->arena, SMI_MAX_BOARDS * sizeof *smi->reported);
     }
-    if (!smi || !smi->text || !smi->said)
+    if (!smi || !smi->text || !smi->reported)
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     return open_boards(source);
 }
@@ -156,18 +156,19 @@ static joule_status nvidia_smi_open(struct source *source)
 
 /* Finds the board's values by PCI address, which stays when indices change, else by index. Returns NULL if
  * there are none. */
-static const struct smi_board *find_said(const struct nvidia_smi *smi, const struct nvidia_smi_board *board)
+static const struct smi_board *find_reported(const struct nvidia_smi *smi,
+                                             const struct nvidia_smi_board *board)
 {
-    for (size_t i = 0; i < smi->said_count; i++) {
-        const struct smi_board *said = &smi->said[i];
+    for (size_t i = 0; i < smi->reported_count; i++) {
+        const struct smi_board *reported = &smi->reported[i];
         uint64_t index = i;
         char address[16];
-        smi_pci_address(said, address);
-        if (said->words[SMI_INDEX])
-            string_to_u64(said->words[SMI_INDEX], 10, &index);
+        smi_pci_address(reported, address);
+        if (reported->values[SMI_INDEX])
+            string_to_u64(reported->values[SMI_INDEX], 10, &index);
         if (*address && *board->pci_address ? strcmp(address, board->pci_address) == 0
                                             : index == (uint64_t)board->index)
-            return said;
+            return reported;
     }
     return NULL;
 }
@@ -180,11 +181,11 @@ static void nvidia_smi_read(struct source *source, struct sink *sink)
     joule_status status = meaning_of(length, exit_status);
     for (size_t i = 0; i < smi->count; i++) {
         struct nvidia_smi_board *board = &smi->boards[i];
-        const struct smi_board *said = find_said(smi, board);
-        if (said) {
+        const struct smi_board *reported = find_reported(smi, board);
+        if (reported) {
             board->state = JOULE_OK;
-            smi_take_facts(said, &board->facts);
-            nvidia_smi_board_read(board, sink, said);
+            smi_take_facts(reported, &board->facts);
+            nvidia_smi_board_read(board, sink, reported);
         } else { /* a known board that is missing has fallen off the bus */
             board->state = status == JOULE_DENIED ? status : JOULE_FAILED;
             nvidia_smi_board_fail(board, sink);
@@ -199,13 +200,13 @@ static void name_partitions(struct source *source)
     struct nvidia_smi *smi = source->data;
     size_t partitions = 0;
     int exit_status;
-    for (size_t i = 0; i < smi->said_count; i++)
-        partitions += smi->said[i].partition_count;
+    for (size_t i = 0; i < smi->reported_count; i++)
+        partitions += smi->reported[i].partition_count;
     if (partitions && !smi->list)
         smi->list = arena_alloc(&source->arena, LIST_SIZE);
     if (partitions && smi->list &&
         ask(source, (const char *[]){"-L", NULL}, smi->list, LIST_SIZE, &exit_status) >= 0)
-        smi_read_list(smi->list, smi->said, smi->said_count);
+        smi_read_list(smi->list, smi->reported, smi->reported_count);
 }
 
 /* A driver without tables was asked for the description by the last reading. */
@@ -218,8 +219,8 @@ static void describe(struct source *source)
     name_partitions(source);
     for (size_t i = 0; i < smi->count; i++) {
         static const struct smi_board nothing;
-        const struct smi_board *said = find_said(smi, &smi->boards[i]);
-        smi_take_users(said ? said : &nothing, &smi->boards[i].facts);
+        const struct smi_board *reported = find_reported(smi, &smi->boards[i]);
+        smi_take_users(reported ? reported : &nothing, &smi->boards[i].facts);
     }
 }
 

@@ -2,8 +2,8 @@
  * cannot be loaded.
  *
  * nvidia_smi.c runs the program. nvidia_smi_csv.c requests and parses its table of fields; nvidia_smi_xml.c
- * parses its XML description. nvidia_smi_words.c interprets the values as text; nvidia_smi_board.c turns them
- * into channels and devices. JOULE_NVIDIA_SMI overrides the program's name.
+ * parses its XML description. nvidia_smi_values.c interprets the values as text; nvidia_smi_board.c turns
+ * them into channels and devices. JOULE_NVIDIA_SMI overrides the program's name.
  * Note: both formats fill the same struct smi_board. A value may be missing, or be one of many texts for
  * "unknown". */
 #ifndef JOULE_NVIDIA_SMI_H
@@ -55,12 +55,12 @@ enum smi_field {
     SMI_REPLAYS = SMI_FIELDS,
     SMI_TRANSMIT, /* KB/s, like the next member */
     SMI_RECEIVE,
-    SMI_WORDS
+    SMI_VALUES
 };
 #define SMI_ECC_COUNTS 4
 
 struct smi_board {
-    const char *words[SMI_WORDS]; /* point into the program's output; NULL: missing */
+    const char *values[SMI_VALUES]; /* point into the program's output; NULL: missing */
     /* Only in the XML description. */
     bool knows_reasons, knows_processes;
     bool knows_ecc[SMI_ECC_COUNTS]; /* from SMI_ECC_CORRECTED on; sums over kinds of memory */
@@ -75,7 +75,7 @@ struct smi_board {
 
 /* Returns OK for a number or another value; UNSUPPORTED for "N/A" in all its spellings, or a missing value;
  * DENIED or FAILED for an error text. */
-joule_status smi_word_status(const char *word);
+joule_status smi_value_status(const char *value);
 /* Returns the number before any unit; NaN if there is none. */
 double smi_number(const struct smi_board *board, enum smi_field field);
 /* Returns the text; empty if it is unknown. */
@@ -140,15 +140,15 @@ struct nvidia_smi {
     int64_t described_ns; /* 0: never */
     /* From the last run of the program. */
     char *text, *list; /* list: output of `nvidia-smi -L`; NULL until there are partitions */
-    struct smi_board *said;
-    size_t said_count;
+    struct smi_board *reported;
+    size_t reported_count;
 };
 
 /* Adds the device and the channels of a board. Returns false if out of memory. */
-bool nvidia_smi_board_open(struct source *source, const struct smi_board *said);
+bool nvidia_smi_board_open(struct source *source, const struct smi_board *reported);
 /* Reports a board's values to its channels, or its state if there are none. */
 void nvidia_smi_board_read(const struct nvidia_smi_board *board, struct sink *sink,
-                           const struct smi_board *said);
+                           const struct smi_board *reported);
 void nvidia_smi_board_fail(const struct nvidia_smi_board *board, struct sink *sink);
 
 #endif

@@ -64,22 +64,22 @@ static void describe_power(struct integrator *in, const struct nvidia_smi_board 
 }
 
 /* A continuous mean is better than one instant in each second. */
-static enum smi_field choose_power(const struct smi_board *said)
+static enum smi_field choose_power(const struct smi_board *reported)
 {
     static const enum smi_field choice[] = {SMI_POWER_AVERAGE, SMI_POWER_INSTANT, SMI_POWER,
                                             SMI_MODULE_POWER};
     for (size_t i = 0; i < sizeof choice / sizeof choice[0]; i++)
-        if (isfinite(smi_number(said, choice[i])))
+        if (isfinite(smi_number(reported, choice[i])))
             return choice[i];
     return SMI_FIELDS;
 }
 
-static void add_power(struct source *source, struct nvidia_smi_board *board, const struct smi_board *said)
+static void add_power(struct source *source, struct nvidia_smi_board *board, const struct smi_board *reported)
 {
     struct channel *channel = add_channel(source, board, "power", "power, by nvidia-smi");
     if (!channel)
         return;
-    double limit_watts = smi_number(said, SMI_LIMIT_ENFORCED);
+    double limit_watts = smi_number(reported, SMI_LIMIT_ENFORCED);
     channel->mode = CHANNEL_POWER;
     channel->rank = RANK_PROGRAM;
     channel->info.reading = JOULE_READING_POWER;
@@ -94,7 +94,7 @@ static void add_power(struct source *source, struct nvidia_smi_board *board, con
         board->power = channel;
         return;
     }
-    channel->info.state = smi_word_status(said->words[SMI_POWER]);
+    channel->info.state = smi_value_status(reported->values[SMI_POWER]);
     if (channel->info.state == JOULE_OK)
         channel->info.state = JOULE_UNSUPPORTED;
     string_copy(
@@ -103,10 +103,11 @@ static void add_power(struct source *source, struct nvidia_smi_board *board, con
         "other means");
 }
 
-static void add_gauges(struct source *source, struct nvidia_smi_board *board, const struct smi_board *said)
+static void add_gauges(struct source *source, struct nvidia_smi_board *board,
+                       const struct smi_board *reported)
 {
     for (size_t i = 0; i < GAUGES; i++) {
-        if (!isfinite(smi_number(said, gauges[i].field)))
+        if (!isfinite(smi_number(reported, gauges[i].field)))
             continue;
         struct channel *channel = board->gauges[i] =
             add_channel(source, board, gauges[i].what, gauges[i].label);
@@ -117,23 +118,23 @@ static void add_gauges(struct source *source, struct nvidia_smi_board *board, co
     }
 }
 
-static void introduce(struct device *d, const struct smi_board *said, const char *pci_address)
+static void set_identity(struct device *d, const struct smi_board *reported, const char *pci_address)
 {
-    const char *driver = smi_text(said, SMI_DRIVER);
+    const char *driver = smi_text(reported, SMI_DRIVER);
     string_copy(d->vendor, sizeof d->vendor, "nvidia");
-    string_copy(d->model, sizeof d->model, smi_text(said, SMI_NAME));
-    string_copy(d->uuid, sizeof d->uuid, smi_text(said, SMI_UUID));
-    string_copy(d->compute_capability, sizeof d->compute_capability, smi_text(said, SMI_CAPABILITY));
+    string_copy(d->model, sizeof d->model, smi_text(reported, SMI_NAME));
+    string_copy(d->uuid, sizeof d->uuid, smi_text(reported, SMI_UUID));
+    string_copy(d->compute_capability, sizeof d->compute_capability, smi_text(reported, SMI_CAPABILITY));
     string_copy(d->architecture, sizeof d->architecture, smi_architecture(d->compute_capability));
     string_copy(d->pci_address, sizeof d->pci_address, pci_address);
     string_print(d->driver, sizeof d->driver, *driver ? "nvidia %s" : "nvidia", driver);
 }
 
 /* On superchips the GPU's power may be the module's: see nvml_module.c. */
-static void place(struct joule_host *host, struct nvidia_smi_board *board, const struct smi_board *said)
+static void place(struct joule_host *host, struct nvidia_smi_board *board, const struct smi_board *reported)
 {
-    double gpu = smi_number(said, SMI_POWER_INSTANT), module = smi_number(said, SMI_MODULE_POWER);
-    board->power_field = choose_power(said);
+    double gpu = smi_number(reported, SMI_POWER_INSTANT), module = smi_number(reported, SMI_MODULE_POWER);
+    board->power_field = choose_power(reported);
     bool is_module = nvml_is_superchip(board->device->model) && module > 0 &&
                      !(fabs(gpu - module) > MODULE_TOLERANCE * module);
     if (!is_module && board->power_field == SMI_MODULE_POWER)
@@ -146,13 +147,13 @@ static void place(struct joule_host *host, struct nvidia_smi_board *board, const
 }
 
 /* Boards have the driver's index. The description has no index, but the same order. */
-bool nvidia_smi_board_open(struct source *source, const struct smi_board *said)
+bool nvidia_smi_board_open(struct source *source, const struct smi_board *reported)
 {
     struct nvidia_smi *smi = source->data;
     struct nvidia_smi_board *board = &smi->boards[smi->count];
     uint64_t index = smi->count;
-    if (said->words[SMI_INDEX] &&
-        (!string_to_u64(said->words[SMI_INDEX], 10, &index) || index >= SMI_MAX_BOARDS))
+    if (reported->values[SMI_INDEX] &&
+        (!string_to_u64(reported->values[SMI_INDEX], 10, &index) || index >= SMI_MAX_BOARDS))
         index = smi->count;
     for (size_t i = 0; i < smi->count; i++)
         if (smi->boards[i].index == (int32_t)index)
@@ -162,12 +163,12 @@ bool nvidia_smi_board_open(struct source *source, const struct smi_board *said)
     if (!board->device)
         return false;
     smi->count++;
-    smi_pci_address(said, board->pci_address);
-    introduce(board->device, said, board->pci_address);
-    smi_take_facts(said, &board->facts);
-    place(source->host, board, said);
-    add_power(source, board, said);
-    add_gauges(source, board, said);
+    smi_pci_address(reported, board->pci_address);
+    set_identity(board->device, reported, board->pci_address);
+    smi_take_facts(reported, &board->facts);
+    place(source->host, board, reported);
+    add_power(source, board, reported);
+    add_gauges(source, board, reported);
     return true;
 }
 
@@ -183,25 +184,25 @@ void nvidia_smi_board_fail(const struct nvidia_smi_board *board, struct sink *si
 }
 
 /* Returns why a number is missing that was there before. */
-static joule_status trouble(const struct smi_board *said, enum smi_field field)
+static joule_status trouble(const struct smi_board *reported, enum smi_field field)
 {
-    joule_status status = smi_word_status(said->words[field]);
+    joule_status status = smi_value_status(reported->values[field]);
     return status == JOULE_OK ? JOULE_FAILED : status;
 }
 
 void nvidia_smi_board_read(const struct nvidia_smi_board *board, struct sink *sink,
-                           const struct smi_board *said)
+                           const struct smi_board *reported)
 {
-    double watts = board->power ? smi_number(said, board->power_field) : NAN;
+    double watts = board->power ? smi_number(reported, board->power_field) : NAN;
     if (board->power && watts >= 0)
         sink_power(sink, board->power, 0, watts);
     else if (board->power)
-        sink_fail(sink, board->power, trouble(said, board->power_field));
+        sink_fail(sink, board->power, trouble(reported, board->power_field));
     for (size_t i = 0; i < GAUGES; i++) {
-        double value = smi_number(said, gauges[i].field);
+        double value = smi_number(reported, gauges[i].field);
         if (board->gauges[i] && fabs(value) <= gauges[i].max)
             sink_gauge(sink, board->gauges[i], value * gauges[i].unit);
         else if (board->gauges[i])
-            sink_fail(sink, board->gauges[i], trouble(said, gauges[i].field));
+            sink_fail(sink, board->gauges[i], trouble(reported, gauges[i].field));
     }
 }

@@ -189,7 +189,7 @@ size_t smi_read_table(char *text, const struct smi_query *query, struct smi_boar
         memset(board, 0, sizeof *board);
         for (size_t i = 0; i < count; i++)
             if (table.columns[i] != SMI_FIELDS)
-                board->words[table.columns[i]] = cells[i];
+                board->values[table.columns[i]] = cells[i];
     }
     return boards;
 }

@@ -169,8 +169,8 @@ static void take_field(struct smi_board *board, const char *path, const char *te
 {
     for (size_t i = 0; i < sizeof elements / sizeof elements[0]; i++)
         if (strcmp(path, elements[i].path) == 0 &&
-            smi_word_status(board->words[elements[i].field]) != JOULE_OK)
-            board->words[elements[i].field] = text;
+            smi_value_status(board->values[elements[i].field]) != JOULE_OK)
+            board->values[elements[i].field] = text;
 }
 
 /* Uses the text of an element that ends here. */
@@ -214,8 +214,8 @@ static void begin_board(struct description *d, char *attributes)
         return;
     d->board = &d->boards[d->count++];
     memset(d->board, 0, sizeof *d->board);
-    d->board->words[SMI_PCI] = find_id(attributes);
-    d->board->words[SMI_DRIVER] = d->driver;
+    d->board->values[SMI_PCI] = find_id(attributes);
+    d->board->values[SMI_DRIVER] = d->driver;
 }
 
 static bool begin_element(struct description *d, const char *name, char *attributes)

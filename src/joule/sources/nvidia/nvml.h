@@ -125,7 +125,7 @@ nvml_return nvml_board_celsius(const struct nvml_api *api, const struct nvml_boa
 /* --- boards as devices ---------------------------------------------------------------------------------- */
 
 /* Writes the board's identity into its device. */
-void nvml_board_introduce(const struct nvml_api *api, struct nvml_board *board);
+void nvml_board_set_identity(const struct nvml_api *api, struct nvml_board *board);
 /* Returns the board's current memory, limits, reasons for low clocks, processes and MIG instances. */
 struct device_facts nvml_board_facts(const struct nvml_api *api, struct nvml_board *board);
 

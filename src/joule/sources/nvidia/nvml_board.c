@@ -428,7 +428,7 @@ bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned i
     }
     nvml_identify(m.api, board->handle, &board->id);
     find_traits(m.api, board);
-    nvml_board_introduce(m.api, board);
+    nvml_board_set_identity(m.api, board);
     place(&m);
     find_counter(&m);
     find_power(&m);

@@ -26,7 +26,7 @@ static const char *architecture_name(unsigned architecture)
     return architecture < sizeof names / sizeof names[0] && names[architecture] ? names[architecture] : "";
 }
 
-void nvml_board_introduce(const struct nvml_api *api, struct nvml_board *board)
+void nvml_board_set_identity(const struct nvml_api *api, struct nvml_board *board)
 {
     struct device *d = board->device;
     char version[80];

@@ -20,8 +20,8 @@ static const struct rack_kind kind = {"sambanova", "JOULE_SAMBANOVA", "rdu", "sa
 struct sambanova {
     struct rack_meter meter;
     struct channel *busy[SAMBANOVA_MAX_RDUS];
-    struct sambanova_tiles said; /* from the last run */
-    joule_status status;         /* of the last run */
+    struct sambanova_tiles reported; /* from the last run */
+    joule_status status;             /* of the last run */
     char text[MAX_TEXT];
 };
 
@@ -42,7 +42,7 @@ static joule_status ask(struct source *source)
     joule_status status = run_program(source, own && *own ? own : "sntilestat", &output);
     if (status == JOULE_ABSENT && !(own && *own))
         status = run_program(source, "/opt/sambaflow/bin/sntilestat", &output);
-    if (status == JOULE_OK && !sambanova_parse(sambanova->text, &sambanova->said))
+    if (status == JOULE_OK && !sambanova_parse(sambanova->text, &sambanova->reported))
         status = JOULE_FAILED;
     return sambanova->status = status;
 }
@@ -51,7 +51,7 @@ static bool add_rdu(struct source *source, size_t i)
 {
     struct sambanova *sambanova = source->data;
     const struct device *device =
-        rack_add_device(source, &kind, "SambaNova RDU", sambanova->said.rdus[i].path);
+        rack_add_device(source, &kind, "SambaNova RDU", sambanova->reported.rdus[i].path);
     struct channel *ch = device ? source_add_channel(source) : NULL;
     if (!ch)
         return false;
@@ -73,7 +73,7 @@ static joule_status sambanova_open(struct source *source)
         return source_set_state(source, status, "no sntilestat, which comes with SambaNova's runtime");
     if (status != JOULE_OK)
         return source_set_state(source, status, "sntilestat lists no tiles; try: sntilestat");
-    for (size_t i = 0; i < sambanova->said.count; i++)
+    for (size_t i = 0; i < sambanova->reported.count; i++)
         if (!add_rdu(source, i))
             return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     return rack_meter_open(source, &kind, &sambanova->meter);
@@ -82,9 +82,9 @@ static joule_status sambanova_open(struct source *source)
 /* Returns the RDU with this path in the last output; NULL: none. */
 static const struct sambanova_rdu *find_rdu(const struct sambanova *sambanova, const char *path)
 {
-    for (size_t i = 0; i < sambanova->said.count && sambanova->status == JOULE_OK; i++)
-        if (strcmp(sambanova->said.rdus[i].path, path) == 0)
-            return &sambanova->said.rdus[i];
+    for (size_t i = 0; i < sambanova->reported.count && sambanova->status == JOULE_OK; i++)
+        if (strcmp(sambanova->reported.rdus[i].path, path) == 0)
+            return &sambanova->reported.rdus[i];
     return NULL;
 }
 

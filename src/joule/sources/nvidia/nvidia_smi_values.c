@@ -1,5 +1,5 @@
-/* joule/sources/nvidia/nvidia_smi_words.c - interprets nvidia-smi's values: units, texts for "unknown", facts
- * of devices. See nvidia_smi.h.
+/* joule/sources/nvidia/nvidia_smi_values.c - interprets nvidia-smi's values: units, texts for "unknown",
+ * facts of devices. See nvidia_smi.h.
  *
  * Note: text that does not begin with a number is not a number, whatever future drivers print. Only known
  * error texts are DENIED or FAILED; others are UNSUPPORTED. */
@@ -13,18 +13,18 @@
 #define MIB 1048576.0
 
 /* Returns true if the text begins with `meaning`, with or without a bracket before it. */
-static bool says(const char *word, const char *meaning)
+static bool says(const char *value, const char *meaning)
 {
-    word += *word == '[';
-    return string_starts(word, meaning);
+    value += *value == '[';
+    return string_starts(value, meaning);
 }
 
-joule_status smi_word_status(const char *word)
+joule_status smi_value_status(const char *value)
 {
     static const struct {
         const char *meaning;
         joule_status status;
-    } words[] = {
+    } values[] = {
         {"N/A", JOULE_UNSUPPORTED},
         {"Not Supported", JOULE_UNSUPPORTED},
         {"Not Available", JOULE_UNSUPPORTED},
@@ -40,25 +40,25 @@ joule_status smi_word_status(const char *word)
         {"Timeout", JOULE_FAILED},
         {"ERR!", JOULE_FAILED},
     };
-    if (!word || !*word)
+    if (!value || !*value)
         return JOULE_UNSUPPORTED;
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (says(word, words[i].meaning))
-            return words[i].status;
-    return *word == '[' ? JOULE_FAILED : JOULE_OK; /* only errors are in brackets */
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        if (says(value, values[i].meaning))
+            return values[i].status;
+    return *value == '[' ? JOULE_FAILED : JOULE_OK; /* only errors are in brackets */
 }
 
 double smi_number(const struct smi_board *board, enum smi_field field)
 {
     double number;
-    const char *word = board->words[field];
-    const char *end = word ? string_scan_double(word, &number) : NULL;
+    const char *value = board->values[field];
+    const char *end = value ? string_scan_double(value, &number) : NULL;
     return end && (*end == '\0' || *end == ' ' || *end == '%') ? number : NAN;
 }
 
 const char *smi_text(const struct smi_board *board, enum smi_field field)
 {
-    return smi_word_status(board->words[field]) == JOULE_OK ? board->words[field] : "";
+    return smi_value_status(board->values[field]) == JOULE_OK ? board->values[field] : "";
 }
 
 void smi_pci_address(const struct smi_board *board, char out_address[16])
@@ -80,11 +80,11 @@ static uint64_t bytes_of(const struct smi_board *board, enum smi_field field)
 static void take_reasons(const struct smi_board *board, struct device_facts *facts)
 {
     uint64_t bits;
-    const char *word = board->words[SMI_REASONS];
+    const char *value = board->values[SMI_REASONS];
     facts->clock_reasons = JOULE_CLOCKS_UNKNOWN;
     if (board->knows_reasons)
         facts->clock_reasons = nvml_clock_reasons(board->reasons);
-    else if (word && string_starts(word, "0x") && string_to_u64(word, 16, &bits))
+    else if (value && string_starts(value, "0x") && string_to_u64(value, 16, &bits))
         facts->clock_reasons = nvml_clock_reasons(bits);
 }
 

@@ -1,10 +1,10 @@
-/* joule/sources/amd/amd_words.h - parses the JSON that AMD's programs rocm-smi and amd-smi print.
+/* joule/sources/amd/amd_smi_json.h - parses the JSON that AMD's programs rocm-smi and amd-smi print.
  *
  * Note: names of values differ between releases. Numbers may be strings, with or without a unit, and other
  * text may surround the JSON. A text such as "N/A" or "N/A (Secondary die)" is unknown. An energy of 0 is
  * unknown too, because boards without a counter report it. */
-#ifndef JOULE_AMD_WORDS_H
-#define JOULE_AMD_WORDS_H
+#ifndef JOULE_AMD_SMI_JSON_H
+#define JOULE_AMD_SMI_JSON_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,8 +28,8 @@ struct amd_cards {
 
 /* Parses the output of `rocm-smi --json`, text[0..size), and modifies it. There are no cards if the text is
  * something else. Returns false if out of memory. */
-bool amd_words_rocm(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards);
+bool rocm_smi_parse_json(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards);
 /* The same for `amd-smi metric --json` and `amd-smi list --json`. */
-bool amd_words_amd(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards);
+bool amd_smi_parse_json(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards);
 
 #endif

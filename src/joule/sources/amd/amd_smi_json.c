@@ -1,8 +1,8 @@
-/* joule/sources/amd/amd_words.c - see amd_words.h.
+/* joule/sources/amd/amd_smi_json.c - see amd_smi_json.h.
  *
  * Note: both programs compute joules as counts times 15.3 uJ, but a count is 2^-16 J. Joules are therefore
  * converted back to counts. */
-#include "joule/sources/amd/amd_words.h"
+#include "joule/sources/amd/amd_smi_json.h"
 
 #include <math.h>
 #include <string.h>
@@ -161,7 +161,7 @@ static void take_rocm_figure(const struct json_value *value, struct amd_card *ca
         take_text(value, card->uuid, sizeof card->uuid);
 }
 
-bool amd_words_rocm(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards)
+bool rocm_smi_parse_json(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards)
 {
     *out_cards = (struct amd_cards){0};
     const struct json_value *root = find_json(arena, text, size);
@@ -225,7 +225,7 @@ static void take_amd_figures(const struct json_value *gpu, struct amd_card *card
     take_text(json_member(gpu, "uuid"), card->uuid, sizeof card->uuid);
 }
 
-bool amd_words_amd(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards)
+bool amd_smi_parse_json(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards)
 {
     *out_cards = (struct amd_cards){0};
     const struct json_value *list = find_json(arena, text, size);
