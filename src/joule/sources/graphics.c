@@ -133,7 +133,7 @@ static bool add_silent(struct source *source, const struct device *device)
 static bool add_board(struct source *source, const struct pci_device *pci, int32_t nvidia_index)
 {
     struct graphics *graphics = source->data;
-    bool has_nvml = is_with_nvidia(pci) && nvml_is_there(source->host);
+    bool has_nvml = is_with_nvidia(pci) && nvml_is_available(source->host);
     struct device *device = is_with_nvidia(pci) ? source_add_device(source, "gpu", nvidia_index)
                                                 : source_add_gpu(source, pci->address);
     if (!device)

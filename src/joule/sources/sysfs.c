@@ -149,7 +149,7 @@ static bool is_gpu_of(struct source *source, const char *address, const char *ve
            read_pci(source, address, "class", class, sizeof class) && string_starts(class, "0x03");
 }
 
-bool sysfs_gpus_sleep(struct source *source, const char *vendor)
+bool sysfs_gpus_are_suspended(struct source *source, const char *vendor)
 {
     struct arena arena = {0};
     char **addresses, status[32];

@@ -37,6 +37,6 @@ void sysfs_find_pci(const char *link, char out_address[SYSFS_PCI_SIZE]);
 
 /* Returns true if there are GPUs of this PCI vendor (such as "0x10de") and all of them are suspended.
  * Starting the vendor's library would wake them. */
-bool sysfs_gpus_sleep(struct source *source, const char *vendor);
+bool sysfs_gpus_are_suspended(struct source *source, const char *vendor);
 
 #endif

@@ -44,7 +44,7 @@ static bool has_counter(struct source *source, const struct drm_card *card)
            counts != 0;
 }
 
-static bool sleeps(struct source *source, const struct drm_card *card)
+static bool is_suspended(struct source *source, const struct drm_card *card)
 {
     char path[96], text[16];
     string_print(path, sizeof path, "%s/power/runtime_status", card->folder);
@@ -63,7 +63,7 @@ bool amd_boards_are_needed(struct source *source, const char *own)
         if (!drm_card_open(source, ids[i], &card) || strcmp(card.driver, "amdgpu") != 0)
             continue;
         boards++;
-        if (!has_power_file(source, &card) && !sleeps(source, &card) && !has_counter(source, &card))
+        if (!has_power_file(source, &card) && !is_suspended(source, &card) && !has_counter(source, &card))
             return true;
     }
     if (source->is_named && (boards || (own && *own)))

@@ -197,7 +197,7 @@ static void add_board(struct source *source, const struct drm_card *card)
     board->power_state = open_file(source, card, "power/runtime_status");
     board->metrics = open_file(source, card, "gpu_metrics");
     board->reported = gpu_metrics_unknown();
-    if (!hwmon_is_asleep(source->host, board->power_state))
+    if (!hwmon_is_suspended(source->host, board->power_state))
         add_energy(source, board);
     for (size_t i = 0; i < GAUGE_KINDS; i++)
         add_gauge(source, card, board, &gauge_kinds[i]);
@@ -256,13 +256,13 @@ static void read_gauge(struct joule_host *host, struct board *board, const struc
 
 static void read_board(struct joule_host *host, struct board *board, struct sink *sink)
 {
-    bool is_asleep = hwmon_is_asleep(host, board->power_state);
-    if (board->energy && is_asleep)
+    bool is_suspended = hwmon_is_suspended(host, board->power_state);
+    if (board->energy && is_suspended)
         sink_fail(sink, board->energy, JOULE_STALE);
     else if (board->energy)
         read_energy(host, board, sink);
     for (size_t i = 0; i < board->gauge_count; i++)
-        if (is_asleep)
+        if (is_suspended)
             sink_fail(sink, board->gauges[i].channel, JOULE_STALE);
         else
             read_gauge(host, board, &board->gauges[i], sink);
@@ -289,7 +289,7 @@ static void query_board(struct source *source, struct board *board, struct sink 
 {
     const struct amdgpu *amdgpu = source->data;
     char mode[32];
-    if (hwmon_is_asleep(source->host, board->power_state)) {
+    if (hwmon_is_suspended(source->host, board->power_state)) {
         sink_device_fail(sink, board->device, JOULE_STALE);
         return;
     }

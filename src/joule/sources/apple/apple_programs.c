@@ -78,7 +78,7 @@ static joule_status open_program(struct source *source, const char *const *comma
     struct apple_power power;
     if (!program || !(program->text = arena_alloc(&source->arena, MAX_TEXT)))
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
-    if (ioreport_is_there(source->host))
+    if (ioreport_is_available(source->host))
         return source_set_state(source, JOULE_ABSENT,
                                 "not needed: the source ioreport reads the system directly");
     program->command = command;

@@ -33,7 +33,7 @@ struct ioreport_library {
 
 /* Returns true if this system has the library: /usr/lib/libIOReport.dylib, or the file in
  * JOULE_IOREPORT_LIB. */
-bool ioreport_is_there(struct joule_host *host);
+bool ioreport_is_available(struct joule_host *host);
 /* Loads all functions. Returns false if the library (empty *out_missing) or the function *out_missing does
  * not exist. */
 bool ioreport_load(struct joule_host *host, struct ioreport_library *out_library, const char **out_missing);

@@ -7,7 +7,7 @@ static void *open_library(struct joule_host *host)
     return host->ops->open_library(host, path && *path ? path : "/usr/lib/libIOReport.dylib");
 }
 
-bool ioreport_is_there(struct joule_host *host)
+bool ioreport_is_available(struct joule_host *host)
 {
     return open_library(host) != NULL;
 }

@@ -162,7 +162,7 @@ static joule_status hl_smi_open(struct source *source)
     if (!hlml_has_driver(source, "JOULE_HL_SMI"))
         return source_set_state(source, JOULE_ABSENT,
                                 "this machine has no driver for Gaudi boards (habanalabs)");
-    if (!source->is_named && (hlml_is_there(source->host) || all_have_monitors(source)))
+    if (!source->is_named && (hlml_is_available(source->host) || all_have_monitors(source)))
         return source_set_state(source, JOULE_ABSENT,
                                 "not needed: Habana's library or the driver's monitor is there");
     struct hl_smi *smi = source->data = arena_alloc(&source->arena, sizeof *smi);

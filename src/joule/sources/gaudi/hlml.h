@@ -16,7 +16,7 @@
  * set. */
 bool hlml_has_driver(struct source *source, const char *variable);
 /* Returns true if the library can be loaded. */
-bool hlml_is_there(struct joule_host *host);
+bool hlml_is_available(struct joule_host *host);
 /* Loads and initialises the library; JOULE_HLML_LIB overrides its name. If the result is not OK, out_remedy
  * says what the user can do. */
 joule_status hlml_load(struct joule_host *host, struct hlml_api *out_api, char *out_remedy, size_t size);

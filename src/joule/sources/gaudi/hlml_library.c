@@ -17,7 +17,7 @@ static void *open_library(struct joule_host *host)
     return library;
 }
 
-bool hlml_is_there(struct joule_host *host)
+bool hlml_is_available(struct joule_host *host)
 {
     return open_library(host) != NULL;
 }

@@ -288,7 +288,7 @@ static void hwmon_read(struct source *source, struct sink *sink)
         if (!meter->is_readable || now_ns < meter->next_ns)
             continue;
         meter->next_ns = now_ns + meter->pace_ns;
-        if (hwmon_is_asleep(source->host, meter->power_state))
+        if (hwmon_is_suspended(source->host, meter->power_state))
             sink_fail(sink, meter->channel, JOULE_STALE);
         else if (meter->channel->mode == CHANNEL_COUNTER)
             read_energy(source->host, meter, sink);

@@ -85,7 +85,7 @@ bool hwmon_is_enabled(const struct hwmon_chip *chip, const char *kind, unsigned 
  * suspended. */
 int hwmon_open_power_state(const struct hwmon_chip *chip);
 /* Returns true if reading a value now would wake the device. */
-bool hwmon_is_asleep(struct joule_host *host, int power_state);
+bool hwmon_is_suspended(struct joule_host *host, int power_state);
 
 typedef void (*hwmon_visit)(const struct hwmon_chip *chip, const struct hwmon_input *input, void *context);
 /* Calls visit for each energy and power of the chip. If there are none, calls it for each voltage with a

@@ -20,9 +20,9 @@ static bool is(const struct hwmon_chip *chip, const char *driver)
 static bool read_power(const struct hwmon_chip *chip, uint64_t *out_raw)
 {
     int power_state = hwmon_open_power_state(chip);
-    bool is_asleep = hwmon_is_asleep(chip->source->host, power_state);
+    bool is_suspended = hwmon_is_suspended(chip->source->host, power_state);
     host_close_handle(chip->source->host, power_state);
-    return !is_asleep && hwmon_number(chip, "power", 1, "input", out_raw);
+    return !is_suspended && hwmon_number(chip, "power", 1, "input", out_raw);
 }
 
 /* Returns the watts per unit of power1_input: microwatts, or milliwatts as in the firmware. An idle board

@@ -135,7 +135,7 @@ int hwmon_open_power_state(const struct hwmon_chip *chip)
     return chip->source->host->ops->open_file(chip->source->host, path);
 }
 
-bool hwmon_is_asleep(struct joule_host *host, int power_state)
+bool hwmon_is_suspended(struct joule_host *host, int power_state)
 {
     char state[16];
     return power_state >= 0 && host->ops->read_handle(host, power_state, state, sizeof state) > 0 &&

@@ -243,7 +243,7 @@ static void read_gauge(struct joule_host *host, const struct gauge *gauge, struc
 {
     int64_t millicelsius;
     joule_status status = JOULE_STALE;
-    if (!hwmon_is_asleep(host, gauge->power_state))
+    if (!hwmon_is_suspended(host, gauge->power_state))
         status = sysfs_read_i64(host, gauge->handle, &millicelsius);
     if (status == JOULE_OK && (millicelsius < MIN_MILLIC || millicelsius > MAX_MILLIC))
         status = JOULE_FAILED;

@@ -18,7 +18,7 @@ struct board {
     struct device *device;
     struct drm_card card;
     char zone[48], hwmon[96];
-    int power_state; /* handle of its runtime_status, for hwmon_is_asleep */
+    int power_state; /* handle of its runtime_status, for hwmon_is_suspended */
     struct channel *clock, *busy;
     int actual_clock, asked_clock; /* handles; < 0: none */
     struct intel_pmu pmu;
@@ -154,8 +154,8 @@ static void intel_gpu_read(struct source *source, struct sink *sink)
     struct intel_gpu *gpus = source->data;
     for (size_t i = 0; i < gpus->count; i++) {
         struct board *board = &gpus->boards[i];
-        bool is_asleep = hwmon_is_asleep(source->host, board->power_state);
-        if (board->clock && is_asleep)
+        bool is_suspended = hwmon_is_suspended(source->host, board->power_state);
+        if (board->clock && is_suspended)
             sink_fail(sink, board->clock, JOULE_STALE);
         else if (board->clock)
             read_clock(source->host, board, sink);
@@ -167,7 +167,7 @@ static void intel_gpu_read(struct source *source, struct sink *sink)
 static void query_board(struct source *source, struct board *board, struct sink *sink)
 {
     const struct intel_gpu *gpus = source->data;
-    if (hwmon_is_asleep(source->host, board->power_state)) {
+    if (hwmon_is_suspended(source->host, board->power_state)) {
         sink_device_fail(sink, board->device, JOULE_STALE);
         return;
     }

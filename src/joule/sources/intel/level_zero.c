@@ -48,7 +48,7 @@ static joule_status level_zero_open(struct source *source)
     const char *own = source->host->ops->env(source->host, LIBRARY);
     if (!(source->is_named && own && *own) && !host_has_any(source->host, DRIVERS))
         return source_set_state(source, JOULE_ABSENT, "no GPU of this machine has one of Intel's drivers");
-    if (sysfs_gpus_sleep(source, "0x8086"))
+    if (sysfs_gpus_are_suspended(source, "0x8086"))
         return source_set_state(
             source, JOULE_ABSENT,
             "the Intel GPU is suspended and is not woken for a measurement: run a program on it");
@@ -156,7 +156,7 @@ static void level_zero_read(struct source *source, struct sink *sink)
         lz->gauges_ns = now_ns + GAUGE_PERIOD_NS - EARLY_NS;
     for (size_t i = 0; i < lz->board_count; i++) {
         struct lz_board *board = &lz->boards[i];
-        if (hwmon_is_asleep(source->host, board->power_state)) {
+        if (hwmon_is_suspended(source->host, board->power_state)) {
             rest(board, sink);
             continue;
         }
@@ -217,7 +217,7 @@ static void level_zero_query(struct source *source, struct sink *sink)
 {
     struct lz_source *lz = source->data;
     for (size_t i = 0; i < lz->board_count; i++)
-        if (hwmon_is_asleep(source->host, lz->boards[i].power_state))
+        if (hwmon_is_suspended(source->host, lz->boards[i].power_state))
             sink_device_fail(sink, lz->boards[i].device, JOULE_STALE);
         else
             query_board(lz, &lz->boards[i], sink);

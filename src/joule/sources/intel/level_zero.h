@@ -30,7 +30,7 @@ struct lz_board {
     lz_handle handle;
     struct device *device;
     char zone[48];
-    int power_state; /* handle of its runtime_status, for hwmon_is_asleep */
+    int power_state; /* handle of its runtime_status, for hwmon_is_suspended */
 
     lz_handle power;        /* NULL: no power domain covers the board */
     struct channel *energy; /* NULL: no energy counter */

@@ -135,10 +135,10 @@ static joule_status open_boards(struct source *source)
 
 static joule_status nvidia_smi_open(struct source *source)
 {
-    if (nvml_is_there(source->host))
+    if (nvml_is_available(source->host))
         return source_set_state(source, JOULE_ABSENT,
                                 "not needed: the driver's library is there (source nvml)");
-    if (sysfs_gpus_sleep(source, "0x10de"))
+    if (sysfs_gpus_are_suspended(source, "0x10de"))
         return source_set_state(
             source, JOULE_ABSENT,
             "the NVIDIA GPU is suspended and is not woken for a measurement: run a program on it");

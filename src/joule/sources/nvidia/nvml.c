@@ -41,7 +41,7 @@ static joule_status open_boards(struct source *source, struct nvml_source *nvml)
 
 static joule_status nvml_open(struct source *source)
 {
-    if (sysfs_gpus_sleep(source, "0x10de"))
+    if (sysfs_gpus_are_suspended(source, "0x10de"))
         return source_set_state(
             source, JOULE_ABSENT,
             "the NVIDIA GPU is suspended and is not woken for a measurement: run a program on it");

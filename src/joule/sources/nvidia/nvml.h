@@ -19,7 +19,7 @@
 /* File names of the driver's library on this system, ended by NULL. */
 extern const char *const nvml_names[];
 /* Returns true if the driver's library can be loaded, even if it does not initialise. */
-bool nvml_is_there(struct joule_host *host);
+bool nvml_is_available(struct joule_host *host);
 /* Loads and initialises the library; JOULE_NVML_LIB overrides its name. If the result is not OK, out_remedy
  * says what the user can do. */
 joule_status nvml_load(struct joule_host *host, struct nvml_api *out_api, char *out_remedy, size_t size);

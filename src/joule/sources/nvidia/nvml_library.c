@@ -15,7 +15,7 @@ static void *open_library(struct joule_host *host)
     return library;
 }
 
-bool nvml_is_there(struct joule_host *host)
+bool nvml_is_available(struct joule_host *host)
 {
     return open_library(host) != NULL;
 }
