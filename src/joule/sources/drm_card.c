@@ -17,7 +17,7 @@ static void find_driver(struct source *source, const char *uevent, struct drm_ca
 {
     char path[64], link[256];
     string_print(path, sizeof path, "%s/driver", card->folder);
-    if (sysfs_value_of(uevent, "DRIVER", card->driver, sizeof card->driver) ||
+    if (sysfs_find_value(uevent, "DRIVER", card->driver, sizeof card->driver) ||
         !read_link(source, path, link, sizeof link))
         return;
     const char *slash = strrchr(link, '/');
@@ -34,7 +34,7 @@ static void find_pci(struct source *source, const char *uevent, struct drm_card 
         if (read_link(source, path, link, sizeof link))
             sysfs_find_pci(link, card->pci);
     }
-    if (!card->pci[0] && sysfs_value_of(uevent, "PCI_SLOT_NAME", link, sizeof link))
+    if (!card->pci[0] && sysfs_find_value(uevent, "PCI_SLOT_NAME", link, sizeof link))
         sysfs_find_pci(link, card->pci);
 }
 
@@ -43,7 +43,7 @@ static uint64_t read_number(struct source *source, const struct drm_card *card, 
     char path[64], text[16];
     uint64_t number;
     string_print(path, sizeof path, "%s/%s", card->folder, file);
-    return sysfs_text(source, path, text, sizeof text) && string_to_u64(text, 0, &number) ? number : 0;
+    return sysfs_read_text(source, path, text, sizeof text) && string_to_u64(text, 0, &number) ? number : 0;
 }
 
 /* Parses "PCI_ID=1002:74A0". */
@@ -51,7 +51,7 @@ static void find_pci_device(struct source *source, const char *uevent, struct dr
 {
     char text[16];
     char *colon;
-    if (sysfs_value_of(uevent, "PCI_ID", text, sizeof text) && (colon = strchr(text, ':')) != NULL &&
+    if (sysfs_find_value(uevent, "PCI_ID", text, sizeof text) && (colon = strchr(text, ':')) != NULL &&
         string_to_u64(colon + 1, 16, &card->pci_device)) {
         *colon = '\0';
         if (string_to_u64(text, 16, &card->pci_vendor))
@@ -66,7 +66,7 @@ bool drm_card_open(struct source *source, const char *id, struct drm_card *out_c
     char path[64], uevent[1024];
     unsigned number;
     *out_card = (struct drm_card){0};
-    if (!sysfs_numbered(id, "card", &number) || !string_copy(out_card->id, sizeof out_card->id, id))
+    if (!sysfs_parse_numbered(id, "card", &number) || !string_copy(out_card->id, sizeof out_card->id, id))
         return false;
     string_print(out_card->folder, sizeof out_card->folder, DRM_FOLDER "/%s/device", id);
     string_print(path, sizeof path, "%s/uevent", out_card->folder);
@@ -82,7 +82,7 @@ bool drm_card_find_name(struct source *source, const struct drm_card *card, char
     char path[64], text[16];
     uint64_t revision;
     string_print(path, sizeof path, "%s/revision", card->folder);
-    bool has_revision = sysfs_text(source, path, text, sizeof text) && string_to_u64(text, 0, &revision);
+    bool has_revision = sysfs_read_text(source, path, text, sizeof text) && string_to_u64(text, 0, &revision);
     return card->pci_vendor &&
            pci_find_name(source->host, (uint32_t)card->pci_vendor, (uint32_t)card->pci_device,
                          has_revision ? (int32_t)revision : -1, out_name, size);

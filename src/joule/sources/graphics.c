@@ -171,7 +171,7 @@ static joule_status graphics_open(struct source *source)
     source->data = arena_alloc(&source->arena, sizeof(struct graphics));
     if (!source->data)
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
-    pci_each(source, visit, &search);
+    pci_visit_all(source, visit, &search);
     if (!search.is_good)
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     if (source->device_count == 0)

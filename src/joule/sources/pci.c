@@ -54,20 +54,20 @@ bool pci_read(struct source *source, const char *address, struct pci_device *out
         return false;
     string_print(path, sizeof path, PCI_FOLDER "/%s/uevent", out_device->address);
     host_read_text(source->host, path, lines, sizeof lines);
-    if (!sysfs_value_of(lines, "PCI_ID", text, sizeof text)) {
+    if (!sysfs_find_value(lines, "PCI_ID", text, sizeof text)) {
         read_files(source, out_device);
         return out_device->vendor != 0;
     }
     out_device->vendor = hex_pair(text, &out_device->device);
-    if (sysfs_value_of(lines, "PCI_SUBSYS_ID", text, sizeof text))
+    if (sysfs_find_value(lines, "PCI_SUBSYS_ID", text, sizeof text))
         hex_pair(text, &out_device->subsystem_device);
-    if (sysfs_value_of(lines, "PCI_CLASS", text, sizeof text))
+    if (sysfs_find_value(lines, "PCI_CLASS", text, sizeof text))
         out_device->class = hex(text);
-    sysfs_value_of(lines, "DRIVER", out_device->driver, sizeof out_device->driver);
+    sysfs_find_value(lines, "DRIVER", out_device->driver, sizeof out_device->driver);
     return out_device->vendor != 0;
 }
 
-void pci_each(struct source *source, pci_visit visit, void *context)
+void pci_visit_all(struct source *source, pci_visit visit, void *context)
 {
     struct arena arena = {0};
     char **addresses;

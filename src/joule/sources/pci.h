@@ -24,6 +24,6 @@ bool pci_read(struct source *source, const char *address, struct pci_device *out
 
 /* Calls `visit` for each device of the machine, by address, until it returns false. */
 typedef bool (*pci_visit)(const struct pci_device *device, void *context);
-void pci_each(struct source *source, pci_visit visit, void *context);
+void pci_visit_all(struct source *source, pci_visit visit, void *context);
 
 #endif

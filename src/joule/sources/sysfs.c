@@ -16,7 +16,7 @@ joule_status sysfs_read_i64(struct joule_host *host, int handle, int64_t *out_va
     return string_to_i64(text, 10, out_value) ? JOULE_OK : JOULE_FAILED;
 }
 
-bool sysfs_text(struct source *source, const char *path, char *out_text, size_t size)
+bool sysfs_read_text(struct source *source, const char *path, char *out_text, size_t size)
 {
     if (!host_read_text(source->host, path, out_text, size))
         return false;
@@ -37,7 +37,7 @@ static const char *scan_number(const char *text, unsigned *out_number)
     return digits ? text : NULL;
 }
 
-bool sysfs_split(const char *file, const char *kind, unsigned *out_number, const char **out_suffix)
+bool sysfs_parse_attribute(const char *file, const char *kind, unsigned *out_number, const char **out_suffix)
 {
     if (!string_starts(file, kind))
         return false;
@@ -48,7 +48,7 @@ bool sysfs_split(const char *file, const char *kind, unsigned *out_number, const
     return true;
 }
 
-bool sysfs_numbered(const char *text, const char *prefix, unsigned *out_number)
+bool sysfs_parse_numbered(const char *text, const char *prefix, unsigned *out_number)
 {
     if (!string_starts(text, prefix))
         return false;
@@ -60,7 +60,7 @@ bool sysfs_numbered(const char *text, const char *prefix, unsigned *out_number)
     return true;
 }
 
-bool sysfs_value_of(const char *lines, const char *key, char *out_value, size_t size)
+bool sysfs_find_value(const char *lines, const char *key, char *out_value, size_t size)
 {
     size_t key_length = strlen(key);
     *out_value = '\0';

@@ -13,14 +13,14 @@ joule_status sysfs_read_i64(struct joule_host *host, int handle, int64_t *out_va
 
 /* Reads an attribute's text, trimmed, with unprintable bytes replaced by '?'. Returns false, with empty text,
  * if there is none. */
-bool sysfs_text(struct source *source, const char *path, char *out_text, size_t size);
+bool sysfs_read_text(struct source *source, const char *path, char *out_text, size_t size);
 
 /* Splits "power12_average" into kind "power", number 12 and suffix "average". Returns false for another
  * kind. */
-bool sysfs_split(const char *file, const char *kind, unsigned *out_number, const char **out_suffix);
+bool sysfs_parse_attribute(const char *file, const char *kind, unsigned *out_number, const char **out_suffix);
 
 /* Parses a text that is `prefix` and a number, such as "Chip 8". Returns false for any other text. */
-bool sysfs_numbered(const char *text, const char *prefix, unsigned *out_number);
+bool sysfs_parse_numbered(const char *text, const char *prefix, unsigned *out_number);
 
 /* Writes `text` as a name: lower-case letters, digits, dots and colons stay; every other run becomes one '-',
  * with none at either end. */
@@ -28,7 +28,7 @@ void sysfs_slug(char *out_name, size_t size, const char *text);
 
 /* Writes the value of "KEY=value" from lines such as those of `uevent`. Returns false, with an empty value,
  * if there is none. */
-bool sysfs_value_of(const char *lines, const char *key, char *out_value, size_t size);
+bool sysfs_find_value(const char *lines, const char *key, char *out_value, size_t size);
 
 /* Writes the last PCI address in a link's path, such as "0000:03:00.0"; earlier ones are bridges. Without
  * any, out_address is unchanged. */

@@ -124,7 +124,7 @@ size_t accelerators_find(struct source *source, const char *kind, struct acceler
 {
     struct search search = {.kind = kind, .list = out_list, .max = max};
     if (max)
-        pci_each(source, visit, &search);
+        pci_visit_all(source, visit, &search);
     return search.count;
 }
 

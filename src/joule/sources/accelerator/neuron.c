@@ -55,7 +55,7 @@ static bool read_word(struct source *source, const char *folder, const char *fil
 {
     char path[128];
     string_print(path, sizeof path, "%s/%s", folder, file);
-    return sysfs_text(source, path, out_word, size);
+    return sysfs_read_text(source, path, out_word, size);
 }
 
 /* Sets an architecture such as "NCv3, 4 cores". Only root may read the file core_count, so the cores' folders
@@ -66,7 +66,7 @@ static void find_architecture(struct source *source, const struct one *one)
     unsigned number, cores = 0;
     ssize_t count = source->host->ops->list(source->host, one->folder, &source->arena, &names);
     for (ssize_t i = 0; i < count; i++)
-        cores += sysfs_numbered(names[i], "neuron_core", &number);
+        cores += sysfs_parse_numbered(names[i], "neuron_core", &number);
     struct device *device = one->device;
     if (!read_word(source, one->folder, "neuron_core0/info/architecture/arch_type", word, sizeof word))
         read_word(source, one->folder, "info/architecture/arch_type", word, sizeof word);
@@ -153,7 +153,7 @@ static bool add_device(struct source *source, const char *name)
 {
     struct neuron *neuron = source->data;
     unsigned number;
-    if (neuron->count == MAX_DEVICES || !sysfs_numbered(name, "neuron", &number))
+    if (neuron->count == MAX_DEVICES || !sysfs_parse_numbered(name, "neuron", &number))
         return true;
     struct one *one = &neuron->devices[neuron->count++];
     one->power = -1;
@@ -171,7 +171,7 @@ static bool has_device(char *const *names, ssize_t count)
 {
     unsigned number;
     for (ssize_t i = 0; i < count; i++)
-        if (sysfs_numbered(names[i], "neuron", &number))
+        if (sysfs_parse_numbered(names[i], "neuron", &number))
             return true;
     return false;
 }

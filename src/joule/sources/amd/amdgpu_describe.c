@@ -13,7 +13,7 @@ static bool card_text(struct source *source, const char *folder, const char *fil
 {
     char path[128];
     string_print(path, sizeof path, "%s/%s", folder, file);
-    return sysfs_text(source, path, out, size);
+    return sysfs_read_text(source, path, out, size);
 }
 
 /* --- identity ------------------------------------------------------------------------------------------- */

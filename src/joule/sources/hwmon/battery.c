@@ -46,7 +46,7 @@ static bool read_attribute(struct source *source, const char *supply, const char
 {
     char path[128];
     string_print(path, sizeof path, "/sys/class/power_supply/%s/%s", supply, attribute);
-    return sysfs_text(source, path, out_text, size);
+    return sysfs_read_text(source, path, out_text, size);
 }
 
 static bool attribute_is(struct source *source, const char *supply, const char *attribute, const char *value)

@@ -28,7 +28,8 @@ bool hwmon_text(const struct hwmon_chip *chip, const char *kind, unsigned number
     char path[192];
     string_print(path, sizeof path, "%s/%s%u_%s", chip->folder, kind, number, suffix);
     out_text[0] = '\0';
-    return hwmon_has(chip, path + strlen(chip->folder) + 1) && sysfs_text(chip->source, path, out_text, size);
+    return hwmon_has(chip, path + strlen(chip->folder) + 1) &&
+           sysfs_read_text(chip->source, path, out_text, size);
 }
 
 bool hwmon_number(const struct hwmon_chip *chip, const char *kind, unsigned number, const char *suffix,
@@ -52,7 +53,7 @@ static bool is_attribute(const char *file)
     unsigned number;
     const char *suffix;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (sysfs_split(file, kinds[i], &number, &suffix))
+        if (sysfs_parse_attribute(file, kinds[i], &number, &suffix))
             return true;
     return false;
 }
@@ -103,7 +104,7 @@ static bool has_power_supply_type(struct source *source, const char *device)
     static const char *const types[] = {"Battery", "Mains", "UPS", "USB", "Wireless", NULL};
     char path[128], type[16];
     string_print(path, sizeof path, "%s/type", device);
-    return sysfs_text(source, path, type, sizeof type) && string_is_one_of(type, types);
+    return sysfs_read_text(source, path, type, sizeof type) && string_is_one_of(type, types);
 }
 
 bool hwmon_chip_open(struct source *source, const char *id, struct hwmon_chip *out_chip)
@@ -117,9 +118,9 @@ bool hwmon_chip_open(struct source *source, const char *id, struct hwmon_chip *o
     if (!try_folder(out_chip, own) && !try_folder(out_chip, device))
         return false;
     string_print(path, sizeof path, "%s/name", own);
-    if (!sysfs_text(source, path, out_chip->name, sizeof out_chip->name)) {
+    if (!sysfs_read_text(source, path, out_chip->name, sizeof out_chip->name)) {
         string_print(path, sizeof path, "%s/name", device);
-        sysfs_text(source, path, out_chip->name, sizeof out_chip->name);
+        sysfs_read_text(source, path, out_chip->name, sizeof out_chip->name);
     }
     follow_links(out_chip);
     out_chip->is_power_supply = out_chip->is_power_supply || has_power_supply_type(source, device);
@@ -160,7 +161,7 @@ static struct hwmon_input make_input(const struct hwmon_chip *chip, enum hwmon_k
 static bool is_figure(const struct hwmon_chip *chip, const char *file, const char *word, unsigned *number,
                       const char **suffix)
 {
-    if (!sysfs_split(file, word, number, suffix))
+    if (!sysfs_parse_attribute(file, word, number, suffix))
         return false;
     if (strcmp(*suffix, "average") == 0)
         return strcmp(word, "power") == 0;

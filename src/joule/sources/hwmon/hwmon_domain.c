@@ -96,7 +96,8 @@ static void set_sensor(const struct hwmon_chip *chip, const struct hwmon_input *
     if (!found && hwmon_has(chip, "update_interval")) {
         char path[128];
         string_print(path, sizeof path, "%s/update_interval", chip->folder);
-        found = sysfs_text(chip->source, path, text, sizeof text) && string_to_u64(text, 10, &interval_ms);
+        found =
+            sysfs_read_text(chip->source, path, text, sizeof text) && string_to_u64(text, 10, &interval_ms);
     }
     if (found && interval_ms >= 1 && interval_ms <= 600000) {
         d->period_s = (double)interval_ms * 1e-3;
@@ -145,7 +146,7 @@ static bool grace_domain(const struct hwmon_chip *chip, const struct hwmon_input
     static const char middle[] = " Power Socket ";
     const char *at = strstr(input->label, middle);
     unsigned socket;
-    if (!at || !sysfs_numbered(at, middle, &socket))
+    if (!at || !sysfs_parse_numbered(at, middle, &socket))
         return false;
     unsigned package = hwmon_package_of_socket(chip, socket);
     if (!d->period_is_known)
@@ -189,9 +190,9 @@ static bool amd_energy_domain(const struct hwmon_chip *chip, const struct hwmon_
                               struct hwmon_domain *d)
 {
     unsigned number;
-    if (sysfs_numbered(input->label, "Ecore", &number))
+    if (sysfs_parse_numbered(input->label, "Ecore", &number))
         return false;
-    if (sysfs_numbered(input->label, "Esocket", &number)) {
+    if (sysfs_parse_numbered(input->label, "Esocket", &number)) {
         set_package(d, hwmon_package_of_socket(chip, number), "amd");
         d->cause = CAUSE(CAUSE_RAPL_GAIN, 0); /* the registers that the rapl sources read */
     }
@@ -230,11 +231,11 @@ static bool power_domain(const struct hwmon_chip *chip, const struct hwmon_input
     if (strcmp(words, "System") == 0) {
         set_node(d);
         d->rank += input->kind != HWMON_ENERGY;
-    } else if (sysfs_numbered(words, "Chip ", &socket) && is_memory) {
+    } else if (sysfs_parse_numbered(words, "Chip ", &socket) && is_memory) {
         set_package_part(d, JOULE_SCOPE_DRAM, socket, "dram", "ibm");
         d->parent_zone[0] = '\0'; /* memory is outside the package */
         string_print(d->device, sizeof d->device, "memory:%u", socket);
-    } else if (sysfs_numbered(words, "Chip ", &socket)) {
+    } else if (sysfs_parse_numbered(words, "Chip ", &socket)) {
         set_package(d, socket, "ibm");
     }
     return true;
@@ -261,7 +262,7 @@ static bool device_id_is(const struct hwmon_chip *chip, uint64_t id)
     char path[96], text[16];
     uint64_t device;
     string_print(path, sizeof path, "/sys/class/hwmon/%s/device/device", chip->id);
-    return sysfs_text(chip->source, path, text, sizeof text) && string_to_u64(text, 0, &device) &&
+    return sysfs_read_text(chip->source, path, text, sizeof text) && string_to_u64(text, 0, &device) &&
            device == id;
 }
 

@@ -90,7 +90,8 @@ static bool find_voltage(const struct hwmon_chip *chip, unsigned current, unsign
     }
     for (size_t i = 0; i < chip->file_count; i++) {
         const char *suffix;
-        if (sysfs_split(chip->files[i], "in", out_voltage, &suffix) && strcmp(suffix, "label") == 0 &&
+        if (sysfs_parse_attribute(chip->files[i], "in", out_voltage, &suffix) &&
+            strcmp(suffix, "label") == 0 &&
             hwmon_text(chip, "in", *out_voltage, "label", voltage_label, sizeof voltage_label) &&
             is_same_rail(voltage_label, current_label))
             return true;
@@ -106,8 +107,8 @@ void hwmon_each_pair(const struct hwmon_chip *chip, hwmon_visit visit, void *con
     for (size_t i = 0; !listed && i < chip->file_count; i++) {
         unsigned current, voltage;
         const char *suffix;
-        if (sysfs_split(chip->files[i], "curr", &current, &suffix) && strcmp(suffix, "input") == 0 &&
-            find_voltage(chip, current, &voltage))
+        if (sysfs_parse_attribute(chip->files[i], "curr", &current, &suffix) &&
+            strcmp(suffix, "input") == 0 && find_voltage(chip, current, &voltage))
             visit_pair(chip, voltage, current, visit, context);
     }
 }

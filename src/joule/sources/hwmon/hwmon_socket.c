@@ -14,7 +14,7 @@ static bool read_list(struct source *source, unsigned cpu, const char *file, cha
 {
     char path[96];
     string_print(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, file);
-    return sysfs_text(source, path, out_text, size);
+    return sysfs_read_text(source, path, out_text, size);
 }
 
 static void add_id(struct hwmon_sockets *sockets, unsigned id)
@@ -42,7 +42,7 @@ static void read_sockets(struct source *source, struct hwmon_sockets *sockets)
     ssize_t count = source->host->ops->list(source->host, "/sys/devices/system/cpu", &source->arena, &names);
     for (ssize_t i = 0; i < count; i++) {
         unsigned cpu, id;
-        if (!sysfs_numbered(names[i], "cpu", &cpu) || cpu >= MAX_CPUS || seen[cpu] ||
+        if (!sysfs_parse_numbered(names[i], "cpu", &cpu) || cpu >= MAX_CPUS || seen[cpu] ||
             !cpu_topology(source->host, cpu, "physical_package_id", &id))
             continue;
         add_id(sockets, id);

@@ -110,7 +110,7 @@ static unsigned next_input(const struct hwmon_chip *chip, const char *label, siz
         unsigned number;
         const char *suffix;
         char text[64];
-        if (!sysfs_split(chip->files[(*position)++], "temp", &number, &suffix) ||
+        if (!sysfs_parse_attribute(chip->files[(*position)++], "temp", &number, &suffix) ||
             strcmp(suffix, "input") != 0)
             continue;
         if (!label ||
@@ -123,8 +123,8 @@ static unsigned next_input(const struct hwmon_chip *chip, const char *label, siz
 static void set_package(joule_domain *info, const struct hwmon_chip *chip, const char *label)
 {
     unsigned package = chip->ordinal;
-    if (!sysfs_numbered(label, "Package id ", &package))
-        sysfs_numbered(label, "Physical id ", &package);
+    if (!sysfs_parse_numbered(label, "Package id ", &package))
+        sysfs_parse_numbered(label, "Physical id ", &package);
     string_print(info->device, sizeof info->device, "cpu:%u", package);
     info->device_index = (int)package;
 }
@@ -215,7 +215,7 @@ static void add_zones(struct source *source)
         if (!string_starts(zones[i], "thermal_zone"))
             continue;
         string_print(path, sizeof path, "/sys/class/thermal/%s/type", zones[i]);
-        if (!sysfs_text(source, path, type, sizeof type))
+        if (!sysfs_read_text(source, path, type, sizeof type))
             string_copy(type, sizeof type, zones[i]);
         string_print(path, sizeof path, "/sys/class/thermal/%s/temp", zones[i]);
         string_print(words, sizeof words, "thermal %s", type);

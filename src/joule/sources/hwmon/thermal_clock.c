@@ -56,7 +56,7 @@ static size_t each_cpu(char **names, ssize_t count, unsigned *out_cpus)
     size_t found = 0;
     for (ssize_t i = 0; i < count; i++) {
         unsigned cpu;
-        if (!sysfs_numbered(names[i], "cpu", &cpu))
+        if (!sysfs_parse_numbered(names[i], "cpu", &cpu))
             continue;
         if (out_cpus)
             out_cpus[found] = cpu;

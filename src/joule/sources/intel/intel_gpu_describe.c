@@ -95,7 +95,7 @@ void intel_gpu_find_hwmon(struct source *source, const struct drm_card *card, ch
     ssize_t count = source->host->ops->list(source->host, path, &source->arena, &names);
     for (ssize_t i = 0; i < count && !*out_folder; i++) {
         string_print(file, sizeof file, "%s/%s/name", path, names[i]);
-        if (sysfs_text(source, file, name, sizeof name) &&
+        if (sysfs_read_text(source, file, name, sizeof name) &&
             strcmp(name, card->driver) == 0) /* not that of a tile */
             string_print(out_folder, size, "%s/%s", path, names[i]);
     }

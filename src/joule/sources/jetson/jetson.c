@@ -59,7 +59,7 @@ bool jetson_has_chip(struct source *source, const char *folder, const char *chip
         return false;
     for (unsigned k = 1; k <= 3; k++) {
         string_print(path, sizeof path, "%s/in%u_label", folder, k);
-        if (sysfs_text(source, path, label, sizeof label) && jetson_knows_rail(label))
+        if (sysfs_read_text(source, path, label, sizeof label) && jetson_knows_rail(label))
             return true;
     }
     return is_tegra(source->host); /* its device tree may not name the rails */
@@ -111,7 +111,7 @@ static void find_in(struct source *source, struct jetson *jetson, const char *fo
     ssize_t count = source->host->ops->list(source->host, folder, &source->arena, &ids);
     for (ssize_t i = 0; i < count; i++) {
         string_print(path, sizeof path, "%s/%s/name", folder, ids[i]);
-        if (by_name && !(sysfs_text(source, path, name, sizeof name) && strstr(name, "ina3221")))
+        if (by_name && !(sysfs_read_text(source, path, name, sizeof name) && strstr(name, "ina3221")))
             continue;
         string_print(path, sizeof path, "%s/%s", folder, ids[i]);
         if (is_class)
@@ -175,7 +175,7 @@ static void name_rail(struct source *source, const struct chip *chip, unsigned k
 {
     char path[128];
     string_print(path, sizeof path, chip->is_iio ? "%s/rail_name_%u" : "%s/in%u_label", chip->folder, k);
-    if (!sysfs_text(source, path, out_name, 32))
+    if (!sysfs_read_text(source, path, out_name, 32))
         string_print(out_name, 32, "%s-%u", strrchr(chip->folder, '/') + 1, k);
 }
 

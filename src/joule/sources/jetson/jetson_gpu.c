@@ -31,7 +31,7 @@ static const char *find_architecture(struct source *source, const char *id)
 {
     char path[128], name[32];
     string_print(path, sizeof path, DEVFREQ "/%s/device/of_node/name", id);
-    if (sysfs_text(source, path, name, sizeof name))
+    if (sysfs_read_text(source, path, name, sizeof name))
         return architecture_of(name);
     const char *dot = strrchr(id, '.');
     return dot ? architecture_of(dot + 1) : NULL;
