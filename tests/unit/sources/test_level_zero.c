@@ -375,7 +375,7 @@ static void test_engines_are_left_alone_where_joules_are_measured(void **state)
     assert_watts(bench, "gpu-0", 100);
     assert_int_equal(want(bench, "gpu-0-busy")->readings, 0);
     const struct lz_source *lz = source_of(bench)->data;
-    assert_false(lz->boards[0].has_sought_engines);
+    assert_false(lz->boards[0].has_searched_engines);
 }
 
 static void test_garbage_is_no_temperature(void **state)

@@ -240,7 +240,7 @@ static void programs_close(struct source *source)
     free(programs->output);
 }
 
-static joule_status say_why(struct source *source, const struct programs *programs, joule_status status)
+static joule_status set_failure(struct source *source, const struct programs *programs, joule_status status)
 {
     const char *name = programs->program->name;
     if (status == JOULE_ABSENT)
@@ -267,7 +267,7 @@ static joule_status open_program(struct source *source, const struct program *pr
         add_boards(source->host, programs);
         status = amd_boards_set_state(programs->boards);
     } else {
-        say_why(source, programs, status);
+        set_failure(source, programs, status);
     }
     if (status != JOULE_OK)
         programs_close(source);

@@ -29,7 +29,7 @@ static const struct kind {
 
 #define AMD_GAIN_SD 0.05 /* earlier generations model the values in firmware */
 
-struct rapl *rapl_begin(struct source *source)
+struct rapl *rapl_create(struct source *source)
 {
     struct rapl *rapl = arena_alloc(&source->arena, sizeof *rapl);
     if (rapl)
@@ -112,7 +112,7 @@ struct rapl_reading *rapl_add(struct source *source, enum rapl_domain domain, co
     return rapl->last = reading;
 }
 
-void rapl_attach(struct rapl_reading *reading, int handle, const char *remedy)
+void rapl_set_handle(struct rapl_reading *reading, int handle, const char *remedy)
 {
     reading->handle = handle;
     if (handle >= 0)
@@ -122,7 +122,7 @@ void rapl_attach(struct rapl_reading *reading, int handle, const char *remedy)
     string_copy(info->remedy, sizeof info->remedy, remedy);
 }
 
-joule_status rapl_conclude(struct source *source)
+joule_status rapl_set_state(struct source *source)
 {
     const struct rapl *rapl = source->data;
     for (const struct rapl_reading *r = rapl->first; r; r = r->next)
@@ -168,8 +168,8 @@ static void gather(unsigned cpu, void *context)
     g->places[g->count++] = place;
 }
 
-size_t rapl_places(struct source *source, const char *cpu_list, enum rapl_span span,
-                   struct rapl_place **out_places)
+size_t rapl_find_places(struct source *source, const char *cpu_list, enum rapl_span span,
+                        struct rapl_place **out_places)
 {
     struct gathering g = {.source = source, .span = span};
     *out_places = g.places = arena_alloc(&source->arena, PLACES_MAX * sizeof *g.places);
@@ -211,7 +211,7 @@ void rapl_close(struct source *source)
             source->host->ops->close_handle(source->host, r->handle);
 }
 
-void rapl_drop(struct source *source, const struct channel *channel)
+void rapl_close_channel(struct source *source, const struct channel *channel)
 {
     const struct rapl *rapl = source->data;
     for (struct rapl_reading *r = rapl->first; r; r = r->next)

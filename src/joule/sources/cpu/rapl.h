@@ -36,27 +36,27 @@ struct rapl {
 };
 
 /* Sets source->data. Returns NULL if out of memory. */
-struct rapl *rapl_begin(struct source *source);
+struct rapl *rapl_create(struct source *source);
 
 /* Adds a channel for a counter, and its reading without a handle. The caller sets rank, modulus and unit.
  * `label` is the kernel's or vendor's name. Returns NULL if out of memory. */
 struct rapl_reading *rapl_add(struct source *source, enum rapl_domain domain, const struct rapl_place *place,
                               const char *label);
 /* Sets the reading's handle. If handle is -errno, sets the channel's state and remedy instead. */
-void rapl_attach(struct rapl_reading *reading, int handle, const char *remedy);
+void rapl_set_handle(struct rapl_reading *reading, int handle, const char *remedy);
 /* Sets the source's state: OK if one reading has a handle, else the first reading's state and remedy. */
-joule_status rapl_conclude(struct source *source);
+joule_status rapl_set_state(struct source *source);
 
 /* Selects from a kernel's list of CPUs all of them, or one for each package or core. If dies have counters of
  * their own, one is selected for each die. The source's arena owns the places. Returns their number. */
 enum rapl_span { RAPL_EVERY, RAPL_PER_PACKAGE, RAPL_PER_CORE };
-size_t rapl_places(struct source *source, const char *cpu_list, enum rapl_span span,
-                   struct rapl_place **out_places);
+size_t rapl_find_places(struct source *source, const char *cpu_list, enum rapl_span span,
+                        struct rapl_place **out_places);
 
 /* Reads each counter that has a handle. `read_raw` returns 0 or -errno. */
 typedef int (*rapl_read_fn)(struct joule_host *host, const struct rapl_reading *reading, uint64_t *out_raw);
 void rapl_read(struct source *source, struct sink *sink, rapl_read_fn read_raw);
 void rapl_close(struct source *source);
-void rapl_drop(struct source *source, const struct channel *channel);
+void rapl_close_channel(struct source *source, const struct channel *channel);
 
 #endif

@@ -86,7 +86,7 @@ static bool add_register(struct source *source, const struct rapl_place *place, 
     reading->channel->rank = RANK_MSR;
     reading->channel->counter.modulus = COUNT_MASK + 1;
     reading->channel->counter.unit_joules = unit_of(rapl->cpu, reg->domain, unit_register);
-    rapl_attach(reading, handle, "");
+    rapl_set_handle(reading, handle, "");
     return true;
 }
 
@@ -95,19 +95,19 @@ static void add_all(struct source *source, const char *online, uint64_t unit_reg
     const struct rapl *rapl = source->data;
     bool is_amd = cpu_is_amd(rapl->cpu), ok = true;
     struct rapl_place *packages, *cores;
-    size_t package_count = rapl_places(source, online, RAPL_PER_PACKAGE, &packages);
+    size_t package_count = rapl_find_places(source, online, RAPL_PER_PACKAGE, &packages);
     for (size_t i = 0; i < package_count && is_amd; i++)
         ok = ok && add_register(source, &packages[i], unit_register, &amd_package);
     for (size_t r = 0; r < COUNT(intel_registers) && !is_amd; r++)
         for (size_t i = 0; i < package_count; i++)
             if (intel_registers[r].domain != RAPL_PSYS || i == 0)
                 ok = ok && add_register(source, &packages[i], unit_register, &intel_registers[r]);
-    size_t core_count = is_amd ? rapl_places(source, online, RAPL_PER_CORE, &cores) : 0;
+    size_t core_count = is_amd ? rapl_find_places(source, online, RAPL_PER_CORE, &cores) : 0;
     for (size_t i = 0; i < core_count; i++)
         ok = ok && add_register(source, &cores[i], unit_register, &amd_core);
 }
 
-static joule_status say_no_access(struct source *source, unsigned cpu, int error)
+static joule_status set_no_access(struct source *source, unsigned cpu, int error)
 {
     if (error != EACCES && error != EPERM)
         return source_set_state(source, JOULE_ABSENT, "%s", error == ENOENT ? REMEDY_LOAD : strerror(error));
@@ -116,9 +116,9 @@ static joule_status say_no_access(struct source *source, unsigned cpu, int error
     struct rapl_reading *reading = rapl_add(source, RAPL_PACKAGE, &place, "energy registers");
     if (reading) {
         reading->channel->rank = RANK_MSR;
-        rapl_attach(reading, -error, REMEDY_DENIED);
+        rapl_set_handle(reading, -error, REMEDY_DENIED);
     }
-    return rapl_conclude(source);
+    return rapl_set_state(source);
 }
 
 /* Returns 0 or -errno. */
@@ -143,7 +143,7 @@ static joule_status open_rapl_msr(struct source *source)
     char online[1024];
     unsigned cpu = UINT32_MAX;
     uint64_t unit_register = 0;
-    const struct rapl *rapl = rapl_begin(source);
+    const struct rapl *rapl = rapl_create(source);
     if (!rapl)
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     bool is_amd = cpu_is_amd(rapl->cpu);
@@ -155,11 +155,11 @@ static joule_status open_rapl_msr(struct source *source)
     string_each_cpu(online, keep_first, &cpu);
     int rc = read_once(source->host, cpu, is_amd ? AMD_UNIT : INTEL_UNIT, &unit_register);
     if (rc != 0 && rc != -EIO)
-        return say_no_access(source, cpu, -rc);
+        return set_no_access(source, cpu, -rc);
     if (rc == 0 && unit_register != 0)
         add_all(source, online, unit_register);
     if (source->channel_count > 0)
-        return rapl_conclude(source);
+        return rapl_set_state(source);
     return source_set_state(source, JOULE_UNSUPPORTED, "%s",
                             rapl->cpu->is_virtual
                                 ? "the hypervisor hides the energy registers: ask the host's operator"
@@ -186,5 +186,5 @@ const struct source_ops source_rapl_msr = {
     .open = open_rapl_msr,
     .read = read_rapl_msr,
     .close = rapl_close,
-    .drop = rapl_drop,
+    .drop = rapl_close_channel,
 };

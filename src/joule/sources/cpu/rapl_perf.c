@@ -97,7 +97,7 @@ static bool open_event(struct source *source, const struct pmu *pmu, size_t even
             source->host, &(struct host_perf_event){pmu->type, code, (int)place->cpu});
         if (handle < 0)
             write_remedy(source, -handle, remedy, sizeof remedy);
-        rapl_attach(reading, handle, remedy);
+        rapl_set_handle(reading, handle, remedy);
     }
     return true;
 }
@@ -114,7 +114,7 @@ static bool find_pmu(struct source *source, const char *path, struct pmu *out_pm
     if (!host_read_text(source->host, file, cpus, sizeof cpus))
         return false;
     *out_pmu = (struct pmu){.path = path, .type = (uint32_t)type};
-    out_pmu->place_count = rapl_places(source, cpus, RAPL_EVERY, &out_pmu->places);
+    out_pmu->place_count = rapl_find_places(source, cpus, RAPL_EVERY, &out_pmu->places);
     return out_pmu->place_count > 0;
 }
 
@@ -143,13 +143,13 @@ static size_t open_pmu(struct source *source, const char *path)
 
 static joule_status open_rapl_perf(struct source *source)
 {
-    const struct rapl *rapl = rapl_begin(source);
+    const struct rapl *rapl = rapl_create(source);
     if (!rapl)
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     size_t found = open_pmu(source, DEVICES "/power");
     found += open_pmu(source, DEVICES "/power_core");
     if (found > 0)
-        return rapl_conclude(source);
+        return rapl_set_state(source);
     if (rapl->cpu->is_virtual)
         return source_set_state(source, JOULE_ABSENT,
                                 "a virtual machine without energy events: ask the host's operator");
@@ -175,5 +175,5 @@ const struct source_ops source_rapl_perf = {
     .open = open_rapl_perf,
     .read = read_rapl_perf,
     .close = rapl_close,
-    .drop = rapl_drop,
+    .drop = rapl_close_channel,
 };

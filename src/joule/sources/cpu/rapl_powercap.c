@@ -125,11 +125,11 @@ static bool is_superfluous(const struct zone *zones, size_t count, const struct 
 static void attach(struct rapl_reading *reading, int handle)
 {
     if (handle == -ENOENT)
-        rapl_attach(reading, -EOPNOTSUPP, "this zone sets limits only: it has no energy counter");
+        rapl_set_handle(reading, -EOPNOTSUPP, "this zone sets limits only: it has no energy counter");
     else if (handle == -EACCES || handle == -EPERM)
-        rapl_attach(reading, handle, REMEDY_DENIED);
+        rapl_set_handle(reading, handle, REMEDY_DENIED);
     else
-        rapl_attach(reading, handle, handle < 0 ? strerror(-handle) : "");
+        rapl_set_handle(reading, handle, handle < 0 ? strerror(-handle) : "");
 }
 
 static void close_zone(struct source *source, const struct zone *zone)
@@ -188,7 +188,7 @@ static bool is_masked(struct source *source, char **names, size_t count)
     return false;
 }
 
-static joule_status say_why_none(struct source *source, char **names, size_t count)
+static joule_status set_failure(struct source *source, char **names, size_t count)
 {
     const struct rapl *rapl = source->data;
     if (is_masked(source, names, count)) {
@@ -196,9 +196,9 @@ static joule_status say_why_none(struct source *source, char **names, size_t cou
             rapl_add(source, RAPL_PACKAGE, &(struct rapl_place){.unit.die = -1}, "intel-rapl");
         if (reading) {
             reading->channel->rank = RANK_POWERCAP;
-            rapl_attach(reading, -EACCES, REMEDY_MASKED);
+            rapl_set_handle(reading, -EACCES, REMEDY_MASKED);
         }
-        return rapl_conclude(source);
+        return rapl_set_state(source);
     }
     if (rapl->cpu->is_virtual)
         return source_set_state(source, JOULE_ABSENT,
@@ -209,7 +209,7 @@ static joule_status say_why_none(struct source *source, char **names, size_t cou
 static joule_status open_rapl_powercap(struct source *source)
 {
     char **names = NULL;
-    if (!rapl_begin(source))
+    if (!rapl_create(source))
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     ssize_t count = source->host->ops->list(source->host, CLASS, &source->arena, &names);
     if (count < 0)
@@ -219,14 +219,14 @@ static joule_status open_rapl_powercap(struct source *source)
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     size_t found = find_zones(source, names, (size_t)count, zones);
     if (found == 0)
-        return say_why_none(source, names, (size_t)count);
+        return set_failure(source, names, (size_t)count);
     for (size_t i = 0; i < found; i++) {
         if (is_superfluous(zones, found, &zones[i]))
             close_zone(source, &zones[i]);
         else
             add_zone(source, &zones[i]);
     }
-    return rapl_conclude(source);
+    return rapl_set_state(source);
 }
 
 static int read_microjoules(struct joule_host *host, const struct rapl_reading *reading, uint64_t *out_raw)
@@ -250,5 +250,5 @@ const struct source_ops source_rapl_powercap = {
     .open = open_rapl_powercap,
     .read = read_rapl_powercap,
     .close = rapl_close,
-    .drop = rapl_drop,
+    .drop = rapl_close_channel,
 };

@@ -116,7 +116,7 @@ static void hang_up(struct joule_host *host, struct helper *h)
 
 /* --- opening -------------------------------------------------------------------------------------------- */
 
-static joule_status say_why(struct source *source, int error)
+static joule_status set_failure(struct source *source, int error)
 {
     const char *path = strchr(((struct helper *)source->data)->address, ':') + 1;
     switch (error) {
@@ -226,7 +226,7 @@ static joule_status open_helper(struct source *source)
     if (rc == 0 && h->count > 0)
         return JOULE_OK;
     hang_up(host, h);
-    return rc ? say_why(source, -rc)
+    return rc ? set_failure(source, -rc)
               : source_set_state(source, JOULE_ABSENT, "joule-helper reads no counter on this machine");
 }
 

@@ -195,8 +195,8 @@ static lz_code query_memory(const struct lz_source *lz, const struct lz_board *b
 static void query_board(const struct lz_source *lz, struct lz_board *board, struct sink *sink)
 {
     struct device_facts facts = device_facts_unknown();
-    if (board->busy && !board->has_sought_engines) {
-        joule_status status = lz_board_seek_engines(&lz->api, board);
+    if (board->busy && !board->has_searched_engines) {
+        joule_status status = lz_board_find_engines(&lz->api, board);
         if (status != JOULE_OK)
             sink_fail(sink, board->busy, status);
     }

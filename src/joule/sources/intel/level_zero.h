@@ -39,8 +39,8 @@ struct lz_board {
 
     struct lz_sensor sensors[LZ_MAX_SENSORS];
     size_t sensor_count;
-    struct channel *busy;    /* of the busiest engine; NULL: not available */
-    bool has_sought_engines; /* done at the first query of devices */
+    struct channel *busy;      /* of the busiest engine; NULL: not available */
+    bool has_searched_engines; /* done at the first query of devices */
     struct lz_engine engines[LZ_MAX_PARTS];
     size_t engine_count;
     lz_handle memories[LZ_MAX_PARTS]; /* of the board's own memory; their sum is reported */
@@ -72,7 +72,7 @@ bool lz_is_transient(lz_code code);
 bool lz_board_open(struct source *source, lz_handle handle);
 /* Finds the engines whose activity can be read. Returns OK if there is at least one, else DENIED or
  * UNSUPPORTED. The runtime may open the driver's performance events for this, which keep the GPU awake. */
-joule_status lz_board_seek_engines(const struct lz_api *api, struct lz_board *board);
+joule_status lz_board_find_engines(const struct lz_api *api, struct lz_board *board);
 /* Returns the current limit in watts; NaN: unknown. */
 double lz_board_limit(const struct lz_api *api, const struct lz_board *board);
 

@@ -256,11 +256,11 @@ static joule_status keep_engines(const struct lz_api *api, struct lz_board *boar
     return board->engine_count ? JOULE_OK : status;
 }
 
-joule_status lz_board_seek_engines(const struct lz_api *api, struct lz_board *board)
+joule_status lz_board_find_engines(const struct lz_api *api, struct lz_board *board)
 {
     lz_handle handles[LZ_MAX_PARTS];
     size_t count;
-    board->has_sought_engines = true;
+    board->has_searched_engines = true;
     lz_code code = lz_list(api->zesDeviceEnumEngineGroups, board->handle, handles, LZ_MAX_PARTS, &count);
     if (code != ZE_RESULT_SUCCESS)
         return lz_status(code);

@@ -55,7 +55,7 @@ static bool is_legacy(struct joule_host *host)
     return value && strcmp(value, "1") == 0;
 }
 
-static joule_status say_code(struct source *source, lz_code code, bool legacy)
+static joule_status set_failure(struct source *source, lz_code code, bool legacy)
 {
     switch (lz_status(code)) {
     case JOULE_DENIED:
@@ -89,7 +89,7 @@ static joule_status start(struct source *source, const struct lz_api *api)
         return source_set_state(source, JOULE_UNSUPPORTED,
                                 "this libze_loader.so.1 lacks required functions: reinstall it");
     lz_code code = legacy ? api->zeInit(0) : api->zesInit(0);
-    return code == ZE_RESULT_SUCCESS ? JOULE_OK : say_code(source, code, legacy);
+    return code == ZE_RESULT_SUCCESS ? JOULE_OK : set_failure(source, code, legacy);
 }
 
 joule_status lz_load(struct source *source, struct lz_api *out_api)
@@ -158,6 +158,6 @@ ssize_t lz_list_devices(struct source *source, const struct lz_api *api, lz_hand
     }
     if (count)
         return (ssize_t)count;
-    say_code(source, reason == ZE_RESULT_SUCCESS ? ZE_RESULT_ERROR_UNINITIALIZED : reason, legacy);
+    set_failure(source, reason == ZE_RESULT_SUCCESS ? ZE_RESULT_ERROR_UNINITIALIZED : reason, legacy);
     return -1;
 }

@@ -60,7 +60,7 @@ static joule_status find_command(struct source *source, struct ipmi *ipmi)
     return found;
 }
 
-static joule_status say_why_not(struct source *source, joule_status status)
+static joule_status set_failure(struct source *source, joule_status status)
 {
     if (status == JOULE_ABSENT)
         return source_set_state(source, status,
@@ -86,7 +86,7 @@ static joule_status ipmi_open(struct source *source)
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     joule_status status = find_command(source, ipmi);
     if (status != JOULE_OK)
-        return say_why_not(source, status);
+        return set_failure(source, status);
     ipmi->channel = source_add_node_power(source, &dcmi);
     return ipmi->channel ? JOULE_OK : source_set_state(source, JOULE_NO_MEMORY, "out of memory");
 }
