@@ -107,7 +107,7 @@ static void find_name(struct source *source, const struct pci_device *pci, struc
 }
 
 /* Adds a channel that lists the board, with the reason, among the sensors that cannot be read. */
-static bool add_silent(struct source *source, const struct device *device)
+static bool add_unavailable(struct source *source, const struct device *device)
 {
     struct channel *ch = source_add_channel(source);
     if (!ch)
@@ -146,7 +146,7 @@ static bool add_board(struct source *source, const struct pci_device *pci, int32
     find_name(source, pci, device);
     if (!has_nvml)
         graphics->listed[graphics->count++] = device;
-    return has_nvml || is_integrated(pci) || has_meter(source, pci) || add_silent(source, device);
+    return has_nvml || is_integrated(pci) || has_meter(source, pci) || add_unavailable(source, device);
 }
 
 struct search {

@@ -41,13 +41,13 @@ static const struct row {
     {0x1e52, 0xb140, ANY, false, ACCELERATOR_RAIL, NULL, "npu", "tenstorrent", "Tenstorrent Blackhole"},
     {0x17cb, ANY, ANY, false, ACCELERATOR_HWMON, "qaic", "npu", "qualcomm", "Qualcomm Cloud AI 100"},
     {0x17cb, ANY, ANY, true, ACCELERATOR_HWMON, NULL, "npu", "qualcomm", "Qualcomm Cloud AI 100"},
-    {0x1de0, 0x0000, ANY, false, ACCELERATOR_NOBODY, NULL, "npu", "groq", "GroqChip"},
-    {0x1d95, ANY, ANY, false, ACCELERATOR_NOBODY, NULL, "npu", "graphcore", "Graphcore IPU"},
-    {0x1ed2, 0x0000, ANY, false, ACCELERATOR_NOBODY, NULL, "npu", "furiosa", "FuriosaAI Warboy"},
-    {0x1ed2, ANY, ANY, true, ACCELERATOR_NOBODY, NULL, "npu", "furiosa", ""},
+    {0x1de0, 0x0000, ANY, false, ACCELERATOR_NONE, NULL, "npu", "groq", "GroqChip"},
+    {0x1d95, ANY, ANY, false, ACCELERATOR_NONE, NULL, "npu", "graphcore", "Graphcore IPU"},
+    {0x1ed2, 0x0000, ANY, false, ACCELERATOR_NONE, NULL, "npu", "furiosa", "FuriosaAI Warboy"},
+    {0x1ed2, ANY, ANY, true, ACCELERATOR_NONE, NULL, "npu", "furiosa", ""},
     {0x8086, ANY, ANY, false, ACCELERATOR_PACKAGE, "intel_vpu", "npu", "intel", "Intel NPU"},
     {0x1022, ANY, ANY, false, ACCELERATOR_PACKAGE, "amdxdna", "npu", "amd", "AMD NPU"},
-    {0x19e5, ANY, ANY, true, ACCELERATOR_NOBODY, NULL, "npu", "huawei", "Huawei Ascend"},
+    {0x19e5, ANY, ANY, true, ACCELERATOR_NONE, NULL, "npu", "huawei", "Huawei Ascend"},
 };
 
 /* GPUs of this class have sources and numbers of their own, with any driver. */

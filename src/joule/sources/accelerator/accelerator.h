@@ -19,7 +19,7 @@ enum accelerator_power {
     ACCELERATOR_HWMON,   /* its driver's hardware monitor, if there is one */
     ACCELERATOR_RAIL,    /* the same, but for a part of the accelerator only */
     ACCELERATOR_PACKAGE, /* as part of the CPU's package */
-    ACCELERATOR_NOBODY,  /* there is no public interface */
+    ACCELERATOR_NONE,    /* there is no public interface */
 };
 
 struct accelerator {

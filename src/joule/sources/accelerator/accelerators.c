@@ -12,10 +12,10 @@
 #include "joule/sources/detection.h"
 
 #define PERIOD_S 0.5
-#define NOBODY                                                                                               \
+#define NO_INTERFACE                                                                                         \
     "no public interface reports this device's power: measure the machine at its BMC, supply or PDU"
 #define NO_DRIVER "no driver is bound to this board: `modprobe habanalabs`"
-#define OF_CORE                                                                                              \
+#define CORE_ONLY                                                                                            \
     "its driver reports only the power of the chip's core, without memory and losses: measure the machine "  \
     "at "                                                                                                    \
     "its BMC, supply or PDU"
@@ -49,7 +49,7 @@ static struct channel *add_channel(struct source *source, const struct accelerat
     return ch;
 }
 
-static void add_silent(struct source *source, const struct accelerator *accelerator, const char *remedy)
+static void add_unavailable(struct source *source, const struct accelerator *accelerator, const char *remedy)
 {
     struct channel *ch = add_channel(source, accelerator, "");
     if (!ch)
@@ -89,13 +89,13 @@ static bool add(struct source *source, const struct accelerator *accelerator)
     if (accelerator->power == ACCELERATOR_SOURCE && !is_gaudi)
         return true;
     if (is_gaudi && !accelerator->pci.driver[0])
-        add_silent(source, accelerator, NO_DRIVER);
+        add_unavailable(source, accelerator, NO_DRIVER);
     else if (accelerator->power == ACCELERATOR_PACKAGE)
         add_busy(source, accelerator);
     else if (accelerator->power == ACCELERATOR_RAIL && has_monitor(source, accelerator))
-        add_silent(source, accelerator, OF_CORE);
+        add_unavailable(source, accelerator, CORE_ONLY);
     else if (!is_gaudi && (accelerator->power != ACCELERATOR_HWMON || !has_monitor(source, accelerator)))
-        add_silent(source, accelerator, NOBODY);
+        add_unavailable(source, accelerator, NO_INTERFACE);
     return source_add_accelerator(source, accelerator) != NULL;
 }
 
@@ -113,7 +113,7 @@ static bool add_groq_files(struct source *source, const struct accelerator *foun
     for (ssize_t i = 0; i < files; i++) {
         if (!string_starts(names[i], "groq") || !string_ends(names[i], ".pci"))
             continue;
-        add_silent(source, &chip, NOBODY);
+        add_unavailable(source, &chip, NO_INTERFACE);
         if (!source_add_accelerator(source, &chip))
             return false;
         chip.index++;

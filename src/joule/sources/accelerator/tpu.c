@@ -19,7 +19,7 @@
 
 #define METHOD      "/tpu.monitoring.runtime.RuntimeMetricService/GetRuntimeMetric"
 #define PERIOD_S    1.0
-#define PATIENCE_NS INT64_C(500000000) /* for one port */
+#define MAX_WAIT_NS INT64_C(500000000) /* for one port */
 #define MAX_PORTS   16
 #define GAIN_SD     0.35 /* assumed: a duty cycle shows how long a chip worked, not how hard */
 #define CAUSE_INDEX 1001 /* of CAUSE_GPU_GAIN: one model for all chips */
@@ -187,7 +187,7 @@ static int ask_port(struct joule_host *host, struct tpu *tpu, size_t port, const
     uint8_t question[TPU_MESSAGE_BYTES];
     const uint8_t *message;
     size_t size, length = tpu_question(metric, question);
-    int64_t deadline_ns = host->ops->clock_ns(host, CLOCK_MONOTONIC) + PATIENCE_NS;
+    int64_t deadline_ns = host->ops->clock_ns(host, CLOCK_MONOTONIC) + MAX_WAIT_NS;
     int result = -ECONNREFUSED;
     for (int i = 0; i < 2 && result == -ECONNREFUSED; i++)
         result = grpc_call(host, tpu->addresses[port][i], METHOD, question, length, deadline_ns, &tpu->answer,
@@ -224,19 +224,19 @@ static joule_status ask(struct source *source, const char *metric, size_t places
 {
     struct tpu *tpu = source->data;
     struct tpu_point points[TPU_MAX_POINTS];
-    joule_status trouble = JOULE_STALE;
+    joule_status failure = JOULE_STALE;
     *out_count = 0;
     for (size_t i = 0; i < tpu->port_count; i++) {
         size_t count = 0;
         int result = ask_port(source->host, tpu, i, metric, points, &count);
         if (result == -ENOSYS)
-            trouble = JOULE_UNSUPPORTED;
+            failure = JOULE_UNSUPPORTED;
         else if (result != 0 && result != -ECONNREFUSED)
-            trouble = status_of_errno(-result);
+            failure = status_of_errno(-result);
         for (size_t k = 0; k < count && *out_count < TPU_MAX_POINTS; k++)
             out_points[(*out_count)++] = points[k];
     }
-    return *out_count ? place(out_points, *out_count, places) : trouble;
+    return *out_count ? place(out_points, *out_count, places) : failure;
 }
 
 /* --- reading -------------------------------------------------------------------------------------------- */

@@ -11,12 +11,12 @@
 #include "joule/sources/amd/gpu_metrics.h"
 #include "joule/sources/hwmon/hwmon.h"
 
-#define PERIOD_S        0.1
-#define TICK_S          1e-3 /* how long the driver caches the firmware's answer */
-#define GAIN_SD         0.05 /* assumed, as for all boards */
-#define MAX_WATTS       5000.0
-#define GAUGE_PERIOD_NS 500000000LL  /* no temperature sensor is faster */
-#define PATIENCE_NS     1000000000LL /* longest time of PENDING answers before a channel has failed */
+#define PERIOD_S         0.1
+#define TICK_S           1e-3 /* how long the driver caches the firmware's answer */
+#define GAIN_SD          0.05 /* assumed, as for all boards */
+#define MAX_WATTS        5000.0
+#define GAUGE_PERIOD_NS  500000000LL  /* no temperature sensor is faster */
+#define MAX_TRANSIENT_NS 1000000000LL /* longest time of PENDING answers before a channel has failed */
 
 /* --- whether to open the source ------------------------------------------------------------------------- */
 
@@ -300,9 +300,9 @@ static void fail(struct amd_board *board, struct sink *sink, struct channel *cha
         sink_fail(sink, channel, status);
         return;
     }
-    if (board->trouble_ns == 0)
-        board->trouble_ns = now_ns;
-    if (now_ns - board->trouble_ns >= PATIENCE_NS)
+    if (board->failing_since_ns == 0)
+        board->failing_since_ns = now_ns;
+    if (now_ns - board->failing_since_ns >= MAX_TRANSIENT_NS)
         sink_fail(sink, channel, JOULE_FAILED);
 }
 
@@ -317,7 +317,7 @@ static void read_energy(struct amd_boards *boards, struct amd_board *board, stru
         fail(board, sink, board->energy, status);
         return;
     }
-    board->trouble_ns = 0;
+    board->failing_since_ns = 0;
     if (standstill_check(&board->still, after_ns, counts))
         sink_fail(sink, board->energy, JOULE_UNSUPPORTED);
     else
@@ -332,7 +332,7 @@ static void read_power(struct amd_boards *boards, struct amd_board *board, struc
         fail(board, sink, board->power, status);
         return;
     }
-    board->trouble_ns = 0;
+    board->failing_since_ns = 0;
     sink_power(sink, board->power, 0, watts);
 }
 

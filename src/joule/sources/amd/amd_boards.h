@@ -44,8 +44,8 @@ struct amd_board {
     bool has_cpu;
     struct channel *energy, *power, *busy, *temperature, *memory_temperature; /* NULL: not reported */
     enum amd_place warmest;
-    struct standstill still; /* of the counter */
-    int64_t trouble_ns;      /* time of the first of several PENDING answers; 0: none */
+    struct standstill still;  /* of the counter */
+    int64_t failing_since_ns; /* time of the first of several PENDING answers; 0: none */
 };
 
 struct amd_boards {

@@ -9,12 +9,12 @@
 #include "base/string.h"
 #include "joule/sources/accelerator/accelerator.h"
 
-#define MAX_BOARDS      64
-#define PERIOD_S        0.1
-#define GAUGE_PERIOD_NS 500000000LL
-#define PATIENCE_NS     1000000000LL /* longest time of transient failures before a channel has failed */
-#define GAIN_SD         0.05         /* assumed, as for all boards */
-#define MAX_WATTS       2000.0       /* twice the limit of the largest board */
+#define MAX_BOARDS       64
+#define PERIOD_S         0.1
+#define GAUGE_PERIOD_NS  500000000LL
+#define MAX_TRANSIENT_NS 1000000000LL /* longest time of transient failures before a channel has failed */
+#define GAIN_SD          0.05         /* assumed, as for all boards */
+#define MAX_WATTS        2000.0       /* twice the limit of the largest board */
 
 struct board {
     unsigned number; /* the library's */
@@ -24,8 +24,8 @@ struct board {
     struct channel *energy, *power, *temperature, *clock, *busy; /* NULL: not reported */
     char zone[48];
     bool is_lost;
-    struct standstill still; /* of the counter */
-    int64_t trouble_ns;      /* time of the first of several transient failures; 0: none */
+    struct standstill still;  /* of the counter */
+    int64_t failing_since_ns; /* time of the first of several transient failures; 0: none */
 };
 
 struct hlml {
@@ -159,8 +159,8 @@ static void identify(struct source *source, struct board *board)
 }
 
 /* Adds a channel for a board without energy or power, with the reason. */
-static void add_silent(struct source *source, const struct board *board, joule_status state,
-                       const char *remedy)
+static void add_unavailable(struct source *source, const struct board *board, joule_status state,
+                            const char *remedy)
 {
     struct channel *ch = add_joules(source, board, "", "energy counter");
     if (!ch)
@@ -183,14 +183,14 @@ static bool open_board(struct source *source, struct board *board, unsigned numb
     if (!board->handle) {
         board->is_lost = true;
         board->device->state = hlml_status(code);
-        add_silent(source, board, hlml_status(code),
-                   "Habana's library gives no access to this board: see `hl-smi` and `dmesg`");
+        add_unavailable(source, board, hlml_status(code),
+                        "Habana's library gives no access to this board: see `hl-smi` and `dmesg`");
         return true;
     }
     find_energy(source, board);
     find_power(source, board);
     if (!board->energy && !board->power)
-        add_silent(
+        add_unavailable(
             source, board, JOULE_UNSUPPORTED,
             "the driver reports neither energy nor power of this board: measure the machine by other means");
     find_gauges(source, board);
@@ -227,7 +227,7 @@ static joule_status hlml_open(struct source *source)
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-static void give_up(struct board *board, struct sink *sink)
+static void set_lost(struct board *board, struct sink *sink)
 {
     struct channel *const channels[] = {board->energy, board->power, board->temperature, board->clock,
                                         board->busy};
@@ -238,13 +238,13 @@ static void give_up(struct board *board, struct sink *sink)
 }
 
 /* Handles a failed call. Returns true if the call may be repeated at once. */
-static bool cope(const struct hlml *hlml, struct board *board, struct sink *sink, struct channel *channel,
-                 hlml_return code, bool is_first_try)
+static bool handle_failure(const struct hlml *hlml, struct board *board, struct sink *sink,
+                           struct channel *channel, hlml_return code, bool is_first_try)
 {
-    bool is_passing = code == HLML_ERROR_TIMEOUT || code == HLML_ERROR_NO_DATA;
+    bool is_transient = code == HLML_ERROR_TIMEOUT || code == HLML_ERROR_NO_DATA;
     int64_t now_ns = sink_now(sink);
     if (code == HLML_ERROR_AIP_IS_LOST) {
-        give_up(board, sink);
+        set_lost(board, sink);
         return false;
     }
     if (code == HLML_ERROR_UNINITIALIZED && is_first_try) { /* other code shut the library down */
@@ -252,9 +252,9 @@ static bool cope(const struct hlml *hlml, struct board *board, struct sink *sink
         return (again == HLML_SUCCESS || again == HLML_ERROR_ALREADY_INITIALIZED) &&
                hlml->api.device_get_handle_by_index(board->number, &board->handle) == HLML_SUCCESS;
     }
-    if (is_passing && board->trouble_ns == 0)
-        board->trouble_ns = now_ns;
-    if (!is_passing || now_ns - board->trouble_ns >= PATIENCE_NS)
+    if (is_transient && board->failing_since_ns == 0)
+        board->failing_since_ns = now_ns;
+    if (!is_transient || now_ns - board->failing_since_ns >= MAX_TRANSIENT_NS)
         sink_fail(sink, channel, hlml_status(code));
     return false;
 }
@@ -267,14 +267,14 @@ static void read_energy(const struct hlml *hlml, struct board *board, struct sin
         hlml_return code = hlml->api.device_get_total_energy_consumption(board->handle, &millijoules);
         int64_t after_ns = sink_now(sink);
         if (code == HLML_SUCCESS) {
-            board->trouble_ns = 0;
+            board->failing_since_ns = 0;
             if (standstill_check(&board->still, after_ns, millijoules))
                 sink_fail(sink, board->energy, JOULE_UNSUPPORTED);
             else
                 sink_counter(sink, board->energy, before_ns, after_ns, millijoules);
             return;
         }
-        if (!cope(hlml, board, sink, board->energy, code, try == 0))
+        if (!handle_failure(hlml, board, sink, board->energy, code, try == 0))
             return;
     }
 }
@@ -285,11 +285,11 @@ static void read_power(const struct hlml *hlml, struct board *board, struct sink
         unsigned milliwatts = 0;
         hlml_return code = hlml->api.device_get_power_usage(board->handle, &milliwatts);
         if (code == HLML_SUCCESS) {
-            board->trouble_ns = board->energy ? board->trouble_ns : 0;
+            board->failing_since_ns = board->energy ? board->failing_since_ns : 0;
             sink_power(sink, board->power, 0, milliwatts * 1e-3);
             return;
         }
-        if (!cope(hlml, board, sink, board->power, code, try == 0))
+        if (!handle_failure(hlml, board, sink, board->power, code, try == 0))
             return;
     }
 }

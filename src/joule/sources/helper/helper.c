@@ -17,7 +17,7 @@
 
 #define OPEN_NS (200 * NS_PER_S / 1000) /* for the first reply */
 /* Longest wait for a reply on lane 0, which other sources share. */
-#define PATIENCE_NS (20 * NS_PER_S / 1000)
+#define MAX_WAIT_NS (20 * NS_PER_S / 1000)
 #define GIVE_UP_NS  NS_PER_S /* without a reply for this time, the connection is closed */
 #define RETRY_NS    (NS_PER_S / 2)
 #define RETRIES_NS  (10 * NS_PER_S) /* longest pause between two attempts */
@@ -34,14 +34,14 @@ struct helper {
     uint8_t list[LIST_BYTES];
     int64_t pace_ns;
     /* The pending request. */
-    bool waits, is_late;
+    bool is_pending, is_late;
     int64_t asked_ns;
     size_t got; /* bytes received of the reply */
     uint8_t reply[REPLY_BYTES];
     int64_t seen_ns[HELPER_MAX_CHANNELS]; /* timestamp of each channel's last value */
     /* Between two connections. */
     int64_t retry_ns, pause_ns;
-    joule_status away; /* the channels' state until then */
+    joule_status disconnected_state; /* the channels' state until then */
 };
 
 static int64_t now_ns_of(struct joule_host *host)
@@ -60,8 +60,8 @@ static int ask(struct joule_host *host, struct helper *h, enum helper_kind kind,
 }
 
 /* Receives until *got is `size`. Returns 0 or -errno. */
-static int take(struct joule_host *host, const struct helper *h, uint8_t *bytes, size_t size, size_t *got,
-                int64_t deadline_ns)
+static int receive_all(struct joule_host *host, const struct helper *h, uint8_t *bytes, size_t size,
+                       size_t *got, int64_t deadline_ns)
 {
     while (*got < size) {
         ssize_t count = host->ops->receive(host, h->handle, bytes + *got, size - *got, deadline_ns);
@@ -79,8 +79,8 @@ static bool is_answer(const struct helper *h, const struct helper_header *header
 
 /* Connects and asks for the channels, which go to `list`. Returns 0 or -errno; -EPROTO: invalid reply;
  * -EPROTONOSUPPORT: another version; -ETIME: the other side has another clock. */
-static int greet(struct joule_host *host, struct helper *h, uint8_t list[LIST_BYTES], size_t *out_count,
-                 int64_t deadline_ns)
+static int connect_helper(struct joule_host *host, struct helper *h, uint8_t list[LIST_BYTES],
+                          size_t *out_count, int64_t deadline_ns)
 {
     uint8_t bytes[HELPER_HEADER_BYTES];
     struct helper_header header;
@@ -91,7 +91,7 @@ static int greet(struct joule_host *host, struct helper *h, uint8_t list[LIST_BY
         return h->handle;
     int rc = ask(host, h, HELPER_HELLO, deadline_ns);
     if (rc == 0)
-        rc = take(host, h, bytes, sizeof bytes, &begun, deadline_ns);
+        rc = receive_all(host, h, bytes, sizeof bytes, &begun, deadline_ns);
     if (rc != 0)
         return rc;
     if (!helper_read_header(bytes, &header))
@@ -104,14 +104,14 @@ static int greet(struct joule_host *host, struct helper *h, uint8_t list[LIST_BY
         return -ETIME;
     h->pace_ns = header.pace_ns;
     *out_count = header.count;
-    return take(host, h, list, header.count * HELPER_CHANNEL_BYTES, &got, deadline_ns);
+    return receive_all(host, h, list, header.count * HELPER_CHANNEL_BYTES, &got, deadline_ns);
 }
 
-static void hang_up(struct joule_host *host, struct helper *h)
+static void disconnect(struct joule_host *host, struct helper *h)
 {
     host_close_handle(host, h->handle);
     h->handle = -1;
-    h->waits = h->is_late = false;
+    h->is_pending = h->is_late = false;
 }
 
 /* --- opening -------------------------------------------------------------------------------------------- */
@@ -217,7 +217,7 @@ static joule_status open_helper(struct source *source)
     const char *path = host->ops->env(host, "JOULE_HELPER");
     h->handle = -1;
     string_print(h->address, sizeof h->address, "unix:%s", path && *path ? path : HELPER_SOCKET);
-    int rc = greet(host, h, h->list, &h->count, now_ns_of(host) + OPEN_NS);
+    int rc = connect_helper(host, h, h->list, &h->count, now_ns_of(host) + OPEN_NS);
     if (rc == 0 && !add_channels(source, h)) {
         /* If one channel is invalid, the whole list is rejected. */
         source->channel_count = source->device_count = 0;
@@ -225,7 +225,7 @@ static joule_status open_helper(struct source *source)
     }
     if (rc == 0 && h->count > 0)
         return JOULE_OK;
-    hang_up(host, h);
+    disconnect(host, h);
     return rc ? set_failure(source, -rc)
               : source_set_state(source, JOULE_ABSENT, "joule-helper reads no counter on this machine");
 }
@@ -233,10 +233,10 @@ static joule_status open_helper(struct source *source)
 /* --- reading -------------------------------------------------------------------------------------------- */
 
 /* Closes a lost connection. Channels are `status` until the next one. */
-static void lose(struct source *source, struct helper *h, joule_status status)
+static void set_disconnected(struct source *source, struct helper *h, joule_status status)
 {
-    hang_up(source->host, h);
-    h->away = status;
+    disconnect(source->host, h);
+    h->disconnected_state = status;
     h->pause_ns = h->pause_ns ? 2 * h->pause_ns : RETRY_NS;
     if (h->pause_ns > RETRIES_NS)
         h->pause_ns = RETRIES_NS;
@@ -252,13 +252,13 @@ static bool reconnect(struct source *source, struct helper *h, struct sink *sink
     int64_t now_ns = now_ns_of(source->host);
     if (now_ns < h->retry_ns)
         return false;
-    int rc = greet(source->host, h, list, &count, now_ns + PATIENCE_NS);
+    int rc = connect_helper(source->host, h, list, &count, now_ns + MAX_WAIT_NS);
     if (rc != 0) {
-        lose(source, h, JOULE_STALE);
+        set_disconnected(source, h, JOULE_STALE);
         return false;
     }
     if (count != h->count || memcmp(list, h->list, count * HELPER_CHANNEL_BYTES) != 0) {
-        lose(source, h, JOULE_FAILED);
+        set_disconnected(source, h, JOULE_FAILED);
         return false;
     }
     for (size_t i = 0; i < h->count; i++)
@@ -313,22 +313,22 @@ static bool take_reply(struct source *source, struct helper *h, struct sink *sin
 
 /* Makes one request at a time. Returns 0 if the reply is complete, -ETIMEDOUT if it is still pending, or
  * -errno. */
-static int inquire(struct joule_host *host, struct helper *h)
+static int request_values(struct joule_host *host, struct helper *h)
 {
-    int64_t now_ns = now_ns_of(host), deadline_ns = h->is_late ? now_ns : now_ns + PATIENCE_NS;
-    if (!h->waits) {
+    int64_t now_ns = now_ns_of(host), deadline_ns = h->is_late ? now_ns : now_ns + MAX_WAIT_NS;
+    if (!h->is_pending) {
         int rc = ask(host, h, HELPER_READ, deadline_ns);
         if (rc != 0)
             return rc == -ETIMEDOUT ? -ECONNRESET : rc; /* it may be half sent */
-        h->waits = true;
+        h->is_pending = true;
         h->asked_ns = now_ns;
         h->got = 0;
     }
     size_t size = HELPER_HEADER_BYTES + h->count * HELPER_VALUE_BYTES;
-    int rc = take(host, h, h->reply, size, &h->got, deadline_ns);
-    h->waits = rc == -ETIMEDOUT;
-    h->is_late = h->waits;
-    return h->waits && now_ns - h->asked_ns > GIVE_UP_NS ? -ECONNRESET : rc;
+    int rc = receive_all(host, h, h->reply, size, &h->got, deadline_ns);
+    h->is_pending = rc == -ETIMEDOUT;
+    h->is_late = h->is_pending;
+    return h->is_pending && now_ns - h->asked_ns > GIVE_UP_NS ? -ECONNRESET : rc;
 }
 
 static void read_helper(struct source *source, struct sink *sink)
@@ -336,22 +336,22 @@ static void read_helper(struct source *source, struct sink *sink)
     struct helper *h = source->data;
     bool is_there = h->handle >= 0 || reconnect(source, h, sink);
     if (is_there) {
-        int rc = inquire(source->host, h);
+        int rc = request_values(source->host, h);
         if (rc == -ETIMEDOUT)
             return;
         if (rc == 0 && take_reply(source, h, sink)) {
             h->pause_ns = 0;
             return;
         }
-        lose(source, h, rc ? JOULE_STALE : JOULE_FAILED);
+        set_disconnected(source, h, rc ? JOULE_STALE : JOULE_FAILED);
     }
     for (size_t i = 0; i < h->count; i++)
-        sink_fail(sink, source->channels[i], h->away);
+        sink_fail(sink, source->channels[i], h->disconnected_state);
 }
 
 static void close_helper(struct source *source)
 {
-    hang_up(source->host, source->data);
+    disconnect(source->host, source->data);
 }
 
 const struct source_ops source_helper = {

@@ -69,7 +69,7 @@ static void add_counter(struct making *m, const char *label)
 
 /* Adds a channel for a board whose energy cannot be read, with the reason. There is none for a GPU inside a
  * processor: the processor's counters include it. */
-static void add_silent(struct making *m, lz_code code)
+static void add_unavailable(struct making *m, lz_code code)
 {
     if (m->is_integrated)
         return;
@@ -160,7 +160,7 @@ static void find_energy(struct making *m)
     if (label && (code == ZE_RESULT_SUCCESS || lz_is_transient(code)))
         add_counter(m, label);
     else
-        add_silent(m, code);
+        add_unavailable(m, code);
 }
 
 /* zesPowerGetLimitsExt lists limits of all kinds; older runtimes have only zesPowerGetLimits. */

@@ -229,7 +229,7 @@ bool jetson_has_rails(struct source *source)
 
 static struct jetson_sensor sensor_of(struct source *source, const struct jetson *jetson)
 {
-    struct jetson_sensor sensor = {.period_s = SENSOR_S, .seen = 1.0 / 3, .pace_s = PERIOD_S};
+    struct jetson_sensor sensor = {.period_s = SENSOR_S, .coverage = 1.0 / 3, .pace_s = PERIOD_S};
     char path[128];
     uint64_t interval_ms;
     string_print(path, sizeof path, "%s/update_interval", jetson->chips[0].folder);

@@ -31,8 +31,8 @@ struct jetson_board {
 struct jetson_sensor {
     double period_s; /* the sensor's update period; assumed unless period_is_known */
     bool period_is_known;
-    double seen;   /* fraction of the period over which a reading is averaged */
-    double pace_s; /* time between two readings */
+    double coverage; /* fraction of the period over which a reading is averaged */
+    double pace_s;   /* time between two readings */
 };
 
 /* Returns the GPU as a device, added at the first call; its model is the board's. Returns NULL if out of

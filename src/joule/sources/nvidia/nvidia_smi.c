@@ -81,7 +81,7 @@ static joule_status meaning_of(ssize_t length, int status)
 }
 
 /* Finds out which query the driver supports. */
-static joule_status find_way(struct source *source)
+static joule_status find_query(struct source *source)
 {
     struct nvidia_smi *smi = source->data;
     int status;
@@ -119,7 +119,7 @@ static joule_status open_boards(struct source *source)
 {
     struct nvidia_smi *smi = source->data;
     const struct joule_host *host = source->host;
-    joule_status status = find_way(source);
+    joule_status status = find_query(source);
     if (status != JOULE_OK)
         return source_set_state(source, status, "%s", remedy_of(status));
     int64_t begin_ns = host->ops->clock_ns(source->host, CLOCK_MONOTONIC);

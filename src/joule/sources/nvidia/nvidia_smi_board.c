@@ -184,7 +184,7 @@ void nvidia_smi_board_fail(const struct nvidia_smi_board *board, struct sink *si
 }
 
 /* Returns why a number is missing that was there before. */
-static joule_status trouble(const struct smi_board *reported, enum smi_field field)
+static joule_status why_missing(const struct smi_board *reported, enum smi_field field)
 {
     joule_status status = smi_value_status(reported->values[field]);
     return status == JOULE_OK ? JOULE_FAILED : status;
@@ -197,12 +197,12 @@ void nvidia_smi_board_read(const struct nvidia_smi_board *board, struct sink *si
     if (board->power && watts >= 0)
         sink_power(sink, board->power, 0, watts);
     else if (board->power)
-        sink_fail(sink, board->power, trouble(reported, board->power_field));
+        sink_fail(sink, board->power, why_missing(reported, board->power_field));
     for (size_t i = 0; i < GAUGES; i++) {
         double value = smi_number(reported, gauges[i].field);
         if (board->gauges[i] && fabs(value) <= gauges[i].max)
             sink_gauge(sink, board->gauges[i], value * gauges[i].unit);
         else if (board->gauges[i])
-            sink_fail(sink, board->gauges[i], trouble(reported, gauges[i].field));
+            sink_fail(sink, board->gauges[i], why_missing(reported, gauges[i].field));
     }
 }

@@ -97,7 +97,7 @@ static size_t youngest_field(const struct smi_query *query)
 }
 
 /* Removes a field and the fields that drivers added together with it, because each rejection costs a call. */
-static void give_up(struct smi_query *query, size_t field)
+static void remove_fields(struct smi_query *query, size_t field)
 {
     size_t first = field, last = field;
     if (field >= SMI_FAN) {
@@ -118,7 +118,7 @@ bool smi_query_reduce(struct smi_query *query, const char *refusal)
     if (names[field].old_name && !query->uses_old_names)
         query->uses_old_names = true;
     else
-        give_up(query, field);
+        remove_fields(query, field);
     return true;
 }
 

@@ -11,8 +11,8 @@
 #include "joule/sources/nvidia/nvml.h"
 #include "joule/sources/sysfs.h"
 
-#define GAUGE_PERIOD_NS 500000000LL  /* GPM needs at least 100 ms between two samples */
-#define PATIENCE_NS     1000000000LL /* longest time of transient failures before a channel has failed */
+#define GAUGE_PERIOD_NS  500000000LL  /* GPM needs at least 100 ms between two samples */
+#define MAX_TRANSIENT_NS 1000000000LL /* longest time of transient failures before a channel has failed */
 
 /* --- opening -------------------------------------------------------------------------------------------- */
 
@@ -86,7 +86,7 @@ static size_t board_channels(const struct nvml_board *board, struct channel *out
     return count;
 }
 
-static void give_up(struct nvml_board *board, struct sink *sink)
+static void set_lost(struct nvml_board *board, struct sink *sink)
 {
     struct channel *channels[NVML_MAX_CHANNELS];
     size_t count = board_channels(board, channels);
@@ -97,7 +97,7 @@ static void give_up(struct nvml_board *board, struct sink *sink)
 }
 
 /* Other code in this process may have shut the library down, and a reloaded driver has new handles. */
-static bool start_again(struct nvml_source *nvml, struct nvml_board *board)
+static bool reinitialise(struct nvml_source *nvml, struct nvml_board *board)
 {
     char uuid[NVML_NAME_SIZE] = "";
     if (nvml->api.Init_v2() != NVML_SUCCESS ||
@@ -108,24 +108,24 @@ static bool start_again(struct nvml_source *nvml, struct nvml_board *board)
     return strcmp(uuid, board->id.uuid) == 0;
 }
 
-static bool is_passing(struct nvml_board *board, int64_t now_ns, nvml_return code)
+static bool is_transient(struct nvml_board *board, int64_t now_ns, nvml_return code)
 {
     if (!nvml_is_transient(code))
         return false;
-    if (board->trouble_ns == 0)
-        board->trouble_ns = now_ns;
-    return now_ns - board->trouble_ns < PATIENCE_NS;
+    if (board->failing_since_ns == 0)
+        board->failing_since_ns = now_ns;
+    return now_ns - board->failing_since_ns < MAX_TRANSIENT_NS;
 }
 
 /* Handles a failed call. Returns true if the call may be repeated at once. */
-static bool cope(struct nvml_source *nvml, struct nvml_board *board, struct sink *sink,
-                 struct channel *channel, nvml_return code, bool is_first_try)
+static bool handle_failure(struct nvml_source *nvml, struct nvml_board *board, struct sink *sink,
+                           struct channel *channel, nvml_return code, bool is_first_try)
 {
     if (code == NVML_ERROR_UNINITIALIZED || code == NVML_ERROR_GPU_IS_LOST) {
-        if (is_first_try && start_again(nvml, board))
+        if (is_first_try && reinitialise(nvml, board))
             return true;
-        give_up(board, sink);
-    } else if (!is_passing(board, sink_now(sink), code)) {
+        set_lost(board, sink);
+    } else if (!is_transient(board, sink_now(sink), code)) {
         sink_fail(sink, channel, nvml_status(code));
     }
     return false;
@@ -141,14 +141,14 @@ static void read_energy(struct nvml_source *nvml, struct nvml_board *board, stru
         nvml_return code = nvml_board_energy(&nvml->api, board, &millijoules);
         int64_t after_ns = sink_now(sink);
         if (code == NVML_SUCCESS) {
-            board->trouble_ns = 0;
+            board->failing_since_ns = 0;
             if (standstill_check(&board->still, after_ns, millijoules))
                 sink_fail(sink, board->energy, JOULE_UNSUPPORTED);
             else
                 sink_counter(sink, board->energy, before_ns, after_ns, millijoules);
             return;
         }
-        if (!cope(nvml, board, sink, board->energy, code, try == 0))
+        if (!handle_failure(nvml, board, sink, board->energy, code, try == 0))
             return;
     }
 }
@@ -200,12 +200,12 @@ static void read_power(struct nvml_source *nvml, struct nvml_board *board, struc
                        struct joule_host *host)
 {
     nvml_return code = read_power_once(nvml, board, sink, host);
-    if (code != NVML_SUCCESS && cope(nvml, board, sink, board->power, code, true)) {
+    if (code != NVML_SUCCESS && handle_failure(nvml, board, sink, board->power, code, true)) {
         code = read_power_once(nvml, board, sink, host);
         if (code != NVML_SUCCESS)
-            cope(nvml, board, sink, board->power, code, false);
+            handle_failure(nvml, board, sink, board->power, code, false);
     } else if (code == NVML_SUCCESS && !board->energy) {
-        board->trouble_ns = 0;
+        board->failing_since_ns = 0;
     }
 }
 
@@ -217,7 +217,7 @@ static void read_memory_power(struct nvml_source *nvml, struct nvml_board *board
     if (code == NVML_SUCCESS)
         sink_power(sink, board->memory, 0, milliwatts * 1e-3);
     else
-        cope(nvml, board, sink, board->memory, code, false);
+        handle_failure(nvml, board, sink, board->memory, code, false);
 }
 
 /* --- gauges --------------------------------------------------------------------------------------------- */

@@ -87,8 +87,8 @@ struct nvml_board {
     } traffic;
     double xid_count, last_xid; /* NaN: the board does not report Xid errors */
 
-    uint64_t process_us; /* timestamp of the latest sample of processes' activity */
-    int64_t trouble_ns;  /* time of the first of several transient failures; 0: none */
+    uint64_t process_us;      /* timestamp of the latest sample of processes' activity */
+    int64_t failing_since_ns; /* time of the first of several transient failures; 0: none */
 };
 
 struct nvml_source {

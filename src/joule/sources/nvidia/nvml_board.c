@@ -395,7 +395,7 @@ static void place(struct making *m)
 }
 
 /* Adds a channel for a board without energy or power, with the reason. */
-static void add_silent(struct making *m, joule_status state, const char *remedy)
+static void add_unavailable(struct making *m, joule_status state, const char *remedy)
 {
     struct channel *channel = add_counter(m);
     if (!channel)
@@ -419,11 +419,12 @@ bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned i
         board->handle = NULL;
         board->device->state = nvml_status(code);
         place(&m);
-        add_silent(&m, nvml_status(code),
-                   code == NVML_ERROR_NO_PERMISSION
-                       ? "permission denied for the board's /dev/nvidia* file: join its group, or ask the "
-                         "container or job for this GPU"
-                       : "the driver gives no access to this board: see `nvidia-smi` and `dmesg`");
+        add_unavailable(
+            &m, nvml_status(code),
+            code == NVML_ERROR_NO_PERMISSION
+                ? "permission denied for the board's /dev/nvidia* file: join its group, or ask the "
+                  "container or job for this GPU"
+                : "the driver gives no access to this board: see `nvidia-smi` and `dmesg`");
         return !m.out_of_memory;
     }
     nvml_identify(m.api, board->handle, &board->id);
@@ -433,9 +434,9 @@ bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned i
     find_counter(&m);
     find_power(&m);
     if (!board->energy && !board->power)
-        add_silent(&m, JOULE_UNSUPPORTED,
-                   "the driver reports neither energy nor power of this board (virtual GPU "
-                   "or laptop part): measure the machine by other means");
+        add_unavailable(&m, JOULE_UNSUPPORTED,
+                        "the driver reports neither energy nor power of this board (virtual GPU "
+                        "or laptop part): measure the machine by other means");
     find_memory_power(&m);
     find_temperatures(&m);
     find_clocks(&m);

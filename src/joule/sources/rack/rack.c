@@ -31,9 +31,9 @@ struct device *rack_add_device(struct source *source, const struct rack_kind *ki
 
 /* --- opening -------------------------------------------------------------------------------------------- */
 
-static const char *way_label(const struct rack_meter *meter)
+static const char *method_label(const struct rack_meter *meter)
 {
-    switch (meter->way) {
+    switch (meter->method) {
     case RACK_PDU:
         return "its plugs";
     case RACK_REDFISH:
@@ -49,7 +49,7 @@ static double gain_sd(const struct rack_meter *meter)
 {
     double sum = meter->watts.idle + meter->watts.max;
     double spread = (meter->watts.max - meter->watts.idle) / (sqrt(3) * sum);
-    switch (meter->way) {
+    switch (meter->method) {
     case RACK_PDU:
         return GAIN_SD_PLUGS;
     case RACK_REDFISH:
@@ -66,7 +66,7 @@ static bool add_channel(struct source *source, const struct rack_kind *kind, str
     struct channel *ch = meter->channel = source_add_channel(source);
     if (!ch)
         return false;
-    bool is_assumed = meter->way == RACK_WATTS, is_single = source->device_count == 1;
+    bool is_assumed = meter->method == RACK_WATTS, is_single = source->device_count == 1;
     ch->mode = CHANNEL_POWER;
     ch->rank = is_assumed ? RANK_MODEL : RANK_INTEGRATED;
     ch->gain_sd = gain_sd(meter);
@@ -79,7 +79,7 @@ static bool add_channel(struct source *source, const struct rack_kind *kind, str
     ch->integrator.max_watts = RACK_MAX_WATTS;
     string_copy(ch->info.name, sizeof ch->info.name, kind->domain);
     string_copy(ch->info.vendor, sizeof ch->info.vendor, kind->vendor);
-    string_print(ch->info.label, sizeof ch->info.label, "%s, by %s", kind->domain, way_label(meter));
+    string_print(ch->info.label, sizeof ch->info.label, "%s, by %s", kind->domain, method_label(meter));
     string_print(ch->zone, sizeof ch->zone, "%s/rack", kind->domain);
     if (is_single) {
         string_copy(ch->info.device, sizeof ch->info.device, source->devices[0]->name);
@@ -121,14 +121,14 @@ joule_status rack_meter_open(struct source *source, const struct rack_kind *kind
     if (!text || !*text)
         return JOULE_OK;
     if ((rest = take_word(text, "pdu"))) {
-        out_meter->way = RACK_PDU;
+        out_meter->method = RACK_PDU;
         status = pdu_meter_open(source, kind->variable, rest, &out_meter->pdu);
     } else if ((rest = take_word(text, "redfish"))) {
-        out_meter->way = RACK_REDFISH;
+        out_meter->method = RACK_REDFISH;
         status = open_redfish(source, rest, out_meter);
     } else if ((rest = take_word(text, "watts")) &&
                watts_pair_parse_up_to(rest, RACK_MAX_WATTS, &out_meter->watts)) {
-        out_meter->way = RACK_WATTS;
+        out_meter->method = RACK_WATTS;
     } else {
         return source_set_state(source, JOULE_INVALID,
                                 "%s must be \"pdu MAKER:HOST:PLUG\", \"redfish FILE\" or \"watts IDLE,MAX\" "
@@ -147,7 +147,7 @@ static joule_status read_watts(struct source *source, struct rack_meter *meter, 
 {
     struct redfish_text text;
     joule_status status = JOULE_OK;
-    switch (meter->way) {
+    switch (meter->method) {
     case RACK_PDU:
         return pdu_meter_read(source, &meter->pdu, out_watts);
     case RACK_REDFISH:

@@ -23,7 +23,7 @@ struct rack_kind {
 };
 
 struct rack_meter {
-    enum { RACK_NONE, RACK_PDU, RACK_REDFISH, RACK_WATTS } way; /* RACK_NONE: nothing is configured */
+    enum { RACK_NONE, RACK_PDU, RACK_REDFISH, RACK_WATTS } method; /* RACK_NONE: nothing is configured */
     struct pdu_meter pdu;
     struct redfish_meter redfish;
     enum redfish_view view;

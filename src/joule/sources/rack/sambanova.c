@@ -101,7 +101,7 @@ static void sambanova_read(struct source *source, struct sink *sink)
         else
             sink_fail(sink, sambanova->busy[i], status == JOULE_OK ? JOULE_STALE : status);
     }
-    if (isnan(sum) && sambanova->meter.way == RACK_WATTS)
+    if (isnan(sum) && sambanova->meter.method == RACK_WATTS)
         sink_fail(sink, sambanova->meter.channel, status == JOULE_OK ? JOULE_STALE : status);
     else
         rack_meter_read(source, &sambanova->meter, sink, sum / (double)source->device_count);
