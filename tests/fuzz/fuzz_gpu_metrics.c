@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint64_t counts = 0, modulus = 1;
-    joule_status status = gpu_metrics_energy(data, size, &counts, &modulus);
+    joule_status status = gpu_metrics_read_energy(data, size, &counts, &modulus);
     require(status == JOULE_OK || (counts == 0 && modulus == 1));
     require(status != JOULE_OK || modulus == 0 || counts < modulus - 1);
     struct gpu_metrics said;

@@ -16,7 +16,7 @@ static void require_points(const uint8_t *message, size_t size)
 {
     struct tpu_point points[TPU_MAX_POINTS];
     size_t count;
-    bool is_whole = tpu_points(message, size, points, &count);
+    bool is_whole = tpu_parse_points(message, size, points, &count);
     require(count <= TPU_MAX_POINTS);
     for (size_t i = 0; is_whole && i < count; i++)
         require(isfinite(points[i].value));
@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
         return 0;
-    struct grpc_answer *answer = calloc(1, sizeof *answer);
+    struct grpc_response *answer = calloc(1, sizeof *answer);
     struct grpc_reply reply;
     const uint8_t *message;
     size_t piece = data[0] ? data[0] : size, message_size;
@@ -34,13 +34,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(answer != NULL);
     require_points(data + 1, size - 1);
     for (size_t at = 1; at < size && result == -EAGAIN; at += piece) {
-        result = grpc_hear(answer, data + at, size - at < piece ? size - at : piece, &reply);
+        result = grpc_receive(answer, data + at, size - at < piece ? size - at : piece, &reply);
         require(reply.size <= sizeof reply.bytes || result == -EPROTO);
     }
     require(result == 0 || result == -EAGAIN || result == -EPROTO || result == -EMSGSIZE ||
             result == -ENOSYS);
     require(answer->message_size <= sizeof answer->message);
-    if (grpc_message(answer, &message, &message_size))
+    if (grpc_get_message(answer, &message, &message_size))
         require_points(message, message_size);
     free(answer);
     return 0;

@@ -56,8 +56,8 @@ static void read_alone(void)
             smi_read_list(list, boards, count);
         for (size_t i = 0; i < count; i++) {
             struct device_facts facts = device_facts_unknown();
-            smi_take_facts(&boards[i], &facts);
-            smi_take_users(&boards[i], &facts);
+            smi_set_facts(&boards[i], &facts);
+            smi_set_users(&boards[i], &facts);
             require(facts.process_count <= DEVICE_MAX_PROCESSES &&
                     facts.partition_count <= DEVICE_MAX_PARTITIONS);
         }

@@ -211,8 +211,8 @@ static void drop_rest(struct sensors *s)
             const struct channel *channel = source->channels[k];
             bool is_offered = find_channel(s, channel) >= 0;
             offered += is_offered;
-            if (!is_offered && source->ops->drop)
-                source->ops->drop(source, channel);
+            if (!is_offered && source->ops->close_channel)
+                source->ops->close_channel(source, channel);
         }
         if (source->state != JOULE_OK || offered > 0)
             continue;

@@ -24,7 +24,7 @@ struct graphics {
 
 /* --- what a board is ------------------------------------------------------------------------------------ */
 
-static const char *vendor_word(uint32_t vendor)
+static const char *vendor_name(uint32_t vendor)
 {
     return vendor == AMD ? "amd" : vendor == NVIDIA ? "nvidia" : "intel";
 }
@@ -139,7 +139,7 @@ static bool add_board(struct source *source, const struct pci_device *pci, int32
     if (!device)
         return graphics->count == MAX_GPUS;
     string_copy(device->pci_address, sizeof device->pci_address, pci->address);
-    string_copy(device->vendor, sizeof device->vendor, vendor_word(pci->vendor));
+    string_copy(device->vendor, sizeof device->vendor, vendor_name(pci->vendor));
     string_copy(device->driver, sizeof device->driver, pci->driver);
     string_copy(device->remedy, sizeof device->remedy,
                 is_integrated(pci) ? "this GPU is part of a processor and is measured with it" : reason(pci));

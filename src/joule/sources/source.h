@@ -153,7 +153,7 @@ struct source_ops {
     void (*query)(struct source *source, struct sink *sink);
     void (*close)(struct source *source); /* closes handles only; may be NULL */
     /* Closes the handles of a channel that is no longer read. If NULL, they stay open. */
-    void (*drop)(struct source *source, const struct channel *channel);
+    void (*close_channel)(struct source *source, const struct channel *channel);
 };
 
 /* Adds a zeroed channel with the source's name, measurement and tier, and the default max_watts and cls. The

@@ -61,14 +61,14 @@ static void test_each_revision(void **state)
         const struct revision *r = &revisions[i];
         struct table table = table_of(r->format, r->content, r->size);
         uint64_t counts = 0, modulus = 1, wanted = UINT64_C(0x123456789abcdef0);
-        assert_int_equal(gpu_metrics_energy(table.bytes, r->size, &counts, &modulus), JOULE_UNSUPPORTED);
+        assert_int_equal(gpu_metrics_read_energy(table.bytes, r->size, &counts, &modulus), JOULE_UNSUPPORTED);
         put(&table, r->energy, r->energy_bytes, wanted);
-        assert_int_equal(gpu_metrics_energy(table.bytes, r->size, &counts, &modulus), JOULE_OK);
+        assert_int_equal(gpu_metrics_read_energy(table.bytes, r->size, &counts, &modulus), JOULE_OK);
         assert_true(counts == (r->energy_bytes == 4 ? wanted & UINT32_MAX : wanted));
         assert_true(modulus == (r->energy_bytes == 4 ? UINT64_C(1) << 32 : 0));
-        assert_int_equal(gpu_metrics_energy(table.bytes, r->size - 1, &counts, &modulus), JOULE_FAILED);
+        assert_int_equal(gpu_metrics_read_energy(table.bytes, r->size - 1, &counts, &modulus), JOULE_FAILED);
         table.bytes[0]--; /* another size than this revision has */
-        assert_int_equal(gpu_metrics_energy(table.bytes, r->size, &counts, &modulus), JOULE_UNSUPPORTED);
+        assert_int_equal(gpu_metrics_read_energy(table.bytes, r->size, &counts, &modulus), JOULE_UNSUPPORTED);
     }
 }
 
@@ -109,7 +109,7 @@ static joule_status status_of_list(const struct table *table, uint64_t *out_coun
 {
     uint64_t modulus = 1;
     *out_counts = 0;
-    return gpu_metrics_energy(table->bytes, table->size, out_counts, &modulus);
+    return gpu_metrics_read_energy(table->bytes, table->size, out_counts, &modulus);
 }
 
 static void test_lists_of_attributes(void **state)
@@ -117,9 +117,10 @@ static void test_lists_of_attributes(void **state)
     uint64_t counts, modulus = 1;
     struct table table = list_of_attributes();
     (void)state;
-    assert_int_equal(gpu_metrics_energy(table.bytes, GPU_METRICS_MAX_BYTES, &counts, &modulus), JOULE_OK);
+    assert_int_equal(gpu_metrics_read_energy(table.bytes, GPU_METRICS_MAX_BYTES, &counts, &modulus),
+                     JOULE_OK);
     assert_true(counts == ENERGY && modulus == 0);
-    assert_int_equal(gpu_metrics_energy(table.bytes, table.size - 1, &counts, &modulus), JOULE_FAILED);
+    assert_int_equal(gpu_metrics_read_energy(table.bytes, table.size - 1, &counts, &modulus), JOULE_FAILED);
     for (int trouble = 0; trouble < 6; trouble++) {
         table = list_of_attributes();
         if (trouble == 0) /* fewer attributes than bytes */
@@ -153,10 +154,11 @@ static void test_other_revisions_say_nothing(void **state)
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         struct table table = table_of(others[i].format, others[i].content, others[i].size);
         put(&table, 24, 8, 1000);
-        assert_int_equal(gpu_metrics_energy(table.bytes, table.size, &counts, &modulus), JOULE_UNSUPPORTED);
+        assert_int_equal(gpu_metrics_read_energy(table.bytes, table.size, &counts, &modulus),
+                         JOULE_UNSUPPORTED);
     }
     for (size_t length = 0; length < 4; length++)
-        assert_int_equal(gpu_metrics_energy("\x04\0\1", length, &counts, &modulus), JOULE_FAILED);
+        assert_int_equal(gpu_metrics_read_energy("\x04\0\1", length, &counts, &modulus), JOULE_FAILED);
 }
 
 /* --- boards --------------------------------------------------------------------------------------------------- */
@@ -496,7 +498,7 @@ static void test_recorded_tables(void **state)
         assert_non_null(file);
         size_t length = fread(table, 1, sizeof table, file);
         assert_int_equal(pclose(file), 0);
-        assert_int_equal(gpu_metrics_energy(table, length, &counts, &modulus), wanted[i].status);
+        assert_int_equal(gpu_metrics_read_energy(table, length, &counts, &modulus), wanted[i].status);
         assert_true(counts == wanted[i].counts);
     }
 }
@@ -522,7 +524,7 @@ static void test_headers_of_amdgpu_top(void **state)
         struct table table = table_of((unsigned)format, (unsigned)content, size);
         if (format == 1)
             put(&table, 24, 8, 0);
-        assert_int_equal(gpu_metrics_energy(table.bytes, size, &counts, &modulus),
+        assert_int_equal(gpu_metrics_read_energy(table.bytes, size, &counts, &modulus),
                          format == 1 ? JOULE_OK : JOULE_UNSUPPORTED);
         seen[format - 1]++;
     }

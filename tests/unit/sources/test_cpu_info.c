@@ -98,10 +98,10 @@ static void test_topology(void **state)
     unsigned value = 7;
     host_script_text(host, "/sys/devices/system/cpu/cpu3/topology/physical_package_id", "1\n");
     host_script_text(host, "/sys/devices/system/cpu/cpu4/topology/physical_package_id", "-1\n");
-    assert_true(cpu_topology(host, 3, "physical_package_id", &value));
+    assert_true(cpu_read_topology(host, 3, "physical_package_id", &value));
     assert_int_equal(value, 1);
-    assert_false(cpu_topology(host, 4, "physical_package_id", &value));
-    assert_false(cpu_topology(host, 5, "physical_package_id", &value));
+    assert_false(cpu_read_topology(host, 4, "physical_package_id", &value));
+    assert_false(cpu_read_topology(host, 5, "physical_package_id", &value));
     host->ops->close(host);
 }
 

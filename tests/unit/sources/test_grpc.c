@@ -15,7 +15,7 @@
 #define ADDRESS "tcp:127.0.0.1:8431"
 #define PATH    "/tpu.monitoring.runtime.RuntimeMetricService/GetRuntimeMetric"
 
-static struct grpc_answer answer;
+static struct grpc_response answer;
 
 /* --- what is said --------------------------------------------------------------------------------------------- */
 
@@ -25,25 +25,25 @@ static void test_the_opening(void **state)
                                      'h',  'o',  's', 't', 0x0f, 0x10, 16,  'a', 'p', 'p', 'l', 'i', 'c',
                                      'a',  't',  'i', 'o', 'n',  '/',  'g', 'r', 'p', 'c', 0,   2,   't',
                                      'e',  8,    't', 'r', 'a',  'i',  'l', 'e', 'r', 's'};
-    uint8_t wanted[GRPC_QUESTION_BYTES], got[GRPC_QUESTION_BYTES];
+    uint8_t wanted[GRPC_REQUEST_BYTES], got[GRPC_REQUEST_BYTES];
     size_t size = 24;
     (void)state;
     memcpy(wanted, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
     size += tpu_service_frame(4, 0, 0, "\0\2\0\0\0\0", 6, wanted + size);
     size += tpu_service_frame(1, 4, 1, fields, sizeof fields, wanted + size);
     size += tpu_service_frame(0, 1, 1, "\0\0\0\0\2hi", 7, wanted + size);
-    assert_int_equal(grpc_opening("/m", (const uint8_t *)"hi", 2, got), size);
+    assert_int_equal(grpc_write_request("/m", (const uint8_t *)"hi", 2, got), size);
     assert_memory_equal(got, wanted, size);
 }
 
 static void test_what_is_too_long_is_not_said(void **state)
 {
-    uint8_t bytes[GRPC_QUESTION_BYTES], message[GRPC_QUESTION_BYTES] = {0};
+    uint8_t bytes[GRPC_REQUEST_BYTES], message[GRPC_REQUEST_BYTES] = {0};
     char path[200] = "/";
     (void)state;
-    assert_int_equal(grpc_opening("/m", message, sizeof message, bytes), 0);
+    assert_int_equal(grpc_write_request("/m", message, sizeof message, bytes), 0);
     memset(path + 1, 'a', 130);
-    assert_int_equal(grpc_opening(path, message, 1, bytes), 0);
+    assert_int_equal(grpc_write_request(path, message, 1, bytes), 0);
 }
 
 /* --- what is heard -------------------------------------------------------------------------------------------- */
@@ -52,13 +52,13 @@ static void test_what_is_too_long_is_not_said(void **state)
 static int hear(const uint8_t *bytes, size_t size)
 {
     struct grpc_reply reply;
-    answer = (struct grpc_answer){0};
-    int at_once = grpc_hear(&answer, bytes, size, &reply);
+    answer = (struct grpc_response){0};
+    int at_once = grpc_receive(&answer, bytes, size, &reply);
     size_t message_size = answer.message_size;
-    answer = (struct grpc_answer){0};
+    answer = (struct grpc_response){0};
     int result = -EAGAIN;
     for (size_t i = 0; i < size && result == -EAGAIN; i++)
-        result = grpc_hear(&answer, bytes + i, 1, &reply);
+        result = grpc_receive(&answer, bytes + i, 1, &reply);
     assert_int_equal(result, at_once);
     assert_int_equal(answer.message_size, message_size);
     return result;
@@ -94,7 +94,7 @@ static void test_answers(void **state)
         size_t length =
             tpu_service_frame(wanted[i].type, wanted[i].flags, 1, wanted[i].payload, wanted[i].length, frame);
         assert_int_equal(hear(frame, length), wanted[i].result);
-        assert_int_equal(grpc_message(&answer, &message, &size), wanted[i].has_message);
+        assert_int_equal(grpc_get_message(&answer, &message, &size), wanted[i].has_message);
         if (wanted[i].has_message)
             assert_true(size == 2 && memcmp(message, "hi", 2) == 0);
     }
@@ -117,18 +117,18 @@ static void test_bounds(void **state)
     size_t size = 0;
     (void)state;
     assert_int_equal(hear(header, sizeof header), -EAGAIN);
-    answer = (struct grpc_answer){0};
-    assert_int_equal(grpc_hear(&answer, header, sizeof header, &reply), -EAGAIN);
-    assert_int_equal(grpc_hear(&answer, payload, 1, &reply), -EPROTO);
+    answer = (struct grpc_response){0};
+    assert_int_equal(grpc_receive(&answer, header, sizeof header, &reply), -EAGAIN);
+    assert_int_equal(grpc_receive(&answer, payload, 1, &reply), -EPROTO);
     for (int i = 0; i < 3; i++)
         size += tpu_service_frame(0, 0, 1, payload, sizeof payload, frames + size);
-    answer = (struct grpc_answer){0};
-    assert_int_equal(grpc_hear(&answer, frames, size, &reply), -EMSGSIZE);
+    answer = (struct grpc_response){0};
+    assert_int_equal(grpc_receive(&answer, frames, size, &reply), -EMSGSIZE);
     size = 0;
     for (int i = 0; i < 100; i++)
         size += tpu_service_frame(6, 0, 0, payload, 8, frames + size);
-    answer = (struct grpc_answer){0};
-    assert_int_equal(grpc_hear(&answer, frames, size, &reply), -EPROTO);
+    answer = (struct grpc_response){0};
+    assert_int_equal(grpc_receive(&answer, frames, size, &reply), -EPROTO);
 }
 
 /* --- calls ---------------------------------------------------------------------------------------------------- */
@@ -137,7 +137,7 @@ static int call(struct joule_host *host, size_t *out_size)
 {
     uint8_t question[TPU_MESSAGE_BYTES];
     const uint8_t *message;
-    size_t length = tpu_question(TPU_METRIC_DUTY, question);
+    size_t length = tpu_write_request(TPU_METRIC_DUTY, question);
     int64_t deadline_ns = host->ops->clock_ns(host, CLOCK_MONOTONIC) + 500000000;
     return grpc_call(host, ADDRESS, PATH, question, length, deadline_ns, &answer, &message, out_size);
 }

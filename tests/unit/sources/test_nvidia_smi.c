@@ -566,8 +566,8 @@ static void test_condition_in_descriptions(void **state)
         char text[2048];
         snprintf(text, sizeof text, "<nvidia_smi_log><gpu id=\"0\">%s</gpu></nvidia_smi_log>", cases[i].xml);
         assert_int_equal(smi_read_description(text, boards, 2), 1);
-        smi_take_facts(&boards[0], &facts);
-        smi_take_users(&boards[0], &facts);
+        smi_set_facts(&boards[0], &facts);
+        smi_set_users(&boards[0], &facts);
         const double values[] = {facts.fan_ratio,
                                  facts.encoder_busy,
                                  facts.pcie_transmit_bytes_per_second,
@@ -693,7 +693,7 @@ static void check_boards(struct smi_board *boards, size_t count, const char *exp
 {
     for (size_t b = 0; b < count; b++)
         for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++) {
-            double value = smi_number(&boards[b], metrics[i].field) * metrics[i].unit;
+            double value = smi_get_number(&boards[b], metrics[i].field) * metrics[i].unit;
             double wanted = metric_of(expected, metrics[i].metric, b);
             bool is_same =
                 isnan(wanted) ? isnan(value) : fabs(value - wanted) <= 1e-6 * fmax(1, fabs(wanted));

@@ -43,17 +43,17 @@ static void test_bytes(void **state)
     struct tpu_point points[TPU_MAX_POINTS];
     size_t count;
     (void)state;
-    assert_int_equal(tpu_question(TPU_METRIC_DUTY, question), 42);
+    assert_int_equal(tpu_write_request(TPU_METRIC_DUTY, question), 42);
     assert_memory_equal(question, "\x0a\x28" TPU_METRIC_DUTY, 42);
     memcpy(response, begin, 4);
     memcpy(response + 4, TPU_METRIC_DUTY, 40);
     memcpy(response + 44, end, sizeof end);
-    assert_true(tpu_points(response, sizeof response, points, &count));
+    assert_true(tpu_parse_points(response, sizeof response, points, &count));
     assert_int_equal(count, 1);
     assert_int_equal(points[0].device, 8);
     assert_near(points[0].value, 100, 0);
     for (size_t size = 0; size < sizeof response; size++)
-        assert_false(tpu_points(response, size, points, &count) && count > 0);
+        assert_false(tpu_parse_points(response, size, points, &count) && count > 0);
 }
 
 static void test_points_without_number_or_value_are_left_out(void **state)
@@ -65,17 +65,17 @@ static void test_points_without_number_or_value_are_left_out(void **state)
     size_t count;
     (void)state;
     assert_true(
-        tpu_points(message, tpu_service_message("m", ids, doubles, NULL, 3, message), points, &count));
+        tpu_parse_points(message, tpu_service_message("m", ids, doubles, NULL, 3, message), points, &count));
     assert_int_equal(count, 1);
     assert_true(
-        tpu_points(message, tpu_service_message("m", ids, NULL, integers, 3, message), points, &count));
+        tpu_parse_points(message, tpu_service_message("m", ids, NULL, integers, 3, message), points, &count));
     assert_int_equal(count, 3);
     assert_near(points[2].value, -1, 0);
     /* A point with a string for a number, and one whose measure is no gauge; an unknown field between them. */
     static const uint8_t others[] = {0x0a, 0x18, 0x1a, 0x0a, 0x0a, 0x04, 0x12, 0x02, 0x0a,
                                      0x00, 0x1a, 0x02, 0x10, 0x05, 0x20, 0x01, 0x1a, 0x08,
                                      0x0a, 0x04, 0x12, 0x02, 0x18, 0x01, 0x22, 0x00};
-    assert_true(tpu_points(others, sizeof others, points, &count));
+    assert_true(tpu_parse_points(others, sizeof others, points, &count));
     assert_int_equal(count, 0);
 }
 

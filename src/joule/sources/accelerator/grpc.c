@@ -80,14 +80,14 @@ static void put_fields(struct writer *w, const char *path)
     put_string(w, "trailers");
 }
 
-size_t grpc_opening(const char *path, const uint8_t *message, size_t size,
-                    uint8_t out_bytes[GRPC_QUESTION_BYTES])
+size_t grpc_write_request(const char *path, const uint8_t *message, size_t size,
+                          uint8_t out_bytes[GRPC_REQUEST_BYTES])
 {
     static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     static const uint8_t no_push[] = {0, 2, 0, 0, 0, 0};
-    uint8_t room[GRPC_QUESTION_BYTES];
+    uint8_t room[GRPC_REQUEST_BYTES];
     struct writer fields = {.bytes = room, .size = sizeof room},
-                  w = {.bytes = out_bytes, .size = GRPC_QUESTION_BYTES};
+                  w = {.bytes = out_bytes, .size = GRPC_REQUEST_BYTES};
     put_fields(&fields, path);
     put(&w, preface, sizeof preface - 1);
     put_frame(&w, sizeof no_push, FRAME_SETTINGS, 0, 0);
@@ -114,7 +114,7 @@ static uint32_t big_endian(const uint8_t *bytes)
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-static int take_data(struct grpc_answer *answer, const uint8_t *payload, size_t length, unsigned flags)
+static int take_data(struct grpc_response *response, const uint8_t *payload, size_t length, unsigned flags)
 {
     if (flags & FLAG_PADDED) {
         if (length == 0 || payload[0] >= length)
@@ -122,10 +122,10 @@ static int take_data(struct grpc_answer *answer, const uint8_t *payload, size_t 
         length -= 1u + payload[0];
         payload++;
     }
-    if (length > sizeof answer->message - answer->message_size)
+    if (length > sizeof response->message - response->message_size)
         return -EMSGSIZE;
-    memcpy(answer->message + answer->message_size, payload, length);
-    answer->message_size += length;
+    memcpy(response->message + response->message_size, payload, length);
+    response->message_size += length;
     return -EAGAIN;
 }
 
@@ -143,10 +143,10 @@ static int acknowledge(const uint8_t *frame, size_t length, struct writer *repli
     return replies->is_full ? -EPROTO : -EAGAIN;
 }
 
-/* Processes a whole frame. Returns as grpc_hear. */
-static int take_frame(struct grpc_answer *answer, struct writer *replies)
+/* Processes a whole frame. Returns as grpc_receive. */
+static int take_frame(struct grpc_response *response, struct writer *replies)
 {
-    const uint8_t *frame = answer->frame;
+    const uint8_t *frame = response->frame;
     size_t length = frame_length(frame);
     unsigned type = frame[3], flags = frame[4];
     bool is_ours = (big_endian(frame + 5) & INT32_MAX) == STREAM;
@@ -156,50 +156,51 @@ static int take_frame(struct grpc_answer *answer, struct writer *replies)
         return -EAGAIN;
     if (type == FRAME_RST_STREAM)
         return -ENOSYS;
-    int result = type == FRAME_DATA ? take_data(answer, frame + HEADER_BYTES, length, flags) : -EAGAIN;
+    int result = type == FRAME_DATA ? take_data(response, frame + HEADER_BYTES, length, flags) : -EAGAIN;
     bool is_last = (type == FRAME_DATA || type == FRAME_HEADERS) && (flags & FLAG_END_STREAM);
     return result == -EAGAIN && is_last ? 0 : result;
 }
 
-int grpc_hear(struct grpc_answer *answer, const uint8_t *bytes, size_t count, struct grpc_reply *out_reply)
+int grpc_receive(struct grpc_response *response, const uint8_t *bytes, size_t count,
+                 struct grpc_reply *out_reply)
 {
     struct writer replies = {.bytes = out_reply->bytes, .size = sizeof out_reply->bytes};
     int result = -EAGAIN;
     out_reply->size = 0;
     while (count > 0 && result == -EAGAIN) {
         size_t whole = HEADER_BYTES;
-        if (answer->frame_size >= HEADER_BYTES)
-            whole += frame_length(answer->frame);
-        if (whole > sizeof answer->frame)
+        if (response->frame_size >= HEADER_BYTES)
+            whole += frame_length(response->frame);
+        if (whole > sizeof response->frame)
             return -EPROTO; /* longer than the agreed maximum */
-        size_t piece = whole - answer->frame_size < count ? whole - answer->frame_size : count;
-        memcpy(answer->frame + answer->frame_size, bytes, piece);
-        answer->frame_size += piece;
+        size_t piece = whole - response->frame_size < count ? whole - response->frame_size : count;
+        memcpy(response->frame + response->frame_size, bytes, piece);
+        response->frame_size += piece;
         bytes += piece;
         count -= piece;
-        if (answer->frame_size < HEADER_BYTES ||
-            answer->frame_size < HEADER_BYTES + frame_length(answer->frame))
+        if (response->frame_size < HEADER_BYTES ||
+            response->frame_size < HEADER_BYTES + frame_length(response->frame))
             continue;
-        result = take_frame(answer, &replies);
-        answer->frame_size = 0;
+        result = take_frame(response, &replies);
+        response->frame_size = 0;
     }
     out_reply->size = replies.at;
     return result;
 }
 
-bool grpc_message(const struct grpc_answer *answer, const uint8_t **out_message, size_t *out_size)
+bool grpc_get_message(const struct grpc_response *response, const uint8_t **out_message, size_t *out_size)
 {
-    if (answer->message_size < PREFIX_BYTES || answer->message[0] != 0 ||
-        big_endian(answer->message + 1) != answer->message_size - PREFIX_BYTES)
+    if (response->message_size < PREFIX_BYTES || response->message[0] != 0 ||
+        big_endian(response->message + 1) != response->message_size - PREFIX_BYTES)
         return false;
-    *out_message = answer->message + PREFIX_BYTES;
-    *out_size = answer->message_size - PREFIX_BYTES;
+    *out_message = response->message + PREFIX_BYTES;
+    *out_size = response->message_size - PREFIX_BYTES;
     return true;
 }
 
 /* --- a call --------------------------------------------------------------------------------------------- */
 
-static int converse(struct joule_host *host, int handle, int64_t deadline_ns, struct grpc_answer *answer)
+static int converse(struct joule_host *host, int handle, int64_t deadline_ns, struct grpc_response *response)
 {
     uint8_t bytes[4096];
     struct grpc_reply reply;
@@ -208,7 +209,7 @@ static int converse(struct joule_host *host, int handle, int64_t deadline_ns, st
         ssize_t count = host->ops->receive(host, handle, bytes, sizeof bytes, deadline_ns);
         if (count <= 0)
             return count < 0 ? (int)count : -ECONNRESET;
-        result = grpc_hear(answer, bytes, (size_t)count, &reply);
+        result = grpc_receive(response, bytes, (size_t)count, &reply);
         if (result == -EAGAIN && reply.size) {
             int error = host->ops->send(host, handle, reply.bytes, reply.size, deadline_ns);
             result = error ? error : result;
@@ -218,24 +219,24 @@ static int converse(struct joule_host *host, int handle, int64_t deadline_ns, st
 }
 
 int grpc_call(struct joule_host *host, const char *address, const char *path, const uint8_t *message,
-              size_t size, int64_t deadline_ns, struct grpc_answer *out_answer, const uint8_t **out_message,
-              size_t *out_size)
+              size_t size, int64_t deadline_ns, struct grpc_response *out_response,
+              const uint8_t **out_message, size_t *out_size)
 {
-    uint8_t opening[GRPC_QUESTION_BYTES];
-    size_t opening_size = grpc_opening(path, message, size, opening);
-    out_answer->frame_size = out_answer->message_size = 0;
-    if (opening_size == 0)
+    uint8_t request[GRPC_REQUEST_BYTES];
+    size_t request_size = grpc_write_request(path, message, size, request);
+    out_response->frame_size = out_response->message_size = 0;
+    if (request_size == 0)
         return -EMSGSIZE;
     int handle = host->ops->open_stream(host, address, deadline_ns);
     if (handle < 0)
         return handle;
-    int result = host->ops->send(host, handle, opening, opening_size, deadline_ns);
+    int result = host->ops->send(host, handle, request, request_size, deadline_ns);
     if (result == 0)
-        result = converse(host, handle, deadline_ns, out_answer);
+        result = converse(host, handle, deadline_ns, out_response);
     host->ops->close_handle(host, handle);
     if (result != 0)
         return result;
-    if (out_answer->message_size == 0)
+    if (out_response->message_size == 0)
         return -ENOSYS;
-    return grpc_message(out_answer, out_message, out_size) ? 0 : -EPROTO;
+    return grpc_get_message(out_response, out_message, out_size) ? 0 : -EPROTO;
 }

@@ -218,7 +218,7 @@ static bool end_of(struct joule_host *host, struct sink *sink, int64_t end_s, in
     return age_ns >= 0 && *out_ns > 0;
 }
 
-static void tell(const struct neuron *neuron, const struct one *one, struct sink *sink)
+static void report(const struct neuron *neuron, const struct one *one, struct sink *sink)
 {
     sink_gauge(sink, one->share, one->mean);
     if (one->energy)
@@ -249,7 +249,7 @@ static void read_device(struct source *source, struct one *one, struct sink *sin
     if (status != JOULE_OK)
         fail(one, sink, status);
     else if (one->is_known)
-        tell(source->data, one, sink);
+        report(source->data, one, sink);
 }
 
 static void neuron_read(struct source *source, struct sink *sink)

@@ -50,7 +50,7 @@ struct tpu {
     unsigned cores;
     char addresses[MAX_PORTS][2][32]; /* of each port, on both loopback addresses */
     size_t port_count;
-    struct grpc_answer answer; /* buffer */
+    struct grpc_response response; /* buffer */
 };
 
 /* --- opening -------------------------------------------------------------------------------------------- */
@@ -184,15 +184,15 @@ static joule_status tpu_open(struct source *source)
 static int ask_port(struct joule_host *host, struct tpu *tpu, size_t port, const char *metric,
                     struct tpu_point *out_points, size_t *out_count)
 {
-    uint8_t question[TPU_MESSAGE_BYTES];
+    uint8_t request[TPU_MESSAGE_BYTES];
     const uint8_t *message;
-    size_t size, length = tpu_question(metric, question);
+    size_t size, length = tpu_write_request(metric, request);
     int64_t deadline_ns = host->ops->clock_ns(host, CLOCK_MONOTONIC) + MAX_WAIT_NS;
     int result = -ECONNREFUSED;
     for (int i = 0; i < 2 && result == -ECONNREFUSED; i++)
-        result = grpc_call(host, tpu->addresses[port][i], METHOD, question, length, deadline_ns, &tpu->answer,
-                           &message, &size);
-    if (result == 0 && !tpu_points(message, size, out_points, out_count))
+        result = grpc_call(host, tpu->addresses[port][i], METHOD, request, length, deadline_ns,
+                           &tpu->response, &message, &size);
+    if (result == 0 && !tpu_parse_points(message, size, out_points, out_count))
         result = -EPROTO;
     return result;
 }

@@ -102,7 +102,7 @@ static bool find_field(struct fields fields, unsigned number, enum wire wire, st
 
 /* --- the request ---------------------------------------------------------------------------------------- */
 
-size_t tpu_question(const char *metric, uint8_t out_message[TPU_MESSAGE_BYTES])
+size_t tpu_write_request(const char *metric, uint8_t out_message[TPU_MESSAGE_BYTES])
 {
     size_t length = strlen(metric);
     if (length > 127 || length + 2 > TPU_MESSAGE_BYTES)
@@ -148,8 +148,8 @@ static bool point_of(struct fields metric, struct tpu_point *out_point)
     return gauge_value(fields_of(&gauge), &out_point->value);
 }
 
-bool tpu_points(const uint8_t *message, size_t size, struct tpu_point out_points[TPU_MAX_POINTS],
-                size_t *out_count)
+bool tpu_parse_points(const uint8_t *message, size_t size, struct tpu_point out_points[TPU_MAX_POINTS],
+                      size_t *out_count)
 {
     struct fields response = {.at = message, .end = message + size};
     struct field metric, field;

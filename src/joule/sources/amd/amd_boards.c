@@ -40,7 +40,7 @@ static bool has_counter(struct source *source, const struct drm_card *card)
     uint64_t counts = 0, modulus;
     string_print(path, sizeof path, "%s/gpu_metrics", card->folder);
     ssize_t length = source->host->ops->read_file(source->host, path, table, sizeof table);
-    return length >= 0 && gpu_metrics_energy(table, (size_t)length, &counts, &modulus) == JOULE_OK &&
+    return length >= 0 && gpu_metrics_read_energy(table, (size_t)length, &counts, &modulus) == JOULE_OK &&
            counts != 0;
 }
 
@@ -312,7 +312,7 @@ static void read_energy(struct amd_boards *boards, struct amd_board *board, stru
     int64_t before_ns = sink_now(sink);
     joule_status status = boards->interface->energy(boards->context, board->handle, &counts);
     int64_t after_ns = sink_now(sink);
-    bool is_asked_now = boards->interface->period_s == 0; /* else it was read earlier in this round */
+    bool is_read_now = boards->interface->period_s == 0; /* else it was read earlier in this round */
     if (status != JOULE_OK) {
         fail(board, sink, board->energy, status);
         return;
@@ -321,7 +321,7 @@ static void read_energy(struct amd_boards *boards, struct amd_board *board, stru
     if (standstill_check(&board->still, after_ns, counts))
         sink_fail(sink, board->energy, JOULE_UNSUPPORTED);
     else
-        sink_counter(sink, board->energy, is_asked_now ? before_ns : 0, is_asked_now ? after_ns : 0, counts);
+        sink_counter(sink, board->energy, is_read_now ? before_ns : 0, is_read_now ? after_ns : 0, counts);
 }
 
 static void read_power(struct amd_boards *boards, struct amd_board *board, struct sink *sink)

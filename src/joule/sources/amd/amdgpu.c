@@ -107,7 +107,7 @@ static joule_status read_counts(struct joule_host *host, struct board *board, ui
     if (length < 0)
         return status_of_errno((int)-length);
     gpu_metrics_read(table, (size_t)length, &board->reported);
-    return gpu_metrics_energy(table, (size_t)length, out_counts, out_modulus);
+    return gpu_metrics_read_energy(table, (size_t)length, out_counts, out_modulus);
 }
 
 /* Returns the table's values, at most TABLE_NS old. */

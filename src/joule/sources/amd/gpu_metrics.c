@@ -101,7 +101,8 @@ static joule_status find_in_list(const unsigned char *table, size_t size, uint64
 
 /* --- any revision --------------------------------------------------------------------------------------- */
 
-joule_status gpu_metrics_energy(const void *bytes, size_t length, uint64_t *out_counts, uint64_t *out_modulus)
+joule_status gpu_metrics_read_energy(const void *bytes, size_t length, uint64_t *out_counts,
+                                     uint64_t *out_modulus)
 {
     const unsigned char *table = bytes;
     if (length < sizeof(struct header) || length < field(table, 2))

@@ -17,8 +17,8 @@
 
 /* Reads the energy counter and its modulus; 0 means 2^64. Returns FAILED if the table is truncated, or
  * UNSUPPORTED if its revision is unknown, or the revision or the board has no counter. */
-joule_status gpu_metrics_energy(const void *bytes, size_t length, uint64_t *out_counts,
-                                uint64_t *out_modulus);
+joule_status gpu_metrics_read_energy(const void *bytes, size_t length, uint64_t *out_counts,
+                                     uint64_t *out_modulus);
 
 /* Values of a table other than energy. NaN: missing on the board or in the revision. */
 struct gpu_metrics {

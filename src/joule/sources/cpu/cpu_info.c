@@ -206,7 +206,7 @@ bool cpu_is_amd(const struct cpu_info *info)
     return strcmp(info->vendor, "amd") == 0 || strcmp(info->vendor, "hygon") == 0;
 }
 
-bool cpu_topology(struct joule_host *host, unsigned cpu, const char *what, unsigned *out_value)
+bool cpu_read_topology(struct joule_host *host, unsigned cpu, const char *what, unsigned *out_value)
 {
     char path[128];
     uint64_t value;
@@ -217,13 +217,13 @@ bool cpu_topology(struct joule_host *host, unsigned cpu, const char *what, unsig
     return true;
 }
 
-bool cpu_unit_of(struct joule_host *host, const struct cpu_info *info, unsigned cpu,
-                 struct cpu_unit *out_unit)
+bool cpu_find_unit(struct joule_host *host, const struct cpu_info *info, unsigned cpu,
+                   struct cpu_unit *out_unit)
 {
     unsigned die;
     *out_unit = (struct cpu_unit){.die = -1};
-    bool is_known = cpu_topology(host, cpu, "physical_package_id", &out_unit->package);
-    if (!cpu_is_amd(info) && cpu_topology(host, cpu, "die_id", &die)) /* AMD's dies share a counter */
+    bool is_known = cpu_read_topology(host, cpu, "physical_package_id", &out_unit->package);
+    if (!cpu_is_amd(info) && cpu_read_topology(host, cpu, "die_id", &die)) /* AMD's dies share a counter */
         out_unit->die = (int)die;
     return is_known;
 }
@@ -254,7 +254,7 @@ static struct cpu_unit *nth(struct cpu_unit *units, size_t i, size_t stride)
     return (struct cpu_unit *)((char *)units + i * stride);
 }
 
-void cpu_forget_single_dies(struct cpu_unit *units, size_t count, size_t stride)
+void cpu_unset_single_dies(struct cpu_unit *units, size_t count, size_t stride)
 {
     for (size_t i = 0; i < count; i++) {
         struct cpu_unit *unit = nth(units, i, stride);

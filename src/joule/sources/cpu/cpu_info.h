@@ -31,8 +31,8 @@ struct cpu_unit {
     int die;          /* -1: the package has one die, or one counter for all dies */
 };
 /* Finds the unit of a CPU. Returns false, with package 0, if the kernel does not report the package. */
-bool cpu_unit_of(struct joule_host *host, const struct cpu_info *info, unsigned cpu,
-                 struct cpu_unit *out_unit);
+bool cpu_find_unit(struct joule_host *host, const struct cpu_info *info, unsigned cpu,
+                   struct cpu_unit *out_unit);
 /* Write the zone or the name of a part of the unit: "cpu1.2/dram", "dram-1-die-2". All views of one zone must
  * use these functions. */
 void cpu_unit_zone(struct cpu_unit unit, const char *part, char *out_zone, size_t size);
@@ -40,10 +40,10 @@ void cpu_unit_name(struct cpu_unit unit, const char *part, char *out_name, size_
 bool cpu_is_same_unit(struct cpu_unit a, struct cpu_unit b);
 /* Sets die to -1 for packages with only one unit. `units` is the first of `count` units, `stride` bytes
  * apart. A unit may occur several times. */
-void cpu_forget_single_dies(struct cpu_unit *units, size_t count, size_t stride);
+void cpu_unset_single_dies(struct cpu_unit *units, size_t count, size_t stride);
 
 /* Reads a number of /sys/devices/system/cpu/cpuN/topology, such as "physical_package_id". Returns false if it
  * is unknown. */
-bool cpu_topology(struct joule_host *host, unsigned cpu, const char *what, unsigned *out_value);
+bool cpu_read_topology(struct joule_host *host, unsigned cpu, const char *what, unsigned *out_value);
 
 #endif

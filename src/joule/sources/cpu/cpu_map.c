@@ -98,7 +98,7 @@ static struct cpu_unit unit_of(struct joule_host *host, const struct cpu_info *i
 {
     struct cpu_unit unit = {.die = -1};
     if (!info->is_virtual) /* a guest's sockets are not those of the hardware */
-        cpu_unit_of(host, info, cpu, &unit);
+        cpu_find_unit(host, info, cpu, &unit);
     return unit;
 }
 
@@ -177,7 +177,7 @@ static bool place_cpus(struct joule_host *host, struct arena *arena, const char 
         map->cpu.threads++;
         map->cpu.cores += place->core == i;
     }
-    cpu_forget_single_dies(map->units, map->unit_count, sizeof *map->units);
+    cpu_unset_single_dies(map->units, map->unit_count, sizeof *map->units);
     if (map->unit_count == 0)
         map->units[map->unit_count++].die = -1;
     map->cpu.packages = map->unit_count;

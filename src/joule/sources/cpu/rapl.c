@@ -156,11 +156,11 @@ static void gather(unsigned cpu, void *context)
         return;
     const struct rapl *rapl = g->source->data;
     struct rapl_place place = {.cpu = cpu};
-    if (!cpu_unit_of(host, rapl->cpu, cpu, &place.unit) && g->span == RAPL_EVERY)
+    if (!cpu_find_unit(host, rapl->cpu, cpu, &place.unit) && g->span == RAPL_EVERY)
         place.unit.package = (unsigned)g->count; /* each CPU stands for a package of its own */
     if (g->span == RAPL_PER_CORE)
         place.unit.die = -1;
-    if (g->span != RAPL_PER_PACKAGE && !cpu_topology(host, cpu, "core_id", &place.core))
+    if (g->span != RAPL_PER_PACKAGE && !cpu_read_topology(host, cpu, "core_id", &place.core))
         place.core = cpu;
     for (size_t i = 0; g->span != RAPL_EVERY && i < g->count; i++)
         if (is_same_part(&g->places[i], &place))
@@ -176,7 +176,7 @@ size_t rapl_find_places(struct source *source, const char *cpu_list, enum rapl_s
     if (!g.places)
         return 0;
     string_each_cpu(cpu_list, gather, &g);
-    cpu_forget_single_dies(&g.places->unit, g.count, sizeof *g.places);
+    cpu_unset_single_dies(&g.places->unit, g.count, sizeof *g.places);
     return g.count;
 }
 

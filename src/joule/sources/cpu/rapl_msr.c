@@ -112,7 +112,7 @@ static joule_status set_no_access(struct source *source, unsigned cpu, int error
     if (error != EACCES && error != EPERM)
         return source_set_state(source, JOULE_ABSENT, "%s", error == ENOENT ? REMEDY_LOAD : strerror(error));
     struct rapl_place place = {.cpu = cpu, .unit.die = -1};
-    cpu_topology(source->host, cpu, "physical_package_id", &place.unit.package);
+    cpu_read_topology(source->host, cpu, "physical_package_id", &place.unit.package);
     struct rapl_reading *reading = rapl_add(source, RAPL_PACKAGE, &place, "energy registers");
     if (reading) {
         reading->channel->rank = RANK_MSR;
@@ -186,5 +186,5 @@ const struct source_ops source_rapl_msr = {
     .open = open_rapl_msr,
     .read = read_rapl_msr,
     .close = rapl_close,
-    .drop = rapl_close_channel,
+    .close_channel = rapl_close_channel,
 };

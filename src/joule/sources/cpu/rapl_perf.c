@@ -175,5 +175,5 @@ const struct source_ops source_rapl_perf = {
     .open = open_rapl_perf,
     .read = read_rapl_perf,
     .close = rapl_close,
-    .drop = rapl_close_channel,
+    .close_channel = rapl_close_channel,
 };

@@ -114,7 +114,7 @@ static bool is_same_part(const struct zone *a, const struct zone *b)
 
 /* Returns true for an mmio zone that repeats another zone's registers, unless only the mmio zone can be
  * read. */
-static bool is_superfluous(const struct zone *zones, size_t count, const struct zone *zone)
+static bool is_duplicate(const struct zone *zones, size_t count, const struct zone *zone)
 {
     for (size_t i = 0; zone->is_mmio && i < count; i++)
         if (!zones[i].is_mmio && is_same_part(&zones[i], zone))
@@ -221,7 +221,7 @@ static joule_status open_rapl_powercap(struct source *source)
     if (found == 0)
         return set_failure(source, names, (size_t)count);
     for (size_t i = 0; i < found; i++) {
-        if (is_superfluous(zones, found, &zones[i]))
+        if (is_duplicate(zones, found, &zones[i]))
             close_zone(source, &zones[i]);
         else
             add_zone(source, &zones[i]);
@@ -250,5 +250,5 @@ const struct source_ops source_rapl_powercap = {
     .open = open_rapl_powercap,
     .read = read_rapl_powercap,
     .close = rapl_close,
-    .drop = rapl_close_channel,
+    .close_channel = rapl_close_channel,
 };

@@ -35,7 +35,7 @@ struct helper {
     int64_t pace_ns;
     /* The pending request. */
     bool is_pending, is_late;
-    int64_t asked_ns;
+    int64_t requested_ns;
     size_t got; /* bytes received of the reply */
     uint8_t reply[REPLY_BYTES];
     int64_t seen_ns[HELPER_MAX_CHANNELS]; /* timestamp of each channel's last value */
@@ -85,7 +85,7 @@ static int connect_helper(struct joule_host *host, struct helper *h, uint8_t lis
     uint8_t bytes[HELPER_HEADER_BYTES];
     struct helper_header header;
     size_t got = 0, begun = 0;
-    int64_t asked_ns = now_ns_of(host);
+    int64_t requested_ns = now_ns_of(host);
     h->handle = host->ops->open_stream(host, h->address, deadline_ns);
     if (h->handle < 0)
         return h->handle;
@@ -100,7 +100,7 @@ static int connect_helper(struct joule_host *host, struct helper *h, uint8_t lis
         return -EPROTONOSUPPORT;
     if (!is_answer(h, &header, HELPER_HELLO))
         return -EPROTO;
-    if (header.now_ns < asked_ns || header.now_ns > now_ns_of(host))
+    if (header.now_ns < requested_ns || header.now_ns > now_ns_of(host))
         return -ETIME;
     h->pace_ns = header.pace_ns;
     *out_count = header.count;
@@ -321,14 +321,14 @@ static int request_values(struct joule_host *host, struct helper *h)
         if (rc != 0)
             return rc == -ETIMEDOUT ? -ECONNRESET : rc; /* it may be half sent */
         h->is_pending = true;
-        h->asked_ns = now_ns;
+        h->requested_ns = now_ns;
         h->got = 0;
     }
     size_t size = HELPER_HEADER_BYTES + h->count * HELPER_VALUE_BYTES;
     int rc = receive_all(host, h, h->reply, size, &h->got, deadline_ns);
     h->is_pending = rc == -ETIMEDOUT;
     h->is_late = h->is_pending;
-    return h->is_pending && now_ns - h->asked_ns > GIVE_UP_NS ? -ECONNRESET : rc;
+    return h->is_pending && now_ns - h->requested_ns > GIVE_UP_NS ? -ECONNRESET : rc;
 }
 
 static void read_helper(struct source *source, struct sink *sink)

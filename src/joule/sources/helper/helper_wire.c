@@ -200,7 +200,7 @@ void helper_write_channel(const struct channel *channel, uint8_t out_bytes[HELPE
     walk_channel(&(struct cursor){out_bytes, true}, &copy);
 }
 
-static bool is_word(const char *text)
+static bool is_printable(const char *text)
 {
     for (; *text; text++)
         if ((unsigned char)*text < ' ' || *text == 0x7f)
@@ -213,28 +213,28 @@ static bool is_within(double value, double min, double max)
     return value >= min && value <= max; /* false for NaN */
 }
 
-static bool has_sound_words(const struct channel *ch)
+static bool has_valid_texts(const struct channel *ch)
 {
     const joule_domain *info = &ch->info;
-    return info->name[0] && ch->zone[0] && is_word(info->name) && is_word(ch->zone) &&
-           is_word(ch->parent_zone) && is_word(info->label) && is_word(info->device) &&
-           is_word(info->source) && is_word(info->measurement) && is_word(info->vendor) &&
-           is_word(info->model);
+    return info->name[0] && ch->zone[0] && is_printable(info->name) && is_printable(ch->zone) &&
+           is_printable(ch->parent_zone) && is_printable(info->label) && is_printable(info->device) &&
+           is_printable(info->source) && is_printable(info->measurement) && is_printable(info->vendor) &&
+           is_printable(info->model);
 }
 
-static bool has_sound_counter(const struct counter *c)
+static bool has_valid_counter(const struct counter *c)
 {
     return is_within(c->unit_joules, 1e-15, MAX_JOULES) && is_within(c->grain_joules, 0, MAX_JOULES) &&
            is_within(c->tick_s, 1e-9, MAX_SECONDS) && c->modulus <= MAX_COUNT && c->fold_counts <= MAX_COUNT;
 }
 
-static bool has_sound_integrator(const struct integrator *in)
+static bool has_valid_integrator(const struct integrator *in)
 {
     return is_within(in->period_s, 1e-6, MAX_SECONDS) && is_within(in->seen, 0, 1) &&
            is_within(in->age_s, 0, MAX_SECONDS) && is_within(in->lag_s, 0, MAX_SECONDS);
 }
 
-static bool has_sound_numbers(const struct channel *ch)
+static bool has_valid_numbers(const struct channel *ch)
 {
     const joule_domain *info = &ch->info;
     if (ch->mode != CHANNEL_COUNTER && ch->mode != CHANNEL_POWER)
@@ -245,7 +245,7 @@ static bool has_sound_numbers(const struct channel *ch)
            info->tier <= 3 && info->device_index >= -1 && info->device_index < MAX_DEVICES &&
            is_within(ch->gain_sd, 0, 1) && is_within(ch->counter.max_watts, 1e-3, MAX_WATTS) &&
            (isnan(info->update_period_s) || is_within(info->update_period_s, 1e-9, MAX_SECONDS)) &&
-           (is_counter ? has_sound_counter(&ch->counter) : has_sound_integrator(&ch->integrator));
+           (is_counter ? has_valid_counter(&ch->counter) : has_valid_integrator(&ch->integrator));
 }
 
 bool helper_read_channel(const uint8_t bytes[HELPER_CHANNEL_BYTES], struct channel *out_channel)
@@ -254,7 +254,7 @@ bool helper_read_channel(const uint8_t bytes[HELPER_CHANNEL_BYTES], struct chann
     out_channel->integrator.max_watts = out_channel->counter.max_watts;
     out_channel->info.reading =
         out_channel->mode == CHANNEL_COUNTER ? JOULE_READING_ENERGY : JOULE_READING_POWER;
-    return has_sound_numbers(out_channel) && has_sound_words(out_channel);
+    return has_valid_numbers(out_channel) && has_valid_texts(out_channel);
 }
 
 /* --- values --------------------------------------------------------------------------------------------- */

@@ -318,7 +318,7 @@ static void hwmon_close(struct source *source)
         close_meter(source->host, &hwmon->meters[i]);
 }
 
-static void hwmon_drop(struct source *source, const struct channel *channel)
+static void hwmon_close_channel(struct source *source, const struct channel *channel)
 {
     struct hwmon *hwmon = source->data;
     for (size_t i = 0; i < hwmon->count; i++)
@@ -336,5 +336,5 @@ const struct source_ops source_hwmon = {
     .open = hwmon_open,
     .read = hwmon_read,
     .close = hwmon_close,
-    .drop = hwmon_drop,
+    .close_channel = hwmon_close_channel,
 };

@@ -72,13 +72,13 @@ struct hwmon_domain {
 
 /* Finds the attributes of chip `id`. Returns false if there are none. */
 bool hwmon_chip_open(struct source *source, const char *id, struct hwmon_chip *out_chip);
-bool hwmon_has(const struct hwmon_chip *chip, const char *file);
+bool hwmon_has_file(const struct hwmon_chip *chip, const char *file);
 /* Read the text or number of an attribute, such as (chip, "power", 1, "label"). Return false if there is
  * none. */
-bool hwmon_text(const struct hwmon_chip *chip, const char *kind, unsigned number, const char *suffix,
-                char *out_text, size_t size);
-bool hwmon_number(const struct hwmon_chip *chip, const char *kind, unsigned number, const char *suffix,
-                  uint64_t *out_value);
+bool hwmon_read_text(const struct hwmon_chip *chip, const char *kind, unsigned number, const char *suffix,
+                     char *out_text, size_t size);
+bool hwmon_read_number(const struct hwmon_chip *chip, const char *kind, unsigned number, const char *suffix,
+                       uint64_t *out_value);
 /* Returns false only if the attribute NAME_enable is 0. */
 bool hwmon_is_enabled(const struct hwmon_chip *chip, const char *kind, unsigned number);
 /* Opens the device's runtime power state. Returns its handle, which the caller closes; negative: never

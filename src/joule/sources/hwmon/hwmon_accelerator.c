@@ -22,7 +22,7 @@ static bool read_power(const struct hwmon_chip *chip, uint64_t *out_raw)
     int power_state = hwmon_open_power_state(chip);
     bool is_suspended = hwmon_is_suspended(chip->source->host, power_state);
     host_close_handle(chip->source->host, power_state);
-    return !is_suspended && hwmon_number(chip, "power", 1, "input", out_raw);
+    return !is_suspended && hwmon_read_number(chip, "power", 1, "input", out_raw);
 }
 
 /* Returns the watts per unit of power1_input: microwatts, or milliwatts as in the firmware. An idle board
@@ -73,7 +73,7 @@ static bool read_power_at(const struct hwmon_chip *chip, const char *address, ui
 
 /* Devices behind one switch with the same power, to the microwatt, are one card. The card's value may change
  * meanwhile, so this device is read before and after the other one, and one match suffices. */
-static bool says_the_same(const struct hwmon_chip *chip, const char *address)
+static bool has_same_power(const struct hwmon_chip *chip, const char *address)
 {
     uint64_t before, other, after;
     return read_power(chip, &before) && read_power_at(chip, address, &other) && read_power(chip, &after) &&
@@ -91,7 +91,7 @@ static int32_t card_of(const struct hwmon_chip *chip, int32_t own)
     for (size_t i = 0; i < count && list[i].index < own; i++)
         if (strcmp(list[i].vendor, "qualcomm") == 0 &&
             switch_of(chip->source, list[i].pci.address, other_switch) &&
-            strcmp(own_switch, other_switch) == 0 && says_the_same(chip, list[i].pci.address))
+            strcmp(own_switch, other_switch) == 0 && has_same_power(chip, list[i].pci.address))
             return list[i].index;
     return own;
 }

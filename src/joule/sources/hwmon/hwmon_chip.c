@@ -17,32 +17,33 @@ static int compare_names(const void *key, const void *element)
     return strcmp(key, *(char *const *)element);
 }
 
-bool hwmon_has(const struct hwmon_chip *chip, const char *file)
+bool hwmon_has_file(const struct hwmon_chip *chip, const char *file)
 {
     return bsearch(file, chip->files, chip->file_count, sizeof *chip->files, compare_names) != NULL;
 }
 
-bool hwmon_text(const struct hwmon_chip *chip, const char *kind, unsigned number, const char *suffix,
-                char *out_text, size_t size)
+bool hwmon_read_text(const struct hwmon_chip *chip, const char *kind, unsigned number, const char *suffix,
+                     char *out_text, size_t size)
 {
     char path[192];
     string_print(path, sizeof path, "%s/%s%u_%s", chip->folder, kind, number, suffix);
     out_text[0] = '\0';
-    return hwmon_has(chip, path + strlen(chip->folder) + 1) &&
+    return hwmon_has_file(chip, path + strlen(chip->folder) + 1) &&
            sysfs_read_text(chip->source, path, out_text, size);
 }
 
-bool hwmon_number(const struct hwmon_chip *chip, const char *kind, unsigned number, const char *suffix,
-                  uint64_t *out_value)
+bool hwmon_read_number(const struct hwmon_chip *chip, const char *kind, unsigned number, const char *suffix,
+                       uint64_t *out_value)
 {
     char text[32];
-    return hwmon_text(chip, kind, number, suffix, text, sizeof text) && string_to_u64(text, 10, out_value);
+    return hwmon_read_text(chip, kind, number, suffix, text, sizeof text) &&
+           string_to_u64(text, 10, out_value);
 }
 
 bool hwmon_is_enabled(const struct hwmon_chip *chip, const char *kind, unsigned number)
 {
     uint64_t enable;
-    return !hwmon_number(chip, kind, number, "enable", &enable) || enable != 0;
+    return !hwmon_read_number(chip, kind, number, "enable", &enable) || enable != 0;
 }
 
 /* --- finding a chip ------------------------------------------------------------------------------------- */
@@ -152,8 +153,8 @@ static struct hwmon_input make_input(const struct hwmon_chip *chip, enum hwmon_k
     string_print(input.terms[0].first, sizeof input.terms[0].first, "%s%u_%s", word, number, suffix);
     input.is_average = strcmp(suffix, "average") == 0;
     /* The ACPI power meter has no label; the firmware describes what it measures in oem_info. */
-    if (!hwmon_text(chip, word, number, "label", input.label, sizeof input.label))
-        hwmon_text(chip, word, number, "oem_info", input.label, sizeof input.label);
+    if (!hwmon_read_text(chip, word, number, "label", input.label, sizeof input.label))
+        hwmon_read_text(chip, word, number, "oem_info", input.label, sizeof input.label);
     return input;
 }
 
@@ -169,7 +170,7 @@ static bool is_figure(const struct hwmon_chip *chip, const char *file, const cha
         return false;
     char average[32];
     string_print(average, sizeof average, "%s%u_average", word, *number);
-    return !hwmon_has(chip, average);
+    return !hwmon_has_file(chip, average);
 }
 
 /* Calls visit for each enabled channel of one kind. Returns the number of all channels. */

@@ -92,8 +92,8 @@ static void set_sensor(const struct hwmon_chip *chip, const struct hwmon_input *
     d->fold_joules = traits->fold_joules;
     d->period_is_known = traits->period_is_known;
     bool found = input->kind == HWMON_POWER &&
-                 hwmon_number(chip, "power", input->number, "average_interval", &interval_ms);
-    if (!found && hwmon_has(chip, "update_interval")) {
+                 hwmon_read_number(chip, "power", input->number, "average_interval", &interval_ms);
+    if (!found && hwmon_has_file(chip, "update_interval")) {
         char path[128];
         string_print(path, sizeof path, "%s/update_interval", chip->folder);
         found =
@@ -175,8 +175,8 @@ static bool acpi_domain(const struct hwmon_chip *chip, const struct hwmon_input 
                         struct hwmon_domain *d)
 {
     uint64_t is_battery = 0;
-    hwmon_number(chip, "power", input->number, "is_battery", &is_battery);
-    hwmon_text(chip, "power", input->number, "model_number", d->model, sizeof d->model);
+    hwmon_read_number(chip, "power", input->number, "is_battery", &is_battery);
+    hwmon_read_text(chip, "power", input->number, "model_number", d->model, sizeof d->model);
     if (grace_domain(chip, input, d))
         return true;
     /* The first meter is the machine's. The coverage of a second one is unknown. */
@@ -270,8 +270,8 @@ static bool device_id_is(const struct hwmon_chip *chip, uint64_t id)
 static bool is_amd_processor(const struct hwmon_chip *chip)
 {
     char label[16];
-    return strcmp(chip->name, "amdgpu") == 0 && hwmon_text(chip, "in", 1, "label", label, sizeof label) &&
-           strcmp(label, "vddnb") == 0;
+    return strcmp(chip->name, "amdgpu") == 0 &&
+           hwmon_read_text(chip, "in", 1, "label", label, sizeof label) && strcmp(label, "vddnb") == 0;
 }
 
 /* Returns true if an energy of this chip has that label. */
@@ -279,7 +279,8 @@ static bool has_energy_labelled(const struct hwmon_chip *chip, const char *label
 {
     char other[16];
     for (unsigned number = 1; number <= 8; number++)
-        if (hwmon_text(chip, "energy", number, "label", other, sizeof other) && strcmp(other, label) == 0)
+        if (hwmon_read_text(chip, "energy", number, "label", other, sizeof other) &&
+            strcmp(other, label) == 0)
             return true;
     return false;
 }

@@ -59,7 +59,7 @@ static bool has_value(const struct hwmon_chip *chip, const char *kind, unsigned 
 {
     char file[32];
     string_print(file, sizeof file, "%s%u_%s", kind, number, suffix);
-    return hwmon_has(chip, file);
+    return hwmon_has_file(chip, file);
 }
 
 static void visit_pair(const struct hwmon_chip *chip, unsigned voltage, unsigned current, hwmon_visit visit,
@@ -74,8 +74,8 @@ static void visit_pair(const struct hwmon_chip *chip, unsigned voltage, unsigned
         return;
     string_print(input.terms[0].first, sizeof input.terms[0].first, "in%u_%s", voltage, suffix);
     string_print(input.terms[0].second, sizeof input.terms[0].second, "curr%u_%s", current, suffix);
-    if (!hwmon_text(chip, "curr", current, "label", input.label, sizeof input.label))
-        hwmon_text(chip, "in", voltage, "label", input.label, sizeof input.label);
+    if (!hwmon_read_text(chip, "curr", current, "label", input.label, sizeof input.label))
+        hwmon_read_text(chip, "in", voltage, "label", input.label, sizeof input.label);
     visit(chip, &input, context);
 }
 
@@ -84,15 +84,15 @@ static void visit_pair(const struct hwmon_chip *chip, unsigned voltage, unsigned
 static bool find_voltage(const struct hwmon_chip *chip, unsigned current, unsigned *out_voltage)
 {
     char current_label[64], voltage_label[64];
-    if (!hwmon_text(chip, "curr", current, "label", current_label, sizeof current_label)) {
+    if (!hwmon_read_text(chip, "curr", current, "label", current_label, sizeof current_label)) {
         *out_voltage = current;
-        return !hwmon_text(chip, "in", current, "label", voltage_label, sizeof voltage_label);
+        return !hwmon_read_text(chip, "in", current, "label", voltage_label, sizeof voltage_label);
     }
     for (size_t i = 0; i < chip->file_count; i++) {
         const char *suffix;
         if (sysfs_parse_attribute(chip->files[i], "in", out_voltage, &suffix) &&
             strcmp(suffix, "label") == 0 &&
-            hwmon_text(chip, "in", *out_voltage, "label", voltage_label, sizeof voltage_label) &&
+            hwmon_read_text(chip, "in", *out_voltage, "label", voltage_label, sizeof voltage_label) &&
             is_same_rail(voltage_label, current_label))
             return true;
     }

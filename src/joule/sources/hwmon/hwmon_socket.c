@@ -43,7 +43,7 @@ static void read_sockets(struct source *source, struct hwmon_sockets *sockets)
     for (ssize_t i = 0; i < count; i++) {
         unsigned cpu, id;
         if (!sysfs_parse_numbered(names[i], "cpu", &cpu) || cpu >= MAX_CPUS || seen[cpu] ||
-            !cpu_topology(source->host, cpu, "physical_package_id", &id))
+            !cpu_read_topology(source->host, cpu, "physical_package_id", &id))
             continue;
         add_id(sockets, id);
         if (read_list(source, cpu, "package_cpus_list", text, sizeof text) ||

@@ -114,7 +114,7 @@ static unsigned next_input(const struct hwmon_chip *chip, const char *label, siz
             strcmp(suffix, "input") != 0)
             continue;
         if (!label ||
-            (hwmon_text(chip, "temp", number, "label", text, sizeof text) && string_starts(text, label)))
+            (hwmon_read_text(chip, "temp", number, "label", text, sizeof text) && string_starts(text, label)))
             return number;
     }
     return 0;
@@ -162,7 +162,7 @@ static void add_input(struct source *source, const struct hwmon_chip *chip, cons
 {
     char path[160], label[64], words[112];
     string_print(path, sizeof path, "%s/temp%u_input", chip->folder, number);
-    if (!hwmon_text(chip, "temp", number, "label", label, sizeof label))
+    if (!hwmon_read_text(chip, "temp", number, "label", label, sizeof label))
         string_print(label, sizeof label, "temp%u", number);
     string_print(words, sizeof words, "%s %s", chip->name, label);
     struct gauge *gauge = add_temperature(source, path, words, label);

@@ -40,7 +40,7 @@ static void add_cpu(struct source *source, struct clocks *clocks, unsigned cpu)
     int handle = source->host->ops->open_file(source->host, path);
     if (handle < 0)
         return;
-    cpu_topology(source->host, cpu, "physical_package_id", &package);
+    cpu_read_topology(source->host, cpu, "physical_package_id", &package);
     size_t index = channel_of_package(source, clocks, package);
     if (index == CLOCK_MAX_PACKAGES) {
         source->host->ops->close_handle(source->host, handle);

@@ -20,7 +20,7 @@ struct board {
     char zone[48], hwmon[96];
     int power_state; /* handle of its runtime_status, for hwmon_is_suspended */
     struct channel *clock, *busy;
-    int actual_clock, asked_clock; /* handles; < 0: none */
+    int actual_clock, requested_clock; /* handles; < 0: none */
     struct intel_pmu pmu;
     struct intel_memory memory;
 };
@@ -67,7 +67,7 @@ static int open_clock(struct source *source, const struct drm_card *card, const 
 static void find_clock(struct source *source, struct board *board)
 {
     board->actual_clock = open_clock(source, &board->card, "act");
-    board->asked_clock = open_clock(source, &board->card, "cur");
+    board->requested_clock = open_clock(source, &board->card, "cur");
     if (board->actual_clock >= 0)
         board->clock = add_gauge(source, board, "clock", "GPU clock", ROLE_CLOCK);
 }
@@ -129,8 +129,8 @@ static void read_clock(struct joule_host *host, const struct board *board, struc
     int64_t megahertz;
     joule_status status = sysfs_read_i64(host, board->actual_clock, &megahertz);
     if (status == JOULE_OK && megahertz == 0 &&
-        board->asked_clock >= 0) /* idle: report the requested clock */
-        status = sysfs_read_i64(host, board->asked_clock, &megahertz);
+        board->requested_clock >= 0) /* idle: report the requested clock */
+        status = sysfs_read_i64(host, board->requested_clock, &megahertz);
     if (status == JOULE_OK && (megahertz < 0 || megahertz > MAX_MEGAHERTZ))
         status = JOULE_FAILED;
     if (status == JOULE_OK)
@@ -202,7 +202,7 @@ static void intel_gpu_close(struct source *source)
     for (size_t i = 0; i < gpus->count; i++) {
         host_close_handle(source->host, gpus->boards[i].power_state);
         host_close_handle(source->host, gpus->boards[i].actual_clock);
-        host_close_handle(source->host, gpus->boards[i].asked_clock);
+        host_close_handle(source->host, gpus->boards[i].requested_clock);
         intel_pmu_close(source->host, &gpus->boards[i].pmu);
     }
 }

@@ -131,7 +131,7 @@ static void open_ticks(struct opening *o, const struct tick_format *format, uint
         host_close_handle(o->source->host, active);
 }
 
-static void open_asked(struct opening *o, const struct tick_format *format)
+static void open_known(struct opening *o, const struct tick_format *format)
 {
     for (uint64_t gt = 0; gt < MAX_TILES; gt++)
         for (uint64_t class = 0; class < MAX_CLASSES; class ++)
@@ -150,7 +150,7 @@ joule_status intel_pmu_open(struct source *source, struct intel_pmu *pmu)
     o.type = (uint32_t)type;
     o.cpu = read_number(source, pmu, "cpumask", "", &cpu) && cpu < 65536 ? (int)cpu : 0;
     if (read_format(&o, &format))
-        open_asked(&o, &format);
+        open_known(&o, &format);
     else
         open_listed(&o);
     return pmu->count ? JOULE_OK : o.refusal;

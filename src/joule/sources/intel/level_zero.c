@@ -137,7 +137,7 @@ static void read_gauges(const struct lz_source *lz, struct lz_board *board, stru
         read_busy(lz, board, sink);
 }
 
-static void rest(struct lz_board *board, struct sink *sink)
+static void report_stale(struct lz_board *board, struct sink *sink)
 {
     if (board->energy)
         sink_fail(sink, board->energy, JOULE_STALE);
@@ -157,7 +157,7 @@ static void level_zero_read(struct source *source, struct sink *sink)
     for (size_t i = 0; i < lz->board_count; i++) {
         struct lz_board *board = &lz->boards[i];
         if (hwmon_is_suspended(source->host, board->power_state)) {
-            rest(board, sink);
+            report_stale(board, sink);
             continue;
         }
         if (board->energy)

@@ -257,7 +257,7 @@ static joule_status jetson_open(struct source *source)
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     find_rails(source, jetson);
     struct jetson_sensor sensor = sensor_of(source, jetson);
-    jetson_describe(source, &jetson->board, &sensor);
+    jetson_add_channels(source, &jetson->board, &sensor);
     set_denied_remedies(jetson);
     jetson_gpu_open(source, &jetson->gpu);
     if (source->channel_count)

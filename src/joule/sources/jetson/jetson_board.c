@@ -232,7 +232,8 @@ static void add_sum(struct source *source, struct jetson_board *board, const str
         set_whole(board->sum, label);
 }
 
-void jetson_describe(struct source *source, struct jetson_board *board, const struct jetson_sensor *sensor)
+void jetson_add_channels(struct source *source, struct jetson_board *board,
+                         const struct jetson_sensor *sensor)
 {
     for (size_t i = 0; i < board->count; i++) {
         struct jetson_rail *rail = &board->rails[i];

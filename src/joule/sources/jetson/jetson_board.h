@@ -16,7 +16,7 @@ struct jetson_rail {
     char name[32]; /* the board's name for it, such as "VDD_IN" */
     struct channel *channel;
     bool is_summed;
-    /* State of the last reading; before jetson_describe: whether the rail can be read. */
+    /* State of the last reading; before jetson_add_channels: whether the rail can be read. */
     joule_status status;
     double watts; /* if status is OK */
 };
@@ -43,7 +43,8 @@ bool jetson_knows_rail(const char *name);
 /* Adds a rail. Returns NULL for "NC" (not connected), or if there are too many. */
 struct jetson_rail *jetson_add_rail(struct jetson_board *board, const char *name);
 /* Adds a channel for each rail and for their sum, after all rails are added. */
-void jetson_describe(struct source *source, struct jetson_board *board, const struct jetson_sensor *sensor);
+void jetson_add_channels(struct source *source, struct jetson_board *board,
+                         const struct jetson_sensor *sensor);
 /* Reports all channels, after all rails are read. */
 void jetson_report(const struct jetson_board *board, struct sink *sink);
 

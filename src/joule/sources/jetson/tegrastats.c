@@ -45,7 +45,7 @@ static joule_status describe(struct source *source, const struct tegrastats *sta
     struct tegrastats_source *own = source->data;
     for (size_t i = 0; i < stats->rail_count; i++)
         jetson_add_rail(&own->board, stats->rails[i].name);
-    jetson_describe(source, &own->board, &sensor);
+    jetson_add_channels(source, &own->board, &sensor);
     own->busy = add_gauge(source, ROLE_BUSY, "busy", stats->gpu_busy);
     own->clock = add_gauge(source, ROLE_CLOCK, "clock", stats->gpu_megahertz);
     own->temperature = add_gauge(source, ROLE_TEMPERATURE, "temperature", stats->gpu_celsius);

@@ -63,7 +63,7 @@ static ssize_t ask_boards(struct source *source, int *out_status)
 
 /* Translates nvidia-smi's documented exit statuses. With status 0 and no board, its output is a text that
  * says so. */
-static joule_status meaning_of(ssize_t length, int status)
+static joule_status status_of_exit(ssize_t length, int status)
 {
     if (length < 0)
         return status_of_errno((int)-length);
@@ -96,7 +96,7 @@ static joule_status find_query(struct source *source)
         smi->describes = true;
         length = ask_description(source, &status);
     }
-    return smi->reported_count ? JOULE_OK : meaning_of(length, status);
+    return smi->reported_count ? JOULE_OK : status_of_exit(length, status);
 }
 
 /* --- opening -------------------------------------------------------------------------------------------- */
@@ -178,13 +178,13 @@ static void nvidia_smi_read(struct source *source, struct sink *sink)
     struct nvidia_smi *smi = source->data;
     int exit_status;
     ssize_t length = ask_boards(source, &exit_status);
-    joule_status status = meaning_of(length, exit_status);
+    joule_status status = status_of_exit(length, exit_status);
     for (size_t i = 0; i < smi->count; i++) {
         struct nvidia_smi_board *board = &smi->boards[i];
         const struct smi_board *reported = find_reported(smi, board);
         if (reported) {
             board->state = JOULE_OK;
-            smi_take_facts(reported, &board->facts);
+            smi_set_facts(reported, &board->facts);
             nvidia_smi_board_read(board, sink, reported);
         } else { /* a known board that is missing has fallen off the bus */
             board->state = status == JOULE_DENIED ? status : JOULE_FAILED;
@@ -220,7 +220,7 @@ static void describe(struct source *source)
     for (size_t i = 0; i < smi->count; i++) {
         static const struct smi_board nothing;
         const struct smi_board *reported = find_reported(smi, &smi->boards[i]);
-        smi_take_users(reported ? reported : &nothing, &smi->boards[i].facts);
+        smi_set_users(reported ? reported : &nothing, &smi->boards[i].facts);
     }
 }
 

@@ -77,15 +77,15 @@ struct smi_board {
  * DENIED or FAILED for an error text. */
 joule_status smi_value_status(const char *value);
 /* Returns the number before any unit; NaN if there is none. */
-double smi_number(const struct smi_board *board, enum smi_field field);
+double smi_get_number(const struct smi_board *board, enum smi_field field);
 /* Returns the text; empty if it is unknown. */
-const char *smi_text(const struct smi_board *board, enum smi_field field);
+const char *smi_get_text(const struct smi_board *board, enum smi_field field);
 /* Writes the board's PCI address in sysfs's form; empty: unknown. */
 void smi_pci_address(const struct smi_board *board, char out_address[16]);
 /* Sets memory, limits, reasons for low clocks, fan, video engines and ECC errors. */
-void smi_take_facts(const struct smi_board *board, struct device_facts *facts);
+void smi_set_facts(const struct smi_board *board, struct device_facts *facts);
 /* Sets processes, partitions and the PCIe link, which only the XML description has. */
-void smi_take_users(const struct smi_board *board, struct device_facts *facts);
+void smi_set_users(const struct smi_board *board, struct device_facts *facts);
 /* Returns the architecture of a compute capability: "Hopper" for "9.0"; empty if it is unknown. */
 const char *smi_architecture(const char *capability);
 

@@ -69,7 +69,7 @@ static enum smi_field choose_power(const struct smi_board *reported)
     static const enum smi_field choice[] = {SMI_POWER_AVERAGE, SMI_POWER_INSTANT, SMI_POWER,
                                             SMI_MODULE_POWER};
     for (size_t i = 0; i < sizeof choice / sizeof choice[0]; i++)
-        if (isfinite(smi_number(reported, choice[i])))
+        if (isfinite(smi_get_number(reported, choice[i])))
             return choice[i];
     return SMI_FIELDS;
 }
@@ -79,7 +79,7 @@ static void add_power(struct source *source, struct nvidia_smi_board *board, con
     struct channel *channel = add_channel(source, board, "power", "power, by nvidia-smi");
     if (!channel)
         return;
-    double limit_watts = smi_number(reported, SMI_LIMIT_ENFORCED);
+    double limit_watts = smi_get_number(reported, SMI_LIMIT_ENFORCED);
     channel->mode = CHANNEL_POWER;
     channel->rank = RANK_PROGRAM;
     channel->info.reading = JOULE_READING_POWER;
@@ -107,7 +107,7 @@ static void add_gauges(struct source *source, struct nvidia_smi_board *board,
                        const struct smi_board *reported)
 {
     for (size_t i = 0; i < GAUGES; i++) {
-        if (!isfinite(smi_number(reported, gauges[i].field)))
+        if (!isfinite(smi_get_number(reported, gauges[i].field)))
             continue;
         struct channel *channel = board->gauges[i] =
             add_channel(source, board, gauges[i].what, gauges[i].label);
@@ -120,11 +120,11 @@ static void add_gauges(struct source *source, struct nvidia_smi_board *board,
 
 static void set_identity(struct device *d, const struct smi_board *reported, const char *pci_address)
 {
-    const char *driver = smi_text(reported, SMI_DRIVER);
+    const char *driver = smi_get_text(reported, SMI_DRIVER);
     string_copy(d->vendor, sizeof d->vendor, "nvidia");
-    string_copy(d->model, sizeof d->model, smi_text(reported, SMI_NAME));
-    string_copy(d->uuid, sizeof d->uuid, smi_text(reported, SMI_UUID));
-    string_copy(d->compute_capability, sizeof d->compute_capability, smi_text(reported, SMI_CAPABILITY));
+    string_copy(d->model, sizeof d->model, smi_get_text(reported, SMI_NAME));
+    string_copy(d->uuid, sizeof d->uuid, smi_get_text(reported, SMI_UUID));
+    string_copy(d->compute_capability, sizeof d->compute_capability, smi_get_text(reported, SMI_CAPABILITY));
     string_copy(d->architecture, sizeof d->architecture, smi_architecture(d->compute_capability));
     string_copy(d->pci_address, sizeof d->pci_address, pci_address);
     string_print(d->driver, sizeof d->driver, *driver ? "nvidia %s" : "nvidia", driver);
@@ -133,7 +133,8 @@ static void set_identity(struct device *d, const struct smi_board *reported, con
 /* On superchips the GPU's power may be the module's: see nvml_module.c. */
 static void place(struct joule_host *host, struct nvidia_smi_board *board, const struct smi_board *reported)
 {
-    double gpu = smi_number(reported, SMI_POWER_INSTANT), module = smi_number(reported, SMI_MODULE_POWER);
+    double gpu = smi_get_number(reported, SMI_POWER_INSTANT),
+           module = smi_get_number(reported, SMI_MODULE_POWER);
     board->power_field = choose_power(reported);
     bool is_module = nvml_is_superchip(board->device->model) && module > 0 &&
                      !(fabs(gpu - module) > MODULE_TOLERANCE * module);
@@ -165,7 +166,7 @@ bool nvidia_smi_board_open(struct source *source, const struct smi_board *report
     smi->count++;
     smi_pci_address(reported, board->pci_address);
     set_identity(board->device, reported, board->pci_address);
-    smi_take_facts(reported, &board->facts);
+    smi_set_facts(reported, &board->facts);
     place(source->host, board, reported);
     add_power(source, board, reported);
     add_gauges(source, board, reported);
@@ -193,13 +194,13 @@ static joule_status why_missing(const struct smi_board *reported, enum smi_field
 void nvidia_smi_board_read(const struct nvidia_smi_board *board, struct sink *sink,
                            const struct smi_board *reported)
 {
-    double watts = board->power ? smi_number(reported, board->power_field) : NAN;
+    double watts = board->power ? smi_get_number(reported, board->power_field) : NAN;
     if (board->power && watts >= 0)
         sink_power(sink, board->power, 0, watts);
     else if (board->power)
         sink_fail(sink, board->power, why_missing(reported, board->power_field));
     for (size_t i = 0; i < GAUGES; i++) {
-        double value = smi_number(reported, gauges[i].field);
+        double value = smi_get_number(reported, gauges[i].field);
         if (board->gauges[i] && fabs(value) <= gauges[i].max)
             sink_gauge(sink, board->gauges[i], value * gauges[i].unit);
         else if (board->gauges[i])

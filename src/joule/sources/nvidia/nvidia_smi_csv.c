@@ -221,7 +221,7 @@ static void take_profile(const char *line, joule_device_partition *partition)
 static struct smi_board *find_board(struct smi_board *boards, size_t count, const char *uuid)
 {
     for (size_t i = 0; i < count; i++)
-        if (strcmp(smi_text(&boards[i], SMI_UUID), uuid) == 0)
+        if (strcmp(smi_get_text(&boards[i], SMI_UUID), uuid) == 0)
             return &boards[i];
     return NULL;
 }

@@ -13,7 +13,7 @@
 #define MIB 1048576.0
 
 /* Returns true if the text begins with `meaning`, with or without a bracket before it. */
-static bool says(const char *value, const char *meaning)
+static bool begins_with(const char *value, const char *meaning)
 {
     value += *value == '[';
     return string_starts(value, meaning);
@@ -43,12 +43,12 @@ joule_status smi_value_status(const char *value)
     if (!value || !*value)
         return JOULE_UNSUPPORTED;
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
-        if (says(value, values[i].meaning))
+        if (begins_with(value, values[i].meaning))
             return values[i].status;
     return *value == '[' ? JOULE_FAILED : JOULE_OK; /* only errors are in brackets */
 }
 
-double smi_number(const struct smi_board *board, enum smi_field field)
+double smi_get_number(const struct smi_board *board, enum smi_field field)
 {
     double number;
     const char *value = board->values[field];
@@ -56,7 +56,7 @@ double smi_number(const struct smi_board *board, enum smi_field field)
     return end && (*end == '\0' || *end == ' ' || *end == '%') ? number : NAN;
 }
 
-const char *smi_text(const struct smi_board *board, enum smi_field field)
+const char *smi_get_text(const struct smi_board *board, enum smi_field field)
 {
     return smi_value_status(board->values[field]) == JOULE_OK ? board->values[field] : "";
 }
@@ -65,7 +65,7 @@ void smi_pci_address(const struct smi_board *board, char out_address[16])
 {
     unsigned domain, bus, device, function;
     out_address[0] = '\0';
-    if (sscanf(smi_text(board, SMI_PCI), "%8x:%2x:%2x.%1x", &domain, &bus, &device, &function) == 4)
+    if (sscanf(smi_get_text(board, SMI_PCI), "%8x:%2x:%2x.%1x", &domain, &bus, &device, &function) == 4)
         string_print(out_address, 16, "%04x:%02x:%02x.%x", domain, bus, device, function);
 }
 
@@ -73,7 +73,7 @@ void smi_pci_address(const struct smi_board *board, char out_address[16])
 
 static uint64_t bytes_of(const struct smi_board *board, enum smi_field field)
 {
-    double mib = smi_number(board, field);
+    double mib = smi_get_number(board, field);
     return mib >= 0 && mib < 0x1p40 ? (uint64_t)(mib * MIB) : JOULE_BYTES_UNKNOWN;
 }
 
@@ -91,14 +91,14 @@ static void take_reasons(const struct smi_board *board, struct device_facts *fac
 /* Returns a percentage as a ratio; NaN if it is missing or above `max`. */
 static double share_of(const struct smi_board *board, enum smi_field field, double max)
 {
-    double share = smi_number(board, field) * 0.01;
+    double share = smi_get_number(board, field) * 0.01;
     return share >= 0 && share <= max ? share : NAN;
 }
 
 /* Returns NaN for a number that is not a count: missing, negative, or with all bits set. */
 static double count_of(const struct smi_board *board, enum smi_field field)
 {
-    double count = smi_number(board, field);
+    double count = smi_get_number(board, field);
     return count >= 0 && count < UINT32_MAX ? count : NAN;
 }
 
@@ -108,16 +108,16 @@ static double ecc_errors(const struct smi_board *board, enum smi_field field)
     return board->knows_ecc[i] ? board->ecc[i] : count_of(board, field);
 }
 
-void smi_take_facts(const struct smi_board *board, struct device_facts *facts)
+void smi_set_facts(const struct smi_board *board, struct device_facts *facts)
 {
     facts->memory_total_bytes = bytes_of(board, SMI_MEMORY_TOTAL);
     facts->memory_used_bytes = bytes_of(board, SMI_MEMORY_USED);
     facts->memory_free_bytes = bytes_of(board, SMI_MEMORY_FREE);
-    facts->limit_watts = smi_number(board, SMI_LIMIT);
-    facts->enforced_limit_watts = smi_number(board, SMI_LIMIT_ENFORCED);
-    facts->default_limit_watts = smi_number(board, SMI_LIMIT_DEFAULT);
-    facts->min_limit_watts = smi_number(board, SMI_LIMIT_MIN);
-    facts->max_limit_watts = smi_number(board, SMI_LIMIT_MAX);
+    facts->limit_watts = smi_get_number(board, SMI_LIMIT);
+    facts->enforced_limit_watts = smi_get_number(board, SMI_LIMIT_ENFORCED);
+    facts->default_limit_watts = smi_get_number(board, SMI_LIMIT_DEFAULT);
+    facts->min_limit_watts = smi_get_number(board, SMI_LIMIT_MIN);
+    facts->max_limit_watts = smi_get_number(board, SMI_LIMIT_MAX);
     take_reasons(board, facts);
     facts->fan_ratio = share_of(board, SMI_FAN, 10);
     facts->encoder_busy = share_of(board, SMI_ENCODER, 1);
@@ -128,7 +128,7 @@ void smi_take_facts(const struct smi_board *board, struct device_facts *facts)
     facts->ecc_uncorrected_lifetime = ecc_errors(board, SMI_ECC_UNCORRECTED_LIFETIME);
 }
 
-void smi_take_users(const struct smi_board *board, struct device_facts *facts)
+void smi_set_users(const struct smi_board *board, struct device_facts *facts)
 {
     facts->knows_processes = board->knows_processes;
     facts->process_count = board->process_count;
