@@ -175,7 +175,7 @@ int main(int argc, char **argv)
     double step_s = run_steps(), grown = resident() - before;
     print_kinds((double)how.steps);
     forge_program_facts facts = {.struct_size = sizeof facts};
-    forge_program_look(program, &facts);
+    forge_program_query(program, &facts);
     double planned = (double)facts.arena_bytes + (double)facts.state_bytes;
     printf("\narena %.1f MiB, at least %.1f; slots %.1f MiB; resident growth %.1f MiB, %.1f %% above both\n",
            (double)facts.arena_bytes / 0x1p20, (double)facts.arena_bound_bytes / 0x1p20,

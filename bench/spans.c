@@ -154,7 +154,7 @@ static void measure(const struct network *network, double clock_ns)
     double *taken[2] = {calloc(MOST, sizeof **taken), calloc(MOST, sizeof **taken)};
     size_t count = 0;
     begin(&bench, network);
-    need(forge_program_look(bench.program, &facts), &(joule_error){0});
+    need(forge_program_query(bench.program, &facts), &(joule_error){0});
     step_seconds(&bench, false);
     for (double start = now_s(); taken[0] && taken[1] && count < MOST && now_s() - start < SECONDS; count++)
         for (int k = 0; k < 2; k++) { /* the one that comes first changes */

@@ -33,8 +33,8 @@ FORGE_API joule_status forge_checkpoint_write(const char *path, forge_states *st
 /* Reads the members of a checkpoint without its slots: a resumed program needs the seed before it makes
  * slots. Read the texts with forge_safetensors_metadata. JOULE_INVALID: not a checkpoint, or a damaged
  * one. */
-FORGE_API joule_status forge_checkpoint_look(const char *path, forge_checkpoint *out_checkpoint,
-                                             joule_error *out_error);
+FORGE_API joule_status forge_checkpoint_query(const char *path, forge_checkpoint *out_checkpoint,
+                                              joule_error *out_error);
 /* Fills all slots, which instances must have made before, and sets the seed of `states`; slots made later
  * start from it. out_checkpoint may be NULL. JOULE_INVALID: slots are missing, unexpected or different; the
  * message names them, and nothing is changed. */

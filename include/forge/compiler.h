@@ -96,8 +96,8 @@ FORGE_API joule_status forge_graph_rewrite(const forge_graph *graph, forge_rewri
                                            forge_graph **out_graph, joule_error *out_error);
 /* Describes the node that makes a value, to match patterns. Its strings live until the builder is finished or
  * freed. out_inputs: room for 16 values; may be NULL. JOULE_INVALID: no such value. */
-FORGE_API joule_status forge_value_look(const forge_builder *builder, forge_value value, forge_node *out_node,
-                                        forge_value *out_inputs);
+FORGE_API joule_status forge_value_query(const forge_builder *builder, forge_value value,
+                                         forge_node *out_node, forge_value *out_inputs);
 
 #ifdef __cplusplus
 }

@@ -73,7 +73,7 @@ typedef struct forge_device_facts {
     bool only_estimates; /* it runs no kernels */
 } forge_device_facts;
 /* Describes a device. JOULE_INVALID: struct_size too small. Any thread. */
-FORGE_API joule_status forge_device_look(forge_device *device, forge_device_facts *out_facts);
+FORGE_API joule_status forge_device_query(forge_device *device, forge_device_facts *out_facts);
 
 /* Memory that instances and states allocated on a device, in whole blocks. */
 typedef struct forge_memory_facts {
@@ -137,7 +137,7 @@ typedef struct forge_program_facts {
     size_t symbols; /* number of sizes that an instance can change */
 } forge_program_facts;
 /* Describes a program. JOULE_INVALID: struct_size too small. */
-FORGE_API joule_status forge_program_look(const forge_program *program, forge_program_facts *out_facts);
+FORGE_API joule_status forge_program_query(const forge_program *program, forge_program_facts *out_facts);
 
 /* A size that an instance can change: a multiple of `multiple` from min to max. */
 typedef struct forge_symbol_facts {

@@ -25,7 +25,7 @@ typedef struct joule_cpu_model {
 /* Describes this machine's CPUs. An unknown CPU gets wide intervals. Reads files below /proc and /sys, which
  * takes about 1 ms. JOULE_INVALID: out_model is NULL or struct_size is too small. JOULE_NO_MEMORY. Any
  * thread. */
-JOULE_API joule_status joule_cpu_model_look(joule_cpu_model *out_model);
+JOULE_API joule_status joule_cpu_model_query(joule_cpu_model *out_model);
 
 /* Returns the modelled energy in joules, without idle power, of a program that used `cpu_seconds` of CPU time
  * in `wall_seconds` on this machine. `joule run` reports this figure for the command if no sensor measures

@@ -17,7 +17,7 @@ static forge_safetensors *open_bytes(const uint8_t *bytes, size_t size)
     require(error.status == status && (status == JOULE_OK) == (file != NULL));
     require((status == JOULE_OK) == (error.message[0] == '\0'));
     forge_checkpoint checkpoint = {.struct_size = sizeof checkpoint};
-    joule_status looked = forge_checkpoint_look(path, &checkpoint, NULL);
+    joule_status looked = forge_checkpoint_query(path, &checkpoint, NULL);
     require(looked == status || looked == JOULE_INVALID || looked == JOULE_UNSUPPORTED);
     return file;
 }

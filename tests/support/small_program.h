@@ -91,7 +91,7 @@ static inline joule_status program_try(const forge_program *program, forge_devic
     forge_program_facts facts = {.struct_size = sizeof facts};
     forge_states *states = NULL;
     forge_instance *instance = NULL;
-    forge_program_look(program, &facts);
+    forge_program_query(program, &facts);
     joule_status status = forge_states_new(device, 7, &states, NULL);
     if (status == JOULE_OK)
         status = forge_instance_new(program, device, states, &instance, NULL);

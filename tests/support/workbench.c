@@ -116,7 +116,7 @@ forge_tensor workbench_slot(const struct workbench *bench, const char *name)
 forge_program_facts workbench_facts(const struct workbench *bench)
 {
     forge_program_facts facts = {.struct_size = sizeof facts};
-    assert_int_equal(forge_program_look(bench->program, &facts), JOULE_OK);
+    assert_int_equal(forge_program_query(bench->program, &facts), JOULE_OK);
     return facts;
 }
 

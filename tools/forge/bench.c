@@ -268,7 +268,7 @@ static joule_status run_all(struct report *r, forge_device *device, joule_meter 
 {
     forge_device_facts facts = {.struct_size = sizeof facts};
     int64_t begin_ns = clock_now_ns();
-    forge_device_look(device, &facts);
+    forge_device_query(device, &facts);
     r->threads = facts.threads;
     measure_peaks(r, &facts);
     if (!r->is_quiet)

@@ -257,7 +257,7 @@ static void print_json(const void *context, struct text *out)
 static void look_at_device(struct report *r, forge_device *device)
 {
     forge_device_facts facts = {.struct_size = sizeof facts};
-    forge_device_look(device, &facts);
+    forge_device_query(device, &facts);
     for (const forge_instruction_set *set = facts.instruction_sets; set->name; set++)
         if (set->is_used)
             string_copy(r->isa, sizeof r->isa, set->name);

@@ -170,7 +170,7 @@ joule_status checkpoint_resume(const char *path, struct trainee *t, struct resum
     forge_checkpoint checkpoint = {.struct_size = sizeof checkpoint};
     if (access(path, F_OK) != 0)
         return error_set(error, JOULE_ABSENT, "cannot read %s: no such file", path);
-    joule_status status = forge_checkpoint_look(path, &checkpoint, error);
+    joule_status status = forge_checkpoint_query(path, &checkpoint, error);
     if (status == JOULE_OK)
         status = check_fit(path, t, &checkpoint, out, error);
     if (status == JOULE_OK)

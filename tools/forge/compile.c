@@ -24,7 +24,7 @@ static void print_facts(const char *path, const forge_program *program)
 {
     forge_program_facts facts = {.struct_size = sizeof facts};
     char flop[BYTES_TEXT], memory[MEMORY_TEXT];
-    forge_program_look(program, &facts);
+    forge_program_query(program, &facts);
     printf("%s: %zu launches, %s; %s\n", path, facts.launches, flop_text(facts.flop, flop),
            memory_text(program, memory));
     sizes_print(program);

@@ -32,7 +32,7 @@ static void look(struct row *row)
     row->facts.struct_size = sizeof row->facts;
     row->status = forge_device_open(row->name, &device, &row->error);
     if (row->status == JOULE_OK)
-        row->status = forge_device_look(device, &row->facts);
+        row->status = forge_device_query(device, &row->facts);
     forge_device_close(device);
 }
 

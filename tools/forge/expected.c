@@ -8,7 +8,7 @@
 bool device_only_estimates(forge_device *device)
 {
     forge_device_facts facts = {.struct_size = sizeof facts};
-    return forge_device_look(device, &facts) == JOULE_OK && facts.only_estimates;
+    return forge_device_query(device, &facts) == JOULE_OK && facts.only_estimates;
 }
 
 const char *quantity_text(joule_quantity quantity, joule_dimension dimension, char out[QUANTITY_TEXT])

@@ -120,7 +120,7 @@ const char *memory_text(const forge_program *program, char out[MEMORY_TEXT])
 {
     forge_program_facts facts = {.struct_size = sizeof facts};
     char arena[BYTES_TEXT], bound[BYTES_TEXT], state[BYTES_TEXT], constant[BYTES_TEXT];
-    forge_program_look(program, &facts);
+    forge_program_query(program, &facts);
     snprintf(out, MEMORY_TEXT, "arena %s (at least %s), state %s, constants %s",
              bytes_text((double)facts.arena_bytes, arena), bytes_text((double)facts.arena_bound_bytes, bound),
              bytes_text((double)facts.state_bytes, state),

@@ -122,7 +122,7 @@ static joule_status inspect_tensors(const char *path, int *out_code, joule_error
     joule_status status = forge_safetensors_open(path, &file, error);
     bool is_checkpoint = status == JOULE_OK && forge_safetensors_metadata(file, "forge.checkpoint");
     if (is_checkpoint)
-        status = forge_checkpoint_look(path, &checkpoint, error);
+        status = forge_checkpoint_query(path, &checkpoint, error);
     if (status == JOULE_OK)
         *out_code =
             page_print("inspect", print_tensors,
@@ -241,7 +241,7 @@ static joule_status inspect_program(const char *path, const char *device, int *o
     if (status == JOULE_OK)
         status = forge_program_print(program, &page, error);
     if (status == JOULE_OK)
-        status = forge_program_look(program, &facts);
+        status = forge_program_query(program, &facts);
     if (status == JOULE_OK) {
         printf("%s: program, %zu launches, %s%s, state %s\n%s", path, facts.launches,
                flop_text(facts.flop, flop), facts.symbols ? " at the largest sizes" : "",

@@ -142,7 +142,7 @@ static void add_operations(struct json *json, const struct training *t)
 static void add_program(struct json *json, const forge_program *program)
 {
     forge_program_facts facts = {.struct_size = sizeof facts};
-    forge_program_look(program, &facts);
+    forge_program_query(program, &facts);
     json_open(json, "arena", '{');
     json_integer(json, "planned_bytes", (int64_t)facts.arena_bytes);
     json_integer(json, "bound_bytes", (int64_t)facts.arena_bound_bytes);

@@ -36,8 +36,8 @@ static forge_node facts_of(const forge_graph *graph, const struct node *node)
                         .value_count = node->output_count};
 }
 
-joule_status forge_value_look(const forge_builder *builder, forge_value value, forge_node *out_node,
-                              forge_value *out_inputs)
+joule_status forge_value_query(const forge_builder *builder, forge_value value, forge_node *out_node,
+                               forge_value *out_inputs)
 {
     if (!builder_goes_on(builder) || value == FORGE_NO_VALUE || value >= builder->graph->value_count ||
         !abi_has_room(out_node, SIZE_UP_TO(forge_node, value_count)))

@@ -58,7 +58,7 @@ joule_status forge_device_set_threads(forge_device *device, unsigned threads, jo
     return device->ops->set_threads(device, threads, out_error);
 }
 
-joule_status forge_device_look(forge_device *device, forge_device_facts *out_facts)
+joule_status forge_device_query(forge_device *device, forge_device_facts *out_facts)
 {
     if (!abi_has_room(out_facts, SIZE_UP_TO(forge_device_facts, instruction_sets)))
         return JOULE_INVALID;

@@ -173,13 +173,14 @@ static joule_status read_file(const char *path, forge_states *states, forge_chec
     return status;
 }
 
-joule_status forge_checkpoint_look(const char *path, forge_checkpoint *out_checkpoint, joule_error *out_error)
+joule_status forge_checkpoint_query(const char *path, forge_checkpoint *out_checkpoint,
+                                    joule_error *out_error)
 {
     forge_checkpoint own;
     if (!path || !abi_has_room(out_checkpoint, FIRST_SIZE))
         return error_set(
             out_error, JOULE_INVALID,
-            "forge_checkpoint_look: an argument is NULL, or struct_size is not sizeof(forge_checkpoint)");
+            "forge_checkpoint_query: an argument is NULL, or struct_size is not sizeof(forge_checkpoint)");
     joule_status status = read_file(path, NULL, &own, out_error);
     if (status == JOULE_OK)
         abi_give(out_checkpoint, &own, sizeof own);

@@ -31,7 +31,7 @@ static void describe(const struct cpu_map *map, joule_cpu_model *out)
     string_copy(out->source, sizeof out->source, table.source);
 }
 
-joule_status joule_cpu_model_look(joule_cpu_model *out_model)
+joule_status joule_cpu_model_query(joule_cpu_model *out_model)
 {
     if (!abi_has_room(out_model, SIZE_UP_TO(joule_cpu_model, source)))
         return JOULE_INVALID;

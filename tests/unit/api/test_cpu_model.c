@@ -12,7 +12,7 @@ static void test_this_machine_is_known(void **state)
 {
     (void)state;
     joule_cpu_model model = {.struct_size = sizeof model};
-    assert_int_equal(joule_cpu_model_look(&model), JOULE_OK);
+    assert_int_equal(joule_cpu_model_query(&model), JOULE_OK);
     assert_true(model.cores > 0);
     assert_true(model.idle_watts.value > 0 && model.core_watts.value > 0);
     assert_true(model.core_watts.low < model.core_watts.value &&
@@ -27,8 +27,8 @@ static void test_a_structure_that_is_too_small(void **state)
 {
     (void)state;
     joule_cpu_model model = {.struct_size = offsetof(joule_cpu_model, source)};
-    assert_int_equal(joule_cpu_model_look(&model), JOULE_INVALID);
-    assert_int_equal(joule_cpu_model_look(NULL), JOULE_INVALID);
+    assert_int_equal(joule_cpu_model_query(&model), JOULE_INVALID);
+    assert_int_equal(joule_cpu_model_query(NULL), JOULE_INVALID);
     assert_int_equal(model.cores, 0);
 }
 
@@ -37,7 +37,7 @@ static void test_joules_of_work_grow_with_cpu_time(void **state)
     (void)state;
     joule_quantity none, one, two;
     joule_cpu_model model = {.struct_size = sizeof model};
-    assert_int_equal(joule_cpu_model_look(&model), JOULE_OK);
+    assert_int_equal(joule_cpu_model_query(&model), JOULE_OK);
     assert_int_equal(joule_cpu_work_joules(0, 1, &none), JOULE_OK);
     assert_int_equal(joule_cpu_work_joules(1, 2, &one), JOULE_OK);
     assert_int_equal(joule_cpu_work_joules(2, 2, &two), JOULE_OK);

@@ -60,7 +60,7 @@ static uint64_t read_whole(const char *file_path)
 {
     forge_checkpoint c = {.struct_size = sizeof c};
     forge_safetensors *file = NULL;
-    if (forge_checkpoint_look(file_path, &c, &error) != JOULE_OK ||
+    if (forge_checkpoint_query(file_path, &c, &error) != JOULE_OK ||
         forge_safetensors_open(file_path, &file, &error) != JOULE_OK)
         fail_msg("%s", error.message);
     assert_int_equal(forge_safetensors_count(file), 2);
@@ -109,7 +109,7 @@ static void test_there_and_back(void **state)
 
     in.energy = (joule_quantity){NAN, NAN, NAN, JOULE_CLASS_NONE, 0};
     assert_int_equal(forge_checkpoint_write(path, m.states, &in, NULL, 0, &error), JOULE_OK);
-    assert_int_equal(forge_checkpoint_look(path, &out, &error), JOULE_OK);
+    assert_int_equal(forge_checkpoint_query(path, &out, &error), JOULE_OK);
     assert_true(isnan(out.energy.value) && isnan(out.energy.low) && out.energy.cls == JOULE_CLASS_NONE);
     workbench_end(&m);
     workbench_end(&n);
@@ -121,7 +121,7 @@ static void expect_refused(const forge_metadata *metadata, size_t count, joule_s
     forge_checkpoint c = {.struct_size = sizeof c};
     memset(&error, 0, sizeof error);
     assert_int_equal(forge_safetensors_write(path, NULL, 0, metadata, count, NULL), JOULE_OK);
-    assert_int_equal(forge_checkpoint_look(path, &c, &error), status);
+    assert_int_equal(forge_checkpoint_query(path, &c, &error), status);
     if (!strstr(error.message, part) || !strstr(error.message, path))
         fail_msg("\"%s\" is not in \"%s\"", part, error.message);
 }
@@ -141,7 +141,7 @@ static void test_what_is_no_checkpoint(void **state)
     enum { COUNT = sizeof m / sizeof *m };
     forge_checkpoint c = {.struct_size = sizeof c};
     assert_int_equal(forge_safetensors_write(path, NULL, 0, m, COUNT, NULL), JOULE_OK);
-    assert_int_equal(forge_checkpoint_look(path, &c, NULL), JOULE_OK);
+    assert_int_equal(forge_checkpoint_query(path, &c, NULL), JOULE_OK);
     expect_refused(NULL, 0, JOULE_INVALID, "no 'forge.checkpoint'");
     expect_refused(m, COUNT - 1, JOULE_INVALID, "'forge.energy_class' is '(missing)'");
     const struct {
@@ -157,9 +157,9 @@ static void test_what_is_no_checkpoint(void **state)
         expect_refused(m, COUNT, i == 0 ? JOULE_UNSUPPORTED : JOULE_INVALID, wrong[i].part);
         m[wrong[i].field] = right;
     }
-    assert_int_equal(forge_checkpoint_look(path, NULL, NULL), JOULE_INVALID);
+    assert_int_equal(forge_checkpoint_query(path, NULL, NULL), JOULE_INVALID);
     unlink(path);
-    assert_int_equal(forge_checkpoint_look(path, &c, NULL), JOULE_ABSENT);
+    assert_int_equal(forge_checkpoint_query(path, &c, NULL), JOULE_ABSENT);
 }
 
 /* Another network's checkpoint is refused, and changes neither slots nor seed. */
@@ -272,7 +272,7 @@ static void test_going_on_gives_the_same_bits(void **state)
     assert_int_equal(forge_checkpoint_write(path, first.m.states, &c, NULL, 0, &error), JOULE_OK);
     end_training(&first);
 
-    assert_int_equal(forge_checkpoint_look(path, &found, &error), JOULE_OK);
+    assert_int_equal(forge_checkpoint_query(path, &found, &error), JOULE_OK);
     begin_training(&second, found.seed);
     if (forge_checkpoint_read(path, second.m.states, &found, &error) != JOULE_OK)
         fail_msg("%s", error.message);

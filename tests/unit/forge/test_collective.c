@@ -167,7 +167,7 @@ static void a_group_of_one_costs_nothing(void **state)
     assert_int_equal(forge_device_open("cpu", &device, &error), JOULE_OK);
     forge_program *program = compile(&one, input, device, JOULE_OK);
     forge_program_facts facts = {.struct_size = sizeof facts};
-    assert_int_equal(forge_program_look(program, &facts), JOULE_OK);
+    assert_int_equal(forge_program_query(program, &facts), JOULE_OK);
     assert_int_equal(facts.launches, 1); /* neg, of x itself */
     forge_program_free(program);
     forge_device_close(device);

@@ -53,7 +53,7 @@ static void test_facts(void **state)
         setenv("FORGE_ISA", isa_name(isa), 1);
         assert_int_equal(forge_device_open("cpu", &device, NULL), JOULE_OK);
         assert_int_equal(forge_device_set_threads(device, 3, NULL), JOULE_OK);
-        assert_int_equal(forge_device_look(device, &facts), JOULE_OK);
+        assert_int_equal(forge_device_query(device, &facts), JOULE_OK);
         assert_int_equal(facts.threads, 3);
         assert_true(facts.memory_bytes > 1 << 20);
         for (enum isa i = 0; i < ISA_COUNT; i++) {
@@ -63,7 +63,7 @@ static void test_facts(void **state)
         }
         assert_null(facts.instruction_sets[ISA_COUNT].name);
         facts.struct_size = 8;
-        assert_int_equal(forge_device_look(device, &facts), JOULE_INVALID);
+        assert_int_equal(forge_device_query(device, &facts), JOULE_INVALID);
         forge_device_close(device);
     }
     unsetenv("FORGE_ISA");

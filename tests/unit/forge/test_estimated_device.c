@@ -282,7 +282,7 @@ static void test_this_machine_is_described(void **state)
     forge_device_facts facts = {.struct_size = sizeof facts}, half = facts;
     assert_int_equal(forge_device_open("estimated", &device, NULL), JOULE_OK);
     assert_int_equal(forge_device_set_threads(device, 2, NULL), JOULE_OK);
-    assert_int_equal(forge_device_look(device, &facts), JOULE_OK);
+    assert_int_equal(forge_device_query(device, &facts), JOULE_OK);
     assert_true(facts.only_estimates);
     size_t count = 0;
     for (const forge_device_figure *f = facts.figures; f->name; f++, count++) {
@@ -292,7 +292,7 @@ static void test_this_machine_is_described(void **state)
     }
     assert_true(count >= 7);
     assert_int_equal(forge_device_set_threads(device, 1, NULL), JOULE_OK);
-    assert_int_equal(forge_device_look(device, &half), JOULE_OK);
+    assert_int_equal(forge_device_query(device, &half), JOULE_OK);
     assert_close(half.figures[0].value.value / facts.figures[0].value.value, 0.5, 1e-9);
     forge_device_close(device);
 }

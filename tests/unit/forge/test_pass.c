@@ -221,7 +221,7 @@ static forge_value simplify(forge_builder *b, const forge_node *node, const forg
     ++*(int *)context;
     if (strcmp(node->op, "unary") != 0 || strcmp(node->kind, "exp") != 0)
         return FORGE_NO_VALUE;
-    assert_int_equal(forge_value_look(b, inputs[0], &inner, of_inner), JOULE_OK);
+    assert_int_equal(forge_value_query(b, inputs[0], &inner, of_inner), JOULE_OK);
     if (strcmp(inner.kind, "log") != 0)
         return FORGE_NO_VALUE;
     assert_string_equal(inner.op, "unary");

@@ -30,7 +30,7 @@ static void check(const char *name, forge_device *device, forge_builder *b)
     if (forge_builder_finish(b, &graph, &error) != JOULE_OK ||
         forge_compile(graph, device, &program, &error) != JOULE_OK)
         fail_msg("%s: %s", name, error.message);
-    assert_int_equal(forge_program_look(program, &facts), JOULE_OK);
+    assert_int_equal(forge_program_query(program, &facts), JOULE_OK);
     assert_true(facts.arena_bound_bytes > 0);
     if ((double)facts.arena_bytes > 1.02 * (double)facts.arena_bound_bytes)
         fail_msg("%s: %zu bytes planned, %zu alive at once", name, facts.arena_bytes,

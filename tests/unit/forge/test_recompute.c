@@ -189,7 +189,7 @@ static forge_program_facts plan_gpt(bool recomputes)
     assert_int_equal(forge_builder_finish(b, &graph, &error), JOULE_OK);
     assert_int_equal(forge_device_open("cpu", &device, &error), JOULE_OK);
     assert_int_equal(forge_compile(graph, device, &program, &error), JOULE_OK);
-    assert_int_equal(forge_program_look(program, &facts), JOULE_OK);
+    assert_int_equal(forge_program_query(program, &facts), JOULE_OK);
     forge_program_free(program);
     forge_device_close(device);
     forge_graph_free(graph);

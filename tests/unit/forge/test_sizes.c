@@ -495,7 +495,7 @@ static void test_work_is_that_of_the_sizes_that_ran(void **state)
     struct side side = {0};
     forge_program_facts facts = {.struct_size = sizeof facts};
     load_sums(&side);
-    assert_int_equal(forge_program_look(side.program, &facts), JOULE_OK);
+    assert_int_equal(forge_program_query(side.program, &facts), JOULE_OK);
     assert_true(facts.symbols == 2 && facts.flop == 64 * 11 + 1);
     assert_true(flop_of(side.instance) == 64 * 11 + 1);
     assert_int_equal(forge_instance_set_zeros(side.instance, NULL, NULL), JOULE_OK);

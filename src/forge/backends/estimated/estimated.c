@@ -30,7 +30,7 @@ static joule_status describe(struct estimated *e, joule_error *error)
 {
     forge_device_facts facts = {.struct_size = sizeof facts};
     const char *given = getenv("FORGE_MACHINE");
-    joule_status status = forge_device_look(e->cpu, &facts);
+    joule_status status = forge_device_query(e->cpu, &facts);
     if (status == JOULE_OK)
         status = machine_of_cpu(&facts, &e->machine, error);
     return status == JOULE_OK && given ? machine_read(&e->machine, given, error) : status;
@@ -77,7 +77,7 @@ static void estimated_look(forge_device *device, forge_device_facts *out_facts)
     struct estimated *e = (struct estimated *)device;
     forge_device_facts cpu = {.struct_size = sizeof cpu};
     pthread_mutex_lock(&e->lock);
-    forge_device_look(e->cpu, &cpu);
+    forge_device_query(e->cpu, &cpu);
     out_facts->threads = cpu.threads;
     out_facts->only_estimates = true;
     for (int i = 0, count = 0; i < FIGURES; i++)

@@ -114,7 +114,7 @@ joule_status machine_of_cpu(const forge_device_facts *cpu, struct machine *out_m
 {
     static const char paper[] = "M. Horowitz, ISSCC 2014, figure 1.1.9";
     joule_cpu_model model = {.struct_size = sizeof model};
-    joule_status status = joule_cpu_model_look(&model);
+    joule_status status = joule_cpu_model_query(&model);
     if (status != JOULE_OK)
         return error_set(out_error, status, "what this CPU is like cannot be found out");
     *out_machine = (struct machine){0};

@@ -1,8 +1,8 @@
-/* ir/program_look.c - queries a program's sizes and symbols; see <forge/program.h>. */
+/* ir/program_query.c - queries a program's sizes and symbols; see <forge/program.h>. */
 #include "base/abi.h"
 #include "forge/ir/program.h"
 
-joule_status forge_program_look(const forge_program *program, forge_program_facts *out_facts)
+joule_status forge_program_query(const forge_program *program, forge_program_facts *out_facts)
 {
     if (!abi_has_room(out_facts, SIZE_UP_TO(forge_program_facts, flop)))
         return JOULE_INVALID;
