@@ -14,11 +14,11 @@
 
 static atomic_bool is_over;
 
-static void notify(const joule_budget_news *news, void *context)
+static void notify(const joule_budget_event *event, void *context)
 {
     (void)context;
-    printf("%s\n", news->message);
-    atomic_store(&is_over, news->status == JOULE_BUDGET_OVER);
+    printf("%s\n", event->message);
+    atomic_store(&is_over, event->status == JOULE_BUDGET_OVER);
 }
 
 static double norm(const double *values, int count)

@@ -57,8 +57,8 @@ typedef struct forge_compile_options {
     const char *stop_after;   /* the last pass to run; NULL: all. Only for forge_passes_run */
     /* Called after each pass with the graph that it made, which is valid during the call only. May be
      * NULL. */
-    void (*look)(const forge_pass_facts *facts, const forge_graph *graph, void *look_context);
-    void *look_context;
+    void (*notify)(const forge_pass_facts *facts, const forge_graph *graph, void *notify_context);
+    void *notify_context;
 } forge_compile_options;
 
 /* Compiles a graph as forge_compile does, with options (may be NULL). Additional errors: JOULE_INVALID if two

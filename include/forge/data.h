@@ -65,7 +65,7 @@ FORGE_API size_t forge_text_vocabulary(const forge_text *text);
 FORGE_API forge_tensor forge_text_tokens(const forge_text *text);
 /* Writes the bytes of a token without a terminator. Returns their number, 1 to 4; 0 if there is no such
  * token. */
-FORGE_API size_t forge_text_spell(const forge_text *text, uint32_t token, char out_bytes[4]);
+FORGE_API size_t forge_text_decode(const forge_text *text, uint32_t token, char out_bytes[4]);
 /* Makes a dataset of windows, [windows, context + 1]: the first `context` tokens are the input, the last
  * `context` the labels. Each window begins one token after the previous one; a loader with the stride
  * `context` reads the text about once in an epoch. Uses the first 90 % of the text, or for validation the

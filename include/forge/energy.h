@@ -100,7 +100,7 @@ typedef struct forge_energy_sum {
     uint32_t reserved;
     uint64_t windows;                   /* number of windows of the meter that were joined */
     double seconds;                     /* from the start to the last sensor update */
-    double seen_seconds;                /* the part of it with known energy and known launches */
+    double covered_seconds;             /* the part of it with known energy and known launches */
     joule_quantity joules;              /* of the items */
     joule_quantity unattributed_joules; /* without known launches, or after the sensors' last update */
     joule_quantity all_joules;          /* joules + unattributed_joules; NaN: unknown */

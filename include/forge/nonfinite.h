@@ -16,10 +16,10 @@ extern "C" {
 /* Keeps a copy of all slots, and replaces an earlier copy. Memory is allocated at the first call and for new
  * slots. No instance may run during the call. JOULE_NO_MEMORY: the earlier copy is lost. JOULE_UNSUPPORTED:
  * the device only estimates. */
-FORGE_API joule_status forge_states_keep(forge_states *states, joule_error *out_error);
+FORGE_API joule_status forge_states_snapshot(forge_states *states, joule_error *out_error);
 /* Restores the kept values of all slots; slots made since then are not changed. JOULE_ABSENT: nothing was
  * kept. */
-FORGE_API joule_status forge_states_return(forge_states *states, joule_error *out_error);
+FORGE_API joule_status forge_states_restore(forge_states *states, joule_error *out_error);
 
 /* A summary of a tensor that a launch reads or writes. Its layout is final. */
 typedef struct forge_numbers {

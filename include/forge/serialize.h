@@ -72,9 +72,9 @@ FORGE_API joule_status forge_npy_write(const char *path, const forge_tensor *ten
 
 /* Flags of forge_states_load. Without the flag the case is JOULE_INVALID. */
 enum {
-    FORGE_LOAD_KEEPS_MISSING = 1,    /* a slot that is not in the file keeps its value */
-    FORGE_LOAD_SKIPS_UNEXPECTED = 2, /* a tensor without a slot is ignored */
-    FORGE_LOAD_CONVERTS = 4,         /* another element type is converted as forge_convert does */
+    FORGE_LOAD_KEEP_MISSING = 1,    /* a slot that is not in the file keeps its value */
+    FORGE_LOAD_SKIP_UNEXPECTED = 2, /* a tensor without a slot is ignored */
+    FORGE_LOAD_CONVERT = 4,         /* another element type is converted as forge_convert does */
 };
 /* Fills the existing slots from tensors with their names. No instance may run during the call. JOULE_INVALID:
  * tensors are missing, unexpected, or have another shape or type; the message names them, and nothing is

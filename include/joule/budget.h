@@ -114,8 +114,8 @@ JOULE_API void joule_budget_scope_unwind(uint64_t mark);
 
 /* A function that is too short for timestamps; joulec makes it from a JOULE_BUDGET. Its layout is final. */
 typedef struct joule_budget_counted {
-    joule_budget_site site;   /* line 0: the tag has the function's name */
-    joule_quantity of_a_call; /* expected joules of one call: modelled or assumed, value > 0 */
+    joule_budget_site site;         /* line 0: the tag has the function's name */
+    joule_quantity joules_per_call; /* expected joules of one call: modelled or assumed, value > 0 */
 } joule_budget_counted;
 
 /* Counts a call. In reports, its tag has the number of calls and that number times the expected joules of one
@@ -124,7 +124,7 @@ typedef struct joule_budget_counted {
 JOULE_API void joule_budget_count(joule_budget_counted *site);
 
 /* The argument of a scope handler. All pointers are valid during the call only. */
-typedef struct joule_budget_news {
+typedef struct joule_budget_event {
     uint32_t struct_size;       /* set by libjoule to the number of bytes that it filled in */
     joule_budget_status status; /* OVER; or NOT_MEASURED: the text of the budget is wrong */
     const char *name;           /* name of the region */
@@ -132,12 +132,12 @@ typedef struct joule_budget_news {
     const char *message;        /* the same for a person, without a newline */
     uint64_t count;             /* number of calls in the mean */
     joule_quantity joules;      /* mean of a call; unknown if NOT_MEASURED */
-} joule_budget_news;
+} joule_budget_event;
 
 /* Called once for a scope over its budget: P(within budget) <= 0.05 for the mean of its calls. The thread is
  * the one whose reading showed it, as for joule_budget_fn. Also called once for a scope whose text is wrong,
  * in the thread that enters it first. It may query and sample meters, but not close one. */
-typedef void (*joule_budget_handler_fn)(const joule_budget_news *news, void *context);
+typedef void (*joule_budget_handler_fn)(const joule_budget_event *event, void *context);
 
 /* Sets the handler of this process. NULL restores the default handler, which writes the message to standard
  * error if the environment variable JOULE_BUDGET_WARN is 1, and is silent otherwise. Set it before scopes

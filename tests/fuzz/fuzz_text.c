@@ -22,7 +22,7 @@ static void check_spelling(const forge_text *text, const uint8_t *data, size_t s
         char bytes[4];
         uint32_t token = token_at(&tokens, i);
         require(token < forge_text_vocabulary(text));
-        size_t length = forge_text_spell(text, token, bytes);
+        size_t length = forge_text_decode(text, token, bytes);
         require(length >= 1 && length <= 4 && length <= size - at && memcmp(bytes, data + at, length) == 0);
         at += length;
     }

@@ -77,10 +77,10 @@ static void only_watts(void)
     JOULE_BUDGET_SCOPE("max_watts=1W");
 }
 
-static void print(const joule_budget_news *news, void *context)
+static void print(const joule_budget_event *event, void *context)
 {
-    printf("%s|%s|%s|%s|%d\n", (const char *)context, news->name, joule_budget_status_name(news->status), news->message,
-           news->count > 0 && news->joules.value > 0);
+    printf("%s|%s|%s|%s|%d\n", (const char *)context, event->name, joule_budget_status_name(event->status), event->message,
+           event->count > 0 && event->joules.value > 0);
 }
 
 int main(int argc, char **argv)

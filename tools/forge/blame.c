@@ -10,7 +10,7 @@ void blame_keep(struct blame *blame, struct trainee *t)
 {
     if (blame->is_kept && t->steps % KEEP_STEPS != 0)
         return;
-    blame->is_kept = forge_states_keep(t->states, NULL) == JOULE_OK;
+    blame->is_kept = forge_states_snapshot(t->states, NULL) == JOULE_OK;
     blame->from = trainee_cursor(t);
 }
 
@@ -59,7 +59,7 @@ static void repeat(struct blame *blame, struct trainee *t, uint64_t end)
 void blame_find(struct blame *blame, struct trainee *t)
 {
     uint64_t end = t->steps;
-    if (blame->is_kept && forge_states_return(t->states, NULL) == JOULE_OK &&
+    if (blame->is_kept && forge_states_restore(t->states, NULL) == JOULE_OK &&
         trainee_seek(t, blame->from, NULL) == JOULE_OK)
         repeat(blame, t, end);
 }

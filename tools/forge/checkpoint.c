@@ -60,7 +60,7 @@ static char *vocabulary_of(const struct trainee *t)
     size_t count = forge_text_vocabulary(t->text), size = 0;
     char *all = malloc(4 * count + 1);
     for (uint32_t token = 0; all && token < count; token++) {
-        size_t length = forge_text_spell(t->text, token, all + size);
+        size_t length = forge_text_decode(t->text, token, all + size);
         size += all[size] ? length : 0; /* no text holds a NUL */
     }
     if (all)

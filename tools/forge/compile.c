@@ -50,8 +50,8 @@ static forge_compile_options options_for(const struct wish *wish)
 {
     forge_compile_options options = {.struct_size = sizeof options, .stop_after = wish->stop_after};
     if (wish->shows_passes) {
-        options.look = print_pass;
-        options.look_context = (void *)(wish->stop_after ? "# " : "");
+        options.notify = print_pass;
+        options.notify_context = (void *)(wish->stop_after ? "# " : "");
     }
     return options;
 }

@@ -126,9 +126,9 @@ static void print_head(const forge_energy_sum *sum, FILE *to)
     char energy[128];
     write_joules(sum->all_joules, energy, sizeof energy);
     fprintf(to, "\n%s in %.1f s %s; 90 %% intervals.\n", energy, sum->seconds, basis_text(sum->basis));
-    if (sum->seen_seconds < 0.995 * sum->seconds)
+    if (sum->covered_seconds < 0.995 * sum->seconds)
         fprintf(to, "The joules of %.1f s of that time could not be attributed.\n",
-                sum->seconds - sum->seen_seconds);
+                sum->seconds - sum->covered_seconds);
     if (sum->windows)
         fprintf(
             to,

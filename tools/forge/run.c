@@ -145,7 +145,7 @@ static joule_status prepare(struct running *r, const struct options *options, jo
     if (status == JOULE_OK)
         status = running_open(r, "run", program, options->device, options->threads, options->seed, error);
     if (status == JOULE_OK && options->states)
-        status = forge_states_load(r->states, options->states, FORGE_LOAD_SKIPS_UNEXPECTED, error);
+        status = forge_states_load(r->states, options->states, FORGE_LOAD_SKIP_UNEXPECTED, error);
     if (status == JOULE_OK)
         status = set_sizes(r, &options->sizes, error);
     if (status == JOULE_OK)

@@ -49,7 +49,7 @@ static uint32_t first_token(const struct trainee *t)
 {
     char bytes[4];
     for (uint32_t token = 0; token < (uint64_t)t->classes; token++)
-        if (forge_text_spell(t->text, token, bytes) == 1 && bytes[0] == '\n')
+        if (forge_text_decode(t->text, token, bytes) == 1 && bytes[0] == '\n')
             return token;
     return 0;
 }
@@ -127,7 +127,7 @@ static char *spell(const struct trainee *t, const struct sampler *s)
     size_t size = 0, length = 0, left;
     char *bytes = malloc(4 * s->count), *text = malloc((sizeof unshown - 1) * 4 * s->count + 1);
     for (size_t i = 1; bytes && text && i < s->count; i++) /* skips the newline that the sample began with */
-        size += forge_text_spell(t->text, s->tokens[i], bytes + size);
+        size += forge_text_decode(t->text, s->tokens[i], bytes + size);
     for (size_t at = 0; bytes && text && at < size; at += left) {
         left = string_utf8_length(bytes + at, size - at);
         bool is_kept = is_shown(bytes + at, left);

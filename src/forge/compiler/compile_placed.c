@@ -76,8 +76,8 @@ joule_status forge_placed_segment(const forge_placed *placed, size_t i, forge_se
     forge_segment_facts facts = {.device = placed->devices[segment->device], .program = segment->program};
     for (size_t k = 0; k < placed->edge_count; k++)
         if (placed->edges[k].to == i) {
-            facts.brought++;
-            facts.brought_bytes += placed->edges[k].size_bytes;
+            facts.transfer_count++;
+            facts.transfer_bytes += placed->edges[k].size_bytes;
         }
     abi_give(out_facts, &facts, sizeof facts);
     return JOULE_OK;

@@ -153,7 +153,7 @@ static joule_quantity joules_of(struct program_cost cost)
 static void tell(const forge_compile_options *options, const char *name, double seconds,
                  const forge_graph *before, const forge_graph *after)
 {
-    if (!options->look)
+    if (!options->notify)
         return;
     struct program_cost was = cost_of_graph(before), is = cost_of_graph(after);
     forge_pass_facts facts = {.struct_size = sizeof facts,
@@ -167,7 +167,7 @@ static void tell(const forge_compile_options *options, const char *name, double 
                               .bytes_after = is.read_bytes + is.written_bytes,
                               .joules_before = joules_of(was),
                               .joules_after = joules_of(is)};
-    options->look(&facts, after, options->look_context);
+    options->notify(&facts, after, options->notify_context);
 }
 
 joule_status forge_passes_run(const forge_graph *graph, forge_device *device,
@@ -178,7 +178,7 @@ joule_status forge_passes_run(const forge_graph *graph, forge_device *device,
     struct order order;
     joule_status status = JOULE_OK;
     if (options)
-        status = abi_take(&o, sizeof o, SIZE_UP_TO(forge_compile_options, look_context), options);
+        status = abi_take(&o, sizeof o, SIZE_UP_TO(forge_compile_options, notify_context), options);
     if (status != JOULE_OK)
         return error_set(out_error, status, "set struct_size to sizeof(forge_compile_options)");
     status = make_order(&order, &o, out_error);

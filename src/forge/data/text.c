@@ -189,7 +189,7 @@ forge_tensor forge_text_tokens(const forge_text *text)
     return text->tokens;
 }
 
-size_t forge_text_spell(const forge_text *text, uint32_t token, char out_bytes[4])
+size_t forge_text_decode(const forge_text *text, uint32_t token, char out_bytes[4])
 {
     if (token >= text->vocabulary)
         return 0;

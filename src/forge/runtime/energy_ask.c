@@ -167,7 +167,7 @@ joule_status forge_energy_total(forge_instance *instance, forge_energy_sum *out_
         return status;
     forge_energy_sum sum = {.windows = e->windows,
                             .seconds = clock_seconds(e->cut_ns - e->begin_ns),
-                            .seen_seconds = e->seen_s,
+                            .covered_seconds = e->seen_s,
                             .joules = unknown(),
                             .unattributed_joules = unknown(),
                             .all_joules = unknown(),

@@ -10,7 +10,7 @@ static void forget(forge_states *states)
         states->states[i].is_kept = false;
 }
 
-joule_status forge_states_keep(forge_states *states, joule_error *out_error)
+joule_status forge_states_snapshot(forge_states *states, joule_error *out_error)
 {
     if (states->device->ops->expect)
         return error_set(out_error, JOULE_UNSUPPORTED, "slots of the device %s have no values to keep",
@@ -31,7 +31,7 @@ joule_status forge_states_keep(forge_states *states, joule_error *out_error)
     return status;
 }
 
-joule_status forge_states_return(forge_states *states, joule_error *out_error)
+joule_status forge_states_restore(forge_states *states, joule_error *out_error)
 {
     bool is_any = false;
     for (size_t i = 0; i < states->state_count; i++) {

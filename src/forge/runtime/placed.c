@@ -60,7 +60,7 @@ static joule_status make_device(forge_placed_instance *instance, size_t i, joule
     forge_device *device = instance->placed->devices[i];
     if (device->ops->expect)
         return error_set(error, JOULE_UNSUPPORTED,
-                         "the device %s only estimates: nothing can be brought from it",
+                         "cannot transfer values from the device %s, because it only estimates",
                          forge_device_name(device));
     joule_status status = forge_timeline_new(&instance->timelines[i], error);
     return status == JOULE_OK ? forge_queue_new(&instance->queues[i], error) : status;

@@ -12,7 +12,7 @@
 struct state {
     char *name;
     forge_tensor tensor;
-    forge_buffer *kept; /* its value at forge_states_keep; NULL: never kept */
+    forge_buffer *kept; /* its value at forge_states_snapshot; NULL: never kept */
     bool is_kept;
 };
 

@@ -67,7 +67,7 @@ static void compare(struct complaint *complaint, const struct entry *entry, cons
 {
     char is[200], wanted[200];
     if (forge_shape_equal(&entry->shape, &slot->shape) &&
-        (entry->dtype == slot->dtype || (flags & FORGE_LOAD_CONVERTS)))
+        (entry->dtype == slot->dtype || (flags & FORGE_LOAD_CONVERT)))
         return;
     forge_shape_format(&entry->shape, is, sizeof is);
     forge_shape_format(&slot->shape, wanted, sizeof wanted);
@@ -89,10 +89,10 @@ static joule_status check(forge_states *states, const forge_safetensors *file, u
     for (size_t i = 0; forge_states_get(states, i, &slot, &name) == JOULE_OK; i++) {
         if (forge_safetensors_find(file, name, &k) == JOULE_OK)
             compare(&other, &file->entries[k], &slot, flags);
-        else if (!(flags & FORGE_LOAD_KEEPS_MISSING))
+        else if (!(flags & FORGE_LOAD_KEEP_MISSING))
             complain(&missing, name);
     }
-    for (size_t i = 0; i < file->entry_count && !(flags & FORGE_LOAD_SKIPS_UNEXPECTED); i++)
+    for (size_t i = 0; i < file->entry_count && !(flags & FORGE_LOAD_SKIP_UNEXPECTED); i++)
         if (forge_states_find(states, file->entries[i].name, &slot) == JOULE_ABSENT)
             complain(&unexpected, file->entries[i].name);
     if (missing.count + unexpected.count + other.count == 0)
@@ -159,7 +159,7 @@ joule_status forge_states_load(forge_states *states, const char *path, uint32_t 
 {
     forge_safetensors *file = NULL;
     if (!states ||
-        flags & ~(uint32_t)(FORGE_LOAD_KEEPS_MISSING | FORGE_LOAD_SKIPS_UNEXPECTED | FORGE_LOAD_CONVERTS))
+        flags & ~(uint32_t)(FORGE_LOAD_KEEP_MISSING | FORGE_LOAD_SKIP_UNEXPECTED | FORGE_LOAD_CONVERT))
         return error_set(out_error, states ? JOULE_UNSUPPORTED : JOULE_INVALID,
                          "forge_states_load: no states, or unknown flags");
     joule_status status = forge_safetensors_open(path, &file, out_error);

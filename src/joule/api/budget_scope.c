@@ -62,13 +62,13 @@ static void warn(const char *message)
     (void)written; /* an error cannot be reported anywhere */
 }
 
-static void tell(const joule_budget_news *news)
+static void tell(const joule_budget_event *event)
 {
     joule_budget_handler_fn handler = atomic_load_explicit(&scopes.handler, memory_order_acquire);
     if (handler)
-        handler(news, scopes.context);
+        handler(event, scopes.context);
     else
-        warn(news->message);
+        warn(event->message);
 }
 
 void joule_budget_set_handler(joule_budget_handler_fn handler, void *context)
@@ -82,12 +82,12 @@ static void tell_of_text(const char *name, const char *budget, const char *why)
 {
     char message[600];
     string_print(message, sizeof message, "cannot watch the budget of %s: %s", name, why);
-    tell(&(joule_budget_news){.struct_size = sizeof(joule_budget_news),
-                              .status = JOULE_BUDGET_NOT_MEASURED,
-                              .name = name,
-                              .budget = budget,
-                              .message = message,
-                              .joules = quantity_unknown()});
+    tell(&(joule_budget_event){.struct_size = sizeof(joule_budget_event),
+                               .status = JOULE_BUDGET_NOT_MEASURED,
+                               .name = name,
+                               .budget = budget,
+                               .message = message,
+                               .joules = quantity_unknown()});
 }
 
 static void tell_of_passing(const struct scope *scope, uint64_t calls, joule_quantity joules)
@@ -99,13 +99,13 @@ static void tell_of_passing(const struct scope *scope, uint64_t calls, joule_qua
     string_print(message, sizeof message,
                  "%s uses %s per call (%s to %s, %s, mean of %llu calls); its budget is %s", scope->name,
                  value, low, high, joule_class_name(joules.cls), (unsigned long long)calls, scope->budget);
-    tell(&(joule_budget_news){.struct_size = sizeof(joule_budget_news),
-                              .status = JOULE_BUDGET_OVER,
-                              .name = scope->name,
-                              .budget = scope->budget,
-                              .message = message,
-                              .count = calls,
-                              .joules = joules});
+    tell(&(joule_budget_event){.struct_size = sizeof(joule_budget_event),
+                               .status = JOULE_BUDGET_OVER,
+                               .name = scope->name,
+                               .budget = scope->budget,
+                               .message = message,
+                               .count = calls,
+                               .joules = joules});
 }
 
 /* --- check ---------------------------------------------------------------------------------------------- */
@@ -243,7 +243,7 @@ void joule_budget_count(joule_budget_counted *counted)
 {
     joule_budget_site *site = &counted->site;
     if (__builtin_expect(!__atomic_load_n(&site->private_[SITE_IS_READY], __ATOMIC_ACQUIRE), 0))
-        prepare(site, &counted->of_a_call);
+        prepare(site, &counted->joules_per_call);
     region_count(__atomic_load_n(&site->private_[SITE_TAG], __ATOMIC_RELAXED));
 }
 

@@ -77,7 +77,7 @@ static LLVMValueRef site_value(struct writer *w, const struct instrument_functio
 
 static LLVMValueRef counted_value(struct writer *w, const struct instrument_function *f)
 {
-    const joule_quantity *q = &f->of_a_call;
+    const joule_quantity *q = &f->joules_per_call;
     LLVMValueRef members[] = {site_value(w, f),
                               LLVMConstReal(w->real, q->value),
                               LLVMConstReal(w->real, q->low),

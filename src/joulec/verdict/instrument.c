@@ -44,7 +44,7 @@ static bool plan_function(struct arena *arena, const struct analysis *analysis,
     *out = (struct instrument_function){.name = keep(arena, result->function->name),
                                         .budget = keep(arena, result->budget_words),
                                         .is_counted = is_short(analysis, result),
-                                        .of_a_call = {joules->est, joules->low, joules->high, cls, 0}};
+                                        .joules_per_call = {joules->est, joules->low, joules->high, cls, 0}};
     return out->name && out->budget;
 }
 

@@ -20,7 +20,7 @@ struct instrument_function {
     const char *name;
     const char *budget; /* text of the annotation */
     bool is_counted;
-    joule_quantity of_a_call; /* joules of a call if is_counted */
+    joule_quantity joules_per_call; /* joules of a call if is_counted */
 };
 
 /* Calls to insert into a translation unit. */

@@ -43,14 +43,14 @@ static struct {
     joule_quantity joules;
 } last;
 
-static void hear(const joule_budget_news *news, void *context)
+static void hear(const joule_budget_event *event, void *context)
 {
-    last.status = news->status;
-    last.count = news->count;
-    last.joules = news->joules;
-    snprintf(last.name, sizeof last.name, "%s", news->name);
-    snprintf(last.message, sizeof last.message, "%s", news->message);
-    assert_int_equal(news->struct_size, sizeof *news);
+    last.status = event->status;
+    last.count = event->count;
+    last.joules = event->joules;
+    snprintf(last.name, sizeof last.name, "%s", event->name);
+    snprintf(last.message, sizeof last.message, "%s", event->message);
+    assert_int_equal(event->struct_size, sizeof *event);
     atomic_fetch_add(&told, 1);
     if (context) /* a handler may look */
         assert_int_equal(joule_sample_now(*(joule_meter **)context), JOULE_OK);
@@ -223,7 +223,7 @@ static void test_short_functions_are_counted(void **state)
 {
     struct fixture *fixture = *state;
     joule_budget_counted tiny = {.site = {.budget = "max_joules=1nJ", .function = "tiny"},
-                                 .of_a_call = {3e-9, 2e-9, 5e-9, JOULE_CLASS_MODELLED, 0}};
+                                 .joules_per_call = {3e-9, 2e-9, 5e-9, JOULE_CLASS_MODELLED, 0}};
     uint64_t folded = collector_folded(fixture->meter->collector);
     for (int i = 0; i < 1000; i++)
         joule_budget_count(&tiny);

@@ -40,7 +40,7 @@ static void expect_spelt(const forge_text *text, const char *string)
         char bytes[4];
         uint32_t token = tokens.dtype == FORGE_U8 ? ((uint8_t *)forge_tensor_data(&tokens))[i]
                                                   : ((uint16_t *)forge_tensor_data(&tokens))[i];
-        size_t length = forge_text_spell(text, token, bytes);
+        size_t length = forge_text_decode(text, token, bytes);
         assert_in_range(length, 1, 4);
         assert_memory_equal(bytes, string + at, length);
         at += length;
@@ -63,7 +63,7 @@ static void test_characters(void **state)
     assert_int_equal(forge_tensor_elements(&tokens), sizeof expected);
     assert_memory_equal(forge_tensor_data(&tokens), expected, sizeof expected);
     expect_spelt(text, string);
-    assert_int_equal(forge_text_spell(text, 6, bytes), 0);
+    assert_int_equal(forge_text_decode(text, 6, bytes), 0);
     forge_text_free(text);
     forge_text_free(NULL);
 }

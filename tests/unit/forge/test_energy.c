@@ -196,7 +196,7 @@ static void assert_adds_up(struct machine *m, forge_energy_sum sum)
     }
     assert_near(joules, sum.joules.value, 1e-9);
     assert_near(joules + sum.unattributed_joules.value, sum.all_joules.value, 1e-9);
-    assert_near(seconds, sum.seen_seconds, 1e-9);
+    assert_near(seconds, sum.covered_seconds, 1e-9);
     assert_true(*facts_of(m, count - 1).op == '\0' && *facts_of(m, 0).op);
 }
 
@@ -212,7 +212,7 @@ static void test_shares_add_up_to_the_meter(void **state)
     assert_int_equal(sum.basis, FORGE_ENERGY_OF_MACHINE);
     assert_near(sum.joules.value, meter.value, 1e-9);
     assert_true(sum.joules.value > 0 && sum.joules.cls < JOULE_CLASS_MODELLED);
-    assert_near(sum.seen_seconds, sum.seconds, 1e-9);
+    assert_near(sum.covered_seconds, sum.seconds, 1e-9);
     assert_true(sum.joules.low < meter.value && meter.value < sum.joules.high);
     assert_adds_up(m, sum);
 }
@@ -283,7 +283,7 @@ static void test_joules_without_launches_are_unattributed(void **state)
     forge_energy_sum sum = {.struct_size = sizeof sum};
     assert_int_equal(forge_energy_total(m->bench.instance, &sum), JOULE_OK);
     assert_true(sum.unattributed_joules.value > 0);
-    assert_true(sum.seconds > sum.seen_seconds);
+    assert_true(sum.seconds > sum.covered_seconds);
     assert_adds_up(m, sum);
 }
 

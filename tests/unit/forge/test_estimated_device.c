@@ -191,7 +191,7 @@ static void test_steps_phases_and_operations_add_up(void **state)
     assert_int_equal(forge_energy_total(instance, &sum), JOULE_OK);
     assert_near(sum.joules, items);
     assert_close(sum.seconds, 7 * seconds.value, 1e-8);
-    assert_close(sum.seen_seconds, sum.seconds, 0);
+    assert_close(sum.covered_seconds, sum.seconds, 0);
     assert_int_equal(forge_launch_energy(instance, 0, &joules), JOULE_OK);
     assert_true(joules.value > 0 && joules.value < sum.joules.value);
 }

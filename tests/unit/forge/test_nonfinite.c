@@ -229,12 +229,12 @@ static void test_a_learning_rate_that_is_too_high(void **state)
     load_training(bench);
     for (int i = 0; i < 3; i++)
         step(bench, 1e-3f);
-    assert_int_equal(forge_states_keep(bench->states, NULL), JOULE_OK);
+    assert_int_equal(forge_states_snapshot(bench->states, NULL), JOULE_OK);
     while (isfinite(step(bench, rate)))
         bad++;
     assert_in_range(bad, 1, 5);
     assert_int_equal(check(bench, JOULE_FAILED).culprit, FORGE_CULPRIT_SLOT); /* too late: all is bad */
-    assert_int_equal(forge_states_return(bench->states, NULL), JOULE_OK);
+    assert_int_equal(forge_states_restore(bench->states, NULL), JOULE_OK);
     for (int i = 0; i < bad; i++)
         assert_true(isfinite(step(bench, rate)));
     workbench_set(bench, "rate", &rate);
@@ -250,13 +250,13 @@ static void test_what_is_kept_comes_back(void **state)
 {
     struct workbench *bench = *state;
     float losses[4], again[4];
-    assert_int_equal(forge_states_return(bench->states, &error), JOULE_ABSENT);
+    assert_int_equal(forge_states_restore(bench->states, &error), JOULE_ABSENT);
     load_training(bench);
     step(bench, 1e-3f);
-    assert_int_equal(forge_states_keep(bench->states, NULL), JOULE_OK);
+    assert_int_equal(forge_states_snapshot(bench->states, NULL), JOULE_OK);
     for (int i = 0; i < 4; i++)
         losses[i] = step(bench, 1e-3f);
-    assert_int_equal(forge_states_return(bench->states, NULL), JOULE_OK);
+    assert_int_equal(forge_states_restore(bench->states, NULL), JOULE_OK);
     for (int i = 0; i < 4; i++)
         again[i] = step(bench, 1e-3f);
     assert_memory_equal(losses, again, sizeof losses);
@@ -269,10 +269,10 @@ static void test_a_checked_run_is_a_run(void **state)
     struct workbench *bench = *state;
     float rate = 1e-3f, loss;
     load_training(bench);
-    assert_int_equal(forge_states_keep(bench->states, NULL), JOULE_OK);
+    assert_int_equal(forge_states_snapshot(bench->states, NULL), JOULE_OK);
     step(bench, rate);
     loss = step(bench, rate);
-    assert_int_equal(forge_states_return(bench->states, NULL), JOULE_OK);
+    assert_int_equal(forge_states_restore(bench->states, NULL), JOULE_OK);
     check(bench, JOULE_OK);
     check(bench, JOULE_OK);
     forge_tensor again = workbench_output(bench, "loss");

@@ -70,8 +70,8 @@ static void test_added_passes_run_where_they_are_wanted(void **state)
     forge_compile_options options = {.struct_size = sizeof options,
                                      .pass_count = 6,
                                      .passes = passes,
-                                     .look = note_name,
-                                     .look_context = names};
+                                     .notify = note_name,
+                                     .notify_context = names};
     forge_graph *graph = small_graph(), *made = NULL;
     assert_int_equal(forge_passes_run(graph, NULL, &options, &made, &error), JOULE_OK);
     assert_string_equal(names, "first second expand one two three transfer fold last order ");
@@ -158,7 +158,7 @@ static void run_with_facts(forge_graph *graph, forge_pass_facts *facts)
 {
     forge_graph *made = NULL;
     forge_compile_options options = {
-        .struct_size = sizeof options, .look = note_facts, .look_context = facts};
+        .struct_size = sizeof options, .notify = note_facts, .notify_context = facts};
     assert_int_equal(forge_passes_run(graph, NULL, &options, &made, &error), JOULE_OK);
     forge_graph_free(made);
     forge_graph_free(graph);

@@ -319,8 +319,8 @@ static void a_stretch_ends_where_another_device_goes_on(void **state)
     for (size_t i = 0; i < 4; i++) {
         must(forge_placed_segment(s.placed, i, &facts));
         assert_ptr_equal(facts.device, s.devices[i % 2]);
-        assert_int_equal(facts.brought, i % 2); /* once, for both operands */
-        assert_int_equal(facts.brought_bytes, i % 2 * 8);
+        assert_int_equal(facts.transfer_count, i % 2); /* once, for both operands */
+        assert_int_equal(facts.transfer_bytes, i % 2 * 8);
     }
     assert_int_equal(forge_placed_segment(s.placed, 4, &facts), JOULE_INVALID);
     unload(&s);
@@ -500,7 +500,8 @@ static void what_an_instance_needs(void **state)
     must(forge_compile_placed(graph, (forge_place[]){{"a", s.devices[0]}, {"b", estimated}}, 2, &s.placed,
                               &error));
     assert_int_equal(forge_placed_instance_new(s.placed, s.states, 0, &none, &error), JOULE_UNSUPPORTED);
-    assert_string_equal(error.message, "the device estimated only estimates: nothing can be brought from it");
+    assert_string_equal(error.message,
+                        "cannot transfer values from the device estimated, because it only estimates");
     unload(&s);
     forge_device_close(estimated);
     forge_graph_free(graph);

@@ -75,9 +75,9 @@ static void test_what_is_missing_or_unexpected(void **state)
     assert_int_equal(forge_states_save(a.states, path, is_bias, &asked, &error), JOULE_OK);
     assert_int_equal(asked, 2);
     expect_refused(&b, 0, "does not fit the slots: missing: 'fc.weight'");
-    expect_refused(&b, FORGE_LOAD_SKIPS_UNEXPECTED, "missing: 'fc.weight'");
+    expect_refused(&b, FORGE_LOAD_SKIP_UNEXPECTED, "missing: 'fc.weight'");
     assert_same(&b, &c, "fc.bias", true);
-    assert_int_equal(forge_states_load(b.states, path, FORGE_LOAD_KEEPS_MISSING, &error), JOULE_OK);
+    assert_int_equal(forge_states_load(b.states, path, FORGE_LOAD_KEEP_MISSING, &error), JOULE_OK);
     assert_same(&a, &b, "fc.bias", true);
     assert_same(&b, &c, "fc.weight", true);
 
@@ -87,8 +87,8 @@ static void test_what_is_missing_or_unexpected(void **state)
     for (int i = 0; i < 6; i++)
         tensors[2 + i] = (forge_named_tensor){others[i], workbench_slot(&a, "fc.bias")};
     assert_int_equal(forge_safetensors_write(path, tensors, 8, NULL, 0, &error), JOULE_OK);
-    expect_refused(&c, FORGE_LOAD_KEEPS_MISSING, "unexpected: 'a', 'b', 'c', 'd' and 2 more");
-    assert_int_equal(forge_states_load(c.states, path, FORGE_LOAD_SKIPS_UNEXPECTED, &error), JOULE_OK);
+    expect_refused(&c, FORGE_LOAD_KEEP_MISSING, "unexpected: 'a', 'b', 'c', 'd' and 2 more");
+    assert_int_equal(forge_states_load(c.states, path, FORGE_LOAD_SKIP_UNEXPECTED, &error), JOULE_OK);
     assert_same(&a, &c, "fc.weight", true);
     workbench_end(&a);
     workbench_end(&b);
@@ -100,10 +100,10 @@ static void test_other_shapes_and_types(void **state)
     (void)state;
     struct workbench a = begin(FORGE_F32, 4, 1), b = begin(FORGE_F32, 5, 2), c = begin(FORGE_F64, 4, 2);
     assert_int_equal(forge_states_save(a.states, path, NULL, NULL, &error), JOULE_OK);
-    expect_refused(&b, FORGE_LOAD_CONVERTS,
+    expect_refused(&b, FORGE_LOAD_CONVERT,
                    "wrong: 'fc.weight' is f32[4,3], not f32[5,3], 'fc.bias' is f32[4], not f32[5]");
     expect_refused(&c, 0, "'fc.weight' is f32[4,3], not f64[4,3]");
-    assert_int_equal(forge_states_load(c.states, path, FORGE_LOAD_CONVERTS, &error), JOULE_OK);
+    assert_int_equal(forge_states_load(c.states, path, FORGE_LOAD_CONVERT, &error), JOULE_OK);
     forge_tensor x = workbench_slot(&a, "fc.weight"), y = workbench_slot(&c, "fc.weight");
     for (int i = 0; i < 12; i++)
         assert_true(((double *)forge_tensor_data(&y))[i] == (double)((float *)forge_tensor_data(&x))[i]);
@@ -121,7 +121,7 @@ static void test_converting_a_large_slot(void **state)
     (void)state;
     struct workbench a = begin(FORGE_F64, 5001, 1), b = begin(FORGE_F32, 5001, 2);
     assert_int_equal(forge_states_save(a.states, path, NULL, NULL, &error), JOULE_OK);
-    assert_int_equal(forge_states_load(b.states, path, FORGE_LOAD_CONVERTS, &error), JOULE_OK);
+    assert_int_equal(forge_states_load(b.states, path, FORGE_LOAD_CONVERT, &error), JOULE_OK);
     forge_tensor x = workbench_slot(&a, "fc.weight"), y = workbench_slot(&b, "fc.weight");
     for (int i = 0; i < 3 * 5001; i++)
         assert_true(((float *)forge_tensor_data(&y))[i] == (float)((double *)forge_tensor_data(&x))[i]);
@@ -141,7 +141,7 @@ static void test_weights_that_others_trained(void **state)
     struct workbench n = layer("fc1", FORGE_F32, 256, 16, 1);
     assert_int_equal(forge_states_load(n.states, found, 0, &error), JOULE_INVALID);
     assert_non_null(strstr(error.message, "unexpected: 'norm1.num_batches_tracked', 'conv1.bias'"));
-    assert_int_equal(forge_states_load(n.states, found, FORGE_LOAD_SKIPS_UNEXPECTED, &error), JOULE_OK);
+    assert_int_equal(forge_states_load(n.states, found, FORGE_LOAD_SKIP_UNEXPECTED, &error), JOULE_OK);
     workbench_end(&n);
 }
 
