@@ -41,7 +41,7 @@ static forge_value loss_of_mlp(forge_builder *b, unsigned layers)
     return forge_cross_entropy(b, x, labels(b, 4));
 }
 
-static forge_value loss_of_gpt(forge_builder *b, unsigned layers, bool recomputes)
+static forge_value loss_of_gpt(forge_builder *b, unsigned layers, bool checkpoint_activations)
 {
     const forge_gpt_options options = {.struct_size = sizeof options,
                                        .layers = layers,
@@ -50,7 +50,7 @@ static forge_value loss_of_gpt(forge_builder *b, unsigned layers, bool recompute
                                        .context = 8,
                                        .width = 16,
                                        .is_training = true,
-                                       .recomputes = recomputes,
+                                       .checkpoint_activations = checkpoint_activations,
                                        .dropout = 0.1};
     forge_value tokens = forge_input(b, "tokens", FORGE_I32, forge_shape_of(2, 8));
     forge_value logits = forge_reshape(b, forge_gpt(b, NULL, tokens, &options), forge_shape_of(16, 16));

@@ -53,7 +53,7 @@ static joule_status build(struct run *run, forge_graph **out_graph)
 static joule_status load(struct run *run, const char *path)
 {
     forge_loader_options how = {
-        .struct_size = sizeof how, .batch_size = BATCH, .shuffles = true, .stride = CONTEXT};
+        .struct_size = sizeof how, .batch_size = BATCH, .shuffle = true, .stride = CONTEXT};
     forge_graph *graph = NULL;
     joule_status status = forge_text_read(path, FORGE_TEXT_CHARACTERS, &run->text, &run->error);
     if (status == JOULE_OK)

@@ -81,13 +81,13 @@ typedef struct forge_loader_options {
     uint32_t struct_size; /* sizeof(forge_loader_options) */
     uint32_t batch_size;  /* examples; 1 or more */
     uint64_t seed;
-    bool shuffles; /* a new order for each epoch; else the order of the dataset */
+    bool shuffle; /* a new order for each epoch; else the order of the dataset */
     /* true: a last, smaller batch is given with its own first dimension; false: it is dropped */
-    bool keeps_last;
+    bool keep_last;
     uint32_t workers;  /* threads that make batches ahead, up to 1024; 0: the caller makes them */
     uint32_t prefetch; /* batches made ahead, up to 65536; 0: 2 for each worker */
     /* An epoch uses every stride-th example, for windows that overlap. It begins with example 0, or with
-     * `shuffles` at a random one of the first `stride`. 0: 1, all examples. */
+     * `shuffle` at a random one of the first `stride`. 0: 1, all examples. */
     uint32_t stride;
 } forge_loader_options;
 

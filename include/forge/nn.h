@@ -107,10 +107,10 @@ typedef struct forge_gpt_options {
     int64_t width;        /* size of the vector of a token */
     forge_dtype dtype;    /* of parameters; 0: f32 */
     bool is_training;     /* with dropout */
-    bool sees_all;        /* not causal: each token also attends to later tokens */
-    bool has_own_head;    /* logits use the parameter lm_head.weight; else wte.weight (tied) */
+    bool non_causal;      /* each token also attends to later tokens */
+    bool untied_lm_head;  /* logits use the parameter lm_head.weight; else wte.weight (tied) */
     /* Activation checkpointing for each block of the model: see forge_recompute_begin. */
-    bool recomputes;
+    bool checkpoint_activations;
     double dropout; /* of embeddings and of the output of each half of a block; not of attention weights */
 } forge_gpt_options;
 
@@ -138,9 +138,9 @@ typedef struct forge_resnet_options {
     bool is_for_small_images; /* first convolution 3 x 3 with stride 1, without pooling after it */
     bool is_training;         /* with the statistics of the batch */
     /* The last norm of each block has the initial weight 0, so that the block is initially the identity. */
-    bool starts_as_identity;
+    bool zero_init_residual;
     /* Activation checkpointing for each block of the model: see forge_recompute_begin. */
-    bool recomputes;
+    bool checkpoint_activations;
 } forge_resnet_options;
 
 /* Returns relu(x + bn2(conv2(relu(bn1(conv1(x)))))). x: [n, in, height, width]. The convolutions are 3 x 3 to

@@ -173,7 +173,7 @@ class TorchGpt(torch.nn.Module):
         self.wte, self.wpe = torch.nn.Embedding(o.vocabulary, o.width), torch.nn.Embedding(o.context, o.width)
         self.h = torch.nn.ModuleList(TorchBlock(o) for _ in range(o.layers))
         self.ln_f = torch.nn.LayerNorm(o.width)
-        if o.has_own_head:
+        if o.untied_lm_head:
             self.lm_head = torch.nn.Linear(o.width, o.vocabulary, bias=False)
 
     def forward(self, tokens):
@@ -218,7 +218,7 @@ class Gpt:
 
 class GroupedGpt(Gpt):
     name = "GPT, grouped queries, own head"
-    members = {**Gpt.members, "heads": 6, "kv_heads": 2, "has_own_head": True}
+    members = {**Gpt.members, "heads": 6, "kv_heads": 2, "untied_lm_head": True}
 
 
 # --- optimisers --------------------------------------------------------------------------------------------------

@@ -98,6 +98,6 @@ forge_value model_resnet18(const struct trainee_options *options, int64_t classe
                                    .width = options->width,
                                    .is_for_small_images = true,
                                    .is_training = is_training,
-                                   .recomputes = options->recomputes};
+                                   .checkpoint_activations = options->checkpoint_activations};
     return forge_resnet(b, NULL, as_one_channel(b, images), &resnet);
 }

@@ -84,6 +84,6 @@ forge_value model_gpt(const struct trainee_options *options, int64_t classes, fo
                              .width = options->width,
                              .dropout = options->dropout,
                              .is_training = is_training,
-                             .recomputes = options->recomputes};
+                             .checkpoint_activations = options->checkpoint_activations};
     return forge_gpt(b, NULL, tokens, &gpt);
 }

@@ -55,7 +55,7 @@ static int read_table(struct training_options *o, struct raw *raw, int argc, cha
         {"dropout", 0, OPTION_NUMBER, &t->dropout, "X",
          "fraction of gpt's values that are set to 0 at random (default: 0)"},
         {"bytes", 0, OPTION_FLAG, &t->takes_bytes, NULL, "use bytes as gpt's tokens, not UTF-8 characters"},
-        {"recompute", 0, OPTION_FLAG, &t->recomputes, NULL,
+        {"recompute", 0, OPTION_FLAG, &t->checkpoint_activations, NULL,
          "recompute the blocks of gpt or resnet18 in the backward pass: less memory, same bits"},
         {"sample", 0, OPTION_NUMBER, &raw->sample, "N", "tokens that gpt writes at the end (default: 300)"},
         {"temperature", 0, OPTION_NUMBER, &o->temperature, "X",
@@ -197,7 +197,7 @@ static bool take_numbers(struct training_options *o, struct raw *raw, const stru
         complain("train", "--width is for gpt and resnet18, not %s", model->name);
         return false;
     }
-    if (t->recomputes && !model->has_blocks) {
+    if (t->checkpoint_activations && !model->has_blocks) {
         complain("train", "--recompute is for gpt and resnet18, not %s", model->name);
         return false;
     }

@@ -76,7 +76,7 @@ static joule_status open_data(struct trainee *t, joule_error *error)
     forge_loader_options how = {.struct_size = sizeof how,
                                 .batch_size = t->options.batch_size,
                                 .seed = t->options.seed,
-                                .shuffles = true,
+                                .shuffle = true,
                                 .workers = 1,
                                 .stride = t->stride};
     status = forge_loader_new(t->train, &how, &t->loader, error);
@@ -242,7 +242,7 @@ joule_status trainee_test(struct trainee *t, double *out_score, uint64_t *out_un
 {
     forge_loader_options how = {.struct_size = sizeof how,
                                 .batch_size = t->model->task->test_batch,
-                                .keeps_last = true,
+                                .keep_last = true,
                                 .stride = t->stride};
     forge_loader *loader = NULL;
     forge_tensor columns[FORGE_DATASET_MAX_COLUMNS];

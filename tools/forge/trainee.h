@@ -28,8 +28,8 @@ struct trainee_options {
     unsigned width;                  /* of gpt or ResNet */
     unsigned layers, heads, context; /* of gpt */
     double dropout;
-    bool takes_bytes; /* tokens are bytes; otherwise characters */
-    bool recomputes;  /* blocks, in the backward pass */
+    bool takes_bytes;            /* tokens are bytes; otherwise characters */
+    bool checkpoint_activations; /* blocks, in the backward pass */
 };
 
 struct trainee {

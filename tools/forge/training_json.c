@@ -87,7 +87,7 @@ static void add_options(struct json *json, const struct training *training)
     add_count(json, "threads", t->threads);
     json_string(json, "checkpoint", o->checkpoint);
     add_positive(json, "budget_joules", o->budget_joules);
-    json_bool(json, "recompute", t->recomputes);
+    json_bool(json, "recompute", t->checkpoint_activations);
     add_text_options(json, training);
     json_close(json, '}');
 }

@@ -212,19 +212,19 @@ static joule_status plan(struct forge_loader *loader, const forge_dataset *datas
 {
     const forge_loader_options *options = &loader->options;
     size_t rows = forge_dataset_examples(dataset), stride = options->stride;
-    loader->offsets = !options->shuffles || rows == 0 ? 1 : stride < rows ? stride : rows;
+    loader->offsets = !options->shuffle || rows == 0 ? 1 : stride < rows ? stride : rows;
     size_t count = rows >= loader->offsets ? (rows - loader->offsets) / stride + 1 : 0;
     loader->example_count = count;
     loader->batch_size = options->batch_size < count ? options->batch_size : count;
     loader->batches_per_epoch = count / options->batch_size;
-    if (options->keeps_last && count % options->batch_size != 0)
+    if (options->keep_last && count % options->batch_size != 0)
         loader->batches_per_epoch++;
     if (loader->batches_per_epoch == 0)
         return error_set(out_error, JOULE_INVALID,
                          "loader: %zu examples do not make one batch of %" PRIu32
-                         "; make batch_size smaller, or set keeps_last",
+                         "; make batch_size smaller, or set keep_last",
                          count, options->batch_size);
-    if (options->shuffles && count > UINT32_MAX)
+    if (options->shuffle && count > UINT32_MAX)
         return error_set(out_error, JOULE_INVALID,
                          "loader: %zu examples are too many to shuffle; %" PRIu32 " are not", count,
                          UINT32_MAX);
@@ -257,9 +257,9 @@ static joule_status take_memory(struct forge_loader *loader, joule_error *out_er
     loader->slot_count = (size_t)loader->options.prefetch + 1;
     loader->slots = calloc(loader->slot_count, sizeof *loader->slots);
     loader->threads = calloc((size_t)loader->options.workers + 1, sizeof *loader->threads);
-    if (loader->options.shuffles)
+    if (loader->options.shuffle)
         loader->order = calloc(loader->example_count, sizeof *loader->order);
-    if (!loader->slots || !loader->threads || (loader->options.shuffles && !loader->order))
+    if (!loader->slots || !loader->threads || (loader->options.shuffle && !loader->order))
         return error_set(out_error, JOULE_NO_MEMORY, "no memory for a loader of %zu examples",
                          loader->example_count);
     joule_status status = JOULE_OK;

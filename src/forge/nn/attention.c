@@ -46,7 +46,7 @@ forge_value transformer_attention(forge_builder *b, const char *name, forge_valu
         heads_of(b, all, 0, heads); /* one after the other: graphs do not depend on the compiler */
     forge_value k = heads_of(b, all, heads, kv_heads);
     forge_value v = heads_of(b, all, heads + kv_heads, kv_heads);
-    forge_value y = forge_attention(b, q, k, v, 0, !o->sees_all);
+    forge_value y = forge_attention(b, q, k, v, 0, !o->non_causal);
     y = forge_reshape(b, forge_transpose(b, y, (uint32_t[]){0, 2, 1, 3}), shape);
     y = transformer_linear(b, "c_proj", y, width, o, true);
     forge_scope_pop(b);

@@ -23,7 +23,7 @@ static bool take_options(forge_builder *b, const forge_resnet_options *given, fo
 {
     return builder_goes_on(b) &&
            builder_take_options(b, "resnet", "forge_resnet_options", out, sizeof *out,
-                                SIZE_UP_TO(forge_resnet_options, starts_as_identity), given);
+                                SIZE_UP_TO(forge_resnet_options, zero_init_residual), given);
 }
 
 /* --- blocks -------------------------------------------------------------------------------------------------- */
@@ -44,7 +44,7 @@ static forge_value norm(forge_builder *b, const char *name, forge_value x, const
 
 static forge_value last_norm(forge_builder *b, const char *name, forge_value x, const forge_resnet_options *o)
 {
-    return layer_batch_norm(b, name, x, o->starts_as_identity ? LAYER_ZEROS : LAYER_ONES, o->is_training);
+    return layer_batch_norm(b, name, x, o->zero_init_residual ? LAYER_ZEROS : LAYER_ONES, o->is_training);
 }
 
 /* x, or what has the shape of the block's result in its place. */
@@ -124,10 +124,10 @@ static forge_value stage(forge_builder *b, unsigned number, forge_value x, int64
     for (unsigned i = 0; i < a->blocks[number]; i++) {
         uint32_t stride = i == 0 && number > 0 ? 2 : 1;
         snprintf(name, sizeof name, "%u", i);
-        if (o->recomputes)
+        if (o->checkpoint_activations)
             forge_recompute_begin(b);
         x = (a->has_bottlenecks ? bottleneck : basic_block)(b, name, x, channels, stride, o);
-        if (o->recomputes)
+        if (o->checkpoint_activations)
             forge_recompute_end(b);
     }
     forge_scope_pop(b);

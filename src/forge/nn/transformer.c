@@ -79,7 +79,7 @@ static forge_value embed(forge_builder *b, forge_value ids, const forge_gpt_opti
 /* Logits by the distance to each token's own vector, or by a table apart. */
 static forge_value head(forge_builder *b, forge_value x, const forge_gpt_options *o)
 {
-    forge_scope_push(b, o->has_own_head ? "lm_head" : "wte");
+    forge_scope_push(b, o->untied_lm_head ? "lm_head" : "wte");
     forge_value table = forge_parameter(b, "weight", o->dtype, forge_shape_of(o->vocabulary, o->width),
                                         (forge_init){FORGE_INIT_NORMAL, 0, SD});
     forge_scope_pop(b);
@@ -109,10 +109,10 @@ forge_value forge_gpt(forge_builder *builder, const char *name, forge_value ids,
     forge_value x = embed(builder, ids, &o);
     for (uint32_t i = 0; i < o.layers; i++) {
         snprintf(layer, sizeof layer, "h.%u", i);
-        if (o.recomputes)
+        if (o.checkpoint_activations)
             forge_recompute_begin(builder);
         x = block(builder, layer, x, &o);
-        if (o.recomputes)
+        if (o.checkpoint_activations)
             forge_recompute_end(builder);
     }
     x = head(builder, forge_layer_norm(builder, "ln_f", x, 1, EPSILON, true), &o);

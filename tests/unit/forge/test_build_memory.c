@@ -22,7 +22,7 @@ static forge_value gpt(forge_builder *b)
                            .context = 8,
                            .width = 8,
                            .is_training = true,
-                           .recomputes = true,
+                           .checkpoint_activations = true,
                            .dropout = 0.1};
     forge_value tokens = forge_input(b, "tokens", FORGE_I32, forge_shape_of(2, 4));
     forge_value logits = forge_reshape(b, forge_gpt(b, NULL, tokens, &o), forge_shape_of(8, 11));

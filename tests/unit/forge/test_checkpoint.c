@@ -229,7 +229,7 @@ static void begin_training(struct training *t, uint64_t seed)
     forge_buffer_release(columns[0].buffer);
     forge_buffer_release(columns[1].buffer);
     forge_loader_options how = {
-        .struct_size = sizeof how, .batch_size = BATCH, .seed = seed, .shuffles = true, .workers = 1};
+        .struct_size = sizeof how, .batch_size = BATCH, .seed = seed, .shuffle = true, .workers = 1};
     assert_int_equal(forge_loader_new(t->data, &how, &t->loader, NULL), JOULE_OK);
     if (begin(&t->m, learner(), seed) != JOULE_OK)
         fail_msg("%s", error.message);

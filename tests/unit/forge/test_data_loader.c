@@ -47,8 +47,8 @@ static forge_loader_options usual(void)
     return (forge_loader_options){.struct_size = sizeof(forge_loader_options),
                                   .batch_size = BATCH,
                                   .seed = 7,
-                                  .shuffles = true,
-                                  .keeps_last = true};
+                                  .shuffle = true,
+                                  .keep_last = true};
 }
 
 static forge_loader *new_loader(const forge_loader_options *options)
@@ -125,7 +125,7 @@ static void test_last_batch(void **state)
         assert_int_equal(take(loader, examples, NULL), b % 11 == 10 ? 3 : BATCH);
     forge_loader_free(loader);
 
-    options.keeps_last = false;
+    options.keep_last = false;
     loader = new_loader(&options);
     assert_int_equal(forge_loader_batches_per_epoch(loader), 10);
     for (int epoch = 0; epoch < 3; epoch++) {
@@ -140,7 +140,7 @@ static void test_last_batch(void **state)
     forge_loader_free(loader);
 
     options.batch_size = UINT32_MAX; /* one batch that is never full, and costs no more than the examples */
-    options.keeps_last = true;
+    options.keep_last = true;
     options.workers = 1;
     loader = new_loader(&options);
     assert_int_equal(forge_loader_batches_per_epoch(loader), 1);
@@ -152,7 +152,7 @@ static void test_in_order(void **state)
 {
     (void)state;
     forge_loader_options options = usual();
-    options.shuffles = false;
+    options.shuffle = false;
     options.workers = 2;
     forge_loader *loader = new_loader(&options);
     int32_t examples[EXAMPLES + BATCH];
@@ -247,7 +247,7 @@ static void test_seek_while_copying(void **state)
     forge_buffer_release(column.buffer);
     forge_loader_options options = usual();
     options.batch_size = 1;
-    options.shuffles = false;
+    options.shuffle = false;
     options.workers = 3;
     forge_loader *loader;
     assert_int_equal(forge_loader_new(wide, &options, &loader, &error), JOULE_OK);
@@ -355,7 +355,7 @@ static void test_stride(void **state)
     }
     assert_true(is_offset[0] && is_offset[1] && is_offset[2]);
     forge_loader_free(loader);
-    options.shuffles = false;
+    options.shuffle = false;
     loader = new_loader(&options);
     for (int epoch = 0; epoch < 2; epoch++) {
         assert_int_equal(take_epoch(loader, examples), OF_EPOCH + 1); /* 0 to 102 */
@@ -364,7 +364,7 @@ static void test_stride(void **state)
     }
     forge_loader_free(loader);
     options.stride = UINT32_MAX; /* one example, and with shuffling any */
-    options.shuffles = true;
+    options.shuffle = true;
     loader = new_loader(&options);
     int32_t first = -1;
     bool is_another = false;
@@ -402,7 +402,7 @@ static void test_bad_options(void **state)
     options.batch_size = 0;
     expect_refused(&options, JOULE_INVALID, "batch_size is 0");
     options.batch_size = EXAMPLES + 1;
-    options.keeps_last = false;
+    options.keep_last = false;
     expect_refused(&options, JOULE_INVALID, "103 examples do not make one batch of 104");
     options = usual();
     options.workers = 1025;

@@ -121,7 +121,7 @@ static void test_windows(void **state)
         forge_loader_options options = {.struct_size = sizeof options,
                                         .batch_size = i ? 1 : 7,
                                         .seed = 3,
-                                        .shuffles = i == 0,
+                                        .shuffle = i == 0,
                                         .stride = CONTEXT};
         bool is_seen[120] = {false};
         assert_int_equal(forge_loader_new(parts[i], &options, &loader, &error), JOULE_OK);

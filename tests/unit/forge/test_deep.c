@@ -48,7 +48,7 @@ static void need(joule_status status, const joule_error *error)
 
 /* --- a network ----------------------------------------------------------------------------------------------- */
 
-static forge_value loss_of(forge_builder *b, unsigned layers, bool recomputes)
+static forge_value loss_of(forge_builder *b, unsigned layers, bool checkpoint_activations)
 {
     const forge_gpt_options options = {.struct_size = sizeof options,
                                        .layers = layers,
@@ -57,7 +57,7 @@ static forge_value loss_of(forge_builder *b, unsigned layers, bool recomputes)
                                        .context = 8,
                                        .width = 16,
                                        .is_training = true,
-                                       .recomputes = recomputes,
+                                       .checkpoint_activations = checkpoint_activations,
                                        .dropout = 0.1};
     forge_value tokens = forge_input(b, "tokens", FORGE_I32, forge_shape_of(2, 8));
     forge_value labels = forge_input(b, "labels", FORGE_I32, forge_shape_of(16));
@@ -66,13 +66,13 @@ static forge_value loss_of(forge_builder *b, unsigned layers, bool recomputes)
 }
 
 /* A step of training; each parameter's gradient is an output, too. */
-static forge_graph *graph_of(unsigned layers, bool recomputes)
+static forge_graph *graph_of(unsigned layers, bool checkpoint_activations)
 {
     joule_error error;
     forge_graph *graph = NULL;
     forge_builder *b = forge_builder_new();
     forge_adamw_options adamw = FORGE_ADAMW_OPTIONS;
-    forge_value loss = loss_of(b, layers, recomputes);
+    forge_value loss = loss_of(b, layers, checkpoint_activations);
     for (size_t i = 0; i < forge_parameter_count(b); i++) {
         char name[40];
         snprintf(name, sizeof name, "before.%zu", i);
@@ -110,12 +110,12 @@ static void print_and_parse(const forge_graph *graph)
 }
 
 /* From layers to an instance, and to text and back. */
-static size_t comparisons_for(forge_device *device, unsigned layers, bool recomputes)
+static size_t comparisons_for(forge_device *device, unsigned layers, bool checkpoint_activations)
 {
     joule_error error;
     forge_program *program = NULL;
     comparisons = 0;
-    forge_graph *graph = graph_of(layers, recomputes);
+    forge_graph *graph = graph_of(layers, checkpoint_activations);
     need(forge_compile(graph, device, &program, &error), &error);
     make_instance(program, device);
     print_and_parse(graph);
@@ -132,9 +132,9 @@ static void test_comparisons_for_each_layer(void **state)
     joule_error error;
     forge_device *device = NULL;
     need(forge_device_open("cpu", &device, &error), &error);
-    for (int recomputes = 0; recomputes < 2; recomputes++) {
-        double few = (double)comparisons_for(device, FEW, recomputes) / FEW;
-        double many = (double)comparisons_for(device, MANY, recomputes) / MANY;
+    for (int checkpoint_activations = 0; checkpoint_activations < 2; checkpoint_activations++) {
+        double few = (double)comparisons_for(device, FEW, checkpoint_activations) / FEW;
+        double many = (double)comparisons_for(device, MANY, checkpoint_activations) / MANY;
         assert_true(few > 0);
         if (many > 1.2 * few)
             fail_msg("%.0f comparisons for each of %d layers, %.0f for each of %d", few, FEW, many, MANY);

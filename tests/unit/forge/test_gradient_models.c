@@ -102,7 +102,7 @@ static forge_value rope(forge_builder *b, forge_value x, const struct layer *lay
     return forge_rope(b, x, forge_iota(b, FORGE_I64, forge_shape_of(3), 0), 100, layer->is_switched);
 }
 
-enum { SEES_ALL = 1, FEW_KEYS = 2, DROPS = 4 };
+enum { NON_CAUSAL = 1, FEW_KEYS = 2, DROPS = 4 };
 
 static forge_gpt_options gpt_options(int mode)
 {
@@ -115,7 +115,7 @@ static forge_gpt_options gpt_options(int mode)
                                .width = 8,
                                .dtype = FORGE_F64,
                                .is_training = true,
-                               .sees_all = mode & SEES_ALL,
+                               .non_causal = mode & NON_CAUSAL,
                                .dropout = mode & DROPS ? 0.2 : 0};
 }
 
@@ -206,10 +206,10 @@ static const struct layer layers[] = {
     {"rope", SHAPE(4, 2, 2, 3, 6), rope},
     {"interleaved rope", SHAPE(3, 2, 3, 4), rope, .is_switched = true},
     {"attention", SHAPE(3, 2, 4, 8), attention},
-    {"attention to all", SHAPE(3, 2, 4, 8), attention, .mode = SEES_ALL},
+    {"attention to all", SHAPE(3, 2, 4, 8), attention, .mode = NON_CAUSAL},
     {"attention with few keys", SHAPE(3, 1, 5, 8), attention, .mode = FEW_KEYS},
     {"transformer block", SHAPE(3, 2, 4, 8), block},
-    {"transformer block with dropout", SHAPE(3, 2, 4, 8), block, .mode = DROPS | FEW_KEYS | SEES_ALL},
+    {"transformer block with dropout", SHAPE(3, 2, 4, 8), block, .mode = DROPS | FEW_KEYS | NON_CAUSAL},
 };
 
 static forge_value loss_of_layer(forge_builder *b, const void *context)
@@ -258,7 +258,7 @@ static forge_value loss_of_gpt(forge_builder *b, const void *context)
 {
     int mode = *(const int *)context;
     forge_gpt_options options = gpt_options(mode);
-    options.has_own_head = mode & FEW_KEYS;
+    options.untied_lm_head = mode & FEW_KEYS;
     forge_value tokens = ids_of(b, 10, 7, forge_shape_of(2, 5));
     forge_value logits = forge_reshape(b, forge_gpt(b, "gpt", tokens, &options), forge_shape_of(10, 7));
     return forge_cross_entropy(b, logits, ids_of(b, 10, 6, forge_shape_of(10)));

@@ -163,7 +163,7 @@ static void test_transformer_blocks(void **state)
 }
 
 /* GPT-2's smallest, 4 x 256 tokens, compiled and not run. */
-static forge_program_facts plan_gpt(bool recomputes)
+static forge_program_facts plan_gpt(bool checkpoint_activations)
 {
     forge_gpt_options options = {.struct_size = sizeof options,
                                  .layers = 12,
@@ -172,7 +172,7 @@ static forge_program_facts plan_gpt(bool recomputes)
                                  .context = 1024,
                                  .width = 768,
                                  .is_training = true,
-                                 .recomputes = recomputes};
+                                 .checkpoint_activations = checkpoint_activations};
     forge_adamw_options adamw = FORGE_ADAMW_OPTIONS;
     forge_graph *graph = NULL;
     forge_device *device = NULL;

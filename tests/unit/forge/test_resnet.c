@@ -137,7 +137,7 @@ static void test_blocks_that_start_as_identity(void **state)
     struct workbench *m = *state;
     for (int i = 0; i < 2; i++) {
         forge_builder *b = forge_builder_new();
-        forge_resnet_options o = {.struct_size = sizeof o, .is_training = true, .starts_as_identity = true};
+        forge_resnet_options o = {.struct_size = sizeof o, .is_training = true, .zero_init_residual = true};
         forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2, 8, 3, 3));
         forge_output(b, "y",
                      i ? forge_bottleneck(b, "b", x, 2, 1, &o) : forge_basic_block(b, "a", x, 8, 1, &o));

@@ -304,7 +304,7 @@ static void test_own_head(void **state)
 {
     (void)state;
     forge_gpt_options o = gpt2;
-    o.has_own_head = true;
+    o.untied_lm_head = true;
     forge_builder *b = forge_builder_new();
     forge_gpt(b, "gpt", forge_input(b, "tokens", FORGE_I32, forge_shape_of(1, 1024)), &o);
     assert_int_equal(parameters_of(b), 124439808 + 50257 * 768);
