@@ -26,7 +26,7 @@ typedef struct forge_numbers {
     const char *name; /* of the input, slot or output in this memory; NULL: none of these */
     forge_dtype dtype;
     forge_shape shape;
-    double least, greatest; /* of the finite elements; NaN: there are none */
+    double min, max; /* of the finite elements; NaN: there are none */
     uint64_t nans, infinities;
 } forge_numbers;
 #define FORGE_MAX_OPERANDS 16

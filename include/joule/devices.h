@@ -53,12 +53,12 @@ typedef struct joule_device {
     /* Hottest known point of the chip, and of its memory. */
     double temperature_celsius, memory_temperature_celsius;
     double clock_megahertz, memory_clock_megahertz;
-    double power_limit_watts;                               /* the limit that is set */
-    double power_limit_default_watts;                       /* the board's default limit */
-    double power_limit_enforced_watts;                      /* the lowest of all limits that apply */
-    double power_limit_least_watts, power_limit_most_watts; /* range in which the limit can be set */
-    joule_quantity power_watts;                             /* present power of the domain in `domain` */
-    joule_quantity energy_joules;                           /* energy of that domain since joule_open */
+    double power_limit_watts;                            /* the limit that is set */
+    double power_limit_default_watts;                    /* the board's default limit */
+    double power_limit_enforced_watts;                   /* the lowest of all limits that apply */
+    double power_limit_min_watts, power_limit_max_watts; /* range in which the limit can be set */
+    joule_quantity power_watts;                          /* present power of the domain in `domain` */
+    joule_quantity energy_joules;                        /* energy of that domain since joule_open */
     int32_t domain;         /* id of the best of the device's energy domains; -1: none */
     uint32_t process_count; /* number of entries of joule_device_processes; 0 also if unknown */
     /* 1: the processes that use it are known. For AMD and Intel these are the processes whose files this

@@ -21,15 +21,15 @@ struct open_value {
 struct making {
     struct arena *arena;
     struct json_reader reader;
-    struct open_value open[JSON_MOST_DEPTH];
+    struct open_value open[JSON_MAX_DEPTH];
     size_t depth;
 };
 
 static bool open_brackets(struct making *m, struct json_value *value, char bracket)
 {
-    if (m->depth == JSON_MOST_DEPTH)
+    if (m->depth == JSON_MAX_DEPTH)
         return json_fail(&m->reader, json_place(&m->reader), "brackets are nested deeper than %d",
-                         JSON_MOST_DEPTH);
+                         JSON_MAX_DEPTH);
     json_enter(&m->reader, bracket);
     value->kind = bracket == '{' ? JSON_OBJECT : JSON_ARRAY;
     m->open[m->depth++] = (struct open_value){.value = value, .end = &value->first};

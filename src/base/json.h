@@ -12,7 +12,7 @@
 #include <joule/base.h>
 #include "base/arena.h"
 
-#define JSON_MOST_DEPTH 64 /* maximum nesting of brackets */
+#define JSON_MAX_DEPTH 64 /* maximum nesting of brackets */
 
 enum json_kind { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
 
@@ -25,7 +25,7 @@ struct json_value {
 
 /* Parses text[0..size), which is changed and must outlive the tree. Returns the root, in memory of `arena`.
  * NULL, with a message that begins with `what`: INVALID if it is not JSON, is nested deeper than
- * JSON_MOST_DEPTH, or has a string with a NUL; NO_MEMORY. */
+ * JSON_MAX_DEPTH, or has a string with a NUL; NO_MEMORY. */
 const struct json_value *json_parse(struct arena *arena, char *text, size_t size, const char *what,
                                     joule_error *out_error);
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static unsigned least(unsigned a, unsigned b, unsigned c)
+static unsigned min3(unsigned a, unsigned b, unsigned c)
 {
     unsigned d = a < b ? a : b;
     return d < c ? d : c;
@@ -13,9 +13,9 @@ static unsigned least(unsigned a, unsigned b, unsigned c)
 static unsigned distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);
-    unsigned d[NEAREST_LONGEST + 1][NEAREST_LONGEST + 1];
-    if (n > NEAREST_LONGEST || m > NEAREST_LONGEST)
-        return NEAREST_LONGEST;
+    unsigned d[NEAREST_MAX_LENGTH + 1][NEAREST_MAX_LENGTH + 1];
+    if (n > NEAREST_MAX_LENGTH || m > NEAREST_MAX_LENGTH)
+        return NEAREST_MAX_LENGTH;
     for (size_t i = 0; i <= n; i++) {
         for (size_t j = 0; j <= m; j++) {
             if (i == 0 || j == 0) {
@@ -23,9 +23,9 @@ static unsigned distance(const char *a, const char *b)
                 continue;
             }
             unsigned change = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            d[i][j] = least(d[i - 1][j] + 1, d[i][j - 1] + 1, change);
+            d[i][j] = min3(d[i - 1][j] + 1, d[i][j - 1] + 1, change);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1, d[i][j]);
+                d[i][j] = min3(d[i][j], d[i - 2][j - 2] + 1, d[i][j]);
         }
     }
     return d[n][m];

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#define NEAREST_LONGEST 31 /* letters; longer words match nothing */
+#define NEAREST_MAX_LENGTH 31 /* letters; longer words match nothing */
 
 /* Returns the closest of `count` words, which word_at(i, context) returns; NULL: none is close. Any
  * thread. */

@@ -178,7 +178,7 @@ static bool store(const char *command, const struct option *option, const char *
 
 static void complain_unknown(const struct option *table, const char *command, const char *word)
 {
-    char name[NEAREST_LONGEST + 1];
+    char name[NEAREST_MAX_LENGTH + 1];
     size_t count = 0;
     struct text text;
     while (table[count].name)

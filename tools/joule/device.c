@@ -129,9 +129,9 @@ static void add_limits(const joule_device *d, struct line *line)
         add_watts(line, "", d->power_limit_default_watts, " by default");
     if (d->power_limit_enforced_watts != d->power_limit_watts)
         add_watts(line, "", d->power_limit_enforced_watts, " enforced");
-    add_watts(line, "can be set from ", d->power_limit_least_watts, "");
-    if (!isnan(d->power_limit_least_watts) && !isnan(d->power_limit_most_watts)) {
-        joule_format(d->power_limit_most_watts, JOULE_DIMENSION_POWER, 3, most, sizeof most);
+    add_watts(line, "can be set from ", d->power_limit_min_watts, "");
+    if (!isnan(d->power_limit_min_watts) && !isnan(d->power_limit_max_watts)) {
+        joule_format(d->power_limit_max_watts, JOULE_DIMENSION_POWER, 3, most, sizeof most);
         text_printf(line->out, " to %s", most);
     }
     end_line(line);
@@ -262,8 +262,8 @@ static void json_power(const joule_device *d, struct json *json)
     json_double(json, "power_limit_watts", d->power_limit_watts);
     json_double(json, "power_limit_default_watts", d->power_limit_default_watts);
     json_double(json, "power_limit_enforced_watts", d->power_limit_enforced_watts);
-    json_double(json, "power_limit_least_watts", d->power_limit_least_watts);
-    json_double(json, "power_limit_most_watts", d->power_limit_most_watts);
+    json_double(json, "power_limit_least_watts", d->power_limit_min_watts);
+    json_double(json, "power_limit_most_watts", d->power_limit_max_watts);
 }
 
 static void json_reasons(const joule_device *d, struct json *json)

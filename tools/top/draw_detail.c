@@ -74,9 +74,9 @@ static void add_board(struct facts *facts, const joule_device *board)
     add_number(facts, "clock", board->clock_megahertz, "MHz");
     add_number(facts, "memory clock", board->memory_clock_megahertz, "MHz");
     add_fact(facts, "clock limit", clocks(board->clock_reasons));
-    if (!isnan(board->power_limit_least_watts) && !isnan(board->power_limit_most_watts)) {
-        string_print(text, sizeof text, "%s to %s", word_power(board->power_limit_least_watts, word),
-                     word_power(board->power_limit_most_watts, other));
+    if (!isnan(board->power_limit_min_watts) && !isnan(board->power_limit_max_watts)) {
+        string_print(text, sizeof text, "%s to %s", word_power(board->power_limit_min_watts, word),
+                     word_power(board->power_limit_max_watts, other));
         add_fact(facts, "limits", text);
     }
     add_fact(facts, "architecture", board->architecture);

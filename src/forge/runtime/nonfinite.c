@@ -32,15 +32,15 @@ static void take(struct look *look, size_t position, double value)
     } else if (isinf(value)) {
         look->first_infinity = n->infinities++ ? look->first_infinity : position;
     } else {
-        n->least = value >= n->least ? n->least : value; /* false for NaN: the first number */
-        n->greatest = value <= n->greatest ? n->greatest : value;
+        n->min = value >= n->min ? n->min : value; /* false for NaN: the first number */
+        n->max = value <= n->max ? n->max : value;
     }
 }
 
 static struct look look_at(const struct view *view)
 {
     struct look look = {
-        {.dtype = view->dtype, .shape = view->shape, .least = NAN, .greatest = NAN}, SIZE_MAX, SIZE_MAX};
+        {.dtype = view->dtype, .shape = view->shape, .min = NAN, .max = NAN}, SIZE_MAX, SIZE_MAX};
     size_t count = forge_shape_elements(&view->shape);
     const struct dtype_row *row = dtype_row(view->dtype);
     if (!row->is_computed)
@@ -227,8 +227,8 @@ static void add_type(struct text *text, const forge_numbers *n)
 static void add_range(struct text *text, const forge_numbers *n)
 {
     add_type(text, n);
-    if (!isnan(n->least))
-        text_printf(text, n->least == n->greatest ? " %.3g" : " %.3g to %.3g", n->least, n->greatest);
+    if (!isnan(n->min))
+        text_printf(text, n->min == n->max ? " %.3g" : " %.3g to %.3g", n->min, n->max);
     if (n->nans)
         text_printf(text, " and %llu nan", (unsigned long long)n->nans);
     if (n->infinities)

@@ -54,9 +54,9 @@ static const char *key_name_at(size_t index, const void *context)
 }
 
 /* Copies a word for messages: truncated, with '?' for each byte that is not printable ASCII. */
-static const char *shown(const char *word, char buffer[static NEAREST_LONGEST + 1])
+static const char *shown(const char *word, char buffer[static NEAREST_MAX_LENGTH + 1])
 {
-    string_copy(buffer, NEAREST_LONGEST + 1, word);
+    string_copy(buffer, NEAREST_MAX_LENGTH + 1, word);
     for (char *c = buffer; *c; c++)
         if (*c < ' ' || *c > '~')
             *c = '?';
@@ -65,7 +65,7 @@ static const char *shown(const char *word, char buffer[static NEAREST_LONGEST + 
 
 static joule_status refuse_key(const struct reading *r, size_t at, const char *word)
 {
-    char buffer[NEAREST_LONGEST + 1];
+    char buffer[NEAREST_MAX_LENGTH + 1];
     const char *near = nearest_word(word, KEYS, key_name_at, NULL);
     unsigned column = place(r, at);
     if (near)

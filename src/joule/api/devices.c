@@ -143,8 +143,8 @@ static joule_device unknown_device(void)
                           .power_limit_watts = NAN,
                           .power_limit_default_watts = NAN,
                           .power_limit_enforced_watts = NAN,
-                          .power_limit_least_watts = NAN,
-                          .power_limit_most_watts = NAN,
+                          .power_limit_min_watts = NAN,
+                          .power_limit_max_watts = NAN,
                           .power_watts = quantity_unknown(),
                           .energy_joules = quantity_unknown(),
                           .domain = -1,
@@ -231,8 +231,8 @@ static void take_facts(joule_device *d, const struct device_facts *facts)
     take_number(&d->power_limit_watts, facts->limit_watts);
     take_number(&d->power_limit_default_watts, facts->default_limit_watts);
     take_number(&d->power_limit_enforced_watts, facts->enforced_limit_watts);
-    take_number(&d->power_limit_least_watts, facts->min_limit_watts);
-    take_number(&d->power_limit_most_watts, facts->max_limit_watts);
+    take_number(&d->power_limit_min_watts, facts->min_limit_watts);
+    take_number(&d->power_limit_max_watts, facts->max_limit_watts);
     if (d->clock_reasons == JOULE_CLOCKS_UNKNOWN)
         d->clock_reasons = facts->clock_reasons;
     if (!d->knows_processes && facts->knows_processes) {

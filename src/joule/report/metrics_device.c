@@ -74,8 +74,8 @@ static const struct {
     {"set", offsetof(joule_device, power_limit_watts)},
     {"default", offsetof(joule_device, power_limit_default_watts)},
     {"enforced", offsetof(joule_device, power_limit_enforced_watts)},
-    {"least", offsetof(joule_device, power_limit_least_watts)},
-    {"most", offsetof(joule_device, power_limit_most_watts)},
+    {"least", offsetof(joule_device, power_limit_min_watts)},
+    {"most", offsetof(joule_device, power_limit_max_watts)},
 };
 
 static const struct {

@@ -51,8 +51,8 @@ static void add_limits(struct json *json, const joule_device *device)
     json_double(json, "power_limit_watts", device->power_limit_watts);
     json_double(json, "power_limit_default_watts", device->power_limit_default_watts);
     json_double(json, "power_limit_enforced_watts", device->power_limit_enforced_watts);
-    json_double(json, "power_limit_least_watts", device->power_limit_least_watts);
-    json_double(json, "power_limit_most_watts", device->power_limit_most_watts);
+    json_double(json, "power_limit_least_watts", device->power_limit_min_watts);
+    json_double(json, "power_limit_most_watts", device->power_limit_max_watts);
 }
 
 /* Adds video engines, the PCIe link, errors, and why joules are unknown. */

@@ -207,14 +207,14 @@ static void test_names_given_twice(void **state)
 
 static void test_depth(void **state)
 {
-    char text[4 * JSON_MOST_DEPTH] = "";
+    char text[4 * JSON_MAX_DEPTH] = "";
     struct parsed p;
     (void)state;
-    memset(text, '[', JSON_MOST_DEPTH);
-    memset(text + JSON_MOST_DEPTH, ']', JSON_MOST_DEPTH);
+    memset(text, '[', JSON_MAX_DEPTH);
+    memset(text + JSON_MAX_DEPTH, ']', JSON_MAX_DEPTH);
     assert_non_null(parse(&p, text));
     arena_free(&p.arena);
-    memset(text, '[', JSON_MOST_DEPTH + 1);
+    memset(text, '[', JSON_MAX_DEPTH + 1);
     expect_broken(text, "deeper than 64");
 }
 

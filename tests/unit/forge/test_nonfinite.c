@@ -44,7 +44,7 @@ static void test_an_input(void **state)
     assert_int_equal(found.culprit, FORGE_CULPRIT_INPUT);
     assert_string_equal(found.made.name, "x");
     assert_int_equal(found.element, 5);
-    assert_true(isnan(found.value) && found.made.least == 0 && found.made.greatest == 4);
+    assert_true(isnan(found.value) && found.made.min == 0 && found.made.max == 4);
     assert_int_equal(found.made.nans, 1);
     assert_int_equal(found.made.infinities, 1);
     assert_message("the input was given with nan at [1,2] of \"x\" f32[2,3], the first of 2");
@@ -88,7 +88,7 @@ static void test_a_product_that_overflows(void **state)
     assert_int_equal(found.element, 4);
     assert_true(found.value < 0 && isinf(found.value));
     assert_int_equal(found.operand_count, 2);
-    assert_true(found.operands[0].least == (double)-1e30f && found.operands[0].greatest == 2);
+    assert_true(found.operands[0].min == (double)-1e30f && found.operands[0].max == 2);
     assert_message(
         "matmul @net/fc1 (forward) made -inf at [1,1] of f32[2,3]; from \"x\" f32[2,2] -1e+30 to 2, \"w\" "
         "f32[2,3] 1 to 1e+30");
@@ -111,7 +111,7 @@ static void test_in_place(void **state)
     assert_string_equal(found.operands[0].name, "w");
     assert_int_equal(found.made.infinities, 1000);
     assert_int_equal(found.operands[0].infinities, 0);
-    assert_true(found.operands[0].greatest == (double)3e20f);
+    assert_true(found.operands[0].max == (double)3e20f);
     check(bench, JOULE_OK); /* from here on it is infinite, which is nobody's doing */
 }
 

@@ -107,8 +107,8 @@ static void facts_of_a_device(void **test)
         assert_true(device.memory_free_bytes == UINT64_C(61) << 30);
         assert_near(device.power_limit_watts, 300, 1e-9);
         assert_near(device.power_limit_default_watts, 300, 1e-9);
-        assert_near(device.power_limit_most_watts, 300, 1e-9);
-        assert_near(device.power_limit_least_watts, 0, 1e-9);
+        assert_near(device.power_limit_max_watts, 300, 1e-9);
+        assert_near(device.power_limit_min_watts, 0, 1e-9);
         assert_near(device.temperature_celsius, 61, 1e-9);
         assert_near(device.busy, 0.42, 1e-9);
         assert_near(device.energy_joules.value, 3 * WATTS, 1e-3 * WATTS);

@@ -397,7 +397,7 @@ static void test_what_the_board_is(void **state)
     assert_string_equal(d.driver, "amdgpu");
     assert_true(d.memory_total_bytes == 68702699520 && d.memory_free_bytes == 58000000000);
     assert_near(d.power_limit_watts, 300);
-    assert_near(d.power_limit_most_watts, 310);
+    assert_near(d.power_limit_max_watts, 310);
     assert_true(isnan(d.power_limit_default_watts)); /* not told */
     assert_near(d.busy, 0.42);
     assert_true(isnan(d.memory_busy));

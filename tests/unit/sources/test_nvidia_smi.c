@@ -226,7 +226,7 @@ static void test_three_boards(void **state)
     assert_string_equal(l4.uuid, "GPU-33333333-0000-0000-0000-000000000001");
     assert_true(l4.memory_total_bytes == 23034 * MIB && l4.memory_used_bytes == 4000 * MIB);
     assert_near(l4.power_limit_enforced_watts, 72);
-    assert_near(l4.power_limit_least_watts, 40);
+    assert_near(l4.power_limit_min_watts, 40);
     assert_near(l4.busy, 0.35);
     assert_near(l4.memory_busy, 0.12);
     assert_near(l4.temperature_celsius, 48);
@@ -287,7 +287,7 @@ static void test_fields_that_a_driver_does_not_know(void **state)
     assert_string_equal(device.model, "GeForce RTX 2080");
     assert_string_equal(device.compute_capability, "");
     assert_int_equal(device.clock_reasons, JOULE_CLOCKS_POWER);
-    assert_near(device.power_limit_most_watts, 292);
+    assert_near(device.power_limit_max_watts, 292);
     assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")), 163.5);
 }
 

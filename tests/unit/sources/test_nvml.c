@@ -447,7 +447,7 @@ static void boards_describe_themselves(void **state)
     assert_string_equal(board.pci_address, "0000:65:00.0");
     assert_true(board.memory_total_bytes == 143771ull << 20 && board.memory_used_bytes == 1024ull << 20);
     assert_near(board.power_limit_watts, 700, 0);
-    assert_near(board.power_limit_least_watts, 200, 0);
+    assert_near(board.power_limit_min_watts, 200, 0);
     assert_int_equal(board.clock_reasons, JOULE_CLOCKS_POWER);
     assert_true(isnan(board.busy)); /* MIG: nobody can tell */
     assert_int_equal(board.partition_count, 2);
