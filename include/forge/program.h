@@ -48,9 +48,9 @@ FORGE_API const char *forge_device_name_at(size_t i);
 
 /* An instruction set that kernels are compiled for. Its layout is final. */
 typedef struct forge_instruction_set {
-    const char *name; /* "avx2", static storage; NULL: end of the list */
-    bool is_here;     /* the processor supports it */
-    bool is_used;     /* this device uses it */
+    const char *name;  /* "avx2", static storage; NULL: end of the list */
+    bool is_supported; /* the processor supports it */
+    bool is_in_use;    /* this device uses it */
 } forge_instruction_set;
 #define FORGE_MAX_INSTRUCTION_SETS 8
 
@@ -70,7 +70,7 @@ typedef struct forge_device_facts {
     uint64_t memory_bytes; /* size of the memory of its machine or board; 0: unknown */
     forge_instruction_set instruction_sets[FORGE_MAX_INSTRUCTION_SETS + 1]; /* with kernels in this build */
     forge_device_figure figures[FORGE_MAX_DEVICE_FIGURES + 1];
-    bool only_estimates; /* it runs no kernels */
+    bool is_estimate_only; /* it runs no kernels */
 } forge_device_facts;
 /* Describes a device. JOULE_INVALID: struct_size too small. Any thread. */
 FORGE_API joule_status forge_device_query(forge_device *device, forge_device_facts *out_facts);

@@ -63,7 +63,7 @@ typedef struct joule_device {
     uint32_t process_count; /* number of entries of joule_device_processes; 0 also if unknown */
     /* 1: the processes that use it are known. For AMD and Intel these are the processes whose files this
      * program may read. */
-    uint32_t knows_processes;
+    uint32_t has_process_list;
     uint32_t
         partition_count; /* MIG devices or compute partitions; the device's energy includes all of them */
     double age_s;        /* time since its last answer; NaN: no answer yet */

@@ -73,7 +73,7 @@ static inline void require_sound_devices(joule_meter *meter)
         require(isnan(device.busy) || (device.busy >= 0 && device.busy <= 1));
         require(isnan(device.clock_megahertz) || device.clock_megahertz >= 0);
         require(isnan(device.power_limit_watts) || device.power_limit_watts >= 0);
-        require(device.process_count == 0 || device.knows_processes);
+        require(device.process_count == 0 || device.has_process_list);
     }
 }
 

@@ -128,9 +128,9 @@ static void on_interrupt(int signal_number)
 static void measure_peaks(struct report *r, const forge_device_facts *facts)
 {
     for (const forge_instruction_set *set = facts->instruction_sets; set->name && !interrupted_by; set++) {
-        if (!set->is_here)
+        if (!set->is_supported)
             continue;
-        r->isa = set->is_used ? set->name : r->isa;
+        r->isa = set->is_in_use ? set->name : r->isa;
         r->peaks[r->peak_count++] =
             (struct peak){set->name, limit_gflops(set->name, 1), limit_gflops(set->name, r->threads)};
     }

@@ -259,7 +259,7 @@ static void look_at_device(struct report *r, forge_device *device)
     forge_device_facts facts = {.struct_size = sizeof facts};
     forge_device_query(device, &facts);
     for (const forge_instruction_set *set = facts.instruction_sets; set->name; set++)
-        if (set->is_used)
+        if (set->is_in_use)
             string_copy(r->isa, sizeof r->isa, set->name);
     r->threads = facts.threads;
 }
@@ -318,7 +318,7 @@ static int check(struct report *r)
     if (r->options.isa)
         setenv("FORGE_ISA", r->options.isa, 1);
     joule_status status = forge_device_open(r->options.device, &device, &error);
-    if (status == JOULE_OK && device_only_estimates(device) && r->options.mode < MODE_TIME) {
+    if (status == JOULE_OK && device_is_estimate_only(device) && r->options.mode < MODE_TIME) {
         complain("check", "cannot check values: the device %s only estimates", r->options.device);
         forge_device_close(device);
         return EXIT_OWN_FAILURE;

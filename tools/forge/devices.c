@@ -43,9 +43,9 @@ static void print_sets(const forge_instruction_set *sets, struct text *out)
     text_add(out, "  instruction sets  ");
     for (size_t i = 0; sets[i].name; i++)
         text_printf(out, "%s%s%s", i ? ", " : "", sets[i].name,
-                    sets[i].is_used   ? " (in use)"
-                    : sets[i].is_here ? ""
-                                      : " (not supported)");
+                    sets[i].is_in_use      ? " (in use)"
+                    : sets[i].is_supported ? ""
+                                           : " (not supported)");
     text_add(out, "; FORGE_ISA chooses\n");
 }
 
@@ -63,7 +63,7 @@ static void print_row(const struct row *row, struct text *out)
         return;
     }
     text_printf(out, "%s: %s\n", row->name,
-                row->facts.only_estimates ? "runs nothing, estimates time and energy" : "runs here");
+                row->facts.is_estimate_only ? "runs nothing, estimates time and energy" : "runs here");
     if (row->facts.threads)
         text_printf(out, "  threads           %u\n", row->facts.threads);
     if (row->facts.instruction_sets[0].name)
@@ -97,8 +97,8 @@ static void add_sets(struct json *json, const forge_instruction_set *set)
     for (; set->name; set++) {
         json_open(json, NULL, '{');
         json_string(json, "name", set->name);
-        json_bool(json, "here", set->is_here);
-        json_bool(json, "in_use", set->is_used);
+        json_bool(json, "here", set->is_supported);
+        json_bool(json, "in_use", set->is_in_use);
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -133,7 +133,7 @@ static void add_row(struct json *json, const struct row *row)
     add_number(json, "memory_bytes", row->facts.memory_bytes);
     if (row->status == JOULE_OK) {
         add_sets(json, row->facts.instruction_sets);
-        json_bool(json, "only_estimates", row->facts.only_estimates);
+        json_bool(json, "only_estimates", row->facts.is_estimate_only);
         add_figures(json, row->facts.figures);
     } else {
         json_null(json, "instruction_sets");

@@ -5,10 +5,10 @@
 #include <math.h>
 #include "base/string.h"
 
-bool device_only_estimates(forge_device *device)
+bool device_is_estimate_only(forge_device *device)
 {
     forge_device_facts facts = {.struct_size = sizeof facts};
-    return forge_device_query(device, &facts) == JOULE_OK && facts.only_estimates;
+    return forge_device_query(device, &facts) == JOULE_OK && facts.is_estimate_only;
 }
 
 const char *quantity_text(joule_quantity quantity, joule_dimension dimension, char out[QUANTITY_TEXT])
@@ -39,7 +39,7 @@ joule_status expected_print(const forge_program *program, forge_device *device, 
 {
     forge_states *states = NULL;
     forge_instance *instance = NULL;
-    if (!device_only_estimates(device))
+    if (!device_is_estimate_only(device))
         return JOULE_OK;
     joule_status status = forge_states_new(device, 0, &states, error);
     if (status == JOULE_OK)

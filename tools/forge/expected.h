@@ -6,7 +6,7 @@
 #include <forge/program.h>
 #include <stdio.h>
 
-bool device_only_estimates(forge_device *device);
+bool device_is_estimate_only(forge_device *device);
 /* Formats "1.20 ms (0.6 ms to 2.4 ms)", or the same with joules, in `out` and returns it. */
 enum { QUANTITY_TEXT = 100 };
 const char *quantity_text(joule_quantity quantity, joule_dimension dimension, char out[QUANTITY_TEXT]);

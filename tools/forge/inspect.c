@@ -223,7 +223,7 @@ static joule_status print_expected(const forge_program *program, const char *dev
     if (!device_name)
         return JOULE_OK;
     joule_status status = forge_device_open(device_name, &device, error);
-    if (status == JOULE_OK && !device_only_estimates(device))
+    if (status == JOULE_OK && !device_is_estimate_only(device))
         status = error_set(error, JOULE_UNSUPPORTED,
                            "cannot estimate for the device %s: it runs programs; use forge run", device_name);
     if (status == JOULE_OK)

@@ -162,7 +162,7 @@ static int run(const struct options *options)
     joule_error error = {0};
     joule_status status = prepare(&r, options, &error);
     if (status == JOULE_OK) {
-        if (!device_only_estimates(r.device))
+        if (!device_is_estimate_only(r.device))
             tell_missing_inputs(r.program, &options->set);
         forge_instance_set_zeros(r.instance, NULL, NULL);
         running_start(&r);

@@ -50,7 +50,7 @@ void running_start(struct running *r)
     r->runs = 0;
     forge_instance_reset_times(r->instance);
     r->begin_ns = clock_now_ns();
-    if (device_only_estimates(r->device)) {
+    if (device_is_estimate_only(r->device)) {
         forge_energy_start(r->instance, NULL, JOULE_TOTAL, &error);
         return;
     }
@@ -81,7 +81,7 @@ joule_status running_measure(struct running *r, joule_error *error)
         if (status == JOULE_OK)
             status = running_run(r, 1, error);
     } while (status == JOULE_OK && r->end_ns - r->begin_ns < MEASURED_NS &&
-             !device_only_estimates(r->device));
+             !device_is_estimate_only(r->device));
     return status;
 }
 
@@ -122,7 +122,7 @@ static double seconds_of_all(const struct running *r)
 
 static void print_head(const struct running *r)
 {
-    if (device_only_estimates(r->device)) {
+    if (device_is_estimate_only(r->device)) {
         print_expected_head(r);
         return;
     }

@@ -518,18 +518,18 @@ int training_run(const struct training_options *options)
     joule_error error = {0};
     joule_status status = trainee_open(&t.trainee, &options->trainee, &error);
     heed_interrupts();
-    bool only_estimates = status == JOULE_OK && device_only_estimates(t.trainee.device);
-    if (status == JOULE_OK && !only_estimates)
+    bool is_estimate_only = status == JOULE_OK && device_is_estimate_only(t.trainee.device);
+    if (status == JOULE_OK && !is_estimate_only)
         status = start(&t, &error);
     if (status == JOULE_OK)
-        status = only_estimates ? predict(&t, &error) : train(&t, &error);
-    if (status == JOULE_OK && !only_estimates && writes_sample(&t))
+        status = is_estimate_only ? predict(&t, &error) : train(&t, &error);
+    if (status == JOULE_OK && !is_estimate_only && writes_sample(&t))
         status = sample_text(&t.trainee, t.options.sample, t.options.temperature, &t.sample, &error);
     if (status != JOULE_OK && t.sum.basis == FORGE_ENERGY_UNKNOWN && t.begin_ns)
         keep_spent_of_failure(&t);
     if (status != JOULE_OK)
         tell_failure(&t, &error);
-    bool is_told = status == JOULE_OK && (only_estimates ? tell_expected(&t) : report(&t));
+    bool is_told = status == JOULE_OK && (is_estimate_only ? tell_expected(&t) : report(&t));
     int code = is_told ? exit_code(&t) : EXIT_OWN_FAILURE;
     trainee_close(&t.trainee);
     joule_close(t.meter);

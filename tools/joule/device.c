@@ -306,7 +306,7 @@ static void json_partitions(const struct device_row *row, struct json *json)
 
 static void json_processes(const struct device_row *row, struct json *json)
 {
-    if (!row->info.knows_processes) {
+    if (!row->info.has_process_list) {
         json_null(json, "processes");
         return;
     }

@@ -235,8 +235,8 @@ static void take_facts(joule_device *d, const struct device_facts *facts)
     take_number(&d->power_limit_max_watts, facts->max_limit_watts);
     if (d->clock_reasons == JOULE_CLOCKS_UNKNOWN)
         d->clock_reasons = facts->clock_reasons;
-    if (!d->knows_processes && facts->knows_processes) {
-        d->knows_processes = 1;
+    if (!d->has_process_list && facts->has_process_list) {
+        d->has_process_list = 1;
         d->process_count = (uint32_t)facts->process_count;
     }
     if (d->partition_count == 0)
@@ -418,9 +418,9 @@ joule_status joule_device_get(joule_meter *meter, size_t position, joule_device 
     return JOULE_OK;
 }
 
-static bool knows_processes(const struct device_facts *facts)
+static bool has_process_list(const struct device_facts *facts)
 {
-    return facts->knows_processes;
+    return facts->has_process_list;
 }
 
 static bool knows_partitions(const struct device_facts *facts)
@@ -437,7 +437,7 @@ size_t joule_device_processes(joule_meter *meter, const char *name, joule_device
                               size_t size)
 {
     struct device_facts facts;
-    if (!name || meter_take(&meter) != JOULE_OK || !find_facts(meter, name, knows_processes, &facts))
+    if (!name || meter_take(&meter) != JOULE_OK || !find_facts(meter, name, has_process_list, &facts))
         return 0;
     if (least(size, facts.process_count))
         memcpy(out_processes, facts.processes, least(size, facts.process_count) * sizeof *out_processes);

@@ -261,7 +261,7 @@ static bool find_pod(const struct tenants *tenants, const joule_device *device, 
 {
     joule_device_process list[MOST_PROCESSES];
     size_t count = joule_device_processes(tenants->meter, device->name, list, MOST_PROCESSES);
-    if (strcmp(device->vendor, "nvidia") != 0 || !device->knows_processes || device->state != JOULE_OK ||
+    if (strcmp(device->vendor, "nvidia") != 0 || !device->has_process_list || device->state != JOULE_OK ||
         count == 0 || count >= MOST_PROCESSES) /* there may be more processes than the list holds */
         return false;
     for (size_t i = 0; i < count; i++) {

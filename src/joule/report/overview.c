@@ -111,7 +111,7 @@ static bool gather_devices(struct overview *overview, joule_meter *meter)
             continue;
         take_memory(row);
         take_activities(row, meter);
-        row->process_count = row->device.knows_processes ? row->device.process_count : NAN;
+        row->process_count = row->device.has_process_list ? row->device.process_count : NAN;
         row->partition_count = row->device.partition_count ? row->device.partition_count : NAN;
         overview->device_count++;
     }

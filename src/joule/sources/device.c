@@ -51,7 +51,7 @@ joule_device_partition device_partition_unknown(void)
 
 joule_device_process *device_facts_process(struct device_facts *facts, uint64_t pid)
 {
-    facts->knows_processes = true;
+    facts->has_process_list = true;
     for (size_t i = 0; i < facts->process_count; i++)
         if (facts->processes[i].pid == pid)
             return &facts->processes[i];

@@ -24,7 +24,7 @@ struct device_facts {
         pcie_transmit_bytes_per_second;
     double pcie_replays, ecc_corrected, ecc_uncorrected, ecc_corrected_lifetime, ecc_uncorrected_lifetime;
     double xid_count, last_xid;
-    bool knows_processes;
+    bool has_process_list;
     size_t process_count, partition_count;
     joule_device_process processes[DEVICE_MAX_PROCESSES];
     joule_device_partition partitions[DEVICE_MAX_PARTITIONS];
@@ -77,7 +77,7 @@ struct gpu_list {
 /* Return facts, or a partition, with all values unknown. */
 struct device_facts device_facts_unknown(void);
 joule_device_partition device_partition_unknown(void);
-/* Finds the process with this id in the facts, or adds it with all values unknown, and sets knows_processes.
+/* Finds the process with this id in the facts, or adds it with all values unknown, and sets has_process_list.
  * Returns NULL if there are too many. */
 joule_device_process *device_facts_process(struct device_facts *facts, uint64_t pid);
 /* For query: report the device's facts, or its failure with `status`. */

@@ -212,7 +212,7 @@ static void add_client(joule_device_process *process, const struct drm_file *fil
 void drm_processes_add_facts(const struct drm_processes *processes, const char *pci_address,
                              struct device_facts *facts)
 {
-    facts->knows_processes = facts->knows_processes || processes->sees_all;
+    facts->has_process_list = facts->has_process_list || processes->sees_all;
     for (size_t i = 0; i < processes->file_count; i++) {
         const struct drm_file *file = &processes->files[i];
         if (file->is_repeated || !file->client.is_used || strcmp(file->client.pci_address, pci_address) != 0)

@@ -58,8 +58,8 @@ static void test_facts(void **state)
         assert_true(facts.memory_bytes > 1 << 20);
         for (enum isa i = 0; i < ISA_COUNT; i++) {
             assert_string_equal(facts.instruction_sets[i].name, isa_name(i));
-            assert_int_equal(facts.instruction_sets[i].is_here, isa_is_here(i));
-            assert_int_equal(facts.instruction_sets[i].is_used, i == isa);
+            assert_int_equal(facts.instruction_sets[i].is_supported, isa_is_here(i));
+            assert_int_equal(facts.instruction_sets[i].is_in_use, i == isa);
         }
         assert_null(facts.instruction_sets[ISA_COUNT].name);
         facts.struct_size = 8;

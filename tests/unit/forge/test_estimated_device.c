@@ -283,7 +283,7 @@ static void test_this_machine_is_described(void **state)
     assert_int_equal(forge_device_open("estimated", &device, NULL), JOULE_OK);
     assert_int_equal(forge_device_set_threads(device, 2, NULL), JOULE_OK);
     assert_int_equal(forge_device_query(device, &facts), JOULE_OK);
-    assert_true(facts.only_estimates);
+    assert_true(facts.is_estimate_only);
     size_t count = 0;
     for (const forge_device_figure *f = facts.figures; f->name; f++, count++) {
         assert_true(f->value.low < f->value.value && f->value.value < f->value.high && f->value.low > 0);

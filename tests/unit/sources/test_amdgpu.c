@@ -404,7 +404,7 @@ static void test_what_the_board_is(void **state)
     assert_near(d.temperature_celsius, 66); /* where it is hottest */
     assert_near(d.memory_temperature_celsius, 58);
     assert_near(d.energy_joules.value, machine_joules(bench->meter, "gpu-0"));
-    assert_int_equal(d.knows_processes, 0);
+    assert_int_equal(d.has_process_list, 0);
     assert_true(d.clock_reasons == JOULE_CLOCKS_UNKNOWN);
 }
 

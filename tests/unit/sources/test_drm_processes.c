@@ -209,8 +209,8 @@ static bool is_known(const struct machine_bench *bench, size_t position)
 {
     joule_device d = {.struct_size = sizeof d};
     assert_int_equal(joule_device_get(bench->meter, position, &d), JOULE_OK);
-    assert_true(d.knows_processes || d.process_count == 0);
-    return d.knows_processes;
+    assert_true(d.has_process_list || d.process_count == 0);
+    return d.has_process_list;
 }
 
 static void test_each_device_has_its_own(void **state)

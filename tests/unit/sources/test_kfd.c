@@ -92,7 +92,7 @@ static void test_who_computes(void **state)
     put(bench, KFD "proc/4242/sdma_1001", "12345\n");
     joule_device device = run_s(bench, 2.5);
     assert_string_equal(device.architecture, "gfx942");
-    assert_true(device.knows_processes);
+    assert_true(device.has_process_list);
     assert_int_equal(device.partition_count, 0);
     assert_int_equal(joule_device_processes(bench->meter, "gpu:0", list, 4), 1);
     assert_int_equal(list[0].pid, 4242);

@@ -240,8 +240,8 @@ static void test_three_boards(void **state)
     assert_near(l4.ecc_uncorrected, 0);
     assert_near(l4.ecc_corrected_lifetime, 14);
     assert_near(l4.ecc_uncorrected_lifetime, 1);
-    assert_true(isnan(l4.pcie_replays));     /* of the description alone */
-    assert_int_equal(l4.knows_processes, 0); /* the table has none */
+    assert_true(isnan(l4.pcie_replays));      /* of the description alone */
+    assert_int_equal(l4.has_process_list, 0); /* the table has none */
     assert_int_equal(l4.state, JOULE_OK);
     assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")),
                 41.5); /* the mean, not the instant */
@@ -482,13 +482,13 @@ static void test_an_old_description(void **state)
     assert_int_equal(v100.clock_reasons, JOULE_CLOCKS_POWER | JOULE_CLOCKS_TEMPERATURE);
     assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")), 235.32);
     joule_device_process processes[4];
-    assert_int_equal(v100.knows_processes, 1);
+    assert_int_equal(v100.has_process_list, 1);
     assert_int_equal(joule_device_processes(meter, "gpu:0", processes, 4), 2);
     assert_true(processes[0].pid == 4242 && processes[0].memory_bytes == 1195 * MIB);
     assert_true(processes[1].pid == 77 && processes[1].memory_bytes == JOULE_BYTES_UNKNOWN);
     assert_true(isnan(processes[0].busy));
     assert_int_equal(state_of(meter, "gpu-1-power"), JOULE_UNSUPPORTED);
-    assert_int_equal(p400.knows_processes, 1);
+    assert_int_equal(p400.has_process_list, 1);
     assert_int_equal(p400.process_count, 0);
     assert_int_equal(p400.clock_reasons, JOULE_CLOCKS_UNKNOWN);
     assert_int_equal(p400.partition_count, 0);
@@ -532,7 +532,7 @@ static void test_a_new_description(void **state)
     assert_int_equal(domain_of(meter, "gpu-0-power").scope,
                      JOULE_SCOPE_GPU); /* the module says another figure */
     assert_string_equal(device_at(meter, 0).pci_address, "0009:01:00.0");
-    assert_int_equal(device_at(meter, 0).knows_processes, 1);
+    assert_int_equal(device_at(meter, 0).has_process_list, 1);
 }
 
 /* Old and new drivers, with their elements for fans, video engines, the link and memory errors. */
@@ -609,7 +609,7 @@ static void test_the_pace(void **state)
     assert_in_range(fake.tables - before, 18, 22);
     assert_in_range(fake.descriptions, 3, 5);
     assert_int_equal(device_at(meter, 0).process_count, 2);
-    assert_int_equal(device_at(meter, 1).knows_processes, 0); /* not in the description */
+    assert_int_equal(device_at(meter, 1).has_process_list, 0); /* not in the description */
     joule_close(meter);
     fake.descriptions = 0;
     bench->meter = machine_open(bench->host, "nvidia_smi");

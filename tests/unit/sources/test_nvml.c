@@ -462,7 +462,7 @@ static void boards_describe_themselves(void **state)
     /* Nothing is known of what is denied, and nothing is 0. */
     assert_int_equal(denied.state, JOULE_DENIED);
     assert_true(isnan(denied.power_limit_watts) && isnan(denied.age_s) && isnan(denied.power_watts.value));
-    assert_true(denied.memory_total_bytes == JOULE_BYTES_UNKNOWN && !denied.knows_processes);
+    assert_true(denied.memory_total_bytes == JOULE_BYTES_UNKNOWN && !denied.has_process_list);
     assert_true(denied.clock_reasons == JOULE_CLOCKS_UNKNOWN);
     fake_nvml_close(&fake);
 }
@@ -475,7 +475,7 @@ static void a_crowded_board_has_processes(void **state)
     for (size_t i = 0; i < 2; i++) {
         joule_device_process list[300];
         joule_device device = device_at(lines[i], "processes=300; duty=0.8", 0);
-        assert_true(device.knows_processes);
+        assert_true(device.has_process_list);
         assert_int_equal(device.process_count, DEVICE_MAX_PROCESSES);
         assert_int_equal(joule_device_processes(fake.meter, "gpu:0", list, 300), DEVICE_MAX_PROCESSES);
         assert_true(list[0].pid == 1000 && list[DEVICE_MAX_PROCESSES - 1].pid == 999 + DEVICE_MAX_PROCESSES);

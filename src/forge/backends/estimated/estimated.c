@@ -79,7 +79,7 @@ static void estimated_look(forge_device *device, forge_device_facts *out_facts)
     pthread_mutex_lock(&e->lock);
     forge_device_query(e->cpu, &cpu);
     out_facts->threads = cpu.threads;
-    out_facts->only_estimates = true;
+    out_facts->is_estimate_only = true;
     for (int i = 0, count = 0; i < FIGURES; i++)
         if (isfinite(e->machine.figures[i].value))
             out_facts->figures[count++] = machine_figure(&e->machine, (enum figure)i);

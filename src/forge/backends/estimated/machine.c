@@ -68,7 +68,7 @@ static double flop_per_cycle(const char *isa)
 static const char *isa_in_use(const forge_device_facts *cpu)
 {
     for (const forge_instruction_set *isa = cpu->instruction_sets; isa->name; isa++)
-        if (isa->is_used)
+        if (isa->is_in_use)
             return isa->name;
     return "plain";
 }

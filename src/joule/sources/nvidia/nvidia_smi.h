@@ -62,7 +62,7 @@ enum smi_field {
 struct smi_board {
     const char *values[SMI_VALUES]; /* point into the program's output; NULL: missing */
     /* Only in the XML description. */
-    bool knows_reasons, knows_processes;
+    bool knows_reasons, has_process_list;
     bool knows_ecc[SMI_ECC_COUNTS]; /* from SMI_ECC_CORRECTED on; sums over kinds of memory */
     double ecc[SMI_ECC_COUNTS];
     uint64_t reasons; /* nvmlClocksEventReason... bits */

@@ -130,7 +130,7 @@ void smi_set_facts(const struct smi_board *board, struct device_facts *facts)
 
 void smi_set_users(const struct smi_board *board, struct device_facts *facts)
 {
-    facts->knows_processes = board->knows_processes;
+    facts->has_process_list = board->has_process_list;
     facts->process_count = board->process_count;
     facts->partition_count = board->partition_count;
     facts->pcie_replays = count_of(board, SMI_REPLAYS);

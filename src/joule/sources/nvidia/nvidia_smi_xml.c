@@ -233,7 +233,7 @@ static bool begin_element(struct description *d, const char *name, char *attribu
         return true;
     path_below_gpu(d, path);
     if (strcmp(path, "processes") == 0)
-        d->board->knows_processes = true;
+        d->board->has_process_list = true;
     else if (strcmp(path, "processes/process_info") == 0 && d->board->process_count < DEVICE_MAX_PROCESSES)
         d->board->processes[d->board->process_count++] =
             (joule_device_process){.memory_bytes = JOULE_BYTES_UNKNOWN, .busy = NAN};

@@ -179,7 +179,7 @@ static void add_busy(const struct nvml_api *api, struct nvml_board *board, struc
 static void take_processes(const void *records, unsigned count, size_t record_size,
                            struct device_facts *facts)
 {
-    facts->knows_processes = true;
+    facts->has_process_list = true;
     for (unsigned i = 0; i < count && i < DEVICE_MAX_PROCESSES; i++) {
         struct nvml_process process;
         memcpy(&process, (const char *)records + i * record_size, sizeof process);

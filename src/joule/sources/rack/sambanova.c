@@ -117,7 +117,7 @@ static void sambanova_query(struct source *source, struct sink *sink)
             sink_device_fail(sink, source->devices[i], JOULE_STALE);
             continue;
         }
-        facts.knows_processes = true;
+        facts.has_process_list = true;
         for (size_t k = 0; k < rdu->process_count; k++)
             device_facts_process(&facts, rdu->pids[k]);
         sink_facts(sink, source->devices[i], &facts);
