@@ -32,17 +32,17 @@ typedef struct forge_numbers {
 #define FORGE_MAX_OPERANDS 16
 /* The origin of a NaN or infinity. */
 
-typedef enum forge_culprit {
-    FORGE_CULPRIT_NONE = 0,
-    FORGE_CULPRIT_INPUT = 1, /* an input contained it */
-    FORGE_CULPRIT_SLOT = 2,  /* a slot contained it before the run */
-    FORGE_CULPRIT_LAUNCH = 3,
-} forge_culprit;
+typedef enum forge_nonfinite_origin {
+    FORGE_ORIGIN_NONE = 0,
+    FORGE_ORIGIN_INPUT = 1, /* an input contained it */
+    FORGE_ORIGIN_SLOT = 2,  /* a slot contained it before the run */
+    FORGE_ORIGIN_LAUNCH = 3,
+} forge_nonfinite_origin;
 
 /* The result of a checked run. Strings live as long as the program. */
 typedef struct forge_nonfinite {
     uint32_t struct_size; /* sizeof(forge_nonfinite) */
-    forge_culprit culprit;
+    forge_nonfinite_origin origin;
     forge_phase phase; /* phase to scope: of the launch */
     uint32_t operand_count;
     size_t launch;
@@ -63,7 +63,7 @@ typedef struct forge_nonfinite {
  * - a launch computed an infinity although all its operands were finite. Not counted: maxima, minima and
  *   moved elements, and a launch that did the same in an earlier checked run of this instance, because some
  *   models mask with infinities. out_found: may be NULL. Other errors as forge_instance_run; its JOULE_FAILED
- *   sets FORGE_CULPRIT_NONE. A checked run is several times slower; its time and energy are not counted.
+ *   sets FORGE_ORIGIN_NONE. A checked run is several times slower; its time and energy are not counted.
  *   JOULE_UNSUPPORTED: the device only estimates. */
 FORGE_API joule_status forge_instance_run_checked(forge_instance *instance, forge_nonfinite *out_found,
                                                   joule_error *out_error);

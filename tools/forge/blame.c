@@ -37,13 +37,13 @@ static void repeat(struct blame *blame, struct trainee *t, uint64_t end)
     uint64_t first = t->steps;
     while (t->steps < end) {
         joule_status status = repeat_step(t, &found, &error);
-        bool is_told = found.culprit != FORGE_CULPRIT_NONE;
+        bool is_told = found.origin != FORGE_ORIGIN_NONE;
         if (status != JOULE_OK && !is_told)
             break;
         if (is_told && !*blame->reason)
             string_print(blame->reason, sizeof blame->reason, "step %llu: %s", (unsigned long long)t->steps,
                          error.message);
-        if (is_told && (isnan(found.value) || found.culprit == FORGE_CULPRIT_INPUT || t->steps == end)) {
+        if (is_told && (isnan(found.value) || found.origin == FORGE_ORIGIN_INPUT || t->steps == end)) {
             string_print(blame->reason, sizeof blame->reason, "step %llu: %s", (unsigned long long)t->steps,
                          error.message);
             return;

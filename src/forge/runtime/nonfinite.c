@@ -60,8 +60,7 @@ static bool is_float(const struct view *view)
     return dtype_row(view->dtype)->kind == DTYPE_FLOAT && dtype_row(view->dtype)->is_computed;
 }
 
-/* --- finding the culprit
- * ------------------------------------------------------------------------------------ */
+/* --- finding the origin --------------------------------------------------------------------------------- */
 
 /* The state of a checked run. */
 struct check {
@@ -103,8 +102,8 @@ static bool computes(const struct launch *launch, const struct program_launch *m
 
 /* Returns true if this launch caused the results; its operands are known. *is_infinite: there are infinities
  * and no NaN. */
-static bool is_culprit(const struct check *check, const struct launch *launch,
-                       const struct program_launch *made, const struct look *result, bool *is_infinite)
+static bool is_origin(const struct check *check, const struct launch *launch,
+                      const struct program_launch *made, const struct look *result, bool *is_infinite)
 {
     uint64_t nans = 0, infinities = 0;
     for (size_t i = 0; i < launch->input_count && i < FORGE_MAX_OPERANDS; i++) {
@@ -148,7 +147,7 @@ static void accuse(struct check *check, size_t i, size_t output, const struct lo
     const struct program_launch *made = &program_launches(program)[i];
     const struct launch *launch = &check->instance->launches[i].launch;
     forge_nonfinite *found = &check->found;
-    *found = (forge_nonfinite){.culprit = FORGE_CULPRIT_LAUNCH,
+    *found = (forge_nonfinite){.origin = FORGE_ORIGIN_LAUNCH,
                                .phase = (forge_phase)made->phase,
                                .launch = i,
                                .op = op_name(launch->op),
@@ -177,11 +176,11 @@ static void judge(struct check *check, size_t i)
         if (!result.numbers.nans && !result.numbers.infinities)
             continue;
         look_at_operands(check, launch);
-        if (!is_culprit(check, launch, made, &result, &is_infinite))
+        if (!is_origin(check, launch, made, &result, &is_infinite))
             continue;
         bool is_usual = is_infinite && check->instance->is_usual[i];
         check->instance->is_usual[i] |= is_infinite;
-        if (!is_usual && check->found.culprit == FORGE_CULPRIT_NONE)
+        if (!is_usual && check->found.origin == FORGE_ORIGIN_NONE)
             accuse(check, i, k, &result);
     }
 }
@@ -192,7 +191,7 @@ static void judge_given(struct check *check)
 {
     const forge_instance *instance = check->instance;
     const forge_program *program = instance->program;
-    for (size_t i = 0; i < program->buffers.count && check->found.culprit == FORGE_CULPRIT_NONE; i++) {
+    for (size_t i = 0; i < program->buffers.count && check->found.origin == FORGE_ORIGIN_NONE; i++) {
         const struct program_buffer *buffer = &program_buffers(program)[i];
         if (buffer->kind != BUFFER_INPUT && buffer->kind != BUFFER_STATE)
             continue;
@@ -205,7 +204,7 @@ static void judge_given(struct check *check)
                         (look.numbers.infinities && buffer->shape.rank == 0 && buffer->kind == BUFFER_INPUT);
         if (!is_wrong)
             continue;
-        check->found.culprit = buffer->kind == BUFFER_INPUT ? FORGE_CULPRIT_INPUT : FORGE_CULPRIT_SLOT;
+        check->found.origin = buffer->kind == BUFFER_INPUT ? FORGE_ORIGIN_INPUT : FORGE_ORIGIN_SLOT;
         set_made(&check->found, &view, &look, program_string(program, buffer->name));
     }
 }
@@ -264,11 +263,11 @@ static joule_status tell(const forge_nonfinite *f, joule_error *error)
     char message[sizeof error->message];
     struct text text;
     text_init(&text, message, sizeof message);
-    if (f->culprit == FORGE_CULPRIT_LAUNCH)
+    if (f->origin == FORGE_ORIGIN_LAUNCH)
         add_launch(&text, f);
     else
-        text_add(&text, f->culprit == FORGE_CULPRIT_INPUT ? "the input was given with "
-                                                          : "the slot held before the run ");
+        text_add(&text, f->origin == FORGE_ORIGIN_INPUT ? "the input was given with "
+                                                        : "the slot held before the run ");
     text_printf(&text, "%g at ", f->value);
     add_place(&text, &f->made.shape, f->element);
     text_add(&text, " of ");
@@ -326,10 +325,10 @@ joule_status forge_instance_run_checked(forge_instance *instance, forge_nonfinit
     judge_given(&check);
     status = run_one_by_one(&check, out_error);
     if (status != JOULE_OK)
-        check.found.culprit = FORGE_CULPRIT_NONE;
+        check.found.origin = FORGE_ORIGIN_NONE;
     if (out_found)
         abi_give(out_found, &check.found, sizeof check.found);
     if (status != JOULE_OK)
         return status;
-    return check.found.culprit == FORGE_CULPRIT_NONE ? JOULE_OK : tell(&check.found, out_error);
+    return check.found.origin == FORGE_ORIGIN_NONE ? JOULE_OK : tell(&check.found, out_error);
 }

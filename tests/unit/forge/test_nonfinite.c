@@ -20,7 +20,7 @@ static forge_nonfinite check(struct workbench *bench, joule_status expected)
     forge_nonfinite found = {.struct_size = sizeof found};
     error = (joule_error){0};
     assert_int_equal(forge_instance_run_checked(bench->instance, &found, &error), expected);
-    assert_int_equal(found.culprit != FORGE_CULPRIT_NONE, expected == JOULE_FAILED);
+    assert_int_equal(found.origin != FORGE_ORIGIN_NONE, expected == JOULE_FAILED);
     return found;
 }
 
@@ -41,7 +41,7 @@ static void test_an_input(void **state)
     check(bench, JOULE_OK);
     workbench_set(bench, "x", (float[]){0, 1, INFINITY, 3, 4, NAN});
     forge_nonfinite found = check(bench, JOULE_FAILED);
-    assert_int_equal(found.culprit, FORGE_CULPRIT_INPUT);
+    assert_int_equal(found.origin, FORGE_ORIGIN_INPUT);
     assert_string_equal(found.made.name, "x");
     assert_int_equal(found.element, 5);
     assert_true(isnan(found.value) && found.made.min == 0 && found.made.max == 4);
@@ -61,7 +61,7 @@ static void test_a_rate_without_end(void **state)
     workbench_set(bench, "rate", (float[]){2});
     check(bench, JOULE_OK);
     workbench_set(bench, "rate", (float[]){INFINITY});
-    assert_int_equal(check(bench, JOULE_FAILED).culprit, FORGE_CULPRIT_INPUT);
+    assert_int_equal(check(bench, JOULE_FAILED).origin, FORGE_ORIGIN_INPUT);
     assert_message("the input was given with inf at [] of \"rate\" f32[]");
 }
 
@@ -81,7 +81,7 @@ static void test_a_product_that_overflows(void **state)
     workbench_set(bench, "x", (float[]){1, 2, -1e30f, 0.5f});
     workbench_set(bench, "w", (float[]){1, 1e30f, 2, 3, 4, 5});
     forge_nonfinite found = check(bench, JOULE_FAILED);
-    assert_int_equal(found.culprit, FORGE_CULPRIT_LAUNCH);
+    assert_int_equal(found.origin, FORGE_ORIGIN_LAUNCH);
     assert_string_equal(found.op, "matmul");
     assert_string_equal(found.scope, "net/fc1");
     assert_int_equal(found.phase, FORGE_PHASE_FORWARD);
@@ -126,7 +126,7 @@ static void test_a_slot(void **state)
     forge_tensor m = workbench_slot(bench, "m");
     ((double *)forge_tensor_data(&m))[2] = NAN;
     forge_nonfinite found = check(bench, JOULE_FAILED);
-    assert_int_equal(found.culprit, FORGE_CULPRIT_SLOT);
+    assert_int_equal(found.origin, FORGE_ORIGIN_SLOT);
     assert_int_equal(found.element, 2);
     assert_message("the slot held before the run nan at [1,0] of \"m\" f64[2,2]");
 }
@@ -233,13 +233,13 @@ static void test_a_learning_rate_that_is_too_high(void **state)
     while (isfinite(step(bench, rate)))
         bad++;
     assert_in_range(bad, 1, 5);
-    assert_int_equal(check(bench, JOULE_FAILED).culprit, FORGE_CULPRIT_SLOT); /* too late: all is bad */
+    assert_int_equal(check(bench, JOULE_FAILED).origin, FORGE_ORIGIN_SLOT); /* too late: all is bad */
     assert_int_equal(forge_states_restore(bench->states, NULL), JOULE_OK);
     for (int i = 0; i < bad; i++)
         assert_true(isfinite(step(bench, rate)));
     workbench_set(bench, "rate", &rate);
     forge_nonfinite found = check(bench, JOULE_FAILED);
-    assert_int_equal(found.culprit, FORGE_CULPRIT_LAUNCH);
+    assert_int_equal(found.origin, FORGE_ORIGIN_LAUNCH);
     assert_true(strncmp(found.scope, "mlp", 3) == 0 || found.phase == FORGE_PHASE_FORWARD);
     assert_true(found.operand_count > 0);
     for (uint32_t i = 0; i < found.operand_count; i++)
