@@ -1,8 +1,8 @@
 /* budget_scope.c - gives each call of a function an energy budget.
  *
- * One line at the beginning of a block states the budget. The handler is called when the mean call exceeds it.
- * Without a handler, JOULE_BUDGET_WARN=1 prints a warning. JOULE_ENERGY_JSON=1 or `joule run` reports all such
- * functions.
+ * One line at the beginning of a block states the budget. The handler is called when the mean call exceeds
+ * it. Without a handler, JOULE_BUDGET_WARN=1 prints a warning. JOULE_ENERGY_JSON=1 or `joule run` reports all
+ * such functions.
  *
  *     cc budget_scope.c $(pkg-config --cflags --libs joule) -lm -o budget_scope && ./budget_scope
  */

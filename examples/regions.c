@@ -1,7 +1,7 @@
 /* regions.c - measures the energy of two parts of a program.
  *
- * Two kinds of work alternate; each is a region with a name. Begin and end take less than 100 ns each. Energy is
- * attributed to the regions later.
+ * Two kinds of work alternate; each is a region with a name. Begin and end take less than 100 ns each. Energy
+ * is attributed to the regions later.
  *
  *     cc regions.c $(pkg-config --cflags --libs joule) -lm -o regions && ./regions
  */
@@ -29,7 +29,8 @@ static void print(joule_meter *meter, const char *name, uint32_t tag)
 {
     joule_result result = {.struct_size = sizeof result};
     joule_status status = joule_tag_result(meter, tag, &result);
-    if (status != JOULE_OK && status != JOULE_PENDING) { /* under `joule run`, which reports the regions itself */
+    /* under `joule run`, which reports the regions itself */
+    if (status != JOULE_OK && status != JOULE_PENDING) {
         printf("%-8s %s\n", name, joule_status_name(status));
         return;
     }

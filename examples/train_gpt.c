@@ -1,8 +1,8 @@
 /* train_gpt.c - trains a GPT of characters on any text, and prints the energy of a step.
  *
- * The graph is built once: inputs are windows of text, the output is the loss, and parameters are slots that the
- * optimiser writes. It is compiled to a program. An instance runs the program and attributes energy to its
- * operations.
+ * The graph is built once: inputs are windows of text, the output is the loss, and parameters are slots that
+ * the optimiser writes. It is compiled to a program. An instance runs the program and attributes energy to
+ * its operations.
  *
  *     cc train_gpt.c $(pkg-config --cflags --libs forge) -o train_gpt && ./train_gpt TEXT [STEPS]
  */

@@ -94,7 +94,7 @@ typedef struct joule_device_partition {
     char uuid[96];                       /* "MIG-..." */
     uint32_t instance, compute_instance; /* the driver's numbers, or JOULE_INSTANCE_UNKNOWN */
     char profile[32]; /* the driver's name: "1g.18gb"; "1c.2g.35gb" if the GPU instance is divided further */
-    /* Of the GPU instance, which its compute instances share; or JOULE_BYTES_UNKNOWN. */
+    /* Memory of the GPU instance, which its compute instances share; or JOULE_BYTES_UNKNOWN. */
     uint64_t memory_total_bytes, memory_used_bytes, memory_free_bytes;
 } joule_device_partition;
 
