@@ -31,7 +31,7 @@ static inline bool abi_has_room(const void *theirs, size_t first_size)
 
 /* Copies a caller's structure to `ours`. INVALID: NULL or too small. UNSUPPORTED: an unknown member is not
  * 0. */
-static inline joule_status abi_take(void *ours, size_t our_size, size_t first_size, const void *theirs)
+static inline joule_status abi_read(void *ours, size_t our_size, size_t first_size, const void *theirs)
 {
     if (!abi_has_room(theirs, first_size))
         return JOULE_INVALID;
@@ -46,7 +46,7 @@ static inline joule_status abi_take(void *ours, size_t our_size, size_t first_si
 
 /* Copies `ours` to the caller's structure, as far as both have members, and sets struct_size to the number of
  * bytes. */
-static inline void abi_give(void *theirs, const void *ours, size_t our_size)
+static inline void abi_write(void *theirs, const void *ours, size_t our_size)
 {
     uint32_t size = abi_size(theirs);
     size = size < our_size ? size : (uint32_t)our_size;

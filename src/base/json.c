@@ -68,7 +68,7 @@ static bool read_value(struct making *m, struct json_value *value)
     if (c != '"')
         return read_word(m, value);
     value->kind = JSON_STRING;
-    value->text = json_take_string(&m->reader);
+    value->text = json_read_string(&m->reader);
     return value->text != NULL;
 }
 

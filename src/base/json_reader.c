@@ -130,7 +130,7 @@ static size_t escaped(struct json_reader *json, char *out)
     return 1;
 }
 
-char *json_take_string(struct json_reader *json)
+char *json_read_string(struct json_reader *json)
 {
     size_t begin = json_place(json), end = begin, length;
     if (!take(json, '"')) {
@@ -166,7 +166,7 @@ char *json_take_string(struct json_reader *json)
 
 char *json_name(struct json_reader *json)
 {
-    char *name = json_take_string(json);
+    char *name = json_read_string(json);
     if (name && !take(json, ':')) {
         json_fail_expected(json, "':'");
         return NULL;

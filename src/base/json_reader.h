@@ -33,7 +33,7 @@ bool json_enter(struct json_reader *json, char bracket);
 bool json_more(struct json_reader *json, char bracket, size_t *count);
 /* Reads a string. Returns it decoded and terminated, in the text; NULL: not a string. It may contain control
  * characters, but no NUL. */
-char *json_take_string(struct json_reader *json);
+char *json_read_string(struct json_reader *json);
 /* Reads a member's name and the colon after it. Returns the name, or NULL. */
 char *json_name(struct json_reader *json);
 /* Reads a number. Returns its text and length, or NULL. */

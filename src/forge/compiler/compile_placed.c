@@ -79,6 +79,6 @@ joule_status forge_placed_segment(const forge_placed *placed, size_t i, forge_se
             facts.transfer_count++;
             facts.transfer_bytes += placed->edges[k].size_bytes;
         }
-    abi_give(out_facts, &facts, sizeof facts);
+    abi_write(out_facts, &facts, sizeof facts);
     return JOULE_OK;
 }

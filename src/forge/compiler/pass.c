@@ -178,7 +178,7 @@ joule_status forge_passes_run(const forge_graph *graph, forge_device *device,
     struct order order;
     joule_status status = JOULE_OK;
     if (options)
-        status = abi_take(&o, sizeof o, SIZE_UP_TO(forge_compile_options, notify_context), options);
+        status = abi_read(&o, sizeof o, SIZE_UP_TO(forge_compile_options, notify_context), options);
     if (status != JOULE_OK)
         return error_set(out_error, status, "set struct_size to sizeof(forge_compile_options)");
     status = make_order(&order, &o, out_error);

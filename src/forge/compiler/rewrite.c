@@ -44,7 +44,7 @@ joule_status forge_value_query(const forge_builder *builder, forge_value value, 
         return JOULE_INVALID;
     const struct node *node = graph_producer(builder->graph, value);
     forge_node facts = facts_of(builder->graph, node);
-    abi_give(out_node, &facts, sizeof facts);
+    abi_write(out_node, &facts, sizeof facts);
     for (size_t i = 0; out_inputs && i < node->input_count; i++)
         out_inputs[i] = node_input(builder->graph, node, i);
     return JOULE_OK;

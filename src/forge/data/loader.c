@@ -188,7 +188,7 @@ static void end_workers(struct forge_loader *loader)
 static joule_status take_options(const forge_loader_options *given, forge_loader_options *out,
                                  joule_error *out_error)
 {
-    joule_status status = abi_take(out, sizeof *out, LOADER_OPTIONS_SIZE_1, given);
+    joule_status status = abi_read(out, sizeof *out, LOADER_OPTIONS_SIZE_1, given);
     if (status != JOULE_OK)
         return error_set(out_error, status, "forge_loader_options: %s",
                          status == JOULE_INVALID ? "set struct_size to sizeof(forge_loader_options)"

@@ -275,7 +275,7 @@ joule_status forge_device_memory(forge_device *device, forge_memory_facts *out_f
                                 .peak_bytes = memory->peak_bytes,
                                 .limit_bytes = memory->limit_bytes};
     pthread_mutex_unlock(&memory->lock);
-    abi_give(out_facts, &facts, sizeof facts);
+    abi_write(out_facts, &facts, sizeof facts);
     return JOULE_OK;
 }
 

@@ -21,7 +21,7 @@ bool builder_goes_on(const forge_builder *builder)
 bool builder_take_options(forge_builder *builder, const char *what, const char *type, void *ours,
                           size_t our_size, size_t first_size, const void *given)
 {
-    joule_status status = abi_take(ours, our_size, first_size, given);
+    joule_status status = abi_read(ours, our_size, first_size, given);
     if (status == JOULE_UNSUPPORTED)
         forge_builder_fail(builder, "%s: something is set in %s that this library does not know", what, type);
     else if (status != JOULE_OK)

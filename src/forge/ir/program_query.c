@@ -17,7 +17,7 @@ joule_status forge_program_query(const forge_program *program, forge_program_fac
         facts.flop += program_launches(program)[i].cost.flop;
     for (size_t i = 0; i < program->dims.count; i++)
         facts.symbols += program_dims(program).entries[i].kind == DIM_SYMBOL;
-    abi_give(out_facts, &facts, sizeof facts);
+    abi_write(out_facts, &facts, sizeof facts);
     return JOULE_OK;
 }
 
@@ -32,7 +32,7 @@ joule_status forge_program_symbol(const forge_program *program, size_t i, forge_
             continue;
         forge_symbol_facts facts = {
             .name = dim->name, .min = dim->min, .max = dim->max, .multiple = dim->multiple};
-        abi_give(out_facts, &facts, sizeof facts);
+        abi_write(out_facts, &facts, sizeof facts);
         return JOULE_OK;
     }
     return JOULE_INVALID;

@@ -16,7 +16,7 @@ static double progress(const forge_schedule *s, uint64_t step)
 double forge_schedule_rate(const forge_schedule *schedule, uint64_t step)
 {
     forge_schedule s;
-    if (abi_take(&s, sizeof s, sizeof s, schedule) != JOULE_OK)
+    if (abi_read(&s, sizeof s, sizeof s, schedule) != JOULE_OK)
         return NAN;
     if (step < s.warm_up_steps)
         return s.rate * ((double)step + 1) / (double)s.warm_up_steps;

@@ -65,7 +65,7 @@ joule_status forge_energy_get(forge_instance *instance, size_t i, forge_energy_f
         facts.group = e->group_of[i];
         facts.group_joules = group_joules(e, facts.group);
     }
-    abi_give(out_facts, &facts, sizeof facts);
+    abi_write(out_facts, &facts, sizeof facts);
     return status;
 }
 
@@ -181,7 +181,7 @@ joule_status forge_energy_total(forge_instance *instance, forge_energy_sum *out_
     }
     if (!isnan(sum.all_joules.value))
         sum.unattributed_joules = energy_part(e, e->lost_joules);
-    abi_give(out_sum, &sum, sizeof sum);
+    abi_write(out_sum, &sum, sizeof sum);
     return status;
 }
 

@@ -294,7 +294,7 @@ joule_status forge_instance_launch(const forge_instance *instance, size_t i, for
                                 .seconds = (double)instance->taken_ns[i] * 1e-9,
                                 .shape = instance->launches[i].launch.outputs[0].shape,
                                 .dtype = instance->launches[i].launch.outputs[0].dtype};
-    abi_give(out_facts, &facts, sizeof facts);
+    abi_write(out_facts, &facts, sizeof facts);
     return JOULE_OK;
 }
 

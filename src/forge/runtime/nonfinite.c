@@ -327,7 +327,7 @@ joule_status forge_instance_run_checked(forge_instance *instance, forge_nonfinit
     if (status != JOULE_OK)
         check.found.origin = FORGE_ORIGIN_NONE;
     if (out_found)
-        abi_give(out_found, &check.found, sizeof check.found);
+        abi_write(out_found, &check.found, sizeof check.found);
     if (status != JOULE_OK)
         return status;
     return check.found.origin == FORGE_ORIGIN_NONE ? JOULE_OK : tell(&check.found, out_error);

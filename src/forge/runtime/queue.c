@@ -135,7 +135,7 @@ static joule_status take_order(struct entry *entry, const forge_order *order, jo
     forge_order known = {0};
     if (!order)
         return JOULE_OK;
-    joule_status status = abi_take(&known, sizeof known, SIZE_UP_TO(forge_order, signals), order);
+    joule_status status = abi_read(&known, sizeof known, SIZE_UP_TO(forge_order, signals), order);
     if (status != JOULE_OK)
         return error_set(error, status, "set an order's struct_size to sizeof(forge_order)");
     if (known.wait_count > FORGE_MAX_POINTS || known.signal_count > FORGE_MAX_POINTS)

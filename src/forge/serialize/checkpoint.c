@@ -113,7 +113,7 @@ joule_status forge_checkpoint_write(const char *path, forge_states *states,
     forge_checkpoint own;
     char written[FIELDS][TEXT_SIZE];
     if (!path || !states || (!texts && text_count) ||
-        abi_take(&own, sizeof own, FIRST_SIZE, checkpoint) != JOULE_OK)
+        abi_read(&own, sizeof own, FIRST_SIZE, checkpoint) != JOULE_OK)
         return error_set(
             out_error, JOULE_INVALID,
             "forge_checkpoint_write: an argument is NULL, or struct_size is not sizeof(forge_checkpoint)");
@@ -183,7 +183,7 @@ joule_status forge_checkpoint_query(const char *path, forge_checkpoint *out_chec
             "forge_checkpoint_query: an argument is NULL, or struct_size is not sizeof(forge_checkpoint)");
     joule_status status = read_file(path, NULL, &own, out_error);
     if (status == JOULE_OK)
-        abi_give(out_checkpoint, &own, sizeof own);
+        abi_write(out_checkpoint, &own, sizeof own);
     return status;
 }
 
@@ -197,6 +197,6 @@ joule_status forge_checkpoint_read(const char *path, forge_states *states, forge
             "forge_checkpoint_read: an argument is NULL, or struct_size is not sizeof(forge_checkpoint)");
     joule_status status = read_file(path, states, &own, out_error);
     if (status == JOULE_OK && out_checkpoint)
-        abi_give(out_checkpoint, &own, sizeof own);
+        abi_write(out_checkpoint, &own, sizeof own);
     return status;
 }

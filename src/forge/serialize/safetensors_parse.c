@@ -25,7 +25,7 @@ const char *safetensors_dtype_name(forge_dtype dtype)
 static bool parse_dtype(struct json_reader *json, struct entry *entry)
 {
     size_t at = json_place(json);
-    const char *name = json_take_string(json);
+    const char *name = json_read_string(json);
     for (size_t i = 0; name && i < DTYPE_NAMES; i++)
         if (dtype_names[i] && strcmp(dtype_names[i], name) == 0) {
             entry->dtype = (forge_dtype)i;
@@ -127,7 +127,7 @@ static bool parse_metadata(struct json_reader *json, forge_safetensors *file)
             return no_memory(json);
         forge_metadata *pair = &file->metadata[file->metadata_count];
         pair->key = json_name(json);
-        pair->text = json_take_string(json);
+        pair->text = json_read_string(json);
         file->metadata_count += !json->has_failed;
     }
     return !json->has_failed;

@@ -111,7 +111,7 @@ joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *ou
     meter_cover(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter), &total);
     meter_describe_domain(meter, index, &total, &domain);
     domain.parent = parent_of(meter, meter->channels[index].channel);
-    abi_give(out_domain, &domain, sizeof domain);
+    abi_write(out_domain, &domain, sizeof domain);
     return JOULE_OK;
 }
 

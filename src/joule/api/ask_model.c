@@ -43,7 +43,7 @@ joule_status joule_cpu_model_query(joule_cpu_model *out_model)
     bool done = cpu_map_read(host_real(), &info, &arena, &map);
     if (done) {
         describe(&map, &model);
-        abi_give(out_model, &model, sizeof model);
+        abi_write(out_model, &model, sizeof model);
     }
     arena_free(&arena);
     return done ? JOULE_OK : JOULE_NO_MEMORY;

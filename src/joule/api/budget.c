@@ -267,7 +267,7 @@ static bool is_limit(double limit)
 static joule_status take_options(const joule_budget_options *given, joule_budget_options *out,
                                  joule_error *error)
 {
-    joule_status status = abi_take(out, sizeof *out, BUDGET_OPTIONS_SIZE_1, given);
+    joule_status status = abi_read(out, sizeof *out, BUDGET_OPTIONS_SIZE_1, given);
     if (status == JOULE_INVALID)
         return error_set(error, status,
                          "joule_budget_options.struct_size is not set to sizeof(joule_budget_options)");
@@ -363,7 +363,7 @@ joule_status joule_budget_now(joule_budget *budget, joule_budget_result *out_res
     pthread_mutex_lock(&budget->meter->budgets->lock);
     joule_budget_result result = budget->result;
     pthread_mutex_unlock(&budget->meter->budgets->lock);
-    abi_give(out_result, &result, sizeof result);
+    abi_write(out_result, &result, sizeof result);
     return JOULE_OK;
 }
 
@@ -385,7 +385,7 @@ joule_status joule_budget_end(joule_budget *budget, joule_budget_result *out_res
     pthread_mutex_unlock(&list->lock);
     pthread_mutex_unlock(&list->checking);
     if (out_result)
-        abi_give(out_result, &budget->result, sizeof budget->result);
+        abi_write(out_result, &budget->result, sizeof budget->result);
     free(budget);
     return JOULE_OK;
 }

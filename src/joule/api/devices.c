@@ -414,7 +414,7 @@ joule_status joule_device_get(joule_meter *meter, size_t position, joule_device 
     }
     take_channels(meter, &d, &pulse);
     settle_state(meter, &d, &pulse);
-    abi_give(out_device, &d, sizeof d);
+    abi_write(out_device, &d, sizeof d);
     return JOULE_OK;
 }
 

@@ -30,6 +30,6 @@ joule_status joule_measure(void (*fn)(void *), void *arg, joule_measurement *out
         .gpu_joules = result.gpu,
         .total_joules = result.window,
     };
-    abi_give(out_measurement, &measurement, sizeof measurement);
+    abi_write(out_measurement, &measurement, sizeof measurement);
     return status;
 }

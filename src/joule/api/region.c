@@ -303,7 +303,7 @@ static bool is_span_valid(const joule_span *span, double begin_ns, double end_ns
 joule_status joule_span_add(joule_meter *meter, const joule_span *span)
 {
     joule_span known;
-    joule_status status = abi_take(&known, sizeof known, SPAN_SIZE_1, span);
+    joule_status status = abi_read(&known, sizeof known, SPAN_SIZE_1, span);
     if (status != JOULE_OK)
         return status;
     if (meter && meter->pid != getpid())
@@ -333,7 +333,7 @@ joule_status joule_span_add(joule_meter *meter, const joule_span *span)
 
 static joule_status hand_out(joule_result *out, const joule_result *result, joule_status status)
 {
-    abi_give(out, result, sizeof *result);
+    abi_write(out, result, sizeof *result);
     return status;
 }
 

@@ -40,7 +40,7 @@ int64_t meter_now_ns(joule_meter *meter)
 static joule_status take_options(const joule_options *given, joule_options *out, joule_error *error)
 {
     *out = (joule_options){.struct_size = sizeof *out};
-    joule_status status = given ? abi_take(out, sizeof *out, OPTIONS_SIZE_1, given) : JOULE_OK;
+    joule_status status = given ? abi_read(out, sizeof *out, OPTIONS_SIZE_1, given) : JOULE_OK;
     if (status == JOULE_UNSUPPORTED)
         return error_set(error, status, "joule_options: some options are not supported by libjoule %s",
                          joule_version());
