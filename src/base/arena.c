@@ -63,7 +63,7 @@ static void *allocate(struct arena *arena, size_t size)
 void *arena_alloc(struct arena *arena, size_t size)
 {
     void *memory = allocate(arena, size);
-    arena->is_short = arena->is_short || !memory;
+    arena->is_out_of_memory = arena->is_out_of_memory || !memory;
     return memory;
 }
 

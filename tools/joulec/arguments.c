@@ -391,7 +391,7 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
                               .languages = arena_alloc(arena, (count + 1) * sizeof *out->languages),
                               .others = arena_alloc(arena, (count + 1) * sizeof *out->others),
                               .other_languages = arena_alloc(arena, (count + 1) * sizeof *words)};
-    if (!words || arena->is_short) {
+    if (!words || arena->is_out_of_memory) {
         complain("", "no memory for so many words");
         return false;
     }

@@ -249,5 +249,5 @@ joule_status report_collect(struct report *report, joule_meter *meter, const cha
         collect_advice(&c);
     }
     collect_overhead(&c);
-    return report->arena.is_short ? JOULE_NO_MEMORY : JOULE_OK;
+    return report->arena.is_out_of_memory ? JOULE_NO_MEMORY : JOULE_OK;
 }

@@ -539,7 +539,7 @@ static bool read_architecture(struct reader *r)
     LLVMDisposeMessage(triple);
     if (own[0] && strcmp(own, here) != 0)
         r->out->foreign = copy(r, own, strlen(own));
-    return !r->arena->is_short;
+    return !r->arena->is_out_of_memory;
 }
 
 static joule_status read_parsed(struct reader *r, const struct module_build *build, joule_error *error)

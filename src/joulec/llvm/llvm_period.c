@@ -447,7 +447,7 @@ static bool lay_out(struct walk *w, struct arena *arena)
     w->touches = arena_alloc(arena, (count + 1) * sizeof *w->touches);
     w->left = arena_alloc(arena, (blocks + 1) * sizeof *w->left);
     w->is_reached = arena_alloc(arena, (blocks + 1) * sizeof *w->is_reached);
-    if (arena->is_short)
+    if (arena->is_out_of_memory)
         return false;
     count = 0;
     for (size_t b = 0; b < blocks; b++)

@@ -121,7 +121,8 @@ joule_status groups_find(struct arena *arena, const struct module *module, struc
     uint32_t **lists[] = {&s.order, &s.low, &s.next, &s.open, &s.way};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         *lists[i] = arena_alloc(&scratch, count * sizeof **lists[i]);
-    bool is_good = !scratch.is_short && !arena->is_short && list_calls(arena, module, out_groups);
+    bool is_good =
+        !scratch.is_out_of_memory && !arena->is_out_of_memory && list_calls(arena, module, out_groups);
     if (is_good)
         memset(out_groups->group_of, 0xff, count * sizeof *out_groups->group_of);
     for (uint32_t f = 0; is_good && f < module->function_count; f++)

@@ -166,7 +166,7 @@ joule_status database_read(struct arena *arena, char *text, size_t size, const c
     *out = (struct database){0};
     const struct json_value *list = json_parse(arena, text, size, what, out_error), *v;
     if (!list)
-        return arena->is_short ? JOULE_NO_MEMORY : JOULE_INVALID;
+        return arena->is_out_of_memory ? JOULE_NO_MEMORY : JOULE_INVALID;
     if (list->kind != JSON_ARRAY)
         return error_set(out_error, JOULE_INVALID,
                          "%s: a compilation database is a list: [{\"directory\": ...}]", what);

@@ -39,7 +39,7 @@ struct reading {
     uint32_t waiting;     /* mark whose loop was not read yet; MARK_NONE: none */
     enum between between;
     unsigned group_depth;
-    bool is_short;
+    bool is_out_of_memory;
 };
 
 /* --- characters ----------------------------------------------------------------------------------------------- */
@@ -93,7 +93,7 @@ static const char *file_here(struct reading *r)
         i += r->file.at[i] == '\\' && i + 1 < r->file.length;
         name[length++] = r->file.at[i];
     }
-    r->is_short = r->is_short || (r->file.length && !name);
+    r->is_out_of_memory = r->is_out_of_memory || (r->file.length && !name);
     r->kept_file = r->file;
     return r->kept = name;
 }
@@ -124,7 +124,7 @@ static void take_place(struct reading *r, struct span line)
 static const char *keep_words(struct reading *r, const char *words, size_t length)
 {
     const char *kept = arena_copy(&r->out->arena, words, length);
-    r->is_short = r->is_short || !kept;
+    r->is_out_of_memory = r->is_out_of_memory || !kept;
     return kept ? kept : "";
 }
 
@@ -194,7 +194,7 @@ static void take_mark(struct reading *r, struct span line)
     struct marks *out = r->out;
     end_waiting(r, "another JOULE_LOOP", (struct span){"", 0});
     if (!ARRAY_ROOM(out->list, r->mark_room, out->count)) {
-        r->is_short = true;
+        r->is_out_of_memory = true;
         return;
     }
     skip_blanks(&line);
@@ -286,7 +286,7 @@ static bool add_keyword(struct reading *r, unsigned line, uint32_t mark, bool is
 {
     struct marks *out = r->out;
     if (!ARRAY_ROOM(out->keywords, r->keyword_room, out->keyword_count)) {
-        r->is_short = true;
+        r->is_out_of_memory = true;
         return false;
     }
     *out_number = (uint32_t)out->keyword_count++;
@@ -325,7 +325,7 @@ static void take_label(struct reading *r, struct span word)
     if (r->is_goto)
         take_goto(r, word);
     else if (r->depth && is_label(r, word) && !labels_add(&r->labels, word.at, word.length, r->line))
-        r->is_short = true;
+        r->is_out_of_memory = true;
     r->is_goto = is(word, "goto");
 }
 
@@ -430,7 +430,7 @@ static void take_line(struct reading *r)
         r->at = end;
         take_directive(r, (struct span){start, (size_t)(end - start)});
     }
-    while (r->at < end && !r->is_short)
+    while (r->at < end && !r->is_out_of_memory)
         take_token(r);
     r->at = newline ? newline + 1 : r->end;
     r->line++;
@@ -469,17 +469,17 @@ bool marks_read(const char *text, size_t size, struct marks *out_marks)
         return true;
     struct reading r = {.out = out_marks, .at = text, .end = text + size, .line = 1, .waiting = MARK_NONE};
     r.loops = (struct statements){.end = end_loop, .context = &r};
-    while (r.at < r.end && !r.is_short)
+    while (r.at < r.end && !r.is_out_of_memory)
         take_line(&r);
     end_waiting(&r, "the end of the file", (struct span){"", 0});
     statements_free(&r.loops);
     labels_free(&r.labels);
-    r.is_short = r.is_short || r.loops.is_short;
-    if (r.is_short)
+    r.is_out_of_memory = r.is_out_of_memory || r.loops.is_out_of_memory;
+    if (r.is_out_of_memory)
         marks_free(out_marks);
     else
         sort_keywords(out_marks);
-    return !r.is_short;
+    return !r.is_out_of_memory;
 }
 
 void marks_free(struct marks *marks)

@@ -50,7 +50,7 @@ void statements_begin(struct statements *s, uint32_t number, size_t braces, bool
     if (around && around->part == PART_BEGIN && around->is_do)
         around->part = PART_SIMPLE;
     if (!ARRAY_ROOM(s->open, s->room, s->count)) {
-        s->is_short = true;
+        s->is_out_of_memory = true;
         return;
     }
     s->open[s->count++] = begun;

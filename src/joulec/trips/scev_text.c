@@ -19,7 +19,7 @@ struct reading {
     struct scev_text *text;
     size_t function_capacity, loop_capacity, value_capacity, exit_capacity;
     struct line value_name; /* of the instruction in the line before */
-    bool is_in_loops, is_short;
+    bool is_in_loops, is_out_of_memory;
 };
 
 static bool take(struct line *line, const char *words)
@@ -71,7 +71,7 @@ static void begin_function(struct reading *reading, struct line line)
         return;
     reading->loop_capacity = reading->value_capacity = 0;
     if (!ARRAY_ROOM(text->functions, reading->function_capacity, text->function_count)) {
-        reading->is_short = true;
+        reading->is_out_of_memory = true;
         return;
     }
     struct scev_function function = {0};
@@ -79,7 +79,7 @@ static void begin_function(struct reading *reading, struct line line)
     if (function.name)
         text->functions[text->function_count++] = function;
     else
-        reading->is_short = true;
+        reading->is_out_of_memory = true;
 }
 
 /* The loop with this header, which is the last one or a new one; NULL: no memory, or no name. */
@@ -92,7 +92,7 @@ static struct scev_loop *loop_named(struct reading *reading, struct line header)
     if (name != INDEX_NONE && function->loop_count && function->loops[function->loop_count - 1].name == name)
         return &function->loops[function->loop_count - 1];
     if (name == INDEX_NONE || !ARRAY_ROOM(function->loops, reading->loop_capacity, function->loop_count)) {
-        reading->is_short = true;
+        reading->is_out_of_memory = true;
         return NULL;
     }
     struct scev_loop *loop = &function->loops[function->loop_count++];
@@ -146,7 +146,7 @@ static void read_exit(struct reading *reading, struct line line)
     if (!loop || colon == line.end)
         return;
     if (!ARRAY_ROOM(loop->exits, reading->exit_capacity, loop->exit_count)) {
-        reading->is_short = true;
+        reading->is_out_of_memory = true;
         return;
     }
     struct scev_exit *exit = &loop->exits[loop->exit_count++];
@@ -184,7 +184,7 @@ static void read_value(struct reading *reading, struct line line)
     uint32_t number = expr_name(&function->pool, name.at, (size_t)(name.end - name.at));
     if (number == INDEX_NONE ||
         !ARRAY_ROOM(function->values, reading->value_capacity, function->value_count)) {
-        reading->is_short = true;
+        reading->is_out_of_memory = true;
         return;
     }
     function->values[function->value_count++] =
@@ -292,25 +292,25 @@ static bool finish(struct scev_function *function)
         add_guarded(&function->pool, &function->loops[i]);
     if (function->value_count)
         qsort(function->values, function->value_count, sizeof *function->values, by_name);
-    return !function->pool.arena.is_short;
+    return !function->pool.arena.is_out_of_memory;
 }
 
 bool scev_text_read(const char *text, size_t size, struct scev_text *out)
 {
     *out = (struct scev_text){0};
     struct reading reading = {.text = out};
-    for (const char *at = text, *end = text + size; at < end && !reading.is_short;) {
+    for (const char *at = text, *end = text + size; at < end && !reading.is_out_of_memory;) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         stop = stop ? stop : end;
         read_line(&reading, (struct line){at, stop});
         at = stop + 1;
     }
     for (size_t i = 0; i < out->function_count; i++)
-        reading.is_short = !finish(&out->functions[i]) || reading.is_short;
-    reading.is_short = reading.is_short || !index_functions(out);
-    if (reading.is_short)
+        reading.is_out_of_memory = !finish(&out->functions[i]) || reading.is_out_of_memory;
+    reading.is_out_of_memory = reading.is_out_of_memory || !index_functions(out);
+    if (reading.is_out_of_memory)
         scev_text_free(out);
-    return !reading.is_short;
+    return !reading.is_out_of_memory;
 }
 
 void scev_text_free(struct scev_text *text)

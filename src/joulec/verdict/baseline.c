@@ -199,7 +199,7 @@ joule_status baseline_read(char *text, size_t size, const char *path, struct bas
             status = read_line(b, line, length, number, out_error);
         line += length + 1;
     }
-    if (b->arena.is_short || !b->units)
+    if (b->arena.is_out_of_memory || !b->units)
         return error_set(out_error, JOULE_NO_MEMORY, "no memory for %s", path);
     if (status == JOULE_OK && !b->unit_count)
         return error_set(out_error, JOULE_INVALID, "%s: it is empty, and no report of joulec", path);

@@ -313,5 +313,5 @@ joule_status comparisons_make(struct arena *arena, const struct baseline *baseli
         find_renamed(c, analysis, now, fresh, is_paired);
         compare_callers(c, analysis, now);
     }
-    return arena->is_short ? JOULE_NO_MEMORY : JOULE_OK;
+    return arena->is_out_of_memory ? JOULE_NO_MEMORY : JOULE_OK;
 }

@@ -20,7 +20,7 @@ struct walk {
     const struct advised *of;
     struct advice *list;
     size_t count;
-    bool is_short;
+    bool is_out_of_memory;
 };
 
 /* An access of a loop; equal ones are one. */
@@ -44,7 +44,7 @@ static void add(struct walk *w, struct advice advice)
     if (!(advice.part >= LEAST_PART))
         return;
     struct advice *list = arena_alloc(w->of->arena, (w->count + 1) * sizeof *list);
-    w->is_short = w->is_short || !list;
+    w->is_out_of_memory = w->is_out_of_memory || !list;
     if (!list)
         return;
     if (w->count)
@@ -344,7 +344,7 @@ joule_status advice_find(const struct advised *of, struct advice **out_list, siz
         qsort(w.list, w.count, sizeof *w.list, by_joules);
     *out_list = w.list;
     *out_count = w.count;
-    return w.is_short ? JOULE_NO_MEMORY : JOULE_OK;
+    return w.is_out_of_memory ? JOULE_NO_MEMORY : JOULE_OK;
 }
 
 const char *advice_name(enum advice_kind kind)

@@ -69,7 +69,7 @@ static bool keep_calls_only(struct arena *arena, const struct function *of, int3
             if (from->calls[c].callee == callee)
                 b->calls[b->call_count++] = from->calls[c];
     }
-    return !arena->is_short;
+    return !arena->is_out_of_memory;
 }
 
 /* Prices by which a way is as dear as it has micro-operations; those of a calibration may be free. */

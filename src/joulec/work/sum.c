@@ -353,13 +353,13 @@ joule_status sum_function(struct arena *arena, const struct function *function, 
                        .until = arena_alloc(&own, count * sizeof *r.until),
                        .share = arena_alloc(&own, count * sizeof *r.share),
                        .is_reached = arena_alloc(&own, count * sizeof *r.is_reached)};
-    r.is_short = !out_sum->blocks || !out_sum->loops || !out_sum->runs || own.is_short;
-    if (!r.is_short)
+    r.is_out_of_memory = !out_sum->blocks || !out_sum->loops || !out_sum->runs || own.is_out_of_memory;
+    if (!r.is_out_of_memory)
         sum_regions(&r, times);
     arena_free(&own);
     if (annotation_of(function, ANNOTATION_GPU_KERNEL)) {
         out_sum->call = nothing;
         region_add_missing(&r, DOUBT_DEVICE, function->name, function->place);
     }
-    return r.is_short ? JOULE_NO_MEMORY : JOULE_OK;
+    return r.is_out_of_memory ? JOULE_NO_MEMORY : JOULE_OK;
 }

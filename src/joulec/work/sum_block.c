@@ -19,7 +19,7 @@ static void add_doubt(struct region *r, struct doubt doubt)
     if (out->doubt_count == r->doubt_room) {
         size_t room = r->doubt_room ? 2 * r->doubt_room : 4;
         struct doubt *list = arena_alloc(r->arena, room * sizeof *list);
-        r->is_short = r->is_short || !list;
+        r->is_out_of_memory = r->is_out_of_memory || !list;
         if (!list)
             return;
         if (out->doubt_count)

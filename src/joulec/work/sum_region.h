@@ -25,7 +25,7 @@ struct region {
     double *share;  /* how often it runs for each time that the region is entered */
     bool *is_reached;
     size_t doubt_room;
-    bool is_short; /* of memory */
+    bool is_out_of_memory; /* of memory */
 };
 
 /* Something without a figure. */

@@ -130,7 +130,7 @@ static bool rename_files(const struct order *order, const char *root, struct mar
         }
         *file = *file ? renamed : NULL;
     }
-    return !marks->arena.is_short;
+    return !marks->arena.is_out_of_memory;
 }
 
 static bool read_text(const struct order *order, const char *root, int fd, struct marks *out)

@@ -68,7 +68,7 @@ static bool is_of_text(const char *word)
 /* --- a line that is being made ------------------------------------------------------------------------------ */
 
 struct line {
-    struct arena *arena; /* arena->is_short is set if an argument is missing */
+    struct arena *arena; /* arena->is_out_of_memory is set if an argument is missing */
     const char **words;
     size_t count;
 };
@@ -92,7 +92,7 @@ static void add_all(struct line *line, const char *const *words)
 static const char **end_line(struct line *line)
 {
     add(line, NULL);
-    if (!line->arena->is_short)
+    if (!line->arena->is_out_of_memory)
         return line->words;
     complain("", "out of memory for a command line of clang's");
     return NULL;
