@@ -11,8 +11,8 @@
  * - Only joule_begin and joule_end may be called in a signal handler.
  * - A structure that begins with struct_size may grow at its end. Program and library may each be the older
  *   one. Set the structure to zero, then set struct_size.
- *   - Input: missing members count as 0. A member or flag that this library does not know returns
- *     JOULE_UNSUPPORTED.
+ *   - Input: missing members count as 0. If a member or flag that this library does not know is not 0, the
+ *     function returns JOULE_UNSUPPORTED.
  *   - Output: on return, struct_size is the number of bytes that were filled in.
  * - Structures without struct_size (joule_error, joule_quantity, joule_region) never change.
  * - Enumerations are 32 bits wide and may gain values. An unknown value has the name "unknown".
