@@ -129,7 +129,7 @@ typedef struct joule_budget_event {
     joule_budget_status status; /* OVER; or NOT_MEASURED: the text of the budget is wrong */
     const char *name;           /* name of the region */
     const char *budget;         /* text of the budget */
-    const char *message;        /* the same for a person, without a newline */
+    const char *message;        /* text for a person, without a newline */
     uint64_t count;             /* number of calls in the mean */
     joule_quantity joules;      /* mean of a call; unknown if NOT_MEASURED */
 } joule_budget_event;
@@ -151,22 +151,26 @@ JOULE_API void joule_budget_set_handler(joule_budget_handler_fn handler, void *c
 /* --- macros --------------------------------------------------------------------------------------------- */
 
 /* A budget is a string literal with items separated by commas, in any order, each at most once:
- *     max_joules=50uJ energy of a call; J or Wh, with prefixes p n u m k M G max_watts=12W mean power during
- *     a call max_temp_delta=2K temperature rise by its own heat; for a short function use it with `sustained`
- *     sustained the function is called back to back until the temperature is steady per_call no effect; tells
- *     the reader that a budget is for one call At least one of the first three is required. joulec reports a
- *     wrong item with its position.
+ *     max_joules=50uJ     energy of a call; J or Wh, with prefixes p n u m k M G
+ *     max_watts=12W       mean power during a call
+ *     max_temp_delta=2K   temperature rise by its own heat; for a short function use it with `sustained`
+ *     sustained           the function is called back to back until the temperature is steady
+ *     per_call            no effect; tells the reader that a budget is for one call
+ * At least one of the first three is required. joulec reports a wrong item with its position.
  *
  * JOULE_BUDGET_SCOPE("max_joules=50uJ"); as the first statement of a block makes the rest of the block a
  * region with the name FUNCTION:LINE. Names that are too long are truncated; regions with equal names are
- * joined. The region ends when control leaves the block: at its end, by return, break, goto, a C++ exception
- * or exit. longjmp leaves it open, unless joule_budget_scope_unwind is called after setjmp. Do not jump into
- * the block past the macro. Reports (JOULE_ENERGY_JSON=1, joule run) show the energy of all calls, the limit
- * for all calls, and a status for the mean call. The status is below_resolution until the calls together span
- * 100 updates of the sensor, unless they are certainly within the budget. Only max_joules is checked at run
- * time; joulec checks the other limits. The macro needs gcc or clang; it has no effect in other compilers.
- * Without a meter it takes two timestamps and measures nothing. In a recursive function the inner calls are
- * counted, and their energy is also part of the outer calls. Any thread. */
+ * joined.
+ * The region ends when control leaves the block: at its end, by return, break, goto, a C++ exception or exit.
+ * longjmp leaves it open, unless joule_budget_scope_unwind is called after setjmp. Do not jump into the block
+ * past the macro.
+ * Reports (JOULE_ENERGY_JSON=1, joule run) show the energy of all calls, the limit for all calls, and a
+ * status for the mean call. The status is below_resolution until the calls together span 100 updates of the
+ * sensor, unless they are certainly within the budget. Only max_joules is checked at run time; joulec checks
+ * the other limits.
+ * The macro needs gcc or clang; it has no effect in other compilers. Without a meter it takes two timestamps
+ * and measures nothing. In a recursive function the inner calls are counted, and their energy is also part of
+ * the outer calls. Any thread. */
 #if defined(__GNUC__)
 #define JOULE_BUDGET_SCOPE(text)                                                                             \
     static joule_budget_site JOULE_JOIN_(joule_site_,                                                        \
@@ -178,18 +182,19 @@ JOULE_API void joule_budget_set_handler(joule_budget_handler_fn handler, void *c
 #endif
 
 /* These macros stand before a function's declaration or definition, after any [[attribute]]. joulec judges
- * the function if it is defined in the same file. joulec also makes its calls regions with the function's
- * name, as JOULE_BUDGET_SCOPE does (see joulec(1)). Other compilers ignore the macros.
- *     JOULE_BUDGET("max_joules=50uJ") limits of a call JOULE_DEPTH(n) recursion depth: at most n calls are
- *     active at once, including the first. A
- *                                       function that calls itself once runs at most n times, twice: 2^n - 1
- *                                       times
- *     JOULE_THERMAL_AWARE the budget also holds on a warm machine JOULE_GPU_KERNEL the function runs on a GPU
+ * the function if it is defined in the same file. It also makes its calls regions with the function's name,
+ * as JOULE_BUDGET_SCOPE does (see joulec(1)). Other compilers ignore the macros.
+ *     JOULE_BUDGET("max_joules=50uJ")   limits of a call
+ *     JOULE_DEPTH(n)                    recursion depth: at most n calls are active at once, with the first.
+ *                                       A function that calls itself once runs at most n times; one that
+ *                                       calls itself twice, 2^n - 1 times
+ *     JOULE_THERMAL_AWARE               the budget also holds on a warm machine
+ *     JOULE_GPU_KERNEL                  the function runs on a GPU
  *
  * JOULE_LOOP(min, max) stands directly before `for`, `while` or `do`, without a semicolon: whenever control
- * reaches the loop, its body runs min to max times. Both are whole numbers or macros that expand to them; + -
- * * / % << >> and parentheses are allowed. Labels, attributes and other pragmas may stand between the macro
- * and the loop.
+ * reaches the loop, its body runs min to max times. Both are whole numbers or macros that expand to them;
+ * the operators + - * / % << >> and parentheses are allowed. Labels, attributes and other pragmas may stand
+ * between the macro and the loop.
  *
  * joulec defines __JOULEC__, and __JOULEC_COUNTS__ when it only counts. The first four macros are then the
  * function's annotations "joule.budget:TEXT", "joule.depth:N", "joule.thermal_aware" and "joule.gpu_kernel".

@@ -56,11 +56,11 @@ typedef struct joule_result {
     double duration_s;    /* sum of their durations */
     double coverage;      /* 0 to 1: part of that time that sensors covered and that was attributed by time */
     joule_quantity window; /* joules of the claimed devices during the region */
-    joule_quantity
-        attributed;      /* joules: the region's share; shares of concurrent regions add up to their window */
-    joule_quantity self; /* joules: attributed, without the regions nested in it */
-    joule_quantity cpu;  /* joules: the part of `window` on CPU packages and memory */
-    joule_quantity gpu;  /* joules: the part of `window` on GPUs */
+    /* Joules: the region's share. Shares of concurrent regions add up to their common window. */
+    joule_quantity attributed;
+    joule_quantity self;     /* joules: attributed, without the regions nested in it */
+    joule_quantity cpu;      /* joules: the part of `window` on CPU packages and memory */
+    joule_quantity gpu;      /* joules: the part of `window` on GPUs */
     uint32_t unsynchronised; /* 1: a GPU region ran without hook or spans; its GPU joules may be another's */
     uint32_t reserved[7];    /* 0 */
 } joule_result;
