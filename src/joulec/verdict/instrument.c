@@ -29,7 +29,7 @@ static const char *keep(struct arena *arena, const char *text)
 
 /* Returns true if all calls are surely short. Calls may be longer if the time rests on a profile, on a guess,
  * or on a higher level of optimization. */
-static bool is_out_of_memory(const struct analysis *analysis, const struct function_result *result)
+static bool is_brief(const struct analysis *analysis, const struct function_result *result)
 {
     enum basis weakest = analysis->options.profile ? BASIS_BOUNDED : BASIS_SEEN;
     return !analysis->options.level && !analysis->options.merges_threads && result->sum.basis <= weakest &&
@@ -43,7 +43,7 @@ static bool plan_function(struct arena *arena, const struct analysis *analysis,
     const struct figure *joules = &result->judgement.joules;
     *out = (struct instrument_function){.name = keep(arena, result->function->name),
                                         .budget = keep(arena, result->budget_words),
-                                        .is_counted = is_out_of_memory(analysis, result),
+                                        .is_counted = is_brief(analysis, result),
                                         .joules_per_call = {joules->est, joules->low, joules->high, cls, 0}};
     return out->name && out->budget;
 }
