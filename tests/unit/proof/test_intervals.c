@@ -45,7 +45,7 @@ static const struct bar asked_bar = {86, 94, 1.3};
  * worse shows in them first. A ramp is no noise at all, so that an oracle knows it. */
 static const struct bar noise_bar = {76, 100, 1.6}, noise_of_ramp_bar = {65, 100, 5.5};
 
-/* What holds where the asked-for bar cannot be kept, and why: docs/verification.md. */
+/* What holds where the asked-for bar cannot be kept, and why: docs/lab/intervals.md. */
 static const struct {
     const char *sensor;
     double window_s;
