@@ -30,7 +30,7 @@ static void give_to_all(void *context, const struct slot_news *news)
     (void)context;
     for (struct collector *c = hub.first; c; c = c->next) {
         pthread_mutex_lock(&c->lock);
-        intake_slot(c, news);
+        regions_read_slot(c, news);
         pthread_mutex_unlock(&c->lock);
     }
 }
@@ -124,7 +124,7 @@ void collector_free(struct collector *c)
 /* Returns the time that all sensors have reached. */
 static int64_t reached_ns(struct collector *c, int64_t horizon_ns)
 {
-    payout_choose_covers(c, horizon_ns);
+    collector_choose_covers(c, horizon_ns);
     int64_t reached = c->covers.known ? horizon_ns : 0;
     for (unsigned g = 0; g < GROUPS; g++) {
         if (!(c->covers.known & 1u << g))
@@ -146,15 +146,15 @@ static void sweep_to(struct collector *c, int64_t horizon_ns, int64_t hold_ns)
     if (end_ns > horizon_ns - hold_ns)
         end_ns = horizon_ns - hold_ns;
     if (end_ns > c->swept_ns)
-        payout_until(c, end_ns);
+        collector_attribute_until(c, end_ns);
 }
 
 void collector_advance(struct collector *c, int64_t read_ns)
 {
     drain(c, false);
     pthread_mutex_lock(&c->lock);
-    intake_give_up_lost(c, read_ns);
-    intake_flush(c);
+    regions_abandon_lost(c, read_ns);
+    regions_attribute_overflow(c);
     sweep_to(c, c->read_ns, c->hold_ns);
     if (read_ns > c->read_ns)
         c->read_ns = read_ns;
@@ -164,7 +164,7 @@ void collector_advance(struct collector *c, int64_t read_ns)
 void collector_give(struct collector *c, const struct span *span)
 {
     pthread_mutex_lock(&c->lock);
-    intake_span(c, span);
+    regions_add_span(c, span);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -173,10 +173,10 @@ void collector_finish(struct collector *c)
     drain(c, true);
     pthread_mutex_lock(&c->lock);
     int64_t now_ns = meter_now_ns(c->meter);
-    intake_flush(c);
+    regions_attribute_overflow(c);
     sweep_to(c, now_ns, 0);
     if (c->region_count && now_ns > c->swept_ns)
-        payout_until(c, now_ns);
+        collector_attribute_until(c, now_ns);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -276,16 +276,16 @@ joule_status collector_region(struct collector *c, const joule_region *region, j
     int64_t begin_ns = (int64_t)region->begin_ns, end_ns = (int64_t)region->end_ns;
     drain(c, false);
     pthread_mutex_lock(&c->lock);
-    payout_choose_covers(c, end_ns);
+    collector_choose_covers(c, end_ns);
     uint32_t place = region->slot & 0xffffff; /* as in struct recent: slot, and index in its open table */
-    const struct recent *recent = payout_recent(c, begin_ns, place);
+    const struct recent *recent = collector_find_recent(c, begin_ns, place);
     if (recent->begin_ns != begin_ns || recent->end_ns != end_ns || recent->place != place)
         recent = NULL;
     out_result->count = 1;
     out_result->duration_s = (double)(end_ns - begin_ns) * 1e-9;
     out_result->is_final = recent || c->swept_ns >= end_ns;
     const struct tag_state *tag = region->tag < SESSION_TAGS ? c->tags[region->tag] : NULL;
-    fill_windows(c, intake_claims((uint8_t)region->flags, SPAN_ALL_GPUS), begin_ns, end_ns, recent, tag,
+    fill_windows(c, regions_claims((uint8_t)region->flags, SPAN_ALL_GPUS), begin_ns, end_ns, recent, tag,
                  out_result);
     pthread_mutex_unlock(&c->lock);
     return out_result->is_final ? JOULE_OK : JOULE_PENDING;
@@ -296,7 +296,7 @@ joule_status collector_region(struct collector *c, const joule_region *region, j
 static double most_joules(struct collector *c, uint32_t claims)
 {
     int64_t now_ns = meter_now_ns(c->meter);
-    payout_choose_covers(c, now_ns);
+    collector_choose_covers(c, now_ns);
     struct window all =
         claimed_window(c, group_covers_summed(&c->covers, claims), c->meter->begin_ns, now_ns);
     joule_quantity joules = estimate_quantity(&all.joules);

@@ -1,9 +1,9 @@
 /* joule/collector/collector_state.h - the internal state of a collector, shared by its source files.
  *
- * intake.c turns slot_news into regions, payout.c attributes energy to them, collector.c locks
- * and answers queries.
- * Note: a region's number is its index in `regions`, and changes when a sweep removes regions. payout.c
- * updates every stored number.
+ * regions.c turns slot_news into regions, attribute_energy.c attributes energy to them, collector.c locks and
+ * answers queries.
+ * Note: a region's number is its index in `regions`, and changes when a sweep removes regions.
+ * attribute_energy.c updates every stored number.
  */
 #ifndef JOULE_COLLECTOR_STATE_H
 #define JOULE_COLLECTOR_STATE_H
@@ -88,23 +88,23 @@ struct collector {
     struct recent *recent;
 };
 
-/* intake.c */
-void intake_slot(struct collector *c, const struct slot_news *news);
+/* regions.c */
+void regions_read_slot(struct collector *c, const struct slot_news *news);
 /* Adds a finished span. */
-void intake_span(struct collector *c, const struct span *span);
+void regions_add_span(struct collector *c, const struct span *span);
 /* Abandons regions whose end should have arrived by now. */
-void intake_give_up_lost(struct collector *c, int64_t now_ns);
-struct tag_state *intake_tag(struct collector *c, uint32_t tag);
+void regions_abandon_lost(struct collector *c, int64_t now_ns);
+struct tag_state *regions_get_tag(struct collector *c, uint32_t tag);
 /* Returns the new region's number, or NO_REGION if there are too many. */
-uint32_t intake_add_region(struct collector *c, const struct region *region);
+uint32_t regions_add(struct collector *c, const struct region *region);
 /* Attributes spans that did not fit into `regions`, as a batch. */
-void intake_flush(struct collector *c);
-uint16_t intake_claims(uint8_t flags, uint8_t device);
+void regions_attribute_overflow(struct collector *c);
+uint16_t regions_claims(uint8_t flags, uint8_t device);
 
-/* payout.c: attributes energy from swept_ns to end_ns and removes regions that have ended by then. */
-void payout_until(struct collector *c, int64_t end_ns);
-void payout_choose_covers(struct collector *c, int64_t now_ns);
+/* attribute_energy.c: attributes energy from swept_ns to end_ns and removes regions that have ended by then. */
+void collector_attribute_until(struct collector *c, int64_t end_ns);
+void collector_choose_covers(struct collector *c, int64_t now_ns);
 /* Returns the entry that keeps a region's figures. It may hold another region's figures. */
-struct recent *payout_recent(struct collector *c, int64_t begin_ns, uint32_t place);
+struct recent *collector_find_recent(struct collector *c, int64_t begin_ns, uint32_t place);
 
 #endif

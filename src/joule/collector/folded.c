@@ -22,7 +22,7 @@ static bool is_counted_call(struct collector *c, const struct fold_news *fold)
 static void count_fold(struct collector *c, const struct fold_news *fold, const struct fold_time *time)
 {
     bool is_counted = is_counted_call(c, fold);
-    struct tag_state *tag = intake_tag(c, fold->tag);
+    struct tag_state *tag = regions_get_tag(c, fold->tag);
     c->folded += is_counted ? 0 : fold->count;
     if (!tag)
         return;
@@ -34,7 +34,7 @@ static void count_fold(struct collector *c, const struct fold_news *fold, const 
     tag->first_ns = time->begin_ns < tag->first_ns ? time->begin_ns : tag->first_ns;
     tag->last_ns = time->end_ns > tag->last_ns ? time->end_ns : tag->last_ns;
     tag->flags |= fold->flags & (uint8_t) ~(FOLD_UNSYNCHRONISED | REGION_ABANDONED);
-    tag->claims |= intake_claims(fold->flags, SPAN_ALL_GPUS);
+    tag->claims |= regions_claims(fold->flags, SPAN_ALL_GPUS);
     if (fold->flags & FOLD_UNSYNCHRONISED)
         tag->unsynchronised += fold->count;
 }
@@ -65,7 +65,7 @@ static void add_pieces(struct collector *c, const struct region *model, int64_t 
         struct region piece = *model;
         piece.begin_ns = begin_ns + (int64_t)i * room_ns;
         piece.end_ns = piece.begin_ns + length_ns;
-        piece.batch->left += intake_add_region(c, &piece) != NO_REGION;
+        piece.batch->left += regions_add(c, &piece) != NO_REGION;
     }
 }
 
@@ -131,13 +131,14 @@ static void add_threads(struct collector *c, const struct region *model, const s
 }
 
 /* Adds the regions that represent a batch; none if the batch has no time. */
-static void stand_for(struct collector *c, uint16_t track, struct batch *batch, const struct fold_time *time)
+static void add_representatives(struct collector *c, uint16_t track, struct batch *batch,
+                                const struct fold_time *time)
 {
     if (time->end_ns <= time->begin_ns || !(batch->own_s * 1e9 >= 1))
         return;
     struct region model = {.tag = TAG_OTHER, .track = track, .batch = batch};
     for (size_t i = 0; i < batch->count; i++)
-        model.claims |= intake_claims(batch->folds[i].flags, SPAN_ALL_GPUS);
+        model.claims |= regions_claims(batch->folds[i].flags, SPAN_ALL_GPUS);
     if (track == TRACK_ALONE)
         add_threads(c, &model, time);
     else
@@ -151,7 +152,7 @@ void folded_add(struct collector *c, uint16_t track, const struct fold_news *fol
         count_fold(c, &folds[i], time);
     struct batch *batch = make_batch(folds, count);
     if (batch)
-        stand_for(c, track, batch, time);
+        add_representatives(c, track, batch, time);
     bool is_shared = batch && batch->left > 0;
     for (size_t i = 0; i < count; i++) {
         struct tag_state *tag = c->tags[folds[i].tag];

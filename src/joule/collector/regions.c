@@ -1,7 +1,7 @@
-/* joule/collector/intake.c - turns the reader's output into regions that wait for their energy.
+/* joule/collector/regions.c - turns the reader's output into regions that wait for their energy.
  *
  * An open region is found by its index in the open table and its begin when its end arrives, from whichever
- * ring buffer. Counts and durations of a tag are added here, its energy in payout.c.
+ * ring buffer. Counts and durations of a tag are added here, its energy in attribute_energy.c.
  * Note: a region that left the open table without an end is "lost" for at most a second. Its end is in the
  * ring buffer of another thread, or was folded, or will never arrive.
  */
@@ -15,7 +15,7 @@
 #define SPAN_HOLD_NS     NS_PER_S /* how long attribution waits for foreign spans, once there are any */
 #define SPAN_HOLD_MAX_NS (10 * NS_PER_S)
 
-struct tag_state *intake_tag(struct collector *c, uint32_t tag)
+struct tag_state *regions_get_tag(struct collector *c, uint32_t tag)
 {
     struct tag_state *state = c->tags[tag];
     if (!state) {
@@ -30,7 +30,7 @@ struct tag_state *intake_tag(struct collector *c, uint32_t tag)
     return state;
 }
 
-uint16_t intake_claims(uint8_t flags, uint8_t device)
+uint16_t regions_claims(uint8_t flags, uint8_t device)
 {
     uint32_t claims = 0;
     if (flags & JOULE_REGION_CPU)
@@ -45,7 +45,7 @@ uint16_t intake_claims(uint8_t flags, uint8_t device)
 }
 
 /* Regions that represent folded ones have the same limit once more. */
-uint32_t intake_add_region(struct collector *c, const struct region *region)
+uint32_t regions_add(struct collector *c, const struct region *region)
 {
     if (c->region_count >= MAX_REGIONS && !region->batch)
         return NO_REGION;
@@ -65,7 +65,7 @@ uint32_t intake_add_region(struct collector *c, const struct region *region)
 
 static void count_finished(struct collector *c, const struct region *r)
 {
-    struct tag_state *tag = intake_tag(c, r->tag);
+    struct tag_state *tag = regions_get_tag(c, r->tag);
     if (!tag)
         return;
     tag->count++;
@@ -121,7 +121,8 @@ static uint32_t find_open(struct collector *c, const struct span *span)
     return found;
 }
 
-/* Adds the span's time to `overflow` for intake_flush. If out of memory, the span is only counted. */
+/* Adds the span's time to `overflow` for regions_attribute_overflow. If out of memory, the span is only
+ * counted. */
 static void fold_span(struct collector *c, const struct span *span)
 {
     double duration_s = (double)(span->end_ns - span->begin_ns) * 1e-9;
@@ -129,7 +130,7 @@ static void fold_span(struct collector *c, const struct span *span)
     if (!c->overflow)
         c->overflow = calloc(SESSION_TAGS, sizeof *c->overflow);
     if (!c->overflow) {
-        struct tag_state *tag = intake_tag(c, span->tag);
+        struct tag_state *tag = regions_get_tag(c, span->tag);
         c->folded++;
         tag->count += tag != NULL;
         return;
@@ -147,7 +148,7 @@ static void fold_span(struct collector *c, const struct span *span)
         c->overflow_end_ns = span->end_ns;
 }
 
-void intake_flush(struct collector *c)
+void regions_attribute_overflow(struct collector *c)
 {
     size_t count = 0;
     for (uint32_t tag = 0; tag < c->overflow_tags && c->overflow_end_ns; tag++) {
@@ -165,19 +166,19 @@ void intake_flush(struct collector *c)
     c->overflow_begin_ns = c->overflow_end_ns = 0;
 }
 
-void intake_span(struct collector *c, const struct span *span)
+void regions_add_span(struct collector *c, const struct span *span)
 {
     bool is_foreign = span->flags & SPAN_FOREIGN;
     if (is_foreign)
         learn_hold(c, span->end_ns);
     uint32_t i = is_foreign ? NO_REGION : find_open(c, span);
     if (i == NO_REGION) {
-        i = intake_add_region(c, &(struct region){.begin_ns = span->begin_ns,
-                                                  .tag = span->tag,
-                                                  .claims = intake_claims(span->flags, span->device),
-                                                  .track = is_foreign ? TRACK_ALONE : span->slot,
-                                                  .index = span->index,
-                                                  .error_ns = is_foreign ? span->error_ns : 0});
+        i = regions_add(c, &(struct region){.begin_ns = span->begin_ns,
+                                            .tag = span->tag,
+                                            .claims = regions_claims(span->flags, span->device),
+                                            .track = is_foreign ? TRACK_ALONE : span->slot,
+                                            .index = span->index,
+                                            .error_ns = is_foreign ? span->error_ns : 0});
         if (i == NO_REGION) {
             fold_span(c, span);
             return;
@@ -188,7 +189,7 @@ void intake_span(struct collector *c, const struct span *span)
     count_finished(c, &c->regions[i]);
 }
 
-static void give_up_oldest(struct collector *c)
+static void abandon_oldest(struct collector *c)
 {
     struct region *oldest = &c->regions[c->lost[0].region];
     oldest->end_ns = c->swept_ns;
@@ -196,10 +197,10 @@ static void give_up_oldest(struct collector *c)
     remove_lost(c, 0);
 }
 
-static void lose(struct collector *c, uint32_t region, int64_t now_ns)
+static void add_lost(struct collector *c, uint32_t region, int64_t now_ns)
 {
     if (c->lost_count == MAX_LOST)
-        give_up_oldest(c);
+        abandon_oldest(c);
     c->lost[c->lost_count++] = (struct lost){region, now_ns};
 }
 
@@ -209,23 +210,22 @@ static void take_open(struct collector *c, uint32_t slot, const struct open_news
     if (*place != NONE_OPEN) {
         if (c->regions[*place - 1].begin_ns == news->begin_ns)
             return;
-        lose(c, *place - 1, now_ns);
+        add_lost(c, *place - 1, now_ns);
     }
-    uint32_t region =
-        intake_add_region(c, &(struct region){.begin_ns = news->begin_ns,
-                                              .end_ns = STILL_OPEN,
-                                              .tag = news->tag,
-                                              .claims = intake_claims(news->flags, SPAN_ALL_GPUS),
-                                              .track = (uint16_t)slot,
-                                              .index = news->index,
-                                              .flags = news->flags});
+    uint32_t region = regions_add(c, &(struct region){.begin_ns = news->begin_ns,
+                                                      .end_ns = STILL_OPEN,
+                                                      .tag = news->tag,
+                                                      .claims = regions_claims(news->flags, SPAN_ALL_GPUS),
+                                                      .track = (uint16_t)slot,
+                                                      .index = news->index,
+                                                      .flags = news->flags});
     *place = region == NO_REGION ? NONE_OPEN : region + 1;
 }
 
 /* Marks regions as lost that are no longer open and whose end did not arrive with this slot. The end
  * may come from another thread's ring buffer or in the next round, or never: the region was folded, or
  * its thread has ended. */
-static void miss_closed(struct collector *c, const struct slot_news *news, int64_t now_ns)
+static void find_lost_regions(struct collector *c, const struct slot_news *news, int64_t now_ns)
 {
     uint64_t is_open = 0;
     for (size_t i = 0; i < news->open_count; i++)
@@ -234,7 +234,7 @@ static void miss_closed(struct collector *c, const struct slot_news *news, int64
         uint32_t *place = &c->open_at[news->slot][i];
         if (*place == NONE_OPEN || is_open >> i & 1)
             continue;
-        lose(c, *place - 1, now_ns);
+        add_lost(c, *place - 1, now_ns);
         *place = NONE_OPEN;
     }
 }
@@ -263,7 +263,7 @@ static void take_folds(struct collector *c, const struct slot_news *news, int64_
     c->slotless += is_crowd ? c->folded - folded : 0;
 }
 
-void intake_slot(struct collector *c, const struct slot_news *news)
+void regions_read_slot(struct collector *c, const struct slot_news *news)
 {
     int64_t now_ns = meter_now_ns(c->meter);
     for (size_t i = 0; i < news->open_count; i++)
@@ -271,16 +271,16 @@ void intake_slot(struct collector *c, const struct slot_news *news)
             take_open(c, news->slot, &news->open[i], now_ns);
     for (size_t i = 0; i < news->span_count; i++)
         if (news->spans[i].end_ns <= now_ns + NS_PER_S)
-            intake_span(c, &news->spans[i]);
+            regions_add_span(c, &news->spans[i]);
         else
             c->implausible++;
     take_folds(c, news, now_ns);
     if (news->slot != READER_CROWD)
-        miss_closed(c, news, now_ns);
+        find_lost_regions(c, news, now_ns);
 }
 
-void intake_give_up_lost(struct collector *c, int64_t now_ns)
+void regions_abandon_lost(struct collector *c, int64_t now_ns)
 {
     while (c->lost_count && now_ns - c->lost[0].since_ns >= LOST_AFTER_NS)
-        give_up_oldest(c);
+        abandon_oldest(c);
 }

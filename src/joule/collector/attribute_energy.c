@@ -1,4 +1,4 @@
-/* joule/collector/payout.c - attributes energy to the regions that wait for it.
+/* joule/collector/attribute_energy.c - attributes energy to the regions that wait for it.
  *
  * A sweep chooses the domains of each group, splits time at their readings into steps of constant power,
  * divides the energy (sweep.h), and adds each region's share to its tag.
@@ -13,7 +13,7 @@
 #define COVERS_EVERY_NS  NS_PER_S
 #define COVERS_WINDOW_NS (2 * NS_PER_S)
 
-void payout_choose_covers(struct collector *c, int64_t now_ns)
+void collector_choose_covers(struct collector *c, int64_t now_ns)
 {
     size_t channels = meter_channel_count(c->meter);
     int64_t age_ns = now_ns - c->covers_ns;
@@ -143,7 +143,7 @@ static unsigned next_group(uint32_t *left)
     return group;
 }
 
-static void go_on(struct collector *c, size_t i)
+static void keep_share(struct collector *c, size_t i)
 {
     struct region *r = &c->regions[i];
     for (uint32_t left = groups_of(c, i); left;) {
@@ -155,7 +155,7 @@ static void go_on(struct collector *c, size_t i)
     }
 }
 
-struct recent *payout_recent(struct collector *c, int64_t begin_ns, uint32_t place)
+struct recent *collector_find_recent(struct collector *c, int64_t begin_ns, uint32_t place)
 {
     uint64_t key = ((uint64_t)begin_ns << 8 ^ place) * UINT64_C(0x9e3779b97f4a7c15);
     return &c->recent[key >> 32 & (RECENT - 1)];
@@ -205,12 +205,12 @@ static struct recent add_up(const struct collector *c, size_t i)
     return sum;
 }
 
-static void pay(struct collector *c, size_t i, struct tag_state *tag)
+static void attribute_region(struct collector *c, size_t i, struct tag_state *tag)
 {
     const struct region *r = &c->regions[i];
     struct recent sum = add_up(c, i);
     if (!(r->flags & SPAN_FOREIGN))
-        *payout_recent(c, sum.begin_ns, sum.place) = sum;
+        *collector_find_recent(c, sum.begin_ns, sum.place) = sum;
     touch(c, tag, r->tag);
     tag->waiting -= tag->waiting > 0;
     tag->covered_s += sum.covered_s;
@@ -239,16 +239,16 @@ static void add_history(struct ledger_line *line, const struct ledger_line *more
 /* Adds the part of region i's energy that belongs to one tag of the batch that it represents. Regions of the
  * tag may be nested, but never get more than all of it. `self` follows from their own time, because region i
  * may overlap another region of its thread by chance. */
-static void pay_fold(struct collector *c, size_t i, const struct fold_news *fold, double covered_s)
+static void attribute_fold(struct collector *c, size_t i, const struct fold_news *fold, double covered_s)
 {
     const struct region *r = &c->regions[i];
-    struct tag_state *tag = intake_tag(c, fold->tag);
+    struct tag_state *tag = regions_get_tag(c, fold->tag);
     if (!tag)
         return;
     double part = fold->duration_s / r->batch->own_s, own = fmin(1, fold->own_s / r->batch->own_s);
     touch(c, tag, fold->tag);
     tag->covered_s += covered_s * part;
-    for (uint32_t left = groups_of(c, i) & intake_claims(fold->flags, SPAN_ALL_GPUS); left;) {
+    for (uint32_t left = groups_of(c, i) & regions_claims(fold->flags, SPAN_ALL_GPUS); left;) {
         unsigned g = next_group(&left);
         const struct share *share = sweep_share(&c->sweep, i, g);
         struct share scaled = {.window = share->window * fmin(1, part),
@@ -261,26 +261,26 @@ static void pay_fold(struct collector *c, size_t i, const struct fold_news *fold
     }
 }
 
-static void pay_batch(struct collector *c, size_t i)
+static void attribute_batch(struct collector *c, size_t i)
 {
     struct batch *batch = c->regions[i].batch;
     double covered_s = add_up(c, i).covered_s;
     for (size_t k = 0; k < batch->count; k++)
-        pay_fold(c, i, &batch->folds[k], covered_s);
+        attribute_fold(c, i, &batch->folds[k], covered_s);
     folded_release(c, batch);
 }
 
-static void finish(struct collector *c, size_t i)
+static void finish_region(struct collector *c, size_t i)
 {
     const struct region *r = &c->regions[i];
     if (r->batch) {
-        pay_batch(c, i);
+        attribute_batch(c, i);
         free(r->history);
         return;
     }
-    struct tag_state *tag = r->flags & REGION_ABANDONED ? NULL : intake_tag(c, r->tag);
+    struct tag_state *tag = r->flags & REGION_ABANDONED ? NULL : regions_get_tag(c, r->tag);
     if (tag) {
-        pay(c, i, tag);
+        attribute_region(c, i, tag);
         meter_note_region(c->meter, r->begin_ns, r->end_ns, r->tag, r->track, r->flags);
     }
     free(r->history);
@@ -357,18 +357,18 @@ static void renumber(struct collector *c, uint32_t from, uint32_t to)
             c->lost[i].region = to;
 }
 
-void payout_until(struct collector *c, int64_t end_ns)
+void collector_attribute_until(struct collector *c, int64_t end_ns)
 {
     if (!run_sweep(c, end_ns))
         sweep_use(&c->sweep, 0); /* out of memory: no region gets energy, and coverage shows it */
     uint32_t kept = 0;
     for (uint32_t i = 0; i < c->region_count; i++) {
         if (c->regions[i].end_ns <= end_ns) {
-            finish(c, i);
+            finish_region(c, i);
             continue;
         }
         if (c->regions[i].begin_ns < end_ns)
-            go_on(c, i);
+            keep_share(c, i);
         if (i != kept) {
             renumber(c, i, kept);
             c->regions[kept] = c->regions[i];
