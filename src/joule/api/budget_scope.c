@@ -114,14 +114,14 @@ static void tell_of_passing(const struct scope *scope, uint64_t calls, joule_qua
 static void check(struct scope *scope, joule_meter *meter)
 {
     struct tag_row row;
-    if (!collector_row(meter->collector, scope->tag, &row) || row.unsynchronised || row.paid == 0 ||
-        row.flags & TAG_BRIEF)
+    if (!collector_row(meter->collector, scope->tag, &row) || row.unsynchronised ||
+        row.attributed_count == 0 || row.flags & TAG_BRIEF)
         return;
-    joule_quantity mean = quantity_scale(row.result.attributed, 1 / (double)row.paid);
+    joule_quantity mean = quantity_scale(row.result.attributed, 1 / (double)row.attributed_count);
     if (joule_budget_judge(mean, scope->max_joules) != JOULE_BUDGET_OVER)
         return;
     scope->is_told = true;
-    tell_of_passing(scope, row.paid, mean);
+    tell_of_passing(scope, row.attributed_count, mean);
 }
 
 static bool begin_checking(void)

@@ -365,7 +365,7 @@ static int by_attributed(const void *a, const void *b)
 static double budget_of(struct session *session, const struct tag_row *row)
 {
     double in_all = session_allowed(session, row->tag), each = session_allowed_each(session, row->tag);
-    double calls = each * (double)(row->paid ? row->paid : row->result.count);
+    double calls = each * (double)(row->attributed_count ? row->attributed_count : row->result.count);
     return isnan(each) ? in_all : isnan(in_all) ? calls : in_all + calls;
 }
 
@@ -436,9 +436,9 @@ static double tick_of(struct collector *c, uint32_t claims)
 
 /* Returns the number of regions with known energy: all except waiting ones, calls without timestamps, and
  * folds that got no energy. */
-static uint64_t paid_of(const struct tag_state *tag)
+static uint64_t count_attributed(const struct tag_state *tag)
 {
-    uint64_t without = tag->waiting + tag->counted + tag->unpaid;
+    uint64_t without = tag->waiting + tag->counted + tag->unattributed;
     return tag->count > without ? tag->count - without : 0;
 }
 
@@ -450,10 +450,10 @@ static struct tag_row make_row(struct collector *c, uint32_t tag)
     row.result = result_unknown();
     fill_tag(c, state, &row.result);
     row.unsynchronised = row.result.unsynchronised;
-    row.paid = paid_of(state);
+    row.attributed_count = count_attributed(state);
     row.budget_joules = budget_of(c->session, &row);
     row.stamps = quantity_unknown();
-    if (state->counted && !row.paid)
+    if (state->counted && !row.attributed_count)
         expect_joules(c, state, &row);
     else if (!isnan(session_allowed_each(c->session, tag))) {
         take_stamps(c->session, state, &row);

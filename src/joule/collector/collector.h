@@ -37,9 +37,9 @@ struct tag_row {
     uint32_t tag;
     const char *name; /* owned by the collector */
     joule_result result;
-    uint32_t flags;      /* union of the regions' flags, and TAG_... */
-    bool unsynchronised; /* a GPU region ran without a hook or spans: not judged */
-    uint64_t paid;       /* regions whose energy is included in `result` */
+    uint32_t flags;            /* union of the regions' flags, and TAG_... */
+    bool unsynchronised;       /* a GPU region ran without a hook or spans: not judged */
+    uint64_t attributed_count; /* regions whose energy is included in `result` */
     /* energy of taking timestamps, excluded from result.attributed; known only for tags with budgets */
     joule_quantity stamps;
     double budget_joules; /* limit that budgets of all processes of the session set; NaN: none */

@@ -39,8 +39,8 @@ struct tag_state {
     struct share now[GROUPS]; /* shares in the running sweep, until the tag's presence in it is known */
     bool is_touched;
     uint64_t count, folded, waiting;
-    uint64_t unpaid;  /* the part of `folded` that gets no energy */
-    uint64_t counted; /* calls without timestamps */
+    uint64_t unattributed; /* the part of `folded` that gets no energy */
+    uint64_t counted;      /* calls without timestamps */
     uint64_t unsynchronised, gpu_spans;
     double duration_s, covered_s;
     int64_t first_ns, last_ns;
@@ -101,7 +101,8 @@ uint32_t regions_add(struct collector *c, const struct region *region);
 void regions_attribute_overflow(struct collector *c);
 uint16_t regions_claims(uint8_t flags, uint8_t device);
 
-/* attribute_energy.c: attributes energy from swept_ns to end_ns and removes regions that have ended by then. */
+/* attribute_energy.c */
+/* Attributes energy from swept_ns to end_ns, and removes regions that have ended by then. */
 void collector_attribute_until(struct collector *c, int64_t end_ns);
 void collector_choose_covers(struct collector *c, int64_t now_ns);
 /* Returns the entry that keeps a region's figures. It may hold another region's figures. */

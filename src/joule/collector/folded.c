@@ -159,7 +159,7 @@ void folded_add(struct collector *c, uint16_t track, const struct fold_news *fol
         if (!tag || is_counted_call(c, &folds[i]))
             continue;
         bool has_part = is_shared && folds[i].duration_s > 0;
-        *(has_part ? &tag->waiting : &tag->unpaid) += folds[i].count;
+        *(has_part ? &tag->waiting : &tag->unattributed) += folds[i].count;
     }
     if (!is_shared)
         free(batch);

@@ -131,7 +131,7 @@ static void test_the_mean_call_decides(void **state)
 
     struct tag_row row;
     assert_true(collector_row(fixture->meter->collector, mixed, &row));
-    assert_true(row.paid == 2 && row.budget_joules == 100);
+    assert_true(row.attributed_count == 2 && row.budget_joules == 100);
     assert_true(fabs(row.result.attributed.value - 66) < 2);
     assert_false(collector_row(fixture->meter->collector, joule_tag("never ran"), &row));
 }
