@@ -132,8 +132,9 @@ static int serve(const joule_options *options, struct serve_settings *settings)
 
 static bool is_sound(const struct serve_settings *settings)
 {
-    if (settings->process_count > PROCESSES_MOST)
-        complain(SERVE, "--processes takes at most %d, not %u", PROCESSES_MOST, settings->process_count);
+    if (settings->process_count > MAX_PICKED_PROCESSES)
+        complain(SERVE, "--processes takes at most %d, not %u", MAX_PICKED_PROCESSES,
+                 settings->process_count);
     else if (!settings->tls_cert_file != !settings->tls_key_file)
         complain(SERVE, "--tls-cert and --tls-key must be given together");
     else

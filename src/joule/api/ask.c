@@ -16,7 +16,7 @@
 
 #define POWER_SPAN_S        0.05
 #define FROZEN_S            2.0
-#define LEAST_WATTS         0.1 /* lowest power of a device with a counter: idle memory */
+#define MIN_WATTS           0.1 /* lowest power of a device with a counter: idle memory */
 #define STALE_PERIODS       3
 #define STALE_FLOOR_S       1.0
 #define FIRST_POWER_NS      (500 * NS_PER_S / 1000) /* after the begin of opening */
@@ -52,7 +52,7 @@ bool meter_is_stale(joule_meter *meter, const struct lane *lane, double update_p
 
 static bool stands_still(const struct channel *ch)
 {
-    double patience_s = FROZEN_S + ch->counter.grain_joules / LEAST_WATTS;
+    double patience_s = FROZEN_S + ch->counter.grain_joules / MIN_WATTS;
     return ch->mode == CHANNEL_COUNTER && counter_is_frozen(&ch->counter, patience_s);
 }
 
@@ -192,16 +192,16 @@ static size_t channel_ticks(joule_meter *meter, int32_t id, int64_t after_ns, in
     return count;
 }
 
-/* Returns the domain of a non-empty cover that ticks least often. */
+/* Returns the domain of a non-empty cover that ticks fewest often. */
 static int32_t slowest_of(joule_meter *meter, const struct cover *cover, int64_t after_ns, int64_t last_ns)
 {
     int32_t slowest = cover->ids[0];
-    size_t least = SIZE_MAX;
+    size_t fewest = SIZE_MAX;
     for (size_t i = 0; cover->count > 1 && i < cover->count; i++) {
         size_t count = channel_ticks(meter, cover->ids[i], after_ns, last_ns, NULL, 0);
-        if (count < least) {
+        if (count < fewest) {
             slowest = cover->ids[i];
-            least = count;
+            fewest = count;
         }
     }
     return slowest;

@@ -18,10 +18,10 @@
 #include "joule/meter/engine.h"
 #include "joule/session/session.h"
 
-#define NEAR_SHARE      0.8
-#define SURE            0.95
-#define POWER_SPAN_NS   1000000000LL
-#define ENOUGH_COVERAGE 0.5 /* minimum coverage of the power window */
+#define NEAR_SHARE    0.8
+#define SURE          0.95
+#define POWER_SPAN_NS 1000000000LL
+#define MIN_COVERAGE  0.5 /* minimum coverage of the power window */
 
 struct joule_budget {
     struct joule_budget *next;
@@ -106,7 +106,7 @@ static void raise_peak(struct joule_budget *budget, int64_t now_ns, bool is_last
     if (length_ns > POWER_SPAN_NS)
         length_ns = POWER_SPAN_NS;
     struct window w = meter_window(budget->meter, power_domain(budget), now_ns - length_ns, now_ns);
-    if (!(w.covered_s >= ENOUGH_COVERAGE * w.length_s) || w.covered_s <= 0)
+    if (!(w.covered_s >= MIN_COVERAGE * w.length_s) || w.covered_s <= 0)
         return;
     struct estimate watts = estimate_scale(w.joules, 1 / w.covered_s);
     if (!(watts.value <= budget->peak_watts.value))
@@ -123,7 +123,7 @@ static double temperature_rise(struct joule_budget *budget)
 
 /* Returns the maximum joules that one domain can use until its next reading: its physical
  * limit times that time. */
-static double most_unseen_joules(const struct meter_channel *mc, double wait_s)
+static double max_unread_joules(const struct meter_channel *mc, double wait_s)
 {
     const struct channel *ch = mc->channel;
     pthread_mutex_lock(&mc->lane->lock); /* an integrator updates its period */
@@ -147,7 +147,7 @@ static double overshoot_bound(const struct joule_budget *budget, int64_t now_ns)
         if (mc->lane != meter->lanes[0] || budget->options.tag)
             /* that lane checks budgets and attributes energy to regions */
             wait_ns += meter->lanes[0]->period_ns;
-        bound += most_unseen_joules(mc, clock_seconds(wait_ns));
+        bound += max_unread_joules(mc, clock_seconds(wait_ns));
     }
     return cover.count ? bound : NAN;
 }

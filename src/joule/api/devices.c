@@ -13,8 +13,8 @@
 #include "joule/abi.h"
 #include "joule/meter/engine.h"
 
-#define MOST_SIGHTINGS 256
-#define STALE_LOOKS_S  3.0 /* three readings of facts late */
+#define MAX_SIGHTINGS 256
+#define STALE_LOOKS_S 3.0 /* three readings of facts late */
 
 /* --- list of devices ------------------------------------------------------------------------------------ */
 
@@ -27,7 +27,7 @@ struct sighting {
 
 /* Lists the devices of all sources. A lane that still opens its sources is left out,
  * because their lists grow. */
-static size_t gather(joule_meter *meter, struct sighting out_list[MOST_SIGHTINGS])
+static size_t gather(joule_meter *meter, struct sighting out_list[MAX_SIGHTINGS])
 {
     size_t count = 0;
     for (size_t l = 0; l < meter->lane_count; l++) {
@@ -36,7 +36,7 @@ static size_t gather(joule_meter *meter, struct sighting out_list[MOST_SIGHTINGS
         bool is_open = lane->opened;
         pthread_mutex_unlock(&lane->lock);
         for (size_t s = 0; s < lane->source_count && is_open; s++)
-            for (size_t d = 0; d < lane->sources[s]->device_count && count < MOST_SIGHTINGS; d++)
+            for (size_t d = 0; d < lane->sources[s]->device_count && count < MAX_SIGHTINGS; d++)
                 out_list[count++] = (struct sighting){lane, lane->sources[s], lane->sources[s]->devices[d]};
     }
     return count;
@@ -97,7 +97,7 @@ static const struct sighting *find_position(const struct sighting *list, size_t 
 static bool find_facts(joule_meter *meter, const char *name, bool (*knows)(const struct device_facts *),
                        struct device_facts *out_facts)
 {
-    struct sighting list[MOST_SIGHTINGS];
+    struct sighting list[MAX_SIGHTINGS];
     size_t count = gather(meter, list);
     bool found = false;
     for (size_t i = 0; i < count && !found; i++) {
@@ -114,7 +114,7 @@ static bool find_facts(joule_meter *meter, const char *name, bool (*knows)(const
 
 size_t joule_device_count(joule_meter *meter)
 {
-    struct sighting list[MOST_SIGHTINGS];
+    struct sighting list[MAX_SIGHTINGS];
     if (meter_take(&meter) != JOULE_OK)
         return 0;
     size_t count = gather(meter, list), devices = 0;
@@ -397,7 +397,7 @@ joule_status joule_device_get(joule_meter *meter, size_t position, joule_device 
     joule_status status = meter_take(&meter);
     if (status != JOULE_OK)
         return status;
-    struct sighting list[MOST_SIGHTINGS];
+    struct sighting list[MAX_SIGHTINGS];
     size_t count = gather(meter, list), seen;
     sort(list, count);
     const struct sighting *mine = find_position(list, count, position, &seen);
@@ -428,7 +428,7 @@ static bool knows_partitions(const struct device_facts *facts)
     return facts->partition_count > 0;
 }
 
-static size_t least(size_t a, size_t b)
+static size_t min_size(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -439,8 +439,8 @@ size_t joule_device_processes(joule_meter *meter, const char *name, joule_device
     struct device_facts facts;
     if (!name || meter_take(&meter) != JOULE_OK || !find_facts(meter, name, has_process_list, &facts))
         return 0;
-    if (least(size, facts.process_count))
-        memcpy(out_processes, facts.processes, least(size, facts.process_count) * sizeof *out_processes);
+    if (min_size(size, facts.process_count))
+        memcpy(out_processes, facts.processes, min_size(size, facts.process_count) * sizeof *out_processes);
     return facts.process_count;
 }
 
@@ -450,7 +450,8 @@ size_t joule_device_partitions(joule_meter *meter, const char *name, joule_devic
     struct device_facts facts;
     if (!name || meter_take(&meter) != JOULE_OK || !find_facts(meter, name, knows_partitions, &facts))
         return 0;
-    if (least(size, facts.partition_count))
-        memcpy(out_partitions, facts.partitions, least(size, facts.partition_count) * sizeof *out_partitions);
+    if (min_size(size, facts.partition_count))
+        memcpy(out_partitions, facts.partitions,
+               min_size(size, facts.partition_count) * sizeof *out_partitions);
     return facts.partition_count;
 }

@@ -274,15 +274,15 @@ void region_count(uint32_t tag)
 double region_stamp_seconds(void)
 {
     struct slot *slot = own_slot(generation_now());
-    int64_t least_ns = INT64_MAX;
+    int64_t shortest_ns = INT64_MAX;
     for (int i = 0; i < 64 && slot; i++) {
         joule_region region = begin_region(TAG_OTHER, 0);
         bool is_right = check_running(&region, generation_now()) == JOULE_OK;
         int64_t end_ns = clock_now_ns(), took_ns = end_ns - (int64_t)region.begin_ns, nested_ns;
         close_region(&region, end_ns, &nested_ns); /* it is never recorded */
-        least_ns = is_right && took_ns < least_ns ? took_ns : least_ns;
+        shortest_ns = is_right && took_ns < shortest_ns ? took_ns : shortest_ns;
     }
-    return least_ns < INT64_MAX ? clock_seconds(least_ns) : NAN;
+    return shortest_ns < INT64_MAX ? clock_seconds(shortest_ns) : NAN;
 }
 
 uint32_t joule_tag(const char *name)

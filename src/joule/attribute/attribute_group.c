@@ -234,7 +234,7 @@ void attribute_free(struct attribute_group *group)
 
 /* --- shares --------------------------------------------------------------------------------------------- */
 
-#define ENOUGH_OF_A_TICK 0.99 /* whole ticks are read as seconds, which are rounded */
+#define MIN_TICKS 0.99 /* whole ticks are read as seconds, which are rounded */
 
 static double tick_seconds(void)
 {
@@ -252,7 +252,7 @@ static double command_cpu_s(const struct attribute_group *group)
         return group->reaped_cpu_s;
     case ATTRIBUTE_TREE: { /* counted in ticks: less than one says nothing */
         double used_s = group->tree_cpu_s - group->start_cpu_s;
-        return used_s < ENOUGH_OF_A_TICK * tick_seconds() ? NAN : used_s;
+        return used_s < MIN_TICKS * tick_seconds() ? NAN : used_s;
     }
     default:
         return NAN;
@@ -270,22 +270,22 @@ static double share_sd(double share, double busy_s)
 /* Returns true if the machine's clock has not ticked, or not since the command's exact time started. */
 static bool is_too_short(const struct attribution *a)
 {
-    double least_s = ENOUGH_OF_A_TICK * tick_seconds();
-    return a->machine_cpu_s < least_s ||
-           (a->machine_busy_cpu_s < least_s && a->command_cpu_s > a->machine_busy_cpu_s);
+    double min_s = MIN_TICKS * tick_seconds();
+    return a->machine_cpu_s < min_s ||
+           (a->machine_busy_cpu_s < min_s && a->command_cpu_s > a->machine_busy_cpu_s);
 }
 
 /* Sets bounds on the share. The rest of the machine was busy for an unknown part of less than a tick. */
 static void bound_share(struct attribution *a)
 {
-    double least = a->command_cpu_s / (a->command_cpu_s + tick_seconds());
+    double min_share = a->command_cpu_s / (a->command_cpu_s + tick_seconds());
     a->machine_busy_cpu_s = NAN;
-    if (a->machine_cpu_s < ENOUGH_OF_A_TICK * tick_seconds())
+    if (a->machine_cpu_s < MIN_TICKS * tick_seconds())
         a->machine_cpu_s = NAN;
     if (!(a->command_cpu_s > 0))
         return;
-    a->share = (1 + least) / 2;
-    a->share_sd = hypot((1 - least) / 2 / Z90, a->share * (1 - a->share) * ATTRIBUTE_SPREAD_LOG_SD);
+    a->share = (1 + min_share) / 2;
+    a->share_sd = hypot((1 - min_share) / 2 / Z90, a->share * (1 - a->share) * ATTRIBUTE_SPREAD_LOG_SD);
 }
 
 struct attribution attribute_finish(struct attribute_group *group)
@@ -304,7 +304,7 @@ struct attribution attribute_finish(struct attribute_group *group)
         return a;
     }
     /* The machine's clock ticks may lag behind the command's exact time. The machine was busy for
-     * at least that time. */
+     * at min_share that time. */
     double busy_s = fmax(a.machine_busy_cpu_s, a.command_cpu_s);
     if (isnan(a.machine_busy_cpu_s) || isnan(a.command_cpu_s) || busy_s <= 0)
         return a;

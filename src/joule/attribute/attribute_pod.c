@@ -10,7 +10,7 @@
 #include "base/string.h"
 #include "joule/meter/engine.h"
 
-#define MOST_LOOKS 64
+#define MAX_SEARCHES 64
 
 /* --- names of logs -------------------------------------------------------------------------------------- */
 
@@ -64,7 +64,7 @@ bool pod_read_log(const char *file, struct tenant_name *out)
 static bool is_due(const struct tenant *tenant, int64_t now_ns)
 {
     bool is_named = tenant->name.pod[0] && tenant->name.container[0];
-    bool is_round = (tenant->looks & (tenant->looks - 1)) == 0 && tenant->looks <= MOST_LOOKS;
+    bool is_round = (tenant->looks & (tenant->looks - 1)) == 0 && tenant->looks <= MAX_SEARCHES;
     return tenant->name.pod_uid[0] && !is_named && is_round && tenant->seen_ns == now_ns;
 }
 

@@ -109,13 +109,13 @@ static void retire_namesake(struct process_shares *shares, pid_t pid)
 /* Returns when a row was last of interest. */
 static int64_t last_ns(struct process_shares *shares, const struct process_row *row)
 {
-    return process_of(shares, row) ? row->most_ns : row->alive_ns;
+    return process_of(shares, row) ? row->top_ns : row->alive_ns;
 }
 
 /* Makes room for a row. Removes the row that has been of no interest for longest, if that is long enough. */
 static bool make_place(struct process_shares *shares, int64_t now_ns)
 {
-    if (shares->count < shares->most * PROCESS_ROWS_PER_ONE)
+    if (shares->count < shares->max_picked * ROWS_PER_PICKED_PROCESS)
         return ARRAY_ROOM(shares->rows, shares->capacity, shares->count);
     struct process_row *oldest = shares->rows;
     for (size_t i = 1; i < shares->count; i++)
@@ -139,7 +139,7 @@ static void take(struct process_shares *shares, const struct seen_process *proce
             .pid = process->pid, .start_ticks = process->start_ticks, .alive_ns = now_ns};
         string_copy(row->name, sizeof row->name, process->name);
     }
-    row->most_ns = now_ns;
+    row->top_ns = now_ns;
 }
 
 /* Returns the joules of a process since the last choice. */
@@ -155,27 +155,27 @@ static double step_of(const struct seen_process *process)
 }
 
 /* Lists the processes that used most, in descending order. */
-static size_t find_most(const struct process_shares *shares, double (*used)(const struct seen_process *),
-                        const struct seen_process *most[PROCESSES_MOST])
+static size_t find_top(const struct process_shares *shares, double (*used)(const struct seen_process *),
+                       const struct seen_process *top[MAX_PICKED_PROCESSES])
 {
     size_t count = 0;
     for (size_t i = 0; i < shares->table.count; i++) {
         const struct seen_process *process = &shares->table.items[i];
         size_t at = count;
-        while (at > 0 && used(process) > used(most[at - 1]))
+        while (at > 0 && used(process) > used(top[at - 1]))
             at--;
-        if (at == shares->most || !(used(process) > 0))
+        if (at == shares->max_picked || !(used(process) > 0))
             continue;
-        count += count < shares->most;
-        memmove(&most[at + 1], &most[at], (count - at - 1) * sizeof *most);
-        most[at] = process;
+        count += count < shares->max_picked;
+        memmove(&top[at + 1], &top[at], (count - at - 1) * sizeof *top);
+        top[at] = process;
     }
     return count;
 }
 
 static bool has_early_places(const struct process_shares *shares)
 {
-    return shares->count < shares->most * PROCESS_ROWS_PER_ONE / 2;
+    return shares->count < shares->max_picked * ROWS_PER_PICKED_PROCESS / 2;
 }
 
 /* A process known only from a driver has no start time. */
@@ -187,11 +187,11 @@ static bool is_old(const struct process_shares *shares, const struct seen_proces
 
 static void pick(struct process_shares *shares, int64_t now_ns)
 {
-    const struct seen_process *most[PROCESSES_MOST];
-    size_t count = find_most(shares, joules_of, most);
+    const struct seen_process *top[MAX_PICKED_PROCESSES];
+    size_t count = find_top(shares, joules_of, top);
     for (size_t i = 0; i < count; i++)
-        if (row_of(shares, most[i]) || has_early_places(shares) || is_old(shares, most[i]))
-            take(shares, most[i], now_ns);
+        if (row_of(shares, top[i]) || has_early_places(shares) || is_old(shares, top[i]))
+            take(shares, top[i], now_ns);
     for (size_t i = 0; i < shares->table.count; i++)
         shares->table.items[i].cpu_joules = shares->table.items[i].gpu_joules = 0;
     shares->picked_ns = now_ns;
@@ -201,14 +201,14 @@ static void pick(struct process_shares *shares, int64_t now_ns)
  * process that uses less than total / rows waits for the next choice. */
 static void pick_early(struct process_shares *shares, int64_t now_ns)
 {
-    const struct seen_process *most[PROCESSES_MOST];
-    size_t places = shares->most * PROCESS_ROWS_PER_ONE, count = find_most(shares, step_of, most);
+    const struct seen_process *top[MAX_PICKED_PROCESSES];
+    size_t places = shares->max_picked * ROWS_PER_PICKED_PROCESS, count = find_top(shares, step_of, top);
     double all_joules = 0;
     for (size_t i = 0; i < shares->table.count; i++)
         all_joules += step_of(&shares->table.items[i]);
     for (size_t i = 0; i < count && has_early_places(shares); i++)
-        if (!row_of(shares, most[i]) && step_of(most[i]) * (double)places >= all_joules)
-            take(shares, most[i], now_ns);
+        if (!row_of(shares, top[i]) && step_of(top[i]) * (double)places >= all_joules)
+            take(shares, top[i], now_ns);
 }
 
 void process_settle(struct process_shares *shares, int64_t now_ns)
@@ -270,5 +270,5 @@ void process_shares_free(struct process_shares *shares)
 {
     process_table_free(&shares->table);
     free(shares->rows);
-    *shares = (struct process_shares){.most = shares->most};
+    *shares = (struct process_shares){.max_picked = shares->max_picked};
 }

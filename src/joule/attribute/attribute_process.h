@@ -13,8 +13,8 @@
 #include "joule/attribute/attribute_tenant.h"
 #include "joule/attribute/attribute_table.h"
 
-#define PROCESSES_MOST       64 /* largest number that can be requested */
-#define PROCESS_ROWS_PER_ONE 4  /* rows per requested process */
+#define MAX_PICKED_PROCESSES    64 /* largest number that can be requested */
+#define ROWS_PER_PICKED_PROCESS 4  /* rows per requested process */
 
 struct process_row {
     pid_t pid;
@@ -23,13 +23,13 @@ struct process_row {
     char tenant[TENANT_PATH];       /* cgroup path; empty: none */
     struct tenant_name tenant_name; /* name of that tenant */
     double cpu_joules, gpu_joules;  /* since it got its row */
-    int64_t alive_ns, most_ns;      /* last seen alive; last among the largest users */
+    int64_t alive_ns, top_ns;       /* last seen alive; last among the largest users */
     bool is_named;                  /* its tenant was looked up */
 };
 
-/* Initialise with zeros, except `most`. Not thread-safe. */
+/* Initialise with zeros, except `max_picked`. Not thread-safe. */
 struct process_shares {
-    size_t most; /* number of processes picked at a time, 1 to PROCESSES_MOST */
+    size_t max_picked; /* number of processes picked at a time, 1 to MAX_PICKED_PROCESSES */
     struct process_row *rows;
     size_t count, capacity;
     /* Joules of processes without a row, of rows that were removed, and of no known process. Together with

@@ -15,12 +15,12 @@
 #include "joule/attribute/attribute_process.h"
 #include "joule/meter/engine.h"
 
-#define MOST_TENANTS   2048
-#define MOST_DEPTH     8
-#define KEPT_NS        300000000000LL /* long enough that rare queries still see the end of a job */
-#define PATIENCE_NS    5000000000LL
-#define MOST_PROCESSES 64
-#define PATH_SIZE      512
+#define MAX_TENANTS   2048
+#define MAX_DEPTH     8
+#define KEPT_NS       300000000000LL /* long enough that rare queries still see the end of a job */
+#define PATIENCE_NS   5000000000LL
+#define MAX_PROCESSES 64
+#define PATH_SIZE     512
 
 /* --- the tree of cgroups -------------------------------------------------------------------------------- */
 
@@ -97,7 +97,7 @@ static double young_cpu_s(const struct tenants *tenants, double usage_s, int64_t
 static struct tenant *add(struct tenants *tenants, const char *path, const struct tenant_name *name,
                           double usage_s, int64_t now_ns)
 {
-    if (tenants->count == MOST_TENANTS || !ARRAY_ROOM(tenants->list, tenants->capacity, tenants->count))
+    if (tenants->count == MAX_TENANTS || !ARRAY_ROOM(tenants->list, tenants->capacity, tenants->count))
         return NULL;
     struct tenant *tenant = &tenants->list[tenants->count++];
     *tenant = (struct tenant){
@@ -144,7 +144,7 @@ static joule_status look_below(struct tenants *tenants, const char *path, unsign
             continue;
         if (tenant_name_read(below, &name))
             status = see(tenants, below, &name, now_ns);
-        else if (depth < MOST_DEPTH)
+        else if (depth < MAX_DEPTH)
             status = look_below(tenants, below, depth + 1, now_ns);
     }
     arena_free(&arena);
@@ -221,10 +221,10 @@ struct tenant *tenants_of_process(const struct tenants *tenants, uint64_t pid)
  * device was busy. If the times of several processes are unknown, the joules go to the rest. */
 static void share_device(struct tenants *tenants, const joule_device *device, const joule_quantity *joules)
 {
-    joule_device_process list[MOST_PROCESSES];
-    size_t count = joule_device_processes(tenants->meter, device->name, list, MOST_PROCESSES);
+    joule_device_process list[MAX_PROCESSES];
+    size_t count = joule_device_processes(tenants->meter, device->name, list, MAX_PROCESSES);
     double busy = 0, given = 0, told = 0;
-    count = count < MOST_PROCESSES ? count : MOST_PROCESSES;
+    count = count < MAX_PROCESSES ? count : MAX_PROCESSES;
     if (count == 1 && isnan(list[0].busy))
         list[0].busy = device->busy;
     for (size_t i = 0; i < count; i++)
@@ -259,10 +259,10 @@ static bool is_deputy(struct joule_host *host, uint64_t pid)
  * processes may not be visible. */
 static bool find_pod(const struct tenants *tenants, const joule_device *device, struct tenant_name *out_pod)
 {
-    joule_device_process list[MOST_PROCESSES];
-    size_t count = joule_device_processes(tenants->meter, device->name, list, MOST_PROCESSES);
+    joule_device_process list[MAX_PROCESSES];
+    size_t count = joule_device_processes(tenants->meter, device->name, list, MAX_PROCESSES);
     if (strcmp(device->vendor, "nvidia") != 0 || !device->has_process_list || device->state != JOULE_OK ||
-        count == 0 || count >= MOST_PROCESSES) /* there may be more processes than the list holds */
+        count == 0 || count >= MAX_PROCESSES) /* there may be more processes than the list holds */
         return false;
     for (size_t i = 0; i < count; i++) {
         const struct tenant *tenant = tenants_of_process(tenants, list[i].pid);

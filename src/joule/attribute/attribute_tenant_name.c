@@ -11,8 +11,8 @@
 #include "base/string.h"
 #include "joule/attribute/attribute_tenant.h"
 
-#define LEAST_ID 12
-#define MOST_ID  64
+#define MIN_ID_LENGTH 12
+#define MAX_ID_LENGTH 64
 
 struct word {
     const char *text;
@@ -41,7 +41,8 @@ static bool consists_of(struct word word, const char *letters)
 
 static bool is_id(struct word word)
 {
-    return word.length >= LEAST_ID && word.length <= MOST_ID && consists_of(word, "0123456789abcdef");
+    return word.length >= MIN_ID_LENGTH && word.length <= MAX_ID_LENGTH &&
+           consists_of(word, "0123456789abcdef");
 }
 
 static void copy(char *out, size_t size, struct word word)

@@ -293,7 +293,7 @@ joule_status collector_region(struct collector *c, const joule_region *region, j
 
 /* Returns the upper bound of the devices' energy since the meter began; INFINITY if sensors did
  * not cover that time. */
-static double most_joules(struct collector *c, uint32_t claims)
+static double max_joules_of(struct collector *c, uint32_t claims)
 {
     int64_t now_ns = meter_now_ns(c->meter);
     collector_choose_covers(c, now_ns);
@@ -305,7 +305,7 @@ static double most_joules(struct collector *c, uint32_t claims)
 }
 
 /* Lowers the upper bound to `limit`, but never below the value. */
-static joule_quantity at_most(joule_quantity joules, double limit)
+static joule_quantity limit_upper_bound(joule_quantity joules, double limit)
 {
     if (joules.high > limit)
         joules.high = fmax(joules.value, limit);
@@ -331,10 +331,10 @@ static void fill_tag(struct collector *c, const struct tag_state *tag, joule_res
     out->coverage = part(tag->covered_s, tag->duration_s);
     out->unsynchronised = tag->unsynchronised > 0 && tag->gpu_spans == 0;
     ledger_result(&tag->ledger, tag->claims, &c->covers, c->meter, tag->first_ns, tag->last_ns, out);
-    double window = out->window.value, limit = most_joules(c, tag->claims);
+    double window = out->window.value, limit = max_joules_of(c, tag->claims);
     out->window = with_uncovered(out->window, tag, window);
-    out->attributed = at_most(with_uncovered(out->attributed, tag, window), limit);
-    out->self = at_most(with_uncovered(out->self, tag, window), limit);
+    out->attributed = limit_upper_bound(with_uncovered(out->attributed, tag, window), limit);
+    out->self = limit_upper_bound(with_uncovered(out->self, tag, window), limit);
 }
 
 joule_status collector_tag(struct collector *c, uint32_t tag, joule_result *out_result)
@@ -369,20 +369,20 @@ static double budget_of(struct session *session, const struct tag_row *row)
     return isnan(each) ? in_all : isnan(in_all) ? calls : in_all + calls;
 }
 
-#define MOST_JOULES 1e15 /* limit of a plausible region; other processes can write the shared memory */
+#define MAX_REGION_JOULES 1e15 /* limit of a plausible region; other processes can write the shared memory */
 
 /* Sets the expected energy of counted calls. Their duration, and what ran at the same time, is unknown; they
  * used at most all energy of the devices. */
 static void expect_joules(struct collector *c, const struct tag_state *state, struct tag_row *row)
 {
     joule_quantity all = quantity_scale(session_expected(c->session, row->tag), (double)state->counted);
-    double limit = fmin(most_joules(c, GROUPS_ALL), MOST_JOULES);
+    double limit = fmin(max_joules_of(c, GROUPS_ALL), MAX_REGION_JOULES);
     row->flags |= TAG_COUNTED;
     if (!(all.low <= limit))
         all = quantity_unknown();
     else
         all.value = fmin(all.value, limit);
-    row->result.attributed = at_most(all, limit);
+    row->result.attributed = limit_upper_bound(all, limit);
     row->result.duration_s = NAN;
     row->result.coverage = NAN;
 }
@@ -481,12 +481,12 @@ static size_t keep_row(struct tag_row *rows, size_t count, size_t size, const st
         rows[count] = *row;
         return count + 1;
     }
-    size_t least = 0;
+    size_t smallest = 0;
     for (size_t i = 1; i < count; i++)
-        if (by_attributed(&rows[i], &rows[least]) > 0)
-            least = i;
-    if (count && by_attributed(row, &rows[least]) < 0)
-        rows[least] = *row;
+        if (by_attributed(&rows[i], &rows[smallest]) > 0)
+            smallest = i;
+    if (count && by_attributed(row, &rows[smallest]) < 0)
+        rows[smallest] = *row;
     return count;
 }
 

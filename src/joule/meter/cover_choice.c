@@ -171,15 +171,15 @@ static struct view *next_view(struct choice *c, const struct view *zone, const s
 /* Returns the view of the zone that counts; NULL if none covered the window. */
 static const struct view *best_view(struct choice *c, const struct view *zone)
 {
-    double most_s = 0;
+    double max_covered_s = 0;
     const struct view *best = NULL;
     for (struct view *v = NULL; (v = next_view(c, zone, v)) != NULL;) {
         if (!v->is_queried)
             query(c, v);
-        most_s = fmax(most_s, v->covered_s);
+        max_covered_s = fmax(max_covered_s, v->covered_s);
     }
-    for (struct view *v = NULL; most_s > 0 && (v = next_view(c, zone, v)) != NULL;)
-        if (v->covered_s >= MIN_COVERAGE * most_s && (!best || v->channel->rank < best->channel->rank))
+    for (struct view *v = NULL; max_covered_s > 0 && (v = next_view(c, zone, v)) != NULL;)
+        if (v->covered_s >= MIN_COVERAGE * max_covered_s && (!best || v->channel->rank < best->channel->rank))
             best = v;
     return best;
 }

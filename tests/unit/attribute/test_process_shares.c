@@ -96,7 +96,7 @@ static void expect_growth(const struct process_shares *before, const struct proc
     assert_true(now->ended_cpu_joules >= before->ended_cpu_joules);
     assert_true(now->rest_cpu_joules >= before->rest_cpu_joules);
     assert_true(now->idle_cpu_joules >= before->idle_cpu_joules);
-    assert_true(now->count <= MOST * PROCESS_ROWS_PER_ONE);
+    assert_true(now->count <= MOST * ROWS_PER_PICKED_PROCESS);
     for (size_t i = 0; i < now->count; i++) {
         assert_ptr_equal(row(now, now->rows[i].pid), &now->rows[i]);
         for (size_t k = 0; k < before->count; k++)
@@ -110,7 +110,7 @@ static void run(struct tenants *tenants, int seconds)
 {
     for (int i = 0; i < seconds; i++) {
         const struct process_shares before = *tenants->processes;
-        struct process_row rows[MOST * PROCESS_ROWS_PER_ONE];
+        struct process_row rows[MOST * ROWS_PER_PICKED_PROCESS];
         if (before.count)
             memcpy(rows, before.rows, before.count * sizeof *rows);
         machine_run(tenants->meter, 1, 0.1);
@@ -127,7 +127,7 @@ static void test_those_that_use_most(void **state)
     struct rig *rig = *state;
     struct worker workers[MANY];
     put_machine(rig, workers, MANY);
-    struct process_shares shares = {.most = MOST};
+    struct process_shares shares = {.max_picked = MOST};
     struct tenants tenants = {.meter = rig->meter, .processes = &shares};
     run(&tenants, 21);
     assert_int_equal(shares.count, MOST);
@@ -151,10 +151,10 @@ static void test_many_take_turns(void **state)
         workers[i] = (struct worker){2000 + (int)i, "turn", 3, 2 + 20 * (double)i, 22 + 20 * (double)i};
         put_worker(rig->host, &workers[i]);
     }
-    struct process_shares shares = {.most = MOST};
+    struct process_shares shares = {.max_picked = MOST};
     struct tenants tenants = {.meter = rig->meter, .processes = &shares};
-    run(&tenants, 20 * (MOST * PROCESS_ROWS_PER_ONE) + 60);
-    assert_int_equal(shares.count, MOST * PROCESS_ROWS_PER_ONE);
+    run(&tenants, 20 * (MOST * ROWS_PER_PICKED_PROCESS) + 60);
+    assert_int_equal(shares.count, MOST * ROWS_PER_PICKED_PROCESS);
     assert_non_null(row(&shares, 2000)); /* idle, and still shown */
     assert_true(shares.ended_cpu_joules == 0);
     double idle = row(&shares, 2000)->cpu_joules;
@@ -180,7 +180,7 @@ static void test_new_process_has_all_its_joules(void **state)
 {
     /* Start times: between two choices, within a tick of a look, shortly before a look. */
     static const double begins_after_s[] = {0.3, 4.004, 7.25, 9.9};
-    const double place_joules = 200.0 / (MOST * PROCESS_ROWS_PER_ONE);
+    const double place_joules = 200.0 / (MOST * ROWS_PER_PICKED_PROCESS);
     const double tolerance[] = {2, 2, 2, place_joules};
     for (size_t i = 0; i < sizeof begins_after_s / sizeof *begins_after_s; i++) {
         struct rig *rig = *state;
@@ -191,7 +191,7 @@ static void test_new_process_has_all_its_joules(void **state)
             rig = *state;
         }
         put_machine(rig, workers, 2);
-        struct process_shares shares = {.most = MOST};
+        struct process_shares shares = {.max_picked = MOST};
         struct tenants tenants = {.meter = rig->meter, .processes = &shares};
         run(&tenants, 12);
         int whole_s = (int)begins_after_s[i];
@@ -223,7 +223,7 @@ static void test_idle_time_is_told(void **state)
     host_script_file(rig->host, "/proc/stat", stat_of_machine, NULL);
     put_machine(rig, workers, 0);
     put_worker(rig->host, &busy);
-    struct process_shares shares = {.most = MOST};
+    struct process_shares shares = {.max_picked = MOST};
     struct tenants tenants = {.meter = rig->meter, .processes = &shares};
     run(&tenants, 13); /* the first window has no idle time: there was no look before it */
     double seconds = (double)(tenants.begin_ns - rig->meter->begin_ns) * 1e-9;
@@ -240,7 +240,7 @@ static void test_short_processes_leave_places(void **state)
     struct rig *rig = *state;
     struct worker workers[MANY], busy = {3000, "busy", 1, 0, NONE_YET};
     put_machine(rig, workers, 0);
-    struct process_shares shares = {.most = MOST};
+    struct process_shares shares = {.max_picked = MOST};
     struct tenants tenants = {.meter = rig->meter, .processes = &shares};
     for (size_t i = 0; i < MANY; i++) {
         double begin_s = (double)meter_now_ns(rig->meter) * 1e-9;
@@ -254,7 +254,7 @@ static void test_short_processes_leave_places(void **state)
             put_worker(rig->host, &busy);
         }
     }
-    assert_true(shares.count < MOST * PROCESS_ROWS_PER_ONE);
+    assert_true(shares.count < MOST * ROWS_PER_PICKED_PROCESS);
     assert_non_null(row(&shares, 3000));
     assert_true(row(&shares, 3000)->cpu_joules > 50 * (MANY - 9 - 12));
     tenants_free(&tenants);
@@ -266,7 +266,7 @@ static void test_process_that_ends(void **state)
     struct rig *rig = *state;
     struct worker workers[3];
     put_machine(rig, workers, 3);
-    struct process_shares shares = {.most = MOST};
+    struct process_shares shares = {.max_picked = MOST};
     struct tenants tenants = {.meter = rig->meter, .processes = &shares};
     run(&tenants, 30);
     end_worker(rig->host, &workers[0]);
@@ -292,7 +292,7 @@ static void test_number_that_is_used_again(void **state)
     struct rig *rig = *state;
     struct worker workers[1], again = {1000, "again", 2, 31.5, NONE_YET};
     put_machine(rig, workers, 1);
-    struct process_shares shares = {.most = MOST};
+    struct process_shares shares = {.max_picked = MOST};
     struct tenants tenants = {.meter = rig->meter, .processes = &shares};
     run(&tenants, 30);
     double joules = row(&shares, 1000)->cpu_joules;
@@ -311,7 +311,7 @@ static void test_nothing_to_see(void **state)
     struct rig *rig = *state;
     host_script_error(rig->host, "/proc", EACCES);
     rig_open_powercap(rig);
-    struct process_shares shares = {.most = MOST};
+    struct process_shares shares = {.max_picked = MOST};
     struct tenants tenants = {.meter = rig->meter, .processes = &shares};
     for (int i = 0; i < 12; i++) {
         machine_run(rig->meter, 1, 0.1);
@@ -338,7 +338,7 @@ static void test_device_goes_to_processes(void **state)
     put_worker(fake.host, &workers[0]);
     put_worker(fake.host, &workers[1]);
     fake_nvml_open_devices(&fake);
-    struct process_shares shares = {.most = 1};
+    struct process_shares shares = {.max_picked = 1};
     struct tenants tenants = {.meter = fake.meter, .processes = &shares};
     for (int i = 0; i < 22; i++) {
         fake_nvml_run(&fake, 1);
