@@ -36,7 +36,7 @@ bool attach_open(struct attached *attached, const struct signals *signals, pid_t
 static void look(struct attached *attached)
 {
     int64_t begin_ns = clock_now_ns();
-    attached->has_ended = !attribute_look(attached->group);
+    attached->has_ended = !attribute_update(attached->group);
     int64_t end_ns = clock_now_ns(), pause_ns = (end_ns - begin_ns) * SPARE_PART;
     attached->look_ns = end_ns + (pause_ns > LEAST_NS ? pause_ns : LEAST_NS);
 }

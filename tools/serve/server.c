@@ -450,7 +450,7 @@ int server_run(joule_meter *meter, const struct serve_settings *settings, const 
     if (settings->shares_out)
         server.answers.overview.tenants = &server.tenants;
     if (settings->process_count) {
-        server.processes.most = settings->process_count;
+        server.processes.max_picked = settings->process_count;
         server.answers.overview.processes = server.tenants.processes = &server.processes;
     }
     if (settings->shares_out || settings->process_count) {

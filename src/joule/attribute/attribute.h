@@ -53,7 +53,7 @@ struct attribute_group *attribute_begin(struct joule_host *host, enum attribute_
 struct attribute_group *attribute_attach(struct joule_host *host, pid_t pid);
 /* Updates the CPU time of an attached process; call it periodically, because the time is lost when the
  * process ends. Returns false if it has ended. */
-bool attribute_look(struct attribute_group *group);
+bool attribute_update(struct attribute_group *group);
 enum attribute_method attribute_group_method(const struct attribute_group *group);
 /* Starts counting CPU time. */
 void attribute_start(struct attribute_group *group);

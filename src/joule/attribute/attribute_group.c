@@ -114,7 +114,7 @@ static void add_cpu(const struct tree_process *process, void *context)
     *sum_s += process->cpu_s;
 }
 
-bool attribute_look(struct attribute_group *group)
+bool attribute_update(struct attribute_group *group)
 {
     struct tree_process top;
     if (!read_process(group, &top) || top.start_ticks != group->start_ticks)
@@ -197,7 +197,7 @@ void attribute_start(struct attribute_group *group)
 {
     if (group->method == ATTRIBUTE_CGROUP)
         group->start_cpu_s = cgroup_cpu_s(&group->cgroup);
-    if (group->method == ATTRIBUTE_TREE && attribute_look(group))
+    if (group->method == ATTRIBUTE_TREE && attribute_update(group))
         group->start_cpu_s = group->tree_cpu_s;
     group->start = attribute_machine(group->host);
 }
@@ -291,7 +291,7 @@ static void bound_share(struct attribution *a)
 struct attribution attribute_finish(struct attribute_group *group)
 {
     if (group->method == ATTRIBUTE_TREE)
-        attribute_look(group);
+        attribute_update(group);
     struct machine_time end = attribute_machine(group->host);
     struct attribution a = {.method = group->method,
                             .command_cpu_s = command_cpu_s(group),

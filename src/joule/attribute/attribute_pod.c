@@ -64,7 +64,8 @@ bool pod_read_log(const char *file, struct tenant_name *out)
 static bool is_due(const struct tenant *tenant, int64_t now_ns)
 {
     bool is_named = tenant->name.pod[0] && tenant->name.container[0];
-    bool is_round = (tenant->looks & (tenant->looks - 1)) == 0 && tenant->looks <= MAX_SEARCHES;
+    bool is_round =
+        (tenant->update_count & (tenant->update_count - 1)) == 0 && tenant->update_count <= MAX_SEARCHES;
     return tenant->name.pod_uid[0] && !is_named && is_round && tenant->seen_ns == now_ns;
 }
 

@@ -182,7 +182,7 @@ static bool has_early_places(const struct process_shares *shares)
 static bool is_old(const struct process_shares *shares, const struct seen_process *process)
 {
     double begin_s = (double)process->start_ticks / (double)sysconf(_SC_CLK_TCK);
-    return (double)(shares->table.looked_ns - PICK_NS) * 1e-9 >= begin_s;
+    return (double)(shares->table.updated_ns - PICK_NS) * 1e-9 >= begin_s;
 }
 
 static void pick(struct process_shares *shares, int64_t now_ns)
@@ -237,10 +237,11 @@ static void name_tenant(struct process_row *row, const struct tenants *tenants)
     row->tenant_name = tenant->name;
 }
 
-joule_status process_look(struct process_shares *shares, const struct tenants *tenants, int64_t now_ns)
+joule_status process_shares_update(struct process_shares *shares, const struct tenants *tenants,
+                                   int64_t now_ns)
 {
-    bool is_first = !shares->table.looked_ns;
-    joule_status status = process_table_look(&shares->table, tenants->meter->host);
+    bool is_first = !shares->table.updated_ns;
+    joule_status status = process_table_update(&shares->table, tenants->meter->host);
     if (status != JOULE_OK)
         return status;
     double busy_s = attribute_machine(tenants->meter->host).busy_s;

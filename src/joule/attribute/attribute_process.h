@@ -60,7 +60,8 @@ void process_leave_device(struct process_shares *shares, const joule_quantity *j
 void process_settle(struct process_shares *shares, int64_t now_ns);
 /* Ends a window: reads /proc and periodically chooses the processes with rows again. Returns JOULE_OK,
  * JOULE_NO_MEMORY, or why /proc cannot be read. */
-joule_status process_look(struct process_shares *shares, const struct tenants *tenants, int64_t now_ns);
+joule_status process_shares_update(struct process_shares *shares, const struct tenants *tenants,
+                                   int64_t now_ns);
 void process_shares_free(struct process_shares *shares);
 
 #endif

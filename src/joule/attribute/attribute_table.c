@@ -55,7 +55,7 @@ struct seen_process *process_table_outside(struct process_table *table, pid_t pi
 
 /* --- updates -------------------------------------------------------------------------------------------- */
 
-struct look {
+struct update {
     struct process_table *table;
     double elapsed_s;
     struct seen_process *next, *ended;
@@ -64,9 +64,9 @@ struct look {
 
 /* Returns an entry for a new process. Its CPU time so far counts only if it started after the last update.
  * The kernel rounds start times down to a tick. */
-static struct seen_process first_sight(const struct look *look, const struct tree_process *seen)
+static struct seen_process first_sight(const struct update *update, const struct tree_process *seen)
 {
-    int64_t since_ns = look->table->looked_ns;
+    int64_t since_ns = update->table->updated_ns;
     double ticks_per_s = (double)sysconf(_SC_CLK_TCK);
     bool is_young = since_ns && (double)seen->start_ticks + 1 >= (double)since_ns * 1e-9 * ticks_per_s;
     return (struct seen_process){.pid = seen->pid,
@@ -77,93 +77,94 @@ static struct seen_process first_sight(const struct look *look, const struct tre
                                  .children_s = is_young ? 0 : seen->children_s};
 }
 
-static void add_step(const struct look *look, struct seen_process *process, double step_s)
+static void add_step(const struct update *update, struct seen_process *process, double step_s)
 {
-    process->cpu_share += look->elapsed_s > 0 ? step_s / look->elapsed_s : 0;
+    process->cpu_share += update->elapsed_s > 0 ? step_s / update->elapsed_s : 0;
     process->step_s += step_s;
 }
 
-static void update(struct look *look, struct seen_process process, const struct tree_process *seen)
+static void update_process(struct update *update, struct seen_process process,
+                           const struct tree_process *seen)
 {
     double own_s = seen->cpu_s - seen->children_s;
     process.parent = seen->parent;
     string_copy(process.name, sizeof process.name, seen->name);
     process.cpu_share = 0;
-    add_step(look, &process, fmax(own_s - process.own_s, 0));
+    add_step(update, &process, fmax(own_s - process.own_s, 0));
     process.own_s = own_s;
-    look->next[look->count++] = process;
+    update->next[update->count++] = process;
 }
 
 /* Moves a process to the list of ended ones and keeps its joules. */
-static void end_process(struct look *look, const struct seen_process *process)
+static void end_process(struct update *update, const struct seen_process *process)
 {
-    look->table->ended_joules += isnan(process->cpu_joules) ? 0 : process->cpu_joules;
-    look->ended[look->ended_count++] = *process;
+    update->table->ended_joules += isnan(process->cpu_joules) ? 0 : process->cpu_joules;
+    update->ended[update->ended_count++] = *process;
 }
 
 /* Keeps a process that /proc does not show if a driver still reports it; otherwise ends it. */
-static void carry_or_end(struct look *look, const struct seen_process *process)
+static void carry_or_end(struct update *update, const struct seen_process *process)
 {
     if (process->is_outside && process->is_listed)
-        look->next[look->count++] = *process;
+        update->next[update->count++] = *process;
     else
-        end_process(look, process);
+        end_process(update, process);
 }
 
-/* Fills look->next by merging both lists, which are sorted by process id. */
-static void merge(struct look *look, const struct tree_process *seen, size_t seen_count)
+/* Fills update->next by merging both lists, which are sorted by process id. */
+static void merge(struct update *update, const struct tree_process *seen, size_t seen_count)
 {
-    const struct seen_process *old = look->table->items, *end = old + look->table->count;
+    const struct seen_process *old = update->table->items, *end = old + update->table->count;
     for (size_t i = 0; i < seen_count; i++) {
         for (; old < end && old->pid < seen[i].pid; old++)
-            carry_or_end(look, old);
+            carry_or_end(update, old);
         bool has_id = old < end && old->pid == seen[i].pid;
         bool is_known = has_id && !old->is_outside && old->start_ticks == seen[i].start_ticks;
         if (has_id && !is_known)
-            end_process(look, old); /* the id was used again */
-        update(look, is_known ? *old : first_sight(look, &seen[i]), &seen[i]);
+            end_process(update, old); /* the id was used again */
+        update_process(update, is_known ? *old : first_sight(update, &seen[i]), &seen[i]);
         old += has_id;
     }
     for (; old < end; old++)
-        carry_or_end(look, old);
+        carry_or_end(update, old);
 }
 
 /* Adds the time of children that a process waited for, except what was already counted while they lived. */
-static void take_children(const struct look *look, struct seen_process *process, double children_s)
+static void take_children(const struct update *update, struct seen_process *process, double children_s)
 {
     double missed_s = children_s - process->children_s - process->owed_s;
     process->owed_s = fmax(-missed_s, 0);
-    add_step(look, process, fmax(missed_s, 0));
+    add_step(update, process, fmax(missed_s, 0));
     process->children_s = children_s;
 }
 
 /* Returns the process that will show the CPU time of an ended one: its closest ancestor
  * that is alive. NULL: none. */
-static struct seen_process *heir_of(struct look *look, const struct seen_process *ended)
+static struct seen_process *find_living_ancestor(struct update *update, const struct seen_process *ended)
 {
-    struct seen_process *heir = NULL;
+    struct seen_process *ancestor = NULL;
     /* the limit ends cycles, which reused ids can form */
-    for (size_t i = 0; ended && !heir && i <= look->ended_count; i++) {
-        heir = find_in(look->next, look->count, ended->parent);
-        ended = find_in(look->ended, look->ended_count, ended->parent);
+    for (size_t i = 0; ended && !ancestor && i <= update->ended_count; i++) {
+        ancestor = find_in(update->next, update->count, ended->parent);
+        ended = find_in(update->ended, update->ended_count, ended->parent);
     }
-    return heir;
+    return ancestor;
 }
 
-static void settle_children(struct look *look, const struct tree_process *seen, size_t seen_count)
+static void settle_children(struct update *update, const struct tree_process *seen, size_t seen_count)
 {
-    for (size_t i = 0; i < look->ended_count; i++) {
-        const struct seen_process *ended = &look->ended[i];
-        struct seen_process *heir = heir_of(look, ended);
-        if (heir)
-            heir->owed_s += ended->own_s + ended->children_s + ended->owed_s;
+    for (size_t i = 0; i < update->ended_count; i++) {
+        const struct seen_process *ended = &update->ended[i];
+        struct seen_process *ancestor = find_living_ancestor(update, ended);
+        if (ancestor)
+            ancestor->owed_s += ended->own_s + ended->children_s + ended->owed_s;
     }
-    struct seen_process *process = look->next;
+    struct seen_process *process = update->next;
     for (size_t i = 0; i < seen_count; i++, process++) {
         while (process->pid != seen[i].pid)
             process++; /* skip processes that are outside */
         if (seen[i].children_s != process->children_s)
-            take_children(look, process, seen[i].children_s);
+            take_children(update, process, seen[i].children_s);
     }
 }
 
@@ -176,7 +177,7 @@ static void take_over(struct process_table *table, size_t count, int64_t now_ns)
     table->count = count;
     table->next = old.items;
     table->next_capacity = old.capacity;
-    table->looked_ns = now_ns;
+    table->updated_ns = now_ns;
 }
 
 static int by_pid(const void *a, const void *b)
@@ -200,24 +201,24 @@ static size_t keep_living(struct tree_process *seen, size_t count)
     return kept;
 }
 
-joule_status process_table_look(struct process_table *table, struct joule_host *host)
+joule_status process_table_update(struct process_table *table, struct joule_host *host)
 {
     struct arena arena = {0};
     struct tree_process *seen;
     int64_t now_ns = host->ops->clock_ns(host, CLOCK_BOOTTIME);
     ssize_t found = tree_read(host, &arena, &seen);
     size_t count = found > 0 ? keep_living(seen, (size_t)found) : 0;
-    struct look look = {.table = table};
-    look.ended = arena_alloc(&arena, (table->count + 1) * sizeof *look.ended);
-    bool has_room = look.ended && array_reserve((void **)&table->next, &table->next_capacity,
-                                                count + table->count + 1, sizeof *table->next);
+    struct update update = {.table = table};
+    update.ended = arena_alloc(&arena, (table->count + 1) * sizeof *update.ended);
+    bool has_room = update.ended && array_reserve((void **)&table->next, &table->next_capacity,
+                                                  count + table->count + 1, sizeof *table->next);
     if (found >= 0 && has_room) {
-        look.next = table->next;
-        look.elapsed_s = table->looked_ns ? (double)(now_ns - table->looked_ns) * 1e-9 : 0;
+        update.next = table->next;
+        update.elapsed_s = table->updated_ns ? (double)(now_ns - table->updated_ns) * 1e-9 : 0;
         table->ended_joules = 0;
-        merge(&look, seen, count);
-        settle_children(&look, seen, count);
-        take_over(table, look.count, now_ns);
+        merge(&update, seen, count);
+        settle_children(&update, seen, count);
+        take_over(table, update.count, now_ns);
     }
     arena_free(&arena);
     return found < 0 ? status_of_errno((int)-found) : has_room ? JOULE_OK : JOULE_NO_MEMORY;

@@ -38,12 +38,12 @@ struct process_table {
     size_t count, capacity;
     struct seen_process *next; /* under construction */
     size_t next_capacity;
-    int64_t looked_ns;   /* CLOCK_BOOTTIME of the last update; 0: none yet */
+    int64_t updated_ns;  /* CLOCK_BOOTTIME of the last update; 0: none yet */
     double ended_joules; /* CPU joules of the processes that ended before the last update */
 };
 
 /* Reads /proc again. Returns JOULE_OK, JOULE_NO_MEMORY (nothing has changed), or the status of errno. */
-joule_status process_table_look(struct process_table *table, struct joule_host *host);
+joule_status process_table_update(struct process_table *table, struct joule_host *host);
 struct seen_process *process_table_find(struct process_table *table, pid_t pid);
 /* Returns the process, or adds one that is outside. Returns NULL if out of memory. Moves other entries. */
 struct seen_process *process_table_outside(struct process_table *table, pid_t pid);

@@ -106,8 +106,8 @@ static struct tenant *add(struct tenants *tenants, const char *path, const struc
     return tenant;
 }
 
-static joule_status see(struct tenants *tenants, const char *path, const struct tenant_name *name,
-                        int64_t now_ns)
+static joule_status update_tenant(struct tenants *tenants, const char *path, const struct tenant_name *name,
+                                  int64_t now_ns)
 {
     double usage_s = read_usage(tenants, path);
     if (isnan(usage_s))
@@ -119,11 +119,12 @@ static joule_status see(struct tenants *tenants, const char *path, const struct 
     tenant->pending_cpu_s += fmax(0, usage_s - tenant->usage_s);
     tenant->usage_s = usage_s;
     tenant->seen_ns = now_ns;
-    tenant->looks++;
+    tenant->update_count++;
     return JOULE_OK;
 }
 
-static joule_status look_below(struct tenants *tenants, const char *path, unsigned depth, int64_t now_ns)
+static joule_status read_cgroups_below(struct tenants *tenants, const char *path, unsigned depth,
+                                       int64_t now_ns)
 {
     char full[PATH_SIZE];
     char **names;
@@ -143,9 +144,9 @@ static joule_status look_below(struct tenants *tenants, const char *path, unsign
         if (text.length >= sizeof below)
             continue;
         if (tenant_name_read(below, &name))
-            status = see(tenants, below, &name, now_ns);
+            status = update_tenant(tenants, below, &name, now_ns);
         else if (depth < MAX_DEPTH)
-            status = look_below(tenants, below, depth + 1, now_ns);
+            status = read_cgroups_below(tenants, below, depth + 1, now_ns);
     }
     arena_free(&arena);
     return status;
@@ -247,7 +248,7 @@ static void share_device(struct tenants *tenants, const joule_device *device, co
 
 /* Returns true for NVIDIA's MPS server, which runs work of clients that are in no list. The kernel
  * truncates names to 15 bytes. */
-static bool is_deputy(struct joule_host *host, uint64_t pid)
+static bool is_mps_server(struct joule_host *host, uint64_t pid)
 {
     char file[64], name[32];
     string_print(file, sizeof file, "/proc/%llu/comm", (unsigned long long)pid);
@@ -266,7 +267,7 @@ static bool find_pod(const struct tenants *tenants, const joule_device *device, 
         return false;
     for (size_t i = 0; i < count; i++) {
         const struct tenant *tenant = tenants_of_process(tenants, list[i].pid);
-        if (!tenant || !tenant->name.pod[0] || is_deputy(tenants->meter->host, list[i].pid) ||
+        if (!tenant || !tenant->name.pod[0] || is_mps_server(tenants->meter->host, list[i].pid) ||
             (i > 0 && strcmp(tenant->name.pod_uid, out_pod->pod_uid) != 0))
             return false;
         if (i == 0)
@@ -381,9 +382,10 @@ joule_status tenants_update(struct tenants *tenants)
         return JOULE_OK; /* the next update includes what is used until then */
     if (!tenants->begin_ns)
         tenants->begin_ns = tenants->meter->begin_ns; /* the meter's energy so far cannot be attributed */
-    joule_status status = has_tree ? look_below(tenants, "", 0, now_ns) : JOULE_ABSENT;
+    joule_status status = has_tree ? read_cgroups_below(tenants, "", 0, now_ns) : JOULE_ABSENT;
     pods_name(tenants, now_ns);
-    joule_status told = tenants->processes ? process_look(tenants->processes, tenants, now_ns) : JOULE_OK;
+    joule_status told =
+        tenants->processes ? process_shares_update(tenants->processes, tenants, now_ns) : JOULE_OK;
     tenants->end_ns = now_ns;
     forget_ended(tenants, now_ns);
     return told == JOULE_OK ? status : told;

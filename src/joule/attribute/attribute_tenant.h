@@ -37,7 +37,7 @@ struct tenant {
     /* Below: private to attribute_tenant.c. */
     double usage_s, pending_cpu_s; /* the kernel's count; its part in the window that is not settled yet */
     int64_t seen_ns;
-    unsigned looks; /* number of updates in which it was seen */
+    unsigned update_count; /* number of updates in which it was seen */
 };
 
 struct tenant_device {

@@ -172,7 +172,7 @@ void live_set_idle(struct live *live, const struct estimate *cpu_watts)
 
 joule_status live_look(struct live *live)
 {
-    joule_status status = process_table_look(&live->table, live->meter->host);
+    joule_status status = process_table_update(&live->table, live->meter->host);
     if (status != JOULE_OK)
         return status;
     int64_t now_ns = meter_now_ns(live->meter);

@@ -491,7 +491,7 @@ static void test_a_process_from_before(void **state)
     put_process(host, 41, 40, 'S', 65, 0, 80);
     put_process(host, 43, 41, 'R', 7, 0, 90);
     host_script_text(host, "/proc/stat", "cpu  1100 0 0 9000 0 0 0 0 0 0\n");
-    assert_true(attribute_look(group));
+    assert_true(attribute_update(group));
     struct attribution share = attribute_finish(group);
     assert_int_equal(share.method, ATTRIBUTE_TREE);
     assert_near(share.command_cpu_s, 32 * tick_s, 1e-9);
@@ -499,10 +499,10 @@ static void test_a_process_from_before(void **state)
     put_process(host, 41, 1, 'S', 65, 0, 80); /* they leave the tree: what they did in it was its own */
     assert_near(attribute_finish(group).command_cpu_s, 32 * tick_s, 1e-9);
     put_process(host, 40, 1, 'Z', 620, 100, 77);
-    assert_false(attribute_look(group)); /* the last figures, while nobody has asked for them */
+    assert_false(attribute_update(group)); /* the last figures, while nobody has asked for them */
     assert_near(attribute_finish(group).command_cpu_s, 130 * tick_s, 1e-9);
     put_process(host, 40, 1, 'R', 9000, 0, 1000); /* the number is somebody else's now */
-    assert_false(attribute_look(group));
+    assert_false(attribute_update(group));
     assert_near(attribute_finish(group).command_cpu_s, 130 * tick_s, 1e-9);
     attribute_free(group);
     host->ops->close(host);
