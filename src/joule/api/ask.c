@@ -50,7 +50,7 @@ bool meter_is_stale(joule_meter *meter, const struct lane *lane, double update_p
     return read_ns && (double)(meter_now_ns(meter) - read_ns) * 1e-9 > limit_s;
 }
 
-static bool stands_still(const struct channel *ch)
+static bool is_frozen_counter(const struct channel *ch)
 {
     double patience_s = FROZEN_S + ch->counter.grain_joules / MIN_WATTS;
     return ch->mode == CHANNEL_COUNTER && counter_is_frozen(&ch->counter, patience_s);
@@ -83,7 +83,7 @@ void meter_describe_domain(joule_meter *meter, size_t index, const struct cover 
     pthread_mutex_lock(&mc->lane->lock);
     *out_domain = mc->channel->info;
     int64_t read_ns = mc->channel->read_ns;
-    bool is_frozen = stands_still(mc->channel);
+    bool is_frozen = is_frozen_counter(mc->channel);
     pthread_mutex_unlock(&mc->lane->lock);
     out_domain->parent = -1;
     settle_state(out_domain, meter_is_stale(meter, mc->lane, mc->channel->info.update_period_s, read_ns),
@@ -132,7 +132,7 @@ bool meter_has_energy(joule_meter *meter, int32_t domain)
 }
 
 /* Begins every query of a domain's energy or power: sets an unknown answer and checks the arguments. */
-static joule_status take_question(joule_meter **meter, int32_t domain, joule_quantity *out_answer)
+static joule_status begin_query(joule_meter **meter, int32_t domain, joule_quantity *out_answer)
 {
     if (!out_answer)
         return JOULE_INVALID;
@@ -143,7 +143,7 @@ static joule_status take_question(joule_meter **meter, int32_t domain, joule_qua
 
 joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules)
 {
-    joule_status status = take_question(&meter, domain, out_joules);
+    joule_status status = begin_query(&meter, domain, out_joules);
     if (status != JOULE_OK)
         return status;
     struct window w = meter_energy(meter, domain);
@@ -166,7 +166,7 @@ joule_status joule_window_joules(joule_meter *meter, int32_t domain, int64_t beg
 {
     if (out_coverage)
         *out_coverage = 0;
-    joule_status status = take_question(&meter, domain, out_joules);
+    joule_status status = begin_query(&meter, domain, out_joules);
     if (status != JOULE_OK)
         return status;
     if (end_ns < begin_ns || begin_ns < meter->begin_ns || end_ns > meter_now_ns(meter))
@@ -225,7 +225,7 @@ size_t joule_ticks(joule_meter *meter, int32_t domain, int64_t after_ns, int64_t
 
 joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules)
 {
-    joule_status status = take_question(&meter, domain, out_joules);
+    joule_status status = begin_query(&meter, domain, out_joules);
     if (status != JOULE_OK)
         return status;
     if (domain < 0) /* sums have no parts */
@@ -256,7 +256,7 @@ static struct estimate channel_power(joule_meter *meter, int32_t id, bool *is_ol
     if (isnan(watts.value))
         watts = first_power(mc->channel);
     int64_t read_ns = mc->channel->read_ns;
-    bool is_frozen = stands_still(mc->channel);
+    bool is_frozen = is_frozen_counter(mc->channel);
     pthread_mutex_unlock(&mc->lane->lock);
     *is_old =
         *is_old || is_frozen || meter_is_stale(meter, mc->lane, mc->channel->info.update_period_s, read_ns);
@@ -280,7 +280,7 @@ static joule_status client_power(joule_meter *meter, int32_t domain, joule_quant
 
 joule_status joule_power_watts(joule_meter *meter, int32_t domain, joule_quantity *out_watts)
 {
-    joule_status status = take_question(&meter, domain, out_watts);
+    joule_status status = begin_query(&meter, domain, out_watts);
     if (status != JOULE_OK)
         return status;
     if (meter->is_client)

@@ -28,10 +28,10 @@ struct joule_budget {
     joule_meter *meter;
     joule_budget_options options;
     int64_t begin_ns;
-    double begin_celsius;      /* NaN: no gauge has answered yet */
-    double begin_tag_joules;   /* joules of the tag before the budget began */
-    joule_quantity peak_watts; /* the highest mean over a second */
-    joule_budget_status told;  /* the last notified status: WITHIN, NEAR or OVER */
+    double begin_celsius;         /* NaN: no gauge has answered yet */
+    double begin_tag_joules;      /* joules of the tag before the budget began */
+    joule_quantity peak_watts;    /* the highest mean over a second */
+    joule_budget_status notified; /* the last notified status: WITHIN, NEAR or OVER */
     joule_budget_result result;
 };
 
@@ -168,7 +168,7 @@ static joule_budget_status judge_all(const struct joule_budget *budget, const jo
 }
 
 /* Updates the budget's result. The caller holds `checking`. */
-static void look(struct budget_list *list, struct joule_budget *budget, bool is_last)
+static void update(struct budget_list *list, struct joule_budget *budget, bool is_last)
 {
     int64_t now_ns = meter_now_ns(budget->meter);
     raise_peak(budget, now_ns, is_last);
@@ -195,7 +195,7 @@ static double share_used(double used, double limit)
     return limit > 0 && used > 0 ? used / limit : 0; /* an unknown value must not stop a program */
 }
 
-static joule_budget_status what_to_tell(const struct joule_budget *budget)
+static joule_budget_status worst_status(const struct joule_budget *budget)
 {
     const joule_budget_options *limits = &budget->options;
     double used = share_used(budget->result.joules.value, limits->max_joules);
@@ -206,12 +206,12 @@ static joule_budget_status what_to_tell(const struct joule_budget *budget)
 }
 
 /* Notifies of each status once, and never of a better one after a worse one. */
-static void tell(struct joule_budget *budget)
+static void notify_status(struct joule_budget *budget)
 {
-    joule_budget_status status = what_to_tell(budget);
-    if (worse(status, budget->told) == budget->told)
+    joule_budget_status status = worst_status(budget);
+    if (worse(status, budget->notified) == budget->notified)
         return;
-    budget->told = status;
+    budget->notified = status;
     if (budget->options.notify)
         budget->options.notify(budget, status, budget->options.context);
     if (status == JOULE_BUDGET_OVER && (budget->options.flags & JOULE_BUDGET_STOP))
@@ -227,8 +227,8 @@ void budget_list_check(struct budget_list *list)
     pthread_mutex_unlock(&list->lock);
     for (; budget; budget = budget->next) { /* new budgets are added in front; none is removed
                                              * while `checking` is held */
-        look(list, budget, false);
-        tell(budget);
+        update(list, budget, false);
+        notify_status(budget);
     }
     pthread_mutex_unlock(&list->checking);
 }
@@ -329,7 +329,7 @@ joule_status joule_budget_begin(joule_meter *meter, const joule_budget_options *
                                     .begin_ns = meter_now_ns(meter),
                                     .begin_celsius = meter_hottest_celsius(meter),
                                     .peak_watts = quantity_unknown(),
-                                    .told = JOULE_BUDGET_WITHIN};
+                                    .notified = JOULE_BUDGET_WITHIN};
     budget->result = (joule_budget_result){.joules = quantity_unknown(),
                                            .probability = NAN,
                                            .peak_watts = NAN,
@@ -375,8 +375,8 @@ joule_status joule_budget_end(joule_budget *budget, joule_budget_result *out_res
     struct budget_list *list = budget->meter->budgets;
     joule_sample_now(budget->meter);
     pthread_mutex_lock(&list->checking);
-    look(list, budget, true);
-    tell(budget);
+    update(list, budget, true);
+    notify_status(budget);
     pthread_mutex_lock(&list->lock);
     struct joule_budget **link = &list->first;
     while (*link != budget)

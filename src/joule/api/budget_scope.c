@@ -29,7 +29,7 @@ enum { SITE_IS_READY, SITE_TAG, SITE_ENTERED };
 struct scope {
     struct scope *next;
     uint32_t tag;
-    bool is_told;      /* guarded by `checking` */
+    bool is_notified;  /* guarded by `checking` */
     double max_joules; /* of a call, on average */
     char *budget;      /* text of the budget */
     char name[SESSION_NAME];
@@ -45,7 +45,7 @@ static struct {
 
 /* --- notification---------------------------------------------------------------------------------------- */
 
-static bool is_asked_to_warn(void)
+static bool is_warning_enabled(void)
 {
     const char *value = secure_getenv(VARIABLE);
     return value && *value && strcmp(value, "0") != 0;
@@ -55,14 +55,14 @@ static bool is_asked_to_warn(void)
 static void warn(const char *message)
 {
     char line[640];
-    if (!is_asked_to_warn())
+    if (!is_warning_enabled())
         return;
     string_print(line, sizeof line, "joule: %s\n", message);
     ssize_t written = write(STDERR_FILENO, line, strlen(line));
     (void)written; /* an error cannot be reported anywhere */
 }
 
-static void tell(const joule_budget_event *event)
+static void notify(const joule_budget_event *event)
 {
     joule_budget_handler_fn handler = atomic_load_explicit(&scopes.handler, memory_order_acquire);
     if (handler)
@@ -78,19 +78,19 @@ void joule_budget_set_handler(joule_budget_handler_fn handler, void *context)
     atomic_store_explicit(&scopes.handler, handler, memory_order_release);
 }
 
-static void tell_of_text(const char *name, const char *budget, const char *why)
+static void notify_invalid(const char *name, const char *budget, const char *why)
 {
     char message[600];
     string_print(message, sizeof message, "cannot watch the budget of %s: %s", name, why);
-    tell(&(joule_budget_event){.struct_size = sizeof(joule_budget_event),
-                               .status = JOULE_BUDGET_NOT_MEASURED,
-                               .name = name,
-                               .budget = budget,
-                               .message = message,
-                               .joules = quantity_unknown()});
+    notify(&(joule_budget_event){.struct_size = sizeof(joule_budget_event),
+                                 .status = JOULE_BUDGET_NOT_MEASURED,
+                                 .name = name,
+                                 .budget = budget,
+                                 .message = message,
+                                 .joules = quantity_unknown()});
 }
 
-static void tell_of_passing(const struct scope *scope, uint64_t calls, joule_quantity joules)
+static void notify_excess(const struct scope *scope, uint64_t calls, joule_quantity joules)
 {
     char message[600], value[32], low[32], high[32];
     joule_format(joules.value, JOULE_DIMENSION_ENERGY, 3, value, sizeof value);
@@ -99,13 +99,13 @@ static void tell_of_passing(const struct scope *scope, uint64_t calls, joule_qua
     string_print(message, sizeof message,
                  "%s uses %s per call (%s to %s, %s, mean of %llu calls); its budget is %s", scope->name,
                  value, low, high, joule_class_name(joules.cls), (unsigned long long)calls, scope->budget);
-    tell(&(joule_budget_event){.struct_size = sizeof(joule_budget_event),
-                               .status = JOULE_BUDGET_OVER,
-                               .name = scope->name,
-                               .budget = scope->budget,
-                               .message = message,
-                               .count = calls,
-                               .joules = joules});
+    notify(&(joule_budget_event){.struct_size = sizeof(joule_budget_event),
+                                 .status = JOULE_BUDGET_OVER,
+                                 .name = scope->name,
+                                 .budget = scope->budget,
+                                 .message = message,
+                                 .count = calls,
+                                 .joules = joules});
 }
 
 /* --- check ---------------------------------------------------------------------------------------------- */
@@ -120,8 +120,8 @@ static void check(struct scope *scope, joule_meter *meter)
     joule_quantity mean = quantity_scale(row.result.attributed, 1 / (double)row.attributed_count);
     if (joule_budget_judge(mean, scope->max_joules) != JOULE_BUDGET_OVER)
         return;
-    scope->is_told = true;
-    tell_of_passing(scope, row.attributed_count, mean);
+    scope->is_notified = true;
+    notify_excess(scope, row.attributed_count, mean);
 }
 
 static bool begin_checking(void)
@@ -139,7 +139,7 @@ void budget_scopes_check(joule_meter *meter)
     if (!scope || !meter->collector || !begin_checking())
         return;
     for (; scope; scope = scope->next)
-        if (!scope->is_told)
+        if (!scope->is_notified)
             check(scope, meter);
     atomic_store_explicit(&scopes.checking, 0, memory_order_release);
 }
@@ -184,9 +184,9 @@ static double read_budget(const joule_budget_site *site, const char *name, bool 
     joule_error error;
     joule_status status = budget_text_parse(site->budget, &budget, NULL, &error);
     if (is_first && status != JOULE_OK)
-        tell_of_text(name, site->budget, error.message);
+        notify_invalid(name, site->budget, error.message);
     else if (is_first && isnan(budget.max_joules))
-        tell_of_text(name, site->budget, "a scope needs max_joules, for example max_joules=50uJ");
+        notify_invalid(name, site->budget, "a scope needs max_joules, for example max_joules=50uJ");
     return budget.max_joules;
 }
 
@@ -194,7 +194,7 @@ static double read_budget(const joule_budget_site *site, const char *name, bool 
 static void end_all_at_exit(void)
 {
     region_end_framed_since(0);
-    joule_meter *meter = is_asked_to_warn() ? meter_default_if_open() : NULL;
+    joule_meter *meter = is_warning_enabled() ? meter_default_if_open() : NULL;
     if (!meter || !meter->collector)
         return;
     joule_sample_now(meter);
@@ -210,7 +210,7 @@ static void prepare_process(struct session *session)
         return;
     session_set_stamp_seconds(session, region_stamp_seconds());
     atexit(end_all_at_exit);
-    if (is_asked_to_warn() && !atomic_load_explicit(&scopes.handler, memory_order_acquire))
+    if (is_warning_enabled() && !atomic_load_explicit(&scopes.handler, memory_order_acquire))
         meter_or_default(NULL); /* without a meter, the program would never be warned */
 }
 

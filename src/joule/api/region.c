@@ -331,13 +331,13 @@ joule_status joule_span_add(joule_meter *meter, const joule_span *span)
 
 /* --- queries -------------------------------------------------------------------------------------------- */
 
-static joule_status hand_out(joule_result *out, const joule_result *result, joule_status status)
+static joule_status give_result(joule_result *out, const joule_result *result, joule_status status)
 {
     abi_write(out, result, sizeof *result);
     return status;
 }
 
-static joule_status check_asking(joule_meter **meter, const joule_result *out)
+static joule_status check_query(joule_meter **meter, const joule_result *out)
 {
     if (!abi_has_room(out, RESULT_SIZE_1))
         return JOULE_INVALID;
@@ -401,7 +401,7 @@ static joule_status why_unknown(joule_meter *meter, uint32_t flags, joule_status
 
 joule_status joule_region_result(joule_meter *meter, const joule_region *region, joule_result *out_result)
 {
-    joule_status status = check_asking(&meter, out_result);
+    joule_status status = check_query(&meter, out_result);
     if (status != JOULE_OK)
         return status;
     if (!region || region->begin_ns == 0 || region->end_ns < region->begin_ns || region->end_ns > INT64_MAX)
@@ -412,13 +412,13 @@ joule_status joule_region_result(joule_meter *meter, const joule_region *region,
     if (isnan(result.window.value) && region->end_ns > region->begin_ns)
         status = why_unknown(meter, region->flags, status);
     result.unsynchronised = region->flags & JOULE_REGION_GPU && !(region->flags & SPAN_SYNCHRONISED);
-    return hand_out(out_result, &result, status);
+    return give_result(out_result, &result, status);
 }
 
 joule_status joule_region_wait(joule_meter *meter, const joule_region *region, double timeout_s,
                                joule_result *out_result)
 {
-    joule_status status = check_asking(&meter, out_result);
+    joule_status status = check_query(&meter, out_result);
     if (status != JOULE_OK)
         return status;
     int64_t deadline_ns = clock_now_ns() + (int64_t)(fmin(fmax(timeout_s, 0), 1e6) * 1e9);
@@ -436,10 +436,10 @@ joule_status joule_region_wait(joule_meter *meter, const joule_region *region, d
 
 joule_status joule_tag_result(joule_meter *meter, uint32_t tag, joule_result *out_result)
 {
-    joule_status status = check_asking(&meter, out_result);
+    joule_status status = check_query(&meter, out_result);
     if (status != JOULE_OK)
         return status;
     joule_result result = result_unknown();
     status = meter->collector ? collector_tag(meter->collector, tag, &result) : JOULE_UNSUPPORTED;
-    return hand_out(out_result, &result, status);
+    return give_result(out_result, &result, status);
 }

@@ -36,13 +36,13 @@ static void give_to_all(void *context, const struct slot_news *news)
 }
 
 /* A round serves all collectors. Each one notes its own meter's clock, which may differ slightly. */
-static void note_look(struct collector *looker, int64_t now_ns)
+static void note_round(struct collector *reading, int64_t now_ns)
 {
     for (struct collector *c = hub.first; c; c = c->next)
-        c->looked_ns = c == looker ? now_ns : meter_now_ns(c->meter);
+        c->slots_read_ns = c == reading ? now_ns : meter_now_ns(c->meter);
 }
 
-static void drain(struct collector *c, bool look)
+static void drain(struct collector *c, bool check_owners)
 {
     pthread_mutex_lock(&hub.lock);
     int64_t now_ns = meter_now_ns(c->meter);
@@ -50,9 +50,9 @@ static void drain(struct collector *c, bool look)
     if (hub.reader.map != map)
         reader_start(&hub.reader, map, session_begin_ns(c->session));
     /* A known region may leave the open table without an entry in any ring buffer. */
-    if (look || c->knows_regions || reader_has_news(&hub.reader, clock_now_ns()))
-        reader_round(&hub.reader, clock_now_ns(), look, give_to_all, NULL);
-    note_look(c, now_ns);
+    if (check_owners || c->knows_regions || reader_has_news(&hub.reader, clock_now_ns()))
+        reader_round(&hub.reader, clock_now_ns(), check_owners, give_to_all, NULL);
+    note_round(c, now_ns);
     pthread_mutex_unlock(&hub.lock);
 }
 

@@ -80,7 +80,7 @@ struct collector {
     uint64_t folded, slotless;   /* regions; slotless: the part from threads without a slot */
     uint64_t implausible;        /* impossible entries: times in the future */
     double swept_joules[GROUPS]; /* all energy that sweeps attributed or left unattributed */
-    int64_t looked_ns;           /* when slots were last read; under the hub's lock */
+    int64_t slots_read_ns;       /* when slots were last read; under the hub's lock */
     struct fold_news *overflow;  /* by tag: spans that did not fit into `regions`; NULL: none yet */
     uint32_t overflow_tags;      /* 1 + highest tag in `overflow` */
     int64_t overflow_begin_ns, overflow_end_ns; /* 0: empty */

@@ -12,7 +12,7 @@
 #include <string.h>
 #include "base/thread_id.h"
 
-#define LOOK_EVERY_NS 1000000000LL
+#define CHECK_EVERY_NS 1000000000LL
 
 static void forget(struct read_slot *slot)
 {
@@ -25,7 +25,7 @@ void reader_start(struct reader *reader, struct session_map *map, int64_t since_
         forget(&reader->slots[i]);
     forget(&reader->slots[READER_CROWD]);
     reader->slots_touched = 0;
-    reader->looked_ns = 0;
+    reader->checked_ns = 0;
     reader->map = map;
     reader->since_ns = since_ns;
     reader->implausible = 0;
@@ -208,7 +208,7 @@ bool reader_has_news(const struct reader *reader, int64_t now_ns)
 {
     const struct session_map *map = reader->map;
     uint32_t used = map ? slots_used(map) : 0;
-    if ((used && now_ns - reader->looked_ns >= LOOK_EVERY_NS) || has_crowd(reader))
+    if ((used && now_ns - reader->checked_ns >= CHECK_EVERY_NS) || has_crowd(reader))
         return true;
     for (uint32_t i = 0; i < used; i++) {
         if (!is_readable(atomic_load_explicit(&map->owners[i], memory_order_acquire)))
@@ -251,21 +251,21 @@ static bool read_crowd(struct reader *reader)
     return news->fold_count > 0;
 }
 
-void reader_round(struct reader *reader, int64_t now_ns, bool look,
+void reader_round(struct reader *reader, int64_t now_ns, bool check_owners,
                   void (*take)(void *context, const struct slot_news *news), void *context)
 {
     struct session_map *map = reader->map;
     uint32_t used = map ? slots_used(map) : 0;
     reader->now_ns = now_ns;
-    if (now_ns - reader->looked_ns >= LOOK_EVERY_NS) {
-        look = true;
-        reader->looked_ns = now_ns;
+    if (now_ns - reader->checked_ns >= CHECK_EVERY_NS) {
+        check_owners = true;
+        reader->checked_ns = now_ns;
     }
     if (reader->slots_touched < used)
         reader->slots_touched = used;
     for (uint32_t i = 0; i < used; i++) {
         uint64_t owner = atomic_load_explicit(&map->owners[i], memory_order_acquire);
-        bool is_over = look && owner != 0 && owner_is_gone(owner) && lock_slot(map, i, owner);
+        bool is_over = check_owners && owner != 0 && owner_is_gone(owner) && lock_slot(map, i, owner);
         if (is_readable(owner)) {
             read_slot(reader, i, is_over);
             take(context, &reader->news);

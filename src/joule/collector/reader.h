@@ -44,7 +44,7 @@ struct reader {
     struct session_map *map;
     int64_t since_ns;     /* no region began earlier */
     int64_t now_ns;       /* time of this round */
-    int64_t looked_ns;    /* when owners were last checked for being alive */
+    int64_t checked_ns;   /* when owners were last checked for being alive */
     uint64_t implausible; /* impossible entries, ignored */
     struct read_slot {
         uint64_t changes; /* fold_mark.changes of the slot at the last round */
@@ -65,8 +65,8 @@ void reader_start(struct reader *reader, struct session_map *map, int64_t since_
 bool reader_has_news(const struct reader *reader, int64_t now_ns);
 /* Reads all slots once. Calls `take` for each owned slot, and for READER_CROWD if it has news.
  * now_ns: CLOCK_MONOTONIC. Checks whether owners are alive if the last check is a second ago, or
- * always if `look` is true. */
-void reader_round(struct reader *reader, int64_t now_ns, bool look,
+ * always if `check_owners` is true. */
+void reader_round(struct reader *reader, int64_t now_ns, bool check_owners,
                   void (*take)(void *context, const struct slot_news *news), void *context);
 
 #endif

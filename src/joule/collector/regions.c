@@ -244,7 +244,7 @@ static void find_lost_regions(struct collector *c, const struct slot_news *news,
 static void take_folds(struct collector *c, const struct slot_news *news, int64_t now_ns)
 {
     struct fold_time time = {
-        .begin_ns = c->looked_ns, .end_ns = now_ns, .spans = news->spans, .span_count = news->span_count};
+        .begin_ns = c->slots_read_ns, .end_ns = now_ns, .spans = news->spans, .span_count = news->span_count};
     if (news->fold_count == 0)
         return;
     if (time.begin_ns < c->meter->begin_ns)

@@ -134,7 +134,7 @@ void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t e
                  struct cover *out_cover);
 /* Updates which channels belong to boards that the environment hides from programs. The meter's lock is
  * held. */
-void meter_hide(joule_meter *meter);
+void meter_update_hidden(joule_meter *meter);
 /* Writes the boards that one variable hides, as "gpu:0, gpu:1". Returns that variable, or
  * NULL if none is hidden. */
 const char *meter_hidden_boards(joule_meter *meter, char *out_boards, size_t size);

@@ -57,7 +57,7 @@ static const char *hidden_by(const struct boards *boards, const char *name)
     return NULL;
 }
 
-void meter_hide(joule_meter *meter)
+void meter_update_hidden(joule_meter *meter)
 {
     struct boards boards = {.count = 0};
     size_t count = meter_channel_count(meter);
@@ -76,7 +76,7 @@ void meter_hide(joule_meter *meter)
 
 /* Returns the variable that hides the channel's board. NULL: it is not hidden, or another energy channel of
  * the board comes first. */
-static const char *hides_board(joule_meter *meter, size_t i)
+static const char *hiding_variable(joule_meter *meter, size_t i)
 {
     const char *variable = atomic_load(&meter->channels[i].hidden_by),
                *device = meter->channels[i].channel->info.device;
@@ -95,7 +95,7 @@ const char *meter_hidden_boards(joule_meter *meter, char *out_boards, size_t siz
     struct text text;
     text_init(&text, out_boards, size);
     for (size_t i = 0; i < meter_channel_count(meter); i++) {
-        const char *variable = hides_board(meter, i);
+        const char *variable = hiding_variable(meter, i);
         if (!variable || (first && strcmp(variable, first) != 0))
             continue;
         text_printf(&text, "%s%s", first ? ", " : "", meter->channels[i].channel->info.device);

@@ -8,7 +8,7 @@
 #include "joule/meter/engine.h"
 
 #define CATCH_UP_PERIODS 8 /* late rounds are made up one after the other, up to this many */
-#define LOOK_PERIOD_NS   NS_PER_S
+#define FACTS_PERIOD_NS  NS_PER_S
 #define SUSPEND_NS       (50 * NS_PER_S / 1000) /* a jump of BOOTTIME against MONOTONIC beyond jitter */
 #define STACK_BYTES      (256 * 1024)
 #define SLOW_STACK_BYTES (2 * 1024 * 1024) /* vendors' libraries need more stack */
@@ -38,11 +38,11 @@ static void notice_suspend(struct lane *lane, struct joule_host *host, int64_t m
 }
 
 /* Facts of devices are read at a slower pace: they change slowly and reading them is expensive. */
-static void look(struct lane *lane, struct sink *sink)
+static void read_facts(struct lane *lane, struct sink *sink)
 {
-    if (!lane->looks || sink->before_ns < lane->look_ns)
+    if (!lane->reads_facts || sink->before_ns < lane->facts_ns)
         return;
-    lane->look_ns = sink->before_ns + LOOK_PERIOD_NS;
+    lane->facts_ns = sink->before_ns + FACTS_PERIOD_NS;
     for (size_t i = 0; i < lane->source_count; i++)
         if (lane->sources[i]->state == JOULE_OK && lane->sources[i]->ops->query)
             lane->sources[i]->ops->query(lane->sources[i], sink);
@@ -64,7 +64,7 @@ void lane_read(struct lane *lane)
         pthread_mutex_unlock(&lane->lock);
         sink.before_ns = sink_now(&sink);
     }
-    look(lane, &sink);
+    read_facts(lane, &sink);
     atomic_store(&lane->read_ns, sink.before_ns);
     atomic_fetch_add(&lane->ticks, 1);
     pthread_mutex_unlock(&lane->reading);
@@ -85,7 +85,7 @@ struct lane *lane_create(struct joule_meter *meter, int64_t period_ns)
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&lane->wake, &attributes);
+    pthread_cond_init(&lane->changed, &attributes);
     pthread_condattr_destroy(&attributes);
     return lane;
 }
@@ -122,7 +122,7 @@ void lane_release(struct lane *lane)
         return;
     for (size_t i = 0; i < lane->source_count; i++)
         free_source(lane->sources[i]);
-    pthread_cond_destroy(&lane->wake);
+    pthread_cond_destroy(&lane->changed);
     sem_destroy(&lane->woken);
     pthread_mutex_destroy(&lane->lock);
     pthread_mutex_destroy(&lane->reading);
@@ -157,7 +157,7 @@ static void leave_meter(struct lane *lane)
 {
     pthread_mutex_lock(&lane->lock);
     lane->in_meter = false;
-    pthread_cond_broadcast(&lane->wake);
+    pthread_cond_broadcast(&lane->changed);
     pthread_mutex_unlock(&lane->lock);
 }
 
@@ -184,14 +184,14 @@ static bool open_all(struct lane *lane)
 void lane_open_sources(struct lane *lane)
 {
     pthread_mutex_lock(&lane->reading); /* a source that is only partly open must not be read */
-    bool goes_on = open_all(lane);
+    bool is_open = open_all(lane);
     pthread_mutex_unlock(&lane->reading);
-    if (!goes_on)
+    if (!is_open)
         return;
     lane_read(lane);
     pthread_mutex_lock(&lane->lock);
     lane->opened = true;
-    pthread_cond_broadcast(&lane->wake);
+    pthread_cond_broadcast(&lane->changed);
     pthread_mutex_unlock(&lane->lock);
 }
 
@@ -218,7 +218,7 @@ static bool sleep_until(struct lane *lane, int64_t deadline_ns)
 
 /* Returns true if every sensor of the source updates at least once per period. Only then may a reading be
  * taken early. */
-static bool outpaces(const struct lane *lane, const struct source *source)
+static bool updates_every_period(const struct lane *lane, const struct source *source)
 {
     if (source->ops->is_stamped)
         return true;
@@ -235,7 +235,7 @@ static bool outpaces(const struct lane *lane, const struct source *source)
 static int64_t early_ns(struct lane *lane)
 {
     for (size_t i = 0; i < lane->source_count; i++)
-        if (!outpaces(lane, lane->sources[i]))
+        if (!updates_every_period(lane, lane->sources[i]))
             return 0;
     uint64_t x = lane->dither += UINT64_C(0x9e3779b97f4a7c15); /* SplitMix64, Steele, Lea and Flood 2014 */
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -262,14 +262,14 @@ static void *lane_main(void *argument)
     }
     int64_t deadline_ns = lane->read_ns + lane->period_ns, early = early_ns(lane);
     while (has_work && !sleep_until(lane, deadline_ns - early)) {
-        uint64_t asked = atomic_load(&lane->asked);
+        uint64_t requested = atomic_load(&lane->requested);
         bool is_due = clock_now_ns() >= deadline_ns - early;
         lane_read(lane);
         if (!enter_meter(lane))
             break;
         meter_after_read(lane->meter, lane);
         leave_meter(lane);
-        atomic_store(&lane->served, asked);
+        atomic_store(&lane->served, requested);
         if (!is_due)
             continue;
         early = early_ns(lane);
@@ -286,7 +286,7 @@ static void *lane_main(void *argument)
     lane->finished = true;
     /* The thread detaches itself, because the meter may never be closed. */
     lane->is_detached = !lane->stop && pthread_detach(pthread_self()) == 0;
-    pthread_cond_broadcast(&lane->wake);
+    pthread_cond_broadcast(&lane->changed);
     pthread_mutex_unlock(&lane->lock);
     lane_release(lane);
     return NULL;
@@ -317,10 +317,10 @@ static bool wait_for(struct lane *lane, const bool *flag, int64_t deadline_ns)
 {
     struct timespec deadline = clock_timespec(deadline_ns);
     pthread_mutex_lock(&lane->lock);
-    while (!*flag && pthread_cond_timedwait(&lane->wake, &lane->lock, &deadline) != ETIMEDOUT)
+    while (!*flag && pthread_cond_timedwait(&lane->changed, &lane->lock, &deadline) != ETIMEDOUT)
         ;
     while (lane->stop && lane->in_meter)
-        pthread_cond_wait(&lane->wake, &lane->lock);
+        pthread_cond_wait(&lane->changed, &lane->lock);
     bool done = *flag;
     pthread_mutex_unlock(&lane->lock);
     return done;
@@ -331,11 +331,11 @@ bool lane_wait_opened(struct lane *lane, int64_t deadline_ns)
     return wait_for(lane, &lane->opened, deadline_ns);
 }
 
-uint64_t lane_ask(struct lane *lane)
+uint64_t lane_request(struct lane *lane)
 {
     if (!lane->has_thread)
         return 0;
-    uint64_t number = atomic_fetch_add(&lane->asked, 1) + 1;
+    uint64_t number = atomic_fetch_add(&lane->requested, 1) + 1;
     sem_post(&lane->woken);
     return number;
 }
@@ -347,7 +347,7 @@ bool lane_halt(struct lane *lane, int64_t deadline_ns)
     pthread_mutex_lock(&lane->lock);
     lane->stop = true;
     bool is_over = lane->is_detached;
-    pthread_cond_broadcast(&lane->wake);
+    pthread_cond_broadcast(&lane->changed);
     sem_post(&lane->woken);
     pthread_mutex_unlock(&lane->lock);
     if (is_over)

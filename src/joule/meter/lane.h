@@ -32,19 +32,19 @@ struct lane {
     bool has_thread;
     bool is_late;            /* reads no energy: starts with meter_watch, and no other thread waits for it */
     pthread_mutex_t lock;    /* guards the channels and the fields below */
-    pthread_cond_t wake;     /* signals changes of those fields */
-    sem_t woken;             /* the thread sleeps on it; posted with `stop` and `asked` */
+    pthread_cond_t changed;  /* signals changes of those fields */
+    sem_t woken;             /* the thread sleeps on it; posted with `stop` and `requested` */
     pthread_mutex_t reading; /* serialises opening and reading hardware; taken before any other lock */
     bool stop, opened, finished;
     bool is_detached;       /* the thread ended by itself and must not be joined */
     bool in_meter;          /* the thread uses the meter; joule_close waits for it without a time limit */
     _Atomic int references; /* held by the meter and the thread; the last one frees the lane */
     _Atomic uint64_t ticks, overruns;
-    _Atomic uint64_t asked, served; /* numbers of requested readings, see lane_ask */
-    _Atomic int64_t read_ns;        /* end of the last round of readings */
-    bool looks;                     /* the thread also reads facts of devices */
-    int64_t look_ns;                /* time of the next such reading; used only by the reader */
-    uint64_t dither;                /* state of the thread's random number generator */
+    _Atomic uint64_t requested, served; /* numbers of requested readings, see lane_request */
+    _Atomic int64_t read_ns;            /* end of the last round of readings */
+    bool reads_facts;                   /* the thread also reads facts of devices */
+    int64_t facts_ns;                   /* time of the next such reading; used only by the reader */
+    uint64_t dither;                    /* state of the thread's random number generator */
     bool knows_offset;
     int64_t boottime_minus_monotonic_ns; /* a jump is a suspend and makes a gap in every curve */
 };
@@ -73,7 +73,7 @@ bool lane_start(struct lane *lane);
 bool lane_wait_opened(struct lane *lane, int64_t deadline_ns);
 /* Requests a reading now, between two periodic ones. Returns the value that lane->served reaches once a
  * reading is done that began after this call; 0: there is no thread. */
-uint64_t lane_ask(struct lane *lane);
+uint64_t lane_request(struct lane *lane);
 /* Asks the thread to stop and waits for it until deadline_ns. Call it once for a lane. Returns false if the
  * thread hangs in a source, or is the calling thread. Such a thread keeps its lane and frees it when it
  * returns. Until then it may use the host, but never the meter. */

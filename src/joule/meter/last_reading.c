@@ -48,12 +48,12 @@ static bool matters(const joule_meter *meter, const struct cover *cover, size_t 
 
 /* Returns how many seconds to wait for a channel whose energy until end_ns is not known yet. Returns 0 if it
  * is known, or never will be. */
-static double patience_s(const struct channel *ch, int64_t end_ns, bool was_asked)
+static double patience_s(const struct channel *ch, int64_t end_ns, bool was_requested)
 {
     if (ch->info.state != JOULE_OK || curve_last_ns(&ch->curve) >= end_ns)
         return 0;
     double tick_s = meter_channel_traits(ch).tick_s;
-    if (ch->mode == CHANNEL_COUNTER && was_asked && tick_s < SLACK_S)
+    if (ch->mode == CHANNEL_COUNTER && was_requested && tick_s < SLACK_S)
         return 0; /* it was read, but stands still */
     return fmin(tick_s, LAST_READING_MAX_S) + SLACK_S;
 }
@@ -61,7 +61,7 @@ static double patience_s(const struct channel *ch, int64_t end_ns, bool was_aske
 /* --- which lanes ---------------------------------------------------------------------------------------- */
 
 static double patience_of_lane_s(const struct last_reading *last, const struct cover *cover, size_t l,
-                                 bool was_asked)
+                                 bool was_requested)
 {
     joule_meter *meter = last->meter;
     double longest_s = 0;
@@ -70,19 +70,19 @@ static double patience_of_lane_s(const struct last_reading *last, const struct c
         if (mc->lane != meter->lanes[l] || !matters(meter, cover, i))
             continue;
         pthread_mutex_lock(&mc->lane->lock);
-        longest_s = fmax(longest_s, patience_s(mc->channel, last->end_ns, was_asked));
+        longest_s = fmax(longest_s, patience_s(mc->channel, last->end_ns, was_requested));
         pthread_mutex_unlock(&mc->lane->lock);
     }
     return longest_s;
 }
 
-static void ask(struct last_reading *last, size_t l, int64_t now_ns)
+static void request(struct last_reading *last, size_t l, int64_t now_ns)
 {
-    if (last->lanes[l].count == MAX_REQUESTS || now_ns - last->lanes[l].asked_ns < REQUEST_GAP_NS)
+    if (last->lanes[l].count == MAX_REQUESTS || now_ns - last->lanes[l].requested_ns < REQUEST_GAP_NS)
         return;
-    last->lanes[l].number = lane_ask(last->meter->lanes[l]);
+    last->lanes[l].number = lane_request(last->meter->lanes[l]);
     last->lanes[l].count++;
-    last->lanes[l].asked_ns = now_ns;
+    last->lanes[l].requested_ns = now_ns;
 }
 
 bool last_reading_is_due(struct last_reading *last)
@@ -95,14 +95,14 @@ bool last_reading_is_due(struct last_reading *last)
     meter_cover(meter, JOULE_TOTAL, last->begin_ns, last->end_ns, &cover);
     for (size_t l = 1; l < meter->lane_count; l++) { /* the waiting thread reads lane 0 itself */
         struct lane *lane = meter->lanes[l];
-        bool was_asked = last->lanes[l].count > 0,
+        bool was_requested = last->lanes[l].count > 0,
              is_served = atomic_load(&lane->served) >= last->lanes[l].number;
         if (lane->is_late || !lane->has_thread || !lane_wait_opened(lane, 0))
             continue;
-        if (waited_s >= patience_of_lane_s(last, &cover, l, was_asked && is_served))
+        if (waited_s >= patience_of_lane_s(last, &cover, l, was_requested && is_served))
             continue;
         if (is_served)
-            ask(last, l, now_ns);
+            request(last, l, now_ns);
         last->source = lane->sources[0]->ops->name;
         is_due = true;
     }

@@ -15,9 +15,9 @@ struct last_reading {
     int64_t begin_ns, end_ns;
     int64_t start_ns; /* time at which waiting started */
     struct {
-        uint64_t number; /* of the last request, as lane_ask returned it; 0: none */
+        uint64_t number; /* of the last request, as lane_request returned it; 0: none */
         unsigned count;  /* number of requests */
-        int64_t asked_ns;
+        int64_t requested_ns;
     } lanes[METER_MAX_LANES];
     const char *source; /* the last source that was waited for; NULL: none */
 };

@@ -210,7 +210,7 @@ void meter_publish(joule_meter *meter, struct lane *lane, struct source *source)
         meter->channels[n] = (struct meter_channel){.channel = ch, .lane = lane, .source = source};
         atomic_store_explicit(&meter->channel_count, n + 1, memory_order_release);
     }
-    meter_hide(meter);
+    meter_update_hidden(meter);
     pthread_mutex_unlock(&meter->lock);
 }
 

@@ -58,7 +58,7 @@ joule_status meter_lanes_check(const char *list, joule_error *error)
 /* --- where ---------------------------------------------------------------------------------------------- */
 
 /* Returns true if a source may find hardware, judged by its folders and its environment variable. */
-static bool is_promising(struct joule_host *host, const struct source_ops *ops)
+static bool may_find_hardware(struct joule_host *host, const struct source_ops *ops)
 {
     const char *value = ops->variable ? host->ops->env(host, ops->variable) : NULL;
     bool is_set = value && *value;
@@ -78,32 +78,33 @@ static struct lane *add_lane(joule_meter *meter, double period_s)
 /* Adds a source to its lane: prompt sources to lane 0, each slow source that may find hardware to a lane of
  * its own. Other sources are opened only if the user names them or asks for devices, to report why nothing
  * was found. Returns false if out of memory. */
-static bool place(joule_meter *meter, const struct source_ops *ops, bool is_named, bool looks)
+static bool add_source(joule_meter *meter, const struct source_ops *ops, bool is_named, bool reads_facts)
 {
-    bool may_find = is_promising(meter->host, ops), is_alone = ops->is_slow && may_find;
+    bool may_find = may_find_hardware(meter->host, ops), is_alone = ops->is_slow && may_find;
     struct lane *lane = meter->lanes[0];
     if (is_alone)
         lane = add_lane(meter, ops->period_s > 0 ? ops->period_s : meter->period_s);
     struct source *source = lane ? lane_add(lane, ops, is_named) : NULL;
     if (!source)
         return false;
-    lane->is_late = is_alone && ops->is_late && !looks;
-    if (!may_find && !is_named && !looks)
+    lane->is_late = is_alone && ops->is_late && !reads_facts;
+    if (!may_find && !is_named && !reads_facts)
         source_set_state(source, JOULE_ABSENT, "nothing on this machine that it can read");
     return true;
 }
 
-joule_status meter_lanes_make(joule_meter *meter, const char *list, bool looks, joule_error *error)
+joule_status meter_lanes_make(joule_meter *meter, const char *list, bool reads_facts, joule_error *error)
 {
     if (!add_lane(meter, meter->period_s))
         return error_set(error, JOULE_NO_MEMORY, "cannot open a meter: out of memory");
     for (const struct source_ops *const *ops = source_table; *ops; ops++) {
         bool is_named, is_wanted = is_selected(list, (*ops)->name, &is_named);
-        if (is_wanted && meter->lane_count < METER_MAX_LANES && !place(meter, *ops, is_named, looks))
+        if (is_wanted && meter->lane_count < METER_MAX_LANES &&
+            !add_source(meter, *ops, is_named, reads_facts))
             return error_set(error, JOULE_NO_MEMORY, "cannot open source %s: out of memory", (*ops)->name);
     }
     for (size_t i = 0; i < meter->lane_count; i++)
-        meter->lanes[i]->looks = looks;
+        meter->lanes[i]->reads_facts = reads_facts;
     return JOULE_OK;
 }
 

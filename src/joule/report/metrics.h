@@ -45,7 +45,7 @@ struct metrics {
 void metrics_begin(struct metrics *metrics, const struct metric_family *family);
 /* Returns true for a value that may be written. A sample is written by metrics_open,
  * metrics_label and metrics_close. */
-static inline bool metrics_knows(double value)
+static inline bool metrics_is_known(double value)
 {
     return value - value == 0; /* neither NaN nor infinite */
 }

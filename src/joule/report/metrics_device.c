@@ -134,7 +134,7 @@ static void add_limits(struct metrics *metrics, const joule_device *device)
 {
     for (size_t i = 0; i < COUNT_OF(limits); i++) {
         const double *watts = (const double *)((const char *)device + limits[i].offset);
-        if (!metrics_knows(*watts))
+        if (!metrics_is_known(*watts))
             continue;
         metrics_open(metrics);
         metrics_label(metrics, "device", device->name);
@@ -147,7 +147,7 @@ static void add_ecc_errors(struct metrics *metrics, const joule_device *device)
 {
     for (size_t i = 0; i < COUNT_OF(ecc_errors); i++) {
         const double *count = (const double *)((const char *)device + ecc_errors[i].offset);
-        if (!metrics_knows(*count))
+        if (!metrics_is_known(*count))
             continue;
         metrics_open(metrics);
         metrics_label(metrics, "device", device->name);

@@ -206,7 +206,7 @@ void metrics_add_columns(struct metrics *metrics, const struct metric_table *tab
             kept = (struct kept_labels){0};
         for (size_t i = 0; i < table->row_count; i++) {
             double value = value_at(column, (const char *)table->rows + i * table->row_size);
-            if (!metrics_knows(value))
+            if (!metrics_is_known(value))
                 continue;
             metrics_open(metrics);
             add_labels(metrics, table, i, &kept);
