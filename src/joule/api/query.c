@@ -1,4 +1,4 @@
-/* joule/api/ask.c - the public queries of <joule/meter.h>: domains, energy, power, gauges.
+/* joule/api/query.c - the public queries of <joule/meter.h>: domains, energy, power, gauges.
  *
  * Values come from covers and curves. This file defines the states of answers: stale, frozen, pending.
  * Note: every query takes NULL for the default meter, and rejects a meter from before fork.

@@ -1,4 +1,4 @@
-/* joule/api/ask_model.c - queries of the cost model of this machine; see <joule/model.h>.
+/* joule/api/cpu_model.c - queries of the cost model of this machine; see <joule/model.h>.
  *
  * Note: nothing is measured here. The `estimated` source uses the same cost table.
  */
