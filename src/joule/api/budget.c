@@ -52,7 +52,7 @@ joule_budget_status joule_budget_judge(joule_quantity joules, double max_joules)
         return joules.value < NEAR_SHARE * max_joules ? JOULE_BUDGET_WITHIN : JOULE_BUDGET_NEAR;
     if (within <= 1 - SURE)
         return JOULE_BUDGET_OVER;
-    /* cannot be distinguished from 0 */
+    /* Cannot be distinguished from 0. */
     return joules.low > 0 ? JOULE_BUDGET_UNDECIDED : JOULE_BUDGET_BELOW_RESOLUTION;
 }
 
@@ -145,7 +145,7 @@ static double overshoot_bound(const struct joule_budget *budget, int64_t now_ns)
         const struct meter_channel *mc = &meter->channels[cover.ids[i]];
         int64_t wait_ns = mc->lane->period_ns;
         if (mc->lane != meter->lanes[0] || budget->options.tag)
-            /* that lane checks budgets and attributes energy to regions */
+            /* That lane checks budgets and attributes energy to regions. */
             wait_ns += meter->lanes[0]->period_ns;
         bound += max_unread_joules(mc, clock_seconds(wait_ns));
     }
@@ -188,7 +188,7 @@ static void update(struct budget_list *list, struct joule_budget *budget, bool i
     pthread_mutex_unlock(&list->lock);
 }
 
-/* --- notifications--------------------------------------------------------------------------------------- */
+/* --- notifications -------------------------------------------------------------------------------------- */
 
 static double share_used(double used, double limit)
 {
@@ -225,8 +225,8 @@ void budget_list_check(struct budget_list *list)
     pthread_mutex_lock(&list->lock);
     struct joule_budget *budget = list->first;
     pthread_mutex_unlock(&list->lock);
-    for (; budget; budget = budget->next) { /* new budgets are added in front; none is removed
-                                             * while `checking` is held */
+    /* New budgets are added in front; none is removed while `checking` is held. */
+    for (; budget; budget = budget->next) {
         update(list, budget, false);
         notify_status(budget);
     }

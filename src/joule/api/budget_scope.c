@@ -23,7 +23,7 @@
 
 #define VARIABLE "JOULE_BUDGET_WARN"
 
-/* joule_budget_site.private_ */
+/* Indices of joule_budget_site.private_. */
 enum { SITE_IS_READY, SITE_TAG, SITE_ENTERED };
 
 struct scope {
@@ -37,13 +37,13 @@ struct scope {
 
 static struct {
     _Atomic(struct scope *) first; /* scopes are only added */
-    _Atomic uint32_t checking;     /* session_generation of the checking thread's process; 0: no check is
-                                * running */
+    /* session_generation of the checking thread's process; 0: no check is running. */
+    _Atomic uint32_t checking;
     _Atomic joule_budget_handler_fn handler;
     void *context;
 } scopes;
 
-/* --- notification---------------------------------------------------------------------------------------- */
+/* --- notification --------------------------------------------------------------------------------------- */
 
 static bool is_warning_enabled(void)
 {

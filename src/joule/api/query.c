@@ -192,7 +192,7 @@ static size_t channel_ticks(joule_meter *meter, int32_t id, int64_t after_ns, in
     return count;
 }
 
-/* Returns the domain of a non-empty cover that ticks fewest often. */
+/* Returns the domain of a non-empty cover that ticks least often. */
 static int32_t slowest_of(joule_meter *meter, const struct cover *cover, int64_t after_ns, int64_t last_ns)
 {
     int32_t slowest = cover->ids[0];

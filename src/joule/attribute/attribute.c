@@ -11,7 +11,7 @@ const char *attribute_method_name(enum attribute_method method)
     return (size_t)method < sizeof names / sizeof names[0] ? names[method] : "none";
 }
 
-/* Parses "cpu user nice system idle iowait irq softirq steal guest guest_nice". User time includes guest
+/* Parses "cpu  user nice system idle iowait irq softirq steal guest guest_nice". User time includes guest
  * time, and steal is time of other virtual machines. */
 struct machine_time attribute_machine(struct joule_host *host)
 {

@@ -121,7 +121,7 @@ bool attribute_update(struct attribute_group *group)
         return false;
     double sum_s = top.cpu_s;
     tree_below(group->host, group->command, add_cpu, &sum_s);
-    /* the sum decreases if a process ended and its parent did not wait for it */
+    /* The sum decreases if a process ended and its parent did not wait for it. */
     group->tree_cpu_s = fmax(group->tree_cpu_s, sum_s);
     return top.is_alive;
 }
@@ -304,7 +304,7 @@ struct attribution attribute_finish(struct attribute_group *group)
         return a;
     }
     /* The machine's clock ticks may lag behind the command's exact time. The machine was busy for
-     * at min_share that time. */
+     * at least that time. */
     double busy_s = fmax(a.machine_busy_cpu_s, a.command_cpu_s);
     if (isnan(a.machine_busy_cpu_s) || isnan(a.command_cpu_s) || busy_s <= 0)
         return a;

@@ -143,7 +143,7 @@ static void take_children(const struct update *update, struct seen_process *proc
 static struct seen_process *find_living_ancestor(struct update *update, const struct seen_process *ended)
 {
     struct seen_process *ancestor = NULL;
-    /* the limit ends cycles, which reused ids can form */
+    /* The limit ends cycles, which reused ids can form. */
     for (size_t i = 0; ended && !ancestor && i <= update->ended_count; i++) {
         ancestor = find_in(update->next, update->count, ended->parent);
         ended = find_in(update->ended, update->ended_count, ended->parent);

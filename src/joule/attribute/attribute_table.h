@@ -16,19 +16,19 @@ struct seen_process {
     pid_t pid, parent;
     uint64_t start_ticks; /* clock ticks after boot */
     char name[TREE_NAME];
-    /* a driver reports that it uses a GPU, but /proc does not show it: for example in another container */
+    /* A driver reports that it uses a GPU, but /proc does not show it: for example in another container. */
     bool is_outside;
-    /* CPUs that it and the children it waited for kept busy between the last two updates */
+    /* CPUs that it and the children it waited for kept busy between the last two updates. */
     double cpu_share;
     double gpu_share;              /* the same for GPUs; NaN: unknown */
     uint64_t gpu_memory_bytes;     /* on all GPUs together, or JOULE_BYTES_UNKNOWN */
     double cpu_joules, gpu_joules; /* attributed since the first update or the last reset */
     double cpu_watts, gpu_watts;   /* attributed over the last interval */
-    /* For attribution */
+    /* For attribution. */
     double own_s, children_s; /* as /proc last showed them */
     double owed_s;            /* counted CPU time of ended descendants, until parents wait for them */
     double step_s;            /* CPU time whose joules are not attributed yet */
-    /* joules of the window that is being settled; used by attribute_process.c */
+    /* Joules of the window that is being settled; used by attribute_process.c. */
     double cpu_step_joules, gpu_step_joules;
     bool is_listed; /* for is_outside: a driver still reported it at the last update */
 };

@@ -115,7 +115,7 @@ static joule_status update_tenant(struct tenants *tenants, const char *path, con
     struct tenant *tenant = find(tenants, path);
     if (!tenant && !(tenant = add(tenants, path, name, usage_s, now_ns)))
         return JOULE_NO_MEMORY;
-    /* it decreases if a new cgroup has the same name */
+    /* It decreases if a new cgroup has the same name. */
     tenant->pending_cpu_s += fmax(0, usage_s - tenant->usage_s);
     tenant->usage_s = usage_s;
     tenant->seen_ns = now_ns;

@@ -3,7 +3,7 @@
  * Recognised names:
  *   /slurm/uid_1000/job_42/step_0, /system.slice/slurmstepd.scope/job_42/step_0    Slurm, cgroup v1 and v2
  *   /docker/ID, /system.slice/docker-ID.scope, /machine.slice/libpod-ID.scope      Docker, Podman
- *   /kubepods/burstable/podUID/ID, /kubepods.slice/kubepods-podU_I_D.slice/cri-containerd-ID.scope  Kubernetes
+ *   /kubepods/burstable/podUID/ID, /kubepods.slice/kubepods-podU_I_D.slice/crio-ID.scope  Kubernetes
  *   /system.slice/NAME.service, /user.slice/user-1000.slice                        systemd
  * Note: cgroups contain the UID of a pod and the ID of a container; attribute_pod.c finds their names.
  */

@@ -31,7 +31,7 @@ joule_status collector_region(struct collector *collector, const joule_region *r
 joule_status collector_tag(struct collector *collector, uint32_t tag, joule_result *out_result);
 /* Flags of a tag_row, in addition to the flags of its regions. */
 #define TAG_COUNTED 0x100u /* calls were counted; their energy is the compiler's estimate */
-/* a tag with a budget per call: all its calls together are too short for the sensor to judge */
+/* A tag with a budget per call: all its calls together are too short for the sensor to judge. */
 #define TAG_BRIEF 0x200u
 struct tag_row {
     uint32_t tag;
@@ -40,7 +40,7 @@ struct tag_row {
     uint32_t flags;            /* union of the regions' flags, and TAG_... */
     bool unsynchronised;       /* a GPU region ran without a hook or spans: not judged */
     uint64_t attributed_count; /* regions whose energy is included in `result` */
-    /* energy of taking timestamps, excluded from result.attributed; known only for tags with budgets */
+    /* Energy of taking timestamps, excluded from result.attributed; known only for tags with budgets. */
     joule_quantity stamps;
     double budget_joules; /* limit that budgets of all processes of the session set; NaN: none */
 };

@@ -24,9 +24,9 @@ struct ledger {
 /* One sweep's energy. */
 struct sweep_energy {
     double joules[GROUPS];
-    double variance[GROUPS];  /* of `joules`: noise and edges */
-    double wandering[GROUPS]; /* 4 * variance of the energy of the steps' first halves: variation
-                               * of power within steps */
+    double variance[GROUPS]; /* of `joules`: noise and edges */
+    /* 4 * variance of the energy of the steps' first halves: variation of power within steps. */
+    double wandering[GROUPS];
 };
 
 /* Returns the variance in J^2 of x joules from a group, for a tag that was present for a fraction `presence`

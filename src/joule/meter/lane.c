@@ -275,7 +275,7 @@ static void *lane_main(void *argument)
         early = early_ns(lane);
         deadline_ns += lane->period_ns;
         int64_t now_ns = clock_now_ns();
-        /* too late to catch up: skip these rounds */
+        /* Too late to catch up: skip these rounds. */
         if (now_ns - deadline_ns > CATCH_UP_PERIODS * lane->period_ns) {
             int64_t lost = (now_ns - deadline_ns) / lane->period_ns + 1;
             atomic_fetch_add(&lane->overruns, (uint64_t)lost);

@@ -1,6 +1,6 @@
 /* joule/meter/meter.c - opens, updates and closes a meter.
  *
- * Lanes read the hardware, covers sum totals (cover.c), and api/query.c answers the queries of <joule/meter.h>.
+ * Lanes read the hardware, covers sum totals (cover.c), api/query.c answers the queries of <joule/meter.h>.
  * Note: lanes add channels while other threads read the list. An entry is complete before
  * channel_count includes it.
  */

@@ -13,7 +13,7 @@
 /* Checks a list of sources: "a,b" selects only these two, "-a" all but a; NULL and "" select all. Returns
  * JOULE_INVALID if no source has one of the names. */
 joule_status meter_lanes_check(const char *list, joule_error *error);
-/* Creates the lanes with their sources, none of them open. `reads_facts`: lanes also read facts of devices. */
+/* Creates the lanes with their sources, none of them open. `reads_facts`: lanes read device facts, too. */
 joule_status meter_lanes_make(joule_meter *meter, const char *list, bool reads_facts, joule_error *error);
 /* Opens prompt sources here and slow ones in their threads, and waits up to wait_s seconds for those. On a
  * virtual host, opens all sources here. */

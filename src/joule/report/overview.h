@@ -58,9 +58,9 @@ struct overview {
     const struct tenants *tenants;          /* energy by tenant; NULL: off. Owned and updated by the caller */
     const struct process_shares *processes; /* energy by process, likewise */
     char hostname[65];
-    double unix_time_s, age_s, period_s; /* wall-clock time; time since the meter opened;
-                                          * time between readings */
-    double overhead_cpu_s;               /* CPU seconds that measuring took */
+    /* Wall-clock time; time since the meter opened; time between readings. */
+    double unix_time_s, age_s, period_s;
+    double overhead_cpu_s; /* CPU seconds that measuring took */
     struct overview_sum sums[OVERVIEW_SUMS];
     struct overview_domain *domains;
     size_t domain_count, domain_capacity;

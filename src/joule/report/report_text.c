@@ -14,7 +14,7 @@
 #include "joule/session/session_layout.h"
 
 #define WIDTH     100
-#define INDENT    "       " /* the width of "joule " */
+#define INDENT    "       " /* the width of the first line's "joule" and two spaces */
 #define NOTE_SIZE 128
 
 #define PLAIN  "\033[0m"
