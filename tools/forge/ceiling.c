@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-#define MOST_THREADS 256
-#define COPY_BYTES   ((size_t)64 << 20)
+#define MAX_THREADS 256
+#define COPY_BYTES  ((size_t)64 << 20)
 
 static double now_ns(clockid_t clock)
 {
@@ -106,7 +106,7 @@ static void *work(void *context)
  * be started. */
 static double race(struct worker *workers, unsigned threads)
 {
-    pthread_t ids[MOST_THREADS];
+    pthread_t ids[MAX_THREADS];
     unsigned started = 1;
     double begin_ns = INFINITY, end_ns = 0, done = 0;
     atomic_store(&may_start, false);
@@ -126,8 +126,8 @@ static double race(struct worker *workers, unsigned threads)
 
 double limit_gflops(const char *isa, unsigned threads)
 {
-    struct worker workers[MOST_THREADS] = {0};
-    threads = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : threads;
+    struct worker workers[MAX_THREADS] = {0};
+    threads = threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
     for (unsigned i = 0; i < threads; i++)
         workers[i].chain = chain_of(isa);
     return workers[0].chain ? race(workers, threads) : NAN;
@@ -135,8 +135,8 @@ double limit_gflops(const char *isa, unsigned threads)
 
 double limit_copy_gb_per_s(unsigned threads)
 {
-    struct worker workers[MOST_THREADS] = {0};
-    threads = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : threads;
+    struct worker workers[MAX_THREADS] = {0};
+    threads = threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
     char *memory = malloc(2 * threads * COPY_BYTES);
     if (!memory)
         return NAN;

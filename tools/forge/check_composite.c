@@ -7,12 +7,12 @@
 #include "check_maker.h"
 #include "forge/ir/library.h"
 
-enum { MOST_INPUTS = ADAMW_INPUTS, MOST_VALUES = 3 };
+enum { MAX_INPUTS = ADAMW_INPUTS, MAX_VALUES = 3 };
 
 /* Attributes and inputs of one composite. */
 struct arguments {
     struct composite_attributes attributes;
-    forge_value in[MOST_INPUTS];
+    forge_value in[MAX_INPUTS];
     size_t count;
 };
 
@@ -165,7 +165,7 @@ bool composite_make(struct maker *m, unsigned i)
 {
     const struct recipe *recipe = &recipes[i];
     struct arguments a = {0};
-    forge_value out[MOST_VALUES];
+    forge_value out[MAX_VALUES];
     if (m->purpose == CASE_GRAD && !has_gradient(recipe))
         return false;
     string_copy(a.attributes.name, sizeof a.attributes.name, recipe->name);

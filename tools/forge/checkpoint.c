@@ -15,7 +15,7 @@
 #define ID_KEY         "train.id"
 
 /* An option whose value must agree with that in the file. */
-#define MOST_FITS 8
+#define MAX_FITS 8
 struct fit {
     const char *option, *key;
     char text[40];
@@ -36,7 +36,7 @@ static struct fit *add_number(struct fit *fit, const char *option, const char *k
 }
 
 /* Fills `out` with the options that apply to this model; returns their number. */
-static size_t fits_of(const struct trainee *t, struct fit out[MOST_FITS])
+static size_t fits_of(const struct trainee *t, struct fit out[MAX_FITS])
 {
     const struct trainee_options *o = &t->options;
     struct fit *fit = add_word(out, "model", "train.model", o->model);
@@ -71,8 +71,8 @@ static char *vocabulary_of(const struct trainee *t)
 joule_status checkpoint_save(const char *path, struct trainee *t, double loss, const char *id,
                              joule_quantity energy, joule_error *error)
 {
-    struct fit fits[MOST_FITS];
-    forge_metadata texts[MOST_FITS + 3];
+    struct fit fits[MAX_FITS];
+    forge_metadata texts[MAX_FITS + 3];
     char written[40], *vocabulary;
     struct text text;
     size_t count = fits_of(t, fits);
@@ -128,7 +128,7 @@ static joule_status check_vocabulary(const char *path, const struct trainee *t, 
 static joule_status check_fit(const char *path, const struct trainee *t, const forge_checkpoint *checkpoint,
                               struct resumed *out, joule_error *error)
 {
-    struct fit fits[MOST_FITS];
+    struct fit fits[MAX_FITS];
     char there[24], here[24];
     forge_safetensors *file = NULL;
     joule_status status = forge_safetensors_open(path, &file, error);

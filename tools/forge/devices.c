@@ -11,8 +11,8 @@
 #include "files.h"
 #include "joule/report/json.h"
 
-#define SCHEMA       "forge-devices-1"
-#define MOST_DEVICES 32
+#define SCHEMA      "forge-devices-1"
+#define MAX_DEVICES 32
 
 struct row {
     const char *name;
@@ -22,7 +22,7 @@ struct row {
 };
 
 struct listing {
-    struct row rows[MOST_DEVICES];
+    struct row rows[MAX_DEVICES];
     size_t count;
 };
 
@@ -177,7 +177,7 @@ int devices_main(int argc, char **argv)
     }
     struct listing listing = {0};
     const char *name;
-    while (listing.count < MOST_DEVICES && (name = forge_device_name_at(listing.count))) {
+    while (listing.count < MAX_DEVICES && (name = forge_device_name_at(listing.count))) {
         listing.rows[listing.count].name = name;
         look(&listing.rows[listing.count++]);
     }

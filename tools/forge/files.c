@@ -11,7 +11,7 @@
 #include "forge/serialize/npy.h"
 #include "forge/serialize/safetensors.h"
 
-#define MOST_TEXT (UINT64_C(1) << 30) /* weights are not part of the text, constants are */
+#define MAX_TEXT_BYTES (UINT64_C(1) << 30) /* weights are not part of the text, constants are */
 
 static joule_status text_read(const char *path, char **out_text, size_t *out_length, joule_error *error)
 {
@@ -20,7 +20,7 @@ static joule_status text_read(const char *path, char **out_text, size_t *out_len
     if (status != JOULE_OK)
         return status;
     char *text = NULL;
-    if (file.size > MOST_TEXT)
+    if (file.size > MAX_TEXT_BYTES)
         status = error_set(error, JOULE_INVALID,
                            "cannot read %s: larger than 1 GiB, the limit for the text of a graph", path);
     else if (!(text = malloc((size_t)file.size + 1)))

@@ -106,11 +106,11 @@ static void print_tensors(const void *context, struct text *out)
 
 static size_t name_width(const forge_safetensors *file)
 {
-    enum { LEAST = 26, MOST = 62 };
-    size_t most = LEAST;
+    enum { MIN_WIDTH = 26, MAX_WIDTH = 62 };
+    size_t most = MIN_WIDTH;
     for (size_t i = 0; i < file->entry_count; i++) {
         size_t width = strlen(file->entries[i].name) + 2;
-        most = width > most && width <= MOST ? width : most;
+        most = width > most && width <= MAX_WIDTH ? width : most;
     }
     return most;
 }

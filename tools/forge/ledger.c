@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_LINES 40
+#define MAX_LINES 40
 
 struct line {
     forge_energy_facts facts;
@@ -111,7 +111,7 @@ static void print_lines(const struct line *lines, size_t count, double all_joule
             "GFLOP/s", "share", "energy");
     for (; i < count; i++) {
         bool is_first = i == 0 || lines[i].facts.group != lines[i - 1].facts.group;
-        if (is_first && i >= MOST_LINES)
+        if (is_first && i >= MAX_LINES)
             break;
         print_line(&lines[i], width, is_first, all_joules, steps, to);
     }

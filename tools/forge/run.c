@@ -21,7 +21,7 @@
 #include "step_page.h"
 #include "sizes.h"
 
-#define MOST_NAME 256
+#define MAX_NAME 256
 
 struct options {
     const char *program, *device, *states, *saved_states, *html;
@@ -34,11 +34,11 @@ struct options {
 /* --- files in and out ----------------------------------------------------------------------------------- */
 
 /* Splits "NAME=FILE": copies the name and returns the file. NULL: the item does not have this form. */
-static const char *split(const char *item, char name[MOST_NAME])
+static const char *split(const char *item, char name[MAX_NAME])
 {
     const char *equals = strchr(item, '=');
     size_t length = equals ? (size_t)(equals - item) : 0;
-    if (length == 0 || length >= MOST_NAME || !equals[1])
+    if (length == 0 || length >= MAX_NAME || !equals[1])
         return NULL;
     memcpy(name, item, length);
     name[length] = '\0';
@@ -57,7 +57,7 @@ static joule_status set_inputs(const struct running *r, const struct option_list
 {
     joule_status status = JOULE_OK;
     for (size_t i = 0; status == JOULE_OK && i < list->count; i++) {
-        char name[MOST_NAME];
+        char name[MAX_NAME];
         const char *path = split(list->items[i], name);
         forge_tensor tensor;
         joule_error reason = {0};
@@ -74,7 +74,7 @@ static joule_status set_inputs(const struct running *r, const struct option_list
 
 static bool is_given(const char *input, const struct option_list *list)
 {
-    char name[MOST_NAME];
+    char name[MAX_NAME];
     for (size_t i = 0; i < list->count; i++)
         if (split(list->items[i], name) && strcmp(name, input) == 0)
             return true;
@@ -103,7 +103,7 @@ static joule_status get_outputs(const struct running *r, const struct option_lis
 {
     joule_status status = JOULE_OK;
     for (size_t i = 0; status == JOULE_OK && i < list->count; i++) {
-        char name[MOST_NAME];
+        char name[MAX_NAME];
         const char *path = split(list->items[i], name);
         forge_tensor tensor;
         status = forge_instance_get(r->instance, name, &tensor, error);
@@ -117,7 +117,7 @@ static joule_status get_outputs(const struct running *r, const struct option_lis
 static joule_status check_files(const struct options *o, joule_error *error)
 {
     const char *paths[2 * OPTION_LIST_MAX + 4] = {o->program, o->states};
-    char name[MOST_NAME];
+    char name[MAX_NAME];
     size_t inputs = 2;
     for (size_t i = 0; i < o->set.count; i++)
         paths[inputs++] = split(o->set.items[i], name);
@@ -187,7 +187,7 @@ static int run(const struct options *options)
 
 static bool are_pairs(const char *option, const struct option_list *list)
 {
-    char name[MOST_NAME];
+    char name[MAX_NAME];
     for (size_t i = 0; i < list->count; i++)
         if (!split(list->items[i], name)) {
             complain("run", "--%s takes NAME=FILE, not '%s'", option, list->items[i]);

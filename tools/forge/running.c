@@ -16,8 +16,8 @@
 #define METER_PERIOD_S 0.02
 #define COLLECT_RUNS   256
 #define MEASURED_NS    NS_PER_S
-#define MOST_NAME      256
-#define LONGEST_WAIT_S 1.0 /* for the meter to see the end of the last run */
+#define MAX_NAME       256
+#define MAX_WAIT_S     1.0 /* for the meter to see the end of the last run */
 
 joule_status running_open(struct running *r, const char *subcommand, forge_program *program,
                           const char *device, unsigned threads, uint64_t seed, joule_error *error)
@@ -90,7 +90,7 @@ joule_status running_measure(struct running *r, joule_error *error)
 void running_end(struct running *r)
 {
     r->sum = (forge_energy_sum){.struct_size = sizeof r->sum};
-    forge_energy_finish(r->instance, LONGEST_WAIT_S);
+    forge_energy_finish(r->instance, MAX_WAIT_S);
     if (forge_energy_total(r->instance, &r->sum) == JOULE_ABSENT)
         r->sum.all_joules.value = NAN;
 }
@@ -145,7 +145,7 @@ static void print_head(const struct running *r)
 
 static void print_launch(forge_instance *instance, size_t i, const forge_launch_facts *f, double all_s)
 {
-    char scope[MOST_NAME] = "-", rate[32] = "", time[32], energy[32] = "";
+    char scope[MAX_NAME] = "-", rate[32] = "", time[32], energy[32] = "";
     struct text text;
     joule_quantity joules;
     if (*f->scope) {

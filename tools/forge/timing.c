@@ -13,7 +13,7 @@
 
 #define METER_WAIT_S 0.3 /* lets slow sensors read once more after the last run */
 
-enum { LEAST_RUNS = 3, MOST_RUNS = 20000, COLLECT_RUNS = 64 };
+enum { MIN_RUNS = 3, MAX_RUNS = 20000, COLLECT_RUNS = 64 };
 
 static int by_value(const void *a, const void *b)
 {
@@ -39,8 +39,8 @@ static joule_status run_for(forge_instance *instance, double seconds, const vola
     int64_t begin_ns = clock_now_ns();
     double all_s;
     joule_status status = JOULE_OK;
-    while (status == JOULE_OK && timing->runs < MOST_RUNS && !*stop &&
-           clock_seconds(clock_now_ns() - begin_ns) < (timing->runs < LEAST_RUNS ? 5 * seconds : seconds)) {
+    while (status == JOULE_OK && timing->runs < MAX_RUNS && !*stop &&
+           clock_seconds(clock_now_ns() - begin_ns) < (timing->runs < MIN_RUNS ? 5 * seconds : seconds)) {
         forge_instance_reset_times(instance);
         status = forge_instance_run(instance, error);
         sum_launches(instance, &all_s, timing);
@@ -74,7 +74,7 @@ static joule_status run_metered(forge_instance *instance, joule_meter *meter, do
 joule_status timing_take(forge_instance *instance, joule_meter *meter, double seconds,
                          const volatile sig_atomic_t *stop, struct timing *out_timing, joule_error *error)
 {
-    double *each = calloc(MOST_RUNS, sizeof *each);
+    double *each = calloc(MAX_RUNS, sizeof *each);
     out_timing->runs = 0;
     out_timing->seconds = NAN;
     out_timing->basis = FORGE_ENERGY_UNKNOWN;
