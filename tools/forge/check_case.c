@@ -21,11 +21,11 @@ uint32_t maker_below(struct maker *m, uint32_t limit)
     return (uint32_t)(next(&m->state) >> 32) % limit;
 }
 
-/* Returns a random size from 1 to `most` (an eighth of it for gradients), or `large` in a timed case. */
-int64_t maker_size(struct maker *m, uint32_t most, int64_t large)
+/* Returns a random size from 1 to `max` (an eighth of it for gradients), or `large` in a timed case. */
+int64_t maker_size(struct maker *m, uint32_t max, int64_t large)
 {
     return m->purpose == CASE_TIME ? large
-                                   : 1 + maker_below(m, m->purpose == CASE_GRAD ? (most + 7) / 8 : most);
+                                   : 1 + maker_below(m, m->purpose == CASE_GRAD ? (max + 7) / 8 : max);
 }
 
 forge_value maker_input(struct maker *m, forge_dtype dtype, forge_shape shape, double low, double high)

@@ -5,11 +5,11 @@
 #include <string.h>
 #include "check_maker.h"
 
-static forge_shape any_shape(struct maker *m, uint32_t least_rank)
+static forge_shape any_shape(struct maker *m, uint32_t min_rank)
 {
     if (m->purpose == CASE_TIME)
         return forge_shape_of(2048, 2048);
-    forge_shape shape = {.rank = least_rank + maker_below(m, 4 - least_rank)};
+    forge_shape shape = {.rank = min_rank + maker_below(m, 4 - min_rank)};
     for (uint32_t i = 0; i < shape.rank; i++)
         shape.dims[i] = maker_size(m, i + 1 == shape.rank ? 70 : 6, 1);
     return shape;
@@ -297,8 +297,8 @@ static forge_value make_gather(struct maker *m)
     forge_shape shape = any_shape(m, 1);
     uint32_t axis = maker_below(m, shape.rank);
     forge_value x = floats(m, shape);
-    double most = (double)shape.dims[axis];
-    return forge_gather(m->b, x, argument(m, FORGE_I64, forge_shape_of(maker_size(m, 9, 2048)), -most, most),
+    double max = (double)shape.dims[axis];
+    return forge_gather(m->b, x, argument(m, FORGE_I64, forge_shape_of(maker_size(m, 9, 2048)), -max, max),
                         axis);
 }
 
@@ -309,10 +309,10 @@ static forge_value make_scatter(struct maker *m)
     forge_scatter_kind kind = m->purpose == CASE_VALUE
                                   ? (forge_scatter_kind)maker_below(m, FORGE_SCATTER_KINDS)
                                   : FORGE_SCATTER_ADD;
-    double most = (double)shape.dims[axis];
+    double max = (double)shape.dims[axis];
     updates.dims[axis] = maker_size(m, 9, 2048);
     forge_value x = floats(m, shape);
-    forge_value where = argument(m, FORGE_I64, forge_shape_of(updates.dims[axis]), -most, most);
+    forge_value where = argument(m, FORGE_I64, forge_shape_of(updates.dims[axis]), -max, max);
     return forge_scatter(m->b, x, where, floats(m, updates), axis, kind);
 }
 
@@ -358,7 +358,7 @@ static forge_value make_collective(struct maker *m)
 static forge_value (*const makers[OP_COUNT])(struct maker *) = {
 #define LEAF(...)
 #define WHOLE(...)
-#define OP(NAME, name, least, most, attributes) [OP_##NAME] = make_##name,
+#define OP(NAME, name, min, max, attributes) [OP_##NAME] = make_##name,
 #include "forge/ir/ops.def"
 };
 

@@ -18,8 +18,8 @@ struct maker {
 };
 
 uint32_t maker_below(struct maker *m, uint32_t limit);
-/* Returns a random size from 1 to `most` (an eighth of it for gradients), or `large` in a timed case. */
-int64_t maker_size(struct maker *m, uint32_t most, int64_t large);
+/* Returns a random size from 1 to `max` (an eighth of it for gradients), or `large` in a timed case. */
+int64_t maker_size(struct maker *m, uint32_t max, int64_t large);
 /* Adds an input with random values from low to high; integers reach high - 1. */
 forge_value maker_input(struct maker *m, forge_dtype dtype, forge_shape shape, double low, double high);
 /* Adds the outputs "loss", a weighted sum of y, and "g0" ..., its gradients with respect to the

@@ -199,12 +199,12 @@ static double number_at(const forge_tensor *t, size_t element)
     return number;
 }
 
-static double ratio_of(double got, double wanted, double most)
+static double ratio_of(double got, double wanted, double tolerance)
 {
     if (got == wanted || (isnan(got) && isnan(wanted)))
         return 0;
     double error = fabs(got - wanted);
-    return most > 0 && !isnan(error) ? error / most : INFINITY;
+    return tolerance > 0 && !isnan(error) ? error / tolerance : INFINITY;
 }
 
 static void compare(const struct check_case *c, const forge_tensor *got, const forge_tensor *wanted,
@@ -214,10 +214,10 @@ static void compare(const struct check_case *c, const forge_tensor *got, const f
     out->worst = 0;
     for (size_t i = 0; i < forge_tensor_elements(got); i++) {
         double x = number_at(got, i), y = number_at(wanted, i);
-        double most = allowed(c, got->dtype, count, y, size ? number_at(size, i) : 0);
-        double ratio = ratio_of(x, y, most);
+        double tolerance = allowed(c, got->dtype, count, y, size ? number_at(size, i) : 0);
+        double ratio = ratio_of(x, y, tolerance);
         if (i == 0 || ratio > out->worst)
-            *out = (struct verdict){ratio, i, x, y, most};
+            *out = (struct verdict){ratio, i, x, y, tolerance};
     }
 }
 
@@ -235,10 +235,10 @@ static joule_status compare_output(const struct bench *bench, const struct check
         largest = fmax(largest, fabs(number_at(exact, i)));
     for (size_t i = 0; i < count; i++) {
         double x = number_at(&got, i), y = number_at(exact, i);
-        double most = COMPOSITE_ERRORS * FLT_EPSILON * (largest + fabs(y)) + FLT_MIN;
-        double ratio = ratio_of(x, y, most);
+        double tolerance = COMPOSITE_ERRORS * FLT_EPSILON * (largest + fabs(y)) + FLT_MIN;
+        double ratio = ratio_of(x, y, tolerance);
         if (!(ratio <= out->worst))
-            *out = (struct verdict){ratio, i, x, y, most};
+            *out = (struct verdict){ratio, i, x, y, tolerance};
     }
     return status;
 }
@@ -367,8 +367,8 @@ joule_status check_grad(forge_device *device, struct check_case *c, struct verdi
         status = loss_along(&bench, c, steps[i], &above, error);
         if (status == JOULE_OK)
             status = loss_along(&bench, c, -steps[i], &below, error);
-        double wanted = (above - below) / (2 * steps[i]), most = 1e-6 * (1 + size) + 1e-5 * fabs(wanted);
-        *out_verdict = (struct verdict){ratio_of(slope, wanted, most), 0, slope, wanted, most};
+        double wanted = (above - below) / (2 * steps[i]), tolerance = 1e-6 * (1 + size) + 1e-5 * fabs(wanted);
+        *out_verdict = (struct verdict){ratio_of(slope, wanted, tolerance), 0, slope, wanted, tolerance};
     }
     bench_free(&bench);
     return status;

@@ -107,12 +107,12 @@ static void print_tensors(const void *context, struct text *out)
 static size_t name_width(const forge_safetensors *file)
 {
     enum { MIN_WIDTH = 26, MAX_WIDTH = 62 };
-    size_t most = MIN_WIDTH;
+    size_t max = MIN_WIDTH;
     for (size_t i = 0; i < file->entry_count; i++) {
         size_t width = strlen(file->entries[i].name) + 2;
-        most = width > most && width <= MAX_WIDTH ? width : most;
+        max = width > max && width <= MAX_WIDTH ? width : max;
     }
-    return most;
+    return max;
 }
 
 static joule_status inspect_tensors(const char *path, int *out_code, joule_error *error)
