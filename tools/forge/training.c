@@ -179,7 +179,7 @@ static bool goes_on(struct training *t)
 static joule_status train_step(struct training *t, joule_error *error)
 {
     double loss;
-    blame_keep(&t->blame, &t->trainee);
+    nan_trace_keep(&t->nan_trace, &t->trainee);
     joule_status status = trainee_step(&t->trainee, &loss, error);
     if (status != JOULE_OK)
         return status;
@@ -187,7 +187,7 @@ static joule_status train_step(struct training *t, joule_error *error)
         error_set(error, JOULE_FAILED,
                   "the loss of step %llu is %g; a lower --learning-rate, --warmup or --clip may help",
                   (unsigned long long)t->trainee.steps, loss);
-        blame_find(&t->blame, &t->trainee);
+        nan_trace_find(&t->nan_trace, &t->trainee);
         return JOULE_FAILED;
     }
     t->loss = isnan(t->loss) ? loss : t->loss + (loss - t->loss) / 50;
@@ -223,7 +223,7 @@ static joule_status save(struct training *t, joule_error *error)
     joule_sample_now(t->meter);
     joule_status status = trainee_check(&t->trainee, error);
     if (status != JOULE_OK) {
-        blame_find(&t->blame, &t->trainee);
+        nan_trace_find(&t->nan_trace, &t->trainee);
         return status;
     }
     joule_quantity energy = energy_now(t);
@@ -476,8 +476,8 @@ static void keep_spent_of_failure(struct training *t)
 static void tell_failure(const struct training *t, const joule_error *error)
 {
     complain("train", "%s", error->message);
-    if (*t->blame.reason)
-        complain("train", "%s", t->blame.reason);
+    if (*t->nan_trace.reason)
+        complain("train", "%s", t->nan_trace.reason);
     if (t->options.checkpoint && t->epoch_count && access(t->options.checkpoint, F_OK) == 0)
         complain("train", "%s remains as last written", t->options.checkpoint);
 }

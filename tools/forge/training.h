@@ -10,7 +10,7 @@
 #include <joule/meter.h>
 #include <stdbool.h>
 #include "base/string.h"
-#include "blame.h"
+#include "nan_trace.h"
 #include "spent.h"
 #include "trainee.h"
 
@@ -55,7 +55,7 @@ struct training {
     enum training_end end;
     char *sample; /* NULL: none */
     int64_t begin_ns, shown_ns, looked_ns;
-    struct blame blame;
+    struct nan_trace nan_trace;
     bool is_live; /* stderr is a terminal */
     bool is_warned, has_complained;
 };

@@ -1,17 +1,17 @@
-/* tools/forge/blame.c - see blame.h. */
-#include "blame.h"
+/* tools/forge/nan_trace.c - see nan_trace.h. */
+#include "nan_trace.h"
 
 #include <math.h>
 #include "base/string.h"
 
 #define KEEP_STEPS 50 /* copying all slots once in 50 steps takes a negligible part of the time */
 
-void blame_keep(struct blame *blame, struct trainee *t)
+void nan_trace_keep(struct nan_trace *nan_trace, struct trainee *t)
 {
-    if (blame->is_kept && t->steps % KEEP_STEPS != 0)
+    if (nan_trace->is_kept && t->steps % KEEP_STEPS != 0)
         return;
-    blame->is_kept = forge_states_snapshot(t->states, NULL) == JOULE_OK;
-    blame->from = trainee_cursor(t);
+    nan_trace->is_kept = forge_states_snapshot(t->states, NULL) == JOULE_OK;
+    nan_trace->from = trainee_cursor(t);
 }
 
 /* Runs one step with checks. Returns OK if all its values are finite. */
@@ -30,7 +30,7 @@ static joule_status repeat_step(struct trainee *t, forge_nonfinite *found, joule
 /* Repeats the steps up to `end` and stops at the first that certainly went wrong. Before step `end` the
  * training had noticed nothing: an infinity found there may be legitimate, a NaN or a non-finite input is
  * not. */
-static void repeat(struct blame *blame, struct trainee *t, uint64_t end)
+static void repeat(struct nan_trace *nan_trace, struct trainee *t, uint64_t end)
 {
     forge_nonfinite found;
     joule_error error = {0};
@@ -40,26 +40,26 @@ static void repeat(struct blame *blame, struct trainee *t, uint64_t end)
         bool is_told = found.origin != FORGE_ORIGIN_NONE;
         if (status != JOULE_OK && !is_told)
             break;
-        if (is_told && !*blame->reason)
-            string_print(blame->reason, sizeof blame->reason, "step %llu: %s", (unsigned long long)t->steps,
-                         error.message);
+        if (is_told && !*nan_trace->reason)
+            string_print(nan_trace->reason, sizeof nan_trace->reason, "step %llu: %s",
+                         (unsigned long long)t->steps, error.message);
         if (is_told && (isnan(found.value) || found.origin == FORGE_ORIGIN_INPUT || t->steps == end)) {
-            string_print(blame->reason, sizeof blame->reason, "step %llu: %s", (unsigned long long)t->steps,
-                         error.message);
+            string_print(nan_trace->reason, sizeof nan_trace->reason, "step %llu: %s",
+                         (unsigned long long)t->steps, error.message);
             return;
         }
     }
-    if (!*blame->reason)
+    if (!*nan_trace->reason)
         string_print(
-            blame->reason, sizeof blame->reason,
+            nan_trace->reason, sizeof nan_trace->reason,
             "steps %llu to %llu gave finite values when repeated: memory or the processor may be faulty",
             (unsigned long long)first + 1, (unsigned long long)end);
 }
 
-void blame_find(struct blame *blame, struct trainee *t)
+void nan_trace_find(struct nan_trace *nan_trace, struct trainee *t)
 {
     uint64_t end = t->steps;
-    if (blame->is_kept && forge_states_restore(t->states, NULL) == JOULE_OK &&
-        trainee_seek(t, blame->from, NULL) == JOULE_OK)
-        repeat(blame, t, end);
+    if (nan_trace->is_kept && forge_states_restore(t->states, NULL) == JOULE_OK &&
+        trainee_seek(t, nan_trace->from, NULL) == JOULE_OK)
+        repeat(nan_trace, t, end);
 }
