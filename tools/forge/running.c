@@ -10,7 +10,7 @@
 #include "common/options.h"
 #include "expected.h"
 #include "files.h"
-#include "ledger.h"
+#include "energy_table.h"
 #include "forge/ir/text.h"
 
 #define METER_PERIOD_S 0.02

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "common/output.h"
 #include "common/page.h"
-#include "ledger.h"
+#include "energy_table.h"
 
 #define PHASES 4
 #define NONE   SIZE_MAX

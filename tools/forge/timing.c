@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/string.h"
 #include "ceiling.h"
-#include "ledger.h"
+#include "energy_table.h"
 
 #define METER_WAIT_S 0.3 /* lets slow sensors read once more after the last run */
 

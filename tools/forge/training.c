@@ -20,7 +20,7 @@
 #include "common/page.h"
 #include "expected.h"
 #include "files.h"
-#include "ledger.h"
+#include "energy_table.h"
 #include "sample.h"
 #include "step_page.h"
 #include "task.h"
@@ -435,7 +435,8 @@ static bool report(struct training *t)
     if (t->options.json && strcmp(t->options.json, "-") == 0)
         return is_written;
     if (t->epoch_count)
-        ledger_print(t->trainee.instance, units_of_step(&t->trainee), t->trainee.model->task->unit, stdout);
+        energy_table_print(t->trainee.instance, units_of_step(&t->trainee), t->trainee.model->task->unit,
+                           stdout);
     if (t->has_before)
         print_all_runs(t);
     print_memory(&t->trainee);
@@ -461,7 +462,7 @@ static bool tell_expected(struct training *t)
            n->options.device, quantity_text(seconds, JOULE_DIMENSION_TIME, time),
            quantity_text(joules, JOULE_DIMENSION_ENERGY, energy), joule_class_name(joules.cls),
            (unsigned long long)n->steps);
-    ledger_print(n->instance, units_of_step(n), n->model->task->unit, stdout);
+    energy_table_print(n->instance, units_of_step(n), n->model->task->unit, stdout);
     print_memory(n);
     return is_written;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "joule/report/json.h"
-#include "ledger.h"
+#include "energy_table.h"
 #include "task.h"
 #include "training.h"
 

@@ -1,5 +1,5 @@
-/* tools/forge/ledger.c - see ledger.h. */
-#include "ledger.h"
+/* tools/forge/energy_table.c - see energy_table.h. */
+#include "energy_table.h"
 
 #include <forge/energy.h>
 #include <math.h>
@@ -173,7 +173,7 @@ static void print_foot(joule_quantity all, double steps, double units, const cha
             rate.value, unit, rate.low, rate.high, of_unit);
 }
 
-void ledger_print(forge_instance *instance, double units, const char *unit, FILE *to)
+void energy_table_print(forge_instance *instance, double units, const char *unit, FILE *to)
 {
     size_t count = forge_energy_count(instance);
     forge_energy_sum sum = {.struct_size = sizeof sum};

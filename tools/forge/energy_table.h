@@ -1,17 +1,17 @@
-/* tools/forge/ledger.h - prints the table of a training's joules, by layer and operation.
+/* tools/forge/energy_table.h - prints the table of a training's joules, by layer and operation.
  *
  * Note: joules between operations (loading, testing, waiting) and joules that could not be attributed have
  * rows of their own, so the rows add up to the total in the heading.
  */
-#ifndef FORGE_LEDGER_H
-#define FORGE_LEDGER_H
+#ifndef FORGE_ENERGY_TABLE_H
+#define FORGE_ENERGY_TABLE_H
 
 #include <forge/energy.h>
 #include <stdio.h>
 
 /* Prints the table of an instance whose joules were counted. units: processed by each run, such as 128
  * "samples". */
-void ledger_print(forge_instance *instance, double units, const char *unit, FILE *to);
+void energy_table_print(forge_instance *instance, double units, const char *unit, FILE *to);
 
 /* Returns "by the whole machine"; for JSON "machine", or NULL for an unknown basis. Static storage. */
 const char *basis_text(forge_energy_basis basis);
