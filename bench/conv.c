@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 #include "bench.h"
-#include "ceiling.h"
+#include "peak.h"
 #include "forge/backends/cpu/isa.h"
 
 enum { ROUNDS = 9 };
@@ -128,7 +128,7 @@ static void race(const struct cpu_kernel *table, const char *isa, const struct l
     for (enum direction d = 0; d < DIRECTIONS; d++)
         work_make(&works[d], layer, tensors, d);
     for (int round = 0; round < ROUNDS; round++) {
-        limits[round] = limit_thread_gflops(isa);
+        limits[round] = peak_thread_gflops(isa);
         for (enum direction d = 0; d < DIRECTIONS; d++)
             times[d][round] = run_ms(table, &works[d]);
     }

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 #include "bench.h"
-#include "ceiling.h"
+#include "peak.h"
 #include "forge/backends/cpu/isa.h"
 
 enum { LARGEST = 2048, ROUNDS_LEAST = 5, ROUNDS_MOST = 201 };
@@ -102,7 +102,7 @@ static product_fn *find_onednn(void)
 static double limit(void)
 {
     enum isa isa;
-    return isa_choose(getenv("FORGE_ISA"), &isa, NULL) == JOULE_OK ? limit_thread_gflops(isa_name(isa)) : NAN;
+    return isa_choose(getenv("FORGE_ISA"), &isa, NULL) == JOULE_OK ? peak_thread_gflops(isa_name(isa)) : NAN;
 }
 
 /* --- the race ----------------------------------------------------------------------------------------------- */

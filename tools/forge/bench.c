@@ -20,7 +20,7 @@
 #include "expected.h"
 #include "files.h"
 #include "forge/ir/graph.h"
-#include "ceiling.h"
+#include "peak.h"
 #include "timing.h"
 
 #define SCHEMA         "forge-bench-1"
@@ -132,10 +132,10 @@ static void measure_peaks(struct report *r, const forge_device_facts *facts)
             continue;
         r->isa = set->is_in_use ? set->name : r->isa;
         r->peaks[r->peak_count++] =
-            (struct peak){set->name, limit_gflops(set->name, 1), limit_gflops(set->name, r->threads)};
+            (struct peak){set->name, peak_gflops(set->name, 1), peak_gflops(set->name, r->threads)};
     }
-    r->thread_gb_per_s = limit_copy_gb_per_s(1);
-    r->gb_per_s = limit_copy_gb_per_s(r->threads);
+    r->thread_gb_per_s = peak_copy_gb_per_s(1);
+    r->gb_per_s = peak_copy_gb_per_s(r->threads);
 }
 
 /* Sets input i to pseudo-random values. Note: unwritten memory would map to one shared zero page and look too

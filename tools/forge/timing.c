@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/string.h"
-#include "ceiling.h"
+#include "peak.h"
 #include "energy_table.h"
 
 #define METER_WAIT_S 0.3 /* lets slow sensors read once more after the last run */
@@ -97,8 +97,8 @@ joule_status timing_take(forge_instance *instance, joule_meter *meter, double se
 
 void timing_limits(struct timing *timing, const char *isa, unsigned threads)
 {
-    timing->limit_gflops = isa ? limit_gflops(isa, threads) : NAN;
-    timing->limit_gb_per_s = isa ? limit_copy_gb_per_s(threads) : NAN;
+    timing->limit_gflops = isa ? peak_gflops(isa, threads) : NAN;
+    timing->limit_gb_per_s = isa ? peak_copy_gb_per_s(threads) : NAN;
 }
 
 double timing_gflops(const struct timing *timing)

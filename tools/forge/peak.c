@@ -1,5 +1,5 @@
-/* tools/forge/ceiling.c - see ceiling.h. */
-#include "ceiling.h"
+/* tools/forge/peak.c - see peak.h. */
+#include "peak.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -64,7 +64,7 @@ static chain_fn *chain_of(const char *isa)
     return NULL;
 }
 
-double limit_thread_gflops(const char *isa)
+double peak_thread_gflops(const char *isa)
 {
     chain_fn *chain = chain_of(isa);
     if (!chain)
@@ -124,7 +124,7 @@ static double race(struct worker *workers, unsigned threads)
     return done / (end_ns - begin_ns);
 }
 
-double limit_gflops(const char *isa, unsigned threads)
+double peak_gflops(const char *isa, unsigned threads)
 {
     struct worker workers[MAX_THREADS] = {0};
     threads = threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
@@ -133,7 +133,7 @@ double limit_gflops(const char *isa, unsigned threads)
     return workers[0].chain ? race(workers, threads) : NAN;
 }
 
-double limit_copy_gb_per_s(unsigned threads)
+double peak_copy_gb_per_s(unsigned threads)
 {
     struct worker workers[MAX_THREADS] = {0};
     threads = threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;

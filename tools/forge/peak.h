@@ -1,18 +1,18 @@
-/* tools/forge/ceiling.h - measures the limits of this processor: multiply-adds in registers, and copying
+/* tools/forge/peak.h - measures the limits of this processor: multiply-adds in registers, and copying
  * memory.
  *
  * Note: the limits vary on a shared machine; measure them just before the work that is compared with them.
  */
-#ifndef FORGE_CEILING_H
-#define FORGE_CEILING_H
+#ifndef FORGE_PEAK_H
+#define FORGE_PEAK_H
 
 /* Returns the GFLOP/s in f32 of one thread by its CPU time, measured in about 1 ms. isa: plain, avx2 or
  * avx512; the processor must have it. NaN: this instruction set cannot be measured. */
-double limit_thread_gflops(const char *isa);
+double peak_thread_gflops(const char *isa);
 /* Returns the GFLOP/s of all `threads` together by the wall clock, measured in about 20 ms. NaN as above. */
-double limit_gflops(const char *isa, unsigned threads);
+double peak_gflops(const char *isa, unsigned threads);
 /* Returns the GB/s of `threads` threads that copy 64 MiB each; bytes read and written both count. Takes about
  * 0.1 s. NaN: out of memory. */
-double limit_copy_gb_per_s(unsigned threads);
+double peak_copy_gb_per_s(unsigned threads);
 
 #endif
