@@ -20,7 +20,7 @@
 #include "forge/ir/text.h"
 #include "forge/serialize/safetensors.h"
 #include "inspect_graph.h"
-#include "running.h"
+#include "measured_run.h"
 #include "step_page.h"
 
 #define LAST_DTYPE FORGE_Q4_0
@@ -158,19 +158,19 @@ struct step_wishes {
 static joule_status measure(const char *path, forge_program *program, const struct step_wishes *wishes,
                             joule_error *error)
 {
-    struct running r;
-    joule_status status = running_open(&r, "inspect", program, wishes->device ? wishes->device : "cpu",
-                                       wishes->threads, 1, error);
+    struct measured_run r;
+    joule_status status = measured_run_open(&r, "inspect", program, wishes->device ? wishes->device : "cpu",
+                                            wishes->threads, 1, error);
     if (status == JOULE_OK)
         status = forge_instance_set_zeros(r.instance, NULL, error);
     if (status == JOULE_OK)
-        status = running_measure(&r, error);
+        status = measured_run_measure(&r, error);
     if (status == JOULE_OK) {
-        running_end(&r);
-        running_print(&r);
+        measured_run_end(&r);
+        measured_run_print(&r);
         status = wishes->html ? step_page_write(wishes->html, r.instance, path, error) : JOULE_OK;
     }
-    running_close(&r);
+    measured_run_close(&r);
     return status;
 }
 

@@ -17,7 +17,7 @@
 #include "files.h"
 #include "forge/ir/program.h"
 #include "forge/ir/text.h"
-#include "running.h"
+#include "measured_run.h"
 #include "step_page.h"
 #include "sizes.h"
 
@@ -45,7 +45,7 @@ static const char *split(const char *item, char name[MAX_NAME])
     return equals + 1;
 }
 
-static joule_status set_sizes(const struct running *r, const struct sizes *sizes, joule_error *error)
+static joule_status set_sizes(const struct measured_run *r, const struct sizes *sizes, joule_error *error)
 {
     joule_status status = JOULE_OK;
     for (size_t i = 0; status == JOULE_OK && i < sizes->count; i++)
@@ -53,7 +53,8 @@ static joule_status set_sizes(const struct running *r, const struct sizes *sizes
     return status;
 }
 
-static joule_status set_inputs(const struct running *r, const struct option_list *list, joule_error *error)
+static joule_status set_inputs(const struct measured_run *r, const struct option_list *list,
+                               joule_error *error)
 {
     joule_status status = JOULE_OK;
     for (size_t i = 0; status == JOULE_OK && i < list->count; i++) {
@@ -98,7 +99,7 @@ static void tell_missing_inputs(const forge_program *program, const struct optio
         complain("run", "inputs that are not given are zeros: %s", names);
 }
 
-static joule_status get_outputs(const struct running *r, const struct option_list *list, bool writes,
+static joule_status get_outputs(const struct measured_run *r, const struct option_list *list, bool writes,
                                 joule_error *error)
 {
     joule_status status = JOULE_OK;
@@ -136,14 +137,15 @@ static joule_status check_files(const struct options *o, joule_error *error)
 
 /* --- the work ------------------------------------------------------------------------------------------- */
 
-static joule_status prepare(struct running *r, const struct options *options, joule_error *error)
+static joule_status prepare(struct measured_run *r, const struct options *options, joule_error *error)
 {
     forge_program *program = NULL;
     joule_status status = check_files(options, error);
     if (status == JOULE_OK)
         status = forge_program_read(options->program, &program, error);
     if (status == JOULE_OK)
-        status = running_open(r, "run", program, options->device, options->threads, options->seed, error);
+        status =
+            measured_run_open(r, "run", program, options->device, options->threads, options->seed, error);
     if (status == JOULE_OK && options->states)
         status = forge_states_load(r->states, options->states, FORGE_LOAD_SKIP_UNEXPECTED, error);
     if (status == JOULE_OK)
@@ -158,28 +160,28 @@ static joule_status prepare(struct running *r, const struct options *options, jo
 
 static int run(const struct options *options)
 {
-    struct running r = {0};
+    struct measured_run r = {0};
     joule_error error = {0};
     joule_status status = prepare(&r, options, &error);
     if (status == JOULE_OK) {
         if (!device_is_estimate_only(r.device))
             tell_missing_inputs(r.program, &options->set);
         forge_instance_set_zeros(r.instance, NULL, NULL);
-        running_start(&r);
-        status = running_run(&r, options->repeat, &error);
-        running_end(&r);
+        measured_run_start(&r);
+        status = measured_run_repeat(&r, options->repeat, &error);
+        measured_run_end(&r);
     }
     if (status == JOULE_OK)
         status = get_outputs(&r, &options->get, true, &error);
     if (status == JOULE_OK && options->saved_states)
         status = forge_states_save(r.states, options->saved_states, NULL, NULL, &error);
     if (status == JOULE_OK)
-        running_print(&r);
+        measured_run_print(&r);
     if (status == JOULE_OK && options->html)
         status = step_page_write(options->html, r.instance, options->program, &error);
     if (status != JOULE_OK)
         complain("run", "%s", error.message);
-    running_close(&r);
+    measured_run_close(&r);
     return status == JOULE_OK ? 0 : EXIT_OWN_FAILURE;
 }
 

@@ -1,5 +1,5 @@
-/* tools/forge/running.c - see running.h. */
-#include "running.h"
+/* tools/forge/measured_run.c - see measured_run.h. */
+#include "measured_run.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,10 +19,10 @@
 #define MAX_NAME       256
 #define MAX_WAIT_S     1.0 /* for the meter to see the end of the last run */
 
-joule_status running_open(struct running *r, const char *subcommand, forge_program *program,
-                          const char *device, unsigned threads, uint64_t seed, joule_error *error)
+joule_status measured_run_open(struct measured_run *r, const char *subcommand, forge_program *program,
+                               const char *device, unsigned threads, uint64_t seed, joule_error *error)
 {
-    *r = (struct running){.subcommand = subcommand, .program = program};
+    *r = (struct measured_run){.subcommand = subcommand, .program = program};
     joule_status status = forge_device_open(device, &r->device, error);
     if (status == JOULE_OK)
         status = forge_device_set_threads(r->device, threads, error);
@@ -33,7 +33,7 @@ joule_status running_open(struct running *r, const char *subcommand, forge_progr
     return status;
 }
 
-void running_close(struct running *r)
+void measured_run_close(struct measured_run *r)
 {
     forge_instance_free(r->instance);
     forge_states_free(r->states);
@@ -44,7 +44,7 @@ void running_close(struct running *r)
 
 /* --- the work ------------------------------------------------------------------------------------------- */
 
-void running_start(struct running *r)
+void measured_run_start(struct measured_run *r)
 {
     joule_error error = {0};
     r->runs = 0;
@@ -61,7 +61,7 @@ void running_start(struct running *r)
     r->begin_ns = clock_now_ns();
 }
 
-joule_status running_run(struct running *r, unsigned times, joule_error *error)
+joule_status measured_run_repeat(struct measured_run *r, unsigned times, joule_error *error)
 {
     joule_status status = JOULE_OK;
     for (unsigned i = 0; status == JOULE_OK && i < times; i++) {
@@ -73,13 +73,13 @@ joule_status running_run(struct running *r, unsigned times, joule_error *error)
     return status;
 }
 
-joule_status running_measure(struct running *r, joule_error *error)
+joule_status measured_run_measure(struct measured_run *r, joule_error *error)
 {
-    joule_status status = running_run(r, 1, error);
-    running_start(r);
+    joule_status status = measured_run_repeat(r, 1, error);
+    measured_run_start(r);
     do {
         if (status == JOULE_OK)
-            status = running_run(r, 1, error);
+            status = measured_run_repeat(r, 1, error);
     } while (status == JOULE_OK && r->end_ns - r->begin_ns < MEASURED_NS &&
              !device_is_estimate_only(r->device));
     return status;
@@ -87,7 +87,7 @@ joule_status running_measure(struct running *r, joule_error *error)
 
 /* --- what it took --------------------------------------------------------------------------------------- */
 
-void running_end(struct running *r)
+void measured_run_end(struct measured_run *r)
 {
     r->sum = (forge_energy_sum){.struct_size = sizeof r->sum};
     forge_energy_finish(r->instance, MAX_WAIT_S);
@@ -95,7 +95,7 @@ void running_end(struct running *r)
         r->sum.all_joules.value = NAN;
 }
 
-static void print_expected_head(const struct running *r)
+static void print_expected_head(const struct measured_run *r)
 {
     joule_quantity seconds, joules;
     char time[QUANTITY_TEXT], energy[QUANTITY_TEXT];
@@ -107,7 +107,7 @@ static void print_expected_head(const struct running *r)
 }
 
 /* Returns the seconds of one run, including the time between its launches. */
-static double seconds_of_all(const struct running *r)
+static double seconds_of_all(const struct measured_run *r)
 {
     forge_launch_facts facts = {.struct_size = sizeof facts};
     forge_energy_facts between = {.struct_size = sizeof between};
@@ -120,7 +120,7 @@ static double seconds_of_all(const struct running *r)
     return all_s;
 }
 
-static void print_head(const struct running *r)
+static void print_head(const struct measured_run *r)
 {
     if (device_is_estimate_only(r->device)) {
         print_expected_head(r);
@@ -173,7 +173,7 @@ static void print_rest(const char *name, double joules, double seconds, double a
     printf("       %-20s %-9s %-10s %-20s %10s %8s %9s %12s\n", name, "", "", "", time, share, "", energy);
 }
 
-static void print_rests(const struct running *r, double all_s)
+static void print_rests(const struct measured_run *r, double all_s)
 {
     forge_energy_facts between = {.struct_size = sizeof between};
     size_t count = forge_energy_count(r->instance);
@@ -183,7 +183,7 @@ static void print_rests(const struct running *r, double all_s)
         print_rest("(unattributed)", r->sum.unattributed_joules.value / r->runs, NAN, all_s);
 }
 
-static void print_launches(const struct running *r)
+static void print_launches(const struct measured_run *r)
 {
     forge_instance *instance = r->instance;
     forge_launch_facts facts = {.struct_size = sizeof facts};
@@ -195,7 +195,7 @@ static void print_launches(const struct running *r)
     print_rests(r, all_s);
 }
 
-void running_print(struct running *r)
+void measured_run_print(struct measured_run *r)
 {
     char memory[MEMORY_TEXT];
     print_head(r);
