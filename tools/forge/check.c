@@ -108,13 +108,13 @@ static joule_status check_case(struct report *r, struct row *row, forge_device *
     const struct options *o = &r->options;
     struct check_case c;
     struct verdict verdict = {.worst = NAN};
-    struct bench bench = {0};
+    struct loaded_case loaded = {0};
     joule_error error = {0};
     joule_status status =
         case_make(row->subject, o->mode == MODE_GRAD ? CASE_GRAD : CASE_VALUE, seed, &c, &error);
-    if (status == JOULE_OK && bench_load(&bench, device, &c, &error) == JOULE_OK)
-        note_kernels(row, bench.instance);
-    bench_free(&bench);
+    if (status == JOULE_OK && loaded_case_open(&loaded, device, &c, &error) == JOULE_OK)
+        note_kernels(row, loaded.instance);
+    loaded_case_close(&loaded);
     if (status == JOULE_OK)
         status = o->mode == MODE_GRAD ? check_grad(device, &c, &verdict, &error)
                                       : check_value(device, &c, &verdict, &error);
@@ -143,25 +143,25 @@ static void check_cases(struct report *r, struct row *row, forge_device *device)
 static void time_case(struct report *r, struct row *row, forge_device *device, joule_meter *meter)
 {
     struct check_case c;
-    struct bench bench = {0};
+    struct loaded_case loaded = {0};
     joule_error error = {0};
     row->timing.seconds = NAN;
     timing_limits(&row->timing, *r->isa ? r->isa : NULL, r->threads);
     joule_status status = case_make(row->subject, CASE_TIME, r->options.seed, &c, &error);
     if (status == JOULE_OK)
-        status = bench_load(&bench, device, &c, &error);
+        status = loaded_case_open(&loaded, device, &c, &error);
     for (size_t i = 0; status == JOULE_OK && i < c.input_count; i++)
-        status = forge_instance_set(bench.instance, c.inputs[i].name, &c.inputs[i].tensor, &error);
+        status = forge_instance_set(loaded.instance, c.inputs[i].name, &c.inputs[i].tensor, &error);
     if (status == JOULE_OK) {
-        note_kernels(row, bench.instance);
-        status = timing_take(bench.instance, meter, meter ? JOULES_S : TIME_S, &interrupted_by, &row->timing,
+        note_kernels(row, loaded.instance);
+        status = timing_take(loaded.instance, meter, meter ? JOULES_S : TIME_S, &interrupted_by, &row->timing,
                              &error);
     }
     row->cases = 1;
     row->failed = status != JOULE_OK;
     if (row->failed)
         tell_case(r, row, &c, &(struct verdict){0}, &error);
-    bench_free(&bench);
+    loaded_case_close(&loaded);
     case_free(&c);
 }
 

@@ -19,31 +19,31 @@
 
 /* --- a device ------------------------------------------------------------------------------------------- */
 
-joule_status bench_load(struct bench *bench, forge_device *device, const struct check_case *c,
-                        joule_error *error)
+joule_status loaded_case_open(struct loaded_case *loaded, forge_device *device, const struct check_case *c,
+                              joule_error *error)
 {
-    joule_status status = forge_compile(c->graph, device, &bench->program, error);
+    joule_status status = forge_compile(c->graph, device, &loaded->program, error);
     if (status == JOULE_OK)
-        status = forge_states_new(device, 1, &bench->states, error);
+        status = forge_states_new(device, 1, &loaded->states, error);
     if (status == JOULE_OK)
-        status = forge_instance_new(bench->program, device, bench->states, &bench->instance, error);
+        status = forge_instance_new(loaded->program, device, loaded->states, &loaded->instance, error);
     return status;
 }
 
-joule_status bench_run(const struct bench *bench, const struct check_case *c, joule_error *error)
+joule_status loaded_case_run(const struct loaded_case *loaded, const struct check_case *c, joule_error *error)
 {
     joule_status status = JOULE_OK;
     for (size_t i = 0; status == JOULE_OK && i < c->input_count; i++)
-        status = forge_instance_set(bench->instance, c->inputs[i].name, &c->inputs[i].tensor, error);
-    return status == JOULE_OK ? forge_instance_run(bench->instance, error) : status;
+        status = forge_instance_set(loaded->instance, c->inputs[i].name, &c->inputs[i].tensor, error);
+    return status == JOULE_OK ? forge_instance_run(loaded->instance, error) : status;
 }
 
-void bench_free(struct bench *bench)
+void loaded_case_close(struct loaded_case *loaded)
 {
-    forge_instance_free(bench->instance);
-    forge_states_free(bench->states);
-    forge_program_free(bench->program);
-    *bench = (struct bench){0};
+    forge_instance_free(loaded->instance);
+    forge_states_free(loaded->states);
+    forge_program_free(loaded->program);
+    *loaded = (struct loaded_case){0};
 }
 
 /* Returns the operation under test: the producer of the first output. */
@@ -224,12 +224,12 @@ static void compare(const struct check_case *c, const forge_tensor *got, const f
 /* --- composites ----------------------------------------------------------------------------------------- */
 
 /* Compares output k of the kernels with `exact`, which the composite's body gave in f64. */
-static joule_status compare_output(const struct bench *bench, const struct check_case *c, size_t k,
+static joule_status compare_output(const struct loaded_case *loaded, const struct check_case *c, size_t k,
                                    const forge_tensor *exact, struct verdict *out, joule_error *error)
 {
     forge_tensor got;
     double largest = 0;
-    joule_status status = forge_instance_get(bench->instance, c->graph->outputs[k].name, &got, error);
+    joule_status status = forge_instance_get(loaded->instance, c->graph->outputs[k].name, &got, error);
     size_t count = status == JOULE_OK ? forge_tensor_elements(&got) : 0;
     for (size_t i = 0; i < count; i++)
         largest = fmax(largest, fabs(number_at(exact, i)));
@@ -243,7 +243,7 @@ static joule_status compare_output(const struct bench *bench, const struct check
     return status;
 }
 
-static joule_status check_composite(const struct bench *bench, const struct check_case *c,
+static joule_status check_composite(const struct loaded_case *loaded, const struct check_case *c,
                                     struct verdict *out, joule_error *error)
 {
     struct check_case wide = {0}, written_out;
@@ -260,7 +260,7 @@ static joule_status check_composite(const struct bench *bench, const struct chec
     for (size_t k = 0; status == JOULE_OK && k < body->output_count; k++)
         if (strcmp(body->outputs[k].name, "loss") !=
             0) /* its terms cancel, so its relative error says nothing; it is there for the gradients */
-            status = compare_output(bench, c, k, &exact.tensors[body->outputs[k].value], out, error);
+            status = compare_output(loaded, c, k, &exact.tensors[body->outputs[k].value], out, error);
     values_free(&exact);
     forge_graph_free(body);
     case_free(&wide);
@@ -269,13 +269,13 @@ static joule_status check_composite(const struct bench *bench, const struct chec
 
 /* --- families ------------------------------------------------------------------------------------------- */
 
-static joule_status check_family(const struct bench *bench, const struct check_case *c, struct verdict *out,
-                                 joule_error *error)
+static joule_status check_family(const struct loaded_case *loaded, const struct check_case *c,
+                                 struct verdict *out, joule_error *error)
 {
     struct values exact = {0}, sizes = {0};
     forge_tensor got;
     forge_value y = c->graph->outputs[0].value;
-    joule_status status = forge_instance_get(bench->instance, "y", &got, error);
+    joule_status status = forge_instance_get(loaded->instance, "y", &got, error);
     if (status == JOULE_OK)
         status = evaluate(c, false, &exact, error);
     if (status == JOULE_OK && sums(c))
@@ -290,14 +290,14 @@ static joule_status check_family(const struct bench *bench, const struct check_c
 joule_status check_value(forge_device *device, const struct check_case *c, struct verdict *out_verdict,
                          joule_error *error)
 {
-    struct bench bench = {0};
+    struct loaded_case loaded = {0};
     *out_verdict = (struct verdict){.worst = NAN};
-    joule_status status = bench_load(&bench, device, c, error);
+    joule_status status = loaded_case_open(&loaded, device, c, error);
     if (status == JOULE_OK)
-        status = bench_run(&bench, c, error);
+        status = loaded_case_run(&loaded, c, error);
     if (status == JOULE_OK)
-        status = (c->subject < OP_COUNT ? check_family : check_composite)(&bench, c, out_verdict, error);
-    bench_free(&bench);
+        status = (c->subject < OP_COUNT ? check_family : check_composite)(&loaded, c, out_verdict, error);
+    loaded_case_close(&loaded);
     return status;
 }
 
@@ -311,8 +311,8 @@ static double sign_of(size_t input, size_t element)
 
 /* Computes the loss with each f64 element moved by `step` along its direction, then moves them back. The last
  * input, the weights of the loss, is not moved. */
-static joule_status loss_along(const struct bench *bench, struct check_case *c, double step, double *out_loss,
-                               joule_error *error)
+static joule_status loss_along(const struct loaded_case *loaded, struct check_case *c, double step,
+                               double *out_loss, joule_error *error)
 {
     forge_tensor loss;
     for (int turn = 1; turn >= -1; turn -= 2) {
@@ -321,21 +321,21 @@ static joule_status loss_along(const struct bench *bench, struct check_case *c, 
             for (size_t k = 0; x->dtype == FORGE_F64 && k < forge_tensor_elements(x); k++)
                 ((double *)forge_tensor_data(x))[k] += turn * step * sign_of(i, k);
         }
-        joule_status status = turn > 0 ? bench_run(bench, c, error) : JOULE_OK;
+        joule_status status = turn > 0 ? loaded_case_run(loaded, c, error) : JOULE_OK;
         if (status != JOULE_OK)
             return status;
     }
-    joule_status status = forge_instance_get(bench->instance, "loss", &loss, error);
+    joule_status status = forge_instance_get(loaded->instance, "loss", &loss, error);
     if (status == JOULE_OK)
         *out_loss = number_at(&loss, 0);
     return status;
 }
 
 /* Returns the directional derivative by the program's gradients, and the sum of the gradients' magnitudes. */
-static joule_status slope_of(const struct bench *bench, struct check_case *c, double *out_slope,
+static joule_status slope_of(const struct loaded_case *loaded, struct check_case *c, double *out_slope,
                              double *out_size, joule_error *error)
 {
-    joule_status status = bench_run(bench, c, error);
+    joule_status status = loaded_case_run(loaded, c, error);
     *out_slope = *out_size = 0;
     for (size_t i = 0; status == JOULE_OK && i + 1 < c->input_count; i++) {
         char name[24];
@@ -343,7 +343,7 @@ static joule_status slope_of(const struct bench *bench, struct check_case *c, do
         string_print(name, sizeof name, "g%zu", i);
         if (c->inputs[i].tensor.dtype != FORGE_F64)
             continue;
-        status = forge_instance_get(bench->instance, name, &g, error);
+        status = forge_instance_get(loaded->instance, name, &g, error);
         for (size_t k = 0; status == JOULE_OK && k < forge_tensor_elements(&g); k++) {
             *out_slope += number_at(&g, k) * sign_of(i, k);
             *out_size += fabs(number_at(&g, k));
@@ -356,20 +356,20 @@ joule_status check_grad(forge_device *device, struct check_case *c, struct verdi
                         joule_error *error)
 {
     static const double steps[] = {1e-6, 1e-5, 1e-7}; /* a kink may disturb one step size, not all */
-    struct bench bench = {0};
+    struct loaded_case loaded = {0};
     double slope = NAN, size = NAN;
     *out_verdict = (struct verdict){.worst = NAN};
-    joule_status status = bench_load(&bench, device, c, error);
+    joule_status status = loaded_case_open(&loaded, device, c, error);
     if (status == JOULE_OK)
-        status = slope_of(&bench, c, &slope, &size, error);
+        status = slope_of(&loaded, c, &slope, &size, error);
     for (size_t i = 0; status == JOULE_OK && i < 3 && !(out_verdict->worst <= 1); i++) {
         double above = NAN, below = NAN;
-        status = loss_along(&bench, c, steps[i], &above, error);
+        status = loss_along(&loaded, c, steps[i], &above, error);
         if (status == JOULE_OK)
-            status = loss_along(&bench, c, -steps[i], &below, error);
+            status = loss_along(&loaded, c, -steps[i], &below, error);
         double wanted = (above - below) / (2 * steps[i]), tolerance = 1e-6 * (1 + size) + 1e-5 * fabs(wanted);
         *out_verdict = (struct verdict){ratio_of(slope, wanted, tolerance), 0, slope, wanted, tolerance};
     }
-    bench_free(&bench);
+    loaded_case_close(&loaded);
     return status;
 }

@@ -11,16 +11,17 @@
 #include "check_case.h"
 
 /* A case loaded on a device. */
-struct bench {
+struct loaded_case {
     forge_program *program;
     forge_states *states;
     forge_instance *instance;
 };
-joule_status bench_load(struct bench *bench, forge_device *device, const struct check_case *c,
-                        joule_error *error);
+joule_status loaded_case_open(struct loaded_case *loaded, forge_device *device, const struct check_case *c,
+                              joule_error *error);
 /* Copies the inputs to the device and runs the program once. */
-joule_status bench_run(const struct bench *bench, const struct check_case *c, joule_error *error);
-void bench_free(struct bench *bench);
+joule_status loaded_case_run(const struct loaded_case *loaded, const struct check_case *c,
+                             joule_error *error);
+void loaded_case_close(struct loaded_case *loaded);
 
 /* The result of a comparison. */
 struct verdict {

@@ -164,7 +164,7 @@ static joule_status measure(const char *path, forge_program *program, const stru
     if (status == JOULE_OK)
         status = forge_instance_set_zeros(r.instance, NULL, error);
     if (status == JOULE_OK)
-        status = measured_run_measure(&r, error);
+        status = measured_run_for_second(&r, error);
     if (status == JOULE_OK) {
         measured_run_end(&r);
         measured_run_print(&r);

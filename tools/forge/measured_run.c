@@ -73,7 +73,7 @@ joule_status measured_run_repeat(struct measured_run *r, unsigned times, joule_e
     return status;
 }
 
-joule_status measured_run_measure(struct measured_run *r, joule_error *error)
+joule_status measured_run_for_second(struct measured_run *r, joule_error *error)
 {
     joule_status status = measured_run_repeat(r, 1, error);
     measured_run_start(r);

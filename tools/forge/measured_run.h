@@ -32,7 +32,7 @@ void measured_run_close(struct measured_run *r);
 void measured_run_start(struct measured_run *r);
 joule_status measured_run_repeat(struct measured_run *r, unsigned times, joule_error *error);
 /* Runs once to warm up, then measures runs for one second, but at least one run. */
-joule_status measured_run_measure(struct measured_run *r, joule_error *error);
+joule_status measured_run_for_second(struct measured_run *r, joule_error *error);
 /* Computes the sum of the joules up to now. Call it before measured_run_print and step_page_write. */
 void measured_run_end(struct measured_run *r);
 /* Prints the heading and the table to standard output. */
