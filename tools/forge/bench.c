@@ -84,11 +84,11 @@ static forge_value train_cnn(forge_builder *b)
     return train(b, forge_cnn(b, "cnn", x, (int64_t[]){16, 32, 64, CLASSES}), CNN_BATCH);
 }
 
-static const struct contest {
+static const struct bench_case {
     const char *name, *what;
     forge_value (*build)(forge_builder *b);
     unsigned samples; /* per run; 0: not a training step */
-} contests[] = {
+} bench_cases[] = {
     {"gemm-512", "product of 512 x 512 matrices, f32", gemm_512, 0},
     {"gemm-1024", "product of 1024 x 1024 matrices, f32", gemm_1024, 0},
     {"conv", "3 x 3 convolution, 8 images of 28 x 28, 64 to 64 channels, f32", conv, 0},
@@ -96,7 +96,7 @@ static const struct contest {
     {"train-mlp", "a step of training 784-128-10, 128 samples", train_mlp, MLP_BATCH},
     {"train-cnn", "a step of training the convolutional network, 32 samples", train_cnn, CNN_BATCH},
 };
-enum { CONTESTS = sizeof contests / sizeof *contests };
+enum { BENCH_CASES = sizeof bench_cases / sizeof *bench_cases };
 
 /* --- measurement ---------------------------------------------------------------------------------------- */
 
@@ -113,7 +113,7 @@ struct report {
     struct peak peaks[FORGE_MAX_INSTRUCTION_SETS];
     size_t peak_count;
     double thread_gb_per_s, gb_per_s;
-    struct timing timings[CONTESTS];
+    struct timing timings[BENCH_CASES];
     size_t count;
     bool is_quiet;
 };
@@ -159,15 +159,15 @@ static joule_status fill(forge_instance *instance, const forge_graph *graph, siz
     return status;
 }
 
-static joule_status take(struct report *r, size_t i, forge_device *device, joule_meter *meter, double seconds,
-                         joule_error *error)
+static joule_status measure_case(struct report *r, size_t i, forge_device *device, joule_meter *meter,
+                                 double seconds, joule_error *error)
 {
     forge_builder *b = forge_builder_new();
     forge_graph *graph = NULL;
     forge_program *program = NULL;
     forge_states *states = NULL;
     forge_instance *instance = NULL;
-    forge_output(b, "y", contests[i].build(b));
+    forge_output(b, "y", bench_cases[i].build(b));
     joule_status status = forge_builder_finish(b, &graph, error);
     if (status == JOULE_OK)
         status = forge_compile(graph, device, &program, error);
@@ -179,7 +179,7 @@ static joule_status take(struct report *r, size_t i, forge_device *device, joule
         status = fill(instance, graph, k, error);
     timing_limits(&r->timings[i], r->isa, r->threads);
     if (status == JOULE_OK)
-        status = timing_take(instance, meter, seconds, &interrupted_by, &r->timings[i], error);
+        status = timing_measure(instance, meter, seconds, &interrupted_by, &r->timings[i], error);
     forge_instance_free(instance);
     forge_states_free(states);
     forge_program_free(program);
@@ -200,13 +200,13 @@ static void print_peaks(const struct report *r)
     fflush(stdout);
 }
 
-static void print_contest(const struct report *r, size_t i)
+static void print_case(const struct report *r, size_t i)
 {
     const struct timing *t = &r->timings[i];
     char timing[TIMING_TEXT], energy[QUANTITY_TEXT], rate[48] = "";
-    if (contests[i].samples && t->joules.value > 0)
-        snprintf(rate, sizeof rate, "; %.4g samples/J", contests[i].samples / t->joules.value);
-    printf("%-10s %s  %s%s%s%s\n", contests[i].name, timing_text(t, timing),
+    if (bench_cases[i].samples && t->joules.value > 0)
+        snprintf(rate, sizeof rate, "; %.4g samples/J", bench_cases[i].samples / t->joules.value);
+    printf("%-10s %s  %s%s%s%s\n", bench_cases[i].name, timing_text(t, timing),
            quantity_text(t->joules, JOULE_DIMENSION_ENERGY, energy), isnan(t->joules.value) ? "" : ", ",
            isnan(t->joules.value) ? "" : joule_class_name(t->joules.cls), rate);
     fflush(stdout);
@@ -218,8 +218,8 @@ static void print_foot(void)
         "\nThe share is that of the nearer limit, measured just before each case. Above 100 %: the data fit\n"
         "in caches, or the machine was busy while the limit was measured. Without an energy sensor, energy\n"
         "is that of this process, modelled from its CPU time. Energy has its 90 % interval.");
-    for (size_t i = 0; i < CONTESTS; i++)
-        printf("  %-10s %s\n", contests[i].name, contests[i].what);
+    for (size_t i = 0; i < BENCH_CASES; i++)
+        printf("  %-10s %s\n", bench_cases[i].name, bench_cases[i].what);
 }
 
 /* --- JSON ----------------------------------------------------------------------------------------------- */
@@ -248,10 +248,10 @@ static void print_json(const void *context, struct text *out)
     json_open(&json, "results", '[');
     for (size_t i = 0; i < r->count; i++) {
         json_open(&json, NULL, '{');
-        json_string(&json, "name", contests[i].name);
-        json_string(&json, "what", contests[i].what);
-        if (contests[i].samples)
-            json_integer(&json, "samples", contests[i].samples);
+        json_string(&json, "name", bench_cases[i].name);
+        json_string(&json, "what", bench_cases[i].what);
+        if (bench_cases[i].samples)
+            json_integer(&json, "samples", bench_cases[i].samples);
         else
             json_null(&json, "samples");
         timing_json(&json, &r->timings[i]);
@@ -273,17 +273,17 @@ static joule_status run_all(struct report *r, forge_device *device, joule_meter 
     measure_peaks(r, &facts);
     if (!r->is_quiet)
         print_peaks(r);
-    for (size_t i = 0; i < CONTESTS && !interrupted_by; i++) {
+    for (size_t i = 0; i < BENCH_CASES && !interrupted_by; i++) {
         double left_s = r->seconds - clock_seconds(clock_now_ns() - begin_ns);
-        double each_s = fmax(left_s / (double)(CONTESTS - i) - 0.5, 0.05) / (meter ? METERED_PART : 1);
-        joule_status status = take(r, i, device, meter, each_s, error);
+        double each_s = fmax(left_s / (double)(BENCH_CASES - i) - 0.5, 0.05) / (meter ? METERED_PART : 1);
+        joule_status status = measure_case(r, i, device, meter, each_s, error);
         if (status != JOULE_OK)
             return status;
         if (r->timings[i].runs == 0)
             break; /* interrupted before its first run */
         r->count = i + 1;
         if (!r->is_quiet)
-            print_contest(r, i);
+            print_case(r, i);
     }
     if (!r->is_quiet && !interrupted_by)
         print_foot();

@@ -81,8 +81,8 @@ static void note_kernels(struct row *row, const forge_instance *instance)
     }
 }
 
-static void tell_case(const struct report *r, const struct row *row, const struct check_case *c,
-                      const struct verdict *v, const joule_error *error)
+static void print_failure(const struct report *r, const struct row *row, const struct check_case *c,
+                          const struct verdict *v, const joule_error *error)
 {
     const struct options *o = &r->options;
     char *text = NULL;
@@ -123,7 +123,7 @@ static joule_status check_case(struct report *r, struct row *row, forge_device *
         bool is_wrong = status != JOULE_OK || !(verdict.worst <= 1);
         row->cases++;
         if (is_wrong && row->failed++ == 0)
-            tell_case(r, row, &c, &verdict, &error);
+            print_failure(r, row, &c, &verdict, &error);
         if (!(verdict.worst <= row->worst)) {
             row->worst = verdict.worst;
             row->worst_seed = seed;
@@ -154,13 +154,13 @@ static void time_case(struct report *r, struct row *row, forge_device *device, j
         status = forge_instance_set(loaded.instance, c.inputs[i].name, &c.inputs[i].tensor, &error);
     if (status == JOULE_OK) {
         note_kernels(row, loaded.instance);
-        status = timing_take(loaded.instance, meter, meter ? JOULES_S : TIME_S, &interrupted_by, &row->timing,
-                             &error);
+        status = timing_measure(loaded.instance, meter, meter ? JOULES_S : TIME_S, &interrupted_by,
+                                &row->timing, &error);
     }
     row->cases = 1;
     row->failed = status != JOULE_OK;
     if (row->failed)
-        tell_case(r, row, &c, &(struct verdict){0}, &error);
+        print_failure(r, row, &c, &(struct verdict){0}, &error);
     loaded_case_close(&loaded);
     case_free(&c);
 }
@@ -254,7 +254,7 @@ static void print_json(const void *context, struct text *out)
 
 /* --- all ------------------------------------------------------------------------------------------------ */
 
-static void look_at_device(struct report *r, forge_device *device)
+static void query_device(struct report *r, forge_device *device)
 {
     forge_device_facts facts = {.struct_size = sizeof facts};
     forge_device_query(device, &facts);
@@ -301,13 +301,13 @@ static int end(const struct report *r)
     joule_error error = {0};
     size_t length;
     char *page = o->json ? page_make("check", print_json, r, &length) : NULL;
-    bool is_told = !o->json || page;
+    bool is_reported = !o->json || page;
     if (page && output_write(o->json, page, length, &error) != JOULE_OK) {
         complain("check", "%s", error.message);
-        is_told = false;
+        is_reported = false;
     }
     free(page);
-    return !is_told ? EXIT_OWN_FAILURE : interrupted_by ? 128 + interrupted_by : all_is_well(r) ? 0 : 1;
+    return !is_reported ? EXIT_OWN_FAILURE : interrupted_by ? 128 + interrupted_by : all_is_well(r) ? 0 : 1;
 }
 
 static int check(struct report *r)
@@ -324,7 +324,7 @@ static int check(struct report *r)
         return EXIT_OWN_FAILURE;
     }
     if (status == JOULE_OK) {
-        look_at_device(r, device);
+        query_device(r, device);
         status = check_all(r, device, is_quiet, &error);
     }
     forge_device_close(device);
@@ -342,7 +342,7 @@ static const char *op_at(size_t i, const void *context)
     return case_name((unsigned)i);
 }
 
-static bool check_op(const char *name)
+static bool is_known_op(const char *name)
 {
     unsigned count = 0;
     for (; case_name(count); count++)
@@ -358,7 +358,7 @@ static bool check_op(const char *name)
     return false;
 }
 
-static bool take_mode(const char *name, enum mode *out_mode)
+static bool parse_mode(const char *name, enum mode *out_mode)
 {
     for (int i = 0; i < MODES; i++)
         if (strcmp(modes[i], name) == 0) {
@@ -403,7 +403,7 @@ int check_main(int argc, char **argv)
         return EXIT_USAGE;
     }
     joule_error error = {0};
-    if (!take_mode(mode, &o->mode) || !check_op(o->op))
+    if (!parse_mode(mode, &o->mode) || !is_known_op(o->op))
         return EXIT_USAGE;
     if (o->json && output_check(o->json, &error) != JOULE_OK) {
         complain("check", "%s", error.message);

@@ -13,7 +13,7 @@
 #include "files.h"
 #include "sizes.h"
 
-struct wish {
+struct request {
     const char *graph, *program, *device;
     const char *stop_after; /* pass name; NULL: compile to a program */
     bool shows_passes;
@@ -46,12 +46,12 @@ static void print_pass(const forge_pass_facts *facts, const forge_graph *graph, 
            joules[1]);
 }
 
-static forge_compile_options options_for(const struct wish *wish)
+static forge_compile_options options_for(const struct request *request)
 {
-    forge_compile_options options = {.struct_size = sizeof options, .stop_after = wish->stop_after};
-    if (wish->shows_passes) {
+    forge_compile_options options = {.struct_size = sizeof options, .stop_after = request->stop_after};
+    if (request->shows_passes) {
         options.notify = print_pass;
-        options.notify_context = (void *)(wish->stop_after ? "# " : "");
+        options.notify_context = (void *)(request->stop_after ? "# " : "");
     }
     return options;
 }
@@ -69,11 +69,11 @@ static joule_status print_graph(const forge_graph *graph, joule_error *error)
 
 /* --- graph or program ----------------------------------------------------------------------------------- */
 
-static joule_status stop_early(const forge_graph *graph, forge_device *device, const struct wish *wish,
+static joule_status stop_early(const forge_graph *graph, forge_device *device, const struct request *request,
                                joule_error *error)
 {
     forge_graph *made = NULL;
-    forge_compile_options options = options_for(wish);
+    forge_compile_options options = options_for(request);
     joule_status status = forge_passes_run(graph, device, &options, &made, error);
     if (status == JOULE_OK)
         status = print_graph(made, error);
@@ -81,16 +81,16 @@ static joule_status stop_early(const forge_graph *graph, forge_device *device, c
     return status;
 }
 
-static joule_status make_program(const forge_graph *graph, forge_device *device, const struct wish *wish,
-                                 joule_error *error)
+static joule_status make_program(const forge_graph *graph, forge_device *device,
+                                 const struct request *request, joule_error *error)
 {
     forge_program *program = NULL;
-    forge_compile_options options = options_for(wish);
+    forge_compile_options options = options_for(request);
     joule_status status = forge_compile_with(graph, device, &options, &program, error);
     if (status == JOULE_OK)
-        status = forge_program_write(program, wish->program, error);
+        status = forge_program_write(program, request->program, error);
     if (status == JOULE_OK)
-        print_facts(wish->program, program);
+        print_facts(request->program, program);
     if (status == JOULE_OK)
         status = expected_print(program, device, error);
     forge_program_free(program);
@@ -98,74 +98,74 @@ static joule_status make_program(const forge_graph *graph, forge_device *device,
 }
 
 /* Reads the graph and binds the sizes of --size. */
-static joule_status read_graph(const struct wish *wish, forge_graph **out_graph, joule_error *error)
+static joule_status read_graph(const struct request *request, forge_graph **out_graph, joule_error *error)
 {
     forge_graph *graph = NULL;
-    joule_status status = graph_read(wish->graph, &graph, error);
-    if (status == JOULE_OK && wish->sizes.count == 0) {
+    joule_status status = graph_read(request->graph, &graph, error);
+    if (status == JOULE_OK && request->sizes.count == 0) {
         *out_graph = graph;
         return status;
     }
     if (status == JOULE_OK)
-        status = forge_graph_bind(graph, wish->sizes.list, wish->sizes.count, out_graph, error);
+        status = forge_graph_bind(graph, request->sizes.list, request->sizes.count, out_graph, error);
     forge_graph_free(graph);
     return status;
 }
 
-static joule_status compile(const struct wish *wish, joule_error *error)
+static joule_status compile(const struct request *request, joule_error *error)
 {
     forge_graph *graph = NULL;
     forge_device *device = NULL;
-    joule_status status = read_graph(wish, &graph, error);
+    joule_status status = read_graph(request, &graph, error);
     if (status == JOULE_OK)
-        status = forge_device_open(wish->device, &device, error);
+        status = forge_device_open(request->device, &device, error);
     if (status == JOULE_OK)
-        status = (wish->stop_after ? stop_early : make_program)(graph, device, wish, error);
+        status = (request->stop_after ? stop_early : make_program)(graph, device, request, error);
     forge_device_close(device);
     forge_graph_free(graph);
     return status;
 }
 
-static int read_wish(struct wish *wish, int argc, char **argv)
+static int read_request(struct request *request, int argc, char **argv)
 {
     struct option_list sizes = {0};
     const struct option table[] = {
-        {"output", 'o', OPTION_TEXT, &wish->program, "FILE",
+        {"output", 'o', OPTION_TEXT, &request->program, "FILE",
          "file of the program; an existing file is replaced atomically"},
-        {"device", 'd', OPTION_TEXT, &wish->device, "NAME", "device to compile for (default: cpu)"},
+        {"device", 'd', OPTION_TEXT, &request->device, "NAME", "device to compile for (default: cpu)"},
         {"size", 0, OPTION_LIST, &sizes, "NAME=N", "value of a symbol; may be repeated"},
-        {"passes", 'p', OPTION_FLAG, &wish->shows_passes, NULL, "print what each pass changes"},
-        {"stop-after", 0, OPTION_TEXT, &wish->stop_after, "PASS",
+        {"passes", 'p', OPTION_FLAG, &request->shows_passes, NULL, "print what each pass changes"},
+        {"stop-after", 0, OPTION_TEXT, &request->stop_after, "PASS",
          "print the graph after this pass instead of writing a program"},
         {NULL},
     };
     const struct command_text text = {"forge compile GRAPH -o FILE [OPTIONS]",
                                       "Compiles the text of a graph to a program for forge run.", NULL};
-    int read = options_read_operand(table, &text, "GRAPH", argc, argv, &wish->graph);
-    if (read > OPTIONS_HELP && !wish->program == !wish->stop_after) {
-        complain("compile", wish->program ? "use either --output or --stop-after, not both"
-                                          : "--output FILE is missing; see forge compile --help");
+    int read = options_read_operand(table, &text, "GRAPH", argc, argv, &request->graph);
+    if (read > OPTIONS_HELP && !request->program == !request->stop_after) {
+        complain("compile", request->program ? "use either --output or --stop-after, not both"
+                                             : "--output FILE is missing; see forge compile --help");
         return OPTIONS_WRONG;
     }
-    return read > OPTIONS_HELP && !sizes_read(&wish->sizes, "compile", &sizes) ? OPTIONS_WRONG : read;
+    return read > OPTIONS_HELP && !sizes_read(&request->sizes, "compile", &sizes) ? OPTIONS_WRONG : read;
 }
 
 /* Checks that the output can be written, before the work begins. */
-static joule_status check_files(const struct wish *wish, joule_error *error)
+static joule_status check_files(const struct request *request, joule_error *error)
 {
-    const char *const paths[] = {wish->graph, wish->program};
+    const char *const paths[] = {request->graph, request->program};
     joule_status status = output_check_apart(paths, 1, 2, error);
-    return status == JOULE_OK && wish->program ? output_check_file(wish->program, error) : status;
+    return status == JOULE_OK && request->program ? output_check_file(request->program, error) : status;
 }
 
 int compile_main(int argc, char **argv)
 {
-    struct wish wish = {.device = "cpu"};
-    int read = read_wish(&wish, argc, argv);
+    struct request request = {.device = "cpu"};
+    int read = read_request(&request, argc, argv);
     if (read <= OPTIONS_HELP)
         return read == OPTIONS_HELP ? 0 : EXIT_USAGE;
     joule_error error = {0};
-    if (check_files(&wish, &error) == JOULE_OK && compile(&wish, &error) == JOULE_OK)
+    if (check_files(&request, &error) == JOULE_OK && compile(&request, &error) == JOULE_OK)
         return 0;
     complain("compile", "%s", error.message);
     return EXIT_OWN_FAILURE;

@@ -26,7 +26,7 @@ struct listing {
     size_t count;
 };
 
-static void look(struct row *row)
+static void query_device(struct row *row)
 {
     forge_device *device = NULL;
     row->facts.struct_size = sizeof row->facts;
@@ -179,7 +179,7 @@ int devices_main(int argc, char **argv)
     const char *name;
     while (listing.count < MAX_DEVICES && (name = forge_device_name_at(listing.count))) {
         listing.rows[listing.count].name = name;
-        look(&listing.rows[listing.count++]);
+        query_device(&listing.rows[listing.count++]);
     }
     return page_print("devices", as_json ? print_json : print_listing, &listing);
 }

@@ -149,18 +149,18 @@ static joule_status inspect_npy(const char *path, int *out_code, joule_error *er
 /* --- a step --------------------------------------------------------------------------------------------- */
 
 /* Options of --step and --html. */
-struct step_wishes {
+struct step_request {
     const char *device, *html;
     unsigned threads;
 };
 
 /* Runs the program for about a second and prints the table of its launches. Takes ownership of program. */
-static joule_status measure(const char *path, forge_program *program, const struct step_wishes *wishes,
+static joule_status measure(const char *path, forge_program *program, const struct step_request *request,
                             joule_error *error)
 {
     struct measured_run r;
-    joule_status status = measured_run_open(&r, "inspect", program, wishes->device ? wishes->device : "cpu",
-                                            wishes->threads, 1, error);
+    joule_status status = measured_run_open(&r, "inspect", program, request->device ? request->device : "cpu",
+                                            request->threads, 1, error);
     if (status == JOULE_OK)
         status = forge_instance_set_zeros(r.instance, NULL, error);
     if (status == JOULE_OK)
@@ -168,7 +168,7 @@ static joule_status measure(const char *path, forge_program *program, const stru
     if (status == JOULE_OK) {
         measured_run_end(&r);
         measured_run_print(&r);
-        status = wishes->html ? step_page_write(wishes->html, r.instance, path, error) : JOULE_OK;
+        status = request->html ? step_page_write(request->html, r.instance, path, error) : JOULE_OK;
     }
     measured_run_close(&r);
     return status;
@@ -189,25 +189,25 @@ static joule_status compile(const char *path, const char *device_name, forge_pro
     return status;
 }
 
-static joule_status inspect_step(const char *path, const struct step_wishes *wishes, int *out_code,
+static joule_status inspect_step(const char *path, const struct step_request *request, int *out_code,
                                  joule_error *error)
 {
-    const char *const paths[] = {path, wishes->html};
+    const char *const paths[] = {path, request->html};
     enum file_kind kind;
     forge_program *program = NULL;
     joule_status status = output_check_apart(paths, 1, 2, error);
-    if (status == JOULE_OK && wishes->html)
-        status = output_check(wishes->html, error);
+    if (status == JOULE_OK && request->html)
+        status = output_check(request->html, error);
     if (status == JOULE_OK)
         status = file_kind(path, &kind, error);
     if (status == JOULE_OK && kind != FILE_GRAPH && kind != FILE_PROGRAM)
         status =
             error_set(error, JOULE_UNSUPPORTED, "cannot run a step of %s: not a graph or a program", path);
     if (status == JOULE_OK)
-        status = kind == FILE_GRAPH ? compile(path, wishes->device, &program, error)
+        status = kind == FILE_GRAPH ? compile(path, request->device, &program, error)
                                     : forge_program_read(path, &program, error);
     if (status == JOULE_OK)
-        status = measure(path, program, wishes, error);
+        status = measure(path, program, request, error);
     if (status == JOULE_OK)
         *out_code = 0;
     return status;
@@ -315,15 +315,15 @@ static joule_status inspect(const char *path, const char *device, int *out_code,
 int inspect_main(int argc, char **argv)
 {
     const char *path;
-    struct step_wishes wishes = {0};
+    struct step_request request = {0};
     bool steps = false;
     const struct option table[] = {
-        {"device", 'd', OPTION_TEXT, &wishes.device, "NAME",
+        {"device", 'd', OPTION_TEXT, &request.device, "NAME",
          "estimated: print the expected time and energy; with --step, the device to run on (default: cpu)"},
         {"step", 's', OPTION_FLAG, &steps, NULL,
          "run a graph or program for a second on zeros, and print the time and energy of each launch"},
-        {"html", 0, OPTION_TEXT, &wishes.html, "FILE", "write the step as an HTML page"},
-        {"threads", 't', OPTION_COUNT, &wishes.threads, "N",
+        {"html", 0, OPTION_TEXT, &request.html, "FILE", "write the step as an HTML page"},
+        {"threads", 't', OPTION_COUNT, &request.threads, "N",
          "threads for --step (default: all CPUs allowed to the process)"},
         {NULL},
     };
@@ -334,8 +334,8 @@ int inspect_main(int argc, char **argv)
     if (read <= OPTIONS_HELP)
         return read == OPTIONS_HELP ? 0 : EXIT_USAGE;
     joule_error error = {0};
-    joule_status status = steps || wishes.html ? inspect_step(path, &wishes, &code, &error)
-                                               : inspect(path, wishes.device, &code, &error);
+    joule_status status = steps || request.html ? inspect_step(path, &request, &code, &error)
+                                                : inspect(path, request.device, &code, &error);
     if (status == JOULE_OK)
         return code;
     complain("inspect", "%s", error.message);

@@ -37,13 +37,13 @@ static void repeat(struct nan_trace *nan_trace, struct trainee *t, uint64_t end)
     uint64_t first = t->steps;
     while (t->steps < end) {
         joule_status status = repeat_step(t, &found, &error);
-        bool is_told = found.origin != FORGE_ORIGIN_NONE;
-        if (status != JOULE_OK && !is_told)
+        bool is_reported = found.origin != FORGE_ORIGIN_NONE;
+        if (status != JOULE_OK && !is_reported)
             break;
-        if (is_told && !*nan_trace->reason)
+        if (is_reported && !*nan_trace->reason)
             string_print(nan_trace->reason, sizeof nan_trace->reason, "step %llu: %s",
                          (unsigned long long)t->steps, error.message);
-        if (is_told && (isnan(found.value) || found.origin == FORGE_ORIGIN_INPUT || t->steps == end)) {
+        if (is_reported && (isnan(found.value) || found.origin == FORGE_ORIGIN_INPUT || t->steps == end)) {
             string_print(nan_trace->reason, sizeof nan_trace->reason, "step %llu: %s",
                          (unsigned long long)t->steps, error.message);
             return;

@@ -82,7 +82,7 @@ static bool is_given(const char *input, const struct option_list *list)
     return false;
 }
 
-static void tell_missing_inputs(const forge_program *program, const struct option_list *list)
+static void print_missing_inputs(const forge_program *program, const struct option_list *list)
 {
     char names[500];
     struct text text;
@@ -165,7 +165,7 @@ static int run(const struct options *options)
     joule_status status = prepare(&r, options, &error);
     if (status == JOULE_OK) {
         if (!device_is_estimate_only(r.device))
-            tell_missing_inputs(r.program, &options->set);
+            print_missing_inputs(r.program, &options->set);
         forge_instance_set_zeros(r.instance, NULL, NULL);
         measured_run_start(&r);
         status = measured_run_repeat(&r, options->repeat, &error);

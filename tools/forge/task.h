@@ -40,7 +40,7 @@ struct task {
     /* Returns what is summed over the test's units (f64, rank 0); the sum divided by the units is the
      * score. */
     forge_value (*measure)(forge_builder *b, struct prediction prediction);
-    void (*tell)(double score, uint64_t units, FILE *to);
+    void (*print_score)(double score, uint64_t units, FILE *to);
 };
 
 struct model {

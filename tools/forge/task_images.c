@@ -47,7 +47,7 @@ static forge_value measure(forge_builder *b, struct prediction p)
     return forge_reduce(b, FORGE_SUM, forge_cast(b, FORGE_F64, is_found), 1, false);
 }
 
-static void tell(double score, uint64_t units, FILE *to)
+static void print_score(double score, uint64_t units, FILE *to)
 {
     fprintf(to, "  found %.2f %% of %llu test examples\n", score * 100, (unsigned long long)units);
 }
@@ -63,7 +63,7 @@ const struct task task_images = {
     .open = open_images,
     .predict = predict,
     .measure = measure,
-    .tell = tell};
+    .print_score = print_score};
 
 /* --- models: images f32 [n, 28, 28] to logits ----------------------------------------------------------- */
 

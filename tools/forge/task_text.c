@@ -44,7 +44,7 @@ static forge_value measure(forge_builder *b, struct prediction p)
     return forge_mul(b, mean, forge_scalar(b, FORGE_F64, (double)rows));
 }
 
-static void tell(double score, uint64_t units, FILE *to)
+static void print_score(double score, uint64_t units, FILE *to)
 {
     fprintf(to, "  validation loss %.4f nats (perplexity %.2f) over %llu tokens\n", score, exp(score),
             (unsigned long long)units);
@@ -71,7 +71,7 @@ const struct task task_text = {.unit = "tokens",
                                .open = open_text,
                                .predict = predict,
                                .measure = measure,
-                               .tell = tell};
+                               .print_score = print_score};
 
 forge_value model_gpt(const struct trainee_options *options, int64_t classes, forge_builder *b,
                       forge_value tokens, bool is_training)

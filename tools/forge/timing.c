@@ -71,8 +71,8 @@ static joule_status run_metered(forge_instance *instance, joule_meter *meter, do
     return status;
 }
 
-joule_status timing_take(forge_instance *instance, joule_meter *meter, double seconds,
-                         const volatile sig_atomic_t *stop, struct timing *out_timing, joule_error *error)
+joule_status timing_measure(forge_instance *instance, joule_meter *meter, double seconds,
+                            const volatile sig_atomic_t *stop, struct timing *out_timing, joule_error *error)
 {
     double *each = calloc(MAX_RUNS, sizeof *each);
     out_timing->runs = 0;

@@ -36,7 +36,7 @@ void timing_json(struct json *json, const struct timing *timing);
 
 /* Measures runs for `seconds`, or for up to 5 times as long until there are 3 runs; ends when *stop is set.
  * meter NULL: measures no joules. The limits remain unchanged. */
-joule_status timing_take(forge_instance *instance, joule_meter *meter, double seconds,
-                         const volatile sig_atomic_t *stop, struct timing *out_timing, joule_error *error);
+joule_status timing_measure(forge_instance *instance, joule_meter *meter, double seconds,
+                            const volatile sig_atomic_t *stop, struct timing *out_timing, joule_error *error);
 
 #endif

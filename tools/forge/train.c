@@ -98,7 +98,7 @@ static bool choose(const char *option, const char *word, const char *const *word
     return !word;
 }
 
-static const struct model *take_words(struct trainee_options *t, const struct raw *raw)
+static const struct model *parse_words(struct trainee_options *t, const struct raw *raw)
 {
     static const char *const optimisers[] = {"sgd", "adamw", NULL};
     static const char *const schedules[] = {"constant", "cosine", NULL};
@@ -139,7 +139,7 @@ static void fill_number(double *number, double value)
     *number = isnan(*number) ? value : *number;
 }
 
-static void take_defaults(struct training_options *o, const struct model *model)
+static void set_defaults(struct training_options *o, const struct model *model)
 {
     struct trainee_options *t = &o->trainee;
     const struct task *task = model->task;
@@ -187,7 +187,7 @@ static bool check_shape(const struct trainee_options *t, bool is_text)
     return false;
 }
 
-static bool take_numbers(struct training_options *o, struct raw *raw, const struct model *model)
+static bool parse_numbers(struct training_options *o, struct raw *raw, const struct model *model)
 {
     struct trainee_options *t = &o->trainee;
     const struct task *task = model->task;
@@ -210,7 +210,7 @@ static bool take_numbers(struct training_options *o, struct raw *raw, const stru
     }
     t->seed = (uint64_t)raw->seed;
     o->sample = (unsigned)raw->sample;
-    take_defaults(o, model);
+    set_defaults(o, model);
     return check_shape(t, task->is_text);
 }
 
@@ -258,8 +258,8 @@ int train_main(int argc, char **argv)
             complain("train", "--data PATH is missing; see forge train --help");
         return EXIT_USAGE;
     }
-    const struct model *model = take_words(&options.trainee, &raw);
-    if (!model || !take_numbers(&options, &raw, model) || !check_files(&options))
+    const struct model *model = parse_words(&options.trainee, &raw);
+    if (!model || !parse_numbers(&options, &raw, model) || !check_files(&options))
         return EXIT_USAGE;
     return training_run(&options);
 }

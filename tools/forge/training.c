@@ -25,11 +25,11 @@
 #include "step_page.h"
 #include "task.h"
 
-#define LINE_PERIOD_NS (NS_PER_S / 10)
-#define METER_PERIOD_S 0.02 /* short, because joules are attributed by these windows */
-#define LOOK_PERIOD_NS (NS_PER_S / 50)
-#define NEAR_BUDGET    0.8
-#define METER_WAIT_S   1.0 /* lets slow sensors read once more after the last step */
+#define LINE_PERIOD_NS  (NS_PER_S / 10)
+#define METER_PERIOD_S  0.02 /* short, because joules are attributed by these windows */
+#define CHECK_PERIOD_NS (NS_PER_S / 50)
+#define NEAR_BUDGET     0.8
+#define METER_WAIT_S    1.0 /* lets slow sensors read once more after the last step */
 
 static volatile sig_atomic_t interrupted_by;
 
@@ -78,7 +78,7 @@ static void show(struct training *t, const char *end)
     fprintf(stderr, "%s%s%s", t->is_live ? "\r\033[K" : "", line, end);
 }
 
-static void show_now_and_then(struct training *t)
+static void show_if_due(struct training *t)
 {
     int64_t now_ns = clock_now_ns();
     if (!t->is_live || now_ns - t->shown_ns < LINE_PERIOD_NS)
@@ -127,7 +127,7 @@ static joule_quantity energy_since(joule_quantity before, joule_quantity now)
     return (joule_quantity){joules, now.low * part, now.high * part, now.cls, 0};
 }
 
-static void tell_budget(struct training *t, double used_joules, const char *what)
+static void print_budget(struct training *t, double used_joules, const char *what)
 {
     char used[32], budget[32];
     joule_format(used_joules, JOULE_DIMENSION_ENERGY, 3, used, sizeof used);
@@ -138,18 +138,18 @@ static void tell_budget(struct training *t, double used_joules, const char *what
 }
 
 /* Compares the best estimate with the budget. Note: waiting for certainty would exceed every budget. */
-static void look_at_budget(struct training *t)
+static void check_budget(struct training *t)
 {
     int64_t now_ns = clock_now_ns();
-    if (!(t->options.budget_joules > 0) || now_ns - t->looked_ns < LOOK_PERIOD_NS)
+    if (!(t->options.budget_joules > 0) || now_ns - t->checked_ns < CHECK_PERIOD_NS)
         return;
-    t->looked_ns = now_ns;
+    t->checked_ns = now_ns;
     double used = energy_now(t).value; /* NaN before the meter's second reading */
     if (used >= t->options.budget_joules) {
-        tell_budget(t, used, "the budget");
+        print_budget(t, used, "the budget");
         t->end = TRAINING_OVER_BUDGET;
     } else if (used >= NEAR_BUDGET * t->options.budget_joules && !t->is_warned) {
-        tell_budget(t, used, "80 % of the budget");
+        print_budget(t, used, "80 % of the budget");
         t->is_warned = true;
     }
 }
@@ -169,7 +169,7 @@ static void count_spent(struct training *t)
 
 /* --- the work ------------------------------------------------------------------------------------------- */
 
-static bool goes_on(struct training *t)
+static bool is_continuing(struct training *t)
 {
     if (interrupted_by && t->end == TRAINING_DONE)
         t->end = TRAINING_INTERRUPTED;
@@ -192,16 +192,16 @@ static joule_status train_step(struct training *t, joule_error *error)
     }
     t->loss = isnan(t->loss) ? loss : t->loss + (loss - t->loss) / 50;
     forge_energy_collect(t->trainee.instance);
-    look_at_budget(t);
+    check_budget(t);
     count_spent(t);
-    show_now_and_then(t);
+    show_if_due(t);
     return JOULE_OK;
 }
 
 static joule_status train_steps(struct training *t, uint64_t end, joule_error *error)
 {
     joule_status status = JOULE_OK;
-    while (status == JOULE_OK && t->trainee.steps < end && goes_on(t))
+    while (status == JOULE_OK && t->trainee.steps < end && is_continuing(t))
         status = train_step(t, error);
     show(t, "\n");
     return status;
@@ -212,7 +212,7 @@ static joule_status test(struct training *t, struct epoch *epoch, joule_error *e
     uint64_t units;
     joule_status status = trainee_test(&t->trainee, &epoch->score, &units, error);
     if (status == JOULE_OK)
-        t->trainee.model->task->tell(epoch->score, units, stderr);
+        t->trainee.model->task->print_score(epoch->score, units, stderr);
     return status;
 }
 
@@ -265,8 +265,8 @@ static joule_status train(struct training *t, joule_error *error)
     t->begin_ns = clock_now_ns();
     double used = energy_of_run(t).value;
     t->begin_joules = isnan(used) ? 0 : used;
-    look_at_budget(t);
-    while (status == JOULE_OK && t->trainee.steps < all && goes_on(t))
+    check_budget(t);
+    while (status == JOULE_OK && t->trainee.steps < all && is_continuing(t))
         status = train_epoch(t, error);
     return status;
 }
@@ -279,10 +279,10 @@ static joule_status expect(struct training *t, joule_error *error)
     struct trainee *n = &t->trainee;
     uint64_t all = n->steps_per_epoch * n->options.epochs;
     joule_status status = forge_energy_start(n->instance, NULL, JOULE_TOTAL, error);
-    for (; status == JOULE_OK && n->steps < all && goes_on(t); n->steps++)
+    for (; status == JOULE_OK && n->steps < all && is_continuing(t); n->steps++)
         status = forge_instance_run(n->instance, error);
     forge_energy_collect(n->instance);
-    t->end = goes_on(t) ? TRAINING_ESTIMATED : t->end;
+    t->end = is_continuing(t) ? TRAINING_ESTIMATED : t->end;
     return status;
 }
 
@@ -446,7 +446,7 @@ static bool report(struct training *t)
 }
 
 /* The same for a device that only estimates. */
-static bool tell_expected(struct training *t)
+static bool report_estimate(struct training *t)
 {
     const struct trainee *n = &t->trainee;
     joule_quantity seconds, joules;
@@ -474,7 +474,7 @@ static void keep_spent_of_failure(struct training *t)
     keep_spent(t);
 }
 
-static void tell_failure(const struct training *t, const joule_error *error)
+static void print_training_failure(const struct training *t, const joule_error *error)
 {
     complain("train", "%s", error->message);
     if (*t->nan_trace.reason)
@@ -499,7 +499,7 @@ static int exit_code(const struct training *t)
 
 /* Handles interrupts from here on. Note: before, there is nothing to save, and an interrupt ends even a long
  * compilation at once. */
-static void heed_interrupts(void)
+static void handle_interrupts(void)
 {
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
     sigaction(SIGINT, &action, NULL);
@@ -518,7 +518,7 @@ int training_run(const struct training_options *options)
         .options = *options, .sum.struct_size = sizeof t.sum, .loss = NAN, .is_live = isatty(STDERR_FILENO)};
     joule_error error = {0};
     joule_status status = trainee_open(&t.trainee, &options->trainee, &error);
-    heed_interrupts();
+    handle_interrupts();
     bool is_estimate_only = status == JOULE_OK && device_is_estimate_only(t.trainee.device);
     if (status == JOULE_OK && !is_estimate_only)
         status = start(&t, &error);
@@ -529,9 +529,9 @@ int training_run(const struct training_options *options)
     if (status != JOULE_OK && t.sum.basis == FORGE_ENERGY_UNKNOWN && t.begin_ns)
         keep_spent_of_failure(&t);
     if (status != JOULE_OK)
-        tell_failure(&t, &error);
-    bool is_told = status == JOULE_OK && (is_estimate_only ? tell_expected(&t) : report(&t));
-    int code = is_told ? exit_code(&t) : EXIT_OWN_FAILURE;
+        print_training_failure(&t, &error);
+    bool is_reported = status == JOULE_OK && (is_estimate_only ? report_estimate(&t) : report(&t));
+    int code = is_reported ? exit_code(&t) : EXIT_OWN_FAILURE;
     trainee_close(&t.trainee);
     joule_close(t.meter);
     spent_end(&t.spent);

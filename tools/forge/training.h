@@ -54,7 +54,7 @@ struct training {
     double loss; /* smoothed; NaN: before the first step */
     enum training_end end;
     char *sample; /* NULL: none */
-    int64_t begin_ns, shown_ns, looked_ns;
+    int64_t begin_ns, shown_ns, checked_ns;
     struct nan_trace nan_trace;
     bool is_live; /* stderr is a terminal */
     bool is_warned, has_complained;
