@@ -49,13 +49,13 @@ struct search {
     const struct fit_kernel *kernels;
     size_t count;
     const struct cost_core *typical;
-    struct unknown unknowns[NNLS_MOST];
+    struct unknown unknowns[NNLS_MAX];
     size_t unknown_count;
 };
 
 static bool is_used(const struct fit_kernel *kernel)
 {
-    return kernel->family != FIT_IDLE && kernel->cycles > 0 && kernel->cycles_log_sd <= FIT_MOST_SPREAD;
+    return kernel->family != FIT_IDLE && kernel->cycles > 0 && kernel->cycles_log_sd <= FIT_MAX_SPREAD;
 }
 
 static bool tells_rate(const struct search *s, int feature)
@@ -78,7 +78,7 @@ static bool tells_latency(const struct search *s, int feature)
 
 static void add_unknown(struct search *s, enum unknown_kind kind, int feature, double sd)
 {
-    if (s->unknown_count < NNLS_MOST)
+    if (s->unknown_count < NNLS_MAX)
         s->unknowns[s->unknown_count++] = (struct unknown){kind, feature, sd};
 }
 
@@ -147,8 +147,8 @@ static double squares_at(const struct search *s, enum fit_family without, const 
 /* Linearises the problem around x. Its unknowns are the factors minus LEAST. */
 static void linearise(const struct search *s, enum fit_family without, const double *x, struct nnls *out)
 {
-    struct cost_core core, near[NNLS_MOST];
-    double row[NNLS_MOST], moved[NNLS_MOST];
+    struct cost_core core, near[NNLS_MAX];
+    double row[NNLS_MAX], moved[NNLS_MAX];
     make_core(s, x, &core);
     for (size_t j = 0; j < s->unknown_count; j++) {
         for (size_t i = 0; i < s->unknown_count; i++)
@@ -181,7 +181,7 @@ static bool step(const struct search *s, enum fit_family without, const double *
 {
     double part = 1;
     for (int half = 0; half < HALVES; half++, part /= 2) {
-        double tried[NNLS_MOST];
+        double tried[NNLS_MAX];
         for (size_t i = 0; i < s->unknown_count; i++)
             tried[i] = x[i] + part * (goal[i] - x[i]);
         double now = squares_at(s, without, tried);
@@ -199,7 +199,7 @@ static bool step(const struct search *s, enum fit_family without, const double *
 /* Searches for the best factors. Returns false if the search does not converge. */
 static bool search(const struct search *s, enum fit_family without, double *out_x, struct nnls *out_last)
 {
-    double goal[NNLS_MOST], squares;
+    double goal[NNLS_MAX], squares;
     for (size_t i = 0; i < s->unknown_count; i++)
         out_x[i] = 1;
     squares = squares_at(s, without, out_x);
@@ -244,7 +244,7 @@ static void take_speeds(const struct search *s, const double *x, const struct nn
                         struct cost_speeds *out)
 {
     const struct cost_term none = {NAN, NAN, NAN};
-    double sd[NNLS_MOST], excess = squares_at(s, FIT_FAMILIES, x) / (double)last->rows;
+    double sd[NNLS_MAX], excess = squares_at(s, FIT_FAMILIES, x) / (double)last->rows;
     struct cost_core core;
     make_core(s, x, &core);
     nnls_errors(last, x, sd);
@@ -273,7 +273,7 @@ static joule_status check_repeats(const struct fit_kernel *kernels, size_t count
         if (kernels[i].family == FIT_IDLE || !(kernels[i].cycles > 0))
             continue;
         known++;
-        unsteady += !(kernels[i].cycles_log_sd <= FIT_MOST_SPREAD);
+        unsteady += !(kernels[i].cycles_log_sd <= FIT_MAX_SPREAD);
         if (kernels[i].cycles_log_sd > kernels[worst].cycles_log_sd || !(kernels[worst].cycles > 0))
             worst = i;
     }
@@ -316,10 +316,10 @@ joule_status fit_speeds(const struct fit_kernel *kernels, size_t count, const st
                         struct cost_speeds *out, struct fit_errors *out_errors, joule_error *out_error)
 {
     struct search s = {.kernels = kernels, .count = count, .typical = typical};
-    double x[NNLS_MOST];
+    double x[NNLS_MAX];
     struct nnls last;
-    if (count > FIT_MOST_KERNELS)
-        return error_set(out_error, JOULE_INVALID, "cannot fit more than %d kernels", FIT_MOST_KERNELS);
+    if (count > FIT_MAX_KERNELS)
+        return error_set(out_error, JOULE_INVALID, "cannot fit more than %d kernels", FIT_MAX_KERNELS);
     joule_status status = check_repeats(kernels, count, out_error);
     if (status != JOULE_OK)
         return status;

@@ -25,7 +25,7 @@ enum fit_family {
 };
 const char *fit_family_name(enum fit_family family); /* Returns a name such as "chains"; static storage. */
 
-#define FIT_MOST_KERNELS 96
+#define FIT_MAX_KERNELS 96
 
 /* A kernel: the work of one iteration, and its measured cost. */
 struct fit_kernel {
@@ -41,8 +41,8 @@ struct fit_kernel {
 
 /* Errors of a fit: ln(modelled / measured). */
 struct fit_errors {
-    double residual[FIT_MOST_KERNELS];  /* error of each kernel in the full fit */
-    double left_out[FIT_MOST_KERNELS];  /* error of each kernel in the fit without its family */
+    double residual[FIT_MAX_KERNELS];   /* error of each kernel in the full fit */
+    double left_out[FIT_MAX_KERNELS];   /* error of each kernel in the fit without its family */
     double family_log_sd[FIT_FAMILIES]; /* root mean square of left_out per family; NaN: no kernel */
     double residual_log_sd, log_sd;     /* root mean squares over all kernels, of residual and of left_out */
 };

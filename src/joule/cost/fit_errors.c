@@ -23,7 +23,7 @@ static double root_mean_square(const double *errors, size_t count)
 static void sum_up(const struct fit_kernel *kernels, size_t count, struct fit_errors *errors)
 {
     for (int family = 0; family < FIT_FAMILIES; family++) {
-        double own[FIT_MOST_KERNELS];
+        double own[FIT_MAX_KERNELS];
         for (size_t i = 0; i < count; i++)
             own[i] = (int)kernels[i].family == family ? errors->left_out[i] : NAN;
         errors->family_log_sd[family] = root_mean_square(own, count);
@@ -35,7 +35,7 @@ static void sum_up(const struct fit_kernel *kernels, size_t count, struct fit_er
 bool fit_find_errors(const struct fit_way *way, const struct fit_kernel *kernels, size_t count,
                      const double *x, struct fit_errors *out)
 {
-    double other_x[NNLS_MOST], missed[FIT_MOST_KERNELS];
+    double other_x[NNLS_MAX], missed[FIT_MAX_KERNELS];
     way->miss(way->of, x, out->residual);
     for (size_t i = 0; i < count; i++)
         out->left_out[i] = NAN;

@@ -8,12 +8,12 @@
 
 #include "joule/cost/fit.h"
 
-#define FIT_MOST_SPREAD 0.1 /* maximum log sd of a kernel's repeats; noisier kernels are not used */
+#define FIT_MAX_SPREAD 0.1 /* maximum log sd of a kernel's repeats; noisier kernels are not used */
 
 /* A method to fit kernels. */
 struct fit_way {
     const void *of;
-    /* Finds the unknowns (at most NNLS_MOST) without the kernels of one family; FIT_FAMILIES: with all.
+    /* Finds the unknowns (at most NNLS_MAX) without the kernels of one family; FIT_FAMILIES: with all.
      * Returns false if the fit fails. */
     bool (*find)(const void *of, enum fit_family without, double *out_x);
     /* Returns the error of each kernel with these unknowns. */

@@ -29,7 +29,7 @@ struct pricing {
 
 static bool is_used(const struct fit_kernel *kernel)
 {
-    return kernel->joules > 0 && kernel->joules_log_sd <= FIT_MOST_SPREAD;
+    return kernel->joules > 0 && kernel->joules_log_sd <= FIT_MAX_SPREAD;
 }
 
 static double amount_of(const struct fit_kernel *kernel, int feature)
@@ -61,7 +61,7 @@ static int by_value(const void *a, const void *b)
 /* Returns the median ratio of measured to typical joules; NaN: no kernel. */
 static double size_of(const struct pricing *p)
 {
-    double ratios[FIT_MOST_KERNELS];
+    double ratios[FIT_MAX_KERNELS];
     size_t known = 0;
     for (size_t i = 0; i < p->count; i++)
         if (is_used(&p->kernels[i]))
@@ -97,7 +97,7 @@ static void fill(const struct pricing *p, const struct fit_kernel *kernel, doubl
 /* Builds the problem. without: a family to leave out. */
 static void make_problem(const struct pricing *p, enum fit_family without, struct nnls *out)
 {
-    double row[NNLS_MOST];
+    double row[NNLS_MAX];
     nnls_begin(out, p->group_count);
     for (size_t i = 0; i < p->count; i++) {
         if (!is_used(&p->kernels[i]) || p->kernels[i].family == without)
@@ -110,7 +110,7 @@ static void make_problem(const struct pricing *p, enum fit_family without, struc
 static void add_belief(struct nnls *problem)
 {
     for (size_t i = 0; i < problem->count; i++) {
-        double row[NNLS_MOST] = {0};
+        double row[NNLS_MAX] = {0};
         row[i] = 1.0 / PRICE_SD;
         nnls_add(problem, row, 1.0 / PRICE_SD);
     }
@@ -180,7 +180,7 @@ static void miss_joules(const void *of, const double *x, double *out_errors)
 static void take_prices(const struct pricing *p, const struct nnls *problem, const double *x,
                         struct cost_prices *out)
 {
-    double sd[NNLS_MOST], freedom = fmax(1, (double)problem->rows - 2 * (double)problem->count);
+    double sd[NNLS_MAX], freedom = fmax(1, (double)problem->rows - 2 * (double)problem->count);
     double excess = sqrt(nnls_rest(problem, x) / freedom);
     nnls_errors(problem, x, sd);
     for (int i = 0; i < COST_FEATURES; i++) {
@@ -235,11 +235,11 @@ joule_status fit_prices(const struct fit_kernel *kernels, size_t count, const st
                         struct cost_prices *out, struct fit_errors *out_errors, joule_error *out_error)
 {
     struct pricing p = {.kernels = kernels, .count = count};
-    double x[NNLS_MOST];
+    double x[NNLS_MAX];
     struct nnls problem;
     *out = (struct cost_prices){.cls = JOULE_CLASS_NONE};
-    if (count > FIT_MOST_KERNELS)
-        return error_set(out_error, JOULE_INVALID, "cannot fit more than %d kernels", FIT_MOST_KERNELS);
+    if (count > FIT_MAX_KERNELS)
+        return error_set(out_error, JOULE_INVALID, "cannot fit more than %d kernels", FIT_MAX_KERNELS);
     joule_status status = check_repeats(kernels, count, out_error);
     if (status != JOULE_OK)
         return status;

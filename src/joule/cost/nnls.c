@@ -27,8 +27,8 @@ void nnls_add(struct nnls *problem, const double *row, double value)
 /* --- the free unknowns ---------------------------------------------------------------------------------- */
 
 struct part {
-    size_t count, of[NNLS_MOST];         /* their indices */
-    double factor[NNLS_MOST][NNLS_MOST]; /* lower Cholesky factor: [count, count] */
+    size_t count, of[NNLS_MAX];        /* their indices */
+    double factor[NNLS_MAX][NNLS_MAX]; /* lower Cholesky factor: [count, count] */
 };
 
 /* Factorises the gram of the free unknowns. An unknown that depends linearly on earlier ones is left out of
@@ -57,7 +57,7 @@ static void factorise(const struct nnls *problem, const bool *is_free, struct pa
 
 static void solve_part(const struct part *part, const double *right, double *out)
 {
-    double y[NNLS_MOST];
+    double y[NNLS_MAX];
     for (size_t i = 0; i < part->count; i++) {
         y[i] = right[i];
         for (size_t k = 0; k < i; k++)
@@ -76,7 +76,7 @@ static void solve_part(const struct part *part, const double *right, double *out
 static void solve_free(const struct nnls *problem, const bool *is_free, double *out_x)
 {
     struct part part;
-    double right[NNLS_MOST] = {0}, found[NNLS_MOST] = {0};
+    double right[NNLS_MAX] = {0}, found[NNLS_MAX] = {0};
     factorise(problem, is_free, &part);
     for (size_t i = 0; i < part.count; i++)
         right[i] = problem->moment[part.of[i]];
@@ -131,11 +131,11 @@ static bool walk(const struct nnls *problem, bool *is_free, double *x, const dou
 
 bool nnls_solve(const struct nnls *problem, double *out_x)
 {
-    bool is_free[NNLS_MOST] = {false}, is_barred[NNLS_MOST] = {false};
-    double goal[NNLS_MOST];
+    bool is_free[NNLS_MAX] = {false}, is_barred[NNLS_MAX] = {false};
+    double goal[NNLS_MAX];
     for (size_t i = 0; i < problem->count; i++)
         out_x[i] = 0;
-    for (size_t round = 0; round < 10 * NNLS_MOST; round++) {
+    for (size_t round = 0; round < 10 * NNLS_MAX; round++) {
         size_t wanted = most_wanted(problem, is_free, is_barred, out_x);
         if (wanted == problem->count)
             return isfinite(nnls_rest(problem, out_x));
@@ -167,7 +167,7 @@ double nnls_rest(const struct nnls *problem, const double *x)
 
 void nnls_errors(const struct nnls *problem, const double *x, double *out_sd)
 {
-    bool is_free[NNLS_MOST];
+    bool is_free[NNLS_MAX];
     struct part part;
     for (size_t i = 0; i < problem->count; i++) {
         is_free[i] = x[i] > 0;
@@ -175,7 +175,7 @@ void nnls_errors(const struct nnls *problem, const double *x, double *out_sd)
     }
     factorise(problem, is_free, &part);
     for (size_t i = 0; i < part.count; i++) {
-        double unit[NNLS_MOST] = {0}, column[NNLS_MOST];
+        double unit[NNLS_MAX] = {0}, column[NNLS_MAX];
         unit[i] = 1;
         solve_part(&part, unit, column);
         out_sd[part.of[i]] = sqrt(column[i]);
@@ -185,8 +185,8 @@ void nnls_errors(const struct nnls *problem, const double *x, double *out_sd)
 /* --- condition ------------------------------------------------------------------------------------------ */
 
 struct symmetric {
-    size_t count, of[NNLS_MOST];
-    double m[NNLS_MOST][NNLS_MOST], vectors[NNLS_MOST][NNLS_MOST];
+    size_t count, of[NNLS_MAX];
+    double m[NNLS_MAX][NNLS_MAX], vectors[NNLS_MAX][NNLS_MAX];
 };
 
 static void scale(const struct nnls *problem, struct symmetric *s)
@@ -206,7 +206,7 @@ static void scale(const struct nnls *problem, struct symmetric *s)
 /* Jacobi rotation: makes the element (p, q) 0. */
 static void rotate(struct symmetric *s, size_t p, size_t q)
 {
-    double(*m)[NNLS_MOST] = s->m, theta = (m[q][q] - m[p][p]) / (2 * m[p][q]);
+    double(*m)[NNLS_MAX] = s->m, theta = (m[q][q] - m[p][p]) / (2 * m[p][q]);
     double t = copysign(1, theta) / (fabs(theta) + sqrt(theta * theta + 1));
     double c = 1 / sqrt(t * t + 1), sine = t * c;
     for (size_t k = 0; k < s->count; k++) {

@@ -10,13 +10,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define NNLS_MOST 48 /* maximum number of unknowns */
+#define NNLS_MAX 48 /* maximum number of unknowns */
 
 struct nnls {
-    size_t count;                      /* number of unknowns */
-    double gram[NNLS_MOST][NNLS_MOST]; /* A^T A: [count, count] */
-    double moment[NNLS_MOST];          /* A^T b: [count] */
-    double squares;                    /* b^T b */
+    size_t count;                    /* number of unknowns */
+    double gram[NNLS_MAX][NNLS_MAX]; /* A^T A: [count, count] */
+    double moment[NNLS_MAX];         /* A^T b: [count] */
+    double squares;                  /* b^T b */
     size_t rows;
 };
 

@@ -18,7 +18,7 @@ static const struct cost_cpu cpu = {"intel", 6, 85, "", 2, 40, 80, false};
 struct world {
     struct cost_core typical, core;
     struct cost_table guessed, table;
-    struct fit_kernel kernels[FIT_MOST_KERNELS];
+    struct fit_kernel kernels[FIT_MAX_KERNELS];
     size_t count;
 };
 
@@ -313,7 +313,7 @@ static void test_every_kernel_runs(void **state)
         assert_true(kernels[i].place != PLACE_ARRAY ||
                     (ground->begin <= ground->place && ground->place < ground->end));
     }
-    assert_true(here >= 40 && kernel_count < FIT_MOST_KERNELS);
+    assert_true(here >= 40 && kernel_count < FIT_MAX_KERNELS);
     for (int family = FIT_IDLE + 1; family < FIT_FAMILIES; family++)
         assert_true(family == FIT_VECTORS || families[family] >= 2);
     grounds_free(&grounds);

@@ -70,7 +70,7 @@ static void test_nothing_near_is_better(void **state)
         struct rows rows =
             random_rows(3 + (size_t)(chance() * 30), 1 + (size_t)(chance() * MOST), i % 3 * 0.2);
         struct nnls problem;
-        double x[NNLS_MOST];
+        double x[NNLS_MAX];
         begin(&rows, &problem);
         assert_true(nnls_solve(&problem, x));
         for (size_t k = 0; k < rows.columns; k++) {
@@ -87,7 +87,7 @@ static void test_an_exact_answer_is_found(void **state)
 {
     (void)state;
     struct nnls problem;
-    double x[NNLS_MOST];
+    double x[NNLS_MAX];
     nnls_begin(&problem, 3);
     nnls_add(&problem, (double[]){1, 2, 0}, 8);
     nnls_add(&problem, (double[]){0, 1, 1}, 3);
@@ -101,7 +101,7 @@ static void test_columns_that_depend(void **state)
 {
     (void)state;
     struct nnls problem;
-    double x[NNLS_MOST], sd[NNLS_MOST];
+    double x[NNLS_MAX], sd[NNLS_MAX];
     size_t pair[2];
     nnls_begin(&problem, 3);
     for (int i = 0; i < 20; i++) {
@@ -139,7 +139,7 @@ static void test_errors_are_those_of_answers(void **state)
 {
     (void)state;
     enum { TRIES = 2000, ROWS = 12 };
-    double sum[2] = {0}, squared[2] = {0}, sd[NNLS_MOST], x[NNLS_MOST];
+    double sum[2] = {0}, squared[2] = {0}, sd[NNLS_MAX], x[NNLS_MAX];
     struct nnls problem;
     for (int i = 0; i < TRIES; i++) {
         nnls_begin(&problem, 2);
@@ -162,7 +162,7 @@ static void test_what_is_not_finite(void **state)
 {
     (void)state;
     struct nnls problem;
-    double x[NNLS_MOST];
+    double x[NNLS_MAX];
     nnls_begin(&problem, 1);
     nnls_add(&problem, (double[]){NAN}, 1);
     assert_false(nnls_solve(&problem, x));

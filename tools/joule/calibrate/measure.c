@@ -29,14 +29,14 @@ struct state {
     const struct effort *effort;
     const volatile sig_atomic_t *stopped;
     struct grounds grounds;
-    joule_meter *meter;                            /* NULL: no sensor */
-    const struct kernel *kernel[FIT_MOST_KERNELS]; /* the kernels that run here */
-    double rounds_a_second[FIT_MOST_KERNELS];
+    joule_meter *meter;                           /* NULL: no sensor */
+    const struct kernel *kernel[FIT_MAX_KERNELS]; /* the kernels that run here */
+    double rounds_a_second[FIT_MAX_KERNELS];
     struct repeats {
         unsigned count;
         double cycles[MOST_REPEATS], joules[MOST_REPEATS], seconds[MOST_REPEATS];
-    } repeats[FIT_MOST_KERNELS];
-    double hz[FIT_MOST_KERNELS * MOST_REPEATS];
+    } repeats[FIT_MAX_KERNELS];
+    double hz[FIT_MAX_KERNELS * MOST_REPEATS];
     size_t hz_count;
     size_t kernel_count; /* index of idle, if measured */
     int64_t begin_ns;
@@ -247,7 +247,7 @@ static void shuffle(size_t *order, size_t count, uint64_t *state)
 /* Measures each kernel once, in random order; `only_unsteady`: only those whose repeats differ. */
 static bool run_once(struct state *s, unsigned number, bool only_unsteady, uint64_t *chance)
 {
-    size_t order[FIT_MOST_KERNELS], all = s->kernel_count + (s->meter != NULL);
+    size_t order[FIT_MAX_KERNELS], all = s->kernel_count + (s->meter != NULL);
     shuffle(order, all, chance);
     for (size_t i = 0; i < all; i++) {
         size_t index = order[i];
@@ -340,7 +340,7 @@ static double temperature(void)
 
 static void list_kernels(const struct cost_core *core, struct state *s)
 {
-    for (size_t i = 0; i < kernel_count && s->kernel_count < FIT_MOST_KERNELS - 1; i++)
+    for (size_t i = 0; i < kernel_count && s->kernel_count < FIT_MAX_KERNELS - 1; i++)
         if (kernel_is_here(&kernels[i], core)) {
             kernel_describe(&kernels[i], &s->out->list[s->kernel_count]);
             s->kernel[s->kernel_count++] = &kernels[i];

@@ -21,7 +21,7 @@ struct effort {
 
 struct measured {
     struct fit_kernel
-        list[FIT_MOST_KERNELS]; /* kernels that run here, in table order; with a sensor followed by idle */
+        list[FIT_MAX_KERNELS]; /* kernels that run here, in table order; with a sensor followed by idle */
     size_t count;
     struct cost_term hz;
     double hz_log_sd;

@@ -157,7 +157,7 @@ static void add_prices(const struct cost_prices *prices, struct text *out)
 static void add_missed(const char *what, const struct measured *measured, const struct fit_errors *errors,
                        struct text *out)
 {
-    bool is_told[FIT_MOST_KERNELS] = {false};
+    bool is_told[FIT_MAX_KERNELS] = {false};
     text_printf(out, "\nLargest errors of %s:\n", what);
     for (int n = 0; n < MOST_MISSED; n++) {
         size_t worst = measured->count;
