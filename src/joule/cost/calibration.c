@@ -12,13 +12,13 @@
 #include "base/json.h"
 #include "base/string.h"
 
-#define LATEST_SECONDS  253402300799.0 /* the end of the year 9999 */
-#define MOST_RATE       64
-#define MOST_LATENCY    1e6
-#define MOST_OVERLAP    1000
-#define MOST_LOG_SD     1
-#define MOST_JOULES     1e-3
-#define MOST_IDLE_WATTS 1e4
+#define MAX_SECONDS    253402300799.0 /* the end of the year 9999 */
+#define MAX_RATE       64
+#define MAX_LATENCY    1e6
+#define MAX_OVERLAP    1000
+#define MAX_LOG_SD     1
+#define MAX_JOULES     1e-3
+#define MAX_IDLE_WATTS 1e4
 /* Scale error of energy counters (assumed for all of them); it is common to all prices. */
 #define SENSOR_LOG_SD 0.05
 
@@ -97,7 +97,7 @@ static void read_terms(struct reading *r, const struct json_value *parent, const
         const struct json_value *term = json_member(object, name);
         known += term != NULL;
         if (term)
-            out[i] = read_term(r, term, name, least, i == COST_PACKAGE_SECONDS ? MOST_IDLE_WATTS : most);
+            out[i] = read_term(r, term, name, least, i == COST_PACKAGE_SECONDS ? MAX_IDLE_WATTS : most);
     }
     if (known != all) /* an unknown name, or a repeated one */
         wrong(r, key);
@@ -107,11 +107,11 @@ static void read_speeds(struct reading *r, const struct json_value *time, struct
 {
     const double tiny = 1e-9;
     out->hz = read_term(r, json_member(time, "hz"), "hz", 1e7, 2e10);
-    out->overlap = read_term(r, json_member(time, "overlap"), "overlap", 1, MOST_OVERLAP);
-    out->log_sd = read_number(r, time, "log_sd", 1e-3, MOST_LOG_SD);
-    out->hz_log_sd = read_number(r, time, "hz_log_sd", 0, MOST_LOG_SD);
-    read_terms(r, time, "per_cycle", tiny, MOST_RATE, out->per_cycle);
-    read_terms(r, time, "latency_cycles", tiny, MOST_LATENCY, out->latency);
+    out->overlap = read_term(r, json_member(time, "overlap"), "overlap", 1, MAX_OVERLAP);
+    out->log_sd = read_number(r, time, "log_sd", 1e-3, MAX_LOG_SD);
+    out->hz_log_sd = read_number(r, time, "hz_log_sd", 0, MAX_LOG_SD);
+    read_terms(r, time, "per_cycle", tiny, MAX_RATE, out->per_cycle);
+    read_terms(r, time, "latency_cycles", tiny, MAX_LATENCY, out->latency);
 }
 
 static void read_prices(struct reading *r, const struct json_value *energy, struct cost_prices *out)
@@ -129,8 +129,8 @@ static void read_prices(struct reading *r, const struct json_value *energy, stru
     if (out->cls == JOULE_CLASS_NONE)
         wrong(r, "class");
     read_text(r, energy, "source", out->source, sizeof out->source);
-    out->log_sd = read_number(r, energy, "log_sd", 1e-3, MOST_LOG_SD);
-    read_terms(r, energy, "joules", 0, MOST_JOULES, out->joules);
+    out->log_sd = read_number(r, energy, "log_sd", 1e-3, MAX_LOG_SD);
+    read_terms(r, energy, "joules", 0, MAX_JOULES, out->joules);
 }
 
 static void read_cpu(struct reading *r, const struct json_value *cpu, struct cost_calibration *out)
@@ -162,7 +162,7 @@ static void read_all(struct reading *r, const struct json_value *root, struct co
     const struct json_value *temperature = json_member(root, "temperature_celsius");
     if (!schema || strcmp(schema, CALIBRATION_SCHEMA) != 0)
         wrong(r, "schema");
-    double seconds = read_number(r, root, "unix_seconds", 0, LATEST_SECONDS);
+    double seconds = read_number(r, root, "unix_seconds", 0, MAX_SECONDS);
     out->unix_seconds = isnan(seconds) ? 0 : (int64_t)seconds;
     read_text(r, root, "joule_version", out->joule_version, sizeof out->joule_version);
     read_text(r, root, "uarch", out->uarch, sizeof out->uarch);

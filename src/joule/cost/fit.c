@@ -20,13 +20,13 @@
 #define LINES_SD      1.5
 #define OVERLAP_SD    0.5
 
-#define LEAST   0.05 /* minimum of a factor */
-#define STEPS   60
-#define HALVES  12
-#define SETTLED 1e-6
-#define SLOPE   1e-4
+#define MIN_FACTOR 0.05 /* minimum of a factor */
+#define STEPS      60
+#define HALVES     12
+#define SETTLED    1e-6
+#define SLOPE      1e-4
 
-#define MOST_UNSTEADY 0.1 /* maximum part of kernels that are unusable because of their spread */
+#define MAX_UNSTEADY 0.1 /* maximum part of kernels that are unusable because of their spread */
 
 const char *fit_family_name(enum fit_family family)
 {
@@ -144,7 +144,7 @@ static double squares_at(const struct search *s, enum fit_family without, const 
     return squares;
 }
 
-/* Linearises the problem around x. Its unknowns are the factors minus LEAST. */
+/* Linearises the problem around x. Its unknowns are the factors minus MIN_FACTOR. */
 static void linearise(const struct search *s, enum fit_family without, const double *x, struct nnls *out)
 {
     struct cost_core core, near[NNLS_MAX];
@@ -163,14 +163,14 @@ static void linearise(const struct search *s, enum fit_family without, const dou
         double weight = weight_of(k), cycles = fit_cycles(&core, k), value = weight * log(k->cycles / cycles);
         for (size_t j = 0; j < s->unknown_count; j++) {
             row[j] = weight * log(fit_cycles(&near[j], k) / cycles) / SLOPE;
-            value += row[j] * (x[j] - LEAST);
+            value += row[j] * (x[j] - MIN_FACTOR);
         }
         nnls_add(out, row, value);
     }
     for (size_t j = 0; j < s->unknown_count; j++) {
         for (size_t i = 0; i < s->unknown_count; i++)
             row[i] = i == j ? 1 / s->unknowns[j].sd : 0;
-        nnls_add(out, row, (1 - LEAST) / s->unknowns[j].sd);
+        nnls_add(out, row, (1 - MIN_FACTOR) / s->unknowns[j].sd);
     }
 }
 
@@ -208,7 +208,7 @@ static bool search(const struct search *s, enum fit_family without, double *out_
         if (!nnls_solve(out_last, goal))
             return false;
         for (size_t j = 0; j < s->unknown_count; j++)
-            goal[j] += LEAST;
+            goal[j] += MIN_FACTOR;
         if (!step(s, without, goal, out_x, &squares))
             return isfinite(squares);
     }
@@ -279,7 +279,7 @@ static joule_status check_repeats(const struct fit_kernel *kernels, size_t count
     }
     if (!known)
         return error_set(error, JOULE_INVALID, "no kernel was timed");
-    if ((double)unsteady <= MOST_UNSTEADY * (double)known)
+    if ((double)unsteady <= MAX_UNSTEADY * (double)known)
         return JOULE_OK;
     return error_set(
         error, JOULE_UNSUPPORTED,

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "joule/cost/nnls.h"
 
-#define MOST_LOG_SD 0.69 /* a factor of 2; a worse calibration is useless */
+#define MAX_LOG_SD 0.69 /* a factor of 2; a worse calibration is useless */
 
 /* Returns the root mean square of the known errors; NaN: none is known. */
 static double root_mean_square(const double *errors, size_t count)
@@ -53,7 +53,7 @@ bool fit_find_errors(const struct fit_way *way, const struct fit_kernel *kernels
 
 joule_status fit_check_errors(const struct fit_errors *errors, joule_error *error)
 {
-    if (errors->log_sd <= MOST_LOG_SD)
+    if (errors->log_sd <= MAX_LOG_SD)
         return JOULE_OK;
     return error_set(error, JOULE_UNSUPPORTED,
                      "the fit predicts left-out kernels with an error of a factor of %.2g: nothing is kept",

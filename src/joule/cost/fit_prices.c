@@ -13,11 +13,11 @@
 #include "joule/cost/fit_errors.h"
 #include "joule/cost/nnls.h"
 
-#define KERNEL_LOG_SD  0.02 /* in addition to the spread of repeats */
-#define PRICE_SD       3    /* prior of a factor, nearly without weight */
-#define LEAST_JOULES   1e-13
-#define MOST_CONDITION 1e5 /* of the normal equations; relative errors grow by its square root */
-#define LEAST_GROUPS   4
+#define KERNEL_LOG_SD 0.02 /* in addition to the spread of repeats */
+#define PRICE_SD      3    /* prior of a factor, nearly without weight */
+#define MIN_JOULES    1e-13
+#define MAX_CONDITION 1e5 /* of the normal equations; relative errors grow by its square root */
+#define MIN_GROUPS    4
 
 struct pricing {
     const struct fit_kernel *kernels;
@@ -77,7 +77,7 @@ static void list_groups(struct pricing *p, const struct cost_table *typical)
         for (size_t k = 0; k < p->count; k++)
             is_there |= is_used(&p->kernels[k]) && amount_of(&p->kernels[k], i) > 0;
         p->group[i] = is_there ? (int)p->group_count++ : -1;
-        p->price[i] = typical->joules[i] > 0 ? typical->joules[i] : LEAST_JOULES;
+        p->price[i] = typical->joules[i] > 0 ? typical->joules[i] : MIN_JOULES;
     }
     double size = size_of(p);
     for (int i = 0; i < COST_FEATURES; i++)
@@ -148,9 +148,9 @@ static joule_status separate(struct pricing *p, joule_error *error)
     size_t pair[2];
     for (;;) {
         make_problem(p, FIT_FAMILIES, &problem);
-        if (nnls_condition(&problem, pair) <= MOST_CONDITION)
+        if (nnls_condition(&problem, pair) <= MAX_CONDITION)
             return JOULE_OK;
-        if (p->group_count <= LEAST_GROUPS)
+        if (p->group_count <= MIN_GROUPS)
             return error_set(
                 error, JOULE_UNSUPPORTED,
                 "the joules of the kernels are too similar to separate their prices: nothing is kept; "
@@ -222,7 +222,7 @@ static joule_status check_repeats(const struct fit_kernel *kernels, size_t count
         known += !isnan(kernels[i].joules);
         used += is_used(&kernels[i]);
     }
-    if (used >= 2 * LEAST_GROUPS && 10 * used >= 9 * known)
+    if (used >= 2 * MIN_GROUPS && 10 * used >= 9 * known)
         return JOULE_OK;
     return error_set(
         error, JOULE_UNSUPPORTED,

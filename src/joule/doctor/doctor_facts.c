@@ -265,7 +265,7 @@ static void look_at_gpu(struct joule_host *host, const char *address, struct doc
 {
     char path[128], target[256];
     enum gpu_vendor vendor;
-    if (facts->gpu_count == DOCTOR_MOST_GPUS || !is_gpu(host, address, &vendor))
+    if (facts->gpu_count == DOCTOR_MAX_GPUS || !is_gpu(host, address, &vendor))
         return;
     struct doctor_gpu *gpu = &facts->gpus[facts->gpu_count];
     *gpu = (struct doctor_gpu){.vendor = vendor};

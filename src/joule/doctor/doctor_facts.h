@@ -11,7 +11,7 @@
 enum known { UNKNOWN = -1, NO = 0, YES = 1 };
 
 enum gpu_vendor { GPU_AMD, GPU_INTEL, GPU_NVIDIA, GPU_VENDORS };
-#define DOCTOR_MOST_GPUS 32
+#define DOCTOR_MAX_GPUS 32
 
 struct doctor_facts {
     struct cpu_info cpu;
@@ -46,7 +46,7 @@ struct doctor_facts {
         char address[16]; /* "0000:03:00.0" */
         char driver[24];  /* the bound kernel driver; empty: none */
         bool is_inside;   /* inside the processor, whose package meter includes it */
-    } gpus[DOCTOR_MOST_GPUS];
+    } gpus[DOCTOR_MAX_GPUS];
     size_t gpu_count;
     bool has_gpu_module[GPU_VENDORS]; /* an AMD or Intel kernel driver is loaded */
     unsigned nvidia_nodes;            /* number of device nodes */

@@ -160,7 +160,7 @@ struct group {
 
 static void gather(struct exam *exam, enum gpu_vendor vendor, struct group groups[OUTCOMES])
 {
-    enum { MOST_NAMED = 4 };
+    enum { MAX_NAMED = 4 };
     for (size_t i = 0; i < exam->facts.gpu_count; i++) {
         const struct doctor_gpu *gpu = &exam->facts.gpus[i];
         struct meter_found found = {0};
@@ -172,9 +172,9 @@ static void gather(struct exam *exam, enum gpu_vendor vendor, struct group group
         if (group->count == 0)
             *group = (struct group){
                 .maker = &makers[vendor], .outcome = outcome, .driver = gpu->driver, .meter = found};
-        if (group->count < MOST_NAMED)
+        if (group->count < MAX_NAMED)
             snprintf(group->names + used, sizeof group->names - used, "%s%s", used ? ", " : "", gpu->address);
-        else if (group->count == MOST_NAMED)
+        else if (group->count == MAX_NAMED)
             snprintf(group->names + used, sizeof group->names - used, " ...");
         group->count++;
     }

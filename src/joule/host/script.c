@@ -18,7 +18,7 @@
 
 #define REGISTERS     (1 << 24)
 #define STREAMS       (1 << 25)
-#define MOST_STREAMS  8
+#define MAX_STREAMS   8
 #define REPLY_MAX     65536
 #define BEGIN_NS      INT64_C(1000000000)          /* so that a timestamp of 0 is never valid */
 #define REALTIME_0_NS INT64_C(1767225600000000000) /* 2026-01-01 00:00 UTC, when the virtual machine booted */
@@ -63,7 +63,7 @@ struct script {
         const struct entry *service; /* NULL: free */
         size_t taken, length;        /* of the reply */
         unsigned char *reply;
-    } streams[MOST_STREAMS];
+    } streams[MAX_STREAMS];
 };
 
 static struct script *script_of(struct joule_host *host)
@@ -339,11 +339,11 @@ static int script_open_stream(struct joule_host *host, const char *address, int6
         return string_starts(address, "unix:") ? -ENOENT : -ECONNREFUSED;
     if (script->entries[i]->kind == ENTRY_ERROR)
         return -script->entries[i]->errno_value;
-    while (n < MOST_STREAMS && script->streams[n].service)
+    while (n < MAX_STREAMS && script->streams[n].service)
         n++;
     struct stream *stream = &script->streams[n];
-    if (n == MOST_STREAMS || !(stream->reply = malloc(REPLY_MAX)))
-        return n == MOST_STREAMS ? -EMFILE : -ENOMEM;
+    if (n == MAX_STREAMS || !(stream->reply = malloc(REPLY_MAX)))
+        return n == MAX_STREAMS ? -EMFILE : -ENOMEM;
     stream->service = script->entries[i];
     stream->taken = stream->length = 0;
     int rc = ask_service(stream, NULL, 0);
@@ -455,7 +455,7 @@ static bool script_cpuid(struct joule_host *host, uint32_t leaf, uint32_t sublea
 
 static void script_close(struct joule_host *host)
 {
-    for (size_t i = 0; i < MOST_STREAMS; i++)
+    for (size_t i = 0; i < MAX_STREAMS; i++)
         free(script_of(host)->streams[i].reply);
     free(script_of(host)->entries);
     arena_free(&script_of(host)->arena);

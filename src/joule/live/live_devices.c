@@ -12,7 +12,7 @@
 #include "base/string.h"
 #include "joule/live/live_state.h"
 
-#define MOST_PROCESSES 256 /* maximum on one device */
+#define MAX_PROCESSES 256 /* maximum on one device */
 
 /* --- accounts ------------------------------------------------------------------------------------------- */
 
@@ -87,9 +87,9 @@ static double active_of(const joule_device *seen, const joule_device_process *pr
 static bool ask_driver(struct live *live, struct live_device *device, const joule_device *seen,
                        double elapsed_s)
 {
-    joule_device_process list[MOST_PROCESSES];
-    size_t count = joule_device_processes(live->meter, seen->name, list, MOST_PROCESSES);
-    for (size_t i = 0; i < count && i < MOST_PROCESSES; i++) {
+    joule_device_process list[MAX_PROCESSES];
+    size_t count = joule_device_processes(live->meter, seen->name, list, MAX_PROCESSES);
+    for (size_t i = 0; i < count && i < MAX_PROCESSES; i++) {
         struct seen_process *process =
             list[i].pid <= INT32_MAX ? process_table_outside(&live->table, (pid_t)list[i].pid) : NULL;
         if (!process)

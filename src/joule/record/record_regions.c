@@ -10,8 +10,8 @@
 #include "joule/record/record.h"
 #include "joule/session/session.h"
 
-#define STEP_NS    100000000LL
-#define MOST_STEPS 10000 /* limit for records of any length */
+#define STEP_NS   100000000LL
+#define MAX_STEPS 10000 /* limit for records of any length */
 
 static int by_begin(const void *a, const void *b)
 {
@@ -42,7 +42,7 @@ void record_share_out(struct record *record)
     if (!meter->collector)
         return; /* no memory, or a parent measures: the report then has no functions */
     qsort(record->regions, record->region_count, sizeof *record->regions, by_begin);
-    int64_t step_ns = (record->end_ns - record->begin_ns) / MOST_STEPS;
+    int64_t step_ns = (record->end_ns - record->begin_ns) / MAX_STEPS;
     step_ns = step_ns < STEP_NS ? STEP_NS : step_ns;
     size_t given = 0;
     for (int64_t time_ns = record->begin_ns; time_ns < record->end_ns; time_ns += step_ns) {
