@@ -12,13 +12,13 @@
 #include "base/json.h"
 #include "base/string.h"
 
-#define MAX_SECONDS    253402300799.0 /* the end of the year 9999 */
-#define MAX_RATE       64
-#define MAX_LATENCY    1e6
-#define MAX_OVERLAP    1000
-#define MAX_LOG_SD     1
-#define MAX_JOULES     1e-3
-#define MAX_IDLE_WATTS 1e4
+#define MAX_UNIX_SECONDS 253402300799.0 /* the end of the year 9999 */
+#define MAX_RATE         64
+#define MAX_LATENCY      1e6
+#define MAX_OVERLAP      1000
+#define MAX_LOG_SD       1
+#define MAX_JOULES       1e-3
+#define MAX_IDLE_WATTS   1e4
 /* Scale error of energy counters (assumed for all of them); it is common to all prices. */
 #define SENSOR_LOG_SD 0.05
 
@@ -48,13 +48,13 @@ static void read_text(struct reading *r, const struct json_value *object, const 
         wrong(r, key);
 }
 
-/* Reads a JSON number from `least` to `most`; otherwise reports the key and returns NAN. */
-static double read_number(struct reading *r, const struct json_value *object, const char *key, double least,
-                          double most)
+/* Reads a JSON number from `min` to `max`; otherwise reports the key and returns NAN. */
+static double read_number(struct reading *r, const struct json_value *object, const char *key, double min,
+                          double max)
 {
     const struct json_value *member = json_member(object, key);
     double value = member && member->kind == JSON_NUMBER ? json_double_of(member) : NAN;
-    if (!(value >= least && value <= most)) {
+    if (!(value >= min && value <= max)) {
         wrong(r, key);
         return NAN;
     }
@@ -70,19 +70,18 @@ static bool read_bool(struct reading *r, const struct json_value *object, const 
 }
 
 static struct cost_term read_term(struct reading *r, const struct json_value *term, const char *key,
-                                  double least, double most)
+                                  double min, double max)
 {
-    struct cost_term t = {read_number(r, term, "value", least, most),
-                          read_number(r, term, "low", least, most),
-                          read_number(r, term, "high", least, most)};
+    struct cost_term t = {read_number(r, term, "value", min, max), read_number(r, term, "low", min, max),
+                          read_number(r, term, "high", min, max)};
     if (!(t.low <= t.value && t.value <= t.high))
         wrong(r, key);
     return t;
 }
 
 /* Reads an object whose keys are feature names into `out`. Features without a key are left unchanged. */
-static void read_terms(struct reading *r, const struct json_value *parent, const char *key, double least,
-                       double most, struct cost_term out[COST_FEATURES])
+static void read_terms(struct reading *r, const struct json_value *parent, const char *key, double min,
+                       double max, struct cost_term out[COST_FEATURES])
 {
     const struct json_value *object = json_member(parent, key);
     size_t known = 0, all = 0;
@@ -97,7 +96,7 @@ static void read_terms(struct reading *r, const struct json_value *parent, const
         const struct json_value *term = json_member(object, name);
         known += term != NULL;
         if (term)
-            out[i] = read_term(r, term, name, least, i == COST_PACKAGE_SECONDS ? MAX_IDLE_WATTS : most);
+            out[i] = read_term(r, term, name, min, i == COST_PACKAGE_SECONDS ? MAX_IDLE_WATTS : max);
     }
     if (known != all) /* an unknown name, or a repeated one */
         wrong(r, key);
@@ -162,7 +161,7 @@ static void read_all(struct reading *r, const struct json_value *root, struct co
     const struct json_value *temperature = json_member(root, "temperature_celsius");
     if (!schema || strcmp(schema, CALIBRATION_SCHEMA) != 0)
         wrong(r, "schema");
-    double seconds = read_number(r, root, "unix_seconds", 0, MAX_SECONDS);
+    double seconds = read_number(r, root, "unix_seconds", 0, MAX_UNIX_SECONDS);
     out->unix_seconds = isnan(seconds) ? 0 : (int64_t)seconds;
     read_text(r, root, "joule_version", out->joule_version, sizeof out->joule_version);
     read_text(r, root, "uarch", out->uarch, sizeof out->uarch);

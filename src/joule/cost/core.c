@@ -27,16 +27,16 @@ enum cost_level cost_core_level(const struct cost_core *core, double bytes)
  * larger one hides the smaller one. */
 static double join(double a, double b, double power)
 {
-    double most = fmax(a, b), least = fmin(a, b);
-    return most > 0 ? most * pow(1 + pow(least / most, power), 1 / power) : 0;
+    double max = fmax(a, b), min = fmin(a, b);
+    return max > 0 ? max * pow(1 + pow(min / max, power), 1 / power) : 0;
 }
 
 /* Cycles lost to mispredicted branches. Low: the branch condition is known at once; est: it waits for a load;
  * high: twice the pipeline refill. */
 static struct cost_range lost_to_mispredicts(const struct cost_core *core, const struct cost_features *work)
 {
-    double count = work->amount[COST_MISPREDICTS], least = count * core->latency[COST_MISPREDICTS];
-    return (struct cost_range){least, least + count * core->latency[COST_L1_LOADS], 2 * least};
+    double count = work->amount[COST_MISPREDICTS], min = count * core->latency[COST_MISPREDICTS];
+    return (struct cost_range){min, min + count * core->latency[COST_L1_LOADS], 2 * min};
 }
 
 /* Cycles of the units that several classes share: integer operations and branches, and floating point. The

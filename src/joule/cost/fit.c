@@ -283,7 +283,7 @@ static joule_status check_repeats(const struct fit_kernel *kernels, size_t count
         return JOULE_OK;
     return error_set(
         error, JOULE_UNSUPPORTED,
-        "repeats of %zu of %zu kernels differ by more than 10 %% (most: '%s', %.0f %%): other work "
+        "repeats of %zu of %zu kernels differ by more than 10 %% (largest: '%s', %.0f %%): other work "
         "runs on this machine; stop it and try again",
         unsteady, known, kernels[worst].name, 100 * kernels[worst].cycles_log_sd);
 }

@@ -94,15 +94,15 @@ static size_t most_wanted(const struct nnls *problem, const bool *is_free, const
                           const double *x)
 {
     size_t wanted = problem->count;
-    double most = 0;
+    double max = 0;
     for (size_t i = 0; i < problem->count; i++) {
         double length = sqrt(problem->gram[i][i]), pull = problem->moment[i];
         for (size_t k = 0; k < problem->count; k++)
             pull -= problem->gram[i][k] * x[k];
-        if (is_free[i] || is_barred[i] || !(length > 0) || !(pull / length > most))
+        if (is_free[i] || is_barred[i] || !(length > 0) || !(pull / length > max))
             continue;
         if (pull / length > 1e-10 * sqrt(problem->squares)) {
-            most = pull / length;
+            max = pull / length;
             wanted = i;
         }
     }
@@ -242,30 +242,30 @@ static void diagonalise(struct symmetric *s)
 double nnls_condition(const struct nnls *problem, size_t out_pair[2])
 {
     struct symmetric s;
-    size_t least = 0, first = 0, second = 0;
-    double most = 0;
+    size_t min = 0, first = 0, second = 0;
+    double max = 0;
     scale(problem, &s);
     diagonalise(&s);
     out_pair[0] = out_pair[1] = 0;
     if (s.count < 2)
         return 1;
     for (size_t i = 0; i < s.count; i++) {
-        most = fmax(most, s.m[i][i]);
-        if (s.m[i][i] < s.m[least][least])
-            least = i;
+        max = fmax(max, s.m[i][i]);
+        if (s.m[i][i] < s.m[min][min])
+            min = i;
     }
     /* In the direction of the smallest eigenvalue, the unknown that moves most, and the one that moves most
      * against it. */
     for (size_t i = 0; i < s.count; i++)
-        if (fabs(s.vectors[i][least]) > fabs(s.vectors[first][least]))
+        if (fabs(s.vectors[i][min]) > fabs(s.vectors[first][min]))
             first = i;
-    double sign = copysign(1, s.vectors[first][least]);
+    double sign = copysign(1, s.vectors[first][min]);
     second = first == 0;
     for (size_t i = 0; i < s.count; i++)
-        if (i != first && sign * s.vectors[i][least] < sign * s.vectors[second][least])
+        if (i != first && sign * s.vectors[i][min] < sign * s.vectors[second][min])
             second = i;
     out_pair[0] = s.of[first];
     out_pair[1] = s.of[second];
-    double smallest = s.m[least][least];
-    return smallest > 1e-15 * most ? most / smallest : INFINITY;
+    double smallest = s.m[min][min];
+    return smallest > 1e-15 * max ? max / smallest : INFINITY;
 }

@@ -39,8 +39,9 @@ void record_read_tags(struct byte_reader *in, struct record *record)
 {
     struct report *found = &record->found;
     uint64_t folded = bytes_u64(in);
-    size_t most = (in->length - in->at) / RECORD_TAG_SIZE + 1, count = 0; /* the last row may be cut off */
-    struct tag_row *rows = arena_alloc(&found->arena, most * sizeof *rows);
+    size_t max_rows = (in->length - in->at) / RECORD_TAG_SIZE + 1,
+           count = 0; /* the last row may be cut off */
+    struct tag_row *rows = arena_alloc(&found->arena, max_rows * sizeof *rows);
     in->bad = in->bad || !rows;
     while (in->at < in->length && !in->bad) {
         read_tag(in, &found->arena, &rows[count]);
