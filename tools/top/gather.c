@@ -213,7 +213,7 @@ void gather_tick(struct gathering *g, struct model *model, uint64_t tick, bool i
 {
     joule_sample_now(g->meter);
     find_idle(g);
-    joule_status proc_state = live_look(g->live);
+    joule_status proc_state = live_update(g->live);
     if (is_paused) {
         add_histories(g, model, tick);
         return;
@@ -270,7 +270,7 @@ joule_status gather_open(struct gathering *g, const joule_options *options, stru
     else
         string_print(model->host, sizeof model->host, "recorded %s", folder_name(options->root));
     joule_sample_now(g->meter);
-    live_look(g->live);
+    live_update(g->live);
     nanosleep(&(struct timespec){.tv_nsec = FIRST_NAP_NS}, NULL);
     return JOULE_OK;
 }

@@ -12,8 +12,8 @@
 
 /* --- joules of one meter -------------------------------------------------------------------------------- */
 
-bool live_take(joule_meter *meter, int32_t domain, struct live_meter *account, struct live_sum *sum,
-               double *out_joules, double *out_seconds)
+bool live_take_joules(joule_meter *meter, int32_t domain, struct live_meter *account, struct live_sum *sum,
+                      double *out_joules, double *out_seconds)
 {
     struct cover cover;
     meter_cover(meter, domain, meter->begin_ns, meter_now_ns(meter), &cover);
@@ -75,7 +75,7 @@ static double idle_joules(const struct live *live, double joules, double seconds
     return joules * modelled_idle_part(live, busy_s, wall_s);
 }
 
-static double waiting_s(const struct process_table *table)
+static double sum_steps(const struct process_table *table)
 {
     double sum_s = 0;
     for (size_t i = 0; i < table->count; i++)
@@ -85,7 +85,7 @@ static double waiting_s(const struct process_table *table)
 
 /* Adds to each process its part of the active joules; the parts are its seconds of CPU time in busy_s.
  * Returns the joules of all running processes. */
-static double pay_out(struct process_table *table, double active_joules, double busy_s, double wall_s)
+static double share_energy(struct process_table *table, double active_joules, double busy_s, double wall_s)
 {
     double sum = 0;
     for (size_t i = 0; i < table->count; i++) {
@@ -101,7 +101,7 @@ static double pay_out(struct process_table *table, double active_joules, double 
     return sum;
 }
 
-static void forget_steps(struct process_table *table)
+static void clear_steps(struct process_table *table)
 {
     for (size_t i = 0; i < table->count; i++)
         table->items[i].step_s = 0;
@@ -114,17 +114,17 @@ static void share_cpus(struct live *live, int64_t now_ns, struct machine_time ma
     double joules, seconds;
     sum->ended_joules += live->table.ended_joules;
     sum->alive_joules -= live->table.ended_joules;
-    if (!live_take(live->meter, JOULE_CPU, &live->cpu.account, sum, &joules, &seconds)) {
+    if (!live_take_joules(live->meter, JOULE_CPU, &live->cpu.account, sum, &joules, &seconds)) {
         if (had_begun || live->cpu.account.begin_ns == 0)
             return;
-        forget_steps(&live->table); /* they are from before the meter's first reading */
+        clear_steps(&live->table); /* they are from before the meter's first reading */
     } else {
         double wall_s = (double)(now_ns - live->cpu.shared_ns) * 1e-9;
-        double known_s = waiting_s(&live->table), busy_s = machine.busy_s - live->cpu.shared.busy_s;
+        double known_s = sum_steps(&live->table), busy_s = machine.busy_s - live->cpu.shared.busy_s;
         if (!(busy_s > known_s)) /* busy_s is unknown, or its clock ticks lag behind */
             busy_s = known_s;
         double idle = idle_joules(live, joules, seconds, busy_s, wall_s);
-        double alive = pay_out(&live->table, joules - idle, busy_s, wall_s);
+        double alive = share_energy(&live->table, joules - idle, busy_s, wall_s);
         sum->idle_joules += idle;
         sum->rest_joules += joules - idle - (alive - sum->alive_joules);
         sum->alive_joules = alive;
@@ -170,20 +170,20 @@ void live_set_idle(struct live *live, const struct estimate *cpu_watts)
     live->cpu.idle_watts = *cpu_watts;
 }
 
-joule_status live_look(struct live *live)
+joule_status live_update(struct live *live)
 {
     joule_status status = process_table_update(&live->table, live->meter->host);
     if (status != JOULE_OK)
         return status;
     int64_t now_ns = meter_now_ns(live->meter);
     struct machine_time machine = attribute_machine(live->meter->host);
-    double elapsed_s = machine.total_s - live->cpu.looked.total_s;
-    if (live->looked_ns && elapsed_s > 0)
-        live->sums[0].busy = (machine.busy_s - live->cpu.looked.busy_s) / elapsed_s;
-    live->cpu.looked = machine;
+    double elapsed_s = machine.total_s - live->cpu.updated.total_s;
+    if (live->updated_ns && elapsed_s > 0)
+        live->sums[0].busy = (machine.busy_s - live->cpu.updated.busy_s) / elapsed_s;
+    live->cpu.updated = machine;
     share_cpus(live, now_ns, machine);
-    status = live_look_at_devices(live, now_ns);
-    live->looked_ns = now_ns;
+    status = live_update_devices(live, now_ns);
+    live->updated_ns = now_ns;
     return status;
 }
 

@@ -39,7 +39,7 @@ void live_set_idle(struct live *live, const struct estimate *cpu_watts);
 /* Reads /proc and the meter, and shares the energy since the last update; takes about 10 us per process. If
  * /proc cannot be read, nothing changes, the status says why, and the next update includes this time.
  * NO_MEMORY: some energy may have gone to rest or idle instead of to a process. */
-joule_status live_look(struct live *live);
+joule_status live_update(struct live *live);
 
 /* Returns the processes of the last update, sorted by process id; valid until the next update. */
 const struct seen_process *live_processes(const struct live *live, size_t *out_count);

@@ -61,8 +61,8 @@ bool live_uses(const struct live *live, const struct seen_process *process, cons
 
 /* --- active processes ----------------------------------------------------------------------------------- */
 
-static void note_active(struct live_device *device, struct seen_process *process, double active_s,
-                        uint64_t memory_bytes, double elapsed_s)
+static void add_active(struct live_device *device, struct seen_process *process, double active_s,
+                       uint64_t memory_bytes, double elapsed_s)
 {
     struct live_use *use = use_of(device, process);
     if (memory_bytes != JOULE_BYTES_UNKNOWN)
@@ -84,8 +84,8 @@ static double active_of(const joule_device *seen, const joule_device_process *pr
     return seen->process_count == 1 ? seen->busy * elapsed_s : NAN;
 }
 
-static bool ask_driver(struct live *live, struct live_device *device, const joule_device *seen,
-                       double elapsed_s)
+static bool query_driver(struct live *live, struct live_device *device, const joule_device *seen,
+                         double elapsed_s)
 {
     joule_device_process list[MAX_PROCESSES];
     size_t count = joule_device_processes(live->meter, seen->name, list, MAX_PROCESSES);
@@ -95,7 +95,7 @@ static bool ask_driver(struct live *live, struct live_device *device, const joul
         if (!process)
             return list[i].pid > INT32_MAX;
         process->is_listed = true;
-        note_active(device, process, active_of(seen, &list[i], elapsed_s), list[i].memory_bytes, elapsed_s);
+        add_active(device, process, active_of(seen, &list[i], elapsed_s), list[i].memory_bytes, elapsed_s);
     }
     return true;
 }
@@ -108,7 +108,7 @@ static void share_device(struct live *live, size_t d, int32_t domain, int64_t no
     struct live_sum *sum = &live->sums[1 + d];
     double joules, seconds, known_s = 0;
     bool had_begun = device->account.begin_ns != 0;
-    if (!live_take(live->meter, domain, &device->account, sum, &joules, &seconds)) {
+    if (!live_take_joules(live->meter, domain, &device->account, sum, &joules, &seconds)) {
         if (had_begun || device->account.begin_ns == 0)
             return;
         joules = 0; /* steps from before the meter's first reading */
@@ -168,7 +168,7 @@ static void sum_up(struct live *live)
 
 /* --- update --------------------------------------------------------------------------------------------- */
 
-static void forget_last(struct live *live)
+static void clear_last(struct live *live)
 {
     for (size_t i = 0; i < live->table.count; i++) {
         struct seen_process *process = &live->table.items[i];
@@ -179,7 +179,7 @@ static void forget_last(struct live *live)
     }
 }
 
-static bool ask_devices(struct live *live, double elapsed_s)
+static bool query_devices(struct live *live, double elapsed_s)
 {
     bool has_room = true;
     for (size_t i = 0; i < joule_device_count(live->meter); i++) {
@@ -190,16 +190,16 @@ static bool ask_devices(struct live *live, double elapsed_s)
             continue;
         live->sums[1 + (size_t)(device - live->devices)].busy = seen.busy;
         device->busy_s += isnan(seen.busy) ? elapsed_s : seen.busy * elapsed_s;
-        has_room = ask_driver(live, device, &seen, elapsed_s) && has_room;
+        has_room = query_driver(live, device, &seen, elapsed_s) && has_room;
     }
     return has_room;
 }
 
-joule_status live_look_at_devices(struct live *live, int64_t now_ns)
+joule_status live_update_devices(struct live *live, int64_t now_ns)
 {
-    double elapsed_s = live->looked_ns ? (double)(now_ns - live->looked_ns) * 1e-9 : 0;
-    forget_last(live);
-    bool has_room = ask_devices(live, elapsed_s);
+    double elapsed_s = live->updated_ns ? (double)(now_ns - live->updated_ns) * 1e-9 : 0;
+    clear_last(live);
+    bool has_room = query_devices(live, elapsed_s);
     for (size_t d = 0; d < live->device_count; d++)
         end_uses(live, d);
     for (size_t i = 0; i < joule_device_count(live->meter); i++) {

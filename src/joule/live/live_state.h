@@ -19,8 +19,8 @@ struct live_meter {
 };
 /* Returns the joules since the last call and the seconds that they cover, and updates seen_joules, class and
  * error in *sum. Returns false if there are none yet; steps must be kept then. */
-bool live_take(joule_meter *meter, int32_t domain, struct live_meter *account, struct live_sum *sum,
-               double *out_joules, double *out_seconds);
+bool live_take_joules(joule_meter *meter, int32_t domain, struct live_meter *account, struct live_sum *sum,
+                      double *out_joules, double *out_seconds);
 
 /* The use of a device by a process. */
 struct live_use {
@@ -42,13 +42,13 @@ struct live_device {
 struct live {
     joule_meter *meter;
     struct process_table table;
-    int64_t looked_ns;
+    int64_t updated_ns;
     struct live_sum *sums;       /* [0]: CPUs; [1 + i]: devices[i] */
     struct live_device *devices; /* one less than sums */
     size_t device_count, device_capacity, sum_capacity;
     struct {
         struct live_meter account;
-        struct machine_time shared, looked; /* at the last sharing; at the last update */
+        struct machine_time shared, updated; /* at the last sharing; at the last update */
         int64_t shared_ns;
         struct estimate idle_watts;
         struct cost_cpu model;
@@ -57,7 +57,7 @@ struct live {
 };
 
 /* Updates the devices; call it after the table of processes was read. */
-joule_status live_look_at_devices(struct live *live, int64_t now_ns);
+joule_status live_update_devices(struct live *live, int64_t now_ns);
 void live_free_devices(struct live *live);
 
 #endif

@@ -77,7 +77,7 @@ static void put_busy(struct machine_bench *bench)
 static void look(struct machine_bench *bench)
 {
     put_busy(bench);
-    assert_int_equal(live_look(rig.live), JOULE_OK);
+    assert_int_equal(live_update(rig.live), JOULE_OK);
 }
 
 static void pass(struct machine_bench *bench, double seconds)
@@ -347,7 +347,7 @@ static void test_without_proc(void **state)
     begin(bench, 0);
     pass(bench, 1);
     host_script_error(bench->host, "/proc", EACCES);
-    assert_int_equal(live_look(rig.live), JOULE_DENIED);
+    assert_int_equal(live_update(rig.live), JOULE_DENIED);
     pass(bench, 1);
     one.own_s += 1, rig.busy_s += 2;
     put_worker(bench, one);

@@ -97,7 +97,7 @@ static struct live *look_first(struct machine_bench *bench)
     bench->meter = machine_open_devices(bench->host, "amdgpu,hwmon");
     machine_run(bench->meter, 2, 0.1);
     struct live *live = live_open(bench->meter);
-    assert_int_equal(live_look(live), JOULE_OK);
+    assert_int_equal(live_update(live), JOULE_OK);
     return live;
 }
 
@@ -119,7 +119,7 @@ static void test_a_board_is_shared_by_active_time(void **state)
         put_client(bench, 11, 5, 2, 0.25 * i);
         put_client(bench, 12, 9, 2, 0.25 * i);
         machine_run(bench->meter, 1, 0.1);
-        assert_int_equal(live_look(live), JOULE_OK);
+        assert_int_equal(live_update(live), JOULE_OK);
         sum_of(live, "gpu:0");
     }
     const struct live_sum *sum = sum_of(live, "gpu:0");
@@ -136,7 +136,7 @@ static void test_a_board_is_shared_by_active_time(void **state)
     assert_false(live_uses(live, process_of(live, 12), "gpu:0"));
     put(bench, "/proc/10/stat", NULL);
     machine_run(bench->meter, 1, 0.1);
-    assert_int_equal(live_look(live), JOULE_OK);
+    assert_int_equal(live_update(live), JOULE_OK);
     assert_near(sum_of(live, "gpu:0")->ended_joules, 1000, 10);
     live_close(live);
 }
@@ -153,7 +153,7 @@ static void test_nothing_is_idle_where_it_is_not_known_how_busy(void **state)
     for (int i = 1; i <= 10; i++) {
         put_client(bench, 10, 5, 1, 0.25 * i);
         machine_run(bench->meter, 1, 0.1);
-        assert_int_equal(live_look(live), JOULE_OK);
+        assert_int_equal(live_update(live), JOULE_OK);
     }
     const struct live_sum *sum = sum_of(live, "gpu:0");
     assert_true(isnan(sum->busy));
@@ -173,12 +173,12 @@ static void test_a_board_without_power_has_processes_all_the_same(void **state)
     struct live *live = look_first(bench);
     put_client(bench, 10, 5, 1, 0.5);
     machine_run(bench->meter, 1, 0.1);
-    assert_int_equal(live_look(live), JOULE_OK);
+    assert_int_equal(live_update(live), JOULE_OK);
     assert_near(process_of(live, 10)->gpu_share, 0.5, 1e-3);
     assert_int_equal(sum_of(live, "gpu:0")->cls, JOULE_CLASS_NONE);
     put(bench, "/proc/10/stat", NULL);
     machine_run(bench->meter, 1, 0.1);
-    assert_int_equal(live_look(live), JOULE_OK);
+    assert_int_equal(live_update(live), JOULE_OK);
     assert_near(sum_of(live, "gpu:0")->seen_joules, 0, 0);
     live_close(live);
 }
@@ -196,12 +196,12 @@ static void test_nvidias_driver_names_processes(void **state)
     fake_nvml_open_devices(&fake);
     fake_nvml_run(&fake, 3);
     struct live *live = live_open(fake.meter);
-    assert_int_equal(live_look(live), JOULE_OK);
+    assert_int_equal(live_update(live), JOULE_OK);
     assert_true(isnan(process_of(live, 1000)->gpu_share)); /* there was no look before */
     assert_true(isnan(process_of(live, 1001)->gpu_share));
     for (int i = 0; i < 20; i++) {
         fake_nvml_run(&fake, 1);
-        assert_int_equal(live_look(live), JOULE_OK);
+        assert_int_equal(live_update(live), JOULE_OK);
         sum_of(live, "gpu:0");
     }
     const struct live_sum *sum = sum_of(live, "gpu:0");
