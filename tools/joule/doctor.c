@@ -129,7 +129,8 @@ static int examine(const joule_options *options, bool as_json)
     }
     struct visit visit = {.colour = page_has_colour(STDOUT_FILENO), .width = page_width()};
     nanosleep(&(struct timespec){.tv_nsec = READINGS_NS}, NULL);
-    doctor_examine(meter->host, meter, options->root ? doctor_try_nothing() : doctor_try(), &visit.diagnosis);
+    doctor_examine(meter->host, meter, options->root ? doctor_skip_trials() : doctor_run_trials(),
+                   &visit.diagnosis);
     int status = page_print("doctor", as_json ? print_json : print_words, &visit);
     diagnosis_free(&visit.diagnosis);
     joule_close(meter);

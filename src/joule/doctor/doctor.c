@@ -270,7 +270,7 @@ static void check_clock(struct exam *exam)
 
 /* --- examination ---------------------------------------------------------------------------------------- */
 
-static void look_at_channel(struct exam *exam, const struct channel *ch)
+static void query_channel(struct exam *exam, const struct channel *ch)
 {
     bool is_package = ch->info.scope == JOULE_SCOPE_PACKAGE;
     bool is_whole = ch->info.scope == JOULE_SCOPE_MODULE || ch->info.scope == JOULE_SCOPE_NODE ||
@@ -307,12 +307,12 @@ static void check_asked_for(struct exam *exam)
     }
 }
 
-static void look_at_meter(struct exam *exam)
+static void query_meter(struct exam *exam)
 {
     for (size_t i = 0; i < meter_channel_count(exam->meter); i++) {
         const struct meter_channel *mc = &exam->meter->channels[i];
         pthread_mutex_lock(&mc->lane->lock);
-        look_at_channel(exam, mc->channel);
+        query_channel(exam, mc->channel);
         pthread_mutex_unlock(&mc->lane->lock);
     }
 }
@@ -335,8 +335,8 @@ void doctor_examine(struct joule_host *host, joule_meter *meter, struct doctor_t
                         .trials = trials,
                         .is_recorded = strcmp(host->ops->name, "tree") == 0,
                         .out = out_diagnosis};
-    doctor_look(host, &exam.facts);
-    look_at_meter(&exam);
+    doctor_query_facts(host, &exam.facts);
+    query_meter(&exam);
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)
         checks[i](&exam);
 }
@@ -361,12 +361,12 @@ static double time_clock(void)
     return best_ns;
 }
 
-struct doctor_trials doctor_try(void)
+struct doctor_trials doctor_run_trials(void)
 {
     return (struct doctor_trials){.clock_read_ns = time_clock(), .run_method = attribute_try()};
 }
 
-struct doctor_trials doctor_try_nothing(void)
+struct doctor_trials doctor_skip_trials(void)
 {
     return (struct doctor_trials){.clock_read_ns = NAN, .run_method = ATTRIBUTE_NONE};
 }

@@ -44,9 +44,9 @@ struct doctor_trials {
 };
 /* Runs the trials on this machine in a few milliseconds: reads the clock, and creates and removes a process
  * in a cgroup. */
-struct doctor_trials doctor_try(void);
+struct doctor_trials doctor_run_trials(void);
 /* Returns results for a recorded machine: not tried. */
-struct doctor_trials doctor_try_nothing(void);
+struct doctor_trials doctor_skip_trials(void);
 
 /* Examines a machine. `meter` is open on the same host and has been read at least twice. */
 void doctor_examine(struct joule_host *host, joule_meter *meter, struct doctor_trials trials,

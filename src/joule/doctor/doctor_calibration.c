@@ -10,7 +10,7 @@
 
 #define CALIBRATE "joule calibrate"
 
-static void say_uncalibrated(struct exam *exam, const struct cpu_calibration *found)
+static void report_uncalibrated(struct exam *exam, const struct cpu_calibration *found)
 {
     struct finding *finding =
         exam_find(exam, FINDING_FACT, "uncalibrated", "joulec uses typical figures of this CPU's family.");
@@ -21,7 +21,7 @@ static void say_uncalibrated(struct exam *exam, const struct cpu_calibration *fo
     finding->command = CALIBRATE;
 }
 
-static void say_calibrated(struct exam *exam, const struct cpu_calibration *found)
+static void report_calibrated(struct exam *exam, const struct cpu_calibration *found)
 {
     char date[16];
     const struct cost_calibration *calibration = &found->calibration;
@@ -48,9 +48,9 @@ void check_calibration(struct exam *exam)
         return;
     cpu_calibration_find(exam->host, &cpu, &found);
     if (cpu_calibration_is_used(&found))
-        say_calibrated(exam, &found);
+        report_calibrated(exam, &found);
     else if (found.state != CALIBRATION_BROKEN)
-        say_uncalibrated(exam, &found);
+        report_uncalibrated(exam, &found);
     else {
         struct finding *finding =
             exam_find(exam, FINDING_ADVICE, "calibration_broken", "joulec cannot use its calibration.");

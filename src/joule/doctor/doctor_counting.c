@@ -16,7 +16,7 @@ static const char *method_of(const struct exam *exam)
                                                      : attribute_method_name(exam->trials.run_method);
 }
 
-static void tell_missing(struct exam *exam)
+static void report_missing(struct exam *exam)
 {
     const struct doctor_facts *facts = &exam->facts;
     bool can_mount = facts->knows_cgroup2 == YES && !facts->is_container;
@@ -47,7 +47,7 @@ static const char *writable_container(const struct doctor_facts *facts)
                                                    : NULL;
 }
 
-static void tell_denied(struct exam *exam)
+static void report_denied(struct exam *exam)
 {
     const struct doctor_facts *facts = &exam->facts;
     struct finding *finding =
@@ -75,7 +75,7 @@ void check_counting(struct exam *exam)
     if (method == ATTRIBUTE_CGROUP)
         return;
     if (exam->facts.has_cgroup2 == NO)
-        tell_missing(exam);
+        report_missing(exam);
     else if (is_tried)
-        tell_denied(exam);
+        report_denied(exam);
 }

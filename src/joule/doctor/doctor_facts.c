@@ -50,7 +50,7 @@ static void name_hypervisor(struct joule_host *host, struct doctor_facts *facts)
             string_copy(facts->hypervisor, sizeof facts->hypervisor, hypervisors[i].name);
 }
 
-static void look_at_machine(struct joule_host *host, struct doctor_facts *facts)
+static void query_machine(struct joule_host *host, struct doctor_facts *facts)
 {
     char vendor[96];
     cpu_info_read(host, &facts->cpu);
@@ -61,7 +61,7 @@ static void look_at_machine(struct joule_host *host, struct doctor_facts *facts)
         name_hypervisor(host, facts);
 }
 
-static void look_for_container(struct joule_host *host, struct doctor_facts *facts)
+static void find_container(struct joule_host *host, struct doctor_facts *facts)
 {
     static const struct {
         const char *word, *name;
@@ -102,7 +102,7 @@ static enum known has_capability(const char *status, const char *set)
     return (mask >> CAP_PERFMON & 1) || (mask >> CAP_SYS_ADMIN & 1);
 }
 
-static void look_at_events(struct joule_host *host, struct doctor_facts *facts)
+static void query_events(struct joule_host *host, struct doctor_facts *facts)
 {
     char text[4096];
     int64_t level;
@@ -143,7 +143,7 @@ static bool is_read_only(const char *mounts, const char *type)
            string_starts(all, "ro,");
 }
 
-static void look_at_cgroups(struct joule_host *host, struct doctor_facts *facts)
+static void query_cgroups(struct joule_host *host, struct doctor_facts *facts)
 {
     enum { SIZE = 65536 };
     struct arena arena = {0};
@@ -166,7 +166,7 @@ static void look_at_cgroups(struct joule_host *host, struct doctor_facts *facts)
 
 /* --- zones and registers -------------------------------------------------------------------------------- */
 
-static void look_at_zone(struct joule_host *host, const char *name, struct doctor_facts *facts)
+static void query_zone(struct joule_host *host, const char *name, struct doctor_facts *facts)
 {
     char path[256], text[64];
     string_print(path, sizeof path, ZONES "/%s/name", name);
@@ -184,7 +184,7 @@ static void look_at_zone(struct joule_host *host, const char *name, struct docto
         facts->can_read_zone = NO;
 }
 
-static void look_at_zones(struct joule_host *host, struct doctor_facts *facts)
+static void query_zones(struct joule_host *host, struct doctor_facts *facts)
 {
     struct arena arena = {0};
     char **names, *mounts = arena_alloc(&arena, 65536);
@@ -192,14 +192,14 @@ static void look_at_zones(struct joule_host *host, struct doctor_facts *facts)
     ssize_t count = host->ops->list(host, ZONES, &arena, &names);
     for (ssize_t i = 0; i < count; i++)
         if (string_starts(names[i], "intel-rapl:"))
-            look_at_zone(host, names[i], facts);
+            query_zone(host, names[i], facts);
     if (mounts && host->ops->read_file(host, "/proc/self/mountinfo", mounts, 65536) > 0 &&
         strstr(mounts, " /sys/devices/virtual/powercap "))
         facts->is_zone_masked = true;
     arena_free(&arena);
 }
 
-static void look_at_registers(struct joule_host *host, struct doctor_facts *facts)
+static void query_registers(struct joule_host *host, struct doctor_facts *facts)
 {
     char block[8192];
     uint64_t value;
@@ -261,7 +261,7 @@ static bool is_inside(struct joule_host *host, const struct doctor_facts *facts,
     return false;
 }
 
-static void look_at_gpu(struct joule_host *host, const char *address, struct doctor_facts *facts)
+static void query_gpu(struct joule_host *host, const char *address, struct doctor_facts *facts)
 {
     char path[128], target[256];
     enum gpu_vendor vendor;
@@ -284,7 +284,7 @@ static bool is_board_node(const char *name)
     return string_starts(name, "nvidia") && name[6] >= '0' && name[6] <= '9';
 }
 
-static void look_for_gpus(struct joule_host *host, struct doctor_facts *facts)
+static void find_gpus(struct joule_host *host, struct doctor_facts *facts)
 {
     struct arena arena = {0};
     char **names;
@@ -293,7 +293,7 @@ static void look_for_gpus(struct joule_host *host, struct doctor_facts *facts)
         facts->nvidia_nodes += is_board_node(names[i]);
     count = host->ops->list(host, PCI, &arena, &names);
     for (ssize_t i = 0; i < count; i++)
-        look_at_gpu(host, names[i], facts);
+        query_gpu(host, names[i], facts);
     arena_free(&arena);
     facts->has_gpu_module[GPU_AMD] = exists(host, "/sys/module/amdgpu");
     facts->has_gpu_module[GPU_INTEL] = exists(host, "/sys/module/i915") || exists(host, "/sys/module/xe");
@@ -301,7 +301,7 @@ static void look_for_gpus(struct joule_host *host, struct doctor_facts *facts)
     facts->has_nvml = host->ops->open_library(host, "libnvidia-ml.so.1") != NULL;
 }
 
-static void look_for_helper(struct joule_host *host, struct doctor_facts *facts)
+static void find_helper(struct joule_host *host, struct doctor_facts *facts)
 {
     static const char *const programs[] = {"/usr/sbin/joule-helper", "/usr/local/sbin/joule-helper"};
     static const char *const units[] = {"/etc/systemd/system/joule-helper.socket",
@@ -313,17 +313,17 @@ static void look_for_helper(struct joule_host *host, struct doctor_facts *facts)
         facts->has_helper_unit |= exists(host, units[i]);
 }
 
-void doctor_look(struct joule_host *host, struct doctor_facts *out_facts)
+void doctor_query_facts(struct joule_host *host, struct doctor_facts *out_facts)
 {
     *out_facts = (struct doctor_facts){0};
-    look_at_machine(host, out_facts);
-    look_for_container(host, out_facts);
-    look_at_events(host, out_facts);
-    look_at_cgroups(host, out_facts);
-    look_at_zones(host, out_facts);
-    look_at_registers(host, out_facts);
-    look_for_helper(host, out_facts);
-    look_for_gpus(host, out_facts);
+    query_machine(host, out_facts);
+    find_container(host, out_facts);
+    query_events(host, out_facts);
+    query_cgroups(host, out_facts);
+    query_zones(host, out_facts);
+    query_registers(host, out_facts);
+    find_helper(host, out_facts);
+    find_gpus(host, out_facts);
     host_read_text(host, CLOCK "/current_clocksource", out_facts->clocksource, sizeof out_facts->clocksource);
     host_read_text(host, CLOCK "/available_clocksource", out_facts->clocksources,
                    sizeof out_facts->clocksources);

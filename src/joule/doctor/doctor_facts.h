@@ -53,6 +53,6 @@ struct doctor_facts {
     bool has_nvidia_driver, has_nvml;
 };
 
-void doctor_look(struct joule_host *host, struct doctor_facts *out_facts);
+void doctor_query_facts(struct joule_host *host, struct doctor_facts *out_facts);
 
 #endif

@@ -113,7 +113,7 @@ static bool is_of_gpu(const struct meter_channel *mc, const struct doctor_gpu *g
 }
 
 /* Returns the best state of any source's energy or power of a GPU; ABSENT: there is none. */
-static joule_status look_for_meter(struct exam *exam, const struct doctor_gpu *gpu, struct meter_found *out)
+static joule_status find_gpu_meter(struct exam *exam, const struct doctor_gpu *gpu, struct meter_found *out)
 {
     joule_status best = JOULE_ABSENT;
     for (size_t i = 0; i < meter_channel_count(exam->meter) && best != JOULE_OK; i++) {
@@ -136,7 +136,7 @@ static enum outcome judge(struct exam *exam, const struct doctor_gpu *gpu, struc
         return IS_LENT;
     if (!gpu->driver[0])
         return exam->facts.has_gpu_module[gpu->vendor] ? IS_NOT_TAKEN : HAS_NO_DRIVER;
-    switch (look_for_meter(exam, gpu, out)) {
+    switch (find_gpu_meter(exam, gpu, out)) {
     case JOULE_OK:
         return IS_READ;
     case JOULE_DENIED:
@@ -214,7 +214,7 @@ static const char *list_sources(struct exam *exam, const struct maker *maker)
     return exam_format(exam, "%s", list);
 }
 
-static void tell_read(struct exam *exam, const struct group *group)
+static void report_read(struct exam *exam, const struct group *group)
 {
     const char *what =
         exam_format(exam, "energy %s by %s", joule_class_name(group->meter.cls), group->meter.source);
@@ -223,13 +223,13 @@ static void tell_read(struct exam *exam, const struct group *group)
                     group->maker->name, list_sources(exam, group->maker));
 }
 
-static void tell_asleep(struct exam *exam, const struct group *group)
+static void report_asleep(struct exam *exam, const struct group *group)
 {
     find_group(exam, FINDING_FACT, group, "asleep", "asleep")->why =
         "Joule does not wake a device; it reads the device after a program has woken it.";
 }
 
-static void tell_denied(struct exam *exam, const struct group *group)
+static void report_denied(struct exam *exam, const struct group *group)
 {
     struct finding *finding =
         find_group(exam, FINDING_ADVICE, group, "denied", "permission denied for the driver's readings");
@@ -239,7 +239,7 @@ static void tell_denied(struct exam *exam, const struct group *group)
     finding->command = group->maker->open;
 }
 
-static void tell_nothing(struct exam *exam, const struct group *group)
+static void report_no_meter(struct exam *exam, const struct group *group)
 {
     const char *what = exam_format(exam, "no energy or power from the driver %s", group->driver);
     find_group(exam, FINDING_LIMIT, group, "no_meter", what)->why = exam_format(
@@ -247,12 +247,12 @@ static void tell_nothing(struct exam *exam, const struct group *group)
         group->maker->name, list_sources(exam, group->maker), group->maker->library);
 }
 
-static void tell_lent(struct exam *exam, const struct group *group)
+static void report_passed_through(struct exam *exam, const struct group *group)
 {
     find_group(exam, FINDING_LIMIT, group, "lent", "bound to vfio-pci")->why = lent_why;
 }
 
-static void tell_not_taken(struct exam *exam, const struct group *group)
+static void report_not_bound(struct exam *exam, const struct group *group)
 {
     struct finding *finding =
         find_group(exam, FINDING_ADVICE, group, "not_taken", "not bound by the loaded driver");
@@ -264,7 +264,7 @@ static void tell_not_taken(struct exam *exam, const struct group *group)
     finding->command = group->maker->log;
 }
 
-static void tell_no_driver(struct exam *exam, const struct group *group)
+static void report_no_driver(struct exam *exam, const struct group *group)
 {
     struct finding *finding = find_group(exam, FINDING_ADVICE, group, "no_driver", "no driver");
     finding->why = "This energy is not in any figure, because it is read through the driver.";
@@ -282,7 +282,7 @@ static void tell_no_driver(struct exam *exam, const struct group *group)
 void check_other_gpus(struct exam *exam)
 {
     static void (*const tell[OUTCOMES])(struct exam *, const struct group *) = {
-        tell_read, tell_asleep, tell_denied, tell_nothing, tell_lent, tell_not_taken, tell_no_driver};
+        report_read, report_asleep, report_denied, report_no_meter, report_passed_through, report_not_bound, report_no_driver};
     for (enum gpu_vendor vendor = GPU_AMD; vendor <= GPU_INTEL; vendor++) {
         struct group groups[OUTCOMES] = {0};
         gather(exam, vendor, groups);

@@ -352,7 +352,7 @@ static void test_unknown_clock_is_not_praised(void **state)
 static void test_clock_is_timed(void **state)
 {
     (void)state;
-    double ns = doctor_try().clock_read_ns;
+    double ns = doctor_run_trials().clock_read_ns;
     assert_true(ns > 0 && ns < 1e6);
 }
 
