@@ -46,7 +46,7 @@ static int call(int fd, unsigned long request, void *argument)
     return rc < 0 ? -errno : 0;
 }
 
-static ssize_t ask_i915(int fd, void *buffer, size_t size)
+static ssize_t query_i915(int fd, void *buffer, size_t size)
 {
     struct i915_item item = {
         .id = I915_MEMORY_REGIONS, .length = (int32_t)size, .data = (uint64_t)(uintptr_t)buffer};
@@ -55,7 +55,7 @@ static ssize_t ask_i915(int fd, void *buffer, size_t size)
     return rc < 0 ? rc : item.length;
 }
 
-static ssize_t ask_xe(int fd, void *buffer, size_t size)
+static ssize_t query_xe(int fd, void *buffer, size_t size)
 {
     struct xe_query query = {.id = XE_MEMORY_REGIONS};
     int rc = call(fd, XE_QUERY, &query);
@@ -67,7 +67,7 @@ static ssize_t ask_xe(int fd, void *buffer, size_t size)
     return rc < 0 ? rc : (ssize_t)query.length;
 }
 
-ssize_t drm_ask(const char *device, enum host_drm_question question, void *buffer, size_t size)
+ssize_t drm_query(const char *device, enum host_drm_query query, void *buffer, size_t size)
 {
     char path[64];
     string_print(path, sizeof path, "/dev/dri/%s", device);
@@ -80,7 +80,7 @@ ssize_t drm_ask(const char *device, enum host_drm_question question, void *buffe
         return -ENODEV;
     }
     memset(buffer, 0, size);
-    ssize_t length = question == HOST_XE_MEMORY ? ask_xe(fd, buffer, size) : ask_i915(fd, buffer, size);
+    ssize_t length = query == HOST_XE_MEMORY ? query_xe(fd, buffer, size) : query_i915(fd, buffer, size);
     close(fd);
     return length;
 }

@@ -24,7 +24,7 @@ struct host_perf_event {
 };
 
 /* Queries to graphics drivers through their device files. */
-enum host_drm_question {
+enum host_drm_query {
     HOST_I915_MEMORY, /* struct drm_i915_query_memory_regions */
     HOST_XE_MEMORY,   /* struct drm_xe_query_mem_regions */
 };
@@ -50,8 +50,8 @@ struct host_ops {
     /* Queries the driver of the board with this file below /dev/dri ("renderD128"). The answer has the
      * driver's format. Returns its length or -errno; -ENOBUFS: the buffer is too small. The query wakes the
      * board. */
-    ssize_t (*ask_drm)(struct joule_host *host, const char *device, enum host_drm_question question,
-                       void *buffer, size_t size);
+    ssize_t (*query_drm)(struct joule_host *host, const char *device, enum host_drm_query query, void *buffer,
+                         size_t size);
     /* Connections to services of this machine: "unix:/run/joule/helper.sock", "tcp:127.0.0.1:8431",
      * "tcp:[::1]:8431". Calls return -ETIMEDOUT at deadline_ns (CLOCK_MONOTONIC); with a deadline in the past
      * they do not wait. */
@@ -107,7 +107,7 @@ struct joule_host *host_real(void);
 /* Opens a recorded machine: files are read below `root`, so /sys/class is root/sys/class. It may also hold
  *   dev/cpu/N/msr         lines "address value" (both 0x hex): the registers of CPU N
  *   perf/TYPE/CONFIG/CPU  the count of a perf event (TYPE and CPU decimal, CONFIG 0x hex)
- *   drm/DEVICE/QUESTION   the answer of the board's driver; QUESTION is the number of host_drm_question
+ *   drm/DEVICE/QUERY      the answer of the board's driver; QUERY is the number of host_drm_query
  *   run/commands          lines "FILE STATUS COMMAND": run/FILE holds the program's output, STATUS is its exit
  *                         status (decimal), COMMAND has single spaces between its words; "- ERRNAME COMMAND":
  *                         the program fails (ENOENT, ETIMEDOUT ...)
@@ -139,7 +139,7 @@ void host_script_set_time(struct joule_host *host, int64_t monotonic_ns); /* ear
 /* CLOCK_BOOTTIME and CLOCK_REALTIME jump ahead */
 void host_script_suspend(struct joule_host *host, int64_t duration_ns);
 bool host_script_file(struct joule_host *host, const char *path, script_file_fn read, void *context);
-/* The answer to ask_drm is the file /drm/DEVICE/QUESTION, as in a recorded machine. */
+/* The answer to query_drm is the file /drm/DEVICE/QUERY, as in a recorded machine. */
 bool host_script_text(struct joule_host *host, const char *path,
                       const char *text); /* text is copied; NULL removes the file */
 bool host_script_error(struct joule_host *host, const char *path, int errno_value);

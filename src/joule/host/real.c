@@ -149,11 +149,11 @@ static int real_read_perf(struct joule_host *host, int handle, uint64_t *out_val
     return perf_read(handle, out_value);
 }
 
-static ssize_t real_ask_drm(struct joule_host *host, const char *device, enum host_drm_question question,
-                            void *buffer, size_t size)
+static ssize_t real_query_drm(struct joule_host *host, const char *device, enum host_drm_query query,
+                              void *buffer, size_t size)
 {
     (void)host;
-    return drm_ask(device, question, buffer, size);
+    return drm_query(device, query, buffer, size);
 }
 
 static int real_open_stream(struct joule_host *host, const char *address, int64_t deadline_ns)
@@ -231,7 +231,7 @@ struct joule_host *host_real(void)
         .read_register = real_read_register,
         .open_perf = real_open_perf,
         .read_perf = real_read_perf,
-        .ask_drm = real_ask_drm,
+        .query_drm = real_query_drm,
         .open_stream = real_open_stream,
         .receive = real_receive,
         .send = real_send,

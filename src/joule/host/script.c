@@ -306,11 +306,11 @@ static int script_read_perf(struct joule_host *host, int handle, uint64_t *out_v
     return read_value(script_of(host), handle, out_value);
 }
 
-static ssize_t script_ask_drm(struct joule_host *host, const char *device, enum host_drm_question question,
-                              void *buffer, size_t size)
+static ssize_t script_query_drm(struct joule_host *host, const char *device, enum host_drm_query query,
+                                void *buffer, size_t size)
 {
     char path[HOST_PATH_MAX];
-    string_print(path, sizeof path, "/drm/%s/%d", device, (int)question);
+    string_print(path, sizeof path, "/drm/%s/%d", device, (int)query);
     return script_read_file(host, path, buffer, size);
 }
 
@@ -475,7 +475,7 @@ static const struct host_ops script_ops = {
     .read_register = script_read_register,
     .open_perf = script_open_perf,
     .read_perf = script_read_perf,
-    .ask_drm = script_ask_drm,
+    .query_drm = script_query_drm,
     .open_stream = script_open_stream,
     .receive = script_receive,
     .send = script_send,

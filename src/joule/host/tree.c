@@ -230,11 +230,11 @@ static int tree_open_perf(struct joule_host *host, const struct host_perf_event 
     return error ? -error : tree_open_file(host, path);
 }
 
-static ssize_t tree_ask_drm(struct joule_host *host, const char *device, enum host_drm_question question,
-                            void *buffer, size_t size)
+static ssize_t tree_query_drm(struct joule_host *host, const char *device, enum host_drm_query query,
+                              void *buffer, size_t size)
 {
     char path[HOST_PATH_MAX];
-    string_print(path, sizeof path, "/drm/%s/%d", device, (int)question);
+    string_print(path, sizeof path, "/drm/%s/%d", device, (int)query);
     return tree_read_file(host, path, buffer, size);
 }
 
@@ -367,7 +367,7 @@ static const struct host_ops tree_ops = {
     .read_register = tree_read_register,
     .open_perf = tree_open_perf,
     .read_perf = tree_read_perf,
-    .ask_drm = tree_ask_drm,
+    .query_drm = tree_query_drm,
     .open_stream = tree_open_stream,
     .receive = tree_receive,
     .send = tree_send,

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include "joule/host/drm.h"
 
-ssize_t drm_ask(const char *device, enum host_drm_question question, void *buffer, size_t size)
+ssize_t drm_query(const char *device, enum host_drm_query question, void *buffer, size_t size)
 {
     (void)device, (void)question, (void)buffer, (void)size;
     return -ENOSYS;

@@ -175,9 +175,9 @@ static void test_what_a_graphics_driver_answers(void **state)
 {
     struct joule_host *host = *state;
     char buffer[64];
-    assert_int_equal(host->ops->ask_drm(host, "renderD128", HOST_XE_MEMORY, buffer, sizeof buffer), 7);
+    assert_int_equal(host->ops->query_drm(host, "renderD128", HOST_XE_MEMORY, buffer, sizeof buffer), 7);
     assert_memory_equal(buffer, "regions", 7);
-    assert_int_equal(host->ops->ask_drm(host, "renderD128", HOST_I915_MEMORY, buffer, sizeof buffer),
+    assert_int_equal(host->ops->query_drm(host, "renderD128", HOST_I915_MEMORY, buffer, sizeof buffer),
                      -ENOENT);
 }
 
@@ -235,7 +235,7 @@ static void test_the_real_machine(void **state)
     assert_int_equal(host->ops->list(host, "/proc/self/comm", &arena, &names), -ENOTDIR);
     assert_true(host->ops->read_link(host, "/proc/self/exe", buffer, sizeof buffer) > 0);
     assert_true(host->ops->clock_ns(host, CLOCK_MONOTONIC) > 0);
-    assert_int_equal(host->ops->ask_drm(host, "none", HOST_XE_MEMORY, buffer, sizeof buffer), -ENOENT);
+    assert_int_equal(host->ops->query_drm(host, "none", HOST_XE_MEMORY, buffer, sizeof buffer), -ENOENT);
     assert_null(host->ops->open_library(host, "libdoes-not-exist.so.9"));
     arena_free(&arena);
 }

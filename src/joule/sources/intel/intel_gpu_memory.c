@@ -64,7 +64,7 @@ void intel_memory_query(struct joule_host *host, const struct drm_card *card, st
         return;
     ssize_t length =
         find_node(host, card, node, sizeof node)
-            ? host->ops->ask_drm(host, node, is_xe ? HOST_XE_MEMORY : HOST_I915_MEMORY, list, sizeof list)
+            ? host->ops->query_drm(host, node, is_xe ? HOST_XE_MEMORY : HOST_I915_MEMORY, list, sizeof list)
             : 0;
     struct intel_memory now;
     if (length > 0 && intel_memory_parse(list, (size_t)length, is_xe, &now))
