@@ -289,7 +289,7 @@ static void query_channel(struct exam *exam, const struct channel *ch)
 }
 
 /* Reports sources that the user has configured by a variable, such as JOULE_PDU, and that cannot be read. */
-static void check_asked_for(struct exam *exam)
+static void check_configured_sources(struct exam *exam)
 {
     for (size_t i = 0; i < exam->meter->lane_count; i++) {
         struct lane *lane = exam->meter->lanes[i];
@@ -321,13 +321,26 @@ void doctor_examine(struct joule_host *host, joule_meter *meter, struct doctor_t
                     struct diagnosis *out_diagnosis)
 {
     static void (*const checks[])(struct exam *) = {
-        check_cpu_energy,     check_helper,          check_perf_permission,
-        check_perf_policy,    check_masked_zones,    check_unreadable_zones,
-        check_missing_driver, check_filter,          check_clock,
-        check_still_counters, check_virtual_machine, check_container,
-        check_no_sensor,      check_nvidia_driver,   check_nvml,
-        check_other_gpus,     check_hidden,          check_counting,
-        check_calibration,    check_asked_for,
+        check_cpu_energy,
+        check_helper,
+        check_perf_permission,
+        check_perf_policy,
+        check_masked_zones,
+        check_unreadable_zones,
+        check_missing_driver,
+        check_filter,
+        check_clock,
+        check_still_counters,
+        check_virtual_machine,
+        check_container,
+        check_no_sensor,
+        check_nvidia_driver,
+        check_nvml,
+        check_other_gpus,
+        check_hidden,
+        check_counting,
+        check_calibration,
+        check_configured_sources,
     };
     *out_diagnosis = (struct diagnosis){0};
     struct exam exam = {.host = host,

@@ -11,12 +11,13 @@
 
 /* --- NVIDIA --------------------------------------------------------------------------------------------- */
 
-static bool is_lent(const struct doctor_gpu *gpu)
+static bool is_passed_through(const struct doctor_gpu *gpu)
 {
     return strcmp(gpu->driver, "vfio-pci") == 0;
 }
 
-static const char lent_why[] = "A board that is passed to a virtual machine can be measured only there.";
+static const char passed_through_why[] =
+    "A board that is passed to a virtual machine can be measured only there.";
 
 void check_nvidia_driver(struct exam *exam)
 {
@@ -44,9 +45,9 @@ void check_nvidia_driver(struct exam *exam)
                   first->driver[0] ? first->driver : "no driver");
     finding->why = "Their energy can be read only through NVIDIA's own driver.";
     finding->command = facts->is_container ? "docker run --gpus all ..." : "sudo apt install nvidia-driver";
-    if (is_lent(first)) {
+    if (is_passed_through(first)) {
         finding->severity = FINDING_LIMIT;
-        finding->why = lent_why;
+        finding->why = passed_through_why;
         finding->command = NULL;
     }
 }
@@ -98,7 +99,16 @@ struct meter_found {
     const char *source; /* name of the channel's source */
 };
 
-enum outcome { IS_READ, SLEEPS, IS_DENIED, TELLS_NOTHING, IS_LENT, IS_NOT_TAKEN, HAS_NO_DRIVER, OUTCOMES };
+enum outcome {
+    IS_READ,
+    SLEEPS,
+    IS_DENIED,
+    HAS_NO_METER,
+    IS_PASSED_THROUGH,
+    IS_NOT_BOUND,
+    HAS_NO_DRIVER,
+    OUTCOMES
+};
 
 /* Returns true if the channel belongs to that GPU, by the name that sources give to the device at its
  * address, or by the address. */
@@ -132,10 +142,10 @@ static joule_status find_gpu_meter(struct exam *exam, const struct doctor_gpu *g
 
 static enum outcome judge(struct exam *exam, const struct doctor_gpu *gpu, struct meter_found *out)
 {
-    if (is_lent(gpu))
-        return IS_LENT;
+    if (is_passed_through(gpu))
+        return IS_PASSED_THROUGH;
     if (!gpu->driver[0])
-        return exam->facts.has_gpu_module[gpu->vendor] ? IS_NOT_TAKEN : HAS_NO_DRIVER;
+        return exam->facts.has_gpu_module[gpu->vendor] ? IS_NOT_BOUND : HAS_NO_DRIVER;
     switch (find_gpu_meter(exam, gpu, out)) {
     case JOULE_OK:
         return IS_READ;
@@ -144,7 +154,7 @@ static enum outcome judge(struct exam *exam, const struct doctor_gpu *gpu, struc
     case JOULE_STALE:
         return SLEEPS;
     default:
-        return TELLS_NOTHING;
+        return HAS_NO_METER;
     }
 }
 
@@ -249,7 +259,7 @@ static void report_no_meter(struct exam *exam, const struct group *group)
 
 static void report_passed_through(struct exam *exam, const struct group *group)
 {
-    find_group(exam, FINDING_LIMIT, group, "lent", "bound to vfio-pci")->why = lent_why;
+    find_group(exam, FINDING_LIMIT, group, "lent", "bound to vfio-pci")->why = passed_through_why;
 }
 
 static void report_not_bound(struct exam *exam, const struct group *group)
@@ -281,13 +291,14 @@ static void report_no_driver(struct exam *exam, const struct group *group)
 
 void check_other_gpus(struct exam *exam)
 {
-    static void (*const tell[OUTCOMES])(struct exam *, const struct group *) = {
-        report_read, report_asleep, report_denied, report_no_meter, report_passed_through, report_not_bound, report_no_driver};
+    static void (*const reports[OUTCOMES])(struct exam *, const struct group *) = {
+        report_read,           report_asleep,    report_denied,   report_no_meter,
+        report_passed_through, report_not_bound, report_no_driver};
     for (enum gpu_vendor vendor = GPU_AMD; vendor <= GPU_INTEL; vendor++) {
         struct group groups[OUTCOMES] = {0};
         gather(exam, vendor, groups);
         for (size_t outcome = 0; outcome < OUTCOMES; outcome++)
             if (groups[outcome].count)
-                tell[outcome](exam, &groups[outcome]);
+                reports[outcome](exam, &groups[outcome]);
     }
 }

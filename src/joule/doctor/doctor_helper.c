@@ -15,7 +15,7 @@ static const struct source *find_source(const joule_meter *meter)
     return NULL;
 }
 
-static void say_it_is_there(struct exam *exam, const struct source *source)
+static void report_running(struct exam *exam, const struct source *source)
 {
     struct finding *finding =
         exam_find(exam, FINDING_FACT, "helper", "joule-helper runs and reads %zu counter%s.",
@@ -42,7 +42,7 @@ static const char *find_direct(joule_meter *meter, const struct channel *ch)
 }
 
 /* Reports the boards that the helper reads in guard processes (docs/helper.md). Only guards add devices. */
-static void say_what_is_guarded(struct exam *exam, const struct source *source)
+static void report_guards(struct exam *exam, const struct source *source)
 {
     size_t boards = source->device_count;
     if (boards == 0)
@@ -62,7 +62,7 @@ static void say_what_is_guarded(struct exam *exam, const struct source *source)
 }
 
 /* Suggests the helper, which is not running. */
-static void offer(struct exam *exam)
+static void suggest_helper(struct exam *exam)
 {
     const struct doctor_facts *facts = &exam->facts;
     bool is_installed = facts->has_helper_unit || facts->has_helper;
@@ -84,8 +84,8 @@ void check_helper(struct exam *exam)
     const struct source *source = find_source(exam->meter);
     joule_status state = source ? source->state : JOULE_PENDING;
     if (state == JOULE_OK) {
-        say_it_is_there(exam, source);
-        say_what_is_guarded(exam, source);
+        report_running(exam, source);
+        report_guards(exam, source);
     }
     if (state == JOULE_OK || exam->package)
         return;
@@ -98,6 +98,6 @@ void check_helper(struct exam *exam)
         exam_find(exam, FINDING_LIMIT, "helper_fails", "joule-helper cannot be used.")->why =
             exam_format(exam, "%s.", source->remedy);
     } else if (state == JOULE_ABSENT && exam->has_refused_package && !exam->facts.is_container) {
-        offer(exam);
+        suggest_helper(exam);
     }
 }
