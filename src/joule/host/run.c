@@ -29,11 +29,11 @@
 
 #define USUAL_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 /* wait for a killed program; one in a driver's call ends when the call returns, or never */
-#define LAST_BREATH_NS (NS_PER_S / 2)
+#define KILL_WAIT_NS (NS_PER_S / 2)
 
 /* These functions do not return, which would leave stale state in a sanitizer's model of the caller's
  * stack. */
-#define UNWATCHED __attribute__((no_sanitize("address", "thread")))
+#define NOT_SANITIZED __attribute__((no_sanitize("address", "thread")))
 
 struct job {
     const char *path;
@@ -52,20 +52,20 @@ struct job {
 /* The functions below make system calls by number: sanitizers intercept the C library's functions and would
  * attribute the keeper's calls to the caller. */
 
-static bool put(int fd, int place)
+static bool duplicate_to(int fd, int place)
 {
     return syscall(SYS_dup3, fd, place, 0) == place;
 }
 
-UNWATCHED static void be_program(void *context)
+NOT_SANITIZED static void exec_program(void *context)
 {
     struct job *job = context;
     sigset_t none;
     sigemptyset(&none);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* it must not outlive the keeper, which enforces its deadline */
-    if (put(job->null, STDIN_FILENO) && put(job->pipe[1], STDOUT_FILENO) && put(job->null, STDERR_FILENO) &&
-        sigprocmask(SIG_SETMASK, &none, NULL) == 0)
+    if (duplicate_to(job->null, STDIN_FILENO) && duplicate_to(job->pipe[1], STDOUT_FILENO) &&
+        duplicate_to(job->null, STDERR_FILENO) && sigprocmask(SIG_SETMASK, &none, NULL) == 0)
         execve(job->path, job->argv, job->environment);
     job->error = errno;
     syscall(SYS_exit_group, 127);
@@ -73,7 +73,7 @@ UNWATCHED static void be_program(void *context)
 
 /* --- in the keeper -------------------------------------------------------------------------------------- */
 
-static void forget_handlers(void)
+static void reset_handlers(void)
 {
     static const uint64_t by_default[8];
     for (int number = 1; number <= SIGRTMAX; number++)
@@ -81,7 +81,7 @@ static void forget_handlers(void)
 }
 
 /* Closes all descriptors, which are copies of the caller's, and opens its own. They must be above 2, so that
- * be_program can put them into place without overwriting one. */
+ * exec_program can put them into place without overwriting one. */
 static bool open_descriptors(struct job *job)
 {
     sigset_t children;
@@ -98,19 +98,19 @@ static bool open_descriptors(struct job *job)
            fcntl(job->pipe[0], F_SETFL, O_NONBLOCK) == 0;
 }
 
-static ssize_t take(int fd, void *out_bytes, size_t size)
+static ssize_t read_bytes(int fd, void *out_bytes, size_t size)
 {
     return syscall(SYS_read, fd, out_bytes, size);
 }
 
-static void take_output(struct job *job)
+static void read_output(struct job *job)
 {
     ssize_t count;
     char beyond;
     while (job->length < job->size - 1 &&
-           (count = take(job->pipe[0], job->buffer + job->length, job->size - 1 - job->length)) > 0)
+           (count = read_bytes(job->pipe[0], job->buffer + job->length, job->size - 1 - job->length)) > 0)
         job->length += (size_t)count;
-    if (job->length == job->size - 1 && take(job->pipe[0], &beyond, 1) > 0)
+    if (job->length == job->size - 1 && read_bytes(job->pipe[0], &beyond, 1) > 0)
         job->error = ENOBUFS;
 }
 
@@ -118,13 +118,13 @@ static bool has_ended(const struct job *job)
 {
     struct signalfd_siginfo news;
     siginfo_t info = {.si_pid = 0};
-    while (take(job->ends, &news, sizeof news) > 0)
+    while (read_bytes(job->ends, &news, sizeof news) > 0)
         ;
     return waitid(P_PID, (id_t)job->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
 }
 
 /* Waits for an event; returns false at the deadline. */
-static bool await(struct pollfd *polls, nfds_t count, int64_t deadline_ns)
+static bool wait_for_event(struct pollfd *polls, nfds_t count, int64_t deadline_ns)
 {
     int64_t left_ns = deadline_ns - clock_now_ns();
     struct timespec left = clock_timespec(left_ns);
@@ -139,10 +139,10 @@ static void follow(struct job *job)
     int64_t deadline_ns = clock_now_ns() + job->timeout_ns;
     bool is_over = false;
     while (!is_over && !job->error) {
-        bool is_late = !await(polls, 2, deadline_ns);
+        bool is_late = !wait_for_event(polls, 2, deadline_ns);
         /* checked before the pipe is emptied: after its end, all output is in the pipe */
         is_over = has_ended(job);
-        take_output(job);
+        read_output(job);
         if (getppid() != job->caller) /* the caller has died */
             job->error = ECANCELED;
         if (is_late && !is_over && !job->error)
@@ -155,23 +155,23 @@ static void follow(struct job *job)
 static void finish(struct job *job)
 {
     struct pollfd poll = {.fd = job->ends, .events = POLLIN};
-    int64_t deadline_ns = clock_now_ns() + LAST_BREATH_NS;
+    int64_t deadline_ns = clock_now_ns() + KILL_WAIT_NS;
     int status;
     kill(-job->pid, SIGKILL);
-    while (!has_ended(job) && await(&poll, 1, deadline_ns))
+    while (!has_ended(job) && wait_for_event(&poll, 1, deadline_ns))
         ;
     if (waitpid(job->pid, &status, WNOHANG) == job->pid && !job->error)
         job->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-UNWATCHED static void keep(void *context)
+NOT_SANITIZED static void keep(void *context)
 {
     struct job *job = context;
-    forget_handlers();
+    reset_handlers();
     prctl(PR_SET_PDEATHSIG, SIGCHLD); /* blocked, as all signals are */
     job->error = open_descriptors(job) ? 0 : errno;
     if (!job->error)
-        job->pid = spawn(-1, be_program, job);
+        job->pid = spawn(-1, exec_program, job);
     if (job->pid < 0)
         job->error = errno;
     if (job->pid > 0 && !job->error)
