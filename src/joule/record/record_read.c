@@ -1,7 +1,7 @@
 /* joule/record/record_read.c - reads the blocks of a record's measurement; see record.h.
  *
  * These are domains, points, gauges and regions. record_findings.c reads the blocks of the report;
- * record_file.c and record_still.c provide the file and the meter.
+ * record_file.c and record_meter.c provide the file and the meter.
  * Note: a damaged block ends the reading; everything before it is kept.
  */
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/string.h"
 #include "joule/record/record_format.h"
 #include "joule/record/record_parse.h"
-#include "joule/record/record_still.h"
+#include "joule/record/record_meter.h"
 #include "joule/session/session_layout.h"
 
 #define MAX_ITEMS (1u << 28) /* more than a file of 4 GiB can hold */
@@ -298,7 +298,7 @@ static joule_status parse(const uint8_t *bytes, size_t length, struct record *ou
     joule_status status = read_header(&file, out_error);
     if (status != JOULE_OK)
         return status;
-    out_record->meter = still_meter_create();
+    out_record->meter = record_meter_create();
     if (!out_record->meter)
         return error_set(out_error, JOULE_NO_MEMORY, "cannot read the record: out of memory");
     uint32_t type;
@@ -318,7 +318,7 @@ static joule_status parse(const uint8_t *bytes, size_t length, struct record *ou
             break;
     }
     out_record->lost_bytes = file.length - file.at;
-    still_meter_set_time(out_record->meter, out_record->end_ns);
+    record_meter_set_time(out_record->meter, out_record->end_ns);
     return JOULE_OK;
 }
 

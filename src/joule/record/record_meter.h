@@ -1,17 +1,17 @@
-/* joule/record/record_still.h - a meter whose time stands still at the end of a record.
+/* joule/record/record_meter.h - a meter whose time stands still at the end of a record.
  *
  * Its host has clocks that are set by hand, and its lane has no thread and no sensors, so a record can be
  * used as a live meter.
  * Note: the reader adds the channels, and record_free frees their curves.
  */
-#ifndef JOULE_RECORD_STILL_H
-#define JOULE_RECORD_STILL_H
+#ifndef JOULE_RECORD_METER_H
+#define JOULE_RECORD_METER_H
 
 #include "joule/meter/engine.h"
 
 /* Returns NULL if out of memory. Close it with joule_close. */
-joule_meter *still_meter_create(void);
+joule_meter *record_meter_create(void);
 /* Sets CLOCK_MONOTONIC permanently; CLOCK_REALTIME follows from the meter's begin times. */
-void still_meter_set_time(joule_meter *meter, int64_t monotonic_ns);
+void record_meter_set_time(joule_meter *meter, int64_t monotonic_ns);
 
 #endif
