@@ -85,7 +85,7 @@ joule_status record_parse(const uint8_t *bytes, size_t length, struct record *ou
 joule_status record_report(struct record *record, struct report *out_report);
 /* Attributes the record's energy to its regions; used by record_report if the writer did not store its table
  * of regions. Changes the meter's time, and sorts the regions by their begins. */
-void record_share_out(struct record *record);
+void record_attribute_regions(struct record *record);
 /* Calls `visit` for every sample and every reading of a gauge, ordered by time and then by domain. Stops and
  * returns false if `visit` returns false. */
 typedef bool (*record_visit_fn)(const struct report_sample *sample, void *context);

@@ -107,7 +107,7 @@ joule_status record_report(struct record *record, struct report *out_report)
     int64_t begin_ns, end_ns;
     reported_window(record, &begin_ns, &end_ns);
     if (!record->has_findings)
-        record_share_out(record);
+        record_attribute_regions(record);
     joule_status status = report_collect(out_report, record->meter, record->program, begin_ns, end_ns);
     if (status != JOULE_OK)
         return status;

@@ -32,7 +32,7 @@ static struct span span_of(const struct record *record, const struct record_regi
                          .device = SPAN_ALL_GPUS};
 }
 
-void record_share_out(struct record *record)
+void record_attribute_regions(struct record *record)
 {
     joule_meter *meter = record->meter;
     if (record->region_count == 0 || meter->collector)
