@@ -301,7 +301,7 @@ void meter_after_read(joule_meter *meter, struct lane *lane)
     else
         meter->alone_ns = now_ns;
     if (meter->recorder)
-        recorder_take(meter->recorder);
+        recorder_add_round(meter->recorder);
     pthread_mutex_unlock(&meter->lock);
 }
 

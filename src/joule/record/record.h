@@ -26,7 +26,7 @@ void recorder_begin(struct recorder *recorder);
 void recorder_discard(struct recorder *recorder, const char *path);
 /* Call it after a round of readings: adds new data to the block, and writes the block once a second or when
  * it is full. A write error is kept and reported by recorder_close; measuring continues. */
-void recorder_take(struct recorder *recorder);
+void recorder_add_round(struct recorder *recorder);
 /* Adds a finished region. */
 void recorder_region(struct recorder *recorder, uint64_t begin_ns, uint64_t end_ns, const char *name,
                      uint32_t thread, uint32_t flags);

@@ -384,7 +384,7 @@ static void put_gauges(struct recorder *r, size_t count)
     end_block(r);
 }
 
-static void take(struct recorder *r)
+static void add_new_data(struct recorder *r)
 {
     describe_new_channels(r);
     for (size_t id = 0; id < r->described; id++)
@@ -393,10 +393,10 @@ static void take(struct recorder *r)
     put_gauges(r, r->described);
 }
 
-void recorder_take(struct recorder *r)
+void recorder_add_round(struct recorder *r)
 {
     pthread_mutex_lock(&r->lock);
-    take(r);
+    add_new_data(r);
     if (meter_now_ns(r->meter) - r->flushed_ns >= FLUSH_NS)
         flush(r);
     pthread_mutex_unlock(&r->lock);
@@ -433,7 +433,7 @@ void recorder_report(struct recorder *r, const struct report *report)
 
 /* Adds the recorder to the meter's rounds; NULL removes it. No round uses the old recorder after this
  * returns. */
-static void let_take_part(joule_meter *meter, struct recorder *r)
+static void set_recorder(joule_meter *meter, struct recorder *r)
 {
     pthread_mutex_lock(&meter->lock);
     meter->recorder = r;
@@ -486,7 +486,7 @@ joule_status recorder_open(joule_meter *meter, const char *path, const char *pro
     put_u32(r, RECORD_HEADER_SIZE);
     put_meta(r, program);
     r->flushed_ns = meter_now_ns(meter);
-    let_take_part(meter, r);
+    set_recorder(meter, r);
     *out_recorder = r;
     return JOULE_OK;
 }
@@ -507,7 +507,7 @@ static void release(struct recorder *r)
 
 void recorder_discard(struct recorder *r, const char *path)
 {
-    let_take_part(r->meter, NULL);
+    set_recorder(r->meter, NULL);
     close(r->fd);
     if (r->is_new)
         unlink(path);
@@ -516,8 +516,8 @@ void recorder_discard(struct recorder *r, const char *path)
 
 joule_status recorder_close(struct recorder *r, joule_error *out_error)
 {
-    let_take_part(r->meter, NULL);
-    take(r);
+    set_recorder(r->meter, NULL);
+    add_new_data(r);
     flush_if_full(r);
     begin_block(r, RECORD_END);
     put_u64(r, (uint64_t)meter_now_ns(r->meter));

@@ -179,7 +179,7 @@ static void test_points_of_one_time_are_all_written(void **state)
     assert_int_equal(recorder_open(meter, file, "sleep 5", &recorder, NULL), JOULE_OK);
     struct curve *curve = &meter->channels[0].channel->curve;
     curve_append(curve, (struct curve_point){.time_ns = 2000000000, .joules = 10, .covered_s = 1});
-    recorder_take(recorder);
+    recorder_add_round(recorder);
     curve_append(curve, (struct curve_point){.time_ns = 1900000000, .joules = 11, .covered_s = 1.1});
     assert_int_equal(recorder_close(recorder, NULL), JOULE_OK);
     struct record record;
