@@ -58,22 +58,22 @@ static bool is_used(const struct fit_kernel *kernel)
     return kernel->family != FIT_IDLE && kernel->cycles > 0 && kernel->cycles_log_sd <= FIT_MAX_SPREAD;
 }
 
-static bool tells_rate(const struct search *s, int feature)
+static bool determines_rate(const struct search *s, int feature)
 {
-    bool tells = false;
+    bool determines = false;
     for (size_t i = 0; i < s->count; i++)
-        tells |= is_used(&s->kernels[i]) && s->kernels[i].work.amount[feature] > 0;
-    return tells && s->typical->per_cycle[feature] > 0;
+        determines |= is_used(&s->kernels[i]) && s->kernels[i].work.amount[feature] > 0;
+    return determines && s->typical->per_cycle[feature] > 0;
 }
 
-static bool tells_latency(const struct search *s, int feature)
+static bool determines_latency(const struct search *s, int feature)
 {
-    bool tells = false;
+    bool determines = false;
     for (size_t i = 0; i < s->count; i++)
-        tells |= is_used(&s->kernels[i]) &&
-                 (s->kernels[i].chain[feature] > 0 ||
-                  (feature == COST_MISPREDICTS && s->kernels[i].work.amount[feature] > 0));
-    return tells && s->typical->latency[feature] > 0 && feature != COST_INT_OPS;
+        determines |= is_used(&s->kernels[i]) &&
+                      (s->kernels[i].chain[feature] > 0 ||
+                       (feature == COST_MISPREDICTS && s->kernels[i].work.amount[feature] > 0));
+    return determines && s->typical->latency[feature] > 0 && feature != COST_INT_OPS;
 }
 
 static void add_unknown(struct search *s, enum unknown_kind kind, int feature, double sd)
@@ -86,9 +86,9 @@ static void list_unknowns(struct search *s)
 {
     for (int i = COST_UOPS; i <= COST_DRAM_LINES; i++) {
         double sd = i >= COST_MISPREDICTS ? LINES_SD : CORE_SD;
-        if (tells_rate(s, i))
+        if (determines_rate(s, i))
             add_unknown(s, IS_RATE, i, sd);
-        if (tells_latency(s, i))
+        if (determines_latency(s, i))
             add_unknown(s, IS_LATENCY, i, sd);
     }
     add_unknown(s, IS_OVERLAP, 0, OVERLAP_SD);
@@ -223,7 +223,7 @@ static bool find_factors(const void *of, enum fit_family without, double *out_x)
     return search(of, without, out_x, &last);
 }
 
-static void miss_cycles(const void *of, const double *x, double *out_errors)
+static void cycle_errors(const void *of, const double *x, double *out_errors)
 {
     const struct search *s = of;
     struct cost_core core;
@@ -324,8 +324,8 @@ joule_status fit_speeds(const struct fit_kernel *kernels, size_t count, const st
     if (status != JOULE_OK)
         return status;
     list_unknowns(&s);
-    struct fit_way way = {&s, find_factors, miss_cycles};
-    if (!search(&s, FIT_FAMILIES, x, &last) || !fit_find_errors(&way, kernels, count, x, out_errors))
+    struct fit_method method = {&s, find_factors, cycle_errors};
+    if (!search(&s, FIT_FAMILIES, x, &last) || !fit_find_errors(&method, kernels, count, x, out_errors))
         return error_set(out_error, JOULE_UNSUPPORTED,
                          "cannot fit a core to the times of the kernels: nothing is kept");
     take_speeds(&s, x, &last, out);

@@ -32,17 +32,17 @@ static void sum_up(const struct fit_kernel *kernels, size_t count, struct fit_er
     errors->log_sd = root_mean_square(errors->left_out, count);
 }
 
-bool fit_find_errors(const struct fit_way *way, const struct fit_kernel *kernels, size_t count,
+bool fit_find_errors(const struct fit_method *method, const struct fit_kernel *kernels, size_t count,
                      const double *x, struct fit_errors *out)
 {
     double other_x[NNLS_MAX], missed[FIT_MAX_KERNELS];
-    way->miss(way->of, x, out->residual);
+    method->miss(method->of, x, out->residual);
     for (size_t i = 0; i < count; i++)
         out->left_out[i] = NAN;
     for (int family = FIT_IDLE + 1; family < FIT_FAMILIES; family++) {
-        if (!way->find(way->of, (enum fit_family)family, other_x))
+        if (!method->find(method->of, (enum fit_family)family, other_x))
             return false;
-        way->miss(way->of, other_x, missed);
+        method->miss(method->of, other_x, missed);
         for (size_t i = 0; i < count; i++)
             if ((int)kernels[i].family == family)
                 out->left_out[i] = missed[i];

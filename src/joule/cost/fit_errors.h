@@ -11,7 +11,7 @@
 #define FIT_MAX_SPREAD 0.1 /* maximum log sd of a kernel's repeats; noisier kernels are not used */
 
 /* A method to fit kernels. */
-struct fit_way {
+struct fit_method {
     const void *of;
     /* Finds the unknowns (at most NNLS_MAX) without the kernels of one family; FIT_FAMILIES: with all.
      * Returns false if the fit fails. */
@@ -22,7 +22,7 @@ struct fit_way {
 
 /* Fills *out. x: the unknowns fitted to all kernels. Computes the errors with them, and for each family the
  * errors of a fit without it. Returns false if one of those fits fails. */
-bool fit_find_errors(const struct fit_way *way, const struct fit_kernel *kernels, size_t count,
+bool fit_find_errors(const struct fit_method *method, const struct fit_kernel *kernels, size_t count,
                      const double *x, struct fit_errors *out);
 /* UNSUPPORTED, with a message: the errors are too large. */
 joule_status fit_check_errors(const struct fit_errors *errors, joule_error *error);

@@ -35,8 +35,8 @@ static void miss(const void *of, const double *x, double *out_errors)
 
 static bool find_errors(const struct trial *trial, struct fit_errors *out)
 {
-    struct fit_way way = {trial, find, miss};
-    return fit_find_errors(&way, list, KERNELS, (double[]){ALL}, out);
+    struct fit_method method = {trial, find, miss};
+    return fit_find_errors(&method, list, KERNELS, (double[]){ALL}, out);
 }
 
 static void test_each_family_is_missed_by_the_fit_of_the_others(void **state)
