@@ -181,7 +181,7 @@ static void take_prices(const struct pricing *p, const struct nnls *problem, con
                         struct cost_prices *out)
 {
     double sd[NNLS_MAX], freedom = fmax(1, (double)problem->rows - 2 * (double)problem->count);
-    double excess = sqrt(nnls_rest(problem, x) / freedom);
+    double excess = sqrt(nnls_residual(problem, x) / freedom);
     nnls_errors(problem, x, sd);
     for (int i = 0; i < COST_FEATURES; i++) {
         int group = p->group[i];

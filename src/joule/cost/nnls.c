@@ -90,10 +90,10 @@ static void solve_free(const struct nnls *problem, const bool *is_free, double *
 /* --- non-negative solution ------------------------------------------------------------------------------ */
 
 /* Returns the bound unknown whose release reduces the squares most; problem->count: none. */
-static size_t most_wanted(const struct nnls *problem, const bool *is_free, const bool *is_barred,
-                          const double *x)
+static size_t find_best_release(const struct nnls *problem, const bool *is_free, const bool *is_barred,
+                                const double *x)
 {
-    size_t wanted = problem->count;
+    size_t released = problem->count;
     double max = 0;
     for (size_t i = 0; i < problem->count; i++) {
         double length = sqrt(problem->gram[i][i]), pull = problem->moment[i];
@@ -103,15 +103,15 @@ static size_t most_wanted(const struct nnls *problem, const bool *is_free, const
             continue;
         if (pull / length > 1e-10 * sqrt(problem->squares)) {
             max = pull / length;
-            wanted = i;
+            released = i;
         }
     }
-    return wanted;
+    return released;
 }
 
 /* Moves x towards `goal` until the first unknown reaches 0, and binds it. Returns true if the goal was
  * reached. */
-static bool walk(const struct nnls *problem, bool *is_free, double *x, const double *goal)
+static bool move_towards(const struct nnls *problem, bool *is_free, double *x, const double *goal)
 {
     double part = 1;
     size_t first = problem->count;
@@ -136,33 +136,33 @@ bool nnls_solve(const struct nnls *problem, double *out_x)
     for (size_t i = 0; i < problem->count; i++)
         out_x[i] = 0;
     for (size_t round = 0; round < 10 * NNLS_MAX; round++) {
-        size_t wanted = most_wanted(problem, is_free, is_barred, out_x);
-        if (wanted == problem->count)
-            return isfinite(nnls_rest(problem, out_x));
-        is_free[wanted] = true;
+        size_t released = find_best_release(problem, is_free, is_barred, out_x);
+        if (released == problem->count)
+            return isfinite(nnls_residual(problem, out_x));
+        is_free[released] = true;
         solve_free(problem, is_free, goal);
-        if (goal[wanted] <= 0) { /* a rounding error: releasing it gains nothing */
-            is_free[wanted] = false;
-            is_barred[wanted] = true;
+        if (goal[released] <= 0) { /* a rounding error: releasing it gains nothing */
+            is_free[released] = false;
+            is_barred[released] = true;
             continue;
         }
         memset(is_barred, 0, sizeof is_barred);
-        while (!walk(problem, is_free, out_x, goal))
+        while (!move_towards(problem, is_free, out_x, goal))
             solve_free(problem, is_free, goal);
     }
     return false;
 }
 
-double nnls_rest(const struct nnls *problem, const double *x)
+double nnls_residual(const struct nnls *problem, const double *x)
 {
-    double rest = problem->squares;
+    double residual = problem->squares;
     for (size_t i = 0; i < problem->count; i++) {
         double product = 0;
         for (size_t k = 0; k < problem->count; k++)
             product += problem->gram[i][k] * x[k];
-        rest += x[i] * (product - 2 * problem->moment[i]);
+        residual += x[i] * (product - 2 * problem->moment[i]);
     }
-    return rest > 0 || isnan(rest) ? rest : 0;
+    return residual > 0 || isnan(residual) ? residual : 0;
 }
 
 void nnls_errors(const struct nnls *problem, const double *x, double *out_sd)

@@ -29,7 +29,7 @@ void nnls_add(struct nnls *problem, const double *row, double value);
  * non-finite numbers. */
 bool nnls_solve(const struct nnls *problem, double *out_x);
 /* Returns the sum of squared residuals. */
-double nnls_rest(const struct nnls *problem, const double *x);
+double nnls_residual(const struct nnls *problem, const double *x);
 /* Returns the standard error of each unknown for rows of error 1, with unknowns that are 0 held at 0. For
  * these: the error if each were the only unknown. INFINITY: no row depends on it. */
 void nnls_errors(const struct nnls *problem, const double *x, double *out_sd);

@@ -77,7 +77,7 @@ static void test_nothing_near_is_better(void **state)
             assert_true(x[k] >= 0);
             held += x[k] <= 0;
         }
-        assert_true(fabs(nnls_rest(&problem, x) - squares(&rows, x)) <= 1e-9 * (1 + problem.squares));
+        assert_true(fabs(nnls_residual(&problem, x) - squares(&rows, x)) <= 1e-9 * (1 + problem.squares));
         assert_best(&rows, x);
     }
     assert_true(held > 100); /* else nothing was tried */
