@@ -25,7 +25,7 @@ enum cost_level cost_core_level(const struct cost_core *core, double bytes)
 
 /* Combines two limits that apply at the same time. power 1: their sum; the higher the power, the more the
  * larger one hides the smaller one. */
-static double join(double a, double b, double power)
+static double combine_limits(double a, double b, double power)
 {
     double max = fmax(a, b), min = fmin(a, b);
     return max > 0 ? max * pow(1 + pow(min / max, power), 1 / power) : 0;
@@ -94,9 +94,9 @@ double cost_core_throughput(const struct cost_core *core, const struct cost_feat
     return fmax(execution(core, work) + lost_to_mispredicts(core, work).low, best_lines(core, work));
 }
 
-double cost_core_beside(const struct cost_core *core, double a, double b)
+double cost_core_overlapped(const struct cost_core *core, double a, double b)
 {
-    return join(a, b, core->overlap);
+    return combine_limits(a, b, core->overlap);
 }
 
 double cost_core_restarted(const struct cost_core *core, double chain_cycles, double uops)
@@ -133,7 +133,7 @@ static struct cost_range order_execution(const struct cost_core *core, const str
     if (!isfinite(chain))
         return (struct cost_range){flat, sqrt(flat * longest), serial};
     chain = fmax(chain, 0);
-    return (struct cost_range){fmax(flat, chain), join(flat, chain, core->overlap), flat + chain};
+    return (struct cost_range){fmax(flat, chain), combine_limits(flat, chain, core->overlap), flat + chain};
 }
 
 /* Cycles to transfer the lines in the known order. streamed: the part of them in a regular order, which
@@ -162,7 +162,7 @@ static struct cost_range ordered(const struct cost_core *core, const struct cost
     struct cost_range lines = order_lines(core, work, flow->streamed);
     struct cost_range lost = lost_to_mispredicts(core, work);
     return (struct cost_range){.low = fmax(units.low + lost.low, lines.low),
-                               .est = join(units.est + lost.est, lines.est, core->overlap),
+                               .est = combine_limits(units.est + lost.est, lines.est, core->overlap),
                                .high = units.high + lost.high + lines.high};
 }
 
@@ -189,7 +189,7 @@ struct cost_range cost_core_cycles(const struct cost_core *core, const struct co
 
 /* Adds the error of time to `e`: own_sd of the unknown order, which is this run's own, and common_sd of the
  * core's description. */
-static struct estimate err_in_time(struct estimate e, uint32_t instance, double own_sd, double common_sd)
+static struct estimate add_time_error(struct estimate e, uint32_t instance, double own_sd, double common_sd)
 {
     uint32_t cause = CAUSE(CAUSE_CPU_SEED, instance * COST_CAUSES + COST_CAUSE_TIME);
     if (isnan(e.value))
@@ -216,17 +216,17 @@ void cost_core_run(const struct cost_core *core, const struct cost_table *table,
      * as the cycles do. */
     struct estimate watts = seconds > 0 ? estimate_scale(energy.total, 1 / seconds) : estimate_unknown();
     out_run->watts =
-        err_in_time(watts, core->instance, own * untimed / seconds,
-                    -hypot(core->log_sd * untimed, core->hz_log_sd * (untimed + cycle_joules)) / seconds);
+        add_time_error(watts, core->instance, own * untimed / seconds,
+                       -hypot(core->log_sd * untimed, core->hz_log_sd * (untimed + cycle_joules)) / seconds);
 
     out_run->cycles = widen(order, core->log_sd);
     struct cost_range in_seconds = {order.low / core->hz, seconds, order.high / core->hz};
     out_run->seconds = widen(in_seconds, whole_log_sd);
     double cycle_sd = cycle_joules * core->log_sd, package_sd = package_joules * whole_log_sd;
     struct estimate *part = energy.part;
-    energy.total = err_in_time(energy.total, core->instance, own * timed, cycle_sd + package_sd);
-    part[COST_CYCLES] = err_in_time(part[COST_CYCLES], core->instance, own * cycle_joules, cycle_sd);
+    energy.total = add_time_error(energy.total, core->instance, own * timed, cycle_sd + package_sd);
+    part[COST_CYCLES] = add_time_error(part[COST_CYCLES], core->instance, own * cycle_joules, cycle_sd);
     part[COST_PACKAGE_SECONDS] =
-        err_in_time(part[COST_PACKAGE_SECONDS], core->instance, own * package_joules, package_sd);
+        add_time_error(part[COST_PACKAGE_SECONDS], core->instance, own * package_joules, package_sd);
     out_run->energy = energy;
 }

@@ -62,7 +62,7 @@ struct cost_flow {
  * cost of mispredicts and caches. Ignores COST_CYCLES and seconds in `work`. */
 double cost_core_throughput(const struct cost_core *core, const struct cost_features *work);
 /* Returns the cycles of two pieces of work of a and b cycles that overlap as far as the core allows. */
-double cost_core_beside(const struct cost_core *core, double a, double b);
+double cost_core_overlapped(const struct cost_core *core, double a, double b);
 /* Returns the cycles of a chain that restarts after `uops` micro-operations; the next one overlaps with it as
  * far as the window reaches. */
 double cost_core_restarted(const struct cost_core *core, double chain_cycles, double uops);

@@ -214,7 +214,7 @@ static void move_lines(const struct cost_core *core, bool is_set, double bytes, 
     int feature = COST_L2_LINES + (int)level - COST_L2;
     work->amount[feature] = moved;
     work->amount[COST_CYCLES] =
-        cost_core_beside(core, work->amount[COST_CYCLES], moved / core->per_cycle[feature]);
+        cost_core_overlapped(core, work->amount[COST_CYCLES], moved / core->per_cycle[feature]);
 }
 
 /* What so many bytes take, as far as that is asked for at one bound. */

@@ -43,8 +43,8 @@ static void run_beside(const struct target *target, struct amounts *call)
         double cycles = work->amount[COST_CYCLES], uops = work->amount[COST_UOPS];
         if (!(SHORT_CALLS * uops <= target->core.window))
             continue;
-        double beside = cost_core_beside(&target->core, cost_core_throughput(&target->core, work),
-                                         cost_core_restarted(&target->core, cycles, uops));
+        double beside = cost_core_overlapped(&target->core, cost_core_throughput(&target->core, work),
+                                             cost_core_restarted(&target->core, cycles, uops));
         if (beside < cycles)
             sum_set_time(target, work, beside);
     }
