@@ -223,7 +223,7 @@ static bool find_factors(const void *of, enum fit_family without, double *out_x)
     return search(of, without, out_x, &last);
 }
 
-static void cycle_errors(const void *of, const double *x, double *out_errors)
+static void compute_cycle_errors(const void *of, const double *x, double *out_errors)
 {
     const struct search *s = of;
     struct cost_core core;
@@ -324,7 +324,7 @@ joule_status fit_speeds(const struct fit_kernel *kernels, size_t count, const st
     if (status != JOULE_OK)
         return status;
     list_unknowns(&s);
-    struct fit_method method = {&s, find_factors, cycle_errors};
+    struct fit_method method = {&s, find_factors, compute_cycle_errors};
     if (!search(&s, FIT_FAMILIES, x, &last) || !fit_find_errors(&method, kernels, count, x, out_errors))
         return error_set(out_error, JOULE_UNSUPPORTED,
                          "cannot fit a core to the times of the kernels: nothing is kept");

@@ -36,13 +36,13 @@ bool fit_find_errors(const struct fit_method *method, const struct fit_kernel *k
                      const double *x, struct fit_errors *out)
 {
     double other_x[NNLS_MAX], missed[FIT_MAX_KERNELS];
-    method->miss(method->of, x, out->residual);
+    method->errors(method->of, x, out->residual);
     for (size_t i = 0; i < count; i++)
         out->left_out[i] = NAN;
     for (int family = FIT_IDLE + 1; family < FIT_FAMILIES; family++) {
         if (!method->find(method->of, (enum fit_family)family, other_x))
             return false;
-        method->miss(method->of, other_x, missed);
+        method->errors(method->of, other_x, missed);
         for (size_t i = 0; i < count; i++)
             if ((int)kernels[i].family == family)
                 out->left_out[i] = missed[i];

@@ -17,7 +17,7 @@ struct fit_method {
      * Returns false if the fit fails. */
     bool (*find)(const void *of, enum fit_family without, double *out_x);
     /* Returns the error of each kernel with these unknowns. */
-    void (*miss)(const void *of, const double *x, double *out_errors);
+    void (*errors)(const void *of, const double *x, double *out_errors);
 };
 
 /* Fills *out. x: the unknowns fitted to all kernels. Computes the errors with them, and for each family the

@@ -167,7 +167,7 @@ static void set_prices(const struct pricing *p, const double *x, double out_pric
         out_price[i] = p->group[i] >= 0 ? x[p->group[i]] * p->price[i] : 0;
 }
 
-static void joule_errors(const void *of, const double *x, double *out_errors)
+static void compute_joule_errors(const void *of, const double *x, double *out_errors)
 {
     const struct pricing *p = of;
     double price[COST_FEATURES];
@@ -247,7 +247,7 @@ joule_status fit_prices(const struct fit_kernel *kernels, size_t count, const st
     status = separate(&p, out_error);
     if (status != JOULE_OK)
         return status;
-    struct fit_method method = {&p, find_factors, joule_errors};
+    struct fit_method method = {&p, find_factors, compute_joule_errors};
     if (!solve(&p, FIT_FAMILIES, x, &problem) || !fit_find_errors(&method, kernels, count, x, out_errors))
         return error_set(out_error, JOULE_UNSUPPORTED,
                          "cannot fit prices to the joules of the kernels: nothing is kept");
