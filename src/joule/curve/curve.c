@@ -26,7 +26,7 @@ static double seconds(int64_t from_ns, int64_t to_ns)
 }
 
 /* Removes every second point of the older half. Note: the first point stays, because all sums begin there. */
-static void thin(struct curve *curve)
+static void drop_points(struct curve *curve)
 {
     size_t half = curve->count / 2, kept = 0;
     for (size_t i = 0; i < half; i += 2)
@@ -50,7 +50,7 @@ static bool make_room(struct curve *curve)
     if (curve->count < curve->capacity)
         return true;
     if (curve->capacity >= curve->limit) {
-        thin(curve);
+        drop_points(curve);
         return true;
     }
     size_t capacity = curve->capacity ? 2 * curve->capacity : FIRST_CAPACITY;
@@ -141,7 +141,7 @@ static double local_watts(const struct curve *curve, size_t i)
 }
 
 /* The behaviour of power around segment i, from the changes between neighbouring segments. */
-struct texture {
+struct noise {
     double scatter_watts; /* standard deviation of the mean power of a segment */
     double white;         /* 1: independent between segments (white noise); 0: random walk */
 };
@@ -180,7 +180,7 @@ static double stamp_variance(const struct curve *curve, size_t k, double watts)
             squared(p[2].time_sd_s * second));
 }
 
-static struct texture texture_at(const struct curve *curve, const struct curve_traits *traits, size_t i)
+static struct noise noise_at(const struct curve *curve, const struct curve_traits *traits, size_t i)
 {
     double squares = 0, products = 0, stamps = 0, previous = NAN, mean = local_watts(curve, i);
     int terms = 0, pairs = 0;
@@ -199,7 +199,7 @@ static struct texture texture_at(const struct curve *curve, const struct curve_t
         }
         previous = change;
     }
-    struct texture t = {PRIOR_SCATTER * (isnan(mean) ? 0 : mean), 1};
+    struct noise t = {PRIOR_SCATTER * (isnan(mean) ? 0 : mean), 1};
     if (terms == 0)
         return t;
     /* The timestamps' part is counted as their own error. The factor 1 + 3/n widens the interval for few
@@ -220,7 +220,7 @@ static struct texture texture_at(const struct curve *curve, const struct curve_t
 static double bridge_variance(const struct curve *curve, const struct curve_traits *traits, size_t i,
                               double from, double to)
 {
-    struct texture t = texture_at(curve, traits, i);
+    struct noise t = noise_at(curve, traits, i);
     double length_s = seconds(curve->points[i].time_ns, curve->points[i + 1].time_ns);
     double part = to - from, left = 1 - part;
     if (left <= 0)
@@ -275,7 +275,7 @@ static double blur_variance(const struct curve *curve, const struct curve_traits
     if (traits->blur_s <= 0)
         return 0;
     double length_s = seconds(curve->points[i].time_ns, curve->points[i + 1].time_ns);
-    return squared(texture_at(curve, traits, i).scatter_watts) * pow(traits->blur_s, 3) / (6 * length_s);
+    return squared(noise_at(curve, traits, i).scatter_watts) * pow(traits->blur_s, 3) / (6 * length_s);
 }
 
 static struct edge edge_between(const struct curve *curve, const struct curve_traits *traits, size_t i,
@@ -301,7 +301,7 @@ static struct edge edge_between(const struct curve *curve, const struct curve_tr
 /* Returns how long after a counter's last tick the power is extrapolated. The next tick comes after the
  * sensor's period and a whole unit of energy. A tick that is missing for three times as long, and longer than
  * the last tick took, means that the counter stands still. */
-static double patience_s(const struct curve *curve, const struct curve_traits *traits, double watts)
+static double max_extrapolation_s(const struct curve *curve, const struct curve_traits *traits, double watts)
 {
     if (traits->unit_joules <= 0)
         return INFINITY; /* sampled power: equal readings are new samples */
@@ -320,11 +320,11 @@ static struct edge edge_after(const struct curve *curve, const struct curve_trai
     int64_t reach_ns = curve->read_ns + (int64_t)(traits->tick_s * 1e9);
     if (isnan(watts) || reach_ns <= p->time_ns)
         return e;
-    double beyond_s =
-        fmin(seconds(p->time_ns, time_ns < reach_ns ? time_ns : reach_ns), patience_s(curve, traits, watts));
+    double beyond_s = fmin(seconds(p->time_ns, time_ns < reach_ns ? time_ns : reach_ns),
+                           max_extrapolation_s(curve, traits, watts));
     e.joules += watts * beyond_s;
     e.covered_s += beyond_s;
-    e.variance += squared(texture_at(curve, traits, last - 1).scatter_watts * beyond_s);
+    e.variance += squared(noise_at(curve, traits, last - 1).scatter_watts * beyond_s);
     return e;
 }
 
