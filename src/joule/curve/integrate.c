@@ -52,12 +52,12 @@ static void learn_change(struct integrator *in, double change)
  * Timestamps: an error of s moves one side of a rectangle, d^2 s^2, or half of both sides of a trapezoid. */
 static double step_variance(struct integrator *in, double change, double elapsed_s)
 {
-    double moved = in->stamp_sd_s * (in->seen >= 1 ? change : (change + in->last_change) / 2);
+    double moved = in->stamp_sd_s * (in->averaged_part >= 1 ? change : (change + in->last_change) / 2);
     learn_change(in, change);
     double white = whiteness(in);
-    double unseen = 1 - in->seen;
+    double unseen = 1 - in->averaged_part;
     double noise = unseen * in->change_square / 2 * (1 + 2 / (double)in->changes);
-    double own = unseen * unseen * change * change / (12 - 4 * in->seen);
+    double own = unseen * unseen * change * change / (12 - 4 * in->averaged_part);
     return elapsed_s * elapsed_s * fmax(0, white * noise + (1 - white) * own) + moved * moved;
 }
 
@@ -109,7 +109,7 @@ enum integrate_verdict integrate_power(struct integrator *in, int64_t time_ns, b
 {
     if (!is_acceptable(in, watts, in->max_watts))
         return INTEGRATE_REJECTED;
-    bool is_mean = in->seen >= 1;
+    bool is_mean = in->averaged_part >= 1;
     if (!is_mean)
         time_ns -= (int64_t)(in->lag_s * 1e9);
     if (!in->primed) {
@@ -168,7 +168,7 @@ enum integrate_verdict integrate_energy(struct integrator *in, int64_t time_ns, 
 
 double integrator_blur_s(const struct integrator *in)
 {
-    return in->seen < 1 && 2 * in->lag_s > in->period_s ? 2 * in->lag_s : 0;
+    return in->averaged_part < 1 && 2 * in->lag_s > in->period_s ? 2 * in->lag_s : 0;
 }
 
 void integrate_break(struct integrator *in)

@@ -113,7 +113,7 @@ static void test_a_steady_reading_of_a_fast_sensor_is_news(void **state)
 /* `high` periods at 300 W and `low` at 60 W, polled every poll_s: the mean over a minute in per cent of the truth. */
 static double percent_of_truth(int high, int low, double poll_s, double seen)
 {
-    struct integrator in = {.period_s = 0.1, .seen = seen};
+    struct integrator in = {.period_s = 0.1, .averaged_part = seen};
     for (double t = 1; t < 61; t += poll_s) {
         double update = floor(t / 0.1 + 1e-6) * 0.1 + 0.05;
         double watts = fmod(update, (high + low) * 0.1) < high * 0.1 ? 300 : 60;
@@ -152,7 +152,7 @@ static void test_a_gap_is_more_than_three_periods(void **state)
     (void)state;
     for (int exact = 0; exact <= 1; exact++)
         for (int ms = 290; ms <= 310; ms += 20) {
-            struct integrator power = {.period_s = 0.1, .seen = 1}, sum = {.period_s = 0.1};
+            struct integrator power = {.period_s = 0.1, .averaged_part = 1}, sum = {.period_s = 0.1};
             const int64_t times_ns[] = {0, 100 * MS, (100 + ms) * MS};
             for (int i = 0; i < 3; i++) {
                 integrate_power(&power, times_ns[i], exact, 50 + i);

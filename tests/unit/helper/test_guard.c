@@ -25,7 +25,7 @@ static struct channel board(enum channel_mode mode)
                          .gain_sd = 0.03,
                          .rank = RANK_DRIVER,
                          .counter = {.unit_joules = 1e-3, .max_watts = 1000, .tick_s = 0.1},
-                         .integrator = {.period_s = 0.1, .seen = 1, .max_watts = 1000}};
+                         .integrator = {.period_s = 0.1, .averaged_part = 1, .max_watts = 1000}};
     ch.info = (joule_domain){.scope = JOULE_SCOPE_GPU,
                              .cls = JOULE_CLASS_MEASURED,
                              .tier = 3,

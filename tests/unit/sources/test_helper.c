@@ -106,7 +106,7 @@ static struct channel offered(enum channel_mode mode, const char *name, const ch
                                      .unit_joules = 1e-6,
                                      .max_watts = 2000,
                                      .tick_s = 0.001},
-                         .integrator = {.period_s = 0.1, .seen = 1, .max_watts = 2000}};
+                         .integrator = {.period_s = 0.1, .averaged_part = 1, .max_watts = 2000}};
     ch.info =
         (joule_domain){.scope = scope, .cls = JOULE_CLASS_MEASURED, .tier = 2, .update_period_s = 0.001};
     string_copy(ch.info.name, sizeof ch.info.name, name);

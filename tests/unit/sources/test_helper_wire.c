@@ -45,8 +45,8 @@ static struct channel sensor(void)
     ch.info.reading = JOULE_READING_POWER;
     ch.info.cls = JOULE_CLASS_DERIVED;
     ch.info.update_period_s = NAN;
-    ch.integrator =
-        (struct integrator){.period_s = 0.1, .seen = 0.5, .age_s = 0.05, .lag_s = 0.01, .max_watts = 750};
+    ch.integrator = (struct integrator){
+        .period_s = 0.1, .averaged_part = 0.5, .age_s = 0.05, .lag_s = 0.01, .max_watts = 750};
     ch.counter = (struct counter){0};
     return ch;
 }
@@ -146,8 +146,8 @@ static void test_channels_are_checked(void **state)
                               sensor(),  sensor(),  sensor(),  sensor()};
         c[0].gain_sd = c[1].counter.unit_joules = c[2].counter.grain_joules = c[3].counter.max_watts =
             wrong[i];
-        c[4].counter.tick_s = c[5].integrator.period_s = c[6].integrator.seen = c[7].integrator.age_s =
-            wrong[i];
+        c[4].counter.tick_s = c[5].integrator.period_s = c[6].integrator.averaged_part =
+            c[7].integrator.age_s = wrong[i];
         c[8].integrator.lag_s = wrong[i];
         for (size_t k = 0; k < sizeof c / sizeof *c; k++)
             assert_false(passes(c[k]));

@@ -56,7 +56,7 @@ static void add_part(struct source *source, enum apple_part part)
     ch->rank = RANK_INTEGRATED + (program->command == powermetrics);
     ch->info.reading = JOULE_READING_POWER;
     ch->integrator.period_s = PERIOD_S;
-    ch->integrator.seen = INTERVAL_S / PERIOD_S;
+    ch->integrator.averaged_part = INTERVAL_S / PERIOD_S;
     ch->integrator.lag_s = INTERVAL_S / 2;
 }
 

@@ -176,7 +176,7 @@ static void walk_channel(struct cursor *c, struct channel *ch)
     walk_double(c, &ch->counter.max_watts);
     walk_double(c, &ch->counter.tick_s);
     walk_double(c, &ch->integrator.period_s);
-    walk_double(c, &ch->integrator.seen);
+    walk_double(c, &ch->integrator.averaged_part);
     walk_double(c, &ch->integrator.age_s);
     walk_double(c, &ch->integrator.lag_s);
     walk_u64(c, &ch->counter.modulus);
@@ -230,7 +230,7 @@ static bool has_valid_counter(const struct counter *c)
 
 static bool has_valid_integrator(const struct integrator *in)
 {
-    return is_within(in->period_s, 1e-6, MAX_SECONDS) && is_within(in->seen, 0, 1) &&
+    return is_within(in->period_s, 1e-6, MAX_SECONDS) && is_within(in->averaged_part, 0, 1) &&
            is_within(in->age_s, 0, MAX_SECONDS) && is_within(in->lag_s, 0, MAX_SECONDS);
 }
 

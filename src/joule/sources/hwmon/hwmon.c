@@ -112,7 +112,7 @@ static void set_power(struct channel *ch, const struct hwmon_input *input, const
     ch->integrator.period_s = fmax(d->period_s, pace_s);
     ch->integrator.age_s = d->period_s;
     double coverage = input->is_average ? 1 : d->coverage;
-    ch->integrator.seen =
+    ch->integrator.averaged_part =
         d->period_is_known || d->coverage > 0 ? coverage * fmin(1, d->period_s / pace_s) : 0;
     ch->integrator.lag_s = coverage * d->period_s / 2;
     ch->integrator.max_watts = d->max_watts;

@@ -155,7 +155,7 @@ static struct channel *add_channel(struct source *source, const struct jetson_se
     ch->info.update_period_s = sensor->period_is_known ? sensor->period_s : NAN;
     ch->integrator.period_s = fmax(sensor->period_s, sensor->pace_s);
     ch->integrator.age_s = sensor->period_s;
-    ch->integrator.seen = sensor->coverage * fmin(1, sensor->period_s / sensor->pace_s);
+    ch->integrator.averaged_part = sensor->coverage * fmin(1, sensor->period_s / sensor->pace_s);
     ch->integrator.lag_s = sensor->coverage * sensor->period_s / 2;
     ch->integrator.max_watts = MAX_WATTS;
     string_copy(ch->info.device, sizeof ch->info.device, "node");

@@ -59,7 +59,7 @@ static void describe_power(struct integrator *in, const struct nvidia_smi_board 
     double window_s = is_old ? 0.01 : 0.025;
     in->period_s = pace_s;
     in->age_s = is_old ? 0.02 : 0.1;
-    in->seen = averages ? 0 : window_s / pace_s;
+    in->averaged_part = averages ? 0 : window_s / pace_s;
     in->lag_s = averages ? 0.5 : window_s / 2;
 }
 

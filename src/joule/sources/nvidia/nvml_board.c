@@ -107,7 +107,7 @@ static struct channel *add_power(struct making *m, const char *what, const char 
     channel->info.cls = JOULE_CLASS_DERIVED;
     channel->info.update_period_s = channel->integrator.period_s = period_s;
     channel->integrator.age_s = fmin(period_s, sensor_period_s(m->board));
-    channel->integrator.seen = seen;
+    channel->integrator.averaged_part = seen;
     channel->integrator.lag_s = lag_s;
     return channel;
 }
