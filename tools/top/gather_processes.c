@@ -91,7 +91,7 @@ static struct live_sum all_devices(const struct live_sum *sums, size_t count)
 {
     struct live_sum all = {.cls = JOULE_CLASS_NONE};
     for (size_t i = 1; i < count; i++) {
-        all.seen_joules += sums[i].seen_joules;
+        all.total_joules += sums[i].total_joules;
         all.alive_joules += sums[i].alive_joules;
         all.ended_joules += sums[i].ended_joules;
         all.idle_joules += sums[i].idle_joules;
@@ -165,7 +165,7 @@ void gather_processes(struct gathering *g, struct model *model)
     if (fresh && has_room)
         keep(g, fresh, count);
     arena_free(&arena);
-    model->sums = (struct sums){.seen = sums[0].seen_joules + devices.seen_joules,
+    model->sums = (struct sums){.seen = sums[0].total_joules + devices.total_joules,
                                 .processes = sums[0].alive_joules + devices.alive_joules,
                                 .ended = sums[0].ended_joules + devices.ended_joules,
                                 .idle = sums[0].idle_joules + devices.idle_joules,

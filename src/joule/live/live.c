@@ -33,7 +33,7 @@ bool live_take_joules(joule_meter *meter, int32_t domain, struct live_meter *acc
     *out_joules = step.joules.value;
     *out_seconds = (double)(horizon_ns - account->shared_ns) * 1e-9;
     account->shared_ns = horizon_ns;
-    sum->seen_joules += step.joules.value;
+    sum->total_joules += step.joules.value;
     sum->cls = all.joules.cls > JOULE_CLASS_DERIVED ? all.joules.cls : JOULE_CLASS_DERIVED;
     sum->relative_sd = all.joules.value > 0 ? estimate_sd(&all.joules) / all.joules.value : 0;
     return true;

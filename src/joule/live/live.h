@@ -2,7 +2,7 @@
  *
  * At each update, the new energy of CPUs is shared by CPU time, that of each device by the time in which a
  * process kept it active. The energy of a command from begin to end is computed by attribute.h.
- * Note: energy is conserved: for each meter seen = alive + ended + idle + rest. `rest` is active energy
+ * Note: energy is conserved: for each meter total = alive + ended + idle + rest. `rest` is active energy
  * without a visible process. If a device does not report how busy it is, none of its energy counts as idle.
  * Idle energy belongs to no process.
  */
@@ -12,17 +12,17 @@
 #include "joule/meter/engine.h"
 #include "joule/attribute/attribute_table.h"
 
-/* Joules of one meter since its first answer; alive, ended, idle and rest add up to seen. */
+/* Joules of one meter since its first answer; alive, ended, idle and rest add up to the total. */
 struct live_sum {
     char device[16]; /* "cpu": all of JOULE_CPU; "gpu:0" ... as joule_device.name */
-    double seen_joules;
+    double total_joules;
     double alive_joules; /* processes that still run */
     double ended_joules;
     double idle_joules;
     double rest_joules;
     double busy;        /* 0 to 1: busy part of the time between the last two updates; NaN: unknown */
     joule_class cls;    /* class of the shares; NONE: no energy was seen yet */
-    double relative_sd; /* relative error of seen_joules, common to all shares */
+    double relative_sd; /* relative error of total_joules, common to all shares */
 };
 
 struct live;

@@ -17,7 +17,7 @@ struct live_meter {
     int64_t begin_ns,
         shared_ns; /* CLOCK_MONOTONIC: time of the first reading; end of the joules that are already shared */
 };
-/* Returns the joules since the last call and the seconds that they cover, and updates seen_joules, class and
+/* Returns the joules since the last call and the seconds that they cover, and updates total_joules, class and
  * error in *sum. Returns false if there are none yet; steps must be kept then. */
 bool live_take_joules(joule_meter *meter, int32_t domain, struct live_meter *account, struct live_sum *sum,
                       double *out_joules, double *out_seconds);

@@ -138,14 +138,14 @@ static const struct live_sum *conserved(void)
     size_t sum_count, count;
     const struct live_sum *sum = live_sums(rig.live, &sum_count);
     const struct seen_process *list = live_processes(rig.live, &count);
-    double alive = 0, tolerance = 1e-9 * (1 + sum->seen_joules);
+    double alive = 0, tolerance = 1e-9 * (1 + sum->total_joules);
     for (size_t i = 0; i < count; i++) {
         assert_true(list[i].cpu_joules >= 0);
         alive += list[i].cpu_joules;
     }
     assert_near(sum->alive_joules, alive, tolerance);
-    assert_near(sum->alive_joules + sum->ended_joules + sum->idle_joules + sum->rest_joules, sum->seen_joules,
-                tolerance);
+    assert_near(sum->alive_joules + sum->ended_joules + sum->idle_joules + sum->rest_joules,
+                sum->total_joules, tolerance);
     assert_true(sum->ended_joules >= -tolerance && sum->idle_joules >= -tolerance &&
                 sum->rest_joules >= -tolerance);
     return sum;
@@ -169,7 +169,7 @@ static void test_shares_follow_cpu_time(void **state)
         conserved();
     }
     const struct live_sum *sum = conserved();
-    assert_near(sum->seen_joules, 1000, 0.5);
+    assert_near(sum->total_joules, 1000, 0.5);
     assert_near(sum->idle_joules, 400, 0.5);
     assert_near(process(10)->cpu_joules, 300, 0.5);
     assert_near(process(9)->cpu_joules, 150, 0.5);
@@ -335,8 +335,8 @@ static void test_a_meter_that_ticks_late(void **state)
         conserved();
     }
     const struct live_sum *sum = conserved();
-    assert_true(sum->seen_joules > 2000);
-    assert_near(process(10)->cpu_joules, sum->seen_joules / 2, 1e-6 * sum->seen_joules);
+    assert_true(sum->total_joules > 2000);
+    assert_near(process(10)->cpu_joules, sum->total_joules / 2, 1e-6 * sum->total_joules);
 }
 
 static void test_without_proc(void **state)
@@ -354,7 +354,7 @@ static void test_without_proc(void **state)
     host_script_text(bench->host, "/proc", NULL);
     look(bench);
     assert_near(process(10)->cpu_joules, 100, 1);
-    assert_near(conserved()->seen_joules, 200, 1);
+    assert_near(conserved()->total_joules, 200, 1);
 }
 
 /* Whatever processes do, and whatever is seen of it. */
@@ -388,7 +388,7 @@ static void test_energy_is_conserved(void **state)
         conserved();
     }
     const struct live_sum *sum = conserved();
-    assert_near(sum->seen_joules, (rig.now_s - 2) * WATTS, 1);
+    assert_near(sum->total_joules, (rig.now_s - 2) * WATTS, 1);
     assert_near(sum->idle_joules, (rig.now_s - 2) * 15, 1);
     assert_true(sum->alive_joules > 0 && sum->ended_joules > 0);
 }

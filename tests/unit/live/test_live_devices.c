@@ -75,7 +75,7 @@ static const struct live_sum *sum_of(const struct live *live, const char *device
         if (strcmp(sums[i].device, device) == 0) {
             assert_near(sums[i].alive_joules + sums[i].ended_joules + sums[i].idle_joules +
                             sums[i].rest_joules,
-                        sums[i].seen_joules, 1e-9 * (1 + sums[i].seen_joules));
+                        sums[i].total_joules, 1e-9 * (1 + sums[i].total_joules));
             return &sums[i];
         }
     fail_msg("%s has no sum", device);
@@ -123,7 +123,7 @@ static void test_a_board_is_shared_by_active_time(void **state)
         sum_of(live, "gpu:0");
     }
     const struct live_sum *sum = sum_of(live, "gpu:0");
-    assert_near(sum->seen_joules, 2000, 10);
+    assert_near(sum->total_joules, 2000, 10);
     assert_near(process_of(live, 10)->gpu_joules, 1000, 10);
     assert_near(process_of(live, 11)->gpu_joules, 500, 10);
     assert_near(process_of(live, 12)->gpu_joules, 0, 0);
@@ -179,7 +179,7 @@ static void test_a_board_without_power_has_processes_all_the_same(void **state)
     put(bench, "/proc/10/stat", NULL);
     machine_run(bench->meter, 1, 0.1);
     assert_int_equal(live_update(live), JOULE_OK);
-    assert_near(sum_of(live, "gpu:0")->seen_joules, 0, 0);
+    assert_near(sum_of(live, "gpu:0")->total_joules, 0, 0);
     live_close(live);
 }
 
@@ -205,12 +205,12 @@ static void test_nvidias_driver_names_processes(void **state)
         sum_of(live, "gpu:0");
     }
     const struct live_sum *sum = sum_of(live, "gpu:0");
-    assert_near(sum->seen_joules, 20 * 250, 150);
-    assert_near(process_of(live, 1000)->gpu_joules, 0.5 * sum->seen_joules, 100);
+    assert_near(sum->total_joules, 20 * 250, 150);
+    assert_near(process_of(live, 1000)->gpu_joules, 0.5 * sum->total_joules, 100);
     const struct seen_process *other = process_of(live, 1001); /* in another container */
     assert_true(other->is_outside);
     assert_near(other->gpu_share, 0.25, 0.02);
-    assert_near(other->gpu_joules, 0.25 * sum->seen_joules, 100);
+    assert_near(other->gpu_joules, 0.25 * sum->total_joules, 100);
     assert_true(isnan(other->cpu_joules));
     assert_string_equal(process_of(live, 1000)->name, "train");
     live_close(live);
