@@ -7,22 +7,22 @@
 
 static struct reader reader;
 
-static void look(void *context, const struct slot_news *news)
+static void look(void *context, const struct slot_update *update)
 {
     struct seen *seen = context;
     seen->slots++;
-    seen->open += news->open_count;
-    seen->spans += news->span_count;
-    seen->over += news->is_over;
-    for (size_t i = 0; i < news->fold_count; i++) {
-        seen->folded += news->folds[i].count;
-        seen->folded_s += news->folds[i].duration_s;
-        seen->own_s += news->folds[i].own_s;
+    seen->open += update->open_count;
+    seen->spans += update->span_count;
+    seen->over += update->is_over;
+    for (size_t i = 0; i < update->fold_count; i++) {
+        seen->folded += update->folds[i].count;
+        seen->folded_s += update->folds[i].duration_s;
+        seen->own_s += update->folds[i].own_s;
     }
-    for (size_t i = 0; i < news->span_count; i++)
-        seen->span_s += (double)(news->spans[i].end_ns - news->spans[i].begin_ns) * 1e-9;
-    if (news->span_count)
-        seen->last = news->spans[news->span_count - 1];
+    for (size_t i = 0; i < update->span_count; i++)
+        seen->span_s += (double)(update->spans[i].end_ns - update->spans[i].begin_ns) * 1e-9;
+    if (update->span_count)
+        seen->last = update->spans[update->span_count - 1];
 }
 
 struct seen session_read_all(bool ask_owners)

@@ -239,7 +239,7 @@ static void add_history(struct ledger_line *line, const struct ledger_line *more
 /* Adds the part of region i's energy that belongs to one tag of the batch that it represents. Regions of the
  * tag may be nested, but never get more than all of it. `self` follows from their own time, because region i
  * may overlap another region of its thread by chance. */
-static void attribute_fold(struct collector *c, size_t i, const struct fold_news *fold, double covered_s)
+static void attribute_fold(struct collector *c, size_t i, const struct fold_update *fold, double covered_s)
 {
     const struct region *r = &c->regions[i];
     struct tag_state *tag = regions_get_tag(c, fold->tag);

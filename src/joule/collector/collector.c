@@ -25,12 +25,12 @@ static struct {
     struct reader reader;
 } hub = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void give_to_all(void *context, const struct slot_news *news)
+static void give_to_all(void *context, const struct slot_update *update)
 {
     (void)context;
     for (struct collector *c = hub.first; c; c = c->next) {
         pthread_mutex_lock(&c->lock);
-        regions_read_slot(c, news);
+        regions_read_slot(c, update);
         pthread_mutex_unlock(&c->lock);
     }
 }
@@ -50,7 +50,7 @@ static void drain(struct collector *c, bool check_owners)
     if (hub.reader.map != map)
         reader_start(&hub.reader, map, session_begin_ns(c->session));
     /* A known region may leave the open table without an entry in any ring buffer. */
-    if (check_owners || c->knows_regions || reader_has_news(&hub.reader, clock_now_ns()))
+    if (check_owners || c->knows_regions || reader_has_updates(&hub.reader, clock_now_ns()))
         reader_round(&hub.reader, clock_now_ns(), check_owners, give_to_all, NULL);
     note_round(c, now_ns);
     pthread_mutex_unlock(&hub.lock);

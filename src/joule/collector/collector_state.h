@@ -1,6 +1,6 @@
 /* joule/collector/collector_state.h - the internal state of a collector, shared by its source files.
  *
- * regions.c turns slot_news into regions, attribute_energy.c attributes energy to them, collector.c locks and
+ * regions.c turns slot_update into regions, attribute_energy.c attributes energy to them, collector.c locks and
  * answers queries.
  * Note: a region's number is its index in `regions`, and changes when a sweep removes regions.
  * attribute_energy.c updates every stored number.
@@ -77,19 +77,19 @@ struct collector {
     uint32_t tags_end; /* 1 + highest tag seen */
     uint16_t touched[SESSION_TAGS];
     size_t touched_count;
-    uint64_t folded, slotless;   /* regions; slotless: the part from threads without a slot */
-    uint64_t implausible;        /* impossible entries: times in the future */
-    double swept_joules[GROUPS]; /* all energy that sweeps attributed or left unattributed */
-    int64_t slots_read_ns;       /* when slots were last read; under the hub's lock */
-    struct fold_news *overflow;  /* by tag: spans that did not fit into `regions`; NULL: none yet */
-    uint32_t overflow_tags;      /* 1 + highest tag in `overflow` */
+    uint64_t folded, slotless;    /* regions; slotless: the part from threads without a slot */
+    uint64_t implausible;         /* impossible entries: times in the future */
+    double swept_joules[GROUPS];  /* all energy that sweeps attributed or left unattributed */
+    int64_t slots_read_ns;        /* when slots were last read; under the hub's lock */
+    struct fold_update *overflow; /* by tag: spans that did not fit into `regions`; NULL: none yet */
+    uint32_t overflow_tags;       /* 1 + highest tag in `overflow` */
     int64_t overflow_begin_ns, overflow_end_ns; /* 0: empty */
     int64_t hold_ns; /* how long attribution waits for late foreign spans; 0 until the first one */
     struct recent *recent;
 };
 
 /* regions.c */
-void regions_read_slot(struct collector *c, const struct slot_news *news);
+void regions_read_slot(struct collector *c, const struct slot_update *update);
 /* Adds a finished span. */
 void regions_add_span(struct collector *c, const struct span *span);
 /* Abandons regions whose end should have arrived by now. */

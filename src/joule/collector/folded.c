@@ -14,12 +14,12 @@ struct gap {
     int64_t begin_ns, end_ns;
 };
 
-static bool is_counted_call(struct collector *c, const struct fold_news *fold)
+static bool is_counted_call(struct collector *c, const struct fold_update *fold)
 {
     return fold->duration_s == 0 && !isnan(session_expected(c->session, fold->tag).value);
 }
 
-static void count_fold(struct collector *c, const struct fold_news *fold, const struct fold_time *time)
+static void count_fold(struct collector *c, const struct fold_update *fold, const struct fold_time *time)
 {
     bool is_counted = is_counted_call(c, fold);
     struct tag_state *tag = regions_get_tag(c, fold->tag);
@@ -39,7 +39,7 @@ static void count_fold(struct collector *c, const struct fold_news *fold, const 
         tag->unsynchronised += fold->count;
 }
 
-static struct batch *make_batch(const struct fold_news *folds, size_t count)
+static struct batch *make_batch(const struct fold_update *folds, size_t count)
 {
     struct batch *batch = malloc(sizeof *batch + count * sizeof *folds);
     if (!batch)
@@ -145,7 +145,7 @@ static void add_representatives(struct collector *c, uint16_t track, struct batc
         add_thread(c, &model, time);
 }
 
-void folded_add(struct collector *c, uint16_t track, const struct fold_news *folds, size_t count,
+void folded_add(struct collector *c, uint16_t track, const struct fold_update *folds, size_t count,
                 const struct fold_time *time)
 {
     for (size_t i = 0; i < count; i++)

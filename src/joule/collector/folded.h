@@ -17,7 +17,7 @@ struct batch {
     size_t left;  /* representing regions that have not got their energy yet */
     double own_s; /* sum over `folds` */
     size_t count;
-    struct fold_news folds[];
+    struct fold_update folds[];
 };
 
 /* The time in which regions were folded, and the regions that the same thread finished in it. */
@@ -29,7 +29,7 @@ struct fold_time {
 
 /* Attributes energy to folds of the thread `track`, or of several threads if it is TRACK_ALONE. Folds without
  * time are only counted. */
-void folded_add(struct collector *c, uint16_t track, const struct fold_news *folds, size_t count,
+void folded_add(struct collector *c, uint16_t track, const struct fold_update *folds, size_t count,
                 const struct fold_time *time);
 /* Releases one region that represents a batch, after it got its energy or was dropped. */
 void folded_release(struct collector *c, struct batch *batch);

@@ -51,7 +51,7 @@ static bool owner_is_gone(uint64_t owner)
 
 /* --- one slot ------------------------------------------------------------------------------------------- */
 
-static void list_open(struct slot *slot, struct slot_news *news)
+static void list_open(struct slot *slot, struct slot_update *update)
 {
     for (unsigned i = 0; i < SESSION_OPEN; i++) {
         struct open_span *place = &slot->open[i];
@@ -62,7 +62,7 @@ static void list_open(struct slot *slot, struct slot_news *news)
         if (what == 0 || atomic_load_explicit(&place->begin_ns, memory_order_relaxed) != begin_ns)
             continue;
         uint32_t tag = (uint32_t)what;
-        news->open[news->open_count++] = (struct open_news){
+        update->open[update->open_count++] = (struct open_update){
             .begin_ns = begin_ns,
             .tag = (uint16_t)(tag < SESSION_TAGS ? tag : TAG_OTHER),
             .index = (uint8_t)i,
@@ -103,7 +103,7 @@ static bool makes_sense(struct span *span, int64_t since_ns)
 }
 
 /* Waits for an entry that was claimed and not filled yet, unless its thread has ended. */
-static void empty_ring(struct reader *reader, struct slot *slot, struct slot_news *news)
+static void empty_ring(struct reader *reader, struct slot *slot, struct slot_update *update)
 {
     uint64_t head = atomic_load_explicit(&slot->head, memory_order_acquire);
     uint64_t place = atomic_load_explicit(&slot->tail, memory_order_relaxed);
@@ -115,12 +115,12 @@ static void empty_ring(struct reader *reader, struct slot *slot, struct slot_new
     for (; place != head; place++) {
         struct span *cell = &slot->ring[place % SESSION_RING];
         bool is_ready = atomic_load_explicit(&cell->ready, memory_order_acquire) == (uint32_t)place + 1;
-        bool is_lost = news->is_over || (int64_t)(place - owned_from) < 0;
+        bool is_lost = update->is_over || (int64_t)(place - owned_from) < 0;
         if (!is_ready && !is_lost)
             break;
         struct span span = copy(cell);
         if (is_ready && makes_sense(&span, reader->since_ns))
-            news->spans[news->span_count++] = span;
+            update->spans[update->span_count++] = span;
         else
             reader->implausible += is_ready;
     }
@@ -143,7 +143,7 @@ static bool is_plausible(const struct folded *now, const struct folded *before, 
 
 /* Reads the increase of one fold since the last round. Returns false if there is none. */
 static bool take_fold(struct reader *reader, struct folded *seen, struct fold *fold, double life_ns,
-                      struct fold_news *out)
+                      struct fold_update *out)
 {
     /* Writers update the members in this order. */
     struct folded now = {.own_ns = atomic_load_explicit(&fold->own_ns, memory_order_acquire)};
@@ -165,11 +165,11 @@ static bool take_fold(struct reader *reader, struct folded *seen, struct fold *f
 }
 
 static void take_folds(struct reader *reader, struct fold_mark *mark, struct fold *folds,
-                       struct slot_news *news)
+                       struct slot_update *update)
 {
-    struct read_slot *seen = &reader->slots[news->slot];
+    struct read_slot *seen = &reader->slots[update->slot];
     uint64_t changes = atomic_load_explicit(&mark->changes, memory_order_acquire);
-    if (changes == seen->changes && !news->is_over)
+    if (changes == seen->changes && !update->is_over)
         return;
     seen->changes = changes;
     double life_ns = (double)(reader->now_ns - reader->since_ns);
@@ -177,11 +177,11 @@ static void take_folds(struct reader *reader, struct fold_mark *mark, struct fol
     if (seen->tags < tags)
         seen->tags = tags < SESSION_TAGS ? tags : SESSION_TAGS;
     for (uint32_t tag = 0; tag < seen->tags; tag++) {
-        struct fold_news *fold = &news->folds[news->fold_count];
+        struct fold_update *fold = &update->folds[update->fold_count];
         fold->tag = (uint16_t)tag;
-        news->fold_count += take_fold(reader, &seen->folds[tag], &folds[tag], life_ns, fold);
+        update->fold_count += take_fold(reader, &seen->folds[tag], &folds[tag], life_ns, fold);
     }
-    news->fold_end_ns = atomic_load_explicit(&mark->end_ns, memory_order_relaxed);
+    update->fold_end_ns = atomic_load_explicit(&mark->end_ns, memory_order_relaxed);
 }
 
 /* Prevents new threads from taking the slot over. Returns false if one has done so. */
@@ -204,7 +204,7 @@ static bool has_crowd(const struct reader *reader)
                               reader->slots[READER_CROWD].changes;
 }
 
-bool reader_has_news(const struct reader *reader, int64_t now_ns)
+bool reader_has_updates(const struct reader *reader, int64_t now_ns)
 {
     const struct session_map *map = reader->map;
     uint32_t used = map ? slots_used(map) : 0;
@@ -228,31 +228,31 @@ bool reader_has_news(const struct reader *reader, int64_t now_ns)
 static void read_slot(struct reader *reader, uint32_t number, bool is_over)
 {
     struct slot *slot = &reader->map->slots[number];
-    struct slot_news *news = &reader->news;
-    news->slot = number;
-    news->is_over = is_over;
-    news->open_count = news->span_count = news->fold_count = 0;
-    news->fold_end_ns = 0;
+    struct slot_update *update = &reader->update;
+    update->slot = number;
+    update->is_over = is_over;
+    update->open_count = update->span_count = update->fold_count = 0;
+    update->fold_end_ns = 0;
     if (!is_over)
-        list_open(slot, news);
-    empty_ring(reader, slot, news);
-    take_folds(reader, &slot->fold_mark, slot->folds, news);
+        list_open(slot, update);
+    empty_ring(reader, slot, update);
+    take_folds(reader, &slot->fold_mark, slot->folds, update);
 }
 
 static bool read_crowd(struct reader *reader)
 {
-    struct slot_news *news = &reader->news;
+    struct slot_update *update = &reader->update;
     if (!has_crowd(reader))
         return false;
-    news->slot = READER_CROWD;
-    news->is_over = false;
-    news->open_count = news->span_count = news->fold_count = 0;
-    take_folds(reader, &reader->map->crowd_mark, reader->map->crowd, news);
-    return news->fold_count > 0;
+    update->slot = READER_CROWD;
+    update->is_over = false;
+    update->open_count = update->span_count = update->fold_count = 0;
+    take_folds(reader, &reader->map->crowd_mark, reader->map->crowd, update);
+    return update->fold_count > 0;
 }
 
 void reader_round(struct reader *reader, int64_t now_ns, bool check_owners,
-                  void (*take)(void *context, const struct slot_news *news), void *context)
+                  void (*take)(void *context, const struct slot_update *update), void *context)
 {
     struct session_map *map = reader->map;
     uint32_t used = map ? slots_used(map) : 0;
@@ -268,11 +268,11 @@ void reader_round(struct reader *reader, int64_t now_ns, bool check_owners,
         bool is_over = check_owners && owner != 0 && owner_is_gone(owner) && lock_slot(map, i, owner);
         if (is_readable(owner)) {
             read_slot(reader, i, is_over);
-            take(context, &reader->news);
+            take(context, &reader->update);
         }
         if (is_over)
             free_slot(map, i);
     }
     if (read_crowd(reader))
-        take(context, &reader->news);
+        take(context, &reader->update);
 }

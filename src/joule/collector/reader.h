@@ -12,14 +12,14 @@
 
 #define READER_CROWD SESSION_SLOTS /* slot number that represents all threads without a slot */
 
-struct open_news {
+struct open_update {
     int64_t begin_ns;
     uint16_t tag;
     uint8_t index, flags;
 };
 
 /* Regions of one tag that did not fit into the ring buffer. */
-struct fold_news {
+struct fold_update {
     uint16_t tag;
     uint8_t flags; /* union of the regions' flags, and FOLD_UNSYNCHRONISED */
     uint64_t count;
@@ -28,14 +28,14 @@ struct fold_news {
 };
 
 /* Changes of one slot since the last round. */
-struct slot_news {
+struct slot_update {
     uint32_t slot;
     bool is_over; /* its thread has ended: nothing is open, and nothing more will come */
-    struct open_news open[SESSION_OPEN];
+    struct open_update open[SESSION_OPEN];
     size_t open_count;
     struct span spans[SESSION_RING];
     size_t span_count;
-    struct fold_news folds[SESSION_TAGS];
+    struct fold_update folds[SESSION_TAGS];
     size_t fold_count;
     int64_t fold_end_ns; /* end of the latest folded region; 0: unknown */
 };
@@ -54,19 +54,19 @@ struct reader {
         } folds[SESSION_TAGS];
     } slots[SESSION_SLOTS + 1]; /* the last one is READER_CROWD */
     uint32_t slots_touched;     /* slots from this number on are still zero */
-    struct slot_news news;
+    struct slot_update update;
 };
 
 /* Starts reading a mapping in which no region began before since_ns. `reader` is zeroed memory, or was
  * started before; parts that no round touched are not cleared again. */
 void reader_start(struct reader *reader, struct session_map *map, int64_t since_ns);
-/* Returns true if a slot may hold news, or if owners must be checked for being alive. Costs
+/* Returns true if a slot may hold update, or if owners must be checked for being alive. Costs
  * a few loads per slot. */
-bool reader_has_news(const struct reader *reader, int64_t now_ns);
-/* Reads all slots once. Calls `take` for each owned slot, and for READER_CROWD if it has news.
+bool reader_has_updates(const struct reader *reader, int64_t now_ns);
+/* Reads all slots once. Calls `take` for each owned slot, and for READER_CROWD if it has update.
  * now_ns: CLOCK_MONOTONIC. Checks whether owners are alive if the last check is a second ago, or
  * always if `check_owners` is true. */
 void reader_round(struct reader *reader, int64_t now_ns, bool check_owners,
-                  void (*take)(void *context, const struct slot_news *news), void *context);
+                  void (*take)(void *context, const struct slot_update *update), void *context);
 
 #endif

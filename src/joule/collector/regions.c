@@ -135,7 +135,7 @@ static void fold_span(struct collector *c, const struct span *span)
         tag->count += tag != NULL;
         return;
     }
-    struct fold_news *fold = &c->overflow[span->tag];
+    struct fold_update *fold = &c->overflow[span->tag];
     fold->flags |= span->flags & (uint8_t)~FOLD_UNSYNCHRONISED;
     fold->count++;
     fold->duration_s += duration_s;
@@ -152,9 +152,9 @@ void regions_attribute_overflow(struct collector *c)
 {
     size_t count = 0;
     for (uint32_t tag = 0; tag < c->overflow_tags && c->overflow_end_ns; tag++) {
-        struct fold_news fold = c->overflow[tag];
+        struct fold_update fold = c->overflow[tag];
         fold.tag = (uint16_t)tag;
-        c->overflow[tag] = (struct fold_news){0};
+        c->overflow[tag] = (struct fold_update){0};
         if (fold.count)
             c->overflow[count++] = fold;
     }
@@ -204,34 +204,34 @@ static void add_lost(struct collector *c, uint32_t region, int64_t now_ns)
     c->lost[c->lost_count++] = (struct lost){region, now_ns};
 }
 
-static void take_open(struct collector *c, uint32_t slot, const struct open_news *news, int64_t now_ns)
+static void take_open(struct collector *c, uint32_t slot, const struct open_update *update, int64_t now_ns)
 {
-    uint32_t *place = &c->open_at[slot][news->index];
+    uint32_t *place = &c->open_at[slot][update->index];
     if (*place != NONE_OPEN) {
-        if (c->regions[*place - 1].begin_ns == news->begin_ns)
+        if (c->regions[*place - 1].begin_ns == update->begin_ns)
             return;
         add_lost(c, *place - 1, now_ns);
     }
-    uint32_t region = regions_add(c, &(struct region){.begin_ns = news->begin_ns,
+    uint32_t region = regions_add(c, &(struct region){.begin_ns = update->begin_ns,
                                                       .end_ns = STILL_OPEN,
-                                                      .tag = news->tag,
-                                                      .claims = regions_claims(news->flags, SPAN_ALL_GPUS),
+                                                      .tag = update->tag,
+                                                      .claims = regions_claims(update->flags, SPAN_ALL_GPUS),
                                                       .track = (uint16_t)slot,
-                                                      .index = news->index,
-                                                      .flags = news->flags});
+                                                      .index = update->index,
+                                                      .flags = update->flags});
     *place = region == NO_REGION ? NONE_OPEN : region + 1;
 }
 
 /* Marks regions as lost that are no longer open and whose end did not arrive with this slot. The end
  * may come from another thread's ring buffer or in the next round, or never: the region was folded, or
  * its thread has ended. */
-static void find_lost_regions(struct collector *c, const struct slot_news *news, int64_t now_ns)
+static void find_lost_regions(struct collector *c, const struct slot_update *update, int64_t now_ns)
 {
     uint64_t is_open = 0;
-    for (size_t i = 0; i < news->open_count; i++)
-        is_open |= UINT64_C(1) << news->open[i].index;
+    for (size_t i = 0; i < update->open_count; i++)
+        is_open |= UINT64_C(1) << update->open[i].index;
     for (unsigned i = 0; i < SESSION_OPEN; i++) {
-        uint32_t *place = &c->open_at[news->slot][i];
+        uint32_t *place = &c->open_at[update->slot][i];
         if (*place == NONE_OPEN || is_open >> i & 1)
             continue;
         add_lost(c, *place - 1, now_ns);
@@ -241,42 +241,44 @@ static void find_lost_regions(struct collector *c, const struct slot_news *news,
 
 /* Sets the time in which regions were folded. It begins when the ring buffer was full, at the end of its last
  * short span. Without such a span, it begins when the slots were last read. */
-static void take_folds(struct collector *c, const struct slot_news *news, int64_t now_ns)
+static void take_folds(struct collector *c, const struct slot_update *update, int64_t now_ns)
 {
-    struct fold_time time = {
-        .begin_ns = c->slots_read_ns, .end_ns = now_ns, .spans = news->spans, .span_count = news->span_count};
-    if (news->fold_count == 0)
+    struct fold_time time = {.begin_ns = c->slots_read_ns,
+                             .end_ns = now_ns,
+                             .spans = update->spans,
+                             .span_count = update->span_count};
+    if (update->fold_count == 0)
         return;
     if (time.begin_ns < c->meter->begin_ns)
         time.begin_ns = c->meter->begin_ns;
-    if (news->fold_end_ns > time.begin_ns && news->fold_end_ns < now_ns)
-        time.end_ns = news->fold_end_ns;
-    for (size_t i = 0; i < news->span_count; i++) {
-        const struct span *span = &news->spans[i];
+    if (update->fold_end_ns > time.begin_ns && update->fold_end_ns < now_ns)
+        time.end_ns = update->fold_end_ns;
+    for (size_t i = 0; i < update->span_count; i++) {
+        const struct span *span = &update->spans[i];
         bool is_short = span->end_ns - span->begin_ns < SESSION_LONG_NS && !(span->flags & SPAN_FOREIGN);
         if (is_short && span->end_ns > time.begin_ns && span->end_ns < time.end_ns)
             time.begin_ns = span->end_ns;
     }
-    bool is_crowd = news->slot == READER_CROWD;
+    bool is_crowd = update->slot == READER_CROWD;
     uint64_t folded = c->folded;
-    folded_add(c, is_crowd ? TRACK_ALONE : (uint16_t)news->slot, news->folds, news->fold_count, &time);
+    folded_add(c, is_crowd ? TRACK_ALONE : (uint16_t)update->slot, update->folds, update->fold_count, &time);
     c->slotless += is_crowd ? c->folded - folded : 0;
 }
 
-void regions_read_slot(struct collector *c, const struct slot_news *news)
+void regions_read_slot(struct collector *c, const struct slot_update *update)
 {
     int64_t now_ns = meter_now_ns(c->meter);
-    for (size_t i = 0; i < news->open_count; i++)
-        if (news->open[i].begin_ns <= now_ns)
-            take_open(c, news->slot, &news->open[i], now_ns);
-    for (size_t i = 0; i < news->span_count; i++)
-        if (news->spans[i].end_ns <= now_ns + NS_PER_S)
-            regions_add_span(c, &news->spans[i]);
+    for (size_t i = 0; i < update->open_count; i++)
+        if (update->open[i].begin_ns <= now_ns)
+            take_open(c, update->slot, &update->open[i], now_ns);
+    for (size_t i = 0; i < update->span_count; i++)
+        if (update->spans[i].end_ns <= now_ns + NS_PER_S)
+            regions_add_span(c, &update->spans[i]);
         else
             c->implausible++;
-    take_folds(c, news, now_ns);
-    if (news->slot != READER_CROWD)
-        find_lost_regions(c, news, now_ns);
+    take_folds(c, update, now_ns);
+    if (update->slot != READER_CROWD)
+        find_lost_regions(c, update, now_ns);
 }
 
 void regions_abandon_lost(struct collector *c, int64_t now_ns)

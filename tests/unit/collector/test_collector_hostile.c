@@ -138,9 +138,9 @@ static void stamps_that_take_longer_than_any_are_unknown(void **state)
     atomic_store(&map->stamp_seconds, 0.0);
 }
 
-static void ignore(void *context, const struct slot_news *news)
+static void ignore(void *context, const struct slot_update *update)
 {
-    (void)context, (void)news;
+    (void)context, (void)update;
 }
 
 /* A shared session knows its begin. */
@@ -156,12 +156,12 @@ static void a_region_older_than_the_session_is_left_out(void **state)
         slot_push(&map.slots[0], &spans[i]);
     map.owners[0] = session_owner(0, 1);
     map.slots_used = 1;
-    struct slot_news *news = &reader.news;
+    struct slot_update *update = &reader.update;
     reader_start(&reader, &map, 1000);
     reader_round(&reader, 3000, false, ignore, NULL);
-    assert_int_equal(news->span_count, 2);
-    assert_int_equal(news->spans[0].begin_ns, 1500);
-    assert_int_equal(news->spans[1].begin_ns, 1000);
+    assert_int_equal(update->span_count, 2);
+    assert_int_equal(update->spans[0].begin_ns, 1500);
+    assert_int_equal(update->spans[1].begin_ns, 1000);
     assert_int_equal(reader.implausible, 1);
 }
 
