@@ -422,7 +422,7 @@ joule_status measuring_report(struct measuring *m, const char *program, struct r
     out_report->waited_for = m->waited_for;
     report_idle(m, &total, out_report);
     report_runs(m, out_report);
-    report_forget_machine(out_report);
+    report_clear_machine(out_report);
     if (m->budget_joules > 0) {
         struct budget_state state = judge(m, is_model ? &command : &total);
         m->is_over = state.is_over;

@@ -13,13 +13,13 @@
 #include "joule/abi.h"
 #include "joule/meter/engine.h"
 
-#define MAX_SIGHTINGS 256
-#define STALE_LOOKS_S 3.0 /* three readings of facts late */
+#define MAX_DEVICE_ENTRIES 256
+#define STALE_FACTS_S      3.0 /* three readings of facts late */
 
 /* --- list of devices ------------------------------------------------------------------------------------ */
 
 /* A device as one source describes it. */
-struct sighting {
+struct device_entry {
     struct lane *lane;
     const struct source *source;
     struct device *device;
@@ -27,7 +27,7 @@ struct sighting {
 
 /* Lists the devices of all sources. A lane that still opens its sources is left out,
  * because their lists grow. */
-static size_t gather(joule_meter *meter, struct sighting out_list[MAX_SIGHTINGS])
+static size_t gather(joule_meter *meter, struct device_entry out_list[MAX_DEVICE_ENTRIES])
 {
     size_t count = 0;
     for (size_t l = 0; l < meter->lane_count; l++) {
@@ -36,8 +36,9 @@ static size_t gather(joule_meter *meter, struct sighting out_list[MAX_SIGHTINGS]
         bool is_open = lane->opened;
         pthread_mutex_unlock(&lane->lock);
         for (size_t s = 0; s < lane->source_count && is_open; s++)
-            for (size_t d = 0; d < lane->sources[s]->device_count && count < MAX_SIGHTINGS; d++)
-                out_list[count++] = (struct sighting){lane, lane->sources[s], lane->sources[s]->devices[d]};
+            for (size_t d = 0; d < lane->sources[s]->device_count && count < MAX_DEVICE_ENTRIES; d++)
+                out_list[count++] =
+                    (struct device_entry){lane, lane->sources[s], lane->sources[s]->devices[d]};
     }
     return count;
 }
@@ -49,10 +50,10 @@ static bool is_gpu(const struct device *device)
 
 /* Compares devices: GPUs first, then by kind and index. Equal for one device, whose sources keep their
  * order. */
-static int compare_sightings(const void *a, const void *b)
+static int compare_entries(const void *a, const void *b)
 {
-    const struct device *left = ((const struct sighting *)a)->device,
-                        *right = ((const struct sighting *)b)->device;
+    const struct device *left = ((const struct device_entry *)a)->device,
+                        *right = ((const struct device_entry *)b)->device;
     if (is_gpu(left) != is_gpu(right))
         return is_gpu(left) ? -1 : 1;
     size_t kind = strcspn(left->name, ":");
@@ -62,25 +63,25 @@ static int compare_sightings(const void *a, const void *b)
     return left->index != right->index ? (left->index < right->index ? -1 : 1) : 0;
 }
 
-static void sort(struct sighting *list, size_t count)
+static void sort(struct device_entry *list, size_t count)
 {
     for (size_t i = 1; i < count; i++) { /* insertion sort: stable, and the list is short */
-        struct sighting moved = list[i];
+        struct device_entry moved = list[i];
         size_t k = i;
-        for (; k > 0 && compare_sightings(&list[k - 1], &moved) > 0; k--)
+        for (; k > 0 && compare_entries(&list[k - 1], &moved) > 0; k--)
             list[k] = list[k - 1];
         list[k] = moved;
     }
 }
 
-static bool is_first(const struct sighting *list, size_t i)
+static bool is_first(const struct device_entry *list, size_t i)
 {
     return i == 0 || strcmp(list[i].device->name, list[i - 1].device->name) != 0;
 }
 
-/* Returns the sightings of the device at `position`; NULL: none. */
-static const struct sighting *find_position(const struct sighting *list, size_t count, size_t position,
-                                            size_t *out_count)
+/* Returns the entries of the device at `position`; NULL: none. */
+static const struct device_entry *find_position(const struct device_entry *list, size_t count,
+                                                size_t position, size_t *out_count)
 {
     size_t first = 0;
     for (; first < count; first++)
@@ -97,7 +98,7 @@ static const struct sighting *find_position(const struct sighting *list, size_t 
 static bool find_facts(joule_meter *meter, const char *name, bool (*knows)(const struct device_facts *),
                        struct device_facts *out_facts)
 {
-    struct sighting list[MAX_SIGHTINGS];
+    struct device_entry list[MAX_DEVICE_ENTRIES];
     size_t count = gather(meter, list);
     bool found = false;
     for (size_t i = 0; i < count && !found; i++) {
@@ -114,7 +115,7 @@ static bool find_facts(joule_meter *meter, const char *name, bool (*knows)(const
 
 size_t joule_device_count(joule_meter *meter)
 {
-    struct sighting list[MAX_SIGHTINGS];
+    struct device_entry list[MAX_DEVICE_ENTRIES];
     if (meter_take(&meter) != JOULE_OK)
         return 0;
     size_t count = gather(meter, list), devices = 0;
@@ -246,34 +247,35 @@ static void take_facts(joule_device *d, const struct device_facts *facts)
 /* --- state ---------------------------------------------------------------------------------------------- */
 
 /* When the sources and channels of a device last answered. */
-struct pulse {
+struct answers {
     int64_t answered_ns; /* 0: never */
-    double patience_s;   /* of the slowest source or channel */
+    double max_age_s;    /* of the slowest source or channel */
     joule_status worst;  /* of those that did not answer */
 };
 
-static void take_pulse(struct pulse *pulse, const struct lane *lane, int64_t answered_ns, joule_status status)
+static void add_answer(struct answers *answers, const struct lane *lane, int64_t answered_ns,
+                       joule_status status)
 {
-    double patience_s = fmax(STALE_LOOKS_S, 3 * (double)lane->period_ns * 1e-9);
-    if (answered_ns > pulse->answered_ns)
-        pulse->answered_ns = answered_ns;
-    if (patience_s > pulse->patience_s)
-        pulse->patience_s = patience_s;
+    double max_age_s = fmax(STALE_FACTS_S, 3 * (double)lane->period_ns * 1e-9);
+    if (answered_ns > answers->answered_ns)
+        answers->answered_ns = answered_ns;
+    if (max_age_s > answers->max_age_s)
+        answers->max_age_s = max_age_s;
     if (status != JOULE_OK && status != JOULE_PENDING)
-        pulse->worst = status;
+        answers->worst = status;
 }
 
 /* A device is present if anything of it answers. Each domain has its own state. */
-static void settle_state(joule_meter *meter, joule_device *d, const struct pulse *pulse)
+static void settle_state(joule_meter *meter, joule_device *d, const struct answers *answers)
 {
-    if (pulse->answered_ns) {
-        d->age_s = fmax(0, (double)(meter_now_ns(meter) - pulse->answered_ns) * 1e-9);
-        if (d->age_s <= pulse->patience_s)
+    if (answers->answered_ns) {
+        d->age_s = fmax(0, (double)(meter_now_ns(meter) - answers->answered_ns) * 1e-9);
+        if (d->age_s <= answers->max_age_s)
             d->state = JOULE_OK;
         else
-            d->state = pulse->worst != JOULE_OK ? pulse->worst : JOULE_STALE;
-    } else if (pulse->worst != JOULE_OK) {
-        d->state = pulse->worst;
+            d->state = answers->worst != JOULE_OK ? answers->worst : JOULE_STALE;
+    } else if (answers->worst != JOULE_OK) {
+        d->state = answers->worst;
     }
 }
 
@@ -366,7 +368,7 @@ static bool take_parts(joule_meter *meter, joule_device *d)
     return has_parts;
 }
 
-static void take_channels(joule_meter *meter, joule_device *d, struct pulse *pulse)
+static void take_channels(joule_meter *meter, joule_device *d, struct answers *answers)
 {
     struct choice best = {.id = -1};
     for (size_t i = 0; i < meter_channel_count(meter); i++) {
@@ -374,7 +376,7 @@ static void take_channels(joule_meter *meter, joule_device *d, struct pulse *pul
         if (strcmp(mc->channel->info.device, d->name) != 0)
             continue;
         pthread_mutex_lock(&mc->lane->lock);
-        take_pulse(pulse, mc->lane, mc->channel->read_ns, mc->channel->info.state);
+        add_answer(answers, mc->lane, mc->channel->read_ns, mc->channel->info.state);
         if (is_whole_device(mc->channel) && is_better(mc->channel, &best))
             take_choice(&best, mc->channel);
         pthread_mutex_unlock(&mc->lane->lock);
@@ -397,23 +399,23 @@ joule_status joule_device_get(joule_meter *meter, size_t position, joule_device 
     joule_status status = meter_take(&meter);
     if (status != JOULE_OK)
         return status;
-    struct sighting list[MAX_SIGHTINGS];
+    struct device_entry list[MAX_DEVICE_ENTRIES];
     size_t count = gather(meter, list), seen;
     sort(list, count);
-    const struct sighting *mine = find_position(list, count, position, &seen);
+    const struct device_entry *mine = find_position(list, count, position, &seen);
     if (!mine)
         return JOULE_INVALID;
     joule_device d = unknown_device();
-    struct pulse pulse = {0};
+    struct answers answers = {0};
     for (size_t i = 0; i < seen; i++) {
         take_identity(&d, mine[i].device);
         pthread_mutex_lock(&mine[i].lane->lock);
         take_facts(&d, &mine[i].device->facts);
-        take_pulse(&pulse, mine[i].lane, mine[i].device->queried_ns, mine[i].device->state);
+        add_answer(&answers, mine[i].lane, mine[i].device->queried_ns, mine[i].device->state);
         pthread_mutex_unlock(&mine[i].lane->lock);
     }
-    take_channels(meter, &d, &pulse);
-    settle_state(meter, &d, &pulse);
+    take_channels(meter, &d, &answers);
+    settle_state(meter, &d, &answers);
     abi_write(out_device, &d, sizeof d);
     return JOULE_OK;
 }

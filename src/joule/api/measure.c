@@ -9,7 +9,7 @@
 #include "joule/meter/engine.h"
 #include "joule/collector/ledger.h"
 
-#define PATIENCE_S 2.0
+#define TIMEOUT_S 2.0
 
 joule_status joule_measure(void (*fn)(void *), void *arg, joule_measurement *out_measurement)
 {
@@ -22,7 +22,7 @@ joule_status joule_measure(void (*fn)(void *), void *arg, joule_measurement *out
     joule_result result = result_unknown();
     joule_status status = JOULE_FAILED;
     if (meter)
-        status = joule_region_wait(meter, &region, PATIENCE_S, &result);
+        status = joule_region_wait(meter, &region, TIMEOUT_S, &result);
     joule_measurement measurement = {
         .duration_s = (double)(region.end_ns - region.begin_ns) * 1e-9,
         .coverage = result.coverage,

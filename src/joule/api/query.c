@@ -52,8 +52,8 @@ bool meter_is_stale(joule_meter *meter, const struct lane *lane, double update_p
 
 static bool is_frozen_counter(const struct channel *ch)
 {
-    double patience_s = FROZEN_S + ch->counter.grain_joules / MIN_WATTS;
-    return ch->mode == CHANNEL_COUNTER && counter_is_frozen(&ch->counter, patience_s);
+    double timeout_s = FROZEN_S + ch->counter.grain_joules / MIN_WATTS;
+    return ch->mode == CHANNEL_COUNTER && counter_is_frozen(&ch->counter, timeout_s);
 }
 
 /* Sets the state that callers see, and its remedy. */

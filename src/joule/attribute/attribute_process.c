@@ -97,7 +97,7 @@ static void retire_ended(struct process_shares *shares, int64_t now_ns)
 }
 
 /* Removes the row of another process with the same id: its labels may be the same. */
-static void retire_namesake(struct process_shares *shares, pid_t pid)
+static void retire_same_pid(struct process_shares *shares, pid_t pid)
 {
     for (size_t i = 0; i < shares->count; i++)
         if (shares->rows[i].pid == pid) {
@@ -113,7 +113,7 @@ static int64_t last_ns(struct process_shares *shares, const struct process_row *
 }
 
 /* Makes room for a row. Removes the row that has been of no interest for longest, if that is long enough. */
-static bool make_place(struct process_shares *shares, int64_t now_ns)
+static bool make_room(struct process_shares *shares, int64_t now_ns)
 {
     if (shares->count < shares->max_picked * ROWS_PER_PICKED_PROCESS)
         return ARRAY_ROOM(shares->rows, shares->capacity, shares->count);
@@ -131,8 +131,8 @@ static void take(struct process_shares *shares, const struct seen_process *proce
 {
     struct process_row *row = row_of(shares, process);
     if (!row) {
-        retire_namesake(shares, process->pid);
-        if (!make_place(shares, now_ns))
+        retire_same_pid(shares, process->pid);
+        if (!make_room(shares, now_ns))
             return; /* it remains one of the others */
         row = &shares->rows[shares->count++];
         *row = (struct process_row){
@@ -173,7 +173,7 @@ static size_t find_top(const struct process_shares *shares, double (*used)(const
     return count;
 }
 
-static bool has_early_places(const struct process_shares *shares)
+static bool has_free_rows(const struct process_shares *shares)
 {
     return shares->count < shares->max_picked * ROWS_PER_PICKED_PROCESS / 2;
 }
@@ -190,7 +190,7 @@ static void pick(struct process_shares *shares, int64_t now_ns)
     const struct seen_process *top[MAX_PICKED_PROCESSES];
     size_t count = find_top(shares, joules_of, top);
     for (size_t i = 0; i < count; i++)
-        if (row_of(shares, top[i]) || has_early_places(shares) || is_old(shares, top[i]))
+        if (row_of(shares, top[i]) || has_free_rows(shares) || is_old(shares, top[i]))
             take(shares, top[i], now_ns);
     for (size_t i = 0; i < shares->table.count; i++)
         shares->table.items[i].cpu_joules = shares->table.items[i].gpu_joules = 0;
@@ -206,7 +206,7 @@ static void pick_early(struct process_shares *shares, int64_t now_ns)
     double all_joules = 0;
     for (size_t i = 0; i < shares->table.count; i++)
         all_joules += step_of(&shares->table.items[i]);
-    for (size_t i = 0; i < count && has_early_places(shares); i++)
+    for (size_t i = 0; i < count && has_free_rows(shares); i++)
         if (!row_of(shares, top[i]) && step_of(top[i]) * (double)places >= all_joules)
             take(shares, top[i], now_ns);
 }

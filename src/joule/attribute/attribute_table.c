@@ -64,7 +64,7 @@ struct update {
 
 /* Returns an entry for a new process. Its CPU time so far counts only if it started after the last update.
  * The kernel rounds start times down to a tick. */
-static struct seen_process first_sight(const struct update *update, const struct tree_process *seen)
+static struct seen_process make_process(const struct update *update, const struct tree_process *seen)
 {
     int64_t since_ns = update->table->updated_ns;
     double ticks_per_s = (double)sysconf(_SC_CLK_TCK);
@@ -103,7 +103,7 @@ static void end_process(struct update *update, const struct seen_process *proces
 }
 
 /* Keeps a process that /proc does not show if a driver still reports it; otherwise ends it. */
-static void carry_or_end(struct update *update, const struct seen_process *process)
+static void keep_or_end(struct update *update, const struct seen_process *process)
 {
     if (process->is_outside && process->is_listed)
         update->next[update->count++] = *process;
@@ -117,16 +117,16 @@ static void merge(struct update *update, const struct tree_process *seen, size_t
     const struct seen_process *old = update->table->items, *end = old + update->table->count;
     for (size_t i = 0; i < seen_count; i++) {
         for (; old < end && old->pid < seen[i].pid; old++)
-            carry_or_end(update, old);
+            keep_or_end(update, old);
         bool has_id = old < end && old->pid == seen[i].pid;
         bool is_known = has_id && !old->is_outside && old->start_ticks == seen[i].start_ticks;
         if (has_id && !is_known)
             end_process(update, old); /* the id was used again */
-        update_process(update, is_known ? *old : first_sight(update, &seen[i]), &seen[i]);
+        update_process(update, is_known ? *old : make_process(update, &seen[i]), &seen[i]);
         old += has_id;
     }
     for (; old < end; old++)
-        carry_or_end(update, old);
+        keep_or_end(update, old);
 }
 
 /* Adds the time of children that a process waited for, except what was already counted while they lived. */

@@ -15,12 +15,12 @@
 #include "joule/attribute/attribute_process.h"
 #include "joule/meter/engine.h"
 
-#define MAX_TENANTS   2048
-#define MAX_DEPTH     8
-#define KEPT_NS       300000000000LL /* long enough that rare queries still see the end of a job */
-#define PATIENCE_NS   5000000000LL
-#define MAX_PROCESSES 64
-#define PATH_SIZE     512
+#define MAX_TENANTS       2048
+#define MAX_DEPTH         8
+#define KEPT_NS           300000000000LL /* long enough that rare queries still see the end of a job */
+#define SETTLE_TIMEOUT_NS 5000000000LL
+#define MAX_PROCESSES     64
+#define PATH_SIZE         512
 
 /* --- the tree of cgroups -------------------------------------------------------------------------------- */
 
@@ -353,7 +353,7 @@ static bool settle(struct tenants *tenants, int64_t now_ns)
         joule_window_joules(tenants->meter, JOULE_CPU, tenants->begin_ns, tenants->end_ns, &joules, NULL);
     if (status != JOULE_PENDING)
         late.begin_ns = tenants->end_ns;
-    else if (now_ns - tenants->end_ns < PATIENCE_NS)
+    else if (now_ns - tenants->end_ns < SETTLE_TIMEOUT_NS)
         return false;
     else if (!take_joules(tenants, JOULE_CPU, &late, &joules))
         joules = quantity_unknown();

@@ -1,7 +1,7 @@
 /* joule/collector/collector_state.h - the internal state of a collector, shared by its source files.
  *
- * regions.c turns slot_update into regions, attribute_energy.c attributes energy to them, collector.c locks and
- * answers queries.
+ * regions.c turns slot updates into regions, attribute_energy.c attributes energy to them, collector.c locks
+ * and answers queries.
  * Note: a region's number is its index in `regions`, and changes when a sweep removes regions.
  * attribute_energy.c updates every stored number.
  */

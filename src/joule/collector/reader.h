@@ -60,10 +60,10 @@ struct reader {
 /* Starts reading a mapping in which no region began before since_ns. `reader` is zeroed memory, or was
  * started before; parts that no round touched are not cleared again. */
 void reader_start(struct reader *reader, struct session_map *map, int64_t since_ns);
-/* Returns true if a slot may hold update, or if owners must be checked for being alive. Costs
+/* Returns true if a slot may hold updates, or if owners must be checked for being alive. Costs
  * a few loads per slot. */
 bool reader_has_updates(const struct reader *reader, int64_t now_ns);
-/* Reads all slots once. Calls `take` for each owned slot, and for READER_CROWD if it has update.
+/* Reads all slots once. Calls `take` for each owned slot, and for READER_CROWD if it has updates.
  * now_ns: CLOCK_MONOTONIC. Checks whether owners are alive if the last check is a second ago, or
  * always if `check_owners` is true. */
 void reader_round(struct reader *reader, int64_t now_ns, bool check_owners,

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "joule/meter/engine.h"
 
-#define PATIENCE_NS 800000000LL /* how long to wait at exit for vendors' libraries */
+#define EXIT_TIMEOUT_NS 800000000LL /* how long to wait at exit for vendors' libraries */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static joule_meter *meter; /* guarded by lock */
@@ -75,7 +75,7 @@ __attribute__((constructor)) static void at_load(void)
 /* Runs after other destructors: atexit handlers of a library, such as the report at exit, run among them. */
 __attribute__((destructor(101))) static void at_unload(void)
 {
-    int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;
+    int64_t deadline_ns = clock_now_ns() + EXIT_TIMEOUT_NS;
     pthread_mutex_lock(&lock);
     is_over = true; /* no other meter may be opened from here on */
     joule_meter *last = meter && meter->pid == getpid() ? meter : NULL;

@@ -48,7 +48,7 @@ static bool matters(const joule_meter *meter, const struct cover *cover, size_t 
 
 /* Returns how many seconds to wait for a channel whose energy until end_ns is not known yet. Returns 0 if it
  * is known, or never will be. */
-static double patience_s(const struct channel *ch, int64_t end_ns, bool was_requested)
+static double timeout_s(const struct channel *ch, int64_t end_ns, bool was_requested)
 {
     if (ch->info.state != JOULE_OK || curve_last_ns(&ch->curve) >= end_ns)
         return 0;
@@ -60,8 +60,8 @@ static double patience_s(const struct channel *ch, int64_t end_ns, bool was_requ
 
 /* --- which lanes ---------------------------------------------------------------------------------------- */
 
-static double patience_of_lane_s(const struct last_reading *last, const struct cover *cover, size_t l,
-                                 bool was_requested)
+static double timeout_of_lane_s(const struct last_reading *last, const struct cover *cover, size_t l,
+                                bool was_requested)
 {
     joule_meter *meter = last->meter;
     double longest_s = 0;
@@ -70,7 +70,7 @@ static double patience_of_lane_s(const struct last_reading *last, const struct c
         if (mc->lane != meter->lanes[l] || !matters(meter, cover, i))
             continue;
         pthread_mutex_lock(&mc->lane->lock);
-        longest_s = fmax(longest_s, patience_s(mc->channel, last->end_ns, was_requested));
+        longest_s = fmax(longest_s, timeout_s(mc->channel, last->end_ns, was_requested));
         pthread_mutex_unlock(&mc->lane->lock);
     }
     return longest_s;
@@ -99,7 +99,7 @@ bool last_reading_is_due(struct last_reading *last)
              is_served = atomic_load(&lane->served) >= last->lanes[l].number;
         if (lane->is_late || !lane->has_thread || !lane_wait_opened(lane, 0))
             continue;
-        if (waited_s >= patience_of_lane_s(last, &cover, l, was_requested && is_served))
+        if (waited_s >= timeout_of_lane_s(last, &cover, l, was_requested && is_served))
             continue;
         if (is_served)
             request(last, l, now_ns);

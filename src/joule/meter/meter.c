@@ -21,13 +21,13 @@
 #include "joule/record/record.h"
 #include "joule/session/session.h"
 
-#define DEFAULT_PERIOD_S  0.1
-#define DEFAULT_WAIT_S    0.25
-#define CLOSE_PATIENCE_NS (800 * NS_PER_S / 1000)
-#define CURVE_POINTS      4096
-#define PUBLISH_EVERY_NS  50000000LL
-#define KNOWN_FLAGS       (JOULE_OPEN_NO_SESSION | JOULE_OPEN_DEVICES)
-#define NO_SOURCES        "none" /* a list that selects nothing */
+#define DEFAULT_PERIOD_S 0.1
+#define DEFAULT_WAIT_S   0.25
+#define CLOSE_TIMEOUT_NS (800 * NS_PER_S / 1000)
+#define CURVE_POINTS     4096
+#define PUBLISH_EVERY_NS 50000000LL
+#define KNOWN_FLAGS      (JOULE_OPEN_NO_SESSION | JOULE_OPEN_DEVICES)
+#define NO_SOURCES       "none" /* a list that selects nothing */
 
 int64_t meter_now_ns(joule_meter *meter)
 {
@@ -151,7 +151,7 @@ void joule_close(joule_meter *meter)
     /* After fork the threads belong to the parent: there is nothing to stop, and nothing is safe to free. */
     if (!meter || meter->pid != getpid())
         return;
-    int64_t deadline_ns = clock_now_ns() + CLOSE_PATIENCE_NS;
+    int64_t deadline_ns = clock_now_ns() + CLOSE_TIMEOUT_NS;
     bool joined = true;
     for (size_t i = 0; i < meter->lane_count; i++)
         if (meter->lanes[i])

@@ -136,7 +136,7 @@ joule_status record_report(struct record *record, struct report *out_report)
     out_report->devices = fresh.devices;
     out_report->device_count = fresh.device_count;
     out_report->first_advice = NULL;
-    report_forget_machine(out_report);
+    report_clear_machine(out_report);
     return JOULE_OK;
 }
 

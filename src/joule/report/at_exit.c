@@ -53,7 +53,7 @@ static pid_t loaded_by; /* a report without %p in its name belongs to this proce
 
 /* Returns the variable's value; NULL: no report is requested. A set-user-id program must not write a file
  * that its caller names. */
-static const char *wanted(void)
+static const char *requested_path(void)
 {
     const char *value = secure_getenv(VARIABLE);
     return value && *value && strcmp(value, "0") != 0 ? value : NULL;
@@ -171,7 +171,7 @@ static void complain(const char *where, const char *reason)
  * into its parent's file. */
 static void at_exit(void)
 {
-    const char *where = wanted();
+    const char *where = requested_path();
     joule_meter *meter = meter_default_if_open();
     if (!where || !meter)
         return;
@@ -202,7 +202,7 @@ static void at_exit(void)
  * the meter is stopped. */
 __attribute__((constructor)) static void at_load(void)
 {
-    if (wanted() && atexit(at_exit) == 0)
+    if (requested_path() && atexit(at_exit) == 0)
         meter_default_keep();
     loaded_by = getpid();
 }

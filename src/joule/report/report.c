@@ -90,7 +90,7 @@ bool report_leads_with_command(const struct report *report)
            isnan(report->by_class[JOULE_CLASS_DERIVED].value);
 }
 
-void report_forget_machine(struct report *report)
+void report_clear_machine(struct report *report)
 {
     if (!report_leads_with_command(report) || !(report->command_joules.value > report->total_joules.value))
         return;

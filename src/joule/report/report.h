@@ -124,7 +124,7 @@ bool report_leads_with_command(const struct report *report);
 /* Makes the machine's figures unknown if they are below the command's. Without sensors, the model of the
  * machine is based on the kernel's ticks of 10 ms, that of the command on its exact CPU time. So the machine
  * can seem to use less than the command in a run of a few milliseconds. */
-void report_forget_machine(struct report *report);
+void report_clear_machine(struct report *report);
 /* Returns the number of runs (-r), and one of them. A single run is the report itself. */
 size_t report_run_count(const struct report *report);
 struct report_run report_run(const struct report *report, size_t index);
