@@ -12,7 +12,7 @@ static int needed(const struct column *columns, int count)
     return width;
 }
 
-static struct column *least(struct column *columns, int count)
+static struct column *find_least_important(struct column *columns, int count)
 {
     struct column *found = NULL;
     for (int i = 0; i < count; i++)
@@ -29,7 +29,7 @@ void columns_fit(struct column *columns, int count, int x, int width)
         shown += columns[i].is_shown;
     }
     for (; shown > 1 && needed(columns, count) > width; shown--)
-        least(columns, count)->is_shown = false;
+        find_least_important(columns, count)->is_shown = false;
     int spare = width - needed(columns, count);
     for (int i = 0; i < count; i++) {
         columns[i].x = x;

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#define MOST_COLUMNS 12
+#define MAX_COLUMNS 12
 
 struct column {
     const char *title;

@@ -134,10 +134,10 @@ static void draw_list(struct frame *frame, struct ui *ui, const struct model *mo
 {
     int blank = frame->height >= ROOMY_HEIGHT;
     int rows = end - y - blank;
-    int wanted = (int)model->device_count + 1, most = rows / 2 > 3 ? rows / 2 : 3;
-    if (rows - 5 > most) /* the table of processes can be short */
-        most = rows / 2;
-    int devices = draw_devices(frame, ui, model, y, wanted < most ? wanted : most);
+    int wanted = (int)model->device_count + 1, max_rows = rows / 2 > 3 ? rows / 2 : 3;
+    if (rows - 5 > max_rows) /* the table of processes can be short */
+        max_rows = rows / 2;
+    int devices = draw_devices(frame, ui, model, y, wanted < max_rows ? wanted : max_rows);
     y += devices + blank;
     if (ui->focus == FOCUS_DEVICES)
         ui->page_rows = devices - 1;
@@ -146,9 +146,9 @@ static void draw_list(struct frame *frame, struct ui *ui, const struct model *mo
 
 void draw(struct frame *frame, struct ui *ui, const struct model *model)
 {
-    if (frame->width < LEAST_WIDTH || frame->height < LEAST_HEIGHT) {
+    if (frame->width < MIN_WIDTH || frame->height < MIN_HEIGHT) {
         frame_print(frame, 0, 0, STYLE_PLAIN, "%dx%d is too small;", frame->width, frame->height);
-        frame_print(frame, 1, 0, STYLE_PLAIN, "make it %dx%d.", LEAST_WIDTH, LEAST_HEIGHT);
+        frame_print(frame, 1, 0, STYLE_PLAIN, "make it %dx%d.", MIN_WIDTH, MIN_HEIGHT);
         frame_print(frame, 2, 0, STYLE_PLAIN, "q quits");
         return;
     }
@@ -170,7 +170,7 @@ bool draw_once(struct frame *frame, struct ui *ui, const struct model *model, in
 {
     int devices = (int)model->device_count + 1;
     int processes = ui->shown_count ? (int)ui->shown_count + 1 : 2;
-    if (!frame_clear(frame, width < LEAST_WIDTH ? LEAST_WIDTH : width, 2 + 1 + devices + 1 + processes + 2))
+    if (!frame_clear(frame, width < MIN_WIDTH ? MIN_WIDTH : width, 2 + 1 + devices + 1 + processes + 2))
         return false;
     int y = draw_header(frame, ui, model) + 1;
     y += draw_devices(frame, ui, model, y, devices) + 1;

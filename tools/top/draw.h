@@ -8,8 +8,8 @@
 #include "columns.h"
 #include "ui.h"
 
-#define LEAST_WIDTH  36
-#define LEAST_HEIGHT 8
+#define MIN_WIDTH  36
+#define MIN_HEIGHT 8
 
 /* Draws the whole page: a view, messages and help. The frame already has its size. */
 void draw(struct frame *frame, struct ui *ui, const struct model *model);

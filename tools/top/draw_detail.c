@@ -11,7 +11,7 @@
 
 #define SPAN_S     600
 #define FACT_WIDTH 40
-#define MOST_FACTS 24
+#define MAX_FACTS  24
 
 /* --- facts ---------------------------------------------------------------------------------------------- */
 
@@ -19,13 +19,13 @@ struct facts {
     struct {
         const char *name;
         char value[100];
-    } list[MOST_FACTS];
+    } list[MAX_FACTS];
     int count;
 };
 
 static void add_fact(struct facts *facts, const char *name, const char *value)
 {
-    if (!*value || strcmp(value, UNKNOWN) == 0 || facts->count == MOST_FACTS)
+    if (!*value || strcmp(value, UNKNOWN) == 0 || facts->count == MAX_FACTS)
         return;
     facts->list[facts->count].name = name;
     string_copy(facts->list[facts->count++].value, sizeof facts->list[0].value, value);
@@ -246,11 +246,11 @@ void draw_detail(struct frame *frame, struct ui *ui, const struct model *model, 
     y += draw_facts(frame, &facts, y, (end - y) / 3);
     if (row->remedy[0] && row->state != JOULE_OK)
         y += draw_remedy(frame, row->remedy, y, (end - y) / 2);
-    int least = end - y > 12 ? 4 : 3; /* minimum rows for processes */
-    if (end - y > least + 6)
-        y += draw_chart(frame, model, row, y, (end - y - least) / 3 < 8 ? (end - y - least) / 3 : 8);
-    if (end - y > least + 2)
-        y += draw_domains(frame, model, y, (end - y - least) * 2 / 3);
+    int min_rows = end - y > 12 ? 4 : 3; /* minimum rows for processes */
+    if (end - y > min_rows + 6)
+        y += draw_chart(frame, model, row, y, (end - y - min_rows) / 3 < 8 ? (end - y - min_rows) / 3 : 8);
+    if (end - y > min_rows + 2)
+        y += draw_domains(frame, model, y, (end - y - min_rows) * 2 / 3);
     if (end - y > 1)
         draw_processes(frame, ui, model, y, end - y);
 }

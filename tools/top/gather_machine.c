@@ -57,8 +57,8 @@ static bool parse_line(const char *line, unsigned *out_cpu, uint64_t *out_busy, 
 }
 
 /* Sums the ticks by package, as numbered by the kernel. Returns false if unknown. */
-static bool read_packages(struct machine *machine, struct joule_host *host, uint64_t busy[MOST_PACKAGES],
-                          uint64_t all[MOST_PACKAGES])
+static bool read_packages(struct machine *machine, struct joule_host *host, uint64_t busy[MAX_PACKAGES],
+                          uint64_t all[MAX_PACKAGES])
 {
     if (!machine->has_map || !machine->text ||
         host->ops->read_file(host, "/proc/stat", machine->text, machine->text_size) <= 0)
@@ -68,7 +68,7 @@ static bool read_packages(struct machine *machine, struct joule_host *host, uint
         uint64_t cpu_busy, cpu_all;
         if (parse_line(line, &cpu, &cpu_busy, &cpu_all) && cpu < machine->map.count) {
             unsigned package = machine->map.units[machine->map.places[cpu].unit].package;
-            if (package < MOST_PACKAGES) {
+            if (package < MAX_PACKAGES) {
                 busy[package] += cpu_busy;
                 all[package] += cpu_all;
             }
@@ -82,20 +82,20 @@ static bool read_packages(struct machine *machine, struct joule_host *host, uint
 /* Stores the sums for the next tick. If `model` is not NULL, sets the load since the last tick. */
 static void take_packages(struct machine *machine, struct joule_host *host, struct model *model)
 {
-    uint64_t busy[MOST_PACKAGES] = {0}, all[MOST_PACKAGES] = {0};
+    uint64_t busy[MAX_PACKAGES] = {0}, all[MAX_PACKAGES] = {0};
     if (!read_packages(machine, host, busy, all))
         return;
     for (size_t i = 0; model && i < model->device_count; i++) {
         struct device_row *row = &model->devices[i];
         uint64_t package;
         if (!string_starts(row->name, "cpu:") || !string_to_u64(row->name + 4, 10, &package) ||
-            package >= MOST_PACKAGES)
+            package >= MAX_PACKAGES)
             continue;
         uint64_t before_busy = machine->before[package].busy, before_all = machine->before[package].all;
         if (before_all && all[package] > before_all && busy[package] >= before_busy && isnan(row->busy))
             row->busy = (double)(busy[package] - before_busy) / (double)(all[package] - before_all);
     }
-    for (unsigned p = 0; p < MOST_PACKAGES; p++) {
+    for (unsigned p = 0; p < MAX_PACKAGES; p++) {
         machine->before[p].busy = busy[p];
         machine->before[p].all = all[p];
     }

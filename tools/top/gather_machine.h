@@ -9,7 +9,7 @@
 #include "gather.h"
 #include "joule/sources/cpu/cpu_map.h"
 
-#define MOST_PACKAGES 64
+#define MAX_PACKAGES 64
 
 struct machine {
     struct arena arena;
@@ -19,7 +19,7 @@ struct machine {
     size_t text_size;
     struct {
         uint64_t busy, all; /* ticks */
-    } before[MOST_PACKAGES];
+    } before[MAX_PACKAGES];
 };
 
 void gather_machine_open(struct machine *machine, joule_meter *meter);

@@ -20,9 +20,9 @@ unsigned history_ticks_per_bar(double period_s, double span_s, uint64_t ticks, i
 {
     if (columns < 1 || !(period_s > 0))
         return 1;
-    double most = fmin(ceil(span_s / period_s / columns - 1e-9), floor((double)HISTORY_TICKS / columns));
+    double max_ticks = fmin(ceil(span_s / period_s / columns - 1e-9), floor((double)HISTORY_TICKS / columns));
     unsigned n = 1;
-    while (n < most && n * (uint64_t)columns < ticks)
+    while (n < max_ticks && n * (uint64_t)columns < ticks)
         n++;
     return n;
 }

@@ -119,7 +119,7 @@ static void draw_list(struct frame *frame, struct hosts *hosts, int64_t now_ns, 
 
 void hosts_draw(struct frame *frame, struct hosts *hosts, int64_t now_ns)
 {
-    if (frame->width < LEAST_WIDTH || frame->height < LEAST_HEIGHT) {
+    if (frame->width < MIN_WIDTH || frame->height < MIN_HEIGHT) {
         frame_print(frame, 0, 0, STYLE_PLAIN, "%dx%d is too small; q quits", frame->width, frame->height);
         return;
     }
@@ -134,7 +134,7 @@ void hosts_draw(struct frame *frame, struct hosts *hosts, int64_t now_ns)
 bool hosts_draw_once(struct frame *frame, struct hosts *hosts, int64_t now_ns, int width)
 {
     int rows = (int)hosts->count + 1;
-    if (!frame_clear(frame, width < LEAST_WIDTH ? LEAST_WIDTH : width, 3 + rows))
+    if (!frame_clear(frame, width < MIN_WIDTH ? MIN_WIDTH : width, 3 + rows))
         return false;
     draw_total(frame, hosts, now_ns);
     draw_list(frame, hosts, now_ns, 3, rows);

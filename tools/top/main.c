@@ -26,8 +26,8 @@
 
 #define SUBCOMMAND   "top"
 #define PERIOD_S     1.0
-#define LEAST_PERIOD 0.1
-#define MOST_PERIOD  60.0
+#define MIN_PERIOD_S 0.1
+#define MAX_PERIOD_S 60.0
 #define ONCE_ROWS    30 /* processes */
 
 const char tool_name[] = "joule";
@@ -194,7 +194,7 @@ static int run_on_terminal(struct top *top)
 }
 
 /* Keeps only the first ONCE_ROWS processes that used energy or CPU time. */
-static void keep_users(struct top *top)
+static void keep_active(struct top *top)
 {
     size_t kept = 0;
     for (size_t i = 0; i < top->ui.shown_count && kept < ONCE_ROWS; i++) {
@@ -213,7 +213,7 @@ static int print_once(struct top *top)
     while (nanosleep(&period, &period) != 0 && errno == EINTR)
         ;
     tick(top);
-    keep_users(top);
+    keep_active(top);
     top->ui.focus = FOCUS_NOTHING;
     if (!draw_once(&top->frame, &top->ui, &top->model, screen_once_width())) {
         complain(SUBCOMMAND, "out of memory");
@@ -322,7 +322,7 @@ static int read_settings(struct settings *settings, int argc, char **argv)
         complain(SUBCOMMAND, "--hosts cannot be combined with --record, --sources or --root");
         return OPTIONS_WRONG;
     }
-    if (!(meter->period_s >= LEAST_PERIOD && meter->period_s <= MOST_PERIOD)) {
+    if (!(meter->period_s >= MIN_PERIOD_S && meter->period_s <= MAX_PERIOD_S)) {
         complain(SUBCOMMAND, "--period must be between 100 ms and 60 s");
         return OPTIONS_WRONG;
     }

@@ -343,7 +343,7 @@ static void test_pages_of_every_size(void **state)
             ui.focus = width % 2 ? FOCUS_DEVICES : FOCUS_PROCESSES;
             press(UI_END);
             const char *text = page(width, height);
-            if (width < LEAST_WIDTH || height < LEAST_HEIGHT) {
+            if (width < MIN_WIDTH || height < MIN_HEIGHT) {
                 shows_not(text, "TOTAL");
                 continue;
             }
