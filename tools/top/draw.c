@@ -5,15 +5,15 @@
 #include <math.h>
 #include <string.h>
 #include <joule/devices.h>
-#include "words.h"
+#include "format.h"
 
 #define ROOMY_HEIGHT 20 /* from this height on, blank lines separate the parts */
 
 void draw_power(struct frame *frame, int y, int x, enum style style, double watts, joule_class cls)
 {
-    char word[WORD_SIZE];
+    char word[FORMAT_SIZE];
     bool is_known = !isnan(watts);
-    frame_right(frame, y, x, POWER_WIDTH - 2, style, word_power(watts, word));
+    frame_right(frame, y, x, POWER_WIDTH - 2, style, format_power(watts, word));
     frame_put(frame, y, x + POWER_WIDTH - 1, is_known && style != STYLE_SELECTED ? class_style(cls) : style,
               is_known ? (uint32_t)class_letter(cls) : ' ');
 }
@@ -35,19 +35,19 @@ static void draw_state(struct frame *frame, const struct ui *ui, int from)
 
 static void draw_machine(struct frame *frame, const struct ui *ui, const struct model *model)
 {
-    char text[128], word[WORD_SIZE];
+    char text[128], word[FORMAT_SIZE];
     int x = frame_text(frame, 0, 1, -1, STYLE_TITLE, "joule top") + 2;
     x = add(frame, 0, x, STYLE_STRONG, model->host);
-    x = add(frame, 0, x, STYLE_PLAIN, word_time(model->running_s, word));
+    x = add(frame, 0, x, STYLE_PLAIN, format_time(model->running_s, word));
     string_print(text, sizeof text, "every %g s", model->period_s);
     x = add(frame, 0, x, STYLE_DIM, text);
     if (!isnan(model->cpu_busy)) {
-        string_print(text, sizeof text, "%u CPUs %s", model->cpus, word_share(model->cpu_busy, word));
+        string_print(text, sizeof text, "%u CPUs %s", model->cpus, format_share(model->cpu_busy, word));
         x = add(frame, 0, x, STYLE_PLAIN, text);
     }
     if (model->memory_total_bytes != JOULE_BYTES_UNKNOWN) {
         string_print(text, sizeof text, "memory %s",
-                     word_memory(model->memory_used_bytes, model->memory_total_bytes, word));
+                     format_memory(model->memory_used_bytes, model->memory_total_bytes, word));
         x = add(frame, 0, x, STYLE_PLAIN, text);
     }
     draw_state(frame, ui, x);
@@ -56,12 +56,12 @@ static void draw_machine(struct frame *frame, const struct ui *ui, const struct 
 /* "TOTAL 87.3 W m  12.4 kJ  83.1 to 91.6 W  package-0 + dram-0 (partial)" */
 static void draw_total(struct frame *frame, const struct model *model)
 {
-    char text[400], word[WORD_SIZE];
+    char text[400], word[FORMAT_SIZE];
     frame_text(frame, 1, 1, -1, STYLE_STRONG, "TOTAL");
     draw_power(frame, 1, 7, STYLE_STRONG, model->watts.value, model->watts.cls);
     int x = 7 + POWER_WIDTH + 2;
-    x = add(frame, 1, x, STYLE_PLAIN, word_energy(model->joules.value, word));
-    if (*word_range(model->watts, word_power, word))
+    x = add(frame, 1, x, STYLE_PLAIN, format_energy(model->joules.value, word));
+    if (*format_range(model->watts, format_power, word))
         x = add(frame, 1, x, STYLE_DIM, word);
     string_print(text, sizeof text, "%s%s", model->cover[0] ? model->cover : "no sensor answers",
                  model->is_partial && !strstr(model->cover, "partial") ? " (partial)" : "");
@@ -117,13 +117,13 @@ void draw_sums(struct frame *frame, const struct model *model, int y)
 {
     static const char *const names[] = {"processes", "ended", "idle", "unattributed"};
     const double parts[] = {model->sums.processes, model->sums.ended, model->sums.idle, model->sums.rest};
-    char word[WORD_SIZE], text[64];
+    char word[FORMAT_SIZE], text[64];
     if (!(model->sums.seen > 0))
         return;
-    string_print(text, sizeof text, "of %s:", word_energy(model->sums.seen, word));
+    string_print(text, sizeof text, "of %s:", format_energy(model->sums.seen, word));
     int x = frame_text(frame, y, 1, -1, STYLE_DIM, text) + 1;
     for (int i = 0; i < 4; i++) {
-        string_print(text, sizeof text, "%s %s", names[i], word_energy(fmax(parts[i], 0), word));
+        string_print(text, sizeof text, "%s %s", names[i], format_energy(fmax(parts[i], 0), word));
         x = add(frame, y, x, STYLE_DIM, text);
     }
 }

@@ -6,8 +6,8 @@
 #include <string.h>
 #include "columns.h"
 #include "draw.h"
+#include "format.h"
 #include "joule/report/table.h"
-#include "words.h"
 
 #define SPAN_S     600
 #define FACT_WIDTH 40
@@ -33,12 +33,12 @@ static void add_fact(struct facts *facts, const char *name, const char *value)
 
 static void add_quantity(struct facts *facts, const char *name, joule_quantity q, bool is_power)
 {
-    char value[100], word[WORD_SIZE], range[WORD_SIZE];
+    char value[100], word[FORMAT_SIZE], range[FORMAT_SIZE];
     if (isnan(q.value))
         return;
-    char *(*write)(double, char *) = is_power ? word_power : word_energy;
+    char *(*write)(double, char *) = is_power ? format_power : format_energy;
     string_print(value, sizeof value, "%s %c  %s", write(q.value, word), class_letter(q.cls),
-                 word_range(q, write, range));
+                 format_range(q, write, range));
     add_fact(facts, name, value);
 }
 
@@ -68,15 +68,15 @@ static void add_number(struct facts *facts, const char *name, double value, cons
 
 static void add_board(struct facts *facts, const joule_device *board)
 {
-    char text[100], word[WORD_SIZE], other[WORD_SIZE];
-    add_fact(facts, "memory busy", word_share(board->memory_busy, word));
-    add_fact(facts, "memory temp", word_celsius(board->memory_temperature_celsius, word));
+    char text[100], word[FORMAT_SIZE], other[FORMAT_SIZE];
+    add_fact(facts, "memory busy", format_share(board->memory_busy, word));
+    add_fact(facts, "memory temp", format_celsius(board->memory_temperature_celsius, word));
     add_number(facts, "clock", board->clock_megahertz, "MHz");
     add_number(facts, "memory clock", board->memory_clock_megahertz, "MHz");
     add_fact(facts, "clock limit", clocks(board->clock_reasons));
     if (!isnan(board->power_limit_min_watts) && !isnan(board->power_limit_max_watts)) {
-        string_print(text, sizeof text, "%s to %s", word_power(board->power_limit_min_watts, word),
-                     word_power(board->power_limit_max_watts, other));
+        string_print(text, sizeof text, "%s to %s", format_power(board->power_limit_min_watts, word),
+                     format_power(board->power_limit_max_watts, other));
         add_fact(facts, "limits", text);
     }
     add_fact(facts, "architecture", board->architecture);
@@ -90,13 +90,13 @@ static void add_board(struct facts *facts, const joule_device *board)
 
 static void gather_facts(struct facts *facts, const struct device_row *row)
 {
-    char word[WORD_SIZE];
+    char word[FORMAT_SIZE];
     add_quantity(facts, "power", row->watts, true);
     add_quantity(facts, "energy", row->joules, false);
-    add_fact(facts, "limit", word_power(row->limit_watts, word));
-    add_fact(facts, "busy", word_share(row->busy, word));
-    add_fact(facts, "memory", word_memory(row->memory_used_bytes, row->memory_total_bytes, word));
-    add_fact(facts, "temperature", word_celsius(row->celsius, word));
+    add_fact(facts, "limit", format_power(row->limit_watts, word));
+    add_fact(facts, "busy", format_share(row->busy, word));
+    add_fact(facts, "memory", format_memory(row->memory_used_bytes, row->memory_total_bytes, word));
+    add_fact(facts, "temperature", format_celsius(row->celsius, word));
     if (row->is_board)
         add_board(facts, &row->board);
 }
@@ -142,7 +142,7 @@ enum { DOMAIN, SOURCE, STATE, NOW, ENERGY, TOTAL, LABEL, DOMAIN_COLUMNS };
 
 static void draw_domain(struct frame *frame, const struct domain_row *row, int y, const struct column *c)
 {
-    char word[WORD_SIZE];
+    char word[FORMAT_SIZE];
     const joule_domain *domain = &row->domain;
     if (c[DOMAIN].is_shown)
         frame_text(frame, y, c[DOMAIN].x, c[DOMAIN].given, STYLE_PLAIN, domain->name);
@@ -152,9 +152,9 @@ static void draw_domain(struct frame *frame, const struct domain_row *row, int y
         frame_text(frame, y, c[STATE].x, c[STATE].given,
                    domain->state == JOULE_OK ? STYLE_DIM : STYLE_WARNING, joule_status_name(domain->state));
     if (domain->reading == JOULE_READING_TEMPERATURE)
-        word_celsius(row->gauge, word);
+        format_celsius(row->gauge, word);
     else if (domain->reading == JOULE_READING_UTILISATION)
-        word_share(row->gauge, word);
+        format_share(row->gauge, word);
     else if (!isnan(row->gauge))
         string_print(word, sizeof word, "%.0f MHz", row->gauge);
     else
@@ -166,7 +166,7 @@ static void draw_domain(struct frame *frame, const struct domain_row *row, int y
         frame_right(frame, y, c[NOW].x, POWER_WIDTH, STYLE_PLAIN, word);
     if (c[ENERGY].is_shown && has_power)
         frame_right(frame, y, c[ENERGY].x, c[ENERGY].given, STYLE_PLAIN,
-                    word_energy(row->joules.value, word));
+                    format_energy(row->joules.value, word));
     if (c[TOTAL].is_shown)
         frame_text(frame, y, c[TOTAL].x, c[TOTAL].given, STYLE_DIM, domain->in_total ? "total" : "");
     if (c[LABEL].is_shown)
@@ -209,7 +209,7 @@ static int draw_domains(struct frame *frame, const struct model *model, int y, i
 static int draw_chart(struct frame *frame, const struct model *model, const struct device_row *row, int y,
                       int height)
 {
-    char word[WORD_SIZE], text[64];
+    char word[FORMAT_SIZE], text[64];
     int columns = frame->width - 12, bars = height - 1;
     if (bars < 1 || columns < 24)
         return 0;
@@ -217,11 +217,11 @@ static int draw_chart(struct frame *frame, const struct model *model, const stru
     double peak = history_peak(&row->history, model->tick, n, columns);
     if (isnan(peak))
         return 0;
-    frame_right(frame, y, 1, 8, STYLE_DIM, word_power(peak, word));
+    frame_right(frame, y, 1, 8, STYLE_DIM, format_power(peak, word));
     if (bars > 1)
         frame_right(frame, y + bars - 1, 1, 8, STYLE_DIM, "0 W");
     history_draw(&row->history, model->tick, n, peak, frame, y, 10, columns, bars);
-    string_print(text, sizeof text, "%s ago", word_time(n * model->period_s * columns, word));
+    string_print(text, sizeof text, "%s ago", format_time(n * model->period_s * columns, word));
     frame_text(frame, y + bars, 10, -1, STYLE_DIM, text);
     frame_right(frame, y + bars, 10, columns, STYLE_DIM, "now");
     return height;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "columns.h"
 #include "draw.h"
-#include "words.h"
+#include "format.h"
 
 #define SPAN_S 120 /* seconds that a small graph shows */
 
@@ -77,7 +77,7 @@ static const char *state_of(const struct device_row *row)
 static void draw_device(struct frame *frame, const struct model *model, const struct device_row *row, int y,
                         const struct column *c, bool is_selected, unsigned n)
 {
-    char word[WORD_SIZE];
+    char word[FORMAT_SIZE];
     enum style plain = is_selected ? STYLE_SELECTED : STYLE_PLAIN;
     if (is_selected)
         frame_mark(frame, y, STYLE_SELECTED);
@@ -86,12 +86,12 @@ static void draw_device(struct frame *frame, const struct model *model, const st
         draw_cell(frame, y, &c[WATTS], is_selected ? plain : STYLE_DIM, state_of(row));
     else
         draw_power(frame, y, c[WATTS].x, plain, row->watts.value, row->watts.cls);
-    draw_cell(frame, y, &c[LIMIT], plain, word_power(row->limit_watts, word));
-    draw_cell(frame, y, &c[JOULES], plain, word_energy(row->joules.value, word));
-    draw_cell(frame, y, &c[BUSY], plain, word_share(row->busy, word));
+    draw_cell(frame, y, &c[LIMIT], plain, format_power(row->limit_watts, word));
+    draw_cell(frame, y, &c[JOULES], plain, format_energy(row->joules.value, word));
+    draw_cell(frame, y, &c[BUSY], plain, format_share(row->busy, word));
     draw_cell(frame, y, &c[MEMORY], plain,
-              word_memory(row->memory_used_bytes, row->memory_total_bytes, word));
-    draw_cell(frame, y, &c[CELSIUS], plain, word_celsius(row->celsius, word));
+              format_memory(row->memory_used_bytes, row->memory_total_bytes, word));
+    draw_cell(frame, y, &c[CELSIUS], plain, format_celsius(row->celsius, word));
     draw_cell(frame, y, &c[MODEL], is_selected ? plain : STYLE_DIM, row->model);
     if (c[GRAPH].is_shown)
         history_draw(&row->history, model->tick, n,
@@ -143,7 +143,7 @@ static void mark_sorted(struct column *columns, const struct ui *ui, const struc
 static void draw_process(struct frame *frame, const struct process_row *row, int y, const struct column *c,
                          bool is_selected)
 {
-    char word[WORD_SIZE];
+    char word[FORMAT_SIZE];
     enum style plain = is_selected                            ? STYLE_SELECTED
                        : row->watts > 0 || row->cpu_share > 0 ? STYLE_PLAIN
                                                               : STYLE_DIM;
@@ -152,12 +152,12 @@ static void draw_process(struct frame *frame, const struct process_row *row, int
     string_print(word, sizeof word, "%d", row->pid);
     draw_cell(frame, y, &c[PID], plain, word);
     draw_cell(frame, y, &c[USER], plain, row->user);
-    draw_cell(frame, y, &c[CPU], plain, word_share(row->cpu_share, word));
-    draw_cell(frame, y, &c[GPU], plain, word_share(row->gpu_share, word));
-    draw_cell(frame, y, &c[GPU_MEMORY], plain, word_bytes(row->gpu_memory_bytes, word));
+    draw_cell(frame, y, &c[CPU], plain, format_share(row->cpu_share, word));
+    draw_cell(frame, y, &c[GPU], plain, format_share(row->gpu_share, word));
+    draw_cell(frame, y, &c[GPU_MEMORY], plain, format_bytes(row->gpu_memory_bytes, word));
     if (c[P_WATTS].is_shown)
         draw_power(frame, y, c[P_WATTS].x, plain, row->watts, row->cls);
-    draw_cell(frame, y, &c[P_JOULES], plain, word_energy(row->joules.value, word));
+    draw_cell(frame, y, &c[P_JOULES], plain, format_energy(row->joules.value, word));
     draw_cell(frame, y, &c[COMMAND], plain, row->command);
 }
 

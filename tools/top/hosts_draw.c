@@ -4,8 +4,8 @@
 #include "base/string.h"
 #include "columns.h"
 #include "draw.h"
+#include "format.h"
 #include "hosts.h"
-#include "words.h"
 
 #define SPAN_S 40.0
 
@@ -20,21 +20,21 @@ static int add(struct frame *frame, int y, int x, enum style style, const char *
 static void draw_total(struct frame *frame, const struct hosts *hosts, int64_t now_ns)
 {
     struct hosts_total total;
-    char text[96], word[WORD_SIZE];
+    char text[96], word[FORMAT_SIZE];
     hosts_sum(hosts, now_ns, &total);
     int x = frame_text(frame, 0, 1, -1, STYLE_TITLE, "joule top") + 2;
     string_print(text, sizeof text, "%zu of %zu hosts%s", total.live, hosts->count,
                  total.is_partial ? " (partial)" : "");
     x = add(frame, 0, x, total.live < hosts->count ? STYLE_WARNING : STYLE_STRONG, text);
-    add(frame, 0, x, STYLE_PLAIN, word_time(hosts->running_s, word));
+    add(frame, 0, x, STYLE_PLAIN, format_time(hosts->running_s, word));
     frame_text(frame, 1, 1, -1, STYLE_STRONG, "TOTAL");
     draw_power(frame, 1, 7, STYLE_STRONG, total.watts.value, total.watts.cls);
     x = 7 + POWER_WIDTH + 2;
-    string_print(text, sizeof text, "%s %c", word_energy(total.joules, word),
+    string_print(text, sizeof text, "%s %c", format_energy(total.joules, word),
                  class_letter(total.joules_class));
     x = add(frame, 1, x, STYLE_PLAIN, text);
     if (!isnan(total.watts.low) && !isnan(total.watts.high))
-        add(frame, 1, x, STYLE_DIM, word_range(total.watts, word_power, word));
+        add(frame, 1, x, STYLE_DIM, format_range(total.watts, format_power, word));
 }
 
 /* Writes the state of a host; without a current report also its age and the reason. */
@@ -57,7 +57,7 @@ static void describe_state(const struct host_row *row, int64_t now_ns, char *tex
 static void draw_host(struct frame *frame, const struct hosts *hosts, const struct host_row *row, int y,
                       const struct column *c, unsigned n, int64_t now_ns)
 {
-    char word[WORD_SIZE], text[160];
+    char word[FORMAT_SIZE], text[160];
     bool is_live = host_state_of(row, now_ns) == HOST_LIVE;
     enum style plain = is_live ? STYLE_PLAIN : STYLE_DIM;
     draw_cell(frame, y, &c[NAME], is_live ? STYLE_STRONG : STYLE_DIM, row->name);
@@ -65,9 +65,9 @@ static void draw_host(struct frame *frame, const struct hosts *hosts, const stru
         draw_power(frame, y, c[WATTS].x, plain, row->watts.value, row->watts.cls);
     else
         frame_right(frame, y, c[WATTS].x, POWER_WIDTH - 2, STYLE_DIM, UNKNOWN);
-    draw_cell(frame, y, &c[JOULES], plain, word_energy(row->joules, word));
-    draw_cell(frame, y, &c[CPU], plain, word_power(is_live ? row->cpu_watts : NAN, word));
-    draw_cell(frame, y, &c[GPU], plain, word_power(is_live ? row->gpu_watts : NAN, word));
+    draw_cell(frame, y, &c[JOULES], plain, format_energy(row->joules, word));
+    draw_cell(frame, y, &c[CPU], plain, format_power(is_live ? row->cpu_watts : NAN, word));
+    draw_cell(frame, y, &c[GPU], plain, format_power(is_live ? row->gpu_watts : NAN, word));
     string_print(word, sizeof word, "%zu", row->devices);
     draw_cell(frame, y, &c[DEVICES], plain, is_live ? word : UNKNOWN);
     if (c[GRAPH].is_shown && hosts->tick > 0)

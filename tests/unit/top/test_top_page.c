@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include "columns.h"
 #include "history.h"
-#include "words.h"
+#include "format.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -19,57 +19,57 @@
 static void test_words(void **state)
 {
     (void)state;
-    char out[WORD_SIZE];
-    assert_string_equal(word_power(312.4, out), "312 W");
-    assert_string_equal(word_power(1254, out), "1.25 kW");
-    assert_string_equal(word_power(0.9071, out), "907 mW");
-    assert_string_equal(word_power(999.96, out), "1.00 kW");
-    assert_string_equal(word_power(0, out), "0 W");
-    assert_string_equal(word_power(1e-7, out), "0 W");
-    assert_string_equal(word_power(NAN, out), "-");
-    assert_string_equal(word_energy(35123, out), "35.1 kJ");
-    assert_string_equal(word_energy(3.6e6, out), "3.60 MJ");
-    assert_string_equal(word_share(0.974, out), "97%");
-    assert_string_equal(word_share(0.053, out), "5.3%");
-    assert_string_equal(word_share(0, out), "0%");
-    assert_string_equal(word_share(12.5, out), "1250%");
-    assert_string_equal(word_share(NAN, out), "-");
-    assert_string_equal(word_celsius(66.6, out), "67 C");
-    assert_string_equal(word_time(7384, out), "2:03:04");
-    assert_string_equal(word_time(NAN, out), "-");
+    char out[FORMAT_SIZE];
+    assert_string_equal(format_power(312.4, out), "312 W");
+    assert_string_equal(format_power(1254, out), "1.25 kW");
+    assert_string_equal(format_power(0.9071, out), "907 mW");
+    assert_string_equal(format_power(999.96, out), "1.00 kW");
+    assert_string_equal(format_power(0, out), "0 W");
+    assert_string_equal(format_power(1e-7, out), "0 W");
+    assert_string_equal(format_power(NAN, out), "-");
+    assert_string_equal(format_energy(35123, out), "35.1 kJ");
+    assert_string_equal(format_energy(3.6e6, out), "3.60 MJ");
+    assert_string_equal(format_share(0.974, out), "97%");
+    assert_string_equal(format_share(0.053, out), "5.3%");
+    assert_string_equal(format_share(0, out), "0%");
+    assert_string_equal(format_share(12.5, out), "1250%");
+    assert_string_equal(format_share(NAN, out), "-");
+    assert_string_equal(format_celsius(66.6, out), "67 C");
+    assert_string_equal(format_time(7384, out), "2:03:04");
+    assert_string_equal(format_time(NAN, out), "-");
 }
 
 static void test_memory(void **state)
 {
     (void)state;
-    char out[WORD_SIZE];
+    char out[FORMAT_SIZE];
     const uint64_t gib = UINT64_C(1) << 30, unknown = JOULE_BYTES_UNKNOWN;
-    assert_string_equal(word_bytes(0, out), "0 B");
-    assert_string_equal(word_bytes(1023, out), "1.0 KiB");
-    assert_string_equal(word_bytes(141 * gib, out), "141 GiB");
-    assert_string_equal(word_bytes(1000 * gib, out), "1.0 TiB");
-    assert_string_equal(word_bytes(unknown, out), "-");
-    assert_string_equal(word_memory(120 * gib, 141 * gib, out), "120/141 GiB");
-    assert_string_equal(word_memory(gib / 2, 24 * gib, out), "0.5/24 GiB");
-    assert_string_equal(word_memory(gib, unknown, out), "1.0 GiB");
-    assert_string_equal(word_memory(unknown, 24 * gib, out), "-/24 GiB");
-    assert_string_equal(word_memory(unknown, unknown, out), "-");
+    assert_string_equal(format_bytes(0, out), "0 B");
+    assert_string_equal(format_bytes(1023, out), "1.0 KiB");
+    assert_string_equal(format_bytes(141 * gib, out), "141 GiB");
+    assert_string_equal(format_bytes(1000 * gib, out), "1.0 TiB");
+    assert_string_equal(format_bytes(unknown, out), "-");
+    assert_string_equal(format_memory(120 * gib, 141 * gib, out), "120/141 GiB");
+    assert_string_equal(format_memory(gib / 2, 24 * gib, out), "0.5/24 GiB");
+    assert_string_equal(format_memory(gib, unknown, out), "1.0 GiB");
+    assert_string_equal(format_memory(unknown, 24 * gib, out), "-/24 GiB");
+    assert_string_equal(format_memory(unknown, unknown, out), "-");
     for (uint64_t bytes = 1; bytes < UINT64_C(1) << 59; bytes += bytes / 3 + 1) {
-        assert_true(strlen(word_bytes(bytes, out)) <= 8);
-        assert_true(strlen(word_memory(bytes, bytes, out)) <= 12);
+        assert_true(strlen(format_bytes(bytes, out)) <= 8);
+        assert_true(strlen(format_memory(bytes, bytes, out)) <= 12);
     }
 }
 
 static void test_ranges_and_classes(void **state)
 {
     (void)state;
-    char out[WORD_SIZE];
+    char out[FORMAT_SIZE];
     joule_quantity q = {87.3, 83.1, 91.6, JOULE_CLASS_MEASURED, 0},
                    wide = {900, 800, 1100, JOULE_CLASS_MODELLED, 0};
     joule_quantity unknown = {NAN, NAN, NAN, JOULE_CLASS_NONE, 0};
-    assert_string_equal(word_range(q, word_power, out), "83.1 to 91.6 W");
-    assert_string_equal(word_range(wide, word_power, out), "800 W to 1.10 kW");
-    assert_string_equal(word_range(unknown, word_power, out), "");
+    assert_string_equal(format_range(q, format_power, out), "83.1 to 91.6 W");
+    assert_string_equal(format_range(wide, format_power, out), "800 W to 1.10 kW");
+    assert_string_equal(format_range(unknown, format_power, out), "");
     assert_int_equal(class_letter(JOULE_CLASS_MEASURED), 'm');
     assert_int_equal(class_letter(JOULE_CLASS_DERIVED), 'd');
     assert_int_equal(class_letter(JOULE_CLASS_MODELLED), '~');
