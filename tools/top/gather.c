@@ -26,8 +26,8 @@ static bool is_gauge(const joule_domain *domain)
     return domain->reading != JOULE_READING_ENERGY && domain->reading != JOULE_READING_POWER;
 }
 
-/* Returns how well a domain represents its device; 0: not at all. */
-static int voice_of(const joule_domain *domain)
+/* Returns the priority of a domain as the source of its device's power; 0: not usable. */
+static int priority_of(const joule_domain *domain)
 {
     if (is_gauge(domain))
         return 0;
@@ -37,7 +37,8 @@ static int voice_of(const joule_domain *domain)
     return domain->in_total ? 5 : domain->state != JOULE_OK ? 1 : is_whole ? 4 : 3;
 }
 
-static void take_domain(struct gathering *g, struct device_row *row, const joule_domain *domain, int *voice)
+static void take_domain(struct gathering *g, struct device_row *row, const joule_domain *domain,
+                        int *priority)
 {
     if (!row->model[0])
         string_copy(row->model, sizeof row->model, domain->model);
@@ -48,12 +49,12 @@ static void take_domain(struct gathering *g, struct device_row *row, const joule
         joule_gauge(g->meter, domain->id, &celsius) == JOULE_OK)
         row->celsius = fmax(row->celsius, celsius);
     joule_quantity watts;
-    int own = voice_of(domain);
+    int own = priority_of(domain);
     if (own > 2 && joule_power_watts(g->meter, domain->id, &watts) != JOULE_OK)
         own = 2; /* its counter may not change */
-    if (own <= *voice)
+    if (own <= *priority)
         return;
-    *voice = own;
+    *priority = own;
     row->domain = domain->id;
     row->in_total = domain->in_total;
     row->state = domain->state;
@@ -75,7 +76,7 @@ static void reset_row(struct device_row *row)
 static void take_domains(struct gathering *g, struct model *model)
 {
     size_t count = joule_domain_count(g->meter);
-    int voices[METER_MAX_CHANNELS] = {0};
+    int priorities[METER_MAX_CHANNELS] = {0};
     for (size_t i = 0; i < count && i < METER_MAX_CHANNELS; i++) {
         joule_domain domain = {.struct_size = sizeof domain};
         if (joule_domain_get(g->meter, i, &domain) != JOULE_OK || !domain.device[0])
@@ -86,7 +87,7 @@ static void take_domains(struct gathering *g, struct model *model)
         if (!row)
             continue;
         row->is_listed = true;
-        take_domain(g, row, &domain, &voices[row - model->devices]);
+        take_domain(g, row, &domain, &priorities[row - model->devices]);
     }
 }
 
@@ -235,7 +236,7 @@ void gather_tick(struct gathering *g, struct model *model, uint64_t tick, bool i
     gather_processes(g, model);
 }
 
-void gather_again(struct gathering *g, struct model *model)
+void gather_detail(struct gathering *g, struct model *model)
 {
     take_detail(g, model);
     gather_processes(g, model);

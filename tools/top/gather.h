@@ -29,7 +29,7 @@ joule_status gather_open(struct gathering *gathering, const joule_options *optio
 /* Reads the prompt sensors and fills the model for tick `tick`; `is_paused`: only its histories. */
 void gather_tick(struct gathering *gathering, struct model *model, uint64_t tick, bool is_paused);
 /* Fills in the data of the detail view after its device has changed. */
-void gather_again(struct gathering *gathering, struct model *model);
+void gather_detail(struct gathering *gathering, struct model *model);
 /* Begin and end a record. */
 joule_status gather_record(struct gathering *gathering, const char *path, joule_error *out_error);
 joule_status gather_end_record(struct gathering *gathering, joule_error *out_error);

@@ -55,7 +55,7 @@ static int by_pid(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static const struct known_process *find(const struct gathering *g, const struct seen_process *process)
+static const struct known_process *find_known(const struct gathering *g, const struct seen_process *process)
 {
     struct known_process wanted = {.pid = process->pid};
     const struct known_process *known =
@@ -65,9 +65,9 @@ static const struct known_process *find(const struct gathering *g, const struct 
     return is_same ? known : NULL;
 }
 
-static struct known_process know(struct gathering *g, const struct seen_process *process)
+static struct known_process describe_process(struct gathering *g, const struct seen_process *process)
 {
-    const struct known_process *known = find(g, process);
+    const struct known_process *known = find_known(g, process);
     if (known)
         return *known;
     struct known_process fresh = {.pid = process->pid, .start_ticks = process->start_ticks};
@@ -134,7 +134,7 @@ static void fill(struct process_row *row, const struct seen_process *process,
 }
 
 /* Stores the entries for the next tick; `fresh` has one entry per process, sorted by id. */
-static void keep(struct gathering *g, const struct known_process *fresh, size_t count)
+static void store_known(struct gathering *g, const struct known_process *fresh, size_t count)
 {
     if (array_reserve((void **)&g->known, &g->known_capacity, count, sizeof *g->known)) {
         memcpy(g->known, fresh, count * sizeof *fresh);
@@ -157,13 +157,13 @@ void gather_processes(struct gathering *g, struct model *model)
         array_reserve((void **)&model->processes, &model->process_capacity, count, sizeof *model->processes);
     model->process_count = 0;
     for (size_t i = 0; fresh && has_room && i < count; i++) {
-        fresh[i] = know(g, &list[i]);
+        fresh[i] = describe_process(g, &list[i]);
         struct process_row *row = &model->processes[model->process_count++];
         fill(row, &list[i], &fresh[i], &sums[0], &devices);
         row->uses_detail = all_use || live_uses(g->live, &list[i], model->detail);
     }
     if (fresh && has_room)
-        keep(g, fresh, count);
+        store_known(g, fresh, count);
     arena_free(&arena);
     model->sums = (struct sums){.seen = sums[0].total_joules + devices.total_joules,
                                 .processes = sums[0].alive_joules + devices.alive_joules,

@@ -120,7 +120,7 @@ static void press(struct top *top, int key)
         toggle_record(top);
         break;
     case UI_DETAIL:
-        gather_again(&top->gathering, &top->model);
+        gather_detail(&top->gathering, &top->model);
         ui_refresh(&top->ui, &top->model);
         break;
     case UI_STAY:
