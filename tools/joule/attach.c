@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "base/string.h"
 
-#define LEAST_NS   (50 * 1000000LL) /* minimum time between two queries */
-#define SPARE_PART 100              /* a query may take at most 1/100 of the time between two queries */
+#define MIN_QUERY_NS (50 * 1000000LL) /* minimum time between two queries */
+#define QUERY_PAUSES 100              /* minimum time between two queries, relative to that of a query */
 
 bool attach_open(struct attached *attached, const struct signals *signals, pid_t pid)
 {
@@ -33,12 +33,12 @@ bool attach_open(struct attached *attached, const struct signals *signals, pid_t
     return false;
 }
 
-static void look(struct attached *attached)
+static void query_process(struct attached *attached)
 {
     int64_t begin_ns = clock_now_ns();
     attached->has_ended = !attribute_update(attached->group);
-    int64_t end_ns = clock_now_ns(), pause_ns = (end_ns - begin_ns) * SPARE_PART;
-    attached->look_ns = end_ns + (pause_ns > LEAST_NS ? pause_ns : LEAST_NS);
+    int64_t end_ns = clock_now_ns(), pause_ns = (end_ns - begin_ns) * QUERY_PAUSES;
+    attached->query_ns = end_ns + (pause_ns > MIN_QUERY_NS ? pause_ns : MIN_QUERY_NS);
 }
 
 static int take_signal(const struct signals *signals)
@@ -53,13 +53,13 @@ int attach_wait(struct attached *attached, int64_t until_ns)
 {
     while (!attached->has_ended && clock_now_ns() < until_ns) {
         int64_t now_ns = clock_now_ns(),
-                next_ns = attached->look_ns < until_ns ? attached->look_ns : until_ns;
+                next_ns = attached->query_ns < until_ns ? attached->query_ns : until_ns;
         struct timespec left = clock_timespec(next_ns > now_ns ? next_ns - now_ns : 0);
         struct pollfd polls[] = {{.fd = attached->signal_fd, .events = POLLIN},
                                  {.fd = attached->process_fd, .events = POLLIN}};
         ppoll(polls, 2, &left, NULL);
-        if (polls[1].revents || clock_now_ns() >= attached->look_ns)
-            look(attached);
+        if (polls[1].revents || clock_now_ns() >= attached->query_ns)
+            query_process(attached);
         attached->has_ended = attached->has_ended || polls[1].revents;
         int taken = polls[0].revents ? take_signal(attached->signals) : 0;
         stop_likewise(taken);

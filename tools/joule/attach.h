@@ -13,7 +13,7 @@ struct attached {
     const struct signals *signals;
     struct attribute_group *group;
     int process_fd, signal_fd; /* -1: none */
-    int64_t look_ns;           /* CLOCK_MONOTONIC time of the next query of the process */
+    int64_t query_ns;          /* CLOCK_MONOTONIC time of the next query of the process */
     bool has_ended;
 };
 

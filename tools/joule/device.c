@@ -5,7 +5,7 @@
 #include "joule/curve/estimate.h"
 #include "joule/report/table.h"
 
-#define MOST_LISTED 64
+#define MAX_LISTED 64
 
 bool device_row_get(joule_meter *meter, size_t position, struct arena *arena, struct device_row *out_row)
 {
@@ -13,16 +13,16 @@ bool device_row_get(joule_meter *meter, size_t position, struct arena *arena, st
     if (joule_device_get(meter, position, &out_row->info) != JOULE_OK)
         return false;
     const char *name = out_row->info.name;
-    out_row->processes = arena_alloc(arena, MOST_LISTED * sizeof *out_row->processes);
-    out_row->partitions = arena_alloc(arena, MOST_LISTED * sizeof *out_row->partitions);
+    out_row->processes = arena_alloc(arena, MAX_LISTED * sizeof *out_row->processes);
+    out_row->partitions = arena_alloc(arena, MAX_LISTED * sizeof *out_row->partitions);
     if (!out_row->processes || !out_row->partitions)
         return false;
-    out_row->process_count = joule_device_processes(meter, name, out_row->processes, MOST_LISTED);
-    out_row->partition_count = joule_device_partitions(meter, name, out_row->partitions, MOST_LISTED);
-    if (out_row->process_count > MOST_LISTED)
-        out_row->process_count = MOST_LISTED;
-    if (out_row->partition_count > MOST_LISTED)
-        out_row->partition_count = MOST_LISTED;
+    out_row->process_count = joule_device_processes(meter, name, out_row->processes, MAX_LISTED);
+    out_row->partition_count = joule_device_partitions(meter, name, out_row->partitions, MAX_LISTED);
+    if (out_row->process_count > MAX_LISTED)
+        out_row->process_count = MAX_LISTED;
+    if (out_row->partition_count > MAX_LISTED)
+        out_row->partition_count = MAX_LISTED;
     return true;
 }
 
@@ -123,7 +123,7 @@ static void add_errors(const joule_device *d, struct line *line)
 /* Omits limits that equal the configured power limit. */
 static void add_limits(const joule_device *d, struct line *line)
 {
-    char most[32];
+    char max[32];
     add_watts(line, "power limit ", d->power_limit_watts, "");
     if (d->power_limit_default_watts != d->power_limit_watts)
         add_watts(line, "", d->power_limit_default_watts, " by default");
@@ -131,8 +131,8 @@ static void add_limits(const joule_device *d, struct line *line)
         add_watts(line, "", d->power_limit_enforced_watts, " enforced");
     add_watts(line, "can be set from ", d->power_limit_min_watts, "");
     if (!isnan(d->power_limit_min_watts) && !isnan(d->power_limit_max_watts)) {
-        joule_format(d->power_limit_max_watts, JOULE_DIMENSION_POWER, 3, most, sizeof most);
-        text_printf(line->out, " to %s", most);
+        joule_format(d->power_limit_max_watts, JOULE_DIMENSION_POWER, 3, max, sizeof max);
+        text_printf(line->out, " to %s", max);
     }
     end_line(line);
 }

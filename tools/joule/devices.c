@@ -21,8 +21,8 @@
 
 #define WAIT_S       2.0 /* maximum wait for slow sources */
 #define STEP_NS      50000000
-#define LEAST_STEPS  7  /* power needs two readings */
-#define MOST_STEPS   50 /* clocks are read once a second, and not at opening */
+#define MIN_STEPS    7  /* power needs two readings */
+#define MAX_STEPS    50 /* clocks are read once a second, and not at opening */
 #define FULL_WIDTH   98 /* width from which the table shows all columns */
 #define INDENT       "  "
 #define MODEL_INDENT "            " /* aligned with the model of a device */
@@ -46,7 +46,7 @@ static bool is_pending(joule_meter *meter)
 
 static void wait_for_readings(joule_meter *meter)
 {
-    for (int step = 0; step < LEAST_STEPS || (step < MOST_STEPS && is_pending(meter)); step++)
+    for (int step = 0; step < MIN_STEPS || (step < MAX_STEPS && is_pending(meter)); step++)
         nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
 }
 

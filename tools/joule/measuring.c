@@ -78,7 +78,7 @@ static void create_session(struct measuring *m)
         setrlimit(RLIMIT_FSIZE, &before);
 }
 
-joule_status measuring_open(struct measuring *m, const struct measuring_options *options, size_t most_runs,
+joule_status measuring_open(struct measuring *m, const struct measuring_options *options, size_t max_runs,
                             joule_error *out_error)
 {
     mallopt(M_ARENA_MAX,
@@ -89,9 +89,9 @@ joule_status measuring_open(struct measuring *m, const struct measuring_options 
                             .budget_joules = options->budget_joules,
                             .overshoot_bound_joules = NAN,
                             .noticed_joules = NAN};
-    m->runs = calloc(most_runs, sizeof *m->runs);
+    m->runs = calloc(max_runs, sizeof *m->runs);
     if (!m->runs)
-        return error_set(out_error, JOULE_NO_MEMORY, "out of memory for %zu runs", most_runs);
+        return error_set(out_error, JOULE_NO_MEMORY, "out of memory for %zu runs", max_runs);
     create_session(m);
     joule_options how = {.struct_size = sizeof how,
                          .flags = JOULE_OPEN_NO_SESSION,

@@ -55,9 +55,9 @@ struct measuring {
 };
 
 /* Creates the session, passes its name to the command in JOULE_SESSION, and opens the meter. Does not wait
- * for slow sensors, and starts no thread for the others. `most_runs`: maximum number of measuring_add calls.
+ * for slow sensors, and starts no thread for the others. `max_runs`: maximum number of measuring_add calls.
  * After a failure nothing remains open. */
-joule_status measuring_open(struct measuring *m, const struct measuring_options *options, size_t most_runs,
+joule_status measuring_open(struct measuring *m, const struct measuring_options *options, size_t max_runs,
                             joule_error *out_error);
 /* Waits until all sensors were read once, at most 250 ms after measuring_open. */
 void measuring_wait_ready(struct measuring *m);

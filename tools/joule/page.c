@@ -8,8 +8,8 @@
 #include "common/options.h"
 #include "common/output.h"
 
-#define PAGE_WIDTH  100
-#define LEAST_WIDTH 60 /* on narrower terminals the terminal wraps the lines */
+#define PAGE_WIDTH 100
+#define MIN_WIDTH  60 /* on narrower terminals the terminal wraps the lines */
 
 bool page_has_colour(int fd)
 {
@@ -23,7 +23,7 @@ size_t page_width(void)
     if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 ||
         size.ws_col > PAGE_WIDTH)
         return PAGE_WIDTH;
-    return size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;
+    return size.ws_col < MIN_WIDTH ? MIN_WIDTH : size.ws_col;
 }
 
 /* --- reports -------------------------------------------------------------------------------------------- */

@@ -247,15 +247,15 @@ void kernel_describe(const struct kernel *kernel, struct fit_kernel *out)
 
 /* --- memory --------------------------------------------------------------------------------------------- */
 
-#define LINE          ((size_t)64)
-#define MANY          ((size_t)64) /* lines; arrays are multiples of this, and no loop body has more */
-#define LEAST_FAR     ((size_t)64 << 20)
-#define MOST_FAR      ((size_t)256 << 20)
-#define MEMORY_PART   24 /* maximum part of the machine's memory for each of three data sets: 1/24 */
-#define COIN_BYTES    ((size_t)256 << 10)
-#define HUGE_PAGE     ((size_t)2 << 20)
-#define SEED          UINT64_C(88172645463325252)
-#define RINGS_AT_ONCE ((size_t)6)
+#define LINE           ((size_t)64)
+#define MANY           ((size_t)64) /* lines; arrays are multiples of this, and no loop body has more */
+#define MIN_DRAM_BYTES ((size_t)64 << 20)
+#define MAX_DRAM_BYTES ((size_t)256 << 20)
+#define MEMORY_PART    24 /* maximum part of the machine's memory for each of three data sets: 1/24 */
+#define COIN_BYTES     ((size_t)256 << 10)
+#define HUGE_PAGE      ((size_t)2 << 20)
+#define SEED           UINT64_C(88172645463325252)
+#define RINGS_AT_ONCE  ((size_t)6)
 
 static size_t whole(double bytes)
 {
@@ -263,17 +263,17 @@ static size_t whole(double bytes)
     return bytes > (double)unit ? (size_t)bytes / unit * unit : unit;
 }
 
-static double least(double a, double b)
+static double min(double a, double b)
 {
     return a < b ? a : b;
 }
 
 /* Returns the size of the data set for DRAM: well beyond the last cache, limited by memory. */
-static double far_bytes(double last)
+static double dram_bytes(double last)
 {
     double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    double most = memory > 0 ? least(MOST_FAR, memory / MEMORY_PART) : MOST_FAR, wanted = 16 * last;
-    return least(wanted > LEAST_FAR ? wanted : LEAST_FAR, most);
+    double max = memory > 0 ? min(MAX_DRAM_BYTES, memory / MEMORY_PART) : MAX_DRAM_BYTES, wanted = 16 * last;
+    return min(wanted > MIN_DRAM_BYTES ? wanted : MIN_DRAM_BYTES, max);
 }
 
 /* Chooses data sizes in bytes, each well within its level and well beyond the previous one. */
@@ -285,7 +285,7 @@ static void choose_sizes(const struct cost_core *core, size_t bytes[COST_LEVELS]
     bytes[COST_L1] = whole(l1 / 2);
     bytes[COST_L2] = whole(2 * l1 < l2 / 2 ? l2 / 2 : (l1 + l2) / 2);
     bytes[COST_L3] = whole(2 * l2 < l3 / 2 ? 2 * l2 : (l2 + l3) / 2);
-    bytes[COST_DRAM] = whole(far_bytes(l3));
+    bytes[COST_DRAM] = whole(dram_bytes(l3));
 }
 
 /* Allocates zeroed memory, on huge pages if available, so that address translation does not affect the

@@ -23,7 +23,7 @@
 
 static const struct effort quick = {.seconds = 0.015, .repeats = 5},
                            usual = {.seconds = 0.2, .repeats = 5, .has_energy = true},
-                           full = {.seconds = 1, .least_joules = 10, .repeats = 5, .has_energy = true};
+                           full = {.seconds = 1, .min_joules = 10, .repeats = 5, .has_energy = true};
 
 struct wishes {
     bool is_quick, is_full, is_json, is_dry, is_list;

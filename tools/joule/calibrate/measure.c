@@ -14,9 +14,9 @@
 #include "base/string.h"
 #include "joule/host/host.h"
 
-#define MOST_REPEATS  16
+#define MAX_REPEATS   16
 #define PIECE_S       0.003 /* between clock readings: short against disturbances, long against a reading */
-#define MOST_PIECES   4096
+#define MAX_PIECES    4096
 #define CLOCK_S       0.001
 #define CLOCK_ROUNDS  3000 /* first estimate */
 #define TICK_WAIT_S   0.002
@@ -34,9 +34,9 @@ struct state {
     double rounds_a_second[FIT_MAX_KERNELS];
     struct repeats {
         unsigned count;
-        double cycles[MOST_REPEATS], joules[MOST_REPEATS], seconds[MOST_REPEATS];
+        double cycles[MAX_REPEATS], joules[MAX_REPEATS], seconds[MAX_REPEATS];
     } repeats[FIT_MAX_KERNELS];
-    double hz[FIT_MAX_KERNELS * MOST_REPEATS];
+    double hz[FIT_MAX_KERNELS * MAX_REPEATS];
     size_t hz_count;
     size_t kernel_count; /* index of idle, if measured */
     int64_t begin_ns;
@@ -101,7 +101,7 @@ static double run(struct state *s, size_t index, double rounds)
 }
 
 /* Returns the current clock in Hz, measured with the first kernel, whose additions take one cycle each. */
-static double look_at_clock(struct state *s)
+static double measure_clock(struct state *s)
 {
     double rounds = CLOCK_ROUNDS, best = 0;
     rounds = floor(rounds * CLOCK_S / 3 / fmax(run(s, 0, rounds), 1e-7));
@@ -138,36 +138,36 @@ static bool take_joules(struct state *s, int64_t begin_ns, int64_t end_ns, doubl
 static bool has_joules(struct state *s, int64_t begin_ns)
 {
     joule_quantity joules;
-    if (!s->meter || s->effort->least_joules <= 0)
+    if (!s->meter || s->effort->min_joules <= 0)
         return true;
     joule_sample_now(s->meter);
     joule_window_joules(s->meter, JOULE_CPU, begin_ns, clock_now_ns(), &joules, NULL);
-    return joules.value >= s->effort->least_joules;
+    return joules.value >= s->effort->min_joules;
 }
 
 /* Measures one repeat of a kernel. Returns false if stopped. */
 static bool repeat(struct state *s, size_t index)
 {
     struct repeats *r = &s->repeats[index];
-    static double pieces[MOST_PIECES];
+    static double pieces[MAX_PIECES];
     size_t count = 0;
-    double rounds = fmax(1, floor(s->rounds_a_second[index] * PIECE_S)), hz = look_at_clock(s), wall = 0;
+    double rounds = fmax(1, floor(s->rounds_a_second[index] * PIECE_S)), hz = measure_clock(s), wall = 0;
     run(s, index, rounds);
     int64_t begin_ns = clock_now_ns();
     uint64_t done = 0;
     while (wall < s->effort->seconds ||
-           (wall < MOST_STRETCH * s->effort->seconds && !has_joules(s, begin_ns))) {
+           (wall < MAX_STRETCH * s->effort->seconds && !has_joules(s, begin_ns))) {
         double seconds = run(s, index, rounds);
-        pieces[count++ % MOST_PIECES] = seconds / rounds;
+        pieces[count++ % MAX_PIECES] = seconds / rounds;
         done++;
         wall = clock_seconds(clock_now_ns() - begin_ns);
         if (*s->stopped)
             return false;
     }
     int64_t end_ns = clock_now_ns();
-    hz = (hz + look_at_clock(s)) / 2;
+    hz = (hz + measure_clock(s)) / 2;
     s->hz[s->hz_count++] = hz;
-    r->cycles[r->count] = quietest(pieces, count < MOST_PIECES ? count : MOST_PIECES) * hz;
+    r->cycles[r->count] = quietest(pieces, count < MAX_PIECES ? count : MAX_PIECES) * hz;
     r->seconds[r->count] = clock_seconds(end_ns - begin_ns) / ((double)done * rounds);
     if (s->meter && take_joules(s, begin_ns, end_ns, &r->joules[r->count]))
         r->joules[r->count] /= (double)done * rounds;
@@ -198,7 +198,7 @@ static bool rest(struct state *s)
  * disturbed. */
 static double typical(const struct state *s, const double *values, unsigned count, double *out_spread)
 {
-    double ordered[MOST_REPEATS];
+    double ordered[MAX_REPEATS];
     unsigned kept = count < s->effort->repeats ? count : s->effort->repeats;
     memcpy(ordered, values, count * sizeof *ordered);
     qsort(ordered, count, sizeof *ordered, by_value);
@@ -381,7 +381,7 @@ joule_status measure_kernels(const struct cost_core *core, const struct effort *
     int64_t begin_ns = clock_now_ns();
     struct state *s = calloc(1, sizeof *s);
     *out = (struct measured){.energy_class = JOULE_CLASS_NONE, .cpu = -1};
-    if (!s || 2 * effort->repeats > MOST_REPEATS || !grounds_make(core, &s->grounds)) {
+    if (!s || 2 * effort->repeats > MAX_REPEATS || !grounds_make(core, &s->grounds)) {
         free(s);
         return error_set(out_error, JOULE_NO_MEMORY, "out of memory for the data of the kernels");
     }

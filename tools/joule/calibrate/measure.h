@@ -11,13 +11,13 @@
 #include "calibrate/kernels.h"
 
 struct effort {
-    double seconds;      /* minimum time of a kernel in each repeat */
-    double least_joules; /* with a sensor also a minimum energy; takes at most MOST_STRETCH times as long */
+    double seconds;    /* minimum time of a kernel in each repeat */
+    double min_joules; /* with a sensor also a minimum energy; takes at most MAX_STRETCH times as long */
     unsigned repeats;
     bool has_energy; /* use an energy sensor */
     bool is_seen;    /* print progress to standard error */
 };
-#define MOST_STRETCH 10
+#define MAX_STRETCH 10
 
 struct measured {
     struct fit_kernel

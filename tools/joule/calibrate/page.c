@@ -9,7 +9,7 @@
 #include "joule/report/report.h"
 #include "joule/sources/cpu/cpu_calibration.h"
 
-#define MOST_MISSED 5
+#define MAX_ERRORS_LISTED 5
 
 /* --- JSON ----------------------------------------------------------------------------------------------- */
 
@@ -154,20 +154,20 @@ static void add_prices(const struct cost_prices *prices, struct text *out)
 }
 
 /* Lists the kernels with the largest errors, largest first. */
-static void add_missed(const char *what, const struct measured *measured, const struct fit_errors *errors,
-                       struct text *out)
+static void add_largest_errors(const char *what, const struct measured *measured,
+                               const struct fit_errors *errors, struct text *out)
 {
-    bool is_told[FIT_MAX_KERNELS] = {false};
+    bool is_listed[FIT_MAX_KERNELS] = {false};
     text_printf(out, "\nLargest errors of %s:\n", what);
-    for (int n = 0; n < MOST_MISSED; n++) {
+    for (int n = 0; n < MAX_ERRORS_LISTED; n++) {
         size_t worst = measured->count;
         for (size_t i = 0; i < measured->count; i++)
-            if (!is_told[i] && !isnan(errors->residual[i]) &&
+            if (!is_listed[i] && !isnan(errors->residual[i]) &&
                 (worst == measured->count || fabs(errors->residual[i]) > fabs(errors->residual[worst])))
                 worst = i;
         if (worst == measured->count)
             return;
-        is_told[worst] = true;
+        is_listed[worst] = true;
         text_printf(out, "  %-40s %+4.0f %%; fitted without its family %+4.0f %%\n",
                     measured->list[worst].name, percent(errors->residual[worst]),
                     percent(errors->left_out[worst]));
@@ -184,7 +184,7 @@ static void add_errors(const char *what, const struct measured *measured, const 
         if (!isnan(errors->family_log_sd[family]))
             text_printf(out, "  %-24s %4.0f %%\n", fit_family_name((enum fit_family)family),
                         percent(errors->family_log_sd[family]));
-    add_missed(what, measured, errors, out);
+    add_largest_errors(what, measured, errors, out);
 }
 
 void calibrate_words(const void *calibrated, struct text *out)
