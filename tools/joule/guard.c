@@ -25,7 +25,7 @@ static int64_t nanoseconds(double seconds)
     return (int64_t)(seconds * 1e9);
 }
 
-static void say(const struct guard *guard, const char *format, const struct budget_state *state)
+static void print_warning(const struct guard *guard, const char *format, const struct budget_state *state)
 {
     char budget[32], used[32];
     joule_format(guard->budget_joules, JOULE_DIMENSION_ENERGY, 3, budget, sizeof budget);
@@ -34,30 +34,30 @@ static void say(const struct guard *guard, const char *format, const struct budg
         complain(guard->subject, format, used, state->is_machine ? "the machine" : "the command", budget);
 }
 
-static void look_at_budget(struct guard *guard, struct measuring *measuring, struct child *child, int64_t now)
+static void check_budget(struct guard *guard, struct measuring *measuring, struct child *child, int64_t now)
 {
     struct budget_state state = measuring_budget(measuring, child->begin_ns, child->group);
     double used = state.joules.value; /* an unknown value (NaN) compares false and ends no command */
     guard->next_ns = now + nanoseconds(measuring->period_s);
     if (state.is_over) {
-        say(guard, "%s used by %s, more than the budget of %s; ending the command", &state);
+        print_warning(guard, "%s used by %s, more than the budget of %s; ending the command", &state);
         child_signal_all(child, SIGTERM);
         child_signal_all(child, SIGCONT); /* a stopped process could not handle SIGTERM */
         guard->stage = GUARD_TERMINATED;
         guard->next_ns = now + nanoseconds(guard->grace_s);
     } else if (guard->stage == GUARD_WATCHING && used >= NEAR * guard->budget_joules) {
-        say(guard, "%s used by %s, more than 80 %% of the budget of %s", &state);
+        print_warning(guard, "%s used by %s, more than 80 %% of the budget of %s", &state);
         guard->stage = GUARD_WARNED;
     }
 }
 
-void guard_look(struct guard *guard, struct measuring *measuring, struct child *child)
+void guard_check(struct guard *guard, struct measuring *measuring, struct child *child)
 {
     int64_t now = clock_now_ns();
     if (now < guard->next_ns)
         return;
     if (!guard_has_acted(guard)) {
-        look_at_budget(guard, measuring, child, now);
+        check_budget(guard, measuring, child, now);
         return;
     }
     child_signal_all(child, SIGKILL);

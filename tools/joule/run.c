@@ -162,7 +162,7 @@ static void wait_for_the_rest(struct job *job)
         watch_when_due(job);
         if (signal_asks_to_end(taken))
             break;
-        guard_look(&job->guard, &job->measuring, &job->child);
+        guard_check(&job->guard, &job->measuring, &job->child);
     }
     job->child.end_ns = clock_now_ns();
 }
@@ -185,7 +185,7 @@ static void wait_once(struct job *job)
         job->interrupted_by = taken;
     if (!job->child.has_ended)
         watch_when_due(job);
-    guard_look(&job->guard, &job->measuring, &job->child);
+    guard_check(&job->guard, &job->measuring, &job->child);
 }
 
 /* Runs the command once. Returns 0, or the exit code for a command that did not run. */
