@@ -34,11 +34,12 @@ static void print_warning(const struct guard *guard, const char *format, const s
         complain(guard->subject, format, used, state->is_machine ? "the machine" : "the command", budget);
 }
 
-static void check_budget(struct guard *guard, struct measuring *measuring, struct child *child, int64_t now)
+static void check_budget(struct guard *guard, struct measurement *measurement, struct child *child,
+                         int64_t now)
 {
-    struct budget_state state = measuring_budget(measuring, child->begin_ns, child->group);
+    struct budget_state state = measurement_budget(measurement, child->begin_ns, child->group);
     double used = state.joules.value; /* an unknown value (NaN) compares false and ends no command */
-    guard->next_ns = now + nanoseconds(measuring->period_s);
+    guard->next_ns = now + nanoseconds(measurement->period_s);
     if (state.is_over) {
         print_warning(guard, "%s used by %s, more than the budget of %s; ending the command", &state);
         child_signal_all(child, SIGTERM);
@@ -51,13 +52,13 @@ static void check_budget(struct guard *guard, struct measuring *measuring, struc
     }
 }
 
-void guard_check(struct guard *guard, struct measuring *measuring, struct child *child)
+void guard_check(struct guard *guard, struct measurement *measurement, struct child *child)
 {
     int64_t now = clock_now_ns();
     if (now < guard->next_ns)
         return;
     if (!guard_has_acted(guard)) {
-        check_budget(guard, measuring, child, now);
+        check_budget(guard, measurement, child, now);
         return;
     }
     child_signal_all(child, SIGKILL);

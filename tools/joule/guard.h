@@ -7,7 +7,7 @@
 #define JOULE_GUARD_H
 
 #include "child.h"
-#include "measuring.h"
+#include "measurement.h"
 
 struct guard {
     double budget_joules; /* 0: no budget */
@@ -19,7 +19,7 @@ struct guard {
 
 struct guard guard_start(double budget_joules, double grace_s, const char *subject);
 /* Checks the budget and acts, if it is time; call whenever child_wait returns. */
-void guard_check(struct guard *guard, struct measuring *measuring, struct child *child);
+void guard_check(struct guard *guard, struct measurement *measurement, struct child *child);
 /* Returns true if the command was signalled to end because of its budget. */
 bool guard_has_acted(const struct guard *guard);
 

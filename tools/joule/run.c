@@ -22,7 +22,7 @@
 #include "commands.h"
 #include "guard.h"
 #include "joule/record/record.h"
-#include "measuring.h"
+#include "measurement.h"
 #include "common/output.h"
 #include "page.h"
 #include "run_settings.h"
@@ -34,7 +34,7 @@
 struct job {
     struct settings settings;
     struct signals signals;
-    struct measuring measuring;
+    struct measurement measurement;
     struct guard guard;
     int pipe;                  /* open pipe for the record until the recorder opens it; -1: none */
     struct recorder *recorder; /* NULL: no -o */
@@ -108,26 +108,26 @@ static bool measure_idle(struct settings *s)
 {
     joule_options how = {.struct_size = sizeof how,
                          .flags = JOULE_OPEN_NO_SESSION,
-                         .period_s = s->measuring.period_s,
-                         .sources = s->measuring.sources,
-                         .root = s->measuring.root};
+                         .period_s = s->measurement.period_s,
+                         .sources = s->measurement.sources,
+                         .root = s->measurement.root};
     joule_meter *meter;
     joule_error error;
     joule_status status = joule_open(&how, &meter, &error);
     if (status == JOULE_OK) {
-        status = idle_measure(meter, s->idle_s, &s->measuring.idle, &error);
+        status = idle_measure(meter, s->idle_s, &s->measurement.idle, &error);
         joule_close(meter);
     }
     if (status != JOULE_OK) {
         complain(s->subject, "cannot measure the idle baseline: %s", error.message);
         return false;
     }
-    if (s->measuring.idle.busy > IDLE_BUSY_MAX)
+    if (s->measurement.idle.busy > IDLE_BUSY_MAX)
         complain(s->subject,
                  "the idle baseline is too high, because the CPUs were %.0f %% busy while it was measured; "
                  "measure it again on an idle machine",
-                 100 * s->measuring.idle.busy);
-    if (!s->measuring.root && idle_store(&s->measuring.idle, &error) != JOULE_OK)
+                 100 * s->measurement.idle.busy);
+    if (!s->measurement.root && idle_store(&s->measurement.idle, &error) != JOULE_OK)
         complain(s->subject, "cannot store the idle baseline: %s", error.message);
     return true;
 }
@@ -150,8 +150,8 @@ static void begin_record(struct job *job)
 
 static void watch_when_due(struct job *job)
 {
-    if (clock_now_ns() >= measuring_watch_ns(&job->measuring))
-        measuring_watch(&job->measuring);
+    if (clock_now_ns() >= measurement_watch_ns(&job->measurement))
+        measurement_watch(&job->measurement);
 }
 
 /* Waits for the descendants of the command. Signals such as SIGINT end the waiting, not the processes. */
@@ -162,7 +162,7 @@ static void wait_for_the_rest(struct job *job)
         watch_when_due(job);
         if (signal_asks_to_end(taken))
             break;
-        guard_check(&job->guard, &job->measuring, &job->child);
+        guard_check(&job->guard, &job->measurement, &job->child);
     }
     job->child.end_ns = clock_now_ns();
 }
@@ -179,25 +179,25 @@ static int complain_exec(const struct settings *s, int why)
 
 static void wait_once(struct job *job)
 {
-    int64_t watch_ns = measuring_watch_ns(&job->measuring);
+    int64_t watch_ns = measurement_watch_ns(&job->measurement);
     int taken = child_wait(&job->child, watch_ns < job->guard.next_ns ? watch_ns : job->guard.next_ns);
     if (signal_asks_to_end(taken))
         job->interrupted_by = taken;
     if (!job->child.has_ended)
         watch_when_due(job);
-    guard_check(&job->guard, &job->measuring, &job->child);
+    guard_check(&job->guard, &job->measurement, &job->child);
 }
 
 /* Runs the command once. Returns 0, or the exit code for a command that did not run. */
 static int run_in_group(struct job *job, struct attribute_group *group)
 {
     struct child *child = &job->child;
-    measuring_wait_ready(&job->measuring);
+    measurement_wait_ready(&job->measurement);
     if (!group || !child_start(child, &job->signals, group, job->settings.command)) {
         complain(job->settings.subject, "cannot create a process: %s", strerror(errno));
         return EXIT_OWN_FAILURE;
     }
-    measuring_started(&job->measuring);
+    measurement_started(&job->measurement);
     if (!child->exec_errno)
         begin_record(job);
     while (!child->has_ended)
@@ -208,7 +208,7 @@ static int run_in_group(struct job *job, struct attribute_group *group)
         wait_for_the_rest(job);
     struct attribution share = attribute_finish(group);
     job->left_count = attribute_alive(group, NULL, 0);
-    measuring_add(&job->measuring, child->begin_ns, child->end_ns, &share);
+    measurement_add(&job->measurement, child->begin_ns, child->end_ns, &share);
     return 0;
 }
 
@@ -230,20 +230,20 @@ static int run_attached(struct job *job)
         complain(s->subject, "cannot measure process %u: %s", s->pid, strerror(errno));
         return EXIT_OWN_FAILURE;
     }
-    measuring_wait_ready(&job->measuring);
+    measurement_wait_ready(&job->measurement);
     begin_record(job);
     attribute_start(process.group);
     int64_t begin_ns = clock_now_ns();
     int64_t until_ns = s->longest_s > 0 ? begin_ns + (int64_t)(s->longest_s * 1e9) : INT64_MAX;
-    measuring_started(&job->measuring);
+    measurement_started(&job->measurement);
     while (!process.has_ended && !job->interrupted_by && clock_now_ns() < until_ns) {
-        int64_t watch_ns = measuring_watch_ns(&job->measuring);
+        int64_t watch_ns = measurement_watch_ns(&job->measurement);
         int taken = attach_wait(&process, watch_ns < until_ns ? watch_ns : until_ns);
         job->interrupted_by = signal_asks_to_end(taken) ? taken : 0;
         watch_when_due(job);
     }
     struct attribution share = attribute_finish(process.group);
-    measuring_add(&job->measuring, begin_ns, clock_now_ns(), &share);
+    measurement_add(&job->measurement, begin_ns, clock_now_ns(), &share);
     attach_close(&process);
     return 0;
 }
@@ -313,8 +313,8 @@ static bool report_all(struct job *job)
 {
     const struct settings *s = &job->settings;
     struct report report;
-    measuring_finish(&job->measuring, signals_ask_to_end);
-    joule_status status = measuring_report(&job->measuring, job->program, &report);
+    measurement_finish(&job->measurement, signals_ask_to_end);
+    joule_status status = measurement_report(&job->measurement, job->program, &report);
     bool done = status == JOULE_OK;
     if (done) {
         add_ending(job, &report);
@@ -338,7 +338,7 @@ static bool start_record(struct job *job)
 {
     joule_error error;
     joule_status status =
-        recorder_open(job->measuring.meter, job->settings.record, job->program, &job->recorder, &error);
+        recorder_open(job->measurement.meter, job->settings.record, job->program, &job->recorder, &error);
     if (job->pipe >= 0)
         close(job->pipe);
     if (status != JOULE_OK)
@@ -362,24 +362,24 @@ static bool end_record(struct job *job)
 static int run_job(struct job *job)
 {
     joule_error error;
-    job->settings.measuring.is_recorded = job->settings.record;
+    job->settings.measurement.is_recorded = job->settings.record;
     job->program = program_name(&job->settings, &job->arena);
     signals_take(&job->signals);
     joule_status status =
-        measuring_open(&job->measuring, &job->settings.measuring, job->settings.runs, &error);
+        measurement_open(&job->measurement, &job->settings.measurement, job->settings.runs, &error);
     if (status != JOULE_OK) {
         complain(job->settings.subject, "%s", error.message);
         arena_free(&job->arena);
         return status == JOULE_INVALID ? EXIT_USAGE : EXIT_OWN_FAILURE;
     }
     if (job->settings.record && !start_record(job)) {
-        measuring_leave();
+        measurement_leave();
         _exit(EXIT_OWN_FAILURE);
     }
-    if (!job->measuring.has_session && !job->settings.quiet)
+    if (!job->measurement.has_session && !job->settings.quiet)
         complain(job->settings.subject, "cannot collect the command's regions: %s",
-                 job->measuring.session_error.message);
-    job->guard = guard_start(job->settings.measuring.budget_joules, job->settings.grace_s,
+                 job->measurement.session_error.message);
+    job->guard = guard_start(job->settings.measurement.budget_joules, job->settings.grace_s,
                              job->settings.quiet ? NULL : job->settings.subject);
     int code = job->settings.pid ? run_attached(job) : run_all(job);
     if (code == 0)
@@ -388,8 +388,8 @@ static int run_job(struct job *job)
         code = EXIT_OWN_FAILURE;
     if (!end_record(job) && code == 0)
         code = EXIT_OWN_FAILURE;
-    bool is_over = job->measuring.is_over;
-    measuring_leave();
+    bool is_over = job->measurement.is_over;
+    measurement_leave();
     if (code && (code != EXIT_OWN_FAILURE || job->child.status == 0))
         _exit(code);
     if (guard_has_acted(&job->guard) || (is_over && job->child.status == 0))

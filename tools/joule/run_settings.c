@@ -31,7 +31,7 @@ static bool is_label(const char *word)
 /* Checks that the options fit the subject: some are only for commands, others only for --pid. */
 static bool check_subject(const struct settings *s, const struct command_text *text)
 {
-    bool wants_command = s->runs != 1 || s->measuring.budget_joules > 0 || s->wait_all;
+    bool wants_command = s->runs != 1 || s->measurement.budget_joules > 0 || s->wait_all;
     const char *problem = NULL;
     if (!s->pid && !*s->command)
         problem = "no command given";
@@ -61,7 +61,7 @@ static bool check_settings(struct settings *s)
         return false;
     }
     /* the stored baseline was measured on this machine */
-    s->measuring.uses_idle = (!s->idle || strcmp(s->idle, "none") != 0) && !s->measuring.root;
+    s->measurement.uses_idle = (!s->idle || strcmp(s->idle, "none") != 0) && !s->measurement.root;
     if (!s->idle || strcmp(s->idle, "none") == 0 || strcmp(s->idle, "auto") == 0)
         return true;
     if (joule_parse(s->idle, JOULE_DIMENSION_TIME, &s->idle_s, &error) == JOULE_OK && s->idle_s > 0)
@@ -81,7 +81,7 @@ static const struct command_text record_text = {
 bool settings_read(const char *subject, int argc, char **argv, struct settings *out, int *out_code)
 {
     *out = (struct settings){
-        .subject = subject, .runs = 1, .grace_s = GRACE_S, .measuring.idle = idle_unknown()};
+        .subject = subject, .runs = 1, .grace_s = GRACE_S, .measurement.idle = idle_unknown()};
     const struct option table[] = {
         {"json", 0, OPTION_TEXT, &out->json, "FILE",
          "write the report as one line of JSON ('-': standard output)"},
@@ -89,17 +89,17 @@ bool settings_read(const char *subject, int argc, char **argv, struct settings *
         {"quiet", 'q', OPTION_FLAG, &out->quiet, NULL, "print no report on standard error"},
         {"repeat", 'r', OPTION_COUNT, &out->runs, "N",
          "run the command N times; stop at the first run that fails"},
-        {"budget", 0, OPTION_ENERGY, &out->measuring.budget_joules, "JOULES",
+        {"budget", 0, OPTION_ENERGY, &out->measurement.budget_joules, "JOULES",
          "end the command once the machine (without sensors: the command) used 500J"},
         {"grace", 0, OPTION_TIME, &out->grace_s, "TIME",
          "time between SIGTERM and SIGKILL for such a command (default 2s)"},
         {"idle", 0, OPTION_TEXT, &out->idle, "HOW",
          "baseline to subtract: 'auto' (stored), a time (measure, store it), 'none'"},
-        {"interval", 0, OPTION_TIME, &out->measuring.period_s, "TIME",
+        {"interval", 0, OPTION_TIME, &out->measurement.period_s, "TIME",
          "time between sensor readings, 1ms to 60s (default 100ms)"},
-        {"sources", 0, OPTION_TEXT, &out->measuring.sources, "LIST",
+        {"sources", 0, OPTION_TEXT, &out->measurement.sources, "LIST",
          "use only these sources (\"a,b\"), or all except some (\"-a\")"},
-        {"root", 0, OPTION_TEXT, &out->measuring.root, "FOLDER",
+        {"root", 0, OPTION_TEXT, &out->measurement.root, "FOLDER",
          "read the sensors of the machine recorded in FOLDER"},
         {"label", 0, OPTION_LIST, &out->labels, "KEY=VALUE", "add a label to the report; may be repeated"},
         {"output", 'o', OPTION_TEXT, &out->record, "FILE",

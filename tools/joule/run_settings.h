@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 #include "common/options.h"
-#include "measuring.h"
+#include "measurement.h"
 
 struct settings {
     const char *subject; /* the subcommand: "run" or "record" */
@@ -16,7 +16,7 @@ struct settings {
     double grace_s;
     unsigned pid;     /* process to measure instead of a command; 0: a command */
     double longest_s; /* maximum duration for a process; 0: until it ends */
-    struct measuring_options measuring;
+    struct measurement_options measurement;
     struct option_list labels;
     char **command;
 };

@@ -1,9 +1,9 @@
-/* tools/joule/measuring.c - see measuring.h.
+/* tools/joule/measurement.c - see measurement.h.
  *
  * Note: without sensors the machine's total is a model of everything that runs, but the command's CPU time is
  * exact. The report and the budget then use the modelled energy of the command.
  */
-#include "measuring.h"
+#include "measurement.h"
 
 #include <malloc.h>
 #include <math.h>
@@ -63,7 +63,7 @@ static const char *default_sources(const char *root, bool is_recorded)
 /* Creates the session shared with the command. The kernel counts its memory as a file, so RLIMIT_FSIZE is
  * raised while it is created and restored for the command. Without a session the command's libjoule measures
  * by itself. */
-static void create_session(struct measuring *m)
+static void create_session(struct measurement *m)
 {
     char path[512];
     struct rlimit before = {0};
@@ -78,17 +78,17 @@ static void create_session(struct measuring *m)
         setrlimit(RLIMIT_FSIZE, &before);
 }
 
-joule_status measuring_open(struct measuring *m, const struct measuring_options *options, size_t max_runs,
-                            joule_error *out_error)
+joule_status measurement_open(struct measurement *m, const struct measurement_options *options,
+                              size_t max_runs, joule_error *out_error)
 {
     mallopt(M_ARENA_MAX,
             1); /* sampling threads rarely allocate; an arena for each would cost more than lock contention */
-    *m = (struct measuring){.is_recorded = options->is_recorded,
-                            .idle = options->idle,
-                            .seeks_idle = options->uses_idle && isnan(options->idle.total_watts.value),
-                            .budget_joules = options->budget_joules,
-                            .overshoot_bound_joules = NAN,
-                            .noticed_joules = NAN};
+    *m = (struct measurement){.is_recorded = options->is_recorded,
+                              .idle = options->idle,
+                              .seeks_idle = options->uses_idle && isnan(options->idle.total_watts.value),
+                              .budget_joules = options->budget_joules,
+                              .overshoot_bound_joules = NAN,
+                              .noticed_joules = NAN};
     m->runs = calloc(max_runs, sizeof *m->runs);
     if (!m->runs)
         return error_set(out_error, JOULE_NO_MEMORY, "out of memory for %zu runs", max_runs);
@@ -102,7 +102,7 @@ joule_status measuring_open(struct measuring *m, const struct measuring_options 
                          .root = options->root};
     joule_status status = meter_open(&how, false, &m->meter, out_error);
     if (status != JOULE_OK) {
-        measuring_leave();
+        measurement_leave();
         free(m->runs);
         return status;
     }
@@ -118,7 +118,7 @@ static double process_cpu_s(void)
     return (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
 }
 
-void measuring_wait_ready(struct measuring *m)
+void measurement_wait_ready(struct measurement *m)
 {
     meter_lanes_wait(m->meter, m->open_ns + READY_WITHIN_NS);
     joule_budget_options budget = {
@@ -129,36 +129,36 @@ void measuring_wait_ready(struct measuring *m)
         m->begin_cpu_s = process_cpu_s();
 }
 
-void measuring_started(struct measuring *m)
+void measurement_started(struct measurement *m)
 {
     if (m->run_count == 0)
         session_remove_leftovers();
 }
 
-int64_t measuring_watch_ns(const struct measuring *m)
+int64_t measurement_watch_ns(const struct measurement *m)
 {
     return m->watches ? INT64_MAX : m->open_ns + (int64_t)(m->period_s / 2 * 1e9);
 }
 
-void measuring_watch(struct measuring *m)
+void measurement_watch(struct measurement *m)
 {
     m->watches = true;
     meter_watch(m->meter); /* if no thread can be started, the reading at the end remains */
 }
 
-void measuring_leave(void)
+void measurement_leave(void)
 {
     session_remove_shared();
 }
 
 /* --- figures -------------------------------------------------------------------------------------------- */
 
-static const struct channel *channel_of(const struct measuring *m, const struct cover *cover, size_t i)
+static const struct channel *channel_of(const struct measurement *m, const struct cover *cover, size_t i)
 {
     return m->meter->channels[cover->ids[i]].channel;
 }
 
-static bool is_modelled(const struct measuring *m, const struct cover *cover)
+static bool is_modelled(const struct measurement *m, const struct cover *cover)
 {
     for (size_t i = 0; i < cover->count; i++)
         if (channel_of(m, cover, i)->info.cls < JOULE_CLASS_MODELLED)
@@ -173,7 +173,7 @@ static bool is_of_gpu(const struct channel *ch)
            (!cover_can_count(ch) && string_starts(ch->info.device, "gpu:"));
 }
 
-static bool has_gpu(const struct measuring *m, const struct cover *cover)
+static bool has_gpu(const struct measurement *m, const struct cover *cover)
 {
     for (size_t i = 0; i < cover->count; i++)
         if (is_of_gpu(channel_of(m, cover, i)))
@@ -182,7 +182,7 @@ static bool has_gpu(const struct measuring *m, const struct cover *cover)
 }
 
 /* Finds the description of this machine's CPUs; reuses that of the source `estimated` if it is open. */
-static void find_cpu(struct measuring *m)
+static void find_cpu(struct measurement *m)
 {
     const struct lane *prompt = m->meter->lanes[0];
     const struct cost_cpu *cpu = NULL;
@@ -194,7 +194,7 @@ static void find_cpu(struct measuring *m)
 }
 
 /* Returns the modelled energy of the command's own CPU time, independent of other work on the machine. */
-static struct estimate modelled(struct measuring *m, const struct attribution *share, double wall_s)
+static struct estimate modelled(struct measurement *m, const struct attribution *share, double wall_s)
 {
     if (!m->has_cpu)
         find_cpu(m);
@@ -205,7 +205,7 @@ static struct estimate modelled(struct measuring *m, const struct attribution *s
 
 /* Returns the command's part of a run's energy. If the total contains a GPU, only the CPUs' part is
  * attributed, because CPU time says nothing about GPUs. */
-static struct estimate command_joules(struct measuring *m, const struct measured_run *run,
+static struct estimate command_joules(struct measurement *m, const struct measured_run *run,
                                       const struct cover *cover, const struct estimate *total)
 {
     double wall_s = run_seconds(run);
@@ -220,7 +220,7 @@ static struct estimate command_joules(struct measuring *m, const struct measured
     return attribute_energy(&run->share, &part, &idle);
 }
 
-static void find_idle(struct measuring *m, const struct cover *cover)
+static void find_idle(struct measurement *m, const struct cover *cover)
 {
     char name[IDLE_COVER_SIZE];
     meter_cover_name(m->meter, cover, name, sizeof name);
@@ -235,7 +235,7 @@ static void find_idle(struct measuring *m, const struct cover *cover)
 
 /* Closes runs in order, up to the first one whose window is not final; `all`: closes every run. Runs are
  * closed early because the curves of long measurements lose detail. */
-static void close_runs(struct measuring *m, bool all)
+static void close_runs(struct measurement *m, bool all)
 {
     for (; m->closed_count < m->run_count; m->closed_count++) {
         struct measured_run *run = &m->runs[m->closed_count];
@@ -250,7 +250,7 @@ static void close_runs(struct measuring *m, bool all)
     }
 }
 
-void measuring_add(struct measuring *m, int64_t begin_ns, int64_t end_ns, const struct attribution *share)
+void measurement_add(struct measurement *m, int64_t begin_ns, int64_t end_ns, const struct attribution *share)
 {
     joule_sample_now(m->meter);
     close_runs(m, false);
@@ -260,7 +260,7 @@ void measuring_add(struct measuring *m, int64_t begin_ns, int64_t end_ns, const 
 
 /* Returns true if no further reading is worth waiting for. A model extrapolates, so the command need not wait
  * for its next tick, unless a record must contain that tick. */
-static bool has_settled(const struct measuring *m)
+static bool has_settled(const struct measurement *m)
 {
     const struct measured_run *last = &m->runs[m->run_count - 1];
     struct cover cover;
@@ -275,7 +275,7 @@ static void nap(int64_t waited_ns)
     nanosleep(&length, NULL);
 }
 
-void measuring_finish(struct measuring *m, bool (*is_asked_to_end)(void))
+void measurement_finish(struct measurement *m, bool (*is_asked_to_end)(void))
 {
     const struct measured_run *last_run = &m->runs[m->run_count - 1];
     struct last_reading last = last_reading_start(m->meter, last_run->begin_ns, last_run->end_ns);
@@ -296,13 +296,13 @@ void measuring_finish(struct measuring *m, bool (*is_asked_to_end)(void))
 /* --- the budget ----------------------------------------------------------------------------------------- */
 
 /* Returns the maximum energy of the modelled machine within one period, in joules. */
-static double modelled_bound(const struct measuring *m)
+static double modelled_bound(const struct measurement *m)
 {
     struct estimate all = cost_cpu_energy(&m->cpu, m->cpu.threads, 1);
     return estimate_quantity(&all).high * m->period_s;
 }
 
-static struct budget_state judge(const struct measuring *m, const struct estimate *joules)
+static struct budget_state judge(const struct measurement *m, const struct estimate *joules)
 {
     joule_quantity q = estimate_quantity(joules);
     joule_budget_status status = joule_budget_judge(q, m->budget_joules);
@@ -315,7 +315,7 @@ static struct budget_state judge(const struct measuring *m, const struct estimat
 /* Returns the energy in joules that can be used before an exceeded budget is noticed, plus the energy used
  * until all processes have ended. `is_all`: the energy used is fully known, so its 95 % point limits the
  * excess over the budget. */
-static double overshoot_bound(const struct measuring *m, joule_quantity used, bool is_all)
+static double overshoot_bound(const struct measurement *m, joule_quantity used, bool is_all)
 {
     double afterwards = isnan(m->noticed_joules) ? 0 : used.value - m->noticed_joules;
     double bound = m->overshoot_bound_joules + (afterwards > 0 ? afterwards : 0);
@@ -323,7 +323,7 @@ static double overshoot_bound(const struct measuring *m, joule_quantity used, bo
 }
 
 /* Returns the modelled energy of all ended runs and of the current run. */
-static struct estimate modelled_so_far(struct measuring *m, const struct measured_run *now)
+static struct estimate modelled_so_far(struct measurement *m, const struct measured_run *now)
 {
     struct estimate sum = modelled(m, &now->share, run_seconds(now));
     for (size_t i = 0; i < m->run_count; i++) {
@@ -333,7 +333,7 @@ static struct estimate modelled_so_far(struct measuring *m, const struct measure
     return sum;
 }
 
-struct budget_state measuring_budget(struct measuring *m, int64_t begin_ns, struct attribute_group *group)
+struct budget_state measurement_budget(struct measurement *m, int64_t begin_ns, struct attribute_group *group)
 {
     struct measured_run now = {.begin_ns = begin_ns, .end_ns = meter_now_ns(m->meter)};
     int64_t first_ns = m->run_count ? m->runs[0].begin_ns : begin_ns;
@@ -359,7 +359,7 @@ struct budget_state measuring_budget(struct measuring *m, int64_t begin_ns, stru
 
 /* --- the report ----------------------------------------------------------------------------------------- */
 
-static struct attribution sum_of_shares(const struct measuring *m)
+static struct attribution sum_of_shares(const struct measurement *m)
 {
     struct attribution sum = m->runs[0].share;
     double busy_s = 0; /* derived from the runs' shares, because clock ticks do not show all busy time */
@@ -379,7 +379,7 @@ static struct attribution sum_of_shares(const struct measuring *m)
     return sum;
 }
 
-static void report_idle(const struct measuring *m, const struct estimate *total, struct report *report)
+static void report_idle(const struct measurement *m, const struct estimate *total, struct report *report)
 {
     struct estimate idle = estimate_scale(m->idle.total_watts, report->duration_s);
     report->idle_watts = estimate_quantity(&m->idle.total_watts);
@@ -389,7 +389,7 @@ static void report_idle(const struct measuring *m, const struct estimate *total,
         report->idle_date = arena_copy(&report->arena, m->idle.date, IDLE_DATE_SIZE);
 }
 
-static void report_runs(const struct measuring *m, struct report *report)
+static void report_runs(const struct measurement *m, struct report *report)
 {
     report->each_run = arena_alloc(&report->arena, m->run_count * sizeof *report->each_run);
     if (!report->each_run)
@@ -401,7 +401,7 @@ static void report_runs(const struct measuring *m, struct report *report)
                                                   .seconds = run_seconds(&m->runs[i])};
 }
 
-joule_status measuring_report(struct measuring *m, const char *program, struct report *out_report)
+joule_status measurement_report(struct measurement *m, const char *program, struct report *out_report)
 {
     int64_t begin_ns = m->runs[0].begin_ns, end_ns = m->runs[m->run_count - 1].end_ns;
     joule_status status = report_collect(out_report, m->meter, program, begin_ns, end_ns);

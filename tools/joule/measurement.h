@@ -1,11 +1,11 @@
-/* tools/joule/measuring.h - the measurement of `joule run`: meter, session, budget and report.
+/* tools/joule/measurement.h - the measurement of `joule run`: meter, session, budget and report.
  *
  * It does not depend on signals or processes.
  *
  * Note: sensors update late, so a run is closed when the next run has ended, or at the very end.
  */
-#ifndef JOULE_MEASURING_H
-#define JOULE_MEASURING_H
+#ifndef JOULE_MEASUREMENT_H
+#define JOULE_MEASUREMENT_H
 
 #include <joule/joule.h>
 #include "idle.h"
@@ -14,7 +14,7 @@
 #include "joule/cost/cost.h"
 #include "joule/report/report.h"
 
-struct measuring_options {
+struct measurement_options {
     double period_s;
     const char *sources;  /* see joule_options; NULL: all */
     const char *root;     /* folder of a recorded machine; NULL: this machine */
@@ -30,9 +30,9 @@ struct measured_run {
     struct estimate total, command; /* joules; unknown until the run is closed */
 };
 
-struct measuring {
+struct measurement {
     joule_meter *meter;
-    bool is_recorded; /* see measuring_options */
+    bool is_recorded; /* see measurement_options */
     bool has_session;
     joule_error session_error; /* reason if has_session is false */
     int64_t open_ns;
@@ -46,7 +46,7 @@ struct measuring {
     double budget_joules;          /* 0: none */
     double overshoot_bound_joules; /* joules that can be used before an exceeded budget is noticed */
     double noticed_joules;         /* joules used when the exceeded budget was noticed; NaN: not exceeded */
-    bool is_over;                  /* the best estimate exceeds the budget; set by measuring_report */
+    bool is_over;                  /* the best estimate exceeds the budget; set by measurement_report */
     joule_budget *budget;          /* budget over the machine's joules */
     double period_s;
     double waited_s;           /* seconds waited for slow sources after the last run */
@@ -55,29 +55,30 @@ struct measuring {
 };
 
 /* Creates the session, passes its name to the command in JOULE_SESSION, and opens the meter. Does not wait
- * for slow sensors, and starts no thread for the others. `max_runs`: maximum number of measuring_add calls.
+ * for slow sensors, and starts no thread for the others. `max_runs`: maximum number of measurement_add calls.
  * After a failure nothing remains open. */
-joule_status measuring_open(struct measuring *m, const struct measuring_options *options, size_t max_runs,
-                            joule_error *out_error);
-/* Waits until all sensors were read once, at most 250 ms after measuring_open. */
-void measuring_wait_ready(struct measuring *m);
+joule_status measurement_open(struct measurement *m, const struct measurement_options *options,
+                              size_t max_runs, joule_error *out_error);
+/* Waits until all sensors were read once, at most 250 ms after measurement_open. */
+void measurement_wait_ready(struct measurement *m);
 /* Call when the command has started; does work that can be deferred until then. */
-void measuring_started(struct measuring *m);
-/* Returns the time at which measuring_watch must be called; INT64_MAX: never again. */
-int64_t measuring_watch_ns(const struct measuring *m);
+void measurement_started(struct measurement *m);
+/* Returns the time at which measurement_watch must be called; INT64_MAX: never again. */
+int64_t measurement_watch_ns(const struct measurement *m);
 /* Starts periodic readings in a thread. Not needed for a command that ends earlier. */
-void measuring_watch(struct measuring *m);
+void measurement_watch(struct measurement *m);
 /* Adds a run that has ended. */
-void measuring_add(struct measuring *m, int64_t begin_ns, int64_t end_ns, const struct attribution *share);
+void measurement_add(struct measurement *m, int64_t begin_ns, int64_t end_ns,
+                     const struct attribution *share);
 /* Call after the last run. Waits at most 250 ms for late sensors, and for models if everything is recorded.
  * Reads slow sources once more and waits for them for one period, at most 5 s, or until `is_asked_to_end`
  * returns true. */
-void measuring_finish(struct measuring *m, bool (*is_asked_to_end)(void));
+void measurement_finish(struct measurement *m, bool (*is_asked_to_end)(void));
 /* Fills a report, except exit status and labels of the command. Call report_free also after a failure. */
-joule_status measuring_report(struct measuring *m, const char *program, struct report *out_report);
+joule_status measurement_report(struct measurement *m, const char *program, struct report *out_report);
 /* Removes the shared session file. Call before the process ends; other memory and threads are left to the
  * kernel, which frees them faster. */
-void measuring_leave(void);
+void measurement_leave(void);
 
 /* State of the budget over all ended runs and the current run. */
 struct budget_state {
@@ -87,6 +88,7 @@ struct budget_state {
     bool is_machine; /* joules of the machine, from sensors; else of the command, from the model */
     bool is_over;    /* the budget is exceeded by the best estimate, or for certain */
 };
-struct budget_state measuring_budget(struct measuring *m, int64_t begin_ns, struct attribute_group *group);
+struct budget_state measurement_budget(struct measurement *m, int64_t begin_ns,
+                                       struct attribute_group *group);
 
 #endif
