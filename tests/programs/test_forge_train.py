@@ -481,7 +481,7 @@ class Train(unittest.TestCase):
         done = subprocess.run([FORGE, "train", "--resume", "a", "--data", "b"], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, "unexpected argument 'a'" in done.stderr), (2, True), done.stderr)
 
-    def test_front_door(self):
+    def test_help_and_unknown_subcommands(self):
         run = lambda *a: subprocess.run([FORGE, *a], capture_output=True, text=True, check=False)
         self.assertIn("train", run("--help").stdout)
         self.assertRegex(run("--version").stdout, r"^forge \d+\.\d+\.\d+$")

@@ -4,7 +4,7 @@
  */
 #include <stddef.h>
 #include "commands.h"
-#include "common/front_door.h"
+#include "common/subcommand.h"
 #include "common/options.h"
 
 const char tool_name[] = "forge";
@@ -22,5 +22,5 @@ static const struct subcommand subcommands[] = {
 
 int main(int argc, char **argv)
 {
-    return front_door(subcommands, NULL, argc, argv);
+    return subcommand_run(subcommands, NULL, argc, argv);
 }

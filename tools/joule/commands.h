@@ -3,7 +3,7 @@
 #ifndef JOULE_COMMANDS_H
 #define JOULE_COMMANDS_H
 
-#include "common/front_door.h"
+#include "common/subcommand.h"
 
 extern const struct subcommand subcommands[];
 extern const char subcommand_hint[]; /* printed before a word that is not a subcommand */

@@ -6,5 +6,5 @@ const char tool_name[] = "joule";
 
 int main(int argc, char **argv)
 {
-    return front_door(subcommands, subcommand_hint, argc, argv);
+    return subcommand_run(subcommands, subcommand_hint, argc, argv);
 }

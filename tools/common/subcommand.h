@@ -1,10 +1,10 @@
-/* tools/common/front_door.h - choice of a subcommand, and the help, from one table.
+/* tools/common/subcommand.h - choice of a subcommand, and the help, from one table.
  *
  * Handles --help, --version, unknown subcommands, and errors of standard output. Each subcommand reads its
  * own options. The program's name is tool_name (options.h), which its main.c defines.
  */
-#ifndef COMMON_FRONT_DOOR_H
-#define COMMON_FRONT_DOOR_H
+#ifndef COMMON_SUBCOMMAND_H
+#define COMMON_SUBCOMMAND_H
 
 struct subcommand {
     const char *name; /* NULL ends the table */
@@ -14,6 +14,6 @@ struct subcommand {
 
 /* Runs the subcommand that argv[1] names. Returns the program's exit code. If the word resembles no
  * subcommand, `hint` and the word end the error message; NULL: no hint. */
-int front_door(const struct subcommand *table, const char *hint, int argc, char **argv);
+int subcommand_run(const struct subcommand *table, const char *hint, int argc, char **argv);
 
 #endif

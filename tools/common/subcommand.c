@@ -1,5 +1,5 @@
-/* tools/common/front_door.c - see front_door.h. */
-#include "common/front_door.h"
+/* tools/common/subcommand.c - see subcommand.h. */
+#include "common/subcommand.h"
 
 #include <joule/base.h>
 #include <stdbool.h>
@@ -63,7 +63,7 @@ static int enter(const struct subcommand *table, const char *hint, int argc, cha
     return unknown(table, hint, help[0]);
 }
 
-int front_door(const struct subcommand *table, const char *hint, int argc, char **argv)
+int subcommand_run(const struct subcommand *table, const char *hint, int argc, char **argv)
 {
     output_guard_streams();
     int code = enter(table, hint, argc, argv);
