@@ -7,12 +7,12 @@
 #include <unistd.h>
 #include "base/string.h"
 #include "common/options.h"
-#include "common/own_folder.h"
+#include "common/program_folder.h"
 
 void companion_become(const char *subcommand, const char *name, char **argv)
 {
     char folder[PATH_MAX], path[PATH_MAX + 256];
-    find_own_folder(folder);
+    find_program_folder(folder);
     string_print(path, sizeof path, "%s/%s/%s", folder, COMPANION_FOLDER, name);
     execv(path, argv);
     if (errno == ENOENT)

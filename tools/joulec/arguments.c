@@ -11,7 +11,7 @@
 #include "clang_words.h"
 #include "common/options.h"
 #include "common/output.h"
-#include "common/own_folder.h"
+#include "common/program_folder.h"
 #include "object_name.h"
 #include "own_words.h"
 #include "response.h"
@@ -56,7 +56,7 @@ static void add_headers(struct arena *arena, struct arguments *a)
 {
     static const char *const usual[] = {"/usr/include", "/usr/local/include", NULL};
     char folder[PATH_MAX];
-    find_beside(JOULEC_INCLUDE_FOLDER, folder);
+    find_from_program(JOULEC_INCLUDE_FOLDER, folder);
     if (!folder[0] || string_is_one_of(folder, usual))
         return;
     const char *kept = arena_copy(arena, folder, strlen(folder));

@@ -12,7 +12,7 @@
 #include "base/string.h"
 #include "clang_words.h"
 #include "common/options.h"
-#include "common/own_folder.h"
+#include "common/program_folder.h"
 #include "joulec/verdict/instrument.h"
 
 /* --- what calls it ------------------------------------------------------------------------------------------ */
@@ -179,7 +179,7 @@ const char **library_words(struct arena *arena, const struct arguments *argument
     char found[PATH_MAX];
     if (!arguments->links || !arguments->runs || !(is_called || line_calls(arguments)))
         return none;
-    find_beside(JOULEC_LIBRARY_FOLDER, found);
+    find_from_program(JOULEC_LIBRARY_FOLDER, found);
     bool is_archive = arguments_last_of(arguments, static_options);
     size_t size = strlen(found) + sizeof "/libjoule.so";
     const char *folder = arena_copy(arena, found, strlen(found));

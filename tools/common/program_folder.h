@@ -1,9 +1,9 @@
-/* tools/common/own_folder.h - the folder of the running program; only for Linux.
+/* tools/common/program_folder.h - the folder of the running program; only for Linux.
  *
  * Note: files found relative to it can be moved together with the program.
  */
-#ifndef COMMON_OWN_FOLDER_H
-#define COMMON_OWN_FOLDER_H
+#ifndef COMMON_PROGRAM_FOLDER_H
+#define COMMON_PROGRAM_FOLDER_H
 
 #include <limits.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "base/string.h"
 
 /* Writes the folder of the running program without a trailing '/', or "" if it is unknown. */
-static inline void find_own_folder(char out_folder[PATH_MAX])
+static inline void find_program_folder(char out_folder[PATH_MAX])
 {
     ssize_t length = readlink("/proc/self/exe", out_folder, PATH_MAX - 1);
     out_folder[length < 0 ? 0 : length] = '\0';
@@ -21,12 +21,12 @@ static inline void find_own_folder(char out_folder[PATH_MAX])
         *slash = '\0';
 }
 
-/* Resolves `way`, such as "../lib", relative to the program's folder. Writes "" if nothing exists there. */
-static inline void find_beside(const char *way, char out_path[PATH_MAX])
+/* Resolves `path`, such as "../lib", relative to the program's folder. Writes "" if nothing exists there. */
+static inline void find_from_program(const char *path, char out_path[PATH_MAX])
 {
     char own[PATH_MAX], wanted[2 * PATH_MAX];
-    find_own_folder(own);
-    string_print(wanted, sizeof wanted, "%s/%s", own, way);
+    find_program_folder(own);
+    string_print(wanted, sizeof wanted, "%s/%s", own, path);
     if (!realpath(wanted, out_path))
         out_path[0] = '\0';
 }
