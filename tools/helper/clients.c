@@ -17,15 +17,15 @@
 #define IDLE_NS           (180 * NS_PER_S) /* a meter reads at least once a minute */
 #define BURST             200              /* requests that may arrive at once */
 #define HELLO_COST        20               /* cost of HELLO, in requests */
-#define WELCOMES          8 /* accepted per round, so that closed connections are noticed between rounds */
-#define DEAF_NS           (NS_PER_S / 10)
+#define MAX_ACCEPTS       8 /* accepted per round, so that closed connections are noticed between rounds */
+#define ACCEPT_PAUSE_NS   (NS_PER_S / 10)
 #define LOG_EVERY_NS      (NS_PER_S / 10)
-#define LARGEST_BYTES     (HELPER_HEADER_BYTES + HELPER_MAX_CHANNELS * HELPER_CHANNEL_BYTES)
+#define MAX_REPLY_BYTES   (HELPER_HEADER_BYTES + HELPER_MAX_CHANNELS * HELPER_CHANNEL_BYTES)
 _Static_assert(HELPER_VALUE_BYTES <= HELPER_CHANNEL_BYTES, "every reply fits");
 
 /* --- log ------------------------------------------------------------------------------------------------ */
 
-static void note(struct clients *all, int64_t now_ns, const struct client *client, const char *what)
+static void log_refusal(struct clients *all, int64_t now_ns, const struct client *client, const char *what)
 {
     if (all->logged_ns && now_ns - all->logged_ns < LOG_EVERY_NS) {
         all->unlogged++;
@@ -46,7 +46,7 @@ static void drop(struct clients *all, size_t i)
 
 static void refuse(struct clients *all, size_t i, int64_t now_ns, const char *why)
 {
-    note(all, now_ns, &all->list[i], why);
+    log_refusal(all, now_ns, &all->list[i], why);
     drop(all, i);
 }
 
@@ -54,7 +54,7 @@ static void refuse(struct clients *all, size_t i, int64_t now_ns, const char *wh
 
 /* Returns the time from which the client may be read: when its used time is at most a burst ahead of the
  * clock. */
-static int64_t may_ask_ns(const struct clients *all, const struct client *client)
+static int64_t may_read_ns(const struct clients *all, const struct client *client)
 {
     return client->due_ns - BURST * (NS_PER_S / all->requests_per_s);
 }
@@ -67,7 +67,7 @@ static void charge(const struct clients *all, struct client *client, int64_t now
 }
 
 /* Returns the time at which an inactive client is disconnected. */
-static int64_t patience_ns(const struct client *client)
+static int64_t timeout_ns(const struct client *client)
 {
     bool is_asking = client->got > 0 || client->served_ns == 0;
     return is_asking ? client->begun_ns + REQUEST_WITHIN_NS : client->served_ns + IDLE_NS;
@@ -93,7 +93,7 @@ static size_t add_values(const struct sensors *sensors, uint8_t *out)
 static bool answer(struct clients *all, const struct client *client, const struct helper_request *request,
                    int64_t now_ns)
 {
-    static uint8_t reply[LARGEST_BYTES];
+    static uint8_t reply[MAX_REPLY_BYTES];
     const struct sensors *sensors = all->sensors;
     struct helper_header header = {.version = HELPER_VERSION,
                                    .sequence = request->sequence,
@@ -130,7 +130,7 @@ static const char *serve(struct clients *all, struct client *client, int64_t now
 }
 
 /* Receives available bytes of one request, and answers the request when it is complete. */
-static void hear(struct clients *all, size_t i, int64_t now_ns)
+static void receive_request(struct clients *all, size_t i, int64_t now_ns)
 {
     struct client *client = &all->list[i];
     ssize_t count =
@@ -156,19 +156,19 @@ static bool has_place(const struct clients *all, uid_t uid)
     size_t of_user = 0;
     for (size_t i = 0; i < all->count; i++)
         of_user += all->list[i].uid == uid;
-    return all->count < all->most && of_user < (all->most + 1) / 2;
+    return all->count < all->max_clients && of_user < (all->max_clients + 1) / 2;
 }
 
-static joule_status welcome(struct clients *all, int64_t now_ns)
+static joule_status accept_clients(struct clients *all, int64_t now_ns)
 {
-    for (int i = 0; i < WELCOMES; i++) {
+    for (int i = 0; i < MAX_ACCEPTS; i++) {
         struct client client = {.begun_ns = now_ns, .due_ns = now_ns};
         struct ucred who = {.pid = 0, .uid = (uid_t)-1};
         socklen_t size = sizeof who;
         client.fd = accept4(all->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (client.fd < 0) {
             bool is_short = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
-            all->deaf_ns = is_short ? now_ns + DEAF_NS : 0;
+            all->accept_after_ns = is_short ? now_ns + ACCEPT_PAUSE_NS : 0;
             return errno == EBADF || errno == EINVAL || errno == ENOTSOCK ? JOULE_FAILED : JOULE_OK;
         }
         getsockopt(client.fd, SOL_SOCKET, SO_PEERCRED, &who, &size);
@@ -177,17 +177,17 @@ static joule_status welcome(struct clients *all, int64_t now_ns)
         if (has_place(all, client.uid)) {
             all->list[all->count++] = client;
         } else {
-            note(all, now_ns, &client, "too many clients");
+            log_refusal(all, now_ns, &client, "too many clients");
             close(client.fd);
         }
     }
     return JOULE_OK;
 }
 
-static void end_the_idle(struct clients *all, int64_t now_ns)
+static void drop_idle(struct clients *all, int64_t now_ns)
 {
     for (size_t i = all->count; i-- > 0;) /* backwards: refuse moves the last client */
-        if (now_ns >= patience_ns(&all->list[i]))
+        if (now_ns >= timeout_ns(&all->list[i]))
             refuse(all, i, now_ns,
                    all->list[i].served_ns && !all->list[i].got ? "idle" : "incomplete request");
 }
@@ -195,7 +195,7 @@ static void end_the_idle(struct clients *all, int64_t now_ns)
 /* --- guards --------------------------------------------------------------------------------------------- */
 
 /* Logs the state of a guard when it changes. */
-static void say_state(struct guard *guard, int64_t now_ns)
+static void log_state(struct guard *guard, int64_t now_ns)
 {
     joule_status state = guard_state(guard, now_ns);
     if (state == guard->said)
@@ -208,19 +208,19 @@ static void say_state(struct guard *guard, int64_t now_ns)
 }
 
 /* Receives messages of guards, whose entries in `polls` follow those of `count` clients. */
-static void hear_guards(struct clients *all, size_t count, bool has_any, int64_t now_ns)
+static void receive_from_guards(struct clients *all, size_t count, bool has_any, int64_t now_ns)
 {
     for (size_t i = 0; i < all->sensors->guard_count; i++) {
         struct guard *guard = &all->sensors->guards[i];
         if (has_any && all->polls[1 + count + i].revents)
-            guard_hear(guard, now_ns);
-        say_state(guard, now_ns);
+            guard_receive(guard, now_ns);
+        log_state(guard, now_ns);
     }
 }
 
 /* --- the loop ------------------------------------------------------------------------------------------- */
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t min_ns(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -229,21 +229,21 @@ static int64_t least(int64_t a, int64_t b)
 static int64_t prepare(struct clients *all, int64_t now_ns)
 {
     int64_t until_ns = sensors_due_ns(all->sensors);
-    bool is_deaf = now_ns < all->deaf_ns;
-    all->polls[0] = (struct pollfd){.fd = is_deaf ? -1 : all->listener, .events = POLLIN};
-    if (is_deaf)
-        until_ns = least(until_ns, all->deaf_ns);
+    bool is_paused = now_ns < all->accept_after_ns;
+    all->polls[0] = (struct pollfd){.fd = is_paused ? -1 : all->listener, .events = POLLIN};
+    if (is_paused)
+        until_ns = min_ns(until_ns, all->accept_after_ns);
     for (size_t i = 0; i < all->count; i++) {
         const struct client *client = &all->list[i];
-        bool may_ask = may_ask_ns(all, client) <= now_ns;
+        bool may_ask = may_read_ns(all, client) <= now_ns;
         all->polls[1 + i] = (struct pollfd){.fd = may_ask ? client->fd : -1, .events = POLLIN};
-        until_ns = least(until_ns, may_ask ? patience_ns(client) : may_ask_ns(all, client));
+        until_ns = min_ns(until_ns, may_ask ? timeout_ns(client) : may_read_ns(all, client));
     }
     for (size_t i = 0; i < all->sensors->guard_count; i++) {
         const struct guard *guard = &all->sensors->guards[i];
         all->polls[1 + all->count + i] = (struct pollfd){.fd = guard->fd, .events = POLLIN};
         if (guard_state(guard, now_ns) == JOULE_OK)
-            until_ns = least(until_ns, guard_stale_ns(guard) + 1);
+            until_ns = min_ns(until_ns, guard_stale_ns(guard) + 1);
     }
     return until_ns;
 }
@@ -262,14 +262,14 @@ joule_status clients_serve(struct clients *clients, const sigset_t *wait_mask, v
         size_t count = clients->count;
         int ready = wait_until(clients, now_ns, prepare(clients, now_ns), wait_mask);
         now_ns = clock_now_ns();
-        hear_guards(clients, count, ready > 0, now_ns);
+        receive_from_guards(clients, count, ready > 0, now_ns);
         if (now_ns >= sensors_due_ns(clients->sensors))
             sensors_read(clients->sensors, now_ns);
         for (size_t i = count; ready > 0 && i-- > 0;)
             if (clients->polls[1 + i].revents)
-                hear(clients, i, now_ns);
-        end_the_idle(clients, now_ns);
-        if (ready > 0 && clients->polls[0].revents && welcome(clients, now_ns) != JOULE_OK)
+                receive_request(clients, i, now_ns);
+        drop_idle(clients, now_ns);
+        if (ready > 0 && clients->polls[0].revents && accept_clients(clients, now_ns) != JOULE_OK)
             return JOULE_FAILED;
     }
     return JOULE_OK;

@@ -12,7 +12,7 @@
 #include <signal.h>
 #include "helper/sensors.h"
 
-#define CLIENTS_MOST 256
+#define MAX_CLIENTS 256
 
 struct client {
     int fd;
@@ -22,18 +22,18 @@ struct client {
     uint8_t request[HELPER_REQUEST_BYTES];
     int64_t begun_ns;  /* time of its first byte, or of the connection before the first request */
     int64_t served_ns; /* time of the last answer; 0: none yet */
-    int64_t due_ns;    /* end of the time used up by all requests so far; see may_ask_ns */
+    int64_t due_ns;    /* end of the time used up by all requests so far; see may_read_ns */
 };
 
 struct clients {
     struct sensors *sensors;
     int listener;
-    unsigned most, requests_per_s;
+    unsigned max_clients, requests_per_s;
     size_t count;
-    struct client list[CLIENTS_MOST];
-    struct pollfd polls[1 + CLIENTS_MOST + GUARD_MOST];
-    int64_t deaf_ns;   /* no connections are accepted until then, because descriptors ran out */
-    int64_t logged_ns; /* time of the last log line; the rate of log lines is limited */
+    struct client list[MAX_CLIENTS];
+    struct pollfd polls[1 + MAX_CLIENTS + MAX_GUARDS];
+    int64_t accept_after_ns; /* no connections are accepted until then, because descriptors ran out */
+    int64_t logged_ns;       /* time of the last log line; the rate of log lines is limited */
     uint64_t unlogged;
 };
 

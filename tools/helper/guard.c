@@ -81,11 +81,11 @@ static bool take_message(struct guard *guard, const uint8_t *bytes, size_t size,
         size != HELPER_HEADER_BYTES + header.count * entry)
         return false;
     const uint8_t *entries = bytes + HELPER_HEADER_BYTES;
-    guard->heard_ns = now_ns;
+    guard->received_ns = now_ns;
     return is_list ? take_channels(guard, &header, entries) : take_values(guard, &header, entries, now_ns);
 }
 
-void guard_hear(struct guard *guard, int64_t now_ns)
+void guard_receive(struct guard *guard, int64_t now_ns)
 {
     static uint8_t bytes[MESSAGE_BYTES + 1]; /* one byte more, to detect messages that are too long */
     ssize_t size = recv(guard->fd, bytes, sizeof bytes, MSG_DONTWAIT);
@@ -95,7 +95,7 @@ void guard_hear(struct guard *guard, int64_t now_ns)
         guard_end(guard);
 }
 
-joule_status guard_meet(struct guard *guard, int64_t deadline_ns)
+joule_status guard_wait_ready(struct guard *guard, int64_t deadline_ns)
 {
     while (guard->fd >= 0 && !guard->has_values) {
         int64_t left_ns = deadline_ns - clock_now_ns();
@@ -105,7 +105,7 @@ joule_status guard_meet(struct guard *guard, int64_t deadline_ns)
             guard_end(guard);
             return JOULE_STALE;
         }
-        guard_hear(guard, clock_now_ns());
+        guard_receive(guard, clock_now_ns());
     }
     return guard->fd >= 0 ? JOULE_OK : JOULE_FAILED;
 }
@@ -114,8 +114,8 @@ joule_status guard_meet(struct guard *guard, int64_t deadline_ns)
 
 int64_t guard_stale_ns(const struct guard *guard)
 {
-    int64_t patience_ns = STALE_PERIODS * guard->pace_ns;
-    return guard->heard_ns + (patience_ns > STALE_NS ? patience_ns : STALE_NS);
+    int64_t timeout_ns = STALE_PERIODS * guard->pace_ns;
+    return guard->received_ns + (timeout_ns > STALE_NS ? timeout_ns : STALE_NS);
 }
 
 joule_status guard_state(const struct guard *guard, int64_t now_ns)

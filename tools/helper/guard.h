@@ -11,17 +11,17 @@
 
 #include "joule/sources/helper/helper_wire.h"
 
-#define GUARD_MOST 8
+#define MAX_GUARDS 8
 
 struct guard {
     const char *name; /* name of the source */
     int fd;           /* socket; < 0: the worker is gone */
     pid_t pid;
-    int64_t pace_ns;   /* time between two messages */
-    int64_t heard_ns;  /* time of the last message */
-    joule_status said; /* last state written to the log */
-    size_t count;      /* number of its channels */
-    size_t offered;    /* the first channels, for which there was room */
+    int64_t pace_ns;     /* time between two messages */
+    int64_t received_ns; /* time of the last message */
+    joule_status said;   /* last state written to the log */
+    size_t count;        /* number of its channels */
+    size_t offered;      /* the first channels, for which there was room */
     bool has_values;
     struct channel channels[HELPER_MAX_CHANNELS];
     struct helper_value values[HELPER_MAX_CHANNELS];
@@ -32,9 +32,9 @@ void guard_begin(struct guard *out, const char *name, int fd, pid_t pid);
 /* Waits for the list and the first values until deadline_ns (CLOCK_MONOTONIC). STALE: they did not arrive in
  * time. FAILED: the worker ended and has logged why, or sent an invalid list. After an error the guard is
  * ended. */
-joule_status guard_meet(struct guard *guard, int64_t deadline_ns);
+joule_status guard_wait_ready(struct guard *guard, int64_t deadline_ns);
 /* Receives one message if it is available. */
-void guard_hear(struct guard *guard, int64_t now_ns);
+void guard_receive(struct guard *guard, int64_t now_ns);
 /* Closes the socket; the worker ends when it notices. */
 void guard_end(struct guard *guard);
 

@@ -27,14 +27,14 @@ const char tool_name[] = "joule-helper";
 #define COARSE_PACE_S   1.0
 #define COARSE_GRAIN_J  1.0
 #define REQUESTS_PER_S  2000
-#define MOST_RATE       100000
-#define MEET_NS         (10 * NS_PER_S) /* time for a driver to load and for boards to wake */
+#define MAX_RATE        100000
+#define GUARD_READY_NS  (10 * NS_PER_S) /* time for a driver to load and for boards to wake */
 
 struct settings {
     const char *socket, *group, *sources, *guards, *root;
     bool is_coarse, is_private, wants_version;
     double pace_s, grain_joules;
-    unsigned most_clients, requests_per_s;
+    unsigned max_clients, requests_per_s;
 };
 
 static volatile sig_atomic_t stop;
@@ -68,8 +68,8 @@ static joule_status start_guards(const char *list, const struct sensors *sensors
     *out_count = 0;
     for (const char *item = list ? list : ""; *item;) {
         size_t length = strcspn(item, ",");
-        if (*out_count == GUARD_MOST)
-            return error_set(error, JOULE_INVALID, "--guard takes at most %d sources", GUARD_MOST);
+        if (*out_count == MAX_GUARDS)
+            return error_set(error, JOULE_INVALID, "--guard takes at most %d sources", MAX_GUARDS);
         joule_status status =
             worker_start(item, length, sensors->host, sensors->pace_ns, &guards[*out_count], error);
         if (status != JOULE_OK)
@@ -81,12 +81,12 @@ static joule_status start_guards(const char *list, const struct sensors *sensors
 }
 
 /* Waits for all guards. Returns the number of usable ones, moved to the front; ends a worker that hangs. */
-static size_t meet_guards(struct guard *guards, size_t count)
+static size_t wait_for_guards(struct guard *guards, size_t count)
 {
     size_t kept = 0;
-    int64_t deadline_ns = clock_now_ns() + MEET_NS;
+    int64_t deadline_ns = clock_now_ns() + GUARD_READY_NS;
     for (size_t i = 0; i < count; i++) {
-        joule_status status = guard_meet(&guards[i], deadline_ns);
+        joule_status status = guard_wait_ready(&guards[i], deadline_ns);
         if (status == JOULE_OK) {
             guards[kept++] = guards[i];
             continue;
@@ -94,7 +94,7 @@ static size_t meet_guards(struct guard *guards, size_t count)
         if (status == JOULE_FAILED) /* the worker has logged why */
             continue;
         complain("", "cannot open %s: no answer within %lld s", guards[i].name,
-                 (long long)(MEET_NS / NS_PER_S));
+                 (long long)(GUARD_READY_NS / NS_PER_S));
         kill(guards[i].pid, SIGKILL);
     }
     return kept;
@@ -109,14 +109,14 @@ static joule_status open_sensors(const struct settings *how, struct sensors *out
     double pace_s = how->is_coarse ? COARSE_PACE_S : PACE_S;
     out->pace_ns = (int64_t)((how->pace_s > 0 ? how->pace_s : pace_s) * 1e9);
     out->grain_joules = how->grain_joules > 0 ? how->grain_joules : how->is_coarse ? COARSE_GRAIN_J : 0;
-    static struct guard guards[GUARD_MOST];
+    static struct guard guards[MAX_GUARDS];
     size_t count;
     joule_status status = start_guards(how->guards, out, guards, &count, error);
     if (status == JOULE_OK)
         status = sensors_open(out, how->sources, error);
     if (status == JOULE_INVALID)
         return status;
-    sensors_add_guards(out, guards, meet_guards(guards, count));
+    sensors_add_guards(out, guards, wait_for_guards(guards, count));
     if (out->count == 0)
         return status;
     if (status != JOULE_OK && *how->sources)
@@ -133,7 +133,7 @@ static joule_status open_socket(const struct settings *how, int *out_fd, joule_e
 }
 
 /* Logs what is offered. This also makes the C library load its locale, which is impossible later. */
-static void say_what(const struct sensors *sensors)
+static void log_channels(const struct sensors *sensors)
 {
     for (size_t i = 0; i < sensors->count; i++)
         complain("", "offers %s (%s)", sensors->channels[i]->info.name, sensors->channels[i]->info.source);
@@ -153,9 +153,9 @@ static int run(const struct settings *how)
         status = open_socket(how, &clients.listener, &error);
     if (status == JOULE_OK) {
         clients.sensors = &sensors;
-        clients.most = how->most_clients;
+        clients.max_clients = how->max_clients;
         clients.requests_per_s = how->requests_per_s;
-        say_what(&sensors);
+        log_channels(&sensors);
         take_signals(&wait_mask);
         status = confine(&error);
     }
@@ -177,10 +177,10 @@ static bool is_sound(const struct settings *how)
         complain("", "--root is not allowed if the program file has capabilities");
     else if (how->guards && getauxval(AT_SECURE)) /* the environment could name libraries to load */
         complain("", "--guard is not allowed if the program file has capabilities");
-    else if (how->most_clients > CLIENTS_MOST)
-        complain("", "--clients takes at most %d", CLIENTS_MOST);
-    else if (how->requests_per_s > MOST_RATE)
-        complain("", "--rate takes at most %d", MOST_RATE);
+    else if (how->max_clients > MAX_CLIENTS)
+        complain("", "--clients takes at most %d", MAX_CLIENTS);
+    else if (how->requests_per_s > MAX_RATE)
+        complain("", "--rate takes at most %d", MAX_RATE);
     else if (how->pace_s > 0 && !(how->pace_s >= PACE_S && how->pace_s <= 60))
         complain("", "--pace must be between 1ms and 60s");
     else if (!(how->grain_joules <= 1e6))
@@ -195,7 +195,7 @@ int main(int argc, char **argv)
     struct settings how = {.socket = HELPER_SOCKET,
                            .group = DEFAULT_GROUP,
                            .sources = DEFAULT_SOURCES,
-                           .most_clients = CLIENTS_MOST,
+                           .max_clients = MAX_CLIENTS,
                            .requests_per_s = REQUESTS_PER_S};
     const struct option table[] = {
         {.name = "sources",
@@ -239,7 +239,7 @@ int main(int argc, char **argv)
          .help = "round values down to multiples of JOULES, and read at a fixed pace"},
         {.name = "clients",
          .kind = OPTION_COUNT,
-         .value = &how.most_clients,
+         .value = &how.max_clients,
          .argument = "N",
          .help = "maximum number of clients; one user may have half of them (default 256)"},
         {.name = "rate",

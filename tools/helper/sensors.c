@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/string.h"
 
-#define LOOK_NS 20000000 /* registers refresh about every millisecond, so a counter that works has changed */
+#define CHANGE_WAIT_NS 20000000 /* in this time a counter that works changes: registers refresh every ms */
 
 extern const struct source_ops source_rapl_perf;
 extern const struct source_ops source_rapl_powercap;
@@ -185,7 +185,7 @@ static void choose(struct sensors *s)
     sensors_read(s, 0);
     for (size_t i = 0; i < s->count; i++)
         first[i] = s->values[i].raw;
-    nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = CHANGE_WAIT_NS}, NULL);
     sensors_read(s, 0);
     for (size_t i = 0; i < s->count; i++)
         moves[i] = s->channels[i]->mode == CHANNEL_POWER || s->values[i].raw != first[i];
@@ -281,7 +281,7 @@ joule_status sensors_open(struct sensors *out, const char *list, joule_error *ou
     return JOULE_OK;
 }
 
-joule_status sensors_open_alone(struct sensors *out, const struct source_ops *ops, joule_error *out_error)
+joule_status sensors_open_source(struct sensors *out, const struct source_ops *ops, joule_error *out_error)
 {
     cpu_info_read(out->host, &out->cpu);
     const struct source *source = open_source(out, ops);

@@ -37,8 +37,8 @@ struct sensors {
 joule_status sensors_open(struct sensors *out, const char *list, joule_error *out_error);
 
 /* Opens one source and takes all its channels that a total needs. `out` has its host. */
-joule_status sensors_open_alone(struct sensors *out, const struct source_ops *ops, joule_error *out_error);
-/* Adds the channels of all guards, after guard_meet. */
+joule_status sensors_open_source(struct sensors *out, const struct source_ops *ops, joule_error *out_error);
+/* Adds the channels of all guards, after guard_wait_ready. */
 void sensors_add_guards(struct sensors *sensors, struct guard *guards, size_t count);
 /* Writes the rounding and the minimum period into the descriptions of the channels. */
 void sensors_describe(struct sensors *sensors, int64_t pace_ns);

@@ -72,7 +72,7 @@ static void settle(struct worker *w)
 }
 
 /* Sends a message. A full socket means that the helper is late; the next message will be newer. */
-static void tell(struct worker *w, enum helper_kind kind, size_t entry, int flags)
+static void send_message(struct worker *w, enum helper_kind kind, size_t entry, int flags)
 {
     struct helper_header header = {.version = HELPER_VERSION,
                                    .kind = (uint16_t)kind,
@@ -85,50 +85,50 @@ static void tell(struct worker *w, enum helper_kind kind, size_t entry, int flag
         _exit(0); /* the helper is gone */
 }
 
-static void tell_list(struct worker *w)
+static void send_list(struct worker *w)
 {
     for (size_t i = 0; i < w->sensors.count; i++)
         helper_write_channel(w->sensors.channels[i],
                              w->bytes + HELPER_HEADER_BYTES + i * HELPER_CHANNEL_BYTES);
-    tell(w, HELPER_HELLO, HELPER_CHANNEL_BYTES, 0);
+    send_message(w, HELPER_HELLO, HELPER_CHANNEL_BYTES, 0);
 }
 
-static void tell_values(struct worker *w)
+static void send_values(struct worker *w)
 {
     sensors_read(&w->sensors, clock_now_ns());
     for (size_t i = 0; i < w->sensors.count; i++)
         helper_write_value(&w->sensors.values[i], w->bytes + HELPER_HEADER_BYTES + i * HELPER_VALUE_BYTES);
-    tell(w, HELPER_READ, HELPER_VALUE_BYTES, MSG_DONTWAIT);
+    send_message(w, HELPER_READ, HELPER_VALUE_BYTES, MSG_DONTWAIT);
 }
 
-static int64_t pace_of(const struct source *source, int64_t least_ns)
+static int64_t pace_of(const struct source *source, int64_t min_period_ns)
 {
     double own_s = source->period_s > 0 ? source->period_s : source->ops->period_s;
     int64_t pace_ns = (int64_t)((own_s > 0 ? own_s : PACE_S) * 1e9);
-    return pace_ns > least_ns ? pace_ns : least_ns;
+    return pace_ns > min_period_ns ? pace_ns : min_period_ns;
 }
 
 /* Opens the source with the rights it needs, then drops all. Rights are reduced before a library starts
  * threads. */
 static joule_status open_source(struct worker *w, const struct source_ops *ops, uint64_t needs,
-                                int64_t least_ns, joule_error *error)
+                                int64_t min_period_ns, joule_error *error)
 {
     joule_status status = confine_capabilities(needs, error);
     if (status == JOULE_OK)
-        status = sensors_open_alone(&w->sensors, ops, error);
+        status = sensors_open_source(&w->sensors, ops, error);
     if (status == JOULE_OK)
         status = confine_rights(error);
     if (status != JOULE_OK)
         return status;
     end_with_the_helper(w);
-    w->pace_ns = pace_of(&w->sensors.sources[0], least_ns);
+    w->pace_ns = pace_of(&w->sensors.sources[0], min_period_ns);
     sensors_describe(&w->sensors, w->pace_ns);
     return JOULE_OK;
 }
 
 static _Noreturn void work(struct worker *w)
 {
-    tell_list(w);
+    send_list(w);
     for (int64_t due_ns = clock_now_ns();; due_ns += w->pace_ns) {
         int64_t now_ns = clock_now_ns();
         if (now_ns - due_ns > w->pace_ns) /* late readings are skipped */
@@ -136,7 +136,7 @@ static _Noreturn void work(struct worker *w)
         struct timespec due = clock_timespec(due_ns);
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) == EINTR)
             ;
-        tell_values(w);
+        send_values(w);
     }
 }
 
@@ -151,7 +151,7 @@ static size_t find(const char *name, size_t length)
     return i;
 }
 
-joule_status worker_start(const char *name, size_t length, struct joule_host *host, int64_t least_ns,
+joule_status worker_start(const char *name, size_t length, struct joule_host *host, int64_t min_period_ns,
                           struct guard *out_guard, joule_error *out_error)
 {
     static struct worker worker;
@@ -170,7 +170,7 @@ joule_status worker_start(const char *name, size_t length, struct joule_host *ho
     if (pid == 0) {
         close(pair[0]);
         settle(&worker);
-        if (open_source(&worker, ops, guarded[which].needs, least_ns, &error) == JOULE_OK)
+        if (open_source(&worker, ops, guarded[which].needs, min_period_ns, &error) == JOULE_OK)
             work(&worker);
         complain("", "%s: %s", ops->name, error.message);
         _exit(1);

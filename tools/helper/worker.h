@@ -12,8 +12,8 @@
 #include "helper/guard.h"
 
 /* Starts a worker for a source named in --help, before anything else is open, because the worker must not
- * inherit it. least_ns: minimum time between readings. INVALID: no such source. FAILED: no process. */
-joule_status worker_start(const char *name, size_t length, struct joule_host *host, int64_t least_ns,
+ * inherit it. min_period_ns: minimum time between readings. INVALID: no such source. FAILED: no process. */
+joule_status worker_start(const char *name, size_t length, struct joule_host *host, int64_t min_period_ns,
                           struct guard *out_guard, joule_error *out_error);
 
 #endif

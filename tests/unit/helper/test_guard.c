@@ -47,7 +47,7 @@ static void tell(enum helper_kind kind, uint32_t count, const uint8_t *entries, 
     assert_true(send(worker, bytes, HELPER_HEADER_BYTES + size, 0) > 0);
 }
 
-static void tell_list(void)
+static void send_list(void)
 {
     uint8_t entries[2 * HELPER_CHANNEL_BYTES];
     struct channel energy = board(CHANNEL_COUNTER), power = board(CHANNEL_POWER);
@@ -56,7 +56,7 @@ static void tell_list(void)
     tell(HELPER_HELLO, 2, entries, sizeof entries);
 }
 
-static void tell_values(struct helper_value energy, struct helper_value power)
+static void send_values(struct helper_value energy, struct helper_value power)
 {
     uint8_t entries[2 * HELPER_VALUE_BYTES];
     helper_write_value(&energy, entries);
@@ -78,9 +78,9 @@ static int set_up(void **state)
     worker = pair[1];
     now_ns = clock_now_ns();
     guard_begin(&guard, "nvml", pair[0], 0);
-    tell_list();
-    tell_values(at(now_ns, 5000), at(now_ns, helper_raw_of(90)));
-    return guard_meet(&guard, now_ns + NS_PER_S) == JOULE_OK ? 0 : -1;
+    send_list();
+    send_values(at(now_ns, 5000), at(now_ns, helper_raw_of(90)));
+    return guard_wait_ready(&guard, now_ns + NS_PER_S) == JOULE_OK ? 0 : -1;
 }
 
 static int tear_down(void **state)
@@ -93,7 +93,7 @@ static int tear_down(void **state)
 static void hear(void)
 {
     now_ns += PACE_NS;
-    guard_hear(&guard, now_ns);
+    guard_receive(&guard, now_ns);
 }
 
 static void test_values_arrive(void **state)
@@ -102,7 +102,7 @@ static void test_values_arrive(void **state)
     assert_int_equal(guard.count, 2);
     assert_string_equal(guard.channels[1].info.device, "gpu:0");
     assert_int_equal(guard_value(&guard, 0, now_ns).raw, 5000);
-    tell_values(at(now_ns + 1, 6000), at(now_ns + 1, helper_raw_of(100)));
+    send_values(at(now_ns + 1, 6000), at(now_ns + 1, helper_raw_of(100)));
     hear();
     assert_int_equal(guard_value(&guard, 0, now_ns).raw, 6000);
     assert_true(helper_watts_of(guard_value(&guard, 1, now_ns).raw) == 100);
@@ -117,7 +117,7 @@ static void test_silence_is_stale(void **state)
     assert_int_equal(guard_state(&guard, now_ns), JOULE_OK);
     assert_int_equal(guard_state(&guard, now_ns + 1), JOULE_STALE);
     assert_int_equal(guard_value(&guard, 1, now_ns + 1).status, JOULE_STALE);
-    tell_values(at(now_ns, 7000), at(now_ns, helper_raw_of(90)));
+    send_values(at(now_ns, 7000), at(now_ns, helper_raw_of(90)));
     hear();
     assert_int_equal(guard_value(&guard, 0, now_ns).raw, 7000);
     assert_int_equal(guard_value(&guard, 0, now_ns).status, JOULE_OK);
@@ -127,11 +127,11 @@ static void test_silence_is_stale(void **state)
 static void test_a_sensor_fails(void **state)
 {
     (void)state;
-    tell_values((struct helper_value){0, 0, 0, JOULE_DENIED}, at(now_ns + 1, helper_raw_of(90)));
+    send_values((struct helper_value){0, 0, 0, JOULE_DENIED}, at(now_ns + 1, helper_raw_of(90)));
     hear();
     assert_int_equal(guard_value(&guard, 0, now_ns).status, JOULE_DENIED);
     assert_int_equal(guard_value(&guard, 1, now_ns).status, JOULE_OK);
-    tell_values(at(now_ns, 7000), at(now_ns, helper_raw_of(90)));
+    send_values(at(now_ns, 7000), at(now_ns, helper_raw_of(90)));
     hear();
     assert_int_equal(guard_value(&guard, 0, now_ns).raw, 7000);
 }
@@ -153,19 +153,19 @@ static void test_nonsense_ends_it(void **state)
         int64_t later = now_ns + 1;
         switch (i) {
         case 0: /* not in time */
-            tell_values(at(now_ns + NS_PER_S, 1), at(later, helper_raw_of(90)));
+            send_values(at(now_ns + NS_PER_S, 1), at(later, helper_raw_of(90)));
             break;
         case 1:
-            tell_values(at(now_ns - NS_PER_S, 1), at(later, helper_raw_of(90)));
+            send_values(at(now_ns - NS_PER_S, 1), at(later, helper_raw_of(90)));
             break;
         case 2: /* no watts */
-            tell_values(at(later, 1), at(later, helper_raw_of(NAN)));
+            send_values(at(later, 1), at(later, helper_raw_of(NAN)));
             break;
         case 3:
-            tell_values(at(later, 1), at(later, helper_raw_of(-1)));
+            send_values(at(later, 1), at(later, helper_raw_of(-1)));
             break;
         case 4: /* no status */
-            tell_values((struct helper_value){1, 1, 1, (joule_status)77}, at(later, helper_raw_of(90)));
+            send_values((struct helper_value){1, 1, 1, (joule_status)77}, at(later, helper_raw_of(90)));
             break;
         case 5: /* another count */
             tell(HELPER_READ, 1, none, sizeof none);
@@ -174,7 +174,7 @@ static void test_nonsense_ends_it(void **state)
             tell(HELPER_READ, 2, none, sizeof none);
             break;
         case 7: /* another list */
-            tell_list();
+            send_list();
             break;
         default:
             assert_int_equal(send(worker, "JOUL", 4, 0), 4);
@@ -192,7 +192,7 @@ static void test_none_comes(void **state)
 {
     (void)state;
     guard.has_values = false;
-    assert_int_equal(guard_meet(&guard, clock_now_ns() + NS_PER_S / 100), JOULE_STALE);
+    assert_int_equal(guard_wait_ready(&guard, clock_now_ns() + NS_PER_S / 100), JOULE_STALE);
     assert_int_equal(guard_state(&guard, now_ns), JOULE_FAILED); /* it is not waited for again */
 }
 
