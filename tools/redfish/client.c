@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "base/string.h"
 
-#define MOST_BYTES (1 << 20)
-#define CONNECT_MS 5000L
-#define WHOLE_MS   10000L
+#define MAX_ANSWER_BYTES (1 << 20)
+#define CONNECT_MS       5000L
+#define TOTAL_MS         10000L
 
 struct answer {
     char *text;
@@ -19,7 +19,8 @@ struct answer {
 static size_t take_bytes(char *bytes, size_t one, size_t count, void *context)
 {
     struct answer *answer = context;
-    char *text = count <= MOST_BYTES - answer->size ? realloc(answer->text, answer->size + count + 1) : NULL;
+    char *text =
+        count <= MAX_ANSWER_BYTES - answer->size ? realloc(answer->text, answer->size + count + 1) : NULL;
     if (!text)
         return 0; /* the transfer ends with an error */
     memcpy(text + answer->size, bytes, one * count);
@@ -36,7 +37,7 @@ static bool set_up(CURL *curl, const struct config *config)
                 curl_easy_setopt(curl, CURLOPT_PROXY, "") == CURLE_OK &&
                 curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
                 curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS) == CURLE_OK &&
-                curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, WHOLE_MS) == CURLE_OK &&
+                curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, TOTAL_MS) == CURLE_OK &&
                 curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, config->is_verified ? 1L : 0L) == CURLE_OK &&
                 curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, config->is_verified ? 2L : 0L) == CURLE_OK &&
                 curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_bytes) == CURLE_OK;
@@ -79,7 +80,7 @@ static joule_status judge_transfer(const struct client *client, CURLcode code)
         return error_set(client->error, JOULE_INVALID, "ca: %s holds no certificates", client->config->ca);
     case CURLE_WRITE_ERROR:
         return error_set(client->error, JOULE_FAILED, "%s: an answer is longer than %d bytes", url,
-                         MOST_BYTES);
+                         MAX_ANSWER_BYTES);
     default:
         return error_set(client->error, JOULE_FAILED, "%s: %s", url, curl_easy_strerror(code));
     }

@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     struct config config;
     struct views views = {.count = 0};
     joule_error error = {0};
-    if (argc < 2 || argc > 2 + MOST_VIEWS || argv[1][0] == '-') {
+    if (argc < 2 || argc > 2 + MAX_VIEWS || argv[1][0] == '-') {
         complain("", "usage: joule-redfish CONFIG [KIND:PATH...]");
         return EXIT_USAGE;
     }

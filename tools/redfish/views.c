@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/string.h"
 
-#define MOST_CHASSIS 32
-#define MOST_WATTS   100000.0
+#define MAX_CHASSIS 32
+#define MAX_WATTS   100000.0
 
 /* --- links ---------------------------------------------------------------------------------------------- */
 
@@ -41,7 +41,7 @@ static bool ends_in(const char *path, const char *word)
 
 static void add_view(struct views *views, const char *kind, const char *path)
 {
-    if (!path || views->count == MOST_VIEWS)
+    if (!path || views->count == MAX_VIEWS)
         return;
     struct view *view = &views->list[views->count++];
     string_copy(view->kind, sizeof view->kind, kind);
@@ -56,7 +56,7 @@ struct chassis {
 };
 
 struct chassis_list {
-    struct chassis list[MOST_CHASSIS];
+    struct chassis list[MAX_CHASSIS];
     size_t count;
 };
 
@@ -120,7 +120,7 @@ static joule_status list_chassis(struct client *client, struct chassis_list *out
         return status;
     const struct json_value *members = json_member(all, "Members");
     const struct json_value *link = members && members->kind == JSON_ARRAY ? members->first : NULL;
-    for (; link && out_list->count < MOST_CHASSIS; link = link->next) {
+    for (; link && out_list->count < MAX_CHASSIS; link = link->next) {
         struct chassis chassis = {.path = path_of(link)};
         if (!chassis.path || (*wanted && !ends_in(chassis.path, wanted)))
             continue;
@@ -184,7 +184,7 @@ static joule_status add_supplies(struct client *client, const char *subsystem_pa
         if (!metrics)
             status = JOULE_ABSENT;
     }
-    if (status != JOULE_OK || views->count == MOST_VIEWS)
+    if (status != JOULE_OK || views->count == MAX_VIEWS)
         views->count = before;
     return status;
 }
@@ -224,7 +224,7 @@ static void name_model(const struct json_value *chassis, struct views *views)
 }
 
 /* Returns true if the search can continue: another resource may replace a missing one. */
-static bool may_go_on(joule_status status)
+static bool can_continue(joule_status status)
 {
     return status == JOULE_OK || status == JOULE_ABSENT;
 }
@@ -241,9 +241,9 @@ joule_status views_find(struct client *client, struct views *out_views)
     if (subsystem)
         status = add_supplies(client, subsystem, out_views);
     add_view(out_views, "environment", member_path(chassis, "EnvironmentMetrics"));
-    if (power && may_go_on(status))
+    if (power && can_continue(status))
         status = add_power(client, power, out_views);
-    if (!may_go_on(status))
+    if (!can_continue(status))
         return status;
     return out_views->count
                ? JOULE_OK
@@ -271,7 +271,7 @@ static double watts_of(const struct json_value *value)
     double watts = value && value->kind == JSON_NUMBER       ? json_double_of(value)
                    : reading && reading->kind == JSON_NUMBER ? json_double_of(reading)
                                                              : NAN;
-    return watts >= 0 && watts <= MOST_WATTS ? watts : NAN;
+    return watts >= 0 && watts <= MAX_WATTS ? watts : NAN;
 }
 
 /* Returns the sum over all present supplies; NaN if one of them has no value. */

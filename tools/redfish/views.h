@@ -11,7 +11,7 @@
 
 #include "client.h"
 
-#define MOST_VIEWS 16
+#define MAX_VIEWS 16
 
 struct view {
     char kind[16];
@@ -19,7 +19,7 @@ struct view {
 };
 
 struct views {
-    struct view list[MOST_VIEWS];
+    struct view list[MAX_VIEWS];
     size_t count;
     char model[96]; /* manufacturer and model of the chassis; empty: unknown */
 };
