@@ -10,13 +10,13 @@
 #include "joule/attribute/attribute_tenant.h"
 #include "joule/meter/engine.h"
 
-#define MOST_AGE_NS 1000000000 /* maximum, also if readings are rarer: a device may become stale */
+#define MAX_AGE_NS  1000000000 /* maximum, also if readings are rarer: a device may become stale */
 #define FIRST_BYTES 65536
 #define SPARE_PARTS 8 /* an eighth more than needed, because values may get longer */
 
 static bool holds(const struct answers *answers, int64_t made_ns, int64_t now)
 {
-    double period_ns = fmin(answers->overview.period_s * 1e9, MOST_AGE_NS);
+    double period_ns = fmin(answers->overview.period_s * 1e9, MAX_AGE_NS);
     return made_ns && (double)(now - made_ns) < period_ns;
 }
 

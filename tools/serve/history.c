@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "joule/report/json.h"
 
-#define STEPS       150
-#define STEP_NS     2000000000LL
-#define LEAST_COVER 0.5 /* coverage of a step that makes its mean valid */
+#define STEPS        150
+#define STEP_NS      2000000000LL
+#define MIN_COVERAGE 0.5 /* coverage of a step that makes its mean valid */
 
 struct stretch {
     int64_t begin_ns, end_ns; /* CLOCK_MONOTONIC, whole steps */
@@ -36,7 +36,7 @@ static void add_watts(struct json *json, const char *key, joule_meter *meter, in
         joule_quantity joules;
         double coverage = 0;
         joule_window_joules(meter, domain, at, at + STEP_NS, &joules, &coverage);
-        json_double(json, NULL, coverage >= LEAST_COVER ? joules.value / clock_seconds(STEP_NS) : NAN);
+        json_double(json, NULL, coverage >= MIN_COVERAGE ? joules.value / clock_seconds(STEP_NS) : NAN);
     }
     json_close(json, ']');
 }

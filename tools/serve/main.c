@@ -74,7 +74,7 @@ static const char *find_root_source(joule_meter *meter, const struct serve_setti
         if (strcmp(domain.source, "redfish") == 0)
             return "redfish (unless its configuration allows the new user)";
     }
-    for (size_t i = 0; i < joule_device_count(meter) && (settings->shares_out || settings->process_count);
+    for (size_t i = 0; i < joule_device_count(meter) && (settings->has_tenants || settings->process_count);
          i++) {
         joule_device device = {.struct_size = sizeof device};
         if (joule_device_get(meter, i, &device) == JOULE_OK &&
@@ -191,7 +191,7 @@ int main(int argc, char **argv)
          .help = "mean time between readings (default 100ms)"},
         {.name = "tenants",
          .kind = OPTION_FLAG,
-         .value = &settings.shares_out,
+         .value = &settings.has_tenants,
          .help = "attribute energy to jobs, containers, services and users"},
         {.name = "processes",
          .kind = OPTION_COUNT,

@@ -20,7 +20,7 @@
 struct serve_settings {
     const char *listen, *token_file, *auth_file, *tls_cert_file, *tls_key_file, *user;
     struct option_list allowed_hosts;
-    bool shares_out;        /* attribute energy to tenants */
+    bool has_tenants;       /* attribute energy to tenants */
     unsigned process_count; /* number of processes with their own row; 0: none */
     /* set by the files named above */
     struct auth *auth;        /* NULL: no access control */

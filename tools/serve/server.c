@@ -26,13 +26,13 @@
 #include "page_files.h"
 #include "serve.h"
 
-#define PLACES       128
-#define SPARE_PLACES 16
-#define FIRST_S      10 /* for the first request: from the connection to the end of the answer */
-#define KEPT_S       90 /* for later requests: Prometheus sends one every 15 to 60 s on one connection */
-#define LOOK_MS      1000
-#define SHARE_NS     1000000000LL
-#define HEADER_BYTES 16384 /* libmicrohttpd's memory for a connection; request line and headers must fit */
+#define PLACES           128
+#define SPARE_PLACES     16
+#define FIRST_S          10 /* for the first request: from the connection to the end of the answer */
+#define KEPT_S           90 /* for later requests: Prometheus sends one every 15 to 60 s on one connection */
+#define MAX_WAIT_MS      1000
+#define TENANT_PERIOD_NS 1000000000LL
+#define HEADER_BYTES     16384 /* libmicrohttpd's memory for a connection; request line and headers must fit */
 
 struct place {
     int fd; /* -1: free, or being closed */
@@ -46,7 +46,7 @@ struct server {
     struct answers answers;
     struct tenants tenants;
     struct process_shares processes;
-    int64_t next_share_ns;                    /* next update of tenants; 0: never */
+    int64_t next_tenants_ns;                  /* next update of tenants; 0: never */
     struct MHD_Response *ready[ANSWER_KINDS]; /* responses of the valid answers */
     struct MHD_Daemon *daemon;
     struct place places[PLACES];
@@ -97,7 +97,7 @@ static void on_answered(void *context, struct MHD_Connection *connection, void *
 }
 
 /* Shuts the socket down; libmicrohttpd owns it and closes it afterwards. */
-static void send_away(struct place *place)
+static void disconnect(struct place *place)
 {
     shutdown(place->fd, SHUT_RDWR);
     place->fd = -1;
@@ -112,18 +112,18 @@ static struct place *longest_idle(struct server *server)
     return oldest;
 }
 
-static void clear_places(struct server *server)
+static void close_idle(struct server *server)
 {
     int64_t now = clock_now_ns();
     for (struct place *place = server->places; place < server->places + PLACES; place++)
         if (place->is_taken && place->fd >= 0 &&
             now - place->since_ns > (place->has_asked ? KEPT_S : FIRST_S) * 1000000000LL)
-            send_away(place);
+            disconnect(place);
     size_t waiting = 0;
     for (size_t i = 0; i < PLACES; i++)
         waiting += server->places[i].is_taken && server->places[i].fd >= 0;
     for (struct place *place; waiting > PLACES - SPARE_PLACES && (place = longest_idle(server)); waiting--)
-        send_away(place);
+        disconnect(place);
 }
 
 /* --- answers -------------------------------------------------------------------------------------------- */
@@ -133,7 +133,7 @@ static void clear_places(struct server *server)
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /* Adds the common headers to a response; NULL stays NULL. */
-static struct MHD_Response *dress(struct MHD_Response *response, const char *media_type)
+static struct MHD_Response *add_headers(struct MHD_Response *response, const char *media_type)
 {
     static const char *const headers[][2] = {{MHD_HTTP_HEADER_CACHE_CONTROL, "no-store"},
                                              {"Content-Security-Policy", CONTENT_POLICY},
@@ -151,8 +151,8 @@ static struct MHD_Response *dress(struct MHD_Response *response, const char *med
 /* Makes a response of bytes that outlive it. */
 static struct MHD_Response *response_of(const void *bytes, size_t size, const char *media_type)
 {
-    return dress(MHD_create_response_from_buffer(size, (void *)(uintptr_t)bytes, MHD_RESPMEM_PERSISTENT),
-                 media_type);
+    return add_headers(
+        MHD_create_response_from_buffer(size, (void *)(uintptr_t)bytes, MHD_RESPMEM_PERSISTENT), media_type);
 }
 
 static void on_sent(void *page)
@@ -170,7 +170,7 @@ static enum MHD_Result give(struct MHD_Connection *connection, unsigned status, 
     return result;
 }
 
-static struct MHD_Response *words(const char *text)
+static struct MHD_Response *text_response(const char *text)
 {
     return response_of(text, strlen(text), "text/plain; charset=utf-8");
 }
@@ -187,7 +187,7 @@ static bool make_ready(struct server *server, enum answer_kind kind, struct page
 {
     if (server->ready[kind])
         MHD_destroy_response(server->ready[kind]);
-    server->ready[kind] = dress(
+    server->ready[kind] = add_headers(
         MHD_create_response_from_buffer_with_free_callback_cls(page->length, page->bytes, on_sent, page),
         answer_media_type(kind));
     if (!server->ready[kind])
@@ -205,20 +205,21 @@ static enum MHD_Result give_answer(struct server *server, struct MHD_Connection 
     bool is_new;
     struct page *page = answer_make(&server->answers, kind, &is_new);
     if (!page || (is_new && !make_ready(server, kind, page)) || !server->ready[kind])
-        return give(connection, MHD_HTTP_SERVICE_UNAVAILABLE, words("out of memory\n"));
+        return give(connection, MHD_HTTP_SERVICE_UNAVAILABLE, text_response("out of memory\n"));
     return MHD_queue_response(connection, MHD_HTTP_OK, server->ready[kind]);
 }
 
 static enum MHD_Result give_health(struct server *server, struct MHD_Connection *connection)
 {
     if (answers_are_fresh(&server->answers))
-        return give(connection, MHD_HTTP_OK, words("ok\n"));
-    return give(connection, MHD_HTTP_SERVICE_UNAVAILABLE, words("no sensor answers; see `joule doctor`\n"));
+        return give(connection, MHD_HTTP_OK, text_response("ok\n"));
+    return give(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                text_response("no sensor answers; see `joule doctor`\n"));
 }
 
 static enum MHD_Result refuse_method(struct MHD_Connection *connection)
 {
-    struct MHD_Response *response = words("only GET and HEAD are supported\n");
+    struct MHD_Response *response = text_response("only GET and HEAD are supported\n");
     if (response)
         MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
     return give(connection, MHD_HTTP_METHOD_NOT_ALLOWED, response);
@@ -229,7 +230,7 @@ static enum MHD_Result ask_who(const struct server *server, struct MHD_Connectio
     bool has_token = auth_has_token(server->settings->auth),
          has_users = auth_has_users(server->settings->auth);
     struct MHD_Response *response =
-        words(has_users ? "a user name and password are required\n" : "a bearer token is required\n");
+        text_response(has_users ? "a user name and password are required\n" : "a bearer token is required\n");
     if (response && has_token)
         MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"joule\"");
     if (response && has_users)
@@ -240,7 +241,7 @@ static enum MHD_Result ask_who(const struct server *server, struct MHD_Connectio
 
 static enum MHD_Result ask_to_wait(struct MHD_Connection *connection)
 {
-    struct MHD_Response *response = words("too many wrong passwords\n");
+    struct MHD_Response *response = text_response("too many wrong passwords\n");
     if (response)
         MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
     return give(connection, MHD_HTTP_TOO_MANY_REQUESTS, response);
@@ -310,17 +311,18 @@ static enum MHD_Result give_events(struct server *server, struct MHD_Connection 
         return MHD_NO;
     struct MHD_Response *response = events_add(&server->events, connection, &place->since_ns);
     if (!response)
-        return give(connection, MHD_HTTP_SERVICE_UNAVAILABLE, words("too many streams, or out of memory\n"));
+        return give(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                    text_response("too many streams, or out of memory\n"));
     place->has_asked = true;
-    return give(connection, MHD_HTTP_OK, dress(response, "text/event-stream"));
+    return give(connection, MHD_HTTP_OK, add_headers(response, "text/event-stream"));
 }
 
 static enum MHD_Result give_path(struct server *server, struct MHD_Connection *connection, const char *path)
 {
     if (!is_called_by_its_name(server, connection))
-        return give(
-            connection, MHD_HTTP_FORBIDDEN,
-            words("this server does not answer to that host name; see --allow-host of joule serve\n"));
+        return give(connection, MHD_HTTP_FORBIDDEN,
+                    text_response(
+                        "this server does not answer to that host name; see --allow-host of joule serve\n"));
     bool is_public;
     enum auth_answer who =
         auth_check(server->settings->auth, header(connection, MHD_HTTP_HEADER_AUTHORIZATION));
@@ -340,7 +342,7 @@ static enum MHD_Result give_path(struct server *server, struct MHD_Connection *c
         return give_answer(server, connection, ANSWER_HISTORY);
     if (strcmp(path, "/events") == 0)
         return give_events(server, connection);
-    return give(connection, MHD_HTTP_NOT_FOUND, words("no such page; see /\n"));
+    return give(connection, MHD_HTTP_NOT_FOUND, text_response("no such page; see /\n"));
 }
 
 /* Handles a request. libmicrohttpd calls it after the headers and again after the body, which is ignored. */
@@ -394,24 +396,24 @@ static bool start(struct server *server, const struct listener *listener)
 static int wait_ms(struct server *server)
 {
     MHD_UNSIGNED_LONG_LONG limit_ms;
-    int64_t longest_ms = LOOK_MS, due_ns = server->next_share_ns;
+    int64_t wait_ms_max = MAX_WAIT_MS, due_ns = server->next_tenants_ns;
     if (server->events.next_ns && (!due_ns || server->events.next_ns < due_ns))
         due_ns = server->events.next_ns;
     bool has_limit = MHD_get_timeout(server->daemon, &limit_ms) == MHD_YES;
     if (due_ns)
-        longest_ms = (due_ns - clock_now_ns()) / 1000000 + 1;
-    if (has_limit && limit_ms < (MHD_UNSIGNED_LONG_LONG)LOOK_MS && (int64_t)limit_ms < longest_ms)
-        longest_ms = (int64_t)limit_ms;
+        wait_ms_max = (due_ns - clock_now_ns()) / 1000000 + 1;
+    if (has_limit && limit_ms < (MHD_UNSIGNED_LONG_LONG)MAX_WAIT_MS && (int64_t)limit_ms < wait_ms_max)
+        wait_ms_max = (int64_t)limit_ms;
     if (!server->taken && !has_limit && !due_ns)
         return -1;
-    return longest_ms > 0 ? (int)longest_ms : 0;
+    return wait_ms_max > 0 ? (int)wait_ms_max : 0;
 }
 
 /* Updates the tenants about once a second. If memory runs out, some are missing until the next update. */
-static void share_out(struct server *server)
+static void update_tenants(struct server *server)
 {
     int64_t now = clock_now_ns();
-    if (!server->next_share_ns || now < server->next_share_ns)
+    if (!server->next_tenants_ns || now < server->next_tenants_ns)
         return;
     joule_status status = tenants_update(&server->tenants);
     bool has_tenants = status != JOULE_ABSENT || !server->answers.overview.tenants;
@@ -419,7 +421,7 @@ static void share_out(struct server *server)
         complain(SERVE, "cannot attribute energy to tenants: no cgroup below /sys/fs/cgroup has CPU time");
         server->answers.overview.tenants = NULL;
     }
-    server->next_share_ns = has_tenants || server->tenants.processes ? now + SHARE_NS : 0;
+    server->next_tenants_ns = has_tenants || server->tenants.processes ? now + TENANT_PERIOD_NS : 0;
 }
 
 static int run(struct server *server, int signals)
@@ -433,8 +435,8 @@ static int run(struct server *server, int signals)
         }
         events_send(&server->events);
         MHD_run(server->daemon);
-        clear_places(server);
-        share_out(server);
+        close_idle(server);
+        update_tenants(server);
     }
     return 0;
 }
@@ -447,15 +449,15 @@ int server_run(joule_meter *meter, const struct serve_settings *settings, const 
     sigemptyset(&ending);
     sigaddset(&ending, SIGINT);
     sigaddset(&ending, SIGTERM);
-    if (settings->shares_out)
+    if (settings->has_tenants)
         server.answers.overview.tenants = &server.tenants;
     if (settings->process_count) {
         server.processes.max_picked = settings->process_count;
         server.answers.overview.processes = server.tenants.processes = &server.processes;
     }
-    if (settings->shares_out || settings->process_count) {
+    if (settings->has_tenants || settings->process_count) {
         server.answers.tenants = &server.tenants;
-        server.next_share_ns = clock_now_ns();
+        server.next_tenants_ns = clock_now_ns();
     }
     int code = EXIT_OWN_FAILURE, signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0 || !start(&server, listener)) {

@@ -6,11 +6,11 @@
 "use strict";
 
 const PERIOD_MS = 2000;
-const MOST_SPAN_S = 300, LEAST_SPAN_S = 60;
-const LEAST_STEP_S = 0.5; // minimum time between two answers for a mean; shorter means would show the ticks of sensors
+const MAX_SPAN_S = 300, MIN_SPAN_S = 60;
+const MIN_STEP_S = 0.5; // minimum time between two answers for a mean; shorter means would show the ticks of sensors
 const SERIES_COLOURS = 8;
-const MOST_LINES = 8;
-const MOST_TENANTS = 30;
+const MAX_LINES = 8;
+const MAX_TENANTS = 30;
 const NEAR = 0.95;
 
 const history = new Map(); // name ("": the total) -> [[seconds, watts or null], ...], oldest first
@@ -40,13 +40,13 @@ function append(name, seconds, before, now, elapsed) {
   const known = before !== null && now !== null && elapsed > 0 && now >= before;
   const points = history.get(name) || [];
   points.push([seconds, known ? (now - before) / elapsed : null]);
-  while (points.length && points[0][0] < seconds - MOST_SPAN_S) points.shift();
+  while (points.length && points[0][0] < seconds - MAX_SPAN_S) points.shift();
   history.set(name, points);
 }
 
 function take(answer) {
   const began = last && last.measuring_seconds <= answer.measuring_seconds;
-  if (began && answer.measuring_seconds - last.measuring_seconds < LEAST_STEP_S) return;
+  if (began && answer.measuring_seconds - last.measuring_seconds < MIN_STEP_S) return;
   if (last && !began) history.clear(); // the server was restarted
   if (began) {
     const elapsed = answer.measuring_seconds - last.measuring_seconds;
@@ -79,9 +79,9 @@ async function loop() {
   setTimeout(loop, PERIOD_MS);
 }
 
-function say(state, words) {
+function say(state, text) {
   get("status").className = state;
-  get("status").textContent = words;
+  get("status").textContent = text;
 }
 
 // --- figures --------------------------------------------------------------------------------------------------
@@ -129,9 +129,9 @@ function evidence(kind) {
 }
 
 function state(row) {
-  const words = make("td", { class: row.state === "ok" ? "ok" : "bad" }, row.state);
-  if (row.remedy) words.title = row.remedy;
-  return words;
+  const text = make("td", { class: row.state === "ok" ? "ok" : "bad" }, row.state);
+  if (row.remedy) text.title = row.remedy;
+  return text;
 }
 
 // Makes a cell with a bar. The width is set through the style object, which the page's content policy allows.
@@ -147,7 +147,7 @@ function barred(text, value, isLimit) {
 // --- drawing --------------------------------------------------------------------------------------------------
 
 // Seconds that the charts show: whole minutes, as far as the server has measured.
-const span = () => Math.min(MOST_SPAN_S, Math.max(LEAST_SPAN_S, 60 * Math.ceil(last.measuring_seconds / 60)));
+const span = () => Math.min(MAX_SPAN_S, Math.max(MIN_SPAN_S, 60 * Math.ceil(last.measuring_seconds / 60)));
 
 // Returns an SVG path through the known points, with gaps at unknown ones.
 function line(points, x, y) {
@@ -185,7 +185,7 @@ function step(most) {
 function lines() {
   const terms = last.domains.filter((domain) => domain.in_total && history.has(domain.name))
     .sort((a, b) => (b.energy_joules ?? 0) - (a.energy_joules ?? 0));
-  const chosen = terms.slice(0, MOST_LINES).map((domain, i) => ({ name: domain.name, kind: "series-" + i % SERIES_COLOURS }));
+  const chosen = terms.slice(0, MAX_LINES).map((domain, i) => ({ name: domain.name, kind: "series-" + i % SERIES_COLOURS }));
   return [{ name: "", kind: "total" }, ...(terms.length > 1 ? chosen : [])];
 }
 
@@ -242,8 +242,8 @@ function showTotals() {
   }
   if (all.energy_joules === null) parts[1].lastChild.textContent = "unknown";
   const covers = all.cover ? all.cover.split(" + ") : [];
-  const words = covers.length > 6 ? `${covers.slice(0, 5).join(" + ")} and ${covers.length - 5} more` : all.cover || "no sensor can be read";
-  parts.push(figure("domains in the total", String(covers.length || ""), words));
+  const text = covers.length > 6 ? `${covers.slice(0, 5).join(" + ")} and ${covers.length - 5} more` : all.cover || "no sensor can be read";
+  parts.push(figure("domains in the total", String(covers.length || ""), text));
   get("totals").replaceChildren(...parts);
 }
 
@@ -285,7 +285,7 @@ function showTenants() {
   const others = [{ kind: "unattributed", name: "idle time and unlisted processes", cpu_joules: shares.unattributed_cpu_joules, gpu_joules: shares.unattributed_gpu_joules },
     { kind: "ended", name: "ended more than five minutes ago", cpu_joules: shares.ended_cpu_joules, gpu_joules: shares.ended_gpu_joules }];
   const sum = [...shares.tenants, ...others].reduce((total, row) => total + own(row), 0);
-  const most = shares.tenants.slice().sort((a, b) => own(b) - own(a)).slice(0, MOST_TENANTS);
+  const most = shares.tenants.slice().sort((a, b) => own(b) - own(a)).slice(0, MAX_TENANTS);
   const left = shares.tenants.length - most.length;
   get("tenants-note").textContent = left > 0 ? `the top ${most.length} of ${shares.tenants.length}` : "";
   get("tenants").tBodies[0].replaceChildren(...[...most, ...others].filter((row) => row.path || own(row) > 0).map((row) => make("tr", {},
