@@ -70,7 +70,7 @@ static void add_all(const struct visit *visit, enum finding_severity severity, c
             add_finding(visit, &visit->diagnosis.findings[i], out);
 }
 
-static void print_words(const void *context, struct text *out)
+static void print_text(const void *context, struct text *out)
 {
     const struct visit *visit = context;
     bool is_measured = visit->diagnosis.cpu_class == JOULE_CLASS_MEASURED ||
@@ -131,7 +131,7 @@ static int examine(const joule_options *options, bool as_json)
     nanosleep(&(struct timespec){.tv_nsec = READINGS_NS}, NULL);
     doctor_examine(meter->host, meter, options->root ? doctor_skip_trials() : doctor_run_trials(),
                    &visit.diagnosis);
-    int status = page_print("doctor", as_json ? print_json : print_words, &visit);
+    int status = page_print("doctor", as_json ? print_json : print_text, &visit);
     diagnosis_free(&visit.diagnosis);
     joule_close(meter);
     return status;

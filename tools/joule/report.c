@@ -21,17 +21,17 @@ static const struct command_text text = {
              "Exit status: 0; 1: FILE is not a readable record; 2: wrong usage.\n",
 };
 
-static void print_words(const struct report *report, struct text *out)
+static void print_text(const struct report *report, struct text *out)
 {
     report_text(report, page_has_colour(STDOUT_FILENO), out);
 }
 
 /* Output paths of each format; NULL: not requested. */
-struct wishes {
+struct outputs {
     const char *json, *csv, *samples;
 };
 
-static bool print_report(struct record *record, const char *name, const struct wishes *wishes)
+static bool print_report(struct record *record, const char *name, const struct outputs *outputs)
 {
     struct report report;
     bool good = true;
@@ -40,12 +40,12 @@ static bool print_report(struct record *record, const char *name, const struct w
         report_free(&report);
         return false;
     }
-    if (wishes->json)
-        good = page_report("report", &report, wishes->json, page_json_line);
-    if (wishes->csv)
-        good = page_report("report", &report, wishes->csv, report_csv) && good;
-    if (!wishes->json && !wishes->csv)
-        good = page_report("report", &report, "-", print_words);
+    if (outputs->json)
+        good = page_report("report", &report, outputs->json, page_json_line);
+    if (outputs->csv)
+        good = page_report("report", &report, outputs->csv, report_csv) && good;
+    if (!outputs->json && !outputs->csv)
+        good = page_report("report", &report, "-", print_text);
     report_free(&report);
     return good;
 }
@@ -59,17 +59,17 @@ static bool print_samples(const struct record *record, const char *path)
     return false;
 }
 
-static bool print_record(struct record *record, const char *name, const struct wishes *wishes)
+static bool print_record(struct record *record, const char *name, const struct outputs *outputs)
 {
     if (!record->is_whole)
         complain("report", "%s is incomplete; the report covers it up to its last whole block", name);
-    bool good = !wishes->samples || print_samples(record, wishes->samples);
-    if (wishes->json || wishes->csv || !wishes->samples)
-        good = print_report(record, name, wishes) && good;
+    bool good = !outputs->samples || print_samples(record, outputs->samples);
+    if (outputs->json || outputs->csv || !outputs->samples)
+        good = print_report(record, name, outputs) && good;
     return good;
 }
 
-static int report_file(const char *path, const struct wishes *wishes)
+static int report_file(const char *path, const struct outputs *outputs)
 {
     bool is_stdin = strcmp(path, "-") == 0;
     const char *name = is_stdin ? "standard input" : path;
@@ -80,19 +80,19 @@ static int report_file(const char *path, const struct wishes *wishes)
     bool says_name = strstr(error.message, name) != NULL;
     if (status != JOULE_OK)
         complain("report", "%s%s%s", says_name ? "" : name, says_name ? "" : ": ", error.message);
-    bool good = status == JOULE_OK && print_record(&record, name, wishes);
+    bool good = status == JOULE_OK && print_record(&record, name, outputs);
     record_free(&record);
     return good ? 0 : 1;
 }
 
 int report_main(int argc, char **argv)
 {
-    struct wishes wishes = {0};
+    struct outputs outputs = {0};
     const struct option table[] = {
-        {"json", 0, OPTION_TEXT, &wishes.json, "FILE",
+        {"json", 0, OPTION_TEXT, &outputs.json, "FILE",
          "write the report as one line of JSON ('-': standard output)"},
-        {"csv", 0, OPTION_TEXT, &wishes.csv, "FILE", "write the report as a table ('-': standard output)"},
-        {"samples", 0, OPTION_TEXT, &wishes.samples, "FILE",
+        {"csv", 0, OPTION_TEXT, &outputs.csv, "FILE", "write the report as a table ('-': standard output)"},
+        {"samples", 0, OPTION_TEXT, &outputs.samples, "FILE",
          "write every sample as a table in order of time"},
         {0},
     };
@@ -103,11 +103,11 @@ int report_main(int argc, char **argv)
         complain("report", "exactly one FILE is needed; usage: %s", text.usage);
         return EXIT_USAGE;
     }
-    const char *const paths[] = {argv[first], wishes.json, wishes.csv, wishes.samples};
+    const char *const paths[] = {argv[first], outputs.json, outputs.csv, outputs.samples};
     joule_error error;
     if (output_check_apart(paths, 1, sizeof paths / sizeof paths[0], &error) != JOULE_OK) {
         complain("report", "%s", error.message);
         return EXIT_USAGE;
     }
-    return report_file(argv[first], &wishes);
+    return report_file(argv[first], &outputs);
 }

@@ -291,7 +291,7 @@ static void add_ending(const struct job *job, struct report *report)
     report->stopped_s = (double)job->stopped_ns * 1e-9;
 }
 
-static void print_words(const struct report *report, struct text *out)
+static void print_text(const struct report *report, struct text *out)
 {
     report_text(report, page_has_colour(STDERR_FILENO), out);
 }
@@ -324,7 +324,7 @@ static bool report_all(struct job *job)
         done = (!s->json || page_report(s->subject, &report, s->json, page_json_line)) && done;
         done = (!s->csv || page_report(s->subject, &report, s->csv, report_csv)) && done;
         if (!s->quiet)
-            page_report(s->subject, &report, NULL, print_words);
+            page_report(s->subject, &report, NULL, print_text);
     } else {
         complain(s->subject, "cannot make the report: %s", joule_status_name(status));
     }

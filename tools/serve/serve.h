@@ -22,7 +22,7 @@ struct serve_settings {
     struct option_list allowed_hosts;
     bool has_tenants;       /* attribute energy to tenants */
     unsigned process_count; /* number of processes with their own row; 0: none */
-    /* set by the files named above */
+    /* Set from the files named above. */
     struct auth *auth;        /* NULL: no access control */
     char *tls_cert, *tls_key; /* PEM texts; NULL: no TLS */
     struct host_names names;

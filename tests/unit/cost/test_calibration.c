@@ -54,7 +54,7 @@ static struct calibrated *sample(bool has_energy)
                                     : none;
     }
     c.measured.count = 1;
-    c.measured.list[0] = (struct fit_kernel){.name = "add, each waits", .family = FIT_CHAINS, .cycles = 33};
+    c.measured.list[0] = (struct fit_kernel){.name = "add, dependent", .family = FIT_CHAINS, .cycles = 33};
     return &c;
 }
 

@@ -251,14 +251,14 @@ static void test_a_core_out_of_order_is_refused(void **state)
 {
     (void)state;
     struct world w = world_of(0, 0);
-    static const char *const far[] = {"far lines, each waits", "far lines and work",
-                                      "far lines, six ways at once"};
+    static const char *const far[] = {"lines of DRAM, dependent", "lines of DRAM and arithmetic",
+                                      "lines of DRAM, six chains"};
     for (size_t i = 0; i < sizeof far / sizeof *far; i++)
         find(&w, far[i])->cycles /= 12;
     assert_refused(&w, "dram_lines");
     w = world_of(0, 0);
-    static const char *const products[] = {"multiply, each waits", "multiply", "hash",
-                                           "additions and a product"};
+    static const char *const products[] = {"multiply, dependent", "multiply", "hash",
+                                           "additions and a multiplication"};
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
         find(&w, products[i])->cycles *= 15;
     assert_refused(&w, "nothing is kept");
@@ -297,26 +297,26 @@ static void test_every_kernel_runs(void **state)
 {
     (void)state;
     struct cost_core core;
-    struct grounds grounds;
+    struct kernel_memory memory;
     size_t families[FIT_FAMILIES] = {0}, here = 0;
     cost_core_describe(&cpu, NAN, &core);
     core.cache_bytes[COST_L3] = 4 << 20; /* less memory to make */
-    assert_true(grounds_make(&core, &grounds));
+    assert_true(kernel_memory_make(&core, &memory));
     for (size_t i = 0; i < kernel_count; i++) {
-        struct ground *ground = &grounds.of[i];
+        struct kernel_state *own = &memory.of[i];
         if (!kernel_is_here(&kernels[i], &core))
             continue;
         here++;
         families[kernels[i].family]++;
         for (uint64_t rounds = 1; rounds < 5000; rounds *= 7)
-            kernels[i].run(ground, rounds);
-        assert_true(kernels[i].place != PLACE_ARRAY ||
-                    (ground->begin <= ground->place && ground->place < ground->end));
+            kernels[i].run(own, rounds);
+        assert_true(kernels[i].layout != LAYOUT_ARRAY ||
+                    (own->begin <= own->position && own->position < own->end));
     }
     assert_true(here >= 40 && kernel_count < FIT_MAX_KERNELS);
     for (int family = FIT_IDLE + 1; family < FIT_FAMILIES; family++)
         assert_true(family == FIT_VECTORS || families[family] >= 2);
-    grounds_free(&grounds);
+    kernel_memory_free(&memory);
 }
 
 /* Every line of a ring comes once before the first comes again. */
@@ -324,23 +324,23 @@ static void test_rings_hold_all_lines(void **state)
 {
     (void)state;
     struct cost_core core;
-    struct grounds grounds;
+    struct kernel_memory memory;
     cost_core_describe(&cpu, NAN, &core);
     core.cache_bytes[COST_L3] = 4 << 20;
-    assert_true(grounds_make(&core, &grounds));
+    assert_true(kernel_memory_make(&core, &memory));
     for (int level = COST_L1; level < COST_LEVELS; level++) {
-        const uint64_t *begin = (const uint64_t *)(const void *)grounds.ring[level], *at = begin;
+        const uint64_t *begin = (const uint64_t *)(const void *)memory.ring[level], *at = begin;
         size_t lines = 0;
         do {
-            assert_true((const unsigned char *)at >= grounds.ring[level] &&
-                        (const unsigned char *)at < grounds.ring[level] + grounds.bytes[level]);
+            assert_true((const unsigned char *)at >= memory.ring[level] &&
+                        (const unsigned char *)at < memory.ring[level] + memory.bytes[level]);
             at = (const uint64_t *)(uintptr_t)*at;
             lines++;
-        } while (at != begin && lines <= grounds.bytes[level]);
-        assert_int_equal(lines, grounds.bytes[level] / 64);
-        assert_true(level == COST_L1 || grounds.bytes[level] >= 2 * grounds.bytes[level - 1]);
+        } while (at != begin && lines <= memory.bytes[level]);
+        assert_int_equal(lines, memory.bytes[level] / 64);
+        assert_true(level == COST_L1 || memory.bytes[level] >= 2 * memory.bytes[level - 1]);
     }
-    grounds_free(&grounds);
+    kernel_memory_free(&memory);
 }
 
 /* Each kind of work is in two families at the least, so that one can be left out. */

@@ -14,22 +14,21 @@
 #include <unistd.h>
 
 #if defined(__x86_64__)
-#include "calibrate/words_x86_64.h"
+#include "calibrate/instructions_x86_64.h"
 #elif defined(__aarch64__)
-#include "calibrate/words_aarch64.h"
+#include "calibrate/instructions_aarch64.h"
 #else
-#include "calibrate/words_plain.h"
+#include "calibrate/instructions_c.h"
 #endif
 
-const char kernel_dialect[] = DIALECT;
+const char kernel_architecture[] = ARCHITECTURE;
 
 /* --- loops ---------------------------------------------------------------------------------------------- */
 
-#define EACH_INT(word) word(0, K) word(1, K) word(2, K) word(3, K) word(4, K) word(5, K)
-#define EACH_FLOAT(word)                                                                                     \
-    word(0, 14) word(1, 14) word(2, 14) word(3, 14) word(4, 14) word(5, 14) word(6, 14) word(7, 14)
-#define FMA_OF(d, s)  FMA(d, s, 15)
-#define SQRT_OF(d, s) FSQRT(d)
+#define EACH_INT(op)   op(0, K) op(1, K) op(2, K) op(3, K) op(4, K) op(5, K)
+#define EACH_FLOAT(op) op(0, 14) op(1, 14) op(2, 14) op(3, 14) op(4, 14) op(5, 14) op(6, 14) op(7, 14)
+#define FMA_OF(d, s)   FMA(d, s, 15)
+#define SQRT_OF(d, s)  FSQRT(d)
 
 LOOP(add_chain, 32, ADD(0, K))
 LOOP(mul_chain, 16, MUL(0, K))
@@ -41,7 +40,7 @@ FLOAT_LOOP(fmul_chain, 16, FMUL(0, 14))
 FLOAT_LOOP(fma_chain, 16, FMA(0, 14, 15))
 FLOAT_LOOP(fdiv_chain, 4, FDIV(0, 14))
 
-LOOP(nothing, 32, NOTHING)
+LOOP(nop, 32, NOP)
 LOOP(add_units, 8, EACH_INT(ADD))
 LOOP(compare_units, 8, COMPARE COMPARE COMPARE COMPARE)
 LOOP(mul_units, 4, EACH_INT(MUL))
@@ -55,9 +54,9 @@ LOOP(load_units, 8, LOAD(0) LOAD(1) LOAD(2) LOAD(3) LOAD(4) LOAD(5))
 LOOP(store_units, 8, STORE(0) STORE(1) STORE(2) STORE(3) STORE(4) STORE(5))
 LOOP(load_store_units, 8, LOAD(0) STORE(0) LOAD(1) STORE(1))
 
-LOOP(skips, 16, SKIP)
-LOOP(turns, 1, ADD(0, K))
-LOOP_WRAP(coins, 16, COIN)
+LOOP(never_taken, 16, NEVER_TAKEN)
+LOOP(always_taken, 1, ADD(0, K))
+LOOP_WRAP(branches, 16, BRANCH)
 
 LOOP_WRAP(stream, 16, READ(0, 0) NEXT_LINE)
 LOOP_WRAP(fill, 8, WRITE(0) WRITE(8) WRITE(16) WRITE(24) WRITE(32) WRITE(40) WRITE(48) WRITE(56) NEXT_LINE)
@@ -73,8 +72,8 @@ LOOP(add_mul, 8, ADD(0, K) ADD(1, K) MUL(2, K) ADD(3, K))
 LOOP(div_adds, 4, DIV ADD(0, K) ADD(1, K) ADD(2, K) ADD(3, K) ADD(4, K) ADD(5, K))
 LOOP(load_adds, 8, LOAD(0) ADD(1, 0) LOAD(2) ADD(3, 2))
 LOOP(load_add_store, 8, LOAD(0) ADD(0, K) STORE(0) LOAD(1) ADD(1, K) STORE(1))
-LOOP(skip_adds, 8, SKIP ADD(0, K) ADD(1, K))
-LOOP_WRAP(coin_work, 8, COIN MUL(1, K) ADD(2, 1) ADD(3, K))
+LOOP(never_taken_adds, 8, NEVER_TAKEN ADD(0, K) ADD(1, K))
+LOOP_WRAP(branch_work, 8, BRANCH MUL(1, K) ADD(2, 1) ADD(3, K))
 
 FLOAT_LOOP(load_sum, 8, FLOAD(8) FADD(0, 8))
 FLOAT_LOOP(horner, 8, FLOAD(8) FMA(0, 14, 8))
@@ -99,41 +98,41 @@ LOOP_512(wstream_sum, 8, WLOAD(0, 0) WSUM(1, 0) NEXT_LINE)
 
 /* --- counts --------------------------------------------------------------------------------------------- */
 
-#define CHAINS      FIT_CHAINS
-#define UNITS       FIT_UNITS
-#define U(n)        [COST_UOPS] = (n)
-#define INT(n)      [COST_INT_OPS] = (n)
-#define MULS(n)     [COST_INT_MULS] = (n)
-#define DIVS(n)     [COST_INT_DIVS] = (n)
-#define FP(n)       [COST_FP_OPS] = (n)
-#define FMAS(n)     [COST_FP_FMAS] = (n)
-#define FDIVS(n)    [COST_FP_DIVS] = (n)
-#define LOADS(n)    [COST_L1_LOADS] = (n)
-#define STORES(n)   [COST_L1_STORES] = (n)
-#define BRANCHES(n) [COST_BRANCHES] = (n)
-#define WRONG(n)    [COST_MISPREDICTS] = (n)
-#define V256(n)     [COST_SIMD_256] = (n)
-#define V512(n)     [COST_SIMD_512] = (n)
-#define RING(l)     .lines = 1, .waits = 1, .place = PLACE_RING, .level = COST_##l
-#define RINGS(l)    .lines = 6, .waits = 1, .place = PLACE_RINGS, .level = COST_##l
-#define ARRAY(l)    .lines = 1, .place = PLACE_ARRAY, .level = COST_##l, .wraps = true
-/* one byte per coin: 64 in a cache line */
-#define COINS(kind) .lines = 1 / 64.0, .place = PLACE_##kind, .level = COST_L2, .wraps = true
+#define CHAINS         FIT_CHAINS
+#define UNITS          FIT_UNITS
+#define U(n)           [COST_UOPS] = (n)
+#define INT(n)         [COST_INT_OPS] = (n)
+#define MULS(n)        [COST_INT_MULS] = (n)
+#define DIVS(n)        [COST_INT_DIVS] = (n)
+#define FP(n)          [COST_FP_OPS] = (n)
+#define FMAS(n)        [COST_FP_FMAS] = (n)
+#define FDIVS(n)       [COST_FP_DIVS] = (n)
+#define LOADS(n)       [COST_L1_LOADS] = (n)
+#define STORES(n)      [COST_L1_STORES] = (n)
+#define BRANCHES(n)    [COST_BRANCHES] = (n)
+#define MISPREDICTS(n) [COST_MISPREDICTS] = (n)
+#define V256(n)        [COST_SIMD_256] = (n)
+#define V512(n)        [COST_SIMD_512] = (n)
+#define RING(l)        .lines = 1, .waits = 1, .layout = LAYOUT_RING, .level = COST_##l
+#define RINGS(l)       .lines = 6, .waits = 1, .layout = LAYOUT_RINGS, .level = COST_##l
+#define ARRAY(l)       .lines = 1, .layout = LAYOUT_ARRAY, .level = COST_##l, .wraps = true
+/* One byte per decision: a cache line holds 64. */
+#define DECISIONS(kind) .lines = 1 / 64.0, .layout = LAYOUT_##kind, .level = COST_L2, .wraps = true
 
 /* clang-format off */
 const struct kernel kernels[] = {
     /* The first kernel measures the clock: each addition takes one cycle. */
-    {add_chain, 32, "add, each waits", CHAINS, {U(1), INT(1)}, {INT(1)}},
-    {mul_chain, 16, "multiply, each waits", CHAINS, {U(1), MULS(1)}, {MULS(1)}},
-    {div_chain, 4, "divide, each waits", CHAINS, {U(1), DIVS(1)}, {DIVS(1)}},
-    {fadd_chain, 16, "add floats, each waits", CHAINS, {U(1), FP(1)}, {FP(1)}},
-    {fmul_chain, 16, "multiply floats, each waits", CHAINS, {U(1), FP(1)}, {FP(1)}},
-    {fma_chain, 16, "fused multiply-add, each waits", CHAINS, {U(1), FMAS(1)}, {FMAS(1)}, .needs = NEEDS_FMA},
-    {fdiv_chain, 4, "divide floats, each waits", CHAINS, {U(1), FDIVS(1)}, {FDIVS(1)}},
+    {add_chain, 32, "add, dependent", CHAINS, {U(1), INT(1)}, {INT(1)}},
+    {mul_chain, 16, "multiply, dependent", CHAINS, {U(1), MULS(1)}, {MULS(1)}},
+    {div_chain, 4, "divide, dependent", CHAINS, {U(1), DIVS(1)}, {DIVS(1)}},
+    {fadd_chain, 16, "add floats, dependent", CHAINS, {U(1), FP(1)}, {FP(1)}},
+    {fmul_chain, 16, "multiply floats, dependent", CHAINS, {U(1), FP(1)}, {FP(1)}},
+    {fma_chain, 16, "fused multiply-add, dependent", CHAINS, {U(1), FMAS(1)}, {FMAS(1)}, .needs = NEEDS_FMA},
+    {fdiv_chain, 4, "divide floats, dependent", CHAINS, {U(1), FDIVS(1)}, {FDIVS(1)}},
     {atomic_chain, 4, "atomic additions", CHAINS, {U(1), [COST_ATOMICS] = 1}, {[COST_ATOMICS] = 1}},
-    {chase, 16, "load, each waits", CHAINS, {U(1), LOADS(1)}, {LOADS(1)}, RING(L1)},
+    {chase, 16, "load, dependent", CHAINS, {U(1), LOADS(1)}, {LOADS(1)}, RING(L1)},
 
-    {nothing, 32, "nothing", UNITS, {U(1)}, {0}},
+    {nop, 32, "no operation", UNITS, {U(1)}, {0}},
     {add_units, 8, "add", UNITS, {U(6), INT(6)}, {INT(1)}},
     {compare_units, 8, "compare", UNITS, {U(4), INT(4)}, {0}},
     {mul_units, 4, "multiply", UNITS, {U(6), MULS(6)}, {MULS(1)}},
@@ -147,52 +146,56 @@ const struct kernel kernels[] = {
     {store_units, 8, "store", UNITS, {U(6), STORES(6)}, {0}},
     {load_store_units, 8, "load and store", UNITS, {U(4), LOADS(2), STORES(2)}, {0}},
 
-    {skips, 16, "branches never taken", FIT_BRANCHES, {U(1), BRANCHES(1)}, {0}},
-    {turns, 1, "branches always taken", FIT_BRANCHES, {U(1), INT(1)}, {INT(1)}},
-    {coins, 16, "branches in turn", FIT_BRANCHES, {U(3.5), INT(1.5), LOADS(1), BRANCHES(1)}, {INT(1)}, COINS(EVEN)},
-    {coins, 16, "branches, one by chance of 8", FIT_BRANCHES,
-     {U(3.125), INT(1.125), LOADS(1), BRANCHES(1), WRONG(0.125)}, {INT(1)}, COINS(EIGHTHS)},
-    {coins, 16, "branches by chance", FIT_BRANCHES, {U(3.5), INT(1.5), LOADS(1), BRANCHES(1), WRONG(0.5)}, {INT(1)},
-     COINS(HALVES)},
+    {never_taken, 16, "branches never taken", FIT_BRANCHES, {U(1), BRANCHES(1)}, {0}},
+    {always_taken, 1, "branches always taken", FIT_BRANCHES, {U(1), INT(1)}, {INT(1)}},
+    {branches, 16, "branches, alternating", FIT_BRANCHES, {U(3.5), INT(1.5), LOADS(1), BRANCHES(1)}, {INT(1)},
+     DECISIONS(ALTERNATING)},
+    {branches, 16, "branches, random 1 in 8", FIT_BRANCHES,
+     {U(3.125), INT(1.125), LOADS(1), BRANCHES(1), MISPREDICTS(0.125)}, {INT(1)}, DECISIONS(RANDOM_EIGHTHS)},
+    {branches, 16, "branches, random", FIT_BRANCHES, {U(3.5), INT(1.5), LOADS(1), BRANCHES(1), MISPREDICTS(0.5)},
+     {INT(1)}, DECISIONS(RANDOM_HALVES)},
 
-    {chase, 16, "lines of L2, each waits", FIT_CACHES, {U(1), LOADS(1)}, {LOADS(1)}, RING(L2)},
-    {chase, 16, "lines of L3, each waits", FIT_CACHES, {U(1), LOADS(1)}, {LOADS(1)}, RING(L3)},
-    {chase, 16, "far lines, each waits", FIT_CACHES, {U(1), LOADS(1)}, {LOADS(1)}, RING(DRAM)},
-    {stream, 16, "lines of L2, in order", FIT_CACHES, {U(2), INT(1), LOADS(1)}, {INT(1)}, ARRAY(L2)},
-    {stream, 16, "lines of L3, in order", FIT_CACHES, {U(2), INT(1), LOADS(1)}, {INT(1)}, ARRAY(L3)},
-    {stream, 16, "far lines, in order", FIT_CACHES, {U(2), INT(1), LOADS(1)}, {INT(1)}, ARRAY(DRAM)},
+    {chase, 16, "lines of L2, dependent", FIT_CACHES, {U(1), LOADS(1)}, {LOADS(1)}, RING(L2)},
+    {chase, 16, "lines of L3, dependent", FIT_CACHES, {U(1), LOADS(1)}, {LOADS(1)}, RING(L3)},
+    {chase, 16, "lines of DRAM, dependent", FIT_CACHES, {U(1), LOADS(1)}, {LOADS(1)}, RING(DRAM)},
+    {stream, 16, "lines of L2, sequential", FIT_CACHES, {U(2), INT(1), LOADS(1)}, {INT(1)}, ARRAY(L2)},
+    {stream, 16, "lines of L3, sequential", FIT_CACHES, {U(2), INT(1), LOADS(1)}, {INT(1)}, ARRAY(L3)},
+    {stream, 16, "lines of DRAM, sequential", FIT_CACHES, {U(2), INT(1), LOADS(1)}, {INT(1)}, ARRAY(DRAM)},
 
-    {six_chases, 4, "lines of L2, six ways at once", FIT_LINE_MIXES, {U(6), LOADS(6)}, {LOADS(1)}, RINGS(L2)},
-    {six_chases, 4, "lines of L3, six ways at once", FIT_LINE_MIXES, {U(6), LOADS(6)}, {LOADS(1)}, RINGS(L3)},
-    {six_chases, 4, "far lines, six ways at once", FIT_LINE_MIXES, {U(6), LOADS(6)}, {LOADS(1)}, RINGS(DRAM)},
-    {chase_work, 8, "lines of L2 and work", FIT_LINE_MIXES, {U(7), LOADS(1), INT(4), MULS(2)}, {LOADS(1)}, RING(L2)},
-    {chase_work, 8, "lines of L3 and work", FIT_LINE_MIXES, {U(7), LOADS(1), INT(4), MULS(2)}, {LOADS(1)}, RING(L3)},
-    {chase_work, 8, "far lines and work", FIT_LINE_MIXES, {U(7), LOADS(1), INT(4), MULS(2)}, {LOADS(1)}, RING(DRAM)},
+    {six_chases, 4, "lines of L2, six chains", FIT_LINE_MIXES, {U(6), LOADS(6)}, {LOADS(1)}, RINGS(L2)},
+    {six_chases, 4, "lines of L3, six chains", FIT_LINE_MIXES, {U(6), LOADS(6)}, {LOADS(1)}, RINGS(L3)},
+    {six_chases, 4, "lines of DRAM, six chains", FIT_LINE_MIXES, {U(6), LOADS(6)}, {LOADS(1)}, RINGS(DRAM)},
+    {chase_work, 8, "lines of L2 and arithmetic", FIT_LINE_MIXES, {U(7), LOADS(1), INT(4), MULS(2)}, {LOADS(1)},
+     RING(L2)},
+    {chase_work, 8, "lines of L3 and arithmetic", FIT_LINE_MIXES, {U(7), LOADS(1), INT(4), MULS(2)}, {LOADS(1)},
+     RING(L3)},
+    {chase_work, 8, "lines of DRAM and arithmetic", FIT_LINE_MIXES, {U(7), LOADS(1), INT(4), MULS(2)}, {LOADS(1)},
+     RING(DRAM)},
     {fill, 8, "fill L2", FIT_LINE_MIXES, {U(9), INT(1), STORES(8)}, {INT(1)}, ARRAY(L2)},
-    {fill, 8, "fill far lines", FIT_LINE_MIXES, {U(9), INT(1), STORES(8)}, {INT(1)}, ARRAY(DRAM)},
+    {fill, 8, "fill DRAM", FIT_LINE_MIXES, {U(9), INT(1), STORES(8)}, {INT(1)}, ARRAY(DRAM)},
     {stream_sum, 8, "sum in L2", FIT_LINE_MIXES, {U(17), INT(9), LOADS(8)}, {INT(8)}, ARRAY(L2)},
-    {stream_sum, 8, "sum of far lines", FIT_LINE_MIXES, {U(17), INT(9), LOADS(8)}, {INT(8)}, ARRAY(DRAM)},
+    {stream_sum, 8, "sum in DRAM", FIT_LINE_MIXES, {U(17), INT(9), LOADS(8)}, {INT(8)}, ARRAY(DRAM)},
 
     {hash, 8, "hash", FIT_INT_MIXES, {U(2), INT(1), MULS(1)}, {INT(1), MULS(1)}},
-    {add_mul, 8, "additions and a product", FIT_INT_MIXES, {U(4), INT(3), MULS(1)}, {MULS(1)}},
-    {div_adds, 4, "a quotient and additions", FIT_INT_MIXES, {U(7), INT(6), DIVS(1)}, {INT(1)}},
-    {load_adds, 8, "loads added up", FIT_INT_MIXES, {U(4), INT(2), LOADS(2)}, {INT(1)}},
+    {add_mul, 8, "additions and a multiplication", FIT_INT_MIXES, {U(4), INT(3), MULS(1)}, {MULS(1)}},
+    {div_adds, 4, "division and additions", FIT_INT_MIXES, {U(7), INT(6), DIVS(1)}, {INT(1)}},
+    {load_adds, 8, "sum of loads", FIT_INT_MIXES, {U(4), INT(2), LOADS(2)}, {INT(1)}},
     {load_add_store, 8, "counters", FIT_INT_MIXES, {U(6), INT(2), LOADS(2), STORES(2)}, {0}},
-    {skip_adds, 8, "additions and branches", FIT_INT_MIXES, {U(3), INT(2), BRANCHES(1)}, {INT(1)}},
-    {list, 8, "a list and additions", FIT_INT_MIXES, {U(4), LOADS(1), INT(3)}, {LOADS(1)}, RING(L1)},
-    {coin_work, 8, "work and branches by chance", FIT_INT_MIXES,
-     {U(6.5), INT(3.5), MULS(1), LOADS(1), BRANCHES(1), WRONG(0.5)}, {MULS(1)}, COINS(HALVES)},
+    {never_taken_adds, 8, "additions and branches", FIT_INT_MIXES, {U(3), INT(2), BRANCHES(1)}, {INT(1)}},
+    {list, 8, "linked list and additions", FIT_INT_MIXES, {U(4), LOADS(1), INT(3)}, {LOADS(1)}, RING(L1)},
+    {branch_work, 8, "arithmetic and random branches", FIT_INT_MIXES,
+     {U(6.5), INT(3.5), MULS(1), LOADS(1), BRANCHES(1), MISPREDICTS(0.5)}, {MULS(1)}, DECISIONS(RANDOM_HALVES)},
 
     {load_sum, 8, "sum of floats", FIT_FLOAT_MIXES, {U(2), FP(1), LOADS(1)}, {FP(1)}},
     {horner, 8, "polynomial", FIT_FLOAT_MIXES, {U(2), FMAS(1), LOADS(1)}, {FMAS(1)}, .needs = NEEDS_FMA},
     {products_sums, 4, "products and sums of floats", FIT_FLOAT_MIXES, {U(8), FP(8)}, {FP(1)}},
     {fadd_adds, 8, "integers and floats", FIT_FLOAT_MIXES, {U(5), FP(2), INT(3)}, {FP(1)}},
-    {fdiv_fma, 4, "a quotient and products of floats", FIT_FLOAT_MIXES, {U(4), FDIVS(1), FMAS(3)}, {FDIVS(1)},
+    {fdiv_fma, 4, "division and products of floats", FIT_FLOAT_MIXES, {U(4), FDIVS(1), FMAS(3)}, {FDIVS(1)},
      .needs = NEEDS_FMA},
-    {fmul_fadd, 8, "a product and a sum of floats, each waits", FIT_FLOAT_MIXES, {U(2), FP(2)}, {FP(2)}},
+    {fmul_fadd, 8, "product and sum of floats, dependent", FIT_FLOAT_MIXES, {U(2), FP(2)}, {FP(2)}},
 
 #ifdef VADD
-    {vadd_chain, 16, "add 256 bits, each waits", FIT_VECTORS, {U(1), FP(1), V256(1)}, {FP(1)}, .needs = NEEDS_256},
+    {vadd_chain, 16, "add 256 bits, dependent", FIT_VECTORS, {U(1), FP(1), V256(1)}, {FP(1)}, .needs = NEEDS_256},
     {vadd_units, 8, "add 256 bits", FIT_VECTORS, {U(8), FP(8), V256(8)}, {FP(1)}, .needs = NEEDS_256},
     {vfma_units, 8, "fused multiply-add of 256 bits", FIT_VECTORS, {U(8), FMAS(8), V256(8)}, {FMAS(1)},
      .needs = NEEDS_256},
@@ -235,9 +238,9 @@ void kernel_describe(const struct kernel *kernel, struct fit_kernel *out)
         out->chain[i] = kernel->chain[i] * kernel->times;
     }
     /* Each round also has a counter, a comparison and a branch; a wrapping array has two operations more. */
-    double turn = kernel->wraps ? 3 : 1;
-    out->work.amount[COST_UOPS] += turn;
-    out->work.amount[COST_INT_OPS] += turn;
+    double own = kernel->wraps ? 3 : 1;
+    out->work.amount[COST_UOPS] += own;
+    out->work.amount[COST_INT_OPS] += own;
     out->work.amount[COST_BRANCHES] += 1;
     if (kernel->level != COST_L1) {
         out->work.amount[line_of[kernel->level]] += kernel->lines * kernel->times;
@@ -248,18 +251,18 @@ void kernel_describe(const struct kernel *kernel, struct fit_kernel *out)
 /* --- memory --------------------------------------------------------------------------------------------- */
 
 #define LINE           ((size_t)64)
-#define MANY           ((size_t)64) /* lines; arrays are multiples of this, and no loop body has more */
+#define UNIT_LINES     ((size_t)64) /* lines; arrays are multiples of this, and no loop body has more */
 #define MIN_DRAM_BYTES ((size_t)64 << 20)
 #define MAX_DRAM_BYTES ((size_t)256 << 20)
 #define MEMORY_PART    24 /* maximum part of the machine's memory for each of three data sets: 1/24 */
-#define COIN_BYTES     ((size_t)256 << 10)
+#define DECISION_BYTES ((size_t)256 << 10)
 #define HUGE_PAGE      ((size_t)2 << 20)
 #define SEED           UINT64_C(88172645463325252)
 #define RINGS_AT_ONCE  ((size_t)6)
 
-static size_t whole(double bytes)
+static size_t round_to_units(double bytes)
 {
-    size_t unit = LINE * MANY;
+    size_t unit = LINE * UNIT_LINES;
     return bytes > (double)unit ? (size_t)bytes / unit * unit : unit;
 }
 
@@ -282,15 +285,15 @@ static void choose_sizes(const struct cost_core *core, size_t bytes[COST_LEVELS]
     const double *cache = core->cache_bytes;
     double l1 = cache[COST_L1] > 0 ? cache[COST_L1] : 32 << 10,
            l2 = cache[COST_L2] > l1 ? cache[COST_L2] : 8 * l1, l3 = cache[COST_L3] > l2 ? cache[COST_L3] : l2;
-    bytes[COST_L1] = whole(l1 / 2);
-    bytes[COST_L2] = whole(2 * l1 < l2 / 2 ? l2 / 2 : (l1 + l2) / 2);
-    bytes[COST_L3] = whole(2 * l2 < l3 / 2 ? 2 * l2 : (l2 + l3) / 2);
-    bytes[COST_DRAM] = whole(dram_bytes(l3));
+    bytes[COST_L1] = round_to_units(l1 / 2);
+    bytes[COST_L2] = round_to_units(2 * l1 < l2 / 2 ? l2 / 2 : (l1 + l2) / 2);
+    bytes[COST_L3] = round_to_units(2 * l2 < l3 / 2 ? 2 * l2 : (l2 + l3) / 2);
+    bytes[COST_DRAM] = round_to_units(dram_bytes(l3));
 }
 
 /* Allocates zeroed memory, on huge pages if available, so that address translation does not affect the
  * times. */
-static unsigned char *take(size_t bytes)
+static unsigned char *allocate_zeroed(size_t bytes)
 {
     size_t unit = bytes >= HUGE_PAGE ? HUGE_PAGE : 4096, size = (bytes + unit - 1) / unit * unit;
     unsigned char *memory = aligned_alloc(unit, size);
@@ -304,7 +307,7 @@ static unsigned char *take(size_t bytes)
     return memory;
 }
 
-static uint64_t chance(uint64_t *state)
+static uint64_t next_random(uint64_t *state)
 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -320,7 +323,7 @@ static void make_ring(unsigned char *memory, size_t lines)
     for (size_t i = 0; i < lines; i++)
         WORD(i) = i;
     for (size_t i = lines - 1; i > 0; i--) {
-        size_t j = chance(&state) % i;
+        size_t j = next_random(&state) % i;
         uint64_t kept = WORD(i);
         WORD(i) = WORD(j);
         WORD(j) = kept;
@@ -330,12 +333,14 @@ static void make_ring(unsigned char *memory, size_t lines)
 #undef WORD
 }
 
-static void toss(unsigned char *coins, enum place kind)
+static void fill_decisions(unsigned char *decisions, enum layout kind)
 {
     uint64_t state = SEED;
-    for (size_t i = 0; i < COIN_BYTES; i++) {
-        uint64_t word = chance(&state) >> 32;
-        coins[i] = kind == PLACE_EVEN ? i & 1 : kind == PLACE_EIGHTHS ? (word & 7) == 0 : word & 1;
+    for (size_t i = 0; i < DECISION_BYTES; i++) {
+        uint64_t word = next_random(&state) >> 32;
+        decisions[i] = kind == LAYOUT_ALTERNATING      ? i & 1
+                       : kind == LAYOUT_RANDOM_EIGHTHS ? (word & 7) == 0
+                                                       : word & 1;
     }
 }
 
@@ -344,26 +349,29 @@ static uint64_t address(const unsigned char *memory)
     return (uint64_t)(uintptr_t)memory;
 }
 
-static void set_ground(const struct grounds *all, const struct kernel *kernel, struct ground *ground)
+static void init_state(const struct kernel_memory *all, const struct kernel *kernel,
+                       struct kernel_state *state)
 {
-    const unsigned char *coins = kernel->place >= PLACE_EVEN ? all->coins[kernel->place - PLACE_EVEN] : NULL,
-                        *array = coins ? coins : all->array[kernel->level];
+    const unsigned char *decisions = kernel->layout >= LAYOUT_ALTERNATING
+                                         ? all->decisions[kernel->layout - LAYOUT_ALTERNATING]
+                                         : NULL,
+                        *array = decisions ? decisions : all->array[kernel->level];
     size_t bytes = all->bytes[kernel->level];
-    *ground = (struct ground){
+    *state = (struct kernel_state){
         .factor = UINT64_C(0x9e3779b97f4a7c15), .one = 1, .near_one = 1 + 1e-9, .small = 1e-9};
-    ground->begin = kernel->place == PLACE_RING ? address(all->ring[kernel->level]) : address(array);
-    ground->end = ground->begin + (coins ? COIN_BYTES : bytes);
-    ground->place = ground->begin;
-    for (size_t i = 0; i < RINGS_AT_ONCE && kernel->place == PLACE_RINGS; i++)
-        ground->starts[i] = address(all->rings[kernel->level] + bytes / LINE / RINGS_AT_ONCE * i * LINE);
+    state->begin = kernel->layout == LAYOUT_RING ? address(all->ring[kernel->level]) : address(array);
+    state->end = state->begin + (decisions ? DECISION_BYTES : bytes);
+    state->position = state->begin;
+    for (size_t i = 0; i < RINGS_AT_ONCE && kernel->layout == LAYOUT_RINGS; i++)
+        state->starts[i] = address(all->rings[kernel->level] + bytes / LINE / RINGS_AT_ONCE * i * LINE);
 }
 
-static bool make_level(struct grounds *out, enum cost_level level)
+static bool make_level(struct kernel_memory *out, enum cost_level level)
 {
     size_t bytes = out->bytes[level], lines = bytes / LINE, part = lines / RINGS_AT_ONCE;
-    out->ring[level] = take(bytes);
-    out->rings[level] = take(bytes);
-    out->array[level] = take(bytes);
+    out->ring[level] = allocate_zeroed(bytes);
+    out->rings[level] = allocate_zeroed(bytes);
+    out->array[level] = allocate_zeroed(bytes);
     if (!out->ring[level] || !out->rings[level] || !out->array[level])
         return false;
     make_ring(out->ring[level], lines);
@@ -372,34 +380,34 @@ static bool make_level(struct grounds *out, enum cost_level level)
     return true;
 }
 
-bool grounds_make(const struct cost_core *core, struct grounds *out)
+bool kernel_memory_make(const struct cost_core *core, struct kernel_memory *out)
 {
-    *out = (struct grounds){.of = aligned_alloc(64, kernel_count * sizeof *out->of)};
+    *out = (struct kernel_memory){.of = aligned_alloc(64, kernel_count * sizeof *out->of)};
     bool is_good = out->of;
     choose_sizes(core, out->bytes);
     for (int i = 0; i < COST_LEVELS && is_good; i++)
         is_good = make_level(out, (enum cost_level)i);
     for (int i = 0; i < 3 && is_good; i++) {
-        is_good = (out->coins[i] = take(COIN_BYTES)) != NULL;
+        is_good = (out->decisions[i] = allocate_zeroed(DECISION_BYTES)) != NULL;
         if (is_good)
-            toss(out->coins[i], (enum place)(PLACE_EVEN + i));
+            fill_decisions(out->decisions[i], (enum layout)(LAYOUT_ALTERNATING + i));
     }
     for (size_t i = 0; i < kernel_count && is_good; i++)
-        set_ground(out, &kernels[i], &out->of[i]);
+        init_state(out, &kernels[i], &out->of[i]);
     if (!is_good)
-        grounds_free(out);
+        kernel_memory_free(out);
     return is_good;
 }
 
-void grounds_free(struct grounds *grounds)
+void kernel_memory_free(struct kernel_memory *memory)
 {
     for (int i = 0; i < COST_LEVELS; i++) {
-        free(grounds->ring[i]);
-        free(grounds->rings[i]);
-        free(grounds->array[i]);
+        free(memory->ring[i]);
+        free(memory->rings[i]);
+        free(memory->array[i]);
     }
     for (int i = 0; i < 3; i++)
-        free(grounds->coins[i]);
-    free(grounds->of);
-    *grounds = (struct grounds){0};
+        free(memory->decisions[i]);
+    free(memory->of);
+    *memory = (struct kernel_memory){0};
 }

@@ -10,8 +10,8 @@
 
 /* Memory of a loop: its state and small data. The assembler of words_*.h uses the offsets of these
  * members. */
-struct ground {
-    uint64_t place;      /* current address, kept between calls */
+struct kernel_state {
+    uint64_t position;   /* current address, kept between calls */
     uint64_t begin, end; /* limits of the array; an address beyond `end` restarts at `begin` */
     uint64_t factor, one;
     double near_one, small, sink;
@@ -19,25 +19,25 @@ struct ground {
     uint64_t words[48];
 } __attribute__((aligned(64)));
 
-enum place {
-    PLACE_NONE,
-    PLACE_RING,    /* all lines of a level, linked in random order */
-    PLACE_RINGS,   /* six rings, each with a sixth of the lines */
-    PLACE_ARRAY,   /* sequential */
-    PLACE_EVEN,    /* random bits for branches: alternating */
-    PLACE_EIGHTHS, /* 1 in 8, random */
-    PLACE_HALVES,
+enum layout {
+    LAYOUT_NONE,
+    LAYOUT_RING,           /* all lines of a level, linked in random order */
+    LAYOUT_RINGS,          /* six rings, each with a sixth of the lines */
+    LAYOUT_ARRAY,          /* sequential */
+    LAYOUT_ALTERNATING,    /* random bits for branches: alternating */
+    LAYOUT_RANDOM_EIGHTHS, /* 1 in 8, random */
+    LAYOUT_RANDOM_HALVES,
 };
 
 struct kernel {
-    void (*run)(struct ground *ground, uint64_t rounds);
+    void (*run)(struct kernel_state *state, uint64_t rounds);
     double times; /* bodies in a round */
     const char *name;
     enum fit_family family;
     double amount[COST_FEATURES];
     double chain[COST_FEATURES]; /* operations on the dependence chain, for one body */
     double lines, waits;         /* cache lines accessed in one body; those that depend on the previous one */
-    enum place place;
+    enum layout layout;
     enum cost_level level;
     enum { NEEDS_NOTHING, NEEDS_FMA, NEEDS_256, NEEDS_512 } needs;
     bool wraps;
@@ -45,7 +45,7 @@ struct kernel {
 
 extern const struct kernel kernels[];
 extern const size_t kernel_count;
-extern const char kernel_dialect[]; /* "x86-64", "aarch64", or "C" for compiled code */
+extern const char kernel_architecture[]; /* "x86-64", "aarch64", or "C" for compiled code */
 
 /* Returns true if this CPU can run the kernel and has its cache level. */
 bool kernel_is_here(const struct kernel *kernel, const struct cost_core *core);
@@ -53,14 +53,14 @@ bool kernel_is_here(const struct kernel *kernel, const struct cost_core *core);
 void kernel_describe(const struct kernel *kernel, struct fit_kernel *out);
 
 /* Memory of all kernels. */
-struct grounds {
-    struct ground *of; /* for each kernel */
+struct kernel_memory {
+    struct kernel_state *of; /* for each kernel */
     unsigned char *ring[COST_LEVELS], *rings[COST_LEVELS], *array[COST_LEVELS];
     size_t bytes[COST_LEVELS];
-    unsigned char *coins[3];
+    unsigned char *decisions[3];
 };
 /* Allocates the memory by the core's cache sizes. Returns false if memory runs out. */
-bool grounds_make(const struct cost_core *core, struct grounds *out);
-void grounds_free(struct grounds *grounds);
+bool kernel_memory_make(const struct cost_core *core, struct kernel_memory *out);
+void kernel_memory_free(struct kernel_memory *memory);
 
 #endif

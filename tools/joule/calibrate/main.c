@@ -25,7 +25,7 @@ static const struct effort quick = {.seconds = 0.015, .repeats = 5},
                            usual = {.seconds = 0.2, .repeats = 5, .has_energy = true},
                            full = {.seconds = 1, .min_joules = 10, .repeats = 5, .has_energy = true};
 
-struct wishes {
+struct settings {
     bool is_quick, is_full, is_json, is_dry, is_list;
     const char *output;
 };
@@ -56,7 +56,7 @@ static void begin(const struct cost_cpu *cpu, const struct cost_core *core, stru
 }
 
 /* Fits speeds, and prices if energy was measured. Returns false after a message. */
-static bool fit(const struct cost_cpu *cpu, const struct wishes *wishes, struct calibrated *c,
+static bool fit(const struct cost_cpu *cpu, const struct settings *settings, struct calibrated *c,
                 joule_error *error)
 {
     static joule_error why;
@@ -70,8 +70,8 @@ static bool fit(const struct cost_cpu *cpu, const struct wishes *wishes, struct 
     c->calibration.speeds.hz = m->hz;
     c->calibration.speeds.hz_log_sd = m->hz_log_sd;
     c->calibration.temperature_celsius = m->temperature_celsius;
-    c->no_energy = wishes->is_quick ? "--quick reads no energy sensor"
-                                    : "no energy sensor can be read here (see `joule doctor`)";
+    c->no_energy = settings->is_quick ? "--quick reads no energy sensor"
+                                      : "no energy sensor can be read here (see `joule doctor`)";
     if (m->energy_class == JOULE_CLASS_NONE)
         return true;
     cost_core_table(cpu, &table);
@@ -99,21 +99,21 @@ static void make_folders(char *path)
 }
 
 /* Chooses the output file and checks it before any work is done. Returns false after a message. */
-static bool choose_path(const struct wishes *wishes, char path[CALIBRATION_PATH_SIZE])
+static bool choose_path(const struct settings *settings, char path[CALIBRATION_PATH_SIZE])
 {
     joule_error error;
-    if (wishes->is_dry)
+    if (settings->is_dry)
         return true;
-    if (!wishes->output && !cpu_calibration_path(host_real(), path)) {
+    if (!settings->output && !cpu_calibration_path(host_real(), path)) {
         complain("calibrate",
                  "neither XDG_CONFIG_HOME nor HOME names a folder; name a file with --output FILE");
         return false;
     }
-    if (wishes->output && !string_copy(path, CALIBRATION_PATH_SIZE, wishes->output)) {
+    if (settings->output && !string_copy(path, CALIBRATION_PATH_SIZE, settings->output)) {
         complain("calibrate", "the name of the output file is too long");
         return false;
     }
-    if (!wishes->output)
+    if (!settings->output)
         make_folders(path);
     if (output_check(path, &error) == JOULE_OK)
         return true;
@@ -136,25 +136,25 @@ static bool keep(struct calibrated *c, const char *path)
 
 /* --- the subcommand ------------------------------------------------------------------------------------- */
 
-static int measure_and_keep(const struct cost_cpu *cpu, struct calibrated *c, const struct wishes *wishes,
+static int measure_and_keep(const struct cost_cpu *cpu, struct calibrated *c, const struct settings *settings,
                             const char *path)
 {
     joule_error error;
-    struct effort effort = wishes->is_quick ? quick : wishes->is_full ? full : usual;
+    struct effort effort = settings->is_quick ? quick : settings->is_full ? full : usual;
     effort.is_seen = isatty(STDERR_FILENO);
     if (measure_kernels(&c->typical, &effort, &stopped, &c->measured, &error) != JOULE_OK) {
         complain("calibrate", "%s", error.message);
         return stopped ? 128 + stopped : EXIT_OWN_FAILURE;
     }
-    if (!fit(cpu, wishes, c, &error))
+    if (!fit(cpu, settings, c, &error))
         return EXIT_REFUSED;
-    if (!wishes->is_dry && !keep(c, path))
+    if (!settings->is_dry && !keep(c, path))
         return EXIT_OWN_FAILURE;
-    bool is_printed = !wishes->is_dry && strcmp(path, "-") == 0;
-    return is_printed ? 0 : page_print("calibrate", wishes->is_json ? calibrate_json : calibrate_words, c);
+    bool is_printed = !settings->is_dry && strcmp(path, "-") == 0;
+    return is_printed ? 0 : page_print("calibrate", settings->is_json ? calibrate_json : calibrate_text, c);
 }
 
-static int calibrate(const struct wishes *wishes)
+static int calibrate(const struct settings *settings)
 {
     static struct calibrated c; /* too large for the stack */
     static char path[CALIBRATION_PATH_SIZE];
@@ -163,45 +163,47 @@ static int calibrate(const struct wishes *wishes)
         complain("calibrate", "out of memory");
         return EXIT_OWN_FAILURE;
     }
-    if (wishes->is_list)
+    if (settings->is_list)
         return page_print("calibrate", calibrate_list, &c.typical);
-    if (!choose_path(wishes, path))
+    if (!choose_path(settings, path))
         return EXIT_OWN_FAILURE;
     struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     begin(&cpu, &c.typical, &c.calibration);
-    return measure_and_keep(&cpu, &c, wishes, path);
+    return measure_and_keep(&cpu, &c, settings, path);
 }
 
 int calibrate_main(int argc, char **argv)
 {
-    struct wishes wishes = {0};
-    const struct option table[] = {
-        {.name = "quick",
-         .kind = OPTION_FLAG,
-         .value = &wishes.is_quick,
-         .help = "take a few seconds; measure time only, and less accurately"},
-        {.name = "full",
-         .kind = OPTION_FLAG,
-         .value = &wishes.is_full,
-         .help = "measure each kernel and repeat for at least 1 s and 10 J"},
-        {.name = "output",
-         .letter = 'o',
-         .kind = OPTION_TEXT,
-         .value = &wishes.output,
-         .argument = "FILE",
-         .help = "write the calibration to FILE ('-': standard output)"},
-        {.name = "json",
-         .kind = OPTION_FLAG,
-         .value = &wishes.is_json,
-         .help = "print the calibration as JSON instead of text"},
-        {.name = "dry-run",
-         .kind = OPTION_FLAG,
-         .value = &wishes.is_dry,
-         .help = "measure and print, write nothing"},
-        {.name = "list", .kind = OPTION_FLAG, .value = &wishes.is_list, .help = "list the kernels, run none"},
-        {0}};
+    struct settings settings = {0};
+    const struct option table[] = {{.name = "quick",
+                                    .kind = OPTION_FLAG,
+                                    .value = &settings.is_quick,
+                                    .help = "take a few seconds; measure time only, and less accurately"},
+                                   {.name = "full",
+                                    .kind = OPTION_FLAG,
+                                    .value = &settings.is_full,
+                                    .help = "measure each kernel and repeat for at least 1 s and 10 J"},
+                                   {.name = "output",
+                                    .letter = 'o',
+                                    .kind = OPTION_TEXT,
+                                    .value = &settings.output,
+                                    .argument = "FILE",
+                                    .help = "write the calibration to FILE ('-': standard output)"},
+                                   {.name = "json",
+                                    .kind = OPTION_FLAG,
+                                    .value = &settings.is_json,
+                                    .help = "print the calibration as JSON instead of text"},
+                                   {.name = "dry-run",
+                                    .kind = OPTION_FLAG,
+                                    .value = &settings.is_dry,
+                                    .help = "measure and print, write nothing"},
+                                   {.name = "list",
+                                    .kind = OPTION_FLAG,
+                                    .value = &settings.is_list,
+                                    .help = "list the kernels, run none"},
+                                   {0}};
     const struct command_text text = {
         .usage = "joule calibrate [--quick | --full] [--json] [--output FILE | --dry-run | --list]",
         .summary =
@@ -216,13 +218,13 @@ int calibrate_main(int argc, char **argv)
     int first = options_read(table, &text, argc, argv);
     if (first <= OPTIONS_HELP)
         return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
-    const char *wrong = first < argc                        ? argv[first]
-                        : wishes.is_quick && wishes.is_full ? "--full together with --quick"
-                        : wishes.is_dry && wishes.output    ? "--output together with --dry-run"
-                                                            : NULL;
+    const char *wrong = first < argc                            ? argv[first]
+                        : settings.is_quick && settings.is_full ? "--full together with --quick"
+                        : settings.is_dry && settings.output    ? "--output together with --dry-run"
+                                                                : NULL;
     if (wrong) {
         complain("calibrate", "unexpected argument '%s'; see joule calibrate --help", wrong);
         return EXIT_USAGE;
     }
-    return calibrate(&wishes);
+    return calibrate(&settings);
 }

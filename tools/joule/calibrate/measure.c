@@ -28,8 +28,8 @@ struct state {
     struct measured *out;
     const struct effort *effort;
     const volatile sig_atomic_t *stopped;
-    struct grounds grounds;
-    joule_meter *meter;                           /* NULL: no sensor */
+    struct kernel_memory memory;
+    joule_meter *meter;                            /* NULL: no sensor */
     const struct kernel *kernel[FIT_MAX_KERNELS]; /* the kernels that run here */
     double rounds_a_second[FIT_MAX_KERNELS];
     struct repeats {
@@ -87,16 +87,16 @@ static double spread(const double *ordered, size_t count)
 
 /* --- one kernel ----------------------------------------------------------------------------------------- */
 
-static struct ground *ground_of(struct state *s, size_t index)
+static struct kernel_state *kernel_state_of(struct state *s, size_t index)
 {
-    return &s->grounds.of[s->kernel[index] - kernels];
+    return &s->memory.of[s->kernel[index] - kernels];
 }
 
 /* Runs a kernel and returns the CPU time in seconds. */
 static double run(struct state *s, size_t index, double rounds)
 {
     double begin = thread_seconds();
-    s->kernel[index]->run(ground_of(s, index), rounds >= 1 ? (uint64_t)rounds : 1);
+    s->kernel[index]->run(kernel_state_of(s, index), rounds >= 1 ? (uint64_t)rounds : 1);
     return thread_seconds() - begin;
 }
 
@@ -381,7 +381,7 @@ joule_status measure_kernels(const struct cost_core *core, const struct effort *
     int64_t begin_ns = clock_now_ns();
     struct state *s = calloc(1, sizeof *s);
     *out = (struct measured){.energy_class = JOULE_CLASS_NONE, .cpu = -1};
-    if (!s || 2 * effort->repeats > MAX_REPEATS || !grounds_make(core, &s->grounds)) {
+    if (!s || 2 * effort->repeats > MAX_REPEATS || !kernel_memory_make(core, &s->memory)) {
         free(s);
         return error_set(out_error, JOULE_NO_MEMORY, "out of memory for the data of the kernels");
     }
@@ -398,7 +398,7 @@ joule_status measure_kernels(const struct cost_core *core, const struct effort *
         sum_up(s);
     out->temperature_celsius = temperature();
     joule_close(s->meter);
-    grounds_free(&s->grounds);
+    kernel_memory_free(&s->memory);
     free(s);
     out->seconds = clock_seconds(clock_now_ns() - begin_ns);
     return done ? JOULE_OK : error_set(out_error, JOULE_FAILED, "stopped: nothing was written");

@@ -113,7 +113,7 @@ void calibrate_json(const void *calibrated, struct text *out)
     text_add(out, "\n");
 }
 
-/* --- words ---------------------------------------------------------------------------------------------- */
+/* --- text ----------------------------------------------------------------------------------------------- */
 
 static double percent(double log_sd)
 {
@@ -187,11 +187,11 @@ static void add_errors(const char *what, const struct measured *measured, const 
     add_largest_errors(what, measured, errors, out);
 }
 
-void calibrate_words(const void *calibrated, struct text *out)
+void calibrate_text(const void *calibrated, struct text *out)
 {
     const struct calibrated *c = calibrated;
     const struct measured *m = &c->measured;
-    text_printf(out, "%s, %zu kernels (%s)", c->calibration.uarch, m->count, kernel_dialect);
+    text_printf(out, "%s, %zu kernels (%s)", c->calibration.uarch, m->count, kernel_architecture);
     if (m->cpu >= 0)
         text_printf(out, " on CPU %d", m->cpu);
     text_printf(out, ", %.3f GHz, %.0f s\n", m->hz.value * 1e-9, m->seconds);

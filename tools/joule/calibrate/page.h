@@ -15,7 +15,7 @@ struct calibrated {
 };
 
 void calibrate_json(const void *calibrated, struct text *out);
-void calibrate_words(const void *calibrated, struct text *out);
+void calibrate_text(const void *calibrated, struct text *out);
 /* Lists the kernels of a struct cost_core. */
 void calibrate_list(const void *core, struct text *out);
 

@@ -1,17 +1,17 @@
-/* tools/joule/calibrate/words_aarch64.h - the macros of kernels.c as AArch64 instructions.
+/* tools/joule/calibrate/instructions_aarch64.h - the macros of kernels.c as AArch64 instructions.
  *
  * Registers: integers 0 to 5 are x9 to x14, K and U are x15 and x16, the current address is x17; floats are
  * d0 to d15. A vector of 256 bits is two of 128: vector 0 is v0 and v10, and so on to 3.
  *
  * Note: atomics are pairs of exclusive instructions, which every core of the architecture has.
  */
-#ifndef CALIBRATE_WORDS_H
-#define CALIBRATE_WORDS_H
+#ifndef CALIBRATE_INSTRUCTIONS_H
+#define CALIBRATE_INSTRUCTIONS_H
 
-#define DIALECT "aarch64"
-#define HAS_FMA true
-#define HAS_256 true
-#define HAS_512 false
+#define ARCHITECTURE "aarch64"
+#define HAS_FMA      true
+#define HAS_256      true
+#define HAS_512      false
 
 #define I0 "x9"
 #define I1 "x10"
@@ -22,7 +22,7 @@
 #define IK "x15"
 #define IU "x16"
 
-/* Offsets are those of struct ground. */
+/* Offsets are those of struct kernel_state. */
 #define READY                                                                                                \
     "ldr x17, [%[g]]\n ldp x15, x16, [%[g], #24]\n mov w20, #-1\n add x19, %[g], #256\n"                     \
     "ldp x9, x10, [%[g], #64]\n ldp x11, x12, [%[g], #80]\n ldp x13, x14, [%[g], #96]\n"
@@ -36,7 +36,7 @@
     "str x17, [%[g]]\n stp x9, x10, [%[g], #64]\n stp x11, x12, [%[g], #80]\n stp x13, x14, [%[g], #96]\n"
 
 #define ASM_LOOP(name, ready, times, body, tail)                                                             \
-    static void name(struct ground *g, uint64_t n)                                                           \
+    static void name(struct kernel_state *g, uint64_t n)                                                     \
     {                                                                                                        \
         __asm__ volatile(ready ".p2align 6\n1:\n.rept " #times "\n" body ".endr\n" tail                      \
                                "subs %[n], %[n], #1\n b.ne 1b\n9:\n" DONE                                    \
@@ -51,17 +51,17 @@
 #define FLOAT_LOOP(name, times, body) ASM_LOOP(name, READY READY_FLOATS, times, body, "")
 #define LOOP_256(name, times, body)   ASM_LOOP(name, READY READY_256, times, body, WRAP)
 
-#define COMPARE   "cmp x15, x16\n"
-#define NOTHING   "nop\n"
-#define ADD(d, s) "add " I##d ", " I##d ", " I##s "\n"
-#define MUL(d, s) "mul " I##d ", " I##d ", " I##s "\n"
-#define DIV_CHAIN "udiv w20, w20, w16\n"
-#define DIV       "udiv w21, w15, w16\n"
-#define LOAD(d)   "ldr " I##d ", [%[g], #(128+8*" #d ")]\n"
-#define STORE(d)  "str x15, [%[g], #(192+8*" #d ")]\n"
-#define ATOMIC    "2: ldxr x20, [x19]\n add x20, x20, x15\n stxr w21, x20, [x19]\n cbnz w21, 2b\n"
-#define SKIP      "cbz x15, 9f\n"
-#define COIN      "ldrb w20, [x17]\n add x17, x17, x16\n cbz w20, 2f\n add x9, x9, x15\n2:\n"
+#define COMPARE     "cmp x15, x16\n"
+#define NOP         "nop\n"
+#define ADD(d, s)   "add " I##d ", " I##d ", " I##s "\n"
+#define MUL(d, s)   "mul " I##d ", " I##d ", " I##s "\n"
+#define DIV_CHAIN   "udiv w20, w20, w16\n"
+#define DIV         "udiv w21, w15, w16\n"
+#define LOAD(d)     "ldr " I##d ", [%[g], #(128+8*" #d ")]\n"
+#define STORE(d)    "str x15, [%[g], #(192+8*" #d ")]\n"
+#define ATOMIC      "2: ldxr x20, [x19]\n add x20, x20, x15\n stxr w21, x20, [x19]\n cbnz w21, 2b\n"
+#define NEVER_TAKEN "cbz x15, 9f\n"
+#define BRANCH      "ldrb w20, [x17]\n add x17, x17, x16\n cbz w20, 2f\n add x9, x9, x15\n2:\n"
 
 #define FADD(d, s)   "fadd d" #d ", d" #d ", d" #s "\n"
 #define FMUL(d, s)   "fmul d" #d ", d" #d ", d" #s "\n"

@@ -1,18 +1,18 @@
-/* tools/joule/calibrate/words_x86_64.h - the macros of kernels.c as x86-64 instructions.
+/* tools/joule/calibrate/instructions_x86_64.h - the macros of kernels.c as x86-64 instructions.
  *
  * Registers: integers 0 to 5 are r8 to r13, K and U are r14 and r15, the current address is rsi, struct
- * ground is at rdi, the remaining rounds are in rbx; floats are xmm0 to xmm15.
+ * kernel_state is at rdi, the remaining rounds are in rbx; floats are xmm0 to xmm15.
  *
  * Note: additions take two registers, because newer cores execute additions of small constants during
  * renaming.
  */
-#ifndef CALIBRATE_WORDS_H
-#define CALIBRATE_WORDS_H
+#ifndef CALIBRATE_INSTRUCTIONS_H
+#define CALIBRATE_INSTRUCTIONS_H
 
-#define DIALECT "x86-64"
-#define HAS_FMA (__builtin_cpu_supports("fma") != 0)
-#define HAS_256 (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-#define HAS_512 (__builtin_cpu_supports("avx512f") != 0)
+#define ARCHITECTURE "x86-64"
+#define HAS_FMA      (__builtin_cpu_supports("fma") != 0)
+#define HAS_256      (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+#define HAS_512      (__builtin_cpu_supports("avx512f") != 0)
 
 #define I0 "r8"
 #define I1 "r9"
@@ -23,7 +23,7 @@
 #define IK "r14"
 #define IU "r15"
 
-/* Offsets are those of struct ground. */
+/* Offsets are those of struct kernel_state. */
 #define READY                                                                                                \
     "mov (%[g]), %%rsi\n mov 24(%[g]), %%r14\n mov 32(%[g]), %%r15\n mov $-1, %%eax\n mov $64, %%edx\n"      \
     "mov 64(%[g]), %%r8\n mov 72(%[g]), %%r9\n mov 80(%[g]), %%r10\n"                                        \
@@ -44,7 +44,7 @@
 #define DONE_WIDE "vzeroupper\n" DONE
 
 #define ASM_LOOP(name, ready, times, body, tail, done)                                                       \
-    static void name(struct ground *g, uint64_t n)                                                           \
+    static void name(struct kernel_state *g, uint64_t n)                                                     \
     {                                                                                                        \
         __asm__ volatile(ready ".p2align 6\n1:\n.rept " #times "\n" body ".endr\n" tail                      \
                                "dec %[n]\n jnz 1b\n9:\n" done                                                \
@@ -60,17 +60,17 @@
 #define LOOP_256(name, times, body)   ASM_LOOP(name, READY READY_256, times, body, WRAP, DONE_WIDE)
 #define LOOP_512(name, times, body)   ASM_LOOP(name, READY READY_512, times, body, WRAP, DONE_WIDE)
 
-#define COMPARE   "test %%r14, %%r15\n"
-#define NOTHING   "nop\n"
-#define ADD(d, s) "add %%" I##s ", %%" I##d "\n"
-#define MUL(d, s) "imul %%" I##s ", %%" I##d "\n"
-#define DIV_CHAIN "xor %%edx, %%edx\n div %%r15d\n"
-#define DIV       "mov %%r14d, %%eax\n xor %%edx, %%edx\n div %%r15d\n"
-#define LOAD(d)   "mov 128+8*" #d "(%[g]), %%" I##d "\n"
-#define STORE(d)  "mov %%r14, 192+8*" #d "(%[g])\n"
-#define ATOMIC    "lock add %%r14, 256(%[g])\n"
-#define SKIP      "test %%r14, %%r14\n jz 9f\n"
-#define COIN      "movzbl (%%rsi), %%ecx\n add %%r15, %%rsi\n test %%ecx, %%ecx\n jz 2f\n add %%r14, %%r8\n2:\n"
+#define COMPARE     "test %%r14, %%r15\n"
+#define NOP         "nop\n"
+#define ADD(d, s)   "add %%" I##s ", %%" I##d "\n"
+#define MUL(d, s)   "imul %%" I##s ", %%" I##d "\n"
+#define DIV_CHAIN   "xor %%edx, %%edx\n div %%r15d\n"
+#define DIV         "mov %%r14d, %%eax\n xor %%edx, %%edx\n div %%r15d\n"
+#define LOAD(d)     "mov 128+8*" #d "(%[g]), %%" I##d "\n"
+#define STORE(d)    "mov %%r14, 192+8*" #d "(%[g])\n"
+#define ATOMIC      "lock add %%r14, 256(%[g])\n"
+#define NEVER_TAKEN "test %%r14, %%r14\n jz 9f\n"
+#define BRANCH      "movzbl (%%rsi), %%ecx\n add %%r15, %%rsi\n test %%ecx, %%ecx\n jz 2f\n add %%r14, %%r8\n2:\n"
 
 #define FADD(d, s)   "addsd %%xmm" #s ", %%xmm" #d "\n"
 #define FMUL(d, s)   "mulsd %%xmm" #s ", %%xmm" #d "\n"
