@@ -264,7 +264,7 @@ static void add_remedies(const struct listing *listing, struct text *out)
         const joule_domain *domain = &listing->rows[i].domain;
         if (domain->state == JOULE_OK || !domain->remedy[0] || is_said_before(listing, i))
             continue;
-        text_add(out, any ? "" : "\nnot readable yet:\n");
+        text_add(out, any ? "" : "\nnot readable:\n");
         add_note(listing, out, domain->name, domain->state, domain->remedy);
         any = true;
     }
