@@ -249,7 +249,7 @@ class Once(unittest.TestCase):
     def test_wrong_usage(self):
         for words in (["--period", "0"], ["--period", "1ms"], ["--peroid", "1s"], ["what"]):
             self.assertTrue(self.top(*words, code=2).stderr.startswith("joule top: "))
-        self.assertIn("no source", self.top("--once", "--sources", "x", code=2).stderr)
+        self.assertIn("unknown source", self.top("--once", "--sources", "x", code=2).stderr)
         self.top("--once", "--record", "/dev/null/file", code=125)
 
 
