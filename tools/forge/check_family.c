@@ -28,7 +28,7 @@ static forge_value transposed(struct maker *m, forge_dtype dtype, forge_shape sh
     return forge_transpose(m->b, maker_input(m, dtype, from, low, high), order);
 }
 
-/* As an input, or as what is seen of one: turned, cut out, backwards, repeated. */
+/* Adds an argument: an input, or a random view of one (transposed, sliced, flipped or broadcast). */
 static forge_value argument(struct maker *m, forge_dtype dtype, forge_shape shape, double low, double high)
 {
     uint32_t axis = shape.rank ? maker_below(m, shape.rank) : 0;
@@ -110,7 +110,7 @@ static forge_value make_cast(struct maker *m)
                                        FORGE_I32, FORGE_U8,  FORGE_BOOL};
     forge_shape shape = any_shape(m, 0);
     if (m->purpose == CASE_GRAD)
-        return FORGE_NO_VALUE; /* to f32 and back loses what differences are made of */
+        return FORGE_NO_VALUE; /* a cast to f32 and back would round the differences away */
     if (m->purpose == CASE_TIME)
         return forge_cast(m->b, FORGE_F32, argument(m, FORGE_U8, shape, 0, 256));
     forge_dtype dtype = from[maker_below(m, 7)];

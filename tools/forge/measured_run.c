@@ -17,7 +17,7 @@
 #define COLLECT_RUNS   256
 #define MEASURED_NS    NS_PER_S
 #define MAX_NAME       256
-#define MAX_WAIT_S     1.0 /* for the meter to see the end of the last run */
+#define MAX_WAIT_S     1.0 /* lets the meter read once more after the last run */
 
 joule_status measured_run_open(struct measured_run *r, const char *subcommand, forge_program *program,
                                const char *device, unsigned threads, uint64_t seed, joule_error *error)
@@ -161,7 +161,7 @@ static void print_launch(forge_instance *instance, size_t i, const forge_launch_
            f->op, f->kernel, time, all_s > 0 ? f->seconds / (double)f->runs / all_s * 100 : 0, rate, energy);
 }
 
-/* "(between operations)": joules of the heading that are in no launch's row. */
+/* Prints a row, such as "(between operations)", for joules of the heading that belong to no launch. */
 static void print_rest(const char *name, double joules, double seconds, double all_s)
 {
     char energy[32], time[32] = "", share[16] = "";

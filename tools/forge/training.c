@@ -154,7 +154,7 @@ static void check_budget(struct training *t)
     }
 }
 
-/* Writes the joules between checkpoints. A failed write does not end the training; the next checkpoint may
+/* Writes the joules between checkpoints. A failed write does not end the training, because the next one may
  * succeed. */
 static void count_spent(struct training *t)
 {

@@ -44,7 +44,7 @@ struct training {
     uint64_t first_step;
     struct spent spent;
     bool has_before;                /* joules of earlier runs are counted */
-    joule_quantity energy_before;   /* joules of the runs before */
+    joule_quantity energy_before;   /* joules of the earlier runs */
     double after_checkpoint_joules; /* part of energy_before that was spent after the checkpoint */
     joule_quantity energy;          /* joules of all runs, at the end */
     forge_energy_sum sum;           /* joules of this run, at the end */

@@ -15,7 +15,7 @@ struct integrator {
     /* set by the owner */
     double period_s; /* the sensor's update period, > 0 */
     /* part of each period that a reading is the mean of. 1: all of it, so the sum of reading times period is
-     * exact; 0: an instant; between: the rest of the period is not seen */
+     * exact; 0: an instant; between: the rest of the period is not covered */
     double averaged_part;
     double age_s;     /* maximum age of a reading without a timestamp: the sensor's own period; 0: period_s */
     double lag_s;     /* averaged_part < 1: delay of a reading, half of the time that it averages over */

@@ -26,8 +26,8 @@ static struct counters count_counters(struct exam *exam)
     return counters;
 }
 
-/* The power PMU of some virtual machines has events that never move, and some boards have a counter that
- * stays at 0. */
+/* Note: the power PMU of some virtual machines has events that never move, and some boards have a counter
+ * that stays at 0. */
 void check_still_counters(struct exam *exam)
 {
     struct counters counters = count_counters(exam);

@@ -21,7 +21,7 @@ struct live_sum {
     double idle_joules;
     double rest_joules;
     double busy;        /* 0 to 1: busy part of the time between the last two updates; NaN: unknown */
-    joule_class cls;    /* class of the shares; NONE: no energy was seen yet */
+    joule_class cls;    /* class of the shares; NONE: no energy was measured yet */
     double relative_sd; /* relative error of total_joules, common to all shares */
 };
 

@@ -15,7 +15,7 @@ static void raise_used(struct session_map *map, uint32_t number)
         ;
 }
 
-/* Gives slot i to `owner` if `from` owns it. Finished regions of earlier owners stay for the reader; open
+/* Assigns slot i to `owner` if `from` owns it. Finished regions of earlier owners stay for the reader; open
  * ones are removed. NULL: another thread was faster, or there is no memory. */
 static struct slot *take_over(struct session_map *map, uint32_t i, uint64_t from, uint64_t owner,
                               uint32_t *out_number)
