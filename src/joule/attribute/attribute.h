@@ -36,7 +36,7 @@ const char *attribute_method_name(enum attribute_method method); /* "cgroup" ...
 struct attribution {
     enum attribute_method method;
     double command_cpu_s; /* CPU seconds of the command and its descendants; NaN: unknown */
-    /* Of all CPUs over the same time; NaN: unknown, for example over less than a clock tick. */
+    /* CPU seconds of all CPUs over the same time; NaN: unknown, for example over less than a clock tick. */
     double machine_busy_cpu_s;
     double machine_cpu_s; /* number of CPUs times seconds; NaN: unknown */
     double share;         /* command / busy, 0 to 1; NaN: unknown */

@@ -19,7 +19,8 @@
         {name, type, NULL, help}, offsetof(row, member), scale                                               \
     }
 #define FIELD(name, type, help, member, scale) FIELD_OF(ROW, name, type, help, member, scale)
-#define MEMORY(name, help, member)             FIELD_OF(struct overview_part, name, METRIC_GAUGE, help, member, MIB)
+
+#define MEMORY(name, help, member) FIELD_OF(struct overview_part, name, METRIC_GAUGE, help, member, MIB)
 
 static const struct metric_column columns[] = {
     FIELD("DCGM_FI_DEV_SM_CLOCK", METRIC_GAUGE, "SM clock frequency (in MHz).", device.clock_megahertz, 1),
