@@ -1,5 +1,4 @@
-/* tools/forge/measured_run.h - runs a program repeatedly, measures its time and energy, and prints the table of
- * its launches.
+/* tools/forge/measured_run.h - runs a program repeatedly, measures its time and energy, and prints a table.
  *
  * Note: each run continues with the states of the previous one; the caller sets all inputs.
  */

@@ -15,8 +15,8 @@ struct nan_trace {
     char reason[600];  /* the finding, in words; empty: nothing was searched */
 };
 
-/* Call it before each step. Copies the slots once in 50 steps; without memory for the copy, nan_trace_find finds
- * nothing. */
+/* Call it before each step. Copies the slots once in 50 steps; without memory for the copy, nan_trace_find
+ * finds nothing. */
 void nan_trace_keep(struct nan_trace *nan_trace, struct trainee *trainee);
 /* Call it after a step with a non-finite result. Sets `reason`. The trainee cannot train any further. */
 void nan_trace_find(struct nan_trace *nan_trace, struct trainee *trainee);

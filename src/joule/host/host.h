@@ -108,13 +108,13 @@ struct joule_host *host_real(void);
  *   dev/cpu/N/msr         lines "address value" (both 0x hex): the registers of CPU N
  *   perf/TYPE/CONFIG/CPU  the count of a perf event (TYPE and CPU decimal, CONFIG 0x hex)
  *   drm/DEVICE/QUERY      the answer of the board's driver; QUERY is the number of host_drm_query
- *   run/commands          lines "FILE STATUS COMMAND": run/FILE holds the program's output, STATUS is its exit
- *                         status (decimal), COMMAND has single spaces between its words; "- ERRNAME COMMAND":
- *                         the program fails (ENOENT, ETIMEDOUT ...)
+ *   run/commands          lines "FILE STATUS COMMAND": run/FILE holds the program's output, STATUS is its
+ *                         exit status (decimal), COMMAND has single spaces between its words;
+ *                         "- ERRNAME COMMAND": the program fails (ENOENT, ETIMEDOUT ...)
  *   cpuid                 lines "leaf subleaf eax ebx ecx edx" (hex)
  *   env                   lines "NAME=value"
- *   errors                lines "path ERRNAME": access to this path fails (EACCES, EPERM, EIO, ENODATA, ENXIO,
- *                         EINVAL ...); events and registers have the paths /perf/TYPE/CONFIG/CPU and
+ *   errors                lines "path ERRNAME": access to this path fails (EACCES, EPERM, EIO, ENODATA,
+ *                         ENXIO, EINVAL ...); events and registers have the paths /perf/TYPE/CONFIG/CPU and
  *                         /dev/cpu/N/msr
  * A Unix socket below the folder is a service of that machine; it has no others. Clocks are the real ones.
  * Returns NULL if root is not a folder. Close it with ops->close. */
