@@ -339,7 +339,8 @@ joule_status joule_budget_begin(joule_meter *meter, const joule_budget_options *
         double before = tag_joules(budget).value;
         budget->begin_tag_joules = before > 0 ? before : 0;
     }
-    if (known.tag && known.max_joules > 0 && !session_allow(session_current(), known.tag, known.max_joules)) {
+    if (known.tag && known.max_joules > 0 &&
+        !session_add_budget(session_current(), known.tag, known.max_joules)) {
         free(budget);
         return error_set(out_error, JOULE_NO_MEMORY, "cannot watch the budget of a tag: out of memory");
     }

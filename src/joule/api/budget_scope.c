@@ -223,10 +223,10 @@ __attribute__((noinline, cold)) static void prepare(joule_budget_site *site, con
     prepare_process(session);
     uint32_t tag = session_tag(session, name);
     if (expected && tag != TAG_OTHER)
-        session_expect(session, tag, *expected);
+        session_set_expected(session, tag, *expected);
     bool is_first = __atomic_fetch_add(&site->private_[SITE_ENTERED], 1, __ATOMIC_RELAXED) == 0;
     double max_joules = read_budget(site, name, is_first);
-    if (max_joules > 0 && tag != TAG_OTHER && session_allow_each(session, tag, max_joules) && is_first)
+    if (max_joules > 0 && tag != TAG_OTHER && session_set_call_budget(session, tag, max_joules) && is_first)
         list(name, tag, site->budget, max_joules);
     __atomic_store_n(&site->private_[SITE_TAG], tag, __ATOMIC_RELAXED);
     __atomic_store_n(&site->private_[SITE_IS_READY], 1, __ATOMIC_RELEASE);

@@ -1,7 +1,7 @@
 /* joule/api/budget_scope.h - scopes with a budget, as JOULE_BUDGET_SCOPE makes them.
  *
  * It keeps the budget of each scope and calls the handler. Reports get these budgets from the session, as for
- * every tag (session_allow_each).
+ * every tag (session_set_call_budget).
  * Note: a scope's static object may be in a library that is unloaded later, so nothing here points to it.
  */
 #ifndef JOULE_BUDGET_SCOPE_H

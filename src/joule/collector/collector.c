@@ -364,7 +364,7 @@ static int by_attributed(const void *a, const void *b)
  * regions in the result. Returns NaN if it has no budget. */
 static double budget_of(struct session *session, const struct tag_row *row)
 {
-    double in_all = session_allowed(session, row->tag), each = session_allowed_each(session, row->tag);
+    double in_all = session_get_budget(session, row->tag), each = session_get_call_budget(session, row->tag);
     double calls = each * (double)(row->attributed_count ? row->attributed_count : row->result.count);
     return isnan(each) ? in_all : isnan(in_all) ? calls : in_all + calls;
 }
@@ -375,7 +375,7 @@ static double budget_of(struct session *session, const struct tag_row *row)
  * used at most all energy of the devices. */
 static void expect_joules(struct collector *c, const struct tag_state *state, struct tag_row *row)
 {
-    joule_quantity all = quantity_scale(session_expected(c->session, row->tag), (double)state->counted);
+    joule_quantity all = quantity_scale(session_get_expected(c->session, row->tag), (double)state->counted);
     double limit = fmin(max_joules_of(c, GROUPS_ALL), MAX_REGION_JOULES);
     row->flags |= TAG_COUNTED;
     if (!(all.low <= limit))
@@ -455,7 +455,7 @@ static struct tag_row make_row(struct collector *c, uint32_t tag)
     row.stamps = quantity_unknown();
     if (state->counted && !row.attributed_count)
         expect_joules(c, state, &row);
-    else if (!isnan(session_allowed_each(c->session, tag))) {
+    else if (!isnan(session_get_call_budget(c->session, tag))) {
         take_stamps(c->session, state, &row);
         if (state->duration_s < TICKS_TO_JUDGE * tick_of(c, state->claims))
             row.flags |= TAG_BRIEF;

@@ -16,7 +16,7 @@ struct gap {
 
 static bool is_counted_call(struct collector *c, const struct fold_update *fold)
 {
-    return fold->duration_s == 0 && !isnan(session_expected(c->session, fold->tag).value);
+    return fold->duration_s == 0 && !isnan(session_get_expected(c->session, fold->tag).value);
 }
 
 static void count_fold(struct collector *c, const struct fold_update *fold, const struct fold_time *time)

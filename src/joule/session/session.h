@@ -48,19 +48,19 @@ uint32_t session_tag(struct session *session, const char *name);
 void session_tag_name(struct session *session, uint32_t tag, char out_name[SESSION_NAME]);
 /* Adds `joules` to what budgets allow a tag, in all processes of the session. Returns false without a
  * mapping. Lock-free. */
-bool session_allow(struct session *session, uint32_t tag, double joules);
+bool session_add_budget(struct session *session, uint32_t tag, double joules);
 /* Returns the total joules that budgets allow a tag; NaN: no budget. */
-double session_allowed(struct session *session, uint32_t tag);
+double session_get_budget(struct session *session, uint32_t tag);
 /* Sets the mean joules that each region of a tag may use, in all processes of the session; the last call
  * counts. Returns false without a mapping. Lock-free. */
-bool session_allow_each(struct session *session, uint32_t tag, double joules);
+bool session_set_call_budget(struct session *session, uint32_t tag, double joules);
 /* Returns this limit; NaN: none. */
-double session_allowed_each(struct session *session, uint32_t tag);
+double session_get_call_budget(struct session *session, uint32_t tag);
 /* Sets the expected energy of each call of a tag whose calls are counted without timestamps. Returns false
  * without a mapping. Lock-free. */
-bool session_expect(struct session *session, uint32_t tag, joule_quantity joules);
+bool session_set_expected(struct session *session, uint32_t tag, joule_quantity joules);
 /* Returns this energy; unknown: the tag's calls have timestamps. */
-joule_quantity session_expected(struct session *session, uint32_t tag);
+joule_quantity session_get_expected(struct session *session, uint32_t tag);
 /* The time between the two timestamps of an empty region, in seconds, in the fastest process of the session;
  * NaN: unknown. */
 void session_set_stamp_seconds(struct session *session, double seconds);

@@ -100,7 +100,7 @@ static struct tag_limits *limits_to_set(struct session *session, uint32_t tag)
     return &map->tag_limits[tag];
 }
 
-bool session_allow(struct session *session, uint32_t tag, double joules)
+bool session_add_budget(struct session *session, uint32_t tag, double joules)
 {
     struct tag_limits *limits = limits_to_set(session, tag);
     double sum = limits ? atomic_load(&limits->joules) : 0;
@@ -109,7 +109,7 @@ bool session_allow(struct session *session, uint32_t tag, double joules)
     return limits != NULL;
 }
 
-bool session_allow_each(struct session *session, uint32_t tag, double joules)
+bool session_set_call_budget(struct session *session, uint32_t tag, double joules)
 {
     struct tag_limits *limits = limits_to_set(session, tag);
     if (limits)
@@ -117,7 +117,7 @@ bool session_allow_each(struct session *session, uint32_t tag, double joules)
     return limits != NULL;
 }
 
-bool session_expect(struct session *session, uint32_t tag, joule_quantity joules)
+bool session_set_expected(struct session *session, uint32_t tag, joule_quantity joules)
 {
     struct tag_limits *limits = limits_to_set(session, tag);
     if (limits) {
@@ -144,19 +144,19 @@ static double read_limit(_Atomic double *limit)
     return value > 0 && value < MAX_LIMIT ? value : NAN;
 }
 
-double session_allowed(struct session *session, uint32_t tag)
+double session_get_budget(struct session *session, uint32_t tag)
 {
     struct tag_limits *limits = limits_to_read(session, tag);
     return limits ? read_limit(&limits->joules) : NAN;
 }
 
-double session_allowed_each(struct session *session, uint32_t tag)
+double session_get_call_budget(struct session *session, uint32_t tag)
 {
     struct tag_limits *limits = limits_to_read(session, tag);
     return limits ? read_limit(&limits->call_joules) : NAN;
 }
 
-joule_quantity session_expected(struct session *session, uint32_t tag)
+joule_quantity session_get_expected(struct session *session, uint32_t tag)
 {
     struct tag_limits *limits = limits_to_read(session, tag);
     double joules = limits ? read_limit(&limits->expected.joules) : NAN;

@@ -330,8 +330,8 @@ static void test_budget_of_a_tag(void **state)
         fail_msg("%f J instead of 120 J", result.joules.value);
     assert_int_equal(result.status, JOULE_BUDGET_OVER);
     assert_int_equal(witness.told[witness.count - 1], JOULE_BUDGET_OVER);
-    assert_true(session_allowed(session_current(), tag) == 100);
-    assert_true(isnan(session_allowed(session_current(), other)));
+    assert_true(session_get_budget(session_current(), tag) == 100);
+    assert_true(isnan(session_get_budget(session_current(), other)));
 }
 
 /* --- bad input, callbacks, signals, threads ----------------------------------------------------------------- */

@@ -146,7 +146,7 @@ static void test_a_wrong_budget_is_said_once(void **state)
     assert_int_equal(last.status, JOULE_BUDGET_NOT_MEASURED);
     assert_non_null(strstr(last.message, "wrong:9"));
     assert_non_null(strstr(last.message, "column 14"));
-    assert_true(isnan(last.joules.value) && isnan(session_allowed_each(session_current(), tag)));
+    assert_true(isnan(last.joules.value) && isnan(session_get_call_budget(session_current(), tag)));
     joule_budget_site nothing = {0};
     enter(&nothing);
     assert_int_equal(told, 2);

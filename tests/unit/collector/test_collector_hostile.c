@@ -110,9 +110,9 @@ static void expectations_are_limited_by_the_machine(void **state)
     uint32_t sane = joule_tag("expected"), low = joule_tag("low end"), high = joule_tag("too much");
     struct session *session = session_current();
     bench_run(bench, 1);
-    session_expect(session, sane, (joule_quantity){1e-3, 5e-4, 2e-3, JOULE_CLASS_ASSUMED, 0});
-    session_expect(session, low, (joule_quantity){1e-3, -1e307, 1e300, JOULE_CLASS_ASSUMED, 0});
-    session_expect(session, high, (joule_quantity){5.8e13, 5.7e13, 5.9e13, JOULE_CLASS_ASSUMED, 0});
+    session_set_expected(session, sane, (joule_quantity){1e-3, 5e-4, 2e-3, JOULE_CLASS_ASSUMED, 0});
+    session_set_expected(session, low, (joule_quantity){1e-3, -1e307, 1e300, JOULE_CLASS_ASSUMED, 0});
+    session_set_expected(session, high, (joule_quantity){5.8e13, 5.7e13, 5.9e13, JOULE_CLASS_ASSUMED, 0});
     for (int i = 0; i < 10; i++) {
         slot_fold(bench->slots[0], &(struct span){.tag = (uint16_t)sane}, 0);
         slot_fold(bench->slots[0], &(struct span){.tag = (uint16_t)low}, 0);

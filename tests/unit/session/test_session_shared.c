@@ -298,9 +298,10 @@ static bool use_a_full_file_system(void)
     joule_quantity none = quantity_unknown();
     session_publish(session_current(), 1, &none, &none, &none);
     bool nothing_is_published = atomic_load(&session_map(session_current())->board_count) == 0;
-    bool nothing_is_allowed =
-        !session_allow(session_current(), 1, 5) && isnan(session_allowed(session_current(), 1)) &&
-        !session_allow_each(session_current(), 1, 5) && isnan(session_allowed_each(session_current(), 1));
+    bool nothing_is_allowed = !session_add_budget(session_current(), 1, 5) &&
+                              isnan(session_get_budget(session_current(), 1)) &&
+                              !session_set_call_budget(session_current(), 1, 5) &&
+                              isnan(session_get_call_budget(session_current(), 1));
     bool is_refused = nothing_is_published && nothing_is_allowed;
     struct session_map *map = session_map(session_current());
     bool is_counted = map->unstored == 10000 && map->unnamed_tags == 1;
