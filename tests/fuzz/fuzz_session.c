@@ -76,7 +76,7 @@ static void scribble(struct session_map *map, struct input *in)
         {(void *)&map->board_count, sizeof map->board_count},
         {map->board, sizeof map->board},
         {slot->folds, 32 * sizeof slot->folds[0]},
-        {map->crowd, 32 * sizeof map->crowd[0]},
+        {map->slotless_folds, 32 * sizeof map->slotless_folds[0]},
     };
     unsigned which = area / SLOTS % (sizeof areas / sizeof areas[0]);
     for (unsigned i = 0; i < length && in->next < in->end; i++)
@@ -107,7 +107,7 @@ static void fold(struct session_map *map, struct input *in)
     span.end_ns = START_NS + word(in) * MS;
     int64_t own_ns = word(in) * MS;
     if (slot / SLOTS % 2)
-        fold_add(&map->crowd_mark, map->crowd, &span, own_ns);
+        fold_add(&map->slotless_mark, map->slotless_folds, &span, own_ns);
     else
         slot_fold(&map->slots[slot % SLOTS], &span, own_ns);
 }

@@ -33,8 +33,9 @@ static __thread struct {
     uint32_t tid;
     uint32_t generation; /* session_generation for which these values are valid; 0: none */
     int64_t tried_ns;    /* time of the last attempt to get a slot */
-    bool has_crowd; /* without a slot: its regions can be folded with those of other threads without a slot */
-    uint32_t depth; /* without a slot: number of open regions; MAX_DEPTH: this many or more */
+    bool
+        has_slotless_folds; /* without a slot: its regions can be folded with those of other threads without a slot */
+    uint32_t depth;         /* without a slot: number of open regions; MAX_DEPTH: this many or more */
     struct {
         int64_t begin_ns, nested_ns;
     } open[MAX_DEPTH];
@@ -56,7 +57,8 @@ __attribute__((noinline, cold)) static struct slot *take_slot(uint32_t generatio
     uint32_t tid = thread_id(), number = 0;
     struct slot *slot = session_take_slot(session, tid, &number);
     struct session_map *map = session_map(session);
-    self.has_crowd = !slot && map && session_populate(map->crowd, sizeof map->crowd);
+    self.has_slotless_folds =
+        !slot && map && session_populate(map->slotless_folds, sizeof map->slotless_folds);
     self.slot = NULL; /* a signal handler sees no slot or a complete one */
     atomic_signal_fence(memory_order_seq_cst);
     self.number = slot ? number : NO_SLOT;
@@ -200,8 +202,8 @@ static bool close_region(const joule_region *region, int64_t end_ns, int64_t *ou
 __attribute__((noinline, cold)) static void fold_without_slot(const struct span *span, int64_t own_ns)
 {
     struct session_map *map = session_map(session_current());
-    if (map && self.has_crowd)
-        fold_add(&map->crowd_mark, map->crowd, span, own_ns);
+    if (map && self.has_slotless_folds)
+        fold_add(&map->slotless_mark, map->slotless_folds, span, own_ns);
     else if (map)
         atomic_fetch_add_explicit(&map->unstored, 1, memory_order_relaxed);
 }

@@ -198,9 +198,9 @@ static void free_slot(struct session_map *map, uint32_t number)
 
 /* --- all slots ------------------------------------------------------------------------------------------ */
 
-static bool has_crowd(const struct reader *reader)
+static bool has_slotless_folds(const struct reader *reader)
 {
-    return reader->map && atomic_load_explicit(&reader->map->crowd_mark.changes, memory_order_relaxed) !=
+    return reader->map && atomic_load_explicit(&reader->map->slotless_mark.changes, memory_order_relaxed) !=
                               reader->slots[READER_CROWD].changes;
 }
 
@@ -208,7 +208,7 @@ bool reader_has_updates(const struct reader *reader, int64_t now_ns)
 {
     const struct session_map *map = reader->map;
     uint32_t used = map ? slots_used(map) : 0;
-    if ((used && now_ns - reader->checked_ns >= CHECK_EVERY_NS) || has_crowd(reader))
+    if ((used && now_ns - reader->checked_ns >= CHECK_EVERY_NS) || has_slotless_folds(reader))
         return true;
     for (uint32_t i = 0; i < used; i++) {
         if (!is_readable(atomic_load_explicit(&map->owners[i], memory_order_acquire)))
@@ -239,15 +239,15 @@ static void read_slot(struct reader *reader, uint32_t number, bool is_over)
     take_folds(reader, &slot->fold_mark, slot->folds, update);
 }
 
-static bool read_crowd(struct reader *reader)
+static bool read_slotless_folds(struct reader *reader)
 {
     struct slot_update *update = &reader->update;
-    if (!has_crowd(reader))
+    if (!has_slotless_folds(reader))
         return false;
     update->slot = READER_CROWD;
     update->is_over = false;
     update->open_count = update->span_count = update->fold_count = 0;
-    take_folds(reader, &reader->map->crowd_mark, reader->map->crowd, update);
+    take_folds(reader, &reader->map->slotless_mark, reader->map->slotless_folds, update);
     return update->fold_count > 0;
 }
 
@@ -273,6 +273,6 @@ void reader_round(struct reader *reader, int64_t now_ns, bool check_owners,
         if (is_over)
             free_slot(map, i);
     }
-    if (read_crowd(reader))
+    if (read_slotless_folds(reader))
         take(context, &reader->update);
 }

@@ -486,7 +486,7 @@ static void after_fork(void)
     }
     atomic_store(&map->unstored, 0);
     atomic_store(&map->unnamed_tags, 0);
-    folds_clear(&map->crowd_mark, map->crowd);
+    folds_clear(&map->slotless_mark, map->slotless_folds);
     uint32_t used = atomic_load(&map->slots_used);
     for (uint32_t i = 0; i < used && i < SESSION_SLOTS; i++) {
         slot_clear_open(&map->slots[i]);

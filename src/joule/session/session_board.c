@@ -53,7 +53,7 @@ void session_publish(struct session *session, int64_t time_ns, const joule_quant
     if (number == 0 && !session_populate(map->board, sizeof map->board))
         return;
     uint64_t step = 1;
-    for (int level = 0; level < SESSION_LEVELS && number % step == 0; level++, step *= SESSION_SPARSER)
+    for (int level = 0; level < SESSION_LEVELS && number % step == 0; level++, step *= SESSION_LEVEL_RATIO)
         put_entry(&map->board[level][number / step % SESSION_BOARD], number, time_ns,
                   (const joule_quantity *[]){total, cpu, gpu});
     atomic_store_explicit(&map->board_count, number + 1, memory_order_release);
@@ -115,10 +115,10 @@ static void read_points(struct session_map *map, int sum, struct board_curve *ou
 {
     uint64_t end = atomic_load_explicit(&map->board_count, memory_order_acquire), step = 1;
     for (int level = 1; level < SESSION_LEVELS; level++)
-        step *= SESSION_SPARSER;
+        step *= SESSION_LEVEL_RATIO;
     out->count = 0;
-    for (int level = SESSION_LEVELS - 1; level >= 0; level--, step /= SESSION_SPARSER) {
-        uint64_t until = level ? oldest_of(end, step / SESSION_SPARSER) : end;
+    for (int level = SESSION_LEVELS - 1; level >= 0; level--, step /= SESSION_LEVEL_RATIO) {
+        uint64_t until = level ? oldest_of(end, step / SESSION_LEVEL_RATIO) : end;
         for (uint64_t number = oldest_of(end, step); number < until; number += step) {
             struct reading r;
             if (read_entry(&map->board[level][number / step % SESSION_BOARD], number, sum, &r))

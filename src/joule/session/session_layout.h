@@ -19,18 +19,18 @@
 #include <string.h>
 #include <joule/region.h>
 
-#define SESSION_MAGIC     UINT64_C(0x31734a656c756f4a)
-#define SESSION_VERSION   7
-#define SESSION_SLOTS     256  /* maximum number of threads with regions at the same time */
-#define SESSION_RING      4096 /* finished spans of a slot that await the reader */
-#define SESSION_OPEN      64   /* open regions of a thread; deeper ones are visible only after their end */
-#define SESSION_TAGS      4096
-#define SESSION_TAG_INDEX (2 * SESSION_TAGS)
-#define SESSION_NAME      48
-#define SESSION_BOARD     256 /* entries per level of the board */
-#define SESSION_LEVELS    7
-#define SESSION_SPARSER   8 /* a level keeps one of this many entries of the level below */
-#define SESSION_PAGE      4096
+#define SESSION_MAGIC       UINT64_C(0x31734a656c756f4a)
+#define SESSION_VERSION     7
+#define SESSION_SLOTS       256  /* maximum number of threads with regions at the same time */
+#define SESSION_RING        4096 /* finished spans of a slot that await the reader */
+#define SESSION_OPEN        64   /* open regions of a thread; deeper ones are visible only after their end */
+#define SESSION_TAGS        4096
+#define SESSION_TAG_INDEX   (2 * SESSION_TAGS)
+#define SESSION_NAME        48
+#define SESSION_BOARD       256 /* entries per level of the board */
+#define SESSION_LEVELS      7
+#define SESSION_LEVEL_RATIO 8 /* a level keeps one of this many entries of the level below */
+#define SESSION_PAGE        4096
 
 /* The last places of a ring are reserved for spans of at least this length, which a sweep may have seen
  * open. */
@@ -159,13 +159,13 @@ struct session_map {
     _Atomic uint64_t unnamed_tags; /* names that did not fit into the table */
     _Atomic uint64_t unstored;     /* regions that were lost entirely, including their time */
     _Atomic int64_t full_ns[2];    /* when all slots were last found taken, for each of two searches */
-    struct fold_mark crowd_mark;
+    struct fold_mark slotless_mark;
     alignas(
         64) _Atomic uint64_t owners[SESSION_SLOTS]; /* session_owner(), or with OWNER_PREPARING; 0: free */
     alignas(SESSION_PAGE) _Atomic uint32_t tag_index[SESSION_TAG_INDEX]; /* hash -> tag; 0: free */
     char tag_names[SESSION_TAGS][SESSION_NAME];
     struct tag_limits tag_limits[SESSION_TAGS];
-    alignas(SESSION_PAGE) struct fold crowd[SESSION_TAGS]; /* regions of threads without a slot */
+    alignas(SESSION_PAGE) struct fold slotless_folds[SESSION_TAGS]; /* regions of threads without a slot */
     alignas(64) struct board_entry board[SESSION_LEVELS][SESSION_BOARD];
     struct slot slots[SESSION_SLOTS];
 };
