@@ -109,7 +109,7 @@ bool counter_is_frozen(const struct counter *c, double patience_s)
     return c->primed && (double)(c->last_ns - c->moved_ns) * 1e-9 >= patience_s;
 }
 
-double counter_keep_alive_s(const struct counter *c)
+double counter_max_interval_s(const struct counter *c)
 {
     if (!range_of(c) || !(c->max_watts > 0))
         return 10;

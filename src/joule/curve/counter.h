@@ -56,6 +56,6 @@ bool counter_is_frozen(const struct counter *counter, double patience_s);
 
 /* Returns the maximum time in seconds between two readings: a quarter of the time in which max_watts fill the
  * modulus or fold_counts, at most 10 s. */
-double counter_keep_alive_s(const struct counter *counter);
+double counter_max_interval_s(const struct counter *counter);
 
 #endif

@@ -136,7 +136,7 @@ static void keep_counters_alive(struct lane *lane, const struct source *source)
         if (source->channels[i]->mode != CHANNEL_COUNTER)
             continue;
         int64_t limit_ns =
-            (int64_t)(counter_keep_alive_s(&source->channels[i]->counter) / (1 + LANE_DITHER) * 1e9);
+            (int64_t)(counter_max_interval_s(&source->channels[i]->counter) / (1 + LANE_DITHER) * 1e9);
         if (limit_ns > 0 && limit_ns < lane->period_ns)
             lane->period_ns = limit_ns;
     }

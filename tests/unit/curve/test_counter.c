@@ -69,7 +69,7 @@ static void test_too_long_between_readings_is_ambiguous(void **state)
     close_to(total_joules(&c), 0);
     assert_int_equal(counter_step(&c, 40100 * MS, 2000 + 65536, &joules), COUNTER_ADVANCED);
     close_to(joules, 1.0);
-    assert_true(counter_keep_alive_s(&c) <= 65536.0 / 2000 / 4 + 1e-9);
+    assert_true(counter_max_interval_s(&c) <= 65536.0 / 2000 / 4 + 1e-9);
 }
 
 static void test_step_back_without_a_modulus_is_a_reset(void **state)
@@ -104,7 +104,7 @@ static void test_folded_register_bounds_a_64_bit_counter(void **state)
     (void)state;
     struct counter c = make(0, 0x1p-32);
     c.fold_counts = UINT64_C(1) << 47;
-    close_to(counter_keep_alive_s(&c), 4.096);
+    close_to(counter_max_interval_s(&c), 4.096);
     double joules;
     counter_step(&c, 0, 0, &joules);
     assert_int_equal(counter_step(&c, 15000 * MS, UINT64_C(1) << 40, &joules), COUNTER_ADVANCED);
