@@ -322,7 +322,7 @@ static bool take_joules(const struct tenants *tenants, int32_t domain, struct te
 
 static void share_devices(struct tenants *tenants)
 {
-    bool is_host = host_is_in_first_pid_space(tenants->meter->host);
+    bool is_host = host_is_in_root_pid_namespace(tenants->meter->host);
     for (size_t i = 0; i < tenants->device_count; i++)
         tenants->devices[i].has_pod = false;
     for (size_t i = 0; i < joule_device_count(tenants->meter); i++) {

@@ -91,7 +91,7 @@ bool host_read_text(struct joule_host *host, const char *path, char *buffer, siz
 bool host_read_u64(struct joule_host *host, const char *path, uint64_t *out_value);
 /* Returns true if process ids here are those of the kernel's drivers, which is false in a container with its
  * own pid namespace. Also false if unknown. */
-bool host_is_in_first_pid_space(struct joule_host *host);
+bool host_is_in_root_pid_namespace(struct joule_host *host);
 /* Returns true if one of these folders, separated by colons, has an entry. A path such as "/dev/neuron*"
  * matches files with this prefix. */
 bool host_has_any(struct joule_host *host, const char *folders);

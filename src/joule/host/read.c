@@ -8,7 +8,7 @@
 #include "joule/host/host.h"
 
 /* PROC_PID_INIT_INO of include/linux/proc_ns.h: 0xEFFFFFFC */
-#define FIRST_PID_SPACE "pid:[4026531836]"
+#define ROOT_PID_NAMESPACE "pid:[4026531836]"
 
 bool host_read_text(struct joule_host *host, const char *path, char *buffer, size_t size)
 {
@@ -35,11 +35,11 @@ bool host_find_symbol(struct joule_host *host, void *library, const char *name, 
     return symbol != NULL;
 }
 
-bool host_is_in_first_pid_space(struct joule_host *host)
+bool host_is_in_root_pid_namespace(struct joule_host *host)
 {
     char name[64];
     return host->ops->read_link(host, "/proc/self/ns/pid", name, sizeof name) > 0 &&
-           strcmp(name, FIRST_PID_SPACE) == 0;
+           strcmp(name, ROOT_PID_NAMESPACE) == 0;
 }
 
 void host_close_handle(struct joule_host *host, int handle)

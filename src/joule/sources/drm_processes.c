@@ -196,7 +196,7 @@ void drm_processes_query(struct drm_processes *processes, struct joule_host *hos
     if (list_processes(processes, host))
         find_files(processes, host, is_first);
     read_files(processes, host);
-    processes->has_kernels_numbers = host_is_in_first_pid_space(host);
+    processes->has_kernels_numbers = host_is_in_root_pid_namespace(host);
     processes->sees_all = processes->has_kernels_numbers && !has_hidden(processes);
 }
 
