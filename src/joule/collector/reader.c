@@ -23,7 +23,7 @@ void reader_start(struct reader *reader, struct session_map *map, int64_t since_
 {
     for (uint32_t i = 0; i < reader->slots_touched; i++)
         forget(&reader->slots[i]);
-    forget(&reader->slots[READER_CROWD]);
+    forget(&reader->slots[READER_SLOTLESS]);
     reader->slots_touched = 0;
     reader->checked_ns = 0;
     reader->map = map;
@@ -201,7 +201,7 @@ static void free_slot(struct session_map *map, uint32_t number)
 static bool has_slotless_folds(const struct reader *reader)
 {
     return reader->map && atomic_load_explicit(&reader->map->slotless_mark.changes, memory_order_relaxed) !=
-                              reader->slots[READER_CROWD].changes;
+                              reader->slots[READER_SLOTLESS].changes;
 }
 
 bool reader_has_updates(const struct reader *reader, int64_t now_ns)
@@ -244,7 +244,7 @@ static bool read_slotless_folds(struct reader *reader)
     struct slot_update *update = &reader->update;
     if (!has_slotless_folds(reader))
         return false;
-    update->slot = READER_CROWD;
+    update->slot = READER_SLOTLESS;
     update->is_over = false;
     update->open_count = update->span_count = update->fold_count = 0;
     take_folds(reader, &reader->map->slotless_mark, reader->map->slotless_folds, update);

@@ -10,7 +10,7 @@
 
 #include "joule/session/session_layout.h"
 
-#define READER_CROWD SESSION_SLOTS /* slot number that represents all threads without a slot */
+#define READER_SLOTLESS SESSION_SLOTS /* slot number that represents all threads without a slot */
 
 struct open_update {
     int64_t begin_ns;
@@ -52,7 +52,7 @@ struct reader {
         struct folded {
             uint64_t count, duration_ns, own_ns;
         } folds[SESSION_TAGS];
-    } slots[SESSION_SLOTS + 1]; /* the last one is READER_CROWD */
+    } slots[SESSION_SLOTS + 1]; /* the last one is READER_SLOTLESS */
     uint32_t slots_touched;     /* slots from this number on are still zero */
     struct slot_update update;
 };
@@ -63,7 +63,7 @@ void reader_start(struct reader *reader, struct session_map *map, int64_t since_
 /* Returns true if a slot may hold updates, or if owners must be checked for being alive. Costs
  * a few loads per slot. */
 bool reader_has_updates(const struct reader *reader, int64_t now_ns);
-/* Reads all slots once. Calls `take` for each owned slot, and for READER_CROWD if it has updates.
+/* Reads all slots once. Calls `take` for each owned slot, and for READER_SLOTLESS if it has updates.
  * now_ns: CLOCK_MONOTONIC. Checks whether owners are alive if the last check is a second ago, or
  * always if `check_owners` is true. */
 void reader_round(struct reader *reader, int64_t now_ns, bool check_owners,

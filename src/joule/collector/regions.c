@@ -259,10 +259,11 @@ static void take_folds(struct collector *c, const struct slot_update *update, in
         if (is_short && span->end_ns > time.begin_ns && span->end_ns < time.end_ns)
             time.begin_ns = span->end_ns;
     }
-    bool is_crowd = update->slot == READER_CROWD;
+    bool is_slotless = update->slot == READER_SLOTLESS;
     uint64_t folded = c->folded;
-    folded_add(c, is_crowd ? TRACK_ALONE : (uint16_t)update->slot, update->folds, update->fold_count, &time);
-    c->slotless += is_crowd ? c->folded - folded : 0;
+    folded_add(c, is_slotless ? TRACK_ALONE : (uint16_t)update->slot, update->folds, update->fold_count,
+               &time);
+    c->slotless += is_slotless ? c->folded - folded : 0;
 }
 
 void regions_read_slot(struct collector *c, const struct slot_update *update)
@@ -277,7 +278,7 @@ void regions_read_slot(struct collector *c, const struct slot_update *update)
         else
             c->implausible++;
     take_folds(c, update, now_ns);
-    if (update->slot != READER_CROWD)
+    if (update->slot != READER_SLOTLESS)
         find_lost_regions(c, update, now_ns);
 }
 
