@@ -14,13 +14,13 @@ export JOULE_TEST_DATA=${JOULE_TEST_DATA:-$PWD/../shared/data}
 # name|vendor|family|model|instruction set of the kernels (-: the best)|flags|name of the processor
 processors() {
     cat <<'ROWS'
-n100|GenuineIntel|6|190|avx2|fpu tsc sse2 avx avx2 fma|Intel(R) N100
-sandy-bridge|GenuineIntel|6|42|plain|fpu tsc sse2 avx|Intel(R) Core(TM) i5-2400 CPU @ 3.10GHz
-laptop|GenuineIntel|6|154|avx2|fpu tsc sse2 avx avx2 fma|12th Gen Intel(R) Core(TM) i7-1260P
-xeon|GenuineIntel|6|143|-|fpu tsc sse2 avx avx2 fma avx512f amx_tile|Intel(R) Xeon(R) Platinum 8480+
-milan-guest|AuthenticAMD|25|1|avx2|fpu tsc sse2 avx avx2 fma hypervisor|AMD EPYC 7763 64-Core Processor
-ryzen-laptop|AuthenticAMD|25|80|avx2|fpu tsc sse2 avx avx2 fma|AMD Ryzen 7 5800U with Radeon Graphics
-unknown|SomebodyElse|9|9|plain|fpu tsc sse2|Processor 9
+n100|GenuineIntel|6|190|avx2|fpu tsc sse2 pni avx avx2 fma|Intel(R) N100
+sandy-bridge|GenuineIntel|6|42|plain|fpu tsc sse2 pni avx|Intel(R) Core(TM) i5-2400 CPU @ 3.10GHz
+laptop|GenuineIntel|6|154|avx2|fpu tsc sse2 pni avx avx2 fma|12th Gen Intel(R) Core(TM) i7-1260P
+xeon|GenuineIntel|6|143|-|fpu tsc sse2 pni avx avx2 fma avx512f amx_tile|Intel(R) Xeon(R) Platinum 8480+
+milan-guest|AuthenticAMD|25|1|avx2|fpu tsc sse2 pni avx avx2 fma hypervisor|AMD EPYC 7763 64-Core Processor
+ryzen-laptop|AuthenticAMD|25|80|avx2|fpu tsc sse2 pni avx avx2 fma|AMD Ryzen 7 5800U with Radeon Graphics
+unknown|SomebodyElse|9|9|plain|fpu tsc sse2 pni|Processor 9
 ROWS
 }
 
