@@ -1,8 +1,8 @@
 /* joule/sources/drm_fdinfo.c - see drm_fdinfo.h.
  *
- * Note: a driver reports memory for each region. The board's own memory is "vram" in amdgpu, "vram0" and
- * "vram1" (one for each tile) in xe, and "local0" in i915. "drm-resident-REGION" is the memory in the region
- * now; "drm-memory-REGION" is its older name. amdgpu writes both. */
+ * Note: a driver reports memory for each region. The board's own memory is "vram" in amdgpu and "local0" in
+ * i915; in xe it is "vram0" and "vram1", one for each tile. The key "drm-resident-REGION" is the memory in
+ * the region now. The key "drm-memory-REGION" is its older name; amdgpu writes both. */
 #include "joule/sources/drm_fdinfo.h"
 
 #include <math.h>

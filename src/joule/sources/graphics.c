@@ -1,11 +1,10 @@
 /* joule/sources/graphics.c - the source "graphics": GPUs on the PCI bus that no other source opens, with the
  * reason why their energy is unknown.
  *
- * These are boards of AMD, Intel and NVIDIA with the drivers radeon or nouveau, without a driver, passed
- * through to a virtual machine, or with NVIDIA's driver but without its library. A GPU inside a processor is
- * listed too; its energy is part of the package's.
- * Note: only files are read, so no board is woken.
- */
+ * These are boards of AMD, Intel and NVIDIA in one of four states. They have the driver radeon or nouveau;
+ * they have no driver; they are passed through to a virtual machine; or they have NVIDIA's driver without its
+ * library. A GPU inside a processor is listed too; its energy is part of the package's.
+ * Note: only files are read, so no board is woken. */
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/device.h"

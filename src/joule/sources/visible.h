@@ -17,9 +17,9 @@ struct visible_board {
     const char *hidden_by;                           /* the variable's name; NULL: the board is visible */
 };
 
-/* Sets hidden_by of each GPU. A list hides a board that it omits or that comes after its first invalid entry;
- * an empty list hides all. `boards` must not contain boards that this process is known to be unable to open:
- * runtimes do not count them. */
+/* Sets hidden_by of each GPU. A list hides a board that it omits or that comes after its first invalid entry.
+ * An empty list hides all boards, except that an empty ZE_AFFINITY_MASK hides none. `boards` must not contain
+ * boards that this process is known to be unable to open: runtimes do not count them. */
 void visible_mark(struct joule_host *host, struct visible_board *boards, size_t count);
 
 #endif

@@ -82,7 +82,7 @@ static void add_busy(struct source *source, const struct accelerator *accelerato
     all->busy[all->count++] = (struct busy){.channel = ch, .handle = handle};
 }
 
-/* The sources "tpu" and "neuron" report what the bus does, so their devices are skipped. */
+/* The sources "tpu" and "neuron" describe their devices themselves, so these are skipped. */
 static bool add(struct source *source, const struct accelerator *accelerator)
 {
     bool is_gaudi = strcmp(accelerator->kind, "hpu") == 0;

@@ -69,8 +69,8 @@ struct amd_api {
     unsigned major; /* of the file's name, "libamd_smi.so.24"; 0: unknown */
 };
 
-/* amdsmi_bdf_t: bits 63 to 16 are the PCI domain, 15 to 8 the bus, 7 to 3 the slot, 2 to 0 the function,
- * which may number a partition. */
+/* amdsmi_bdf_t: bits 63 to 16 are the PCI domain, 15 to 8 the bus, 7 to 3 the slot. Bits 2 to 0 are the
+ * function, which may number a partition. */
 #define AMD_DOMAIN(bdf) ((unsigned)((bdf) >> 16))
 #define AMD_BUS(bdf)    ((unsigned)((bdf) >> 8 & 0xff))
 #define AMD_SLOT(bdf)   ((unsigned)((bdf) >> 3 & 0x1f))

@@ -1,9 +1,9 @@
 /* joule/sources/intel/level_zero_abi.h - the binary interface of Intel's Level Zero system management, as far
  * as Joule uses it.
  *
- * It has the layouts, constants and symbol names of libze_loader.so.1 on 64-bit Linux (oneapi-src/level-zero,
- * ze_api.h and zes_api.h, specifications 1.3 to 1.17), so that no header is needed to build. Constants have
- * the names of these headers; comments name their types.
+ * It has the layouts, constants and symbol names of libze_loader.so.1 on 64-bit Linux, so that no header is
+ * needed to build. They are those of oneapi-src/level-zero (ze_api.h and zes_api.h), specifications 1.3 to
+ * 1.17. Constants have the names of these headers; comments name their types.
  * Note: a structure with a header must be zero except for its type (stype) before a call; counters have no
  * header. A symbol that a loader lacks is NULL in struct lz_api; then one feature is missing, not the
  * source. */

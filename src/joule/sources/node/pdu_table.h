@@ -2,8 +2,8 @@
  * identifiers.
  *
  * It parses the user's list of plugs, and has the identifiers and units of three makers. pdu.c queries them.
- * Note: the same quantity is in tens of watts with one maker, in watts with another, and with the third in
- * watts with a number of decimals that must be queried. */
+ * Note: units differ. One maker counts in tens of watts, another in watts. The third counts in watts with a
+ * number of decimals that must be queried. */
 #ifndef JOULE_PDU_TABLE_H
 #define JOULE_PDU_TABLE_H
 
