@@ -60,7 +60,7 @@ void drm_add_bytes(uint64_t *sum, uint64_t bytes)
         *sum = bytes < UINT64_MAX - *sum ? *sum + bytes : UINT64_MAX - 1;
 }
 
-static void take_memory(struct reading *r, const char *region, const char *value, uint64_t *sum)
+static void parse_memory(struct reading *r, const char *region, const char *value, uint64_t *sum)
 {
     uint64_t bytes = bytes_of(value);
     if (bytes == JOULE_BYTES_UNKNOWN)
@@ -70,7 +70,7 @@ static void take_memory(struct reading *r, const char *region, const char *value
         drm_add_bytes(sum, bytes);
 }
 
-static void take_engine(struct drm_client *client, const char *key, const char *value)
+static void parse_engine(struct drm_client *client, const char *key, const char *value)
 {
     struct drm_engine *engine;
     uint64_t number = value[0] >= '0' && value[0] <= '9' ? strtoull(value, NULL, 10) : 0;
@@ -85,7 +85,7 @@ static void take_engine(struct drm_client *client, const char *key, const char *
     client->is_used = client->is_used || (engine && (engine->active_ns || engine->cycles));
 }
 
-static void take_pair(struct reading *r, const char *key, const char *value)
+static void parse_pair(struct reading *r, const char *key, const char *value)
 {
     static const char resident[] = "drm-resident-", older[] = "drm-memory-";
     if (strcmp(key, "drm-pdev") == 0)
@@ -93,11 +93,11 @@ static void take_pair(struct reading *r, const char *key, const char *value)
     else if (strcmp(key, "drm-client-id") == 0)
         r->has_id = string_to_u64(value, 10, &r->client->id);
     else if (string_starts(key, resident))
-        take_memory(r, key + strlen(resident), value, &r->resident_bytes);
+        parse_memory(r, key + strlen(resident), value, &r->resident_bytes);
     else if (string_starts(key, older))
-        take_memory(r, key + strlen(older), value, &r->older_bytes);
+        parse_memory(r, key + strlen(older), value, &r->older_bytes);
     else
-        take_engine(r->client, key, value);
+        parse_engine(r->client, key, value);
 }
 
 bool drm_parse(const char *fdinfo, struct drm_client *out_client)
@@ -112,7 +112,7 @@ bool drm_parse(const char *fdinfo, struct drm_client *out_client)
         if (colon && string_starts(text, "drm-")) {
             *colon = '\0';
             string_copy(key, sizeof key, string_trim(text));
-            take_pair(&r, key, string_trim(colon + 1));
+            parse_pair(&r, key, string_trim(colon + 1));
         }
         line += length + (line[length] == '\n');
     }

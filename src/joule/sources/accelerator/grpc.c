@@ -26,7 +26,7 @@ struct writer {
     bool is_full;
 };
 
-static void put(struct writer *w, const void *bytes, size_t count)
+static void write_bytes(struct writer *w, const void *bytes, size_t count)
 {
     if (count > w->size - w->at) {
         w->is_full = true;
@@ -36,12 +36,12 @@ static void put(struct writer *w, const void *bytes, size_t count)
     w->at += count;
 }
 
-static void put_byte(struct writer *w, unsigned byte)
+static void write_byte(struct writer *w, unsigned byte)
 {
-    put(w, &(uint8_t){(uint8_t)byte}, 1);
+    write_bytes(w, &(uint8_t){(uint8_t)byte}, 1);
 }
 
-static void put_frame(struct writer *w, size_t length, unsigned type, unsigned flags, unsigned stream)
+static void write_frame(struct writer *w, size_t length, unsigned type, unsigned flags, unsigned stream)
 {
     const uint8_t header[HEADER_BYTES] = {(uint8_t)(length >> 16),
                                           (uint8_t)(length >> 8),
@@ -52,32 +52,32 @@ static void put_frame(struct writer *w, size_t length, unsigned type, unsigned f
                                           0,
                                           0,
                                           (uint8_t)stream};
-    put(w, header, sizeof header);
+    write_bytes(w, header, sizeof header);
 }
 
 /* Writes an HPACK (RFC 7541) string literal without Huffman coding; its length must fit one byte. */
-static void put_string(struct writer *w, const char *text)
+static void write_string(struct writer *w, const char *text)
 {
     size_t length = strlen(text);
     w->is_full = w->is_full || length > 126;
-    put_byte(w, (unsigned)length);
-    put(w, text, length);
+    write_byte(w, (unsigned)length);
+    write_bytes(w, text, length);
 }
 
 /* Names of fields are indices into HPACK's static table; nothing is added to the dynamic table. */
-static void put_fields(struct writer *w, const char *path)
+static void write_fields(struct writer *w, const char *path)
 {
-    put_byte(w, 0x80 | 3); /* :method POST */
-    put_byte(w, 0x80 | 6); /* :scheme http */
-    put_byte(w, 4);        /* :path */
-    put_string(w, path);
-    put_byte(w, 1); /* :authority */
-    put_string(w, "localhost");
-    put(w, "\x0f\x10", 2); /* content-type: index 31 = 15 (four bits) + 16 */
-    put_string(w, "application/grpc");
-    put_byte(w, 0);
-    put_string(w, "te");
-    put_string(w, "trailers");
+    write_byte(w, 0x80 | 3); /* :method POST */
+    write_byte(w, 0x80 | 6); /* :scheme http */
+    write_byte(w, 4);        /* :path */
+    write_string(w, path);
+    write_byte(w, 1); /* :authority */
+    write_string(w, "localhost");
+    write_bytes(w, "\x0f\x10", 2); /* content-type: index 31 = 15 (four bits) + 16 */
+    write_string(w, "application/grpc");
+    write_byte(w, 0);
+    write_string(w, "te");
+    write_string(w, "trailers");
 }
 
 size_t grpc_write_request(const char *path, const uint8_t *message, size_t size,
@@ -88,17 +88,17 @@ size_t grpc_write_request(const char *path, const uint8_t *message, size_t size,
     uint8_t room[GRPC_REQUEST_BYTES];
     struct writer fields = {.bytes = room, .size = sizeof room},
                   w = {.bytes = out_bytes, .size = GRPC_REQUEST_BYTES};
-    put_fields(&fields, path);
-    put(&w, preface, sizeof preface - 1);
-    put_frame(&w, sizeof no_push, FRAME_SETTINGS, 0, 0);
-    put(&w, no_push, sizeof no_push);
-    put_frame(&w, fields.at, FRAME_HEADERS, FLAG_END_HEADERS, STREAM);
-    put(&w, room, fields.at);
-    put_frame(&w, PREFIX_BYTES + size, FRAME_DATA, FLAG_END_STREAM, STREAM);
+    write_fields(&fields, path);
+    write_bytes(&w, preface, sizeof preface - 1);
+    write_frame(&w, sizeof no_push, FRAME_SETTINGS, 0, 0);
+    write_bytes(&w, no_push, sizeof no_push);
+    write_frame(&w, fields.at, FRAME_HEADERS, FLAG_END_HEADERS, STREAM);
+    write_bytes(&w, room, fields.at);
+    write_frame(&w, PREFIX_BYTES + size, FRAME_DATA, FLAG_END_STREAM, STREAM);
     const uint8_t prefix[PREFIX_BYTES] = {0, (uint8_t)(size >> 24), (uint8_t)(size >> 16),
                                           (uint8_t)(size >> 8), (uint8_t)size};
-    put(&w, prefix, sizeof prefix);
-    put(&w, message, size);
+    write_bytes(&w, prefix, sizeof prefix);
+    write_bytes(&w, message, size);
     return fields.is_full || w.is_full ? 0 : w.at;
 }
 
@@ -114,7 +114,7 @@ static uint32_t big_endian(const uint8_t *bytes)
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-static int take_data(struct grpc_response *response, const uint8_t *payload, size_t length, unsigned flags)
+static int append_data(struct grpc_response *response, const uint8_t *payload, size_t length, unsigned flags)
 {
     if (flags & FLAG_PADDED) {
         if (length == 0 || payload[0] >= length)
@@ -137,14 +137,14 @@ static int acknowledge(const uint8_t *frame, size_t length, struct writer *repli
         return -EAGAIN;
     if (is_ping && length != 8)
         return -EPROTO;
-    put_frame(replies, is_ping ? length : 0, frame[3], FLAG_ACK, 0);
+    write_frame(replies, is_ping ? length : 0, frame[3], FLAG_ACK, 0);
     if (is_ping)
-        put(replies, frame + HEADER_BYTES, length);
+        write_bytes(replies, frame + HEADER_BYTES, length);
     return replies->is_full ? -EPROTO : -EAGAIN;
 }
 
 /* Processes a whole frame. Returns as grpc_receive. */
-static int take_frame(struct grpc_response *response, struct writer *replies)
+static int process_frame(struct grpc_response *response, struct writer *replies)
 {
     const uint8_t *frame = response->frame;
     size_t length = frame_length(frame);
@@ -156,7 +156,7 @@ static int take_frame(struct grpc_response *response, struct writer *replies)
         return -EAGAIN;
     if (type == FRAME_RST_STREAM)
         return -ENOSYS;
-    int result = type == FRAME_DATA ? take_data(response, frame + HEADER_BYTES, length, flags) : -EAGAIN;
+    int result = type == FRAME_DATA ? append_data(response, frame + HEADER_BYTES, length, flags) : -EAGAIN;
     bool is_last = (type == FRAME_DATA || type == FRAME_HEADERS) && (flags & FLAG_END_STREAM);
     return result == -EAGAIN && is_last ? 0 : result;
 }
@@ -181,7 +181,7 @@ int grpc_receive(struct grpc_response *response, const uint8_t *bytes, size_t co
         if (response->frame_size < HEADER_BYTES ||
             response->frame_size < HEADER_BYTES + frame_length(response->frame))
             continue;
-        result = take_frame(response, &replies);
+        result = process_frame(response, &replies);
         response->frame_size = 0;
     }
     out_reply->size = replies.at;
@@ -200,7 +200,8 @@ bool grpc_get_message(const struct grpc_response *response, const uint8_t **out_
 
 /* --- a call --------------------------------------------------------------------------------------------- */
 
-static int converse(struct joule_host *host, int handle, int64_t deadline_ns, struct grpc_response *response)
+static int receive_response(struct joule_host *host, int handle, int64_t deadline_ns,
+                            struct grpc_response *response)
 {
     uint8_t bytes[4096];
     struct grpc_reply reply;
@@ -232,7 +233,7 @@ int grpc_call(struct joule_host *host, const char *address, const char *path, co
         return handle;
     int result = host->ops->send(host, handle, request, request_size, deadline_ns);
     if (result == 0)
-        result = converse(host, handle, deadline_ns, out_response);
+        result = receive_response(host, handle, deadline_ns, out_response);
     host->ops->close_handle(host, handle);
     if (result != 0)
         return result;

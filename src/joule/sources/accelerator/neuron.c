@@ -226,8 +226,8 @@ static void report(const struct neuron *neuron, const struct one *one, struct si
 }
 
 /* Uses a new minute. Returns STALE if its power is unknown. */
-static joule_status take_minute(struct joule_host *host, struct sink *sink, struct one *one,
-                                const struct neuron_power *power)
+static joule_status set_minute(struct joule_host *host, struct sink *sink, struct one *one,
+                               const struct neuron_power *power)
 {
     bool is_forward = power->end_s > one->end_s;
     one->end_s = power->end_s;
@@ -244,7 +244,7 @@ static void read_device(struct source *source, struct one *one, struct sink *sin
     ssize_t length = source->host->ops->read_handle(source->host, one->power, text, sizeof text);
     joule_status status = length < 0 ? status_of_errno((int)-length) : neuron_power_parse(text, &power);
     if (status == JOULE_OK && power.end_s != one->end_s)
-        status = take_minute(source->host, sink, one, &power);
+        status = set_minute(source->host, sink, one, &power);
     one->is_known = one->is_known && status == JOULE_OK; /* energy that was added must not be added again */
     if (status != JOULE_OK)
         fail(one, sink, status);

@@ -241,7 +241,7 @@ static joule_status ask(struct source *source, const char *metric, size_t places
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-static void put(const struct chip *chip, struct sink *sink, joule_status status, double percent)
+static void report_chip(const struct chip *chip, struct sink *sink, joule_status status, double percent)
 {
     if (status == JOULE_OK && !(percent >= 0 && percent <= 100))
         status = JOULE_FAILED;
@@ -267,9 +267,9 @@ static void tpu_read(struct source *source, struct sink *sink)
     for (size_t i = 0; i < tpu->count; i++) {
         bool has_point = status == JOULE_OK && next < count && points[next].device == (int64_t)i;
         if (has_point)
-            put(&tpu->chips[i], sink, JOULE_OK, points[next++].value);
+            report_chip(&tpu->chips[i], sink, JOULE_OK, points[next++].value);
         else
-            put(&tpu->chips[i], sink, status == JOULE_OK ? JOULE_STALE : status, 0);
+            report_chip(&tpu->chips[i], sink, status == JOULE_OK ? JOULE_STALE : status, 0);
     }
 }
 

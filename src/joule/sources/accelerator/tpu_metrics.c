@@ -33,7 +33,7 @@ static bool damaged(struct fields *fields)
     return false;
 }
 
-static bool take_varint(struct fields *fields, uint64_t *out_value)
+static bool read_varint(struct fields *fields, uint64_t *out_value)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
@@ -49,7 +49,7 @@ static bool take_varint(struct fields *fields, uint64_t *out_value)
     return damaged(fields);
 }
 
-static bool take_fixed(struct fields *fields, size_t bytes, uint64_t *out_value)
+static bool read_fixed(struct fields *fields, size_t bytes, uint64_t *out_value)
 {
     if ((size_t)(fields->end - fields->at) < bytes)
         return damaged(fields);
@@ -64,19 +64,19 @@ static bool next_field(struct fields *fields, struct field *out_field)
 {
     uint64_t key, length;
     *out_field = (struct field){0};
-    if (fields->at == fields->end || !take_varint(fields, &key))
+    if (fields->at == fields->end || !read_varint(fields, &key))
         return false;
     out_field->number = (unsigned)(key >> 3);
     out_field->wire = (enum wire)(key & 7);
     switch (out_field->wire) {
     case WIRE_VARINT:
-        return take_varint(fields, &out_field->number_value);
+        return read_varint(fields, &out_field->number_value);
     case WIRE_64:
-        return take_fixed(fields, 8, &out_field->number_value);
+        return read_fixed(fields, 8, &out_field->number_value);
     case WIRE_32:
-        return take_fixed(fields, 4, &out_field->number_value);
+        return read_fixed(fields, 4, &out_field->number_value);
     case WIRE_BYTES:
-        if (!take_varint(fields, &length) || length > (size_t)(fields->end - fields->at))
+        if (!read_varint(fields, &length) || length > (size_t)(fields->end - fields->at))
             return damaged(fields);
         out_field->bytes = fields->at;
         fields->at += length;

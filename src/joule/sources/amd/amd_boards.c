@@ -336,7 +336,7 @@ static void read_power(struct amd_boards *boards, struct amd_board *board, struc
     sink_power(sink, board->power, 0, watts);
 }
 
-static void put_gauge(struct sink *sink, struct channel *channel, joule_status status, double value)
+static void report_gauge(struct sink *sink, struct channel *channel, joule_status status, double value)
 {
     if (status == JOULE_OK)
         sink_gauge(sink, channel, value);
@@ -350,15 +350,15 @@ static void read_gauges(struct amd_boards *boards, struct amd_board *board, stru
     double value = NAN;
     if (board->busy) {
         joule_status status = interface->busy(boards->context, board->handle, &value);
-        put_gauge(sink, board->busy, status, value);
+        report_gauge(sink, board->busy, status, value);
     }
     if (board->temperature) {
         joule_status status = interface->celsius(boards->context, board->handle, board->warmest, &value);
-        put_gauge(sink, board->temperature, status, value);
+        report_gauge(sink, board->temperature, status, value);
     }
     if (board->memory_temperature) {
         joule_status status = interface->celsius(boards->context, board->handle, AMD_MEMORY, &value);
-        put_gauge(sink, board->memory_temperature, status, value);
+        report_gauge(sink, board->memory_temperature, status, value);
     }
 }
 

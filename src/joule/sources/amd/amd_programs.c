@@ -70,7 +70,7 @@ static const struct amd_card *card_of(const struct programs *programs, amd_devic
 
 /* --- results of the last run ---------------------------------------------------------------------------- */
 
-static joule_status take(void *context, amd_device device, const struct amd_card **out_card)
+static joule_status get_card(void *context, amd_device device, const struct amd_card **out_card)
 {
     const struct programs *programs = context;
     *out_card = card_of(programs, device);
@@ -80,7 +80,7 @@ static joule_status take(void *context, amd_device device, const struct amd_card
 static joule_status energy(void *context, amd_device device, uint64_t *out_counts)
 {
     const struct amd_card *card;
-    joule_status status = take(context, device, &card);
+    joule_status status = get_card(context, device, &card);
     *out_counts = status == JOULE_OK ? card->counts : 0;
     return status == JOULE_OK && card->counts == 0 ? JOULE_UNSUPPORTED : status;
 }
@@ -94,14 +94,14 @@ static joule_status check_known(joule_status status, double value, double *out_v
 static joule_status power(void *context, amd_device device, double *out_watts)
 {
     const struct amd_card *card;
-    joule_status status = take(context, device, &card);
+    joule_status status = get_card(context, device, &card);
     return check_known(status, status == JOULE_OK ? card->watts : NAN, out_watts);
 }
 
 static joule_status celsius(void *context, amd_device device, enum amd_place place, double *out_celsius)
 {
     const struct amd_card *card;
-    joule_status status = take(context, device, &card);
+    joule_status status = get_card(context, device, &card);
     if (status != JOULE_OK)
         return status;
     return check_known(status,
@@ -114,7 +114,7 @@ static joule_status celsius(void *context, amd_device device, enum amd_place pla
 static joule_status busy(void *context, amd_device device, double *out_share)
 {
     const struct amd_card *card;
-    joule_status status = take(context, device, &card);
+    joule_status status = get_card(context, device, &card);
     return check_known(status, status == JOULE_OK ? card->busy : NAN, out_share);
 }
 
@@ -133,7 +133,7 @@ static void set_identity(void *context, amd_device handle, struct device *device
 static joule_status facts(void *context, amd_device device, struct device_facts *facts)
 {
     const struct amd_card *card;
-    joule_status status = take(context, device, &card);
+    joule_status status = get_card(context, device, &card);
     if (status != JOULE_OK)
         return status;
     facts->memory_total_bytes = card->memory_total_bytes;

@@ -152,7 +152,7 @@ static void refresh(struct amd_source *amd, uint64_t bdf, amd_handle processor)
 
 /* Translates a code. If the library was shut down, initialises it again for the next reading.
  * AMDSMI_STATUS_NOT_FOUND with an unchanged handle means that the value does not exist. */
-static joule_status take(struct amd_source *amd, amd_code code)
+static joule_status status_of_call(struct amd_source *amd, amd_code code)
 {
     if (code != AMDSMI_STATUS_NOT_INIT && code != AMDSMI_STATUS_NOT_FOUND)
         return status_of(code);
@@ -172,7 +172,7 @@ static joule_status energy(void *context, amd_device device, uint64_t *out_count
     uint64_t time_ns = 0;
     if (!amd->api.energy)
         return JOULE_UNSUPPORTED;
-    return take(amd, amd->api.energy((amd_handle)device, out_counts, &microjoules, &time_ns));
+    return status_of_call(amd, amd->api.energy((amd_handle)device, out_counts, &microjoules, &time_ns));
 }
 
 /* Chooses the value that the board has. */
@@ -197,7 +197,7 @@ static joule_status power(void *context, amd_device device, double *out_watts)
     } answer = {.bytes = ""};
     if (!amd->api.power || amd->api.major < 24)
         return JOULE_UNSUPPORTED;
-    joule_status status = take(amd, amd->api.power((amd_handle)device, &answer));
+    joule_status status = status_of_call(amd, amd->api.power((amd_handle)device, &answer));
     if (status != JOULE_OK)
         return status;
     if (amd->api.major == 24)
@@ -216,7 +216,7 @@ static joule_status celsius(void *context, amd_device device, enum amd_place pla
         return JOULE_UNSUPPORTED;
     amd_code code = amd->api.temperature((amd_handle)device, (int)place, AMDSMI_TEMP_CURRENT, &degrees);
     *out_celsius = (double)degrees * (degrees > MAX_CELSIUS ? 1e-3 : 1);
-    return take(amd, code);
+    return status_of_call(amd, code);
 }
 
 static joule_status busy(void *context, amd_device device, double *out_share)
@@ -228,7 +228,7 @@ static joule_status busy(void *context, amd_device device, double *out_share)
     } answer = {.bytes = ""};
     if (!amd->api.activity)
         return JOULE_UNSUPPORTED;
-    joule_status status = take(amd, amd->api.activity((amd_handle)device, &answer));
+    joule_status status = status_of_call(amd, amd->api.activity((amd_handle)device, &answer));
     *out_share = answer.activity.graphics / 100.0;
     return status == JOULE_OK && answer.activity.graphics > 100 ? JOULE_UNSUPPORTED : status;
 }
@@ -273,7 +273,7 @@ static joule_status facts(void *context, amd_device device, struct device_facts 
         if (isfinite(facts->max_limit_watts))
             facts->min_limit_watts = answer.cap.min ? watts_of(answer.cap.min) : 0;
     }
-    return code == AMDSMI_STATUS_NOT_SUPPORTED ? JOULE_OK : take(amd, code);
+    return code == AMDSMI_STATUS_NOT_SUPPORTED ? JOULE_OK : status_of_call(amd, code);
 }
 
 static const struct amd_interface interface = {

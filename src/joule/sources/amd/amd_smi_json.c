@@ -62,19 +62,19 @@ static struct amd_card unknown_card(void)
                              .memory_used_bytes = UINT64_MAX};
 }
 
-static bool is_figure(const char *text)
+static bool is_known(const char *text)
 {
     return text && *text && !string_starts(text, "N/A");
 }
 
-static void take_text(const struct json_value *value, char *out_text, size_t size)
+static void parse_text(const struct json_value *value, char *out_text, size_t size)
 {
     const char *text = json_text_of(value);
-    if (is_figure(text))
+    if (is_known(text))
         string_copy(out_text, size, text + strspn(text, " \t"));
 }
 
-static void take_share(const struct json_value *percent, double *out_share)
+static void parse_share(const struct json_value *percent, double *out_share)
 {
     double value = json_double_of(percent);
     if (value >= 0 && value <= 100)
@@ -82,7 +82,7 @@ static void take_share(const struct json_value *percent, double *out_share)
 }
 
 /* Parses a PCI address such as "0000:C1:00.0". */
-static void take_place(const char *text, struct amd_card *card)
+static void parse_place(const char *text, struct amd_card *card)
 {
     uint64_t parts[3];
     for (int i = 0; i < 3; i++) {
@@ -122,7 +122,7 @@ static bool is_name(const char *name, const char *wanted)
            (name[length - 2] | 0x20) == (wanted[length - 2] | 0x20) && name[length - 1] == wanted[length - 1];
 }
 
-static void take_rocm_power(const struct json_value *value, struct amd_card *card)
+static void parse_rocm_power(const struct json_value *value, struct amd_card *card)
 {
     double watts = json_double_of(value);
     if (!(watts > 0))
@@ -133,11 +133,11 @@ static void take_rocm_power(const struct json_value *value, struct amd_card *car
         card->watts = watts;
 }
 
-static void take_rocm_figure(const struct json_value *value, struct amd_card *card)
+static void parse_rocm_value(const struct json_value *value, struct amd_card *card)
 {
     const char *name = value->name;
     if (string_ends(name, "Graphics Package Power (W)"))
-        take_rocm_power(value, card);
+        parse_rocm_power(value, card);
     else if (strcmp(name, "Energy counter") == 0)
         json_u64_of(value, &card->counts);
     else if (is_name(name, "Temperature (Sensor edge) (C)"))
@@ -148,17 +148,17 @@ static void take_rocm_figure(const struct json_value *value, struct amd_card *ca
              is_name(name, "Temperature (Sensor mem) (C)"))
         card->memory_celsius = json_double_of(value);
     else if (strcmp(name, "GPU use (%)") == 0)
-        take_share(value, &card->busy);
+        parse_share(value, &card->busy);
     else if (strcmp(name, "VRAM Total Memory (B)") == 0)
         json_u64_of(value, &card->memory_total_bytes);
     else if (strcmp(name, "VRAM Total Used Memory (B)") == 0)
         json_u64_of(value, &card->memory_used_bytes);
     else if (strcmp(name, "PCI Bus") == 0)
-        take_place(json_text_of(value), card);
+        parse_place(json_text_of(value), card);
     else if (strcmp(name, "Card series") == 0 || strcmp(name, "Card Series") == 0)
-        take_text(value, card->model, sizeof card->model);
+        parse_text(value, card->model, sizeof card->model);
     else if (strcmp(name, "Unique ID") == 0)
-        take_text(value, card->uuid, sizeof card->uuid);
+        parse_text(value, card->uuid, sizeof card->uuid);
 }
 
 bool rocm_smi_parse_json(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards)
@@ -175,7 +175,7 @@ bool rocm_smi_parse_json(struct arena *arena, char *text, size_t size, struct am
             continue;
         card.number = (unsigned)number;
         for (const struct json_value *value = item->first; value; value = value->next)
-            take_rocm_figure(value, &card);
+            parse_rocm_value(value, &card);
         if (!add_card(arena, out_cards, &card))
             return false;
     }
@@ -194,14 +194,14 @@ static double first_number(const struct json_value *object, const char *const *n
 }
 
 /* In units of 2^20 bytes. */
-static void take_megabytes(const struct json_value *value, uint64_t *out_bytes)
+static void parse_megabytes(const struct json_value *value, uint64_t *out_bytes)
 {
     double megabytes = json_double_of(value);
     if (megabytes >= 0 && megabytes < 0x1p40)
         *out_bytes = (uint64_t)(megabytes * 0x1p20);
 }
 
-static void take_amd_figures(const struct json_value *gpu, struct amd_card *card)
+static void parse_amd_values(const struct json_value *gpu, struct amd_card *card)
 {
     static const char *const powers[] = {"socket_power", "current_power", "current_socket_power",
                                          "average_socket_power", NULL}; /* of ROCm 6.1, 6.0, 5.7 */
@@ -219,10 +219,10 @@ static void take_amd_figures(const struct json_value *gpu, struct amd_card *card
     card->edge_celsius = json_double_of(json_member(heat, "edge"));
     card->junction_celsius = json_double_of(json_member(heat, "hotspot"));
     card->memory_celsius = json_double_of(json_member(heat, "mem"));
-    take_megabytes(json_member(memory, "total_vram"), &card->memory_total_bytes);
-    take_megabytes(json_member(memory, "used_vram"), &card->memory_used_bytes);
-    take_place(json_text_of(json_member(gpu, "bdf")), card);
-    take_text(json_member(gpu, "uuid"), card->uuid, sizeof card->uuid);
+    parse_megabytes(json_member(memory, "total_vram"), &card->memory_total_bytes);
+    parse_megabytes(json_member(memory, "used_vram"), &card->memory_used_bytes);
+    parse_place(json_text_of(json_member(gpu, "bdf")), card);
+    parse_text(json_member(gpu, "uuid"), card->uuid, sizeof card->uuid);
 }
 
 bool amd_smi_parse_json(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards)
@@ -239,7 +239,7 @@ bool amd_smi_parse_json(struct arena *arena, char *text, size_t size, struct amd
         if (!json_u64_of(json_member(gpu, "gpu"), &number) || number >= MAX_CARDS)
             continue;
         card.number = (unsigned)number;
-        take_amd_figures(gpu, &card);
+        parse_amd_values(gpu, &card);
         if (!add_card(arena, out_cards, &card))
             return false;
     }

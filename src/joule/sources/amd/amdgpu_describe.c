@@ -42,14 +42,14 @@ void amdgpu_find_hwmon(struct source *source, const struct drm_card *card, char 
 
 /* --- facts ---------------------------------------------------------------------------------------------- */
 
-static void take_bytes(struct joule_host *host, const char *folder, const char *file, uint64_t *out_bytes)
+static void read_bytes(struct joule_host *host, const char *folder, const char *file, uint64_t *out_bytes)
 {
     char path[128];
     string_print(path, sizeof path, "%s/%s", folder, file);
     host_read_u64(host, path, out_bytes);
 }
 
-static void take_watts(struct joule_host *host, const char *folder, const char *file, double *out_watts)
+static void read_watts(struct joule_host *host, const char *folder, const char *file, double *out_watts)
 {
     char path[128];
     uint64_t microwatts;
@@ -58,7 +58,7 @@ static void take_watts(struct joule_host *host, const char *folder, const char *
         *out_watts = (double)microwatts * 1e-6;
 }
 
-static void take_count(struct joule_host *host, const char *folder, const char *file, double *out_count)
+static void read_count(struct joule_host *host, const char *folder, const char *file, double *out_count)
 {
     char path[128];
     uint64_t count;
@@ -85,18 +85,18 @@ void amdgpu_mode(struct joule_host *host, const char *folder, char *out_mode, si
 struct device_facts amdgpu_facts(struct joule_host *host, const char *folder, const char *hwmon)
 {
     struct device_facts facts = device_facts_unknown();
-    take_bytes(host, folder, "mem_info_vram_total", &facts.memory_total_bytes);
-    take_bytes(host, folder, "mem_info_vram_used", &facts.memory_used_bytes);
+    read_bytes(host, folder, "mem_info_vram_total", &facts.memory_total_bytes);
+    read_bytes(host, folder, "mem_info_vram_used", &facts.memory_used_bytes);
     if (facts.memory_total_bytes != JOULE_BYTES_UNKNOWN &&
         facts.memory_used_bytes <= facts.memory_total_bytes)
         facts.memory_free_bytes = facts.memory_total_bytes - facts.memory_used_bytes;
-    take_count(host, folder, "pcie_replay_count", &facts.pcie_replays);
+    read_count(host, folder, "pcie_replay_count", &facts.pcie_replays);
     if (!*hwmon)
         return facts;
     drm_fan_read(host, hwmon, true, &facts);
-    take_watts(host, hwmon, "power1_cap", &facts.limit_watts);
-    take_watts(host, hwmon, "power1_cap_default", &facts.default_limit_watts);
-    take_watts(host, hwmon, "power1_cap_min", &facts.min_limit_watts);
-    take_watts(host, hwmon, "power1_cap_max", &facts.max_limit_watts);
+    read_watts(host, hwmon, "power1_cap", &facts.limit_watts);
+    read_watts(host, hwmon, "power1_cap_default", &facts.default_limit_watts);
+    read_watts(host, hwmon, "power1_cap_min", &facts.min_limit_watts);
+    read_watts(host, hwmon, "power1_cap_max", &facts.max_limit_watts);
     return facts;
 }

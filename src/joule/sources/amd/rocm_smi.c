@@ -128,21 +128,21 @@ static void set_identity(void *context, amd_device handle, struct device *device
         string_print(device->uuid, sizeof device->uuid, "GPU-%016" PRIx64, id);
 }
 
-static void take_limit(rocm_code code, const uint64_t *microwatts, double *out_watts)
+static void set_limit(rocm_code code, const uint64_t *microwatts, double *out_watts)
 {
     if (code == RSMI_STATUS_SUCCESS && *microwatts > 0)
         *out_watts = (double)*microwatts * 1e-6;
 }
 
-static void take_limits(const struct rocm_api *api, uint32_t index, struct device_facts *facts)
+static void set_limits(const struct rocm_api *api, uint32_t index, struct device_facts *facts)
 {
     uint64_t limit = 0, min = 0;
     if (api->dev_power_cap_get)
-        take_limit(api->dev_power_cap_get(index, 0, &limit), &limit, &facts->limit_watts);
+        set_limit(api->dev_power_cap_get(index, 0, &limit), &limit, &facts->limit_watts);
     if (api->dev_power_cap_default_get)
-        take_limit(api->dev_power_cap_default_get(index, &limit), &limit, &facts->default_limit_watts);
+        set_limit(api->dev_power_cap_default_get(index, &limit), &limit, &facts->default_limit_watts);
     if (api->dev_power_cap_range_get)
-        take_limit(api->dev_power_cap_range_get(index, 0, &limit, &min), &limit, &facts->max_limit_watts);
+        set_limit(api->dev_power_cap_range_get(index, 0, &limit, &min), &limit, &facts->max_limit_watts);
     if (isfinite(facts->max_limit_watts))
         facts->min_limit_watts = (double)min * 1e-6;
 }
@@ -160,7 +160,7 @@ static joule_status facts(void *context, amd_device device, struct device_facts 
         api->dev_memory_usage_get(index, RSMI_MEM_TYPE_VRAM, &facts->memory_used_bytes) !=
             RSMI_STATUS_SUCCESS)
         facts->memory_used_bytes = JOULE_BYTES_UNKNOWN;
-    take_limits(api, index, facts);
+    set_limits(api, index, facts);
     return code == RSMI_STATUS_NOT_SUPPORTED ? JOULE_OK : status_of(code);
 }
 

@@ -103,17 +103,18 @@ static joule_status powermetrics_open(struct source *source)
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-typedef void (*put_fn)(struct sink *sink, struct channel *ch, double value);
+typedef void (*report_fn)(struct sink *sink, struct channel *ch, double value);
 
-static void put_power(struct sink *sink, struct channel *ch, double watts)
+static void report_power(struct sink *sink, struct channel *ch, double watts)
 {
     sink_power(sink, ch, 0, watts);
 }
 
-static void report(struct sink *sink, struct channel *ch, joule_status status, double value, put_fn put)
+static void report(struct sink *sink, struct channel *ch, joule_status status, double value,
+                   report_fn report_value)
 {
     if (ch && status == JOULE_OK && !isnan(value))
-        put(sink, ch, value);
+        report_value(sink, ch, value);
     else if (ch)
         sink_fail(sink, ch, status == JOULE_OK ? JOULE_STALE : status);
 }
@@ -124,7 +125,7 @@ static void program_read(struct source *source, struct sink *sink)
     struct apple_power power;
     joule_status status = ask(source, &power);
     for (int part = 0; part < APPLE_PARTS; part++)
-        report(sink, program->parts[part], status, power.watts[part], put_power);
+        report(sink, program->parts[part], status, power.watts[part], report_power);
     report(sink, program->busy, status, power.gpu_busy, sink_gauge);
     report(sink, program->clock, status, power.gpu_megahertz, sink_gauge);
     report(sink, program->temperature, status, power.gpu_celsius, sink_gauge);

@@ -39,7 +39,7 @@ static double first_known(double a, double b)
     return isnan(a) ? b : a;
 }
 
-static bool take_line(const struct json_value *line, struct apple_power *out_power)
+static bool parse_line(const struct json_value *line, struct apple_power *out_power)
 {
     static const char *const names[APPLE_PARTS] = {"cpu_power", "gpu_power",     "ane_power",
                                                    "ram_power", "gpu_ram_power", "sys_power"};
@@ -64,7 +64,7 @@ bool macmon_parse(char *text, struct apple_power *out_power)
     start = start ? start + 1 : text;
     struct arena arena = {0};
     const struct json_value *line = json_parse(&arena, start, strlen(start), "macmon", NULL);
-    bool found = line && take_line(line, out_power);
+    bool found = line && parse_line(line, out_power);
     arena_free(&arena);
     return found;
 }
@@ -93,7 +93,7 @@ static const char *find_last(const char *text, const char *words)
     return last;
 }
 
-static bool take_text(const char *text, struct apple_power *out_power)
+static bool parse_text(const char *text, struct apple_power *out_power)
 {
     const char *report = find_last(text, "*** Sampled system activity");
     *out_power = apple_power_unknown();
@@ -126,7 +126,7 @@ static double find_key(const char *list, const char *key)
 }
 
 /* Parses one complete, terminated list. */
-static bool take_list(const char *list, struct apple_power *out_power)
+static bool parse_list(const char *list, struct apple_power *out_power)
 {
     double elapsed_s = find_key(list, "elapsed_ns") * 1e-9;
     const char *processor = strstr(list, "<key>processor</key>");
@@ -146,7 +146,7 @@ bool powermetrics_parse(const char *text, size_t length, struct apple_power *out
     struct apple_power power;
     for (const char *part = text; part < text + length;
          part += strlen(part) + 1) /* the text itself also ends with NUL */
-        if (take_list(part, &power) || take_text(part, &power)) {
+        if (parse_list(part, &power) || parse_text(part, &power)) {
             *out_power = power;
             found = true;
         }

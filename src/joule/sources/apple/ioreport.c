@@ -168,7 +168,7 @@ static joule_status ioreport_open(struct source *source)
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-static void take_part(struct source *source, enum apple_part part, cf_ref channel)
+static void read_part(struct source *source, enum apple_part part, cf_ref channel)
 {
     struct ioreport *own = source->data;
     struct part *p = &own->parts[part];
@@ -182,7 +182,7 @@ static void take_part(struct source *source, enum apple_part part, cf_ref channe
     }
 }
 
-static joule_status take_sample(struct source *source)
+static joule_status read_sample(struct source *source)
 {
     struct ioreport *own = source->data;
     const struct ioreport_library *l = &own->library;
@@ -193,7 +193,7 @@ static joule_status take_sample(struct source *source)
             l->release(sample);
         return JOULE_FAILED;
     }
-    each_part(source, delta, take_part);
+    each_part(source, delta, read_part);
     l->release(delta);
     l->release(own->sample);
     own->sample = sample;
@@ -206,7 +206,7 @@ static void ioreport_read(struct source *source, struct sink *sink)
     for (int part = 0; part < APPLE_PARTS; part++)
         own->parts[part].status = JOULE_STALE; /* for a part that is no longer reported */
     int64_t before_ns = sink_now(sink);
-    joule_status status = take_sample(source);
+    joule_status status = read_sample(source);
     int64_t after_ns = sink_now(sink);
     for (int part = 0; part < APPLE_PARTS; part++) {
         const struct part *p = &own->parts[part];

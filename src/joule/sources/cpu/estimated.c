@@ -113,7 +113,7 @@ static joule_status update_ticks(struct joule_host *host, struct estimated *e, i
 
 /* Turns the uncounted busy time into busy fractions of the interval. Excess time stays for later intervals,
  * up to lump_s. */
-static void take_shares(struct estimated *e, double elapsed_s)
+static void update_shares(struct estimated *e, double elapsed_s)
 {
     for (unsigned i = 0; i < e->map.count; i++) {
         struct work *work = &e->works[i];
@@ -123,7 +123,7 @@ static void take_shares(struct estimated *e, double elapsed_s)
     }
 }
 
-static void ask_frequencies(struct joule_host *host, struct estimated *e)
+static void read_frequencies(struct joule_host *host, struct estimated *e)
 {
     unsigned asked = 0;
     for (unsigned i = 0; i < e->map.count && asked < FREQUENCY_READS; i++) {
@@ -173,9 +173,9 @@ static void estimated_read(struct source *source, struct sink *sink)
     joule_status status = update_ticks(source->host, e, now_ns);
     double elapsed_s = (double)(now_ns - e->read_ns) * 1e-9;
     e->read_ns = now_ns;
-    take_shares(e, elapsed_s);
+    update_shares(e, elapsed_s);
     if (e->map.reference_hz > 0)
-        ask_frequencies(source->host, e);
+        read_frequencies(source->host, e);
     count_work(e, elapsed_s);
     for (unsigned i = 0; i < e->map.unit_count; i++) {
         struct package *package = &e->packages[i];

@@ -181,7 +181,7 @@ static const struct hl_smi_board *find_reported(const struct hl_smi *smi, int32_
     return NULL;
 }
 
-static void put_gauge(struct sink *sink, struct channel *channel, double value, double max)
+static void report_gauge(struct sink *sink, struct channel *channel, double value, double max)
 {
     if (!channel)
         return;
@@ -202,8 +202,8 @@ static void hl_smi_read(struct source *source, struct sink *sink)
             sink_power(sink, board->power, 0, reported->power_watts);
         else
             sink_fail(sink, board->power, reported ? JOULE_UNSUPPORTED : JOULE_FAILED);
-        put_gauge(sink, board->temperature, reported ? reported->celsius : NAN, 200);
-        put_gauge(sink, board->busy, reported ? reported->busy_percent / 100 : NAN, 1);
+        report_gauge(sink, board->temperature, reported ? reported->celsius : NAN, 200);
+        report_gauge(sink, board->busy, reported ? reported->busy_percent / 100 : NAN, 1);
     }
 }
 

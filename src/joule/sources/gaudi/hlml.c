@@ -294,7 +294,7 @@ static void read_power(const struct hlml *hlml, struct board *board, struct sink
     }
 }
 
-static void put_gauge(struct sink *sink, struct channel *channel, hlml_return code, double value)
+static void report_gauge(struct sink *sink, struct channel *channel, hlml_return code, double value)
 {
     if (code == HLML_SUCCESS)
         sink_gauge(sink, channel, value);
@@ -309,16 +309,16 @@ static void read_gauges(const struct hlml_api *api, const struct board *board, s
     hlml_return code;
     if (board->temperature) {
         code = api->device_get_temperature(board->handle, HLML_TEMPERATURE_ON_AIP, &value);
-        put_gauge(sink, board->temperature, code, value);
+        report_gauge(sink, board->temperature, code, value);
     }
     if (board->clock) {
         code = api->device_get_clock_info(board->handle, HLML_CLOCK_SOC, &value);
-        put_gauge(sink, board->clock, code, value);
+        report_gauge(sink, board->clock, code, value);
     }
     if (board->busy) {
         code = api->device_get_utilization_rates(board->handle, &busy);
-        put_gauge(sink, board->busy, code == HLML_SUCCESS && busy.aip > 100 ? HLML_ERROR_UNKNOWN : code,
-                  busy.aip * 0.01);
+        report_gauge(sink, board->busy, code == HLML_SUCCESS && busy.aip > 100 ? HLML_ERROR_UNKNOWN : code,
+                     busy.aip * 0.01);
     }
 }
 

@@ -268,8 +268,8 @@ static bool reconnect(struct source *source, struct helper *h, struct sink *sink
 
 /* seen_ns: timestamp of the previous value. Power with the same timestamp is not a new reading: the helper's
  * sensor may hang. */
-static void take_value(struct sink *sink, struct channel *ch, const struct helper_value *value,
-                       int64_t seen_ns)
+static void report_value(struct sink *sink, struct channel *ch, const struct helper_value *value,
+                         int64_t seen_ns)
 {
     double watts = helper_watts_of(value->raw);
     if (value->status != JOULE_OK)
@@ -291,7 +291,7 @@ static bool is_in_order(const struct helper *h, size_t i, const struct helper_va
            (value->before_ns > 0 && value->before_ns >= h->seen_ns[i] && value->after_ns <= now_ns);
 }
 
-static bool take_reply(struct source *source, struct helper *h, struct sink *sink)
+static bool report_reply(struct source *source, struct helper *h, struct sink *sink)
 {
     struct helper_header header;
     struct helper_value values[HELPER_MAX_CHANNELS];
@@ -304,7 +304,7 @@ static bool take_reply(struct source *source, struct helper *h, struct sink *sin
             !is_in_order(h, i, &values[i], now_ns))
             return false;
     for (size_t i = 0; i < h->count; i++) {
-        take_value(sink, source->channels[i], &values[i], h->seen_ns[i]);
+        report_value(sink, source->channels[i], &values[i], h->seen_ns[i]);
         if (values[i].status == JOULE_OK)
             h->seen_ns[i] = values[i].before_ns;
     }
@@ -339,7 +339,7 @@ static void read_helper(struct source *source, struct sink *sink)
         int rc = request_values(source->host, h);
         if (rc == -ETIMEDOUT)
             return;
-        if (rc == 0 && take_reply(source, h, sink)) {
+        if (rc == 0 && report_reply(source, h, sink)) {
             h->pause_ns = 0;
             return;
         }

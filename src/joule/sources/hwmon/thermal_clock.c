@@ -132,7 +132,7 @@ void clocks_open(struct source *source, struct clocks *clocks)
         open_cpuinfo(source, clocks);
 }
 
-static void put(struct sink *sink, struct channel *ch, double sum_mhz, unsigned count)
+static void report_clock(struct sink *sink, struct channel *ch, double sum_mhz, unsigned count)
 {
     double mhz = sum_mhz / count;
     if (count && mhz > 0 && mhz <= MAX_MHZ)
@@ -147,7 +147,7 @@ void clocks_read(struct source *source, const struct clocks *clocks, struct sink
     if (clocks->cpuinfo >= 0 && read_cpuinfo(source, clocks, &sums)) {
         for (size_t i = 0; i < clocks->channel_count; i++) {
             int package = clocks->channels[i]->info.device_index;
-            put(sink, clocks->channels[i], sums.sum_mhz[package], sums.count[package]);
+            report_clock(sink, clocks->channels[i], sums.sum_mhz[package], sums.count[package]);
         }
         return;
     }
@@ -159,7 +159,7 @@ void clocks_read(struct source *source, const struct clocks *clocks, struct sink
         sums.count[clocks->cpus[i].package]++;
     }
     for (size_t i = 0; i < clocks->channel_count; i++)
-        put(sink, clocks->channels[i], sums.sum_mhz[i], sums.count[i]);
+        report_clock(sink, clocks->channels[i], sums.sum_mhz[i], sums.count[i]);
 }
 
 void clocks_close(struct source *source, struct clocks *clocks)

@@ -62,7 +62,7 @@ static joule_status level_zero_open(struct source *source)
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-static void put_failure(struct sink *sink, struct channel *channel, lz_code code)
+static void report_failure(struct sink *sink, struct channel *channel, lz_code code)
 {
     if (!lz_is_transient(code)) /* if this lasts, the channel becomes STALE */
         sink_fail(sink, channel, lz_status(code));
@@ -75,7 +75,7 @@ static void read_energy(const struct lz_source *lz, struct lz_board *board, stru
     lz_code code = lz->api.zesPowerGetEnergyCounter(board->power, &counter);
     int64_t after_ns = sink_now(sink), stamp_ns = (int64_t)(counter.time_us * 1000);
     if (code != ZE_RESULT_SUCCESS) {
-        put_failure(sink, board->energy, code);
+        report_failure(sink, board->energy, code);
         return;
     }
     if (counter.time_us && counter.time_us == board->energy_us)
@@ -95,7 +95,7 @@ static void read_sensor(const struct lz_source *lz, const struct lz_sensor *sens
     if (code == ZE_RESULT_SUCCESS)
         sink_gauge(sink, sensor->channel, celsius);
     else
-        put_failure(sink, sensor->channel, code);
+        report_failure(sink, sensor->channel, code);
 }
 
 /* Computes the fraction of time in which an engine was active since its last reading; NaN: not known yet. */
@@ -124,7 +124,7 @@ static void read_busy(const struct lz_source *lz, struct lz_board *board, struct
         busiest = fmax(busiest, share); /* fmax ignores NaN */
     }
     if (failure != ZE_RESULT_SUCCESS) /* the failed engine might be the busiest */
-        put_failure(sink, board->busy, failure);
+        report_failure(sink, board->busy, failure);
     else if (isfinite(busiest))
         sink_gauge(sink, board->busy, busiest);
 }

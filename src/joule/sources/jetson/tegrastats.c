@@ -78,7 +78,7 @@ static joule_status tegrastats_open(struct source *source)
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-static void take_rail(struct jetson_rail *rail, const struct tegrastats *stats)
+static void set_rail(struct jetson_rail *rail, const struct tegrastats *stats)
 {
     rail->status = JOULE_STALE; /* for a rail that is no longer reported */
     for (size_t i = 0; i < stats->rail_count; i++)
@@ -104,7 +104,7 @@ static void tegrastats_read(struct source *source, struct sink *sink)
     for (size_t i = 0; i < own->board.count; i++) {
         own->board.rails[i].status = status;
         if (status == JOULE_OK)
-            take_rail(&own->board.rails[i], &stats);
+            set_rail(&own->board.rails[i], &stats);
     }
     jetson_report(&own->board, sink);
     report_gauge(own->busy, status, stats.gpu_busy, sink);

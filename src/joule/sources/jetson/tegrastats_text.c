@@ -76,7 +76,7 @@ static void scan_temperature(const char *word, struct tegrastats *stats)
         stats->gpu_celsius = celsius;
 }
 
-static void take_word(const char *previous, const char *word, struct tegrastats *stats)
+static void parse_word(const char *previous, const char *word, struct tegrastats *stats)
 {
     double watts;
     if (strcmp(previous, "GR3D_FREQ") == 0)
@@ -122,7 +122,7 @@ bool tegrastats_parse(const char *text, struct tegrastats *out_stats)
         at += length;
         knows_memory = knows_memory || strcmp(words[i % 2], "RAM") == 0;
         if (i)
-            take_word(words[(i + 1) % 2], words[i % 2], out_stats);
+            parse_word(words[(i + 1) % 2], words[i % 2], out_stats);
     }
     return knows_memory || out_stats->rail_count > 0;
 }

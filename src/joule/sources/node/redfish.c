@@ -84,7 +84,8 @@ static void keep_targets(struct redfish_meter *redfish, const struct redfish_tex
 }
 
 /* Runs the first program that exists. */
-static joule_status start(struct source *source, struct redfish_meter *redfish, struct redfish_text *out_text)
+static joule_status find_program(struct source *source, struct redfish_meter *redfish,
+                                 struct redfish_text *out_text)
 {
     char buffer[512];
     joule_status status = JOULE_ABSENT;
@@ -139,7 +140,7 @@ joule_status redfish_meter_open(struct source *source, const char *config, struc
 {
     if (!(out_meter->config = arena_copy(&source->arena, config, 4096)))
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
-    joule_status status = start(source, out_meter, out_text);
+    joule_status status = find_program(source, out_meter, out_text);
     if (!out_meter->program)
         return source_set_state(source, JOULE_ABSENT,
                                 "there is no joule-redfish; it is built if libcurl is installed");

@@ -28,7 +28,7 @@ static char *next_word(char **at)
     return word;
 }
 
-static void take_reading(char *line, struct redfish_text *text)
+static void parse_reading(char *line, struct redfish_text *text)
 {
     struct redfish_reading reading = {.watts = NAN};
     char *kind = next_word(&line), *watts = next_word(&line), *path = next_word(&line);
@@ -46,7 +46,7 @@ static void take_reading(char *line, struct redfish_text *text)
         }
 }
 
-static void take_failure(char *line, struct redfish_text *text)
+static void parse_failure(char *line, struct redfish_text *text)
 {
     char *word = next_word(&line);
     uint64_t status;
@@ -55,14 +55,14 @@ static void take_failure(char *line, struct redfish_text *text)
     string_copy(text->reason, sizeof text->reason, line);
 }
 
-static void take_line(char *line, struct redfish_text *text)
+static void parse_line(char *line, struct redfish_text *text)
 {
     if (string_starts(line, "model "))
         string_copy(text->model, sizeof text->model, line + strlen("model "));
     else if (string_starts(line, "reading "))
-        take_reading(line + strlen("reading "), text);
+        parse_reading(line + strlen("reading "), text);
     else if (string_starts(line, "failed "))
-        take_failure(line + strlen("failed "), text);
+        parse_failure(line + strlen("failed "), text);
 }
 
 void redfish_parse(const char *text, struct redfish_text *out_text)
@@ -76,7 +76,7 @@ void redfish_parse(const char *text, struct redfish_text *out_text)
         line[0] = '\0';
         text_add_bytes(&copy, text, length);
         if (length < sizeof line)
-            take_line(line, out_text);
+            parse_line(line, out_text);
         text += length + (text[length] == '\n');
     }
 }

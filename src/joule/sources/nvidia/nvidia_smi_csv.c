@@ -158,7 +158,7 @@ static size_t field_of_heading(const char *heading)
     return SMI_FIELDS;
 }
 
-static bool take_heading(struct table *table, char *const *cells, size_t count)
+static bool parse_heading(struct table *table, char *const *cells, size_t count)
 {
     size_t columns[MAX_CELLS], known = 0;
     for (size_t i = 0; i < count; i++) {
@@ -183,7 +183,7 @@ size_t smi_read_table(char *text, const struct smi_query *query, struct smi_boar
     for (char *line = strtok_r(text, "\r\n", &position); line && boards < max;
          line = strtok_r(NULL, "\r\n", &position)) {
         size_t count = split(line, cells);
-        if (count < 2 || take_heading(&table, cells, count) || count != table.count)
+        if (count < 2 || parse_heading(&table, cells, count) || count != table.count)
             continue;
         struct smi_board *board = &out_boards[boards++];
         memset(board, 0, sizeof *board);
@@ -207,7 +207,7 @@ static char *uuid_in(char *line)
 }
 
 /* Reads the profile from a line such as "  MIG 1g.5gb      Device  1: ". */
-static void take_profile(const char *line, joule_device_partition *partition)
+static void parse_profile(const char *line, joule_device_partition *partition)
 {
     struct text profile;
     line += strspn(line, " ");
@@ -240,7 +240,7 @@ void smi_read_list(char *text, struct smi_board *boards, size_t count)
         } else if (board && uuid && number < board->partition_count) {
             joule_device_partition *partition = &board->partitions[number++];
             string_copy(partition->uuid, sizeof partition->uuid, uuid);
-            take_profile(line, partition);
+            parse_profile(line, partition);
         }
     }
 }

@@ -77,7 +77,7 @@ static uint64_t bytes_of(const struct smi_board *board, enum smi_field field)
     return mib >= 0 && mib < 0x1p40 ? (uint64_t)(mib * MIB) : JOULE_BYTES_UNKNOWN;
 }
 
-static void take_reasons(const struct smi_board *board, struct device_facts *facts)
+static void set_reasons(const struct smi_board *board, struct device_facts *facts)
 {
     uint64_t bits;
     const char *value = board->values[SMI_REASONS];
@@ -118,7 +118,7 @@ void smi_set_facts(const struct smi_board *board, struct device_facts *facts)
     facts->default_limit_watts = smi_get_number(board, SMI_LIMIT_DEFAULT);
     facts->min_limit_watts = smi_get_number(board, SMI_LIMIT_MIN);
     facts->max_limit_watts = smi_get_number(board, SMI_LIMIT_MAX);
-    take_reasons(board, facts);
+    set_reasons(board, facts);
     facts->fan_ratio = share_of(board, SMI_FAN, 10);
     facts->encoder_busy = share_of(board, SMI_ENCODER, 1);
     facts->decoder_busy = share_of(board, SMI_DECODER, 1);

@@ -92,7 +92,7 @@ static void path_below_gpu(const struct description *d, char out_path[PATH_SIZE]
         text_printf(&text, "%s%s", i == d->gpu_depth ? "" : "/", d->open[i]);
 }
 
-static void take_reason(struct smi_board *board, const char *path, const char *text)
+static void parse_reason(struct smi_board *board, const char *path, const char *text)
 {
     static const char *const folders[] = {"clocks_event_reasons/clocks_event_reason_",
                                           "clocks_throttle_reasons/clocks_throttle_reason_"};
@@ -107,23 +107,23 @@ static void take_reason(struct smi_board *board, const char *path, const char *t
             }
 }
 
-static void take_mib(uint64_t *bytes, const char *text)
+static void parse_mib(uint64_t *bytes, const char *text)
 {
     double mib;
     if (string_scan_double(text, &mib) && mib >= 0 && mib < 0x1p40)
         *bytes = (uint64_t)(mib * 1048576.0);
 }
 
-static void take_process(struct smi_board *board, const char *name, const char *text)
+static void parse_process(struct smi_board *board, const char *name, const char *text)
 {
     joule_device_process *process = board->process_count ? &board->processes[board->process_count - 1] : NULL;
     if (strcmp(name, "pid") == 0 && process)
         string_to_u64(text, 10, &process->pid);
     else if (strcmp(name, "used_memory") == 0 && process)
-        take_mib(&process->memory_bytes, text);
+        parse_mib(&process->memory_bytes, text);
 }
 
-static void take_partition(struct smi_board *board, const char *name, const char *text)
+static void parse_partition(struct smi_board *board, const char *name, const char *text)
 {
     joule_device_partition *partition =
         board->partition_count ? &board->partitions[board->partition_count - 1] : NULL;
@@ -137,16 +137,16 @@ static void take_partition(struct smi_board *board, const char *name, const char
     else if (strcmp(name, "compute_instance_id") == 0 && string_to_u64(text, 10, &number))
         partition->compute_instance = (uint32_t)number;
     else if (strcmp(name, "fb_memory_usage/total") == 0)
-        take_mib(&partition->memory_total_bytes, text);
+        parse_mib(&partition->memory_total_bytes, text);
     else if (strcmp(name, "fb_memory_usage/used") == 0)
-        take_mib(&partition->memory_used_bytes, text);
+        parse_mib(&partition->memory_used_bytes, text);
     else if (strcmp(name, "fb_memory_usage/free") == 0)
-        take_mib(&partition->memory_free_bytes, text);
+        parse_mib(&partition->memory_free_bytes, text);
 }
 
 /* Adds ECC errors of one kind of memory, such as "volatile/sram_uncorrectable_parity"; before driver 418
  * "volatile/single_bit/total". Elements with other names, such as thresholds, are not counts. */
-static void take_errors(struct smi_board *board, const char *path, const char *text)
+static void parse_errors(struct smi_board *board, const char *path, const char *text)
 {
     bool is_lifetime = string_starts(path, "aggregate/");
     const char *name = strchr(path, '/');
@@ -165,7 +165,7 @@ static void take_errors(struct smi_board *board, const char *path, const char *t
     board->ecc[i] += count;
 }
 
-static void take_field(struct smi_board *board, const char *path, const char *text)
+static void parse_field(struct smi_board *board, const char *path, const char *text)
 {
     for (size_t i = 0; i < sizeof elements / sizeof elements[0]; i++)
         if (strcmp(path, elements[i].path) == 0 &&
@@ -174,7 +174,7 @@ static void take_field(struct smi_board *board, const char *path, const char *te
 }
 
 /* Uses the text of an element that ends here. */
-static void take_text(struct description *d, const char *text)
+static void parse_text(struct description *d, const char *text)
 {
     static const char process[] = "processes/process_info/", partition[] = "mig_devices/mig_device/";
     char path[PATH_SIZE];
@@ -185,15 +185,15 @@ static void take_text(struct description *d, const char *text)
     }
     path_below_gpu(d, path);
     if (string_starts(path, process))
-        take_process(d->board, path + strlen(process), text);
+        parse_process(d->board, path + strlen(process), text);
     else if (string_starts(path, partition))
-        take_partition(d->board, path + strlen(partition), text);
+        parse_partition(d->board, path + strlen(partition), text);
     else if (string_starts(path, "ecc_errors/"))
-        take_errors(d->board, path + strlen("ecc_errors/"), text);
+        parse_errors(d->board, path + strlen("ecc_errors/"), text);
     else if (string_starts(path, "clocks_"))
-        take_reason(d->board, path, text);
+        parse_reason(d->board, path, text);
     else
-        take_field(d->board, path, text);
+        parse_field(d->board, path, text);
 }
 
 /* --- begin and end of elements -------------------------------------------------------------------------- */
@@ -274,7 +274,7 @@ static void decode(char *text)
 }
 
 /* Handles a tag, given without '<' and '>'. If it is a closing tag, text_before is the element's text. */
-static bool take_tag(struct description *d, char *tag, char *text_before)
+static bool parse_tag(struct description *d, char *tag, char *text_before)
 {
     size_t length = strlen(tag);
     if (*tag == '?' || *tag == '!')
@@ -282,7 +282,7 @@ static bool take_tag(struct description *d, char *tag, char *text_before)
     if (*tag == '/') {
         if (text_before && d->depth > 0) {
             decode(text_before);
-            take_text(d, string_trim(text_before));
+            parse_text(d, string_trim(text_before));
         }
         return end_element(d, string_trim(tag + 1));
     }
@@ -311,7 +311,7 @@ size_t smi_read_description(char *text, struct smi_board *out_boards, size_t max
     while ((tag = strchr(text, '<')) != NULL && (end = find_end(tag + 1)) != NULL) {
         bool opens = tag[1] != '/' && end[-1] != '/' && tag[1] != '!' && tag[1] != '?';
         *tag = *end = '\0';
-        if (!take_tag(&d, tag + 1, before))
+        if (!parse_tag(&d, tag + 1, before))
             return 0;
         text = end + 1;
         before = opens ? text : NULL;

@@ -222,7 +222,7 @@ static void read_memory_power(struct nvml_source *nvml, struct nvml_board *board
 
 /* --- gauges --------------------------------------------------------------------------------------------- */
 
-static void put_gauge(struct sink *sink, struct channel *channel, nvml_return code, double value)
+static void report_gauge(struct sink *sink, struct channel *channel, nvml_return code, double value)
 {
     if (!channel)
         return;
@@ -250,8 +250,8 @@ static void read_activity(struct nvml_source *nvml, struct nvml_board *board, st
         board->gpm_turn ^= 1;
     }
     for (size_t i = 0; i < 3; i++)
-        put_gauge(sink, channels[i], code != NVML_SUCCESS ? code : gpm->metrics[i].status,
-                  gpm->metrics[i].value * 0.01);
+        report_gauge(sink, channels[i], code != NVML_SUCCESS ? code : gpm->metrics[i].status,
+                     gpm->metrics[i].value * 0.01);
 }
 
 static void read_gauges(struct nvml_source *nvml, struct nvml_board *board, struct sink *sink)
@@ -263,24 +263,24 @@ static void read_gauges(struct nvml_source *nvml, struct nvml_board *board, stru
     nvml_return code;
     if (board->temperature) {
         code = nvml_board_celsius(api, board, &value);
-        put_gauge(sink, board->temperature, code, value);
+        report_gauge(sink, board->temperature, code, value);
     }
     if (board->memory_temperature) {
         code = nvml_read_field(api, board->handle, NVML_FI_DEV_MEMORY_TEMP, 0, &value);
-        put_gauge(sink, board->memory_temperature, code, value);
+        report_gauge(sink, board->memory_temperature, code, value);
     }
     if (board->sm_clock) {
         code = api->DeviceGetClockInfo(board->handle, NVML_CLOCK_SM, &megahertz);
-        put_gauge(sink, board->sm_clock, code, megahertz);
+        report_gauge(sink, board->sm_clock, code, megahertz);
     }
     if (board->memory_clock) {
         code = api->DeviceGetClockInfo(board->handle, NVML_CLOCK_MEM, &megahertz);
-        put_gauge(sink, board->memory_clock, code, megahertz);
+        report_gauge(sink, board->memory_clock, code, megahertz);
     }
     if (board->busy) {
         code = api->DeviceGetUtilizationRates(board->handle, &busy);
-        put_gauge(sink, board->busy, code, busy.gpu_percent * 0.01);
-        put_gauge(sink, board->memory_busy, code, busy.memory_percent * 0.01);
+        report_gauge(sink, board->busy, code, busy.gpu_percent * 0.01);
+        report_gauge(sink, board->memory_busy, code, busy.memory_percent * 0.01);
     }
     if (board->sm_activity)
         read_activity(nvml, board, sink);

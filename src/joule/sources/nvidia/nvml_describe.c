@@ -141,8 +141,8 @@ static void *larger_room(unsigned *count, size_t record_size)
     return malloc(*count * record_size);
 }
 
-static void take_samples(const struct nvml_process_sample *samples, unsigned count, struct nvml_board *board,
-                         struct device_facts *facts)
+static void set_busy(const struct nvml_process_sample *samples, unsigned count, struct nvml_board *board,
+                     struct device_facts *facts)
 {
     uint64_t latest_us[DEVICE_MAX_PROCESSES] = {0};
     for (unsigned i = 0; i < count; i++) {
@@ -172,12 +172,11 @@ static void add_busy(const struct nvml_api *api, struct nvml_board *board, struc
         code = api->DeviceGetProcessUtilization(board->handle, samples, &count, board->process_us);
     }
     if (code == NVML_SUCCESS)
-        take_samples(samples, count < size ? count : size, board, facts);
+        set_busy(samples, count < size ? count : size, board, facts);
     free(larger);
 }
 
-static void take_processes(const void *records, unsigned count, size_t record_size,
-                           struct device_facts *facts)
+static void set_processes(const void *records, unsigned count, size_t record_size, struct device_facts *facts)
 {
     facts->has_process_list = true;
     for (unsigned i = 0; i < count && i < DEVICE_MAX_PROCESSES; i++) {
@@ -202,7 +201,7 @@ static void add_processes(const struct nvml_api *api, struct nvml_board *board, 
         code = api->DeviceGetComputeRunningProcesses_v3(board->handle, &count, records);
     }
     if (code == NVML_SUCCESS) {
-        take_processes(records, count, process_record_size(api), facts);
+        set_processes(records, count, process_record_size(api), facts);
         add_busy(api, board, facts);
     }
     free(larger);

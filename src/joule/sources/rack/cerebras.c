@@ -21,7 +21,7 @@ struct cerebras {
 };
 
 /* Parses {"items": [{"meta": {"name": "cs-01"}}, ...]}. */
-static joule_status take_systems(struct source *source, char *text, size_t length)
+static joule_status add_systems(struct source *source, char *text, size_t length)
 {
     struct arena arena = {0};
     const struct json_value *list = json_parse(&arena, text, length, "csctl", NULL);
@@ -48,7 +48,7 @@ static joule_status list_systems(struct source *source)
     joule_status status = source_run(source, argv, TIMEOUT_NS, text, MAX_TEXT, &output);
     if (status == JOULE_OK && output.exit_status != 0)
         status = JOULE_FAILED;
-    return status == JOULE_OK ? take_systems(source, text, output.length) : status;
+    return status == JOULE_OK ? add_systems(source, text, output.length) : status;
 }
 
 static joule_status cerebras_open(struct source *source)

@@ -105,7 +105,7 @@ static joule_status open_redfish(struct source *source, const char *file, struct
 }
 
 /* Returns the text after the first word, or NULL if the first word is another one. */
-static const char *take_word(const char *text, const char *word)
+static const char *skip_word(const char *text, const char *word)
 {
     size_t length = strlen(word);
     if (!string_starts(text, word) || text[length] != ' ')
@@ -120,13 +120,13 @@ joule_status rack_meter_open(struct source *source, const struct rack_kind *kind
     joule_status status = JOULE_OK;
     if (!text || !*text)
         return JOULE_OK;
-    if ((rest = take_word(text, "pdu"))) {
+    if ((rest = skip_word(text, "pdu"))) {
         out_meter->method = RACK_PDU;
         status = pdu_meter_open(source, kind->variable, rest, &out_meter->pdu);
-    } else if ((rest = take_word(text, "redfish"))) {
+    } else if ((rest = skip_word(text, "redfish"))) {
         out_meter->method = RACK_REDFISH;
         status = open_redfish(source, rest, out_meter);
-    } else if ((rest = take_word(text, "watts")) &&
+    } else if ((rest = skip_word(text, "watts")) &&
                watts_pair_parse_up_to(rest, RACK_MAX_WATTS, &out_meter->watts)) {
         out_meter->method = RACK_WATTS;
     } else {

@@ -42,7 +42,7 @@ static bool is_printable(const char *text, size_t length)
 }
 
 /* Returns false for a row with impossible values. */
-static bool take_row(struct sambanova_tiles *tiles, const char *row, size_t length)
+static bool parse_row(struct sambanova_tiles *tiles, const char *row, size_t length)
 {
     const char *tile = strstr(row, "/TILE_");
     double figures[FIGURES], pid;
@@ -72,7 +72,7 @@ bool sambanova_parse(const char *text, struct sambanova_tiles *out_tiles)
     out_tiles->count = 0;
     for (const char *row = text; *row; row += *row == '\n') {
         size_t length = strcspn(row, "\n");
-        if (!take_row(out_tiles, row, length))
+        if (!parse_row(out_tiles, row, length))
             return false;
         row += length;
     }
