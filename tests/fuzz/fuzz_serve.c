@@ -49,10 +49,10 @@ static void take_report(char *text, size_t size)
     size_t kept = size < sizeof again ? size : sizeof again - 1;
     memcpy(again, text, kept);
     again[kept] = '\0';
-    if (host_take(row, text, size, 1)) {
+    if (host_parse_report(row, text, size, 1)) {
         require(!(row->watts.value < 0) && !(row->joules < 0));
         require(isnan(row->watts.value) == (row->watts.cls == JOULE_CLASS_NONE));
-        host_take(row, again, kept, 2);
+        host_parse_report(row, again, kept, 2);
         require(!(row->joules < 0));
     }
     hosts_tick(&hosts, 2);

@@ -176,7 +176,7 @@ int output_end(const char *subcommand, int code)
 
 /* Queries the folder that contains `path`, and returns the rest of the path in *out_name. Returns false with
  * errno if the folder cannot be examined. */
-static bool look_at_folder(const char *path, struct stat *out_folder, const char **out_name)
+static bool query_folder(const char *path, struct stat *out_folder, const char **out_name)
 {
     char folder[PATH_MAX];
     const char *slash = strrchr(path, '/');
@@ -190,7 +190,7 @@ static bool are_same_name(const char *a, const char *b)
 {
     struct stat x, y;
     const char *name_a, *name_b;
-    return look_at_folder(a, &x, &name_a) && look_at_folder(b, &y, &name_b) && x.st_dev == y.st_dev &&
+    return query_folder(a, &x, &name_a) && query_folder(b, &y, &name_b) && x.st_dev == y.st_dev &&
            x.st_ino == y.st_ino && strcmp(name_a, name_b) == 0;
 }
 

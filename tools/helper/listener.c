@@ -51,7 +51,7 @@ static joule_status fail(joule_error *error, const char *what, const char *path)
 }
 
 /* Removes a socket that no process listens on. Anything else is left, with an error. */
-static joule_status make_way(int fd, const struct sockaddr_un *place, joule_error *error)
+static joule_status remove_stale_socket(int fd, const struct sockaddr_un *place, joule_error *error)
 {
     struct stat status;
     if (lstat(place->sun_path, &status) != 0)
@@ -91,7 +91,7 @@ static joule_status bind_closed(int fd, const struct sockaddr_un *place, joule_e
     return rc == 0 ? JOULE_OK : fail(error, "bind", place->sun_path);
 }
 
-static joule_status hand_to_group(const char *path, const char *name, joule_error *error)
+static joule_status set_group_and_mode(const char *path, const char *name, joule_error *error)
 {
     gid_t group = (gid_t)-1;
     joule_status status = name ? find_group(name, &group, error) : JOULE_OK;
@@ -112,11 +112,11 @@ joule_status listener_bind(const char *path, const char *group, int *out_fd, jou
     if (fd < 0)
         return fail(out_error, "create a socket for", path);
     make_folder(path);
-    joule_status status = make_way(fd, &place, out_error);
+    joule_status status = remove_stale_socket(fd, &place, out_error);
     if (status == JOULE_OK)
         status = bind_closed(fd, &place, out_error);
     if (status == JOULE_OK)
-        status = hand_to_group(path, group, out_error);
+        status = set_group_and_mode(path, group, out_error);
     if (status == JOULE_OK && listen(fd, SOMAXCONN) != 0)
         status = fail(out_error, "listen on", path);
     if (status == JOULE_OK)

@@ -58,7 +58,7 @@ static double round_watts(const struct sensors *sensors, double watts)
 }
 
 /* Stores a value, rounded for clients. */
-static void put(struct sensors *sensors, size_t i, struct helper_value value)
+static void store_value(struct sensors *sensors, size_t i, struct helper_value value)
 {
     const struct channel *channel = sensors->channels[i];
     value.raw = channel->mode == CHANNEL_COUNTER
@@ -75,7 +75,7 @@ void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns,
         return;
     if (after_ns == 0)
         before_ns = after_ns = sink_now(sink);
-    put(sink->sensors, (size_t)i, (struct helper_value){before_ns, after_ns, raw, JOULE_OK});
+    store_value(sink->sensors, (size_t)i, (struct helper_value){before_ns, after_ns, raw, JOULE_OK});
 }
 
 /* Stores the mean of the samples that a driver kept since the last reading. The timestamp is that of the
@@ -91,7 +91,7 @@ void sink_power(struct sink *sink, struct channel *channel, int64_t sensor_ns, d
     unsigned samples = ++sensors->samples[i];
     double *mean = &sensors->mean_watts[i];
     *mean = samples == 1 ? watts : *mean + (watts - *mean) / samples;
-    put(sensors, (size_t)i, (struct helper_value){now_ns, now_ns, helper_raw_of(*mean), JOULE_OK});
+    store_value(sensors, (size_t)i, (struct helper_value){now_ns, now_ns, helper_raw_of(*mean), JOULE_OK});
 }
 
 void sink_fail(struct sink *sink, struct channel *channel, joule_status status)
@@ -147,7 +147,7 @@ static bool is_wanted(const struct channel *ch)
     }
 }
 
-static void offer_all(struct sensors *s)
+static void offer_channels(struct sensors *s)
 {
     for (size_t i = 0; i < s->source_count; i++)
         for (size_t k = 0; s->sources[i].state == JOULE_OK && k < s->sources[i].channel_count; k++)
@@ -176,7 +176,7 @@ static bool is_beaten(const struct sensors *s, const bool *moves, size_t i)
 }
 
 /* Keeps one channel for each zone. */
-static void choose(struct sensors *s)
+static void choose_channels(struct sensors *s)
 {
     uint64_t first[HELPER_MAX_CHANNELS] = {0};
     bool moves[HELPER_MAX_CHANNELS], is_kept[HELPER_MAX_CHANNELS];
@@ -202,7 +202,7 @@ static void choose(struct sensors *s)
 }
 
 /* Closes every handle that no offered channel needs. A source without such channels is no longer read. */
-static void drop_rest(struct sensors *s)
+static void close_unused(struct sensors *s)
 {
     for (size_t i = 0; i < s->source_count; i++) {
         struct source *source = &s->sources[i];
@@ -240,7 +240,7 @@ static struct source *open_source(struct sensors *s, const struct source_ops *op
     return source;
 }
 
-static joule_status open_one(struct sensors *s, const char *name, size_t length, joule_error *error)
+static joule_status open_by_name(struct sensors *s, const char *name, size_t length, joule_error *error)
 {
     for (size_t i = 0; i < KNOWN; i++) {
         if (strlen(known[i]->name) != length || strncmp(known[i]->name, name, length) != 0)
@@ -261,21 +261,21 @@ joule_status sensors_open(struct sensors *out, const char *list, joule_error *ou
     cpu_info_read(out->host, &out->cpu);
     for (const char *item = list; *item;) {
         size_t length = strcspn(item, ",");
-        joule_status status = open_one(out, item, length, out_error);
+        joule_status status = open_by_name(out, item, length, out_error);
         if (status != JOULE_OK)
             return status;
         item += length + (item[length] == ',');
     }
-    offer_all(out);
+    offer_channels(out);
     if (out->count == 0) {
-        drop_rest(out); /* guards may still offer channels */
+        close_unused(out); /* guards may still offer channels */
         const struct source *first = &out->sources[0];
         return error_set(out_error, out->source_count && first->state ? first->state : JOULE_ABSENT,
                          "no source can be read: %s",
                          out->source_count ? first->remedy : "no source was requested");
     }
-    choose(out);
-    drop_rest(out);
+    choose_channels(out);
+    close_unused(out);
     if (out->keeps_pace)
         sensors_describe(out, out->pace_ns);
     return JOULE_OK;
@@ -287,10 +287,10 @@ joule_status sensors_open_source(struct sensors *out, const struct source_ops *o
     const struct source *source = open_source(out, ops);
     if (source->state != JOULE_OK)
         return error_set(out_error, source->state, "%s", source->remedy);
-    offer_all(out);
+    offer_channels(out);
     for (size_t i = 0; i < out->count; i++)
         out->values[i].status = JOULE_PENDING;
-    drop_rest(out);
+    close_unused(out);
     return out->count ? JOULE_OK
                       : error_set(out_error, JOULE_ABSENT, "it measures nothing that is part of a total");
 }
@@ -320,7 +320,7 @@ static void read_guards(struct sensors *sensors)
         i -= sensors->guards[g].offered;
     for (size_t g = 0; g < sensors->guard_count; g++)
         for (size_t k = 0; k < sensors->guards[g].offered; k++)
-            put(sensors, i++, guard_value(&sensors->guards[g], k, now_ns));
+            store_value(sensors, i++, guard_value(&sensors->guards[g], k, now_ns));
 }
 
 void sensors_read(struct sensors *sensors, int64_t now_ns)

@@ -47,7 +47,7 @@ struct worker {
 };
 
 /* Ends the worker when the helper ends. Repeated after a change of user, which clears this setting. */
-static void end_with_the_helper(const struct worker *w)
+static void end_with_helper(const struct worker *w)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != w->helper)
@@ -56,7 +56,7 @@ static void end_with_the_helper(const struct worker *w)
 
 /* Keeps only the socket and the log of the helper's descriptors, and ignores signals meant for the helper,
  * because the worker must not end first. */
-static void settle(struct worker *w)
+static void drop_descriptors_and_signals(struct worker *w)
 {
     if (w->fd != FIRST && dup2(w->fd, FIRST) != FIRST)
         _exit(1);
@@ -68,7 +68,7 @@ static void settle(struct worker *w)
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
-    end_with_the_helper(w);
+    end_with_helper(w);
 }
 
 /* Sends a message. A full socket means that the helper is late; the next message will be newer. */
@@ -120,13 +120,13 @@ static joule_status open_source(struct worker *w, const struct source_ops *ops, 
         status = confine_rights(error);
     if (status != JOULE_OK)
         return status;
-    end_with_the_helper(w);
+    end_with_helper(w);
     w->pace_ns = pace_of(&w->sensors.sources[0], min_period_ns);
     sensors_describe(&w->sensors, w->pace_ns);
     return JOULE_OK;
 }
 
-static _Noreturn void work(struct worker *w)
+static _Noreturn void send_values_forever(struct worker *w)
 {
     send_list(w);
     for (int64_t due_ns = clock_now_ns();; due_ns += w->pace_ns) {
@@ -142,7 +142,7 @@ static _Noreturn void work(struct worker *w)
 
 /* --- its start ------------------------------------------------------------------------------------------ */
 
-static size_t find(const char *name, size_t length)
+static size_t find_source(const char *name, size_t length)
 {
     size_t i = 0;
     while (i < sizeof guarded / sizeof *guarded &&
@@ -157,7 +157,7 @@ joule_status worker_start(const char *name, size_t length, struct joule_host *ho
     static struct worker worker;
     joule_error error;
     int pair[2];
-    size_t which = find(name, length);
+    size_t which = find_source(name, length);
     if (which == sizeof guarded / sizeof *guarded)
         return error_set(out_error, JOULE_INVALID, "cannot guard source '%.*s'; see --help", (int)length,
                          name);
@@ -169,9 +169,9 @@ joule_status worker_start(const char *name, size_t length, struct joule_host *ho
     pid_t pid = fork();
     if (pid == 0) {
         close(pair[0]);
-        settle(&worker);
+        drop_descriptors_and_signals(&worker);
         if (open_source(&worker, ops, guarded[which].needs, min_period_ns, &error) == JOULE_OK)
-            work(&worker);
+            send_values_forever(&worker);
         complain("", "%s: %s", ops->name, error.message);
         _exit(1);
     }

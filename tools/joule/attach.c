@@ -62,7 +62,7 @@ int attach_wait(struct attached *attached, int64_t until_ns)
             query_process(attached);
         attached->has_ended = attached->has_ended || polls[1].revents;
         int taken = polls[0].revents ? take_signal(attached->signals) : 0;
-        stop_likewise(taken);
+        stop_with_terminal(taken);
         if (taken)
             return taken;
     }

@@ -52,7 +52,7 @@ static void deliver(pid_t pid, const siginfo_t *info)
         kill(pid, info->si_signo);
 }
 
-static void be_command(void *context)
+static void exec_command(void *context)
 {
     struct command *command = context;
     for (size_t i = 0; i < command->early_count; i++)
@@ -89,11 +89,11 @@ bool child_start(struct child *child, const struct signals *signals, struct attr
     *child = (struct child){.signals = signals, .group = group, .begin_ns = clock_now_ns()};
     while (command.early_count < EARLY_MAX && take_early(signals, &command.early[command.early_count]))
         command.early_count++;
-    child->pid = attribute_spawn(group, be_command, &command);
+    child->pid = attribute_spawn(group, exec_command, &command);
     if (child->pid < 0)
         return false;
     child->exec_errno = command.exec_errno;
-    sigpending(&child->unsure);
+    sigpending(&child->uncertain);
     return true;
 }
 
@@ -114,7 +114,7 @@ static void note_running(struct child *child)
 }
 
 /* Reaps all children that changed state. Returns the signal that stopped the command; 0: not stopped. */
-static int take_news(struct child *child)
+static int reap_children(struct child *child)
 {
     int status, stop_signal = 0;
     struct rusage usage;
@@ -141,7 +141,7 @@ static int take_news(struct child *child)
 
 /* The shell observes only this process, so a stop from the terminal must stop both. SIGSTOP is not forwarded:
  * a sender that stops only the command can also continue it. */
-void stop_likewise(int stop_signal)
+void stop_with_terminal(int stop_signal)
 {
     if (stop_signal != SIGTSTP && stop_signal != SIGTTIN && stop_signal != SIGTTOU)
         return;
@@ -169,8 +169,8 @@ static bool is_of_command(struct child *child, pid_t pid)
 static bool went_to_group(struct child *child, const siginfo_t *info)
 {
     bool is_from_kernel = info->si_code > 0;
-    if (is_from_kernel && sigismember(&child->unsure, info->si_signo) == 1) {
-        sigdelset(&child->unsure, info->si_signo);
+    if (is_from_kernel && sigismember(&child->uncertain, info->si_signo) == 1) {
+        sigdelset(&child->uncertain, info->si_signo);
         return false; /* a duplicate does no harm, as the command has no handler yet */
     }
     if (is_from_kernel && child->signals->leads_session &&
@@ -198,10 +198,10 @@ int child_wait(struct child *child, int64_t until_ns)
     int taken = sigtimedwait(&child->signals->taken, &info, until_ns == INT64_MAX ? NULL : &left);
     if (taken < 0)
         return 0;
-    int stop_signal = take_news(child);
+    int stop_signal = reap_children(child);
     if (taken != SIGCHLD)
         pass_on(child, &info);
-    stop_likewise(stop_signal);
+    stop_with_terminal(stop_signal);
     return taken;
 }
 
@@ -244,7 +244,7 @@ int exit_code_of(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-_Noreturn void exit_like(int status)
+_Noreturn void exit_with_status(int status)
 {
     if (WIFSIGNALED(status)) {
         const struct rlimit none = {0, 0};

@@ -28,7 +28,7 @@ struct child {
     const struct signals *signals;
     struct attribute_group *group;
     pid_t pid;
-    sigset_t unsure; /* signals that arrived during the fork: unknown whether the command got them */
+    sigset_t uncertain; /* signals that arrived during the fork: unknown whether the command got them */
     bool has_ended;
     bool is_stopped;
     int status;               /* as returned by wait4 */
@@ -51,12 +51,12 @@ bool signal_asks_to_end(int signal);
 /* Returns true if a signal that requests the end is pending. */
 bool signals_ask_to_end(void);
 /* If `signal` is a stop signal of the terminal, stops this process. Returns when it is continued. */
-void stop_likewise(int signal);
+void stop_with_terminal(int signal);
 /* Sends a signal to the command and all its known descendants. Returns their number. */
 size_t child_signal_all(struct child *child, int signal);
 /* Returns the exit code that a shell shows for a status of wait4. */
 int exit_code_of(int status);
 /* Ends this process like the command: by the same signal, without a core file, or with the same code. */
-_Noreturn void exit_like(int status);
+_Noreturn void exit_with_status(int status);
 
 #endif

@@ -22,11 +22,11 @@
 #include "joule/report/report.h"
 #include "common/output.h"
 
-#define SCHEMA       "joule-idle-2"
-#define FILE_SIZE    4096
-#define KEPT_DAYS    30
-#define SETTLE_NS    (300 * 1000000LL)
-#define SETTLE_NAP_S 0.01
+#define SCHEMA         "joule-idle-2"
+#define FILE_SIZE      4096
+#define KEPT_DAYS      30
+#define SETTLE_NS      (300 * 1000000LL)
+#define SETTLE_SLEEP_S 0.01
 
 struct idle_baseline idle_unknown(void)
 {
@@ -185,7 +185,7 @@ joule_status idle_store(const struct idle_baseline *baseline, joule_error *out_e
 
 /* --- measuring ------------------------------------------------------------------------------------------ */
 
-static void nap(double seconds)
+static void sleep_seconds(double seconds)
 {
     struct timespec left = {.tv_sec = (time_t)seconds, .tv_nsec = (long)(fmod(seconds, 1) * 1e9)};
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
@@ -201,7 +201,7 @@ joule_status idle_measure(joule_meter *meter, double seconds, struct idle_baseli
     int64_t begin_ns = meter_now_ns(meter);
     if (watch)
         attribute_start(watch);
-    nap(seconds);
+    sleep_seconds(seconds);
     struct attribution use = {.machine_busy_cpu_s = NAN};
     if (watch)
         use = attribute_finish(watch);
@@ -210,7 +210,7 @@ joule_status idle_measure(joule_meter *meter, double seconds, struct idle_baseli
     joule_sample_now(meter);
     while (!meter_window(meter, JOULE_TOTAL, begin_ns, end_ns).is_final &&
            meter_now_ns(meter) < end_ns + SETTLE_NS) {
-        nap(SETTLE_NAP_S);
+        sleep_seconds(SETTLE_SLEEP_S);
         joule_sample_now(meter);
     }
     struct cover cover;

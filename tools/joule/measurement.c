@@ -24,9 +24,9 @@
 
 #define READY_WITHIN_NS  (250 * 1000000LL)
 #define SETTLE_WITHIN_NS (250 * 1000000LL)
-#define SETTLE_NAP_NS    (1 * 1000000LL)
-#define SLOW_NAP_NS      (10 * 1000000LL)
-#define ALL_SEEN         0.995 /* coverage from which a value counts as complete */
+#define SETTLE_SLEEP_NS  (1 * 1000000LL)
+#define SLOW_SLEEP_NS    (10 * 1000000LL)
+#define FULL_COVERAGE    0.995 /* coverage from which a value counts as complete */
 #define SESSION_VARIABLE "JOULE_SESSION"
 
 static double run_seconds(const struct measured_run *run)
@@ -194,7 +194,7 @@ static void find_cpu(struct measurement *m)
 }
 
 /* Returns the modelled energy of the command's own CPU time, independent of other work on the machine. */
-static struct estimate modelled(struct measurement *m, const struct attribution *share, double wall_s)
+static struct estimate modelled_energy(struct measurement *m, const struct attribution *share, double wall_s)
 {
     if (!m->has_cpu)
         find_cpu(m);
@@ -210,7 +210,7 @@ static struct estimate command_joules(struct measurement *m, const struct measur
 {
     double wall_s = run_seconds(run);
     if (is_modelled(m, cover))
-        return modelled(m, &run->share, wall_s);
+        return modelled_energy(m, &run->share, wall_s);
     struct estimate part = *total, idle_watts = m->idle.total_watts;
     if (has_gpu(m, cover)) {
         part = meter_window(m->meter, JOULE_CPU, run->begin_ns, run->end_ns).joules;
@@ -269,9 +269,10 @@ static bool has_settled(const struct measurement *m)
 }
 
 /* Sleeps longer during a long wait, so that other measurements are not disturbed. */
-static void nap(int64_t waited_ns)
+static void sleep_briefly(int64_t waited_ns)
 {
-    const struct timespec length = {.tv_nsec = waited_ns < SETTLE_WITHIN_NS ? SETTLE_NAP_NS : SLOW_NAP_NS};
+    const struct timespec length = {.tv_nsec =
+                                        waited_ns < SETTLE_WITHIN_NS ? SETTLE_SLEEP_NS : SLOW_SLEEP_NS};
     nanosleep(&length, NULL);
 }
 
@@ -283,7 +284,7 @@ void measurement_finish(struct measurement *m, bool (*is_asked_to_end)(void))
     bool is_slow = last_reading_is_due(&last);
     for (close_runs(m, false); is_slow || (!has_settled(m) && waited_ns < SETTLE_WITHIN_NS);
          close_runs(m, false)) {
-        nap(waited_ns);
+        sleep_briefly(waited_ns);
         joule_sample_now(m->meter);
         waited_ns = meter_now_ns(m->meter) - last.start_ns;
         is_slow = last_reading_is_due(&last) && !is_asked_to_end();
@@ -302,7 +303,7 @@ static double modelled_bound(const struct measurement *m)
     return estimate_quantity(&all).high * m->period_s;
 }
 
-static struct budget_state judge(const struct measurement *m, const struct estimate *joules)
+static struct budget_state evaluate_budget(const struct measurement *m, const struct estimate *joules)
 {
     joule_quantity q = estimate_quantity(joules);
     joule_budget_status status = joule_budget_judge(q, m->budget_joules);
@@ -325,9 +326,9 @@ static double overshoot_bound(const struct measurement *m, joule_quantity used, 
 /* Returns the modelled energy of all ended runs and of the current run. */
 static struct estimate modelled_so_far(struct measurement *m, const struct measured_run *now)
 {
-    struct estimate sum = modelled(m, &now->share, run_seconds(now));
+    struct estimate sum = modelled_energy(m, &now->share, run_seconds(now));
     for (size_t i = 0; i < m->run_count; i++) {
-        struct estimate own = modelled(m, &m->runs[i].share, run_seconds(&m->runs[i]));
+        struct estimate own = modelled_energy(m, &m->runs[i].share, run_seconds(&m->runs[i]));
         sum = estimate_add(sum, 1, &own);
     }
     return sum;
@@ -351,7 +352,7 @@ struct budget_state measurement_budget(struct measurement *m, int64_t begin_ns, 
         if (joule_budget_now(m->budget, &bound) == JOULE_OK)
             m->overshoot_bound_joules = bound.overshoot_bound_joules;
     }
-    struct budget_state state = judge(m, &joules);
+    struct budget_state state = evaluate_budget(m, &joules);
     state.is_machine = !is_modelled(m, &cover);
     m->noticed_joules = state.is_over ? state.joules.value : NAN;
     return state;
@@ -424,13 +425,13 @@ joule_status measurement_report(struct measurement *m, const char *program, stru
     report_runs(m, out_report);
     report_clear_machine(out_report);
     if (m->budget_joules > 0) {
-        struct budget_state state = judge(m, is_model ? &command : &total);
+        struct budget_state state = evaluate_budget(m, is_model ? &command : &total);
         m->is_over = state.is_over;
         out_report->budget_joules = m->budget_joules;
         out_report->budget_status = state.status;
         out_report->budget_probability = state.probability;
         out_report->overshoot_bound_joules = overshoot_bound(
-            m, state.joules, is_model || (out_report->coverage >= ALL_SEEN && !out_report->is_partial));
+            m, state.joules, is_model || (out_report->coverage >= FULL_COVERAGE && !out_report->is_partial));
     }
     return JOULE_OK;
 }

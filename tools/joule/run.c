@@ -27,8 +27,8 @@
 #include "page.h"
 #include "run_settings.h"
 
-#define LEFT_BEHIND_CHECK_NS (20 * 1000000LL)
-#define PROGRAM_SIZE         1024 /* minimum; enough for the name of a process */
+#define DESCENDANT_CHECK_NS (20 * 1000000LL)
+#define PROGRAM_SIZE        1024 /* minimum; enough for the name of a process */
 
 /* One call of `joule run`. */
 struct job {
@@ -45,12 +45,12 @@ struct job {
     int64_t stopped_ns;        /* total of all runs */
     int interrupted_by;        /* signal that requested the end, even if the command ignored it; 0: none */
     bool lacks_runs;           /* runs are missing only because of interrupted_by */
-    size_t left_count;         /* processes that outlive the last run and are not waited for */
+    size_t remaining_count;    /* processes that outlive the last run and are not waited for */
 };
 
 /* --- before the first run ------------------------------------------------------------------------------- */
 
-static bool have_files_of_their_own(const struct settings *settings)
+static bool has_distinct_outputs(const struct settings *settings)
 {
     const char *const paths[] = {settings->json, settings->csv, settings->record};
     joule_error error;
@@ -135,7 +135,7 @@ static bool measure_idle(struct settings *s)
 /* --- one run -------------------------------------------------------------------------------------------- */
 
 /* Returns true while descendants of the command must be waited for. */
-static bool has_rest(struct job *job)
+static bool has_descendants(struct job *job)
 {
     bool wanted = job->settings.wait_all || guard_has_acted(&job->guard);
     return wanted && attribute_alive(job->child.group, NULL, 0) > 0;
@@ -155,10 +155,10 @@ static void watch_when_due(struct job *job)
 }
 
 /* Waits for the descendants of the command. Signals such as SIGINT end the waiting, not the processes. */
-static void wait_for_the_rest(struct job *job)
+static void wait_for_descendants(struct job *job)
 {
-    while (has_rest(job)) {
-        int taken = child_wait(&job->child, clock_now_ns() + LEFT_BEHIND_CHECK_NS);
+    while (has_descendants(job)) {
+        int taken = child_wait(&job->child, clock_now_ns() + DESCENDANT_CHECK_NS);
         watch_when_due(job);
         if (signal_asks_to_end(taken))
             break;
@@ -204,10 +204,10 @@ static int run_in_group(struct job *job, struct attribute_group *group)
         wait_once(job);
     if (child->exec_errno)
         return complain_exec(&job->settings, child->exec_errno);
-    if (has_rest(job))
-        wait_for_the_rest(job);
+    if (has_descendants(job))
+        wait_for_descendants(job);
     struct attribution share = attribute_finish(group);
-    job->left_count = attribute_alive(group, NULL, 0);
+    job->remaining_count = attribute_alive(group, NULL, 0);
     measurement_add(&job->measurement, child->begin_ns, child->end_ns, &share);
     return 0;
 }
@@ -298,14 +298,14 @@ static void print_text(const struct report *report, struct text *out)
 
 /* Warns about processes that still run: their energy is not in the report, for example that of a build
  * server. */
-static void tell_left(const struct job *job)
+static void warn_remaining(const struct job *job)
 {
     const struct settings *s = &job->settings;
-    if (job->left_count && !job->interrupted_by && !s->wait_all && !s->quiet)
+    if (job->remaining_count && !job->interrupted_by && !s->wait_all && !s->quiet)
         complain(s->subject, "%zu %s no longer measured; --wait-all measures until all have ended",
-                 job->left_count,
-                 job->left_count == 1 ? "process of the command still runs and is"
-                                      : "processes of the command still run and are");
+                 job->remaining_count,
+                 job->remaining_count == 1 ? "process of the command still runs and is"
+                                           : "processes of the command still run and are");
 }
 
 /* Writes all requested reports. */
@@ -383,7 +383,7 @@ static int run_job(struct job *job)
                              job->settings.quiet ? NULL : job->settings.subject);
     int code = job->settings.pid ? run_attached(job) : run_all(job);
     if (code == 0)
-        tell_left(job);
+        warn_remaining(job);
     if (code == 0 && !report_all(job))
         code = EXIT_OWN_FAILURE;
     if (!end_record(job) && code == 0)
@@ -394,16 +394,16 @@ static int run_job(struct job *job)
         _exit(code);
     if (guard_has_acted(&job->guard) || (is_over && job->child.status == 0))
         _exit(EXIT_OVER_BUDGET);
-    exit_like(job->lacks_runs ? job->interrupted_by : job->child.status);
+    exit_with_status(job->lacks_runs ? job->interrupted_by : job->child.status);
 }
 
-static int main_of(const char *subject, int argc, char **argv)
+static int run_subcommand(const char *subject, int argc, char **argv)
 {
     int code;
     struct job job = {0};
     if (!settings_read(subject, argc, argv, &job.settings, &code))
         return code;
-    if (!have_files_of_their_own(&job.settings))
+    if (!has_distinct_outputs(&job.settings))
         return EXIT_USAGE;
     if (!can_write_outputs(&job.settings) || (job.settings.idle_s > 0 && !measure_idle(&job.settings)))
         return EXIT_OWN_FAILURE;
@@ -413,10 +413,10 @@ static int main_of(const char *subject, int argc, char **argv)
 
 int run_main(int argc, char **argv)
 {
-    return main_of("run", argc, argv);
+    return run_subcommand("run", argc, argv);
 }
 
 int record_main(int argc, char **argv)
 {
-    return main_of("record", argc, argv);
+    return run_subcommand("record", argc, argv);
 }

@@ -39,7 +39,7 @@ static joule_status print_readings(struct client *client, const struct views *vi
     return JOULE_OK;
 }
 
-static joule_status work(struct config *config, struct views *views, joule_error *error)
+static joule_status find_and_print(struct config *config, struct views *views, joule_error *error)
 {
     struct client client;
     joule_status status = client_open(config, error, &client);
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
         }
     joule_status status = config_read(argv[1], &config, &error);
     if (status == JOULE_OK)
-        status = work(&config, &views, &error);
+        status = find_and_print(&config, &views, &error);
     if (status != JOULE_OK)
         print_failure(status, &error);
     return status == JOULE_OK ? 0 : EXIT_OWN_FAILURE;

@@ -225,7 +225,7 @@ static enum MHD_Result refuse_method(struct MHD_Connection *connection)
     return give(connection, MHD_HTTP_METHOD_NOT_ALLOWED, response);
 }
 
-static enum MHD_Result ask_who(const struct server *server, struct MHD_Connection *connection)
+static enum MHD_Result request_credentials(const struct server *server, struct MHD_Connection *connection)
 {
     bool has_token = auth_has_token(server->settings->auth),
          has_users = auth_has_users(server->settings->auth);
@@ -239,7 +239,7 @@ static enum MHD_Result ask_who(const struct server *server, struct MHD_Connectio
     return give(connection, MHD_HTTP_UNAUTHORIZED, response);
 }
 
-static enum MHD_Result ask_to_wait(struct MHD_Connection *connection)
+static enum MHD_Result refuse_for_now(struct MHD_Connection *connection)
 {
     struct MHD_Response *response = text_response("too many wrong passwords\n");
     if (response)
@@ -254,7 +254,7 @@ static const char *header(struct MHD_Connection *connection, const char *name)
 
 /* --- by which name -------------------------------------------------------------------------------------- */
 
-struct naming {
+struct host_check {
     const struct host_names *names;
     int fd;
     bool is_foreign;
@@ -262,21 +262,21 @@ struct naming {
 
 static enum MHD_Result check_host(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
 {
-    struct naming *naming = context;
+    struct host_check *host_check = context;
     (void)kind;
     if (strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0 &&
-        (!value || !host_names_contain(naming->names, value, naming->fd)))
-        naming->is_foreign = true;
+        (!value || !host_names_contain(host_check->names, value, host_check->fd)))
+        host_check->is_foreign = true;
     return MHD_YES;
 }
 
-static bool is_called_by_its_name(const struct server *server, struct MHD_Connection *connection)
+static bool is_own_host(const struct server *server, struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct naming naming = {.names = &server->settings->names, .fd = info ? info->connect_fd : -1};
-    MHD_get_connection_values(connection, MHD_HEADER_KIND, check_host, &naming);
-    return !naming.is_foreign;
+    struct host_check host_check = {.names = &server->settings->names, .fd = info ? info->connect_fd : -1};
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, check_host, &host_check);
+    return !host_check.is_foreign;
 }
 
 /* --- paths ---------------------------------------------------------------------------------------------- */
@@ -319,7 +319,7 @@ static enum MHD_Result give_events(struct server *server, struct MHD_Connection 
 
 static enum MHD_Result give_path(struct server *server, struct MHD_Connection *connection, const char *path)
 {
-    if (!is_called_by_its_name(server, connection))
+    if (!is_own_host(server, connection))
         return give(connection, MHD_HTTP_FORBIDDEN,
                     text_response(
                         "this server does not answer to that host name; see --allow-host of joule serve\n"));
@@ -330,7 +330,7 @@ static enum MHD_Result give_path(struct server *server, struct MHD_Connection *c
     if (is_public)
         return result;
     if (who != AUTH_GOOD)
-        return who == AUTH_LATER ? ask_to_wait(connection) : ask_who(server, connection);
+        return who == AUTH_LATER ? refuse_for_now(connection) : request_credentials(server, connection);
     if (strcmp(path, "/metrics") == 0)
         return give_answer(server, connection,
                            metrics_choose(header(connection, MHD_HTTP_HEADER_ACCEPT)) == METRICS_TEXT

@@ -138,7 +138,7 @@ static void count_joules(struct host_row *row, const struct json_value *sum, dou
     row->joules_class = cls > row->joules_class ? cls : row->joules_class;
 }
 
-bool host_take(struct host_row *row, char *json, size_t size, int64_t now_ns)
+bool host_parse_report(struct host_row *row, char *json, size_t size, int64_t now_ns)
 {
     struct arena arena = {0};
     joule_error error;

@@ -56,7 +56,7 @@ bool hosts_read(struct hosts *hosts, const char *list, bool is_tls, joule_error 
 void hosts_free(struct hosts *hosts);
 /* Parses a report (docs/serve.schema.json) in place. Returns false if it is not a report, and then sets
  * `problem` of the row. */
-bool host_take(struct host_row *row, char *json, size_t size, int64_t now_ns);
+bool host_parse_report(struct host_row *row, char *json, size_t size, int64_t now_ns);
 enum host_state host_state_of(const struct host_row *row, int64_t now_ns);
 /* Adds one step to all histories. */
 void hosts_tick(struct hosts *hosts, int64_t now_ns);

@@ -55,7 +55,7 @@ static bool end_event(struct stream *stream)
 {
     if (stream->data.length == 0)
         return true;
-    bool is_good = host_take(stream->row, stream->data.bytes, stream->data.length, clock_now_ns());
+    bool is_good = host_parse_report(stream->row, stream->data.bytes, stream->data.length, clock_now_ns());
     if (is_good)
         stream->retry_s = FIRST_RETRY_S;
     stream->data.length = 0;

@@ -116,7 +116,7 @@ static void press(struct view *view, int key)
     }
 }
 
-static void take_keys(struct view *view, short events)
+static void handle_keys(struct view *view, short events)
 {
     int key = screen_key(), first = key;
     for (; key && !view->has_ended; key = screen_key())
@@ -158,7 +158,7 @@ static int run_on_terminal(struct view *view)
         if (others[1].revents && (view->ended_by = signals_read(signals)))
             break;
         if (others[0].revents)
-            take_keys(view, others[0].revents);
+            handle_keys(view, others[0].revents);
         tick(view);
     }
     screen_close();

@@ -128,14 +128,14 @@ static void press(struct top *top, int key)
     }
 }
 
-static void take_signal(struct top *top)
+static void handle_signal(struct top *top)
 {
     top->ended_by = signals_read(top->signals);
     top->has_ended = top->has_ended || top->ended_by != 0;
 }
 
 /* Handles pending keys; ends the program if the terminal is gone. */
-static void take_keys(struct top *top, short events)
+static void handle_keys(struct top *top, short events)
 {
     int key = screen_key(), first = key;
     for (; key && !top->has_ended; key = screen_key())
@@ -155,9 +155,9 @@ static void run(struct top *top)
             continue;
         uint64_t expired;
         if (wait[1].revents)
-            take_signal(top);
+            handle_signal(top);
         if (wait[0].revents && !top->has_ended)
-            take_keys(top, wait[0].revents);
+            handle_keys(top, wait[0].revents);
         if (wait[2].revents && read(top->timer, &expired, sizeof expired) > 0 && !top->has_ended)
             tick(top);
     }

@@ -42,7 +42,7 @@ static bool report(size_t i, double joules, double watts, const char *cls, doubl
              "\"power_high_watts\":%g,\"power_class\":\"%s\"}},\"devices\":[{\"name\":\"gpu:0\"}]}",
              server_s, joules, cls, power, isnan(watts) ? 0 : watts * 0.9, isnan(watts) ? 0 : watts * 1.1,
              cls);
-    return host_take(&hosts.list[i], text, strlen(text), now_ns);
+    return host_parse_report(&hosts.list[i], text, strlen(text), now_ns);
 }
 
 static void test_list(void **state)
@@ -166,7 +166,7 @@ static void test_reports_that_are_none(void **state)
     read_list("a");
     char texts[][160] = {"", "{", "[]", "null", "{\"schema\":\"joule-serve-2\"}", "{\"schema\":3}", "<html>"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        assert_false(host_take(&hosts.list[0], texts[i], strlen(texts[i]), SECOND));
+        assert_false(host_parse_report(&hosts.list[0], texts[i], strlen(texts[i]), SECOND));
         assert_true(hosts.list[0].seen_ns == 0 && hosts.list[0].problem[0]);
     }
     static const char negative[] = "{\"schema\":\"joule-serve-1\",\"totals\":{\"all\":{\"power_watts\":-5,"
@@ -179,7 +179,7 @@ static void test_reports_that_are_none(void **state)
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         char text[256];
         snprintf(text, sizeof text, "%s", odd[i]);
-        assert_true(host_take(&hosts.list[0], text, strlen(text), SECOND));
+        assert_true(host_parse_report(&hosts.list[0], text, strlen(text), SECOND));
         assert_true(isnan(hosts.list[0].watts.value) && isnan(hosts.list[0].joules) &&
                     hosts.list[0].is_partial);
     }

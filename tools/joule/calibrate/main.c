@@ -39,7 +39,8 @@ static void stop(int signal)
 
 /* --- the machine ---------------------------------------------------------------------------------------- */
 
-static void begin(const struct cost_cpu *cpu, const struct cost_core *core, struct cost_calibration *out)
+static void describe_cpu(const struct cost_cpu *cpu, const struct cost_core *core,
+                         struct cost_calibration *out)
 {
     struct cpu_info info;
     cpu_info_read(host_real(), &info);
@@ -121,7 +122,7 @@ static bool choose_path(const struct settings *settings, char path[CALIBRATION_P
     return false;
 }
 
-static bool keep(struct calibrated *c, const char *path)
+static bool store(struct calibrated *c, const char *path)
 {
     size_t length;
     joule_error error;
@@ -136,8 +137,8 @@ static bool keep(struct calibrated *c, const char *path)
 
 /* --- the subcommand ------------------------------------------------------------------------------------- */
 
-static int measure_and_keep(const struct cost_cpu *cpu, struct calibrated *c, const struct settings *settings,
-                            const char *path)
+static int measure_and_store(const struct cost_cpu *cpu, struct calibrated *c,
+                             const struct settings *settings, const char *path)
 {
     joule_error error;
     struct effort effort = settings->is_quick ? quick : settings->is_full ? full : usual;
@@ -148,7 +149,7 @@ static int measure_and_keep(const struct cost_cpu *cpu, struct calibrated *c, co
     }
     if (!fit(cpu, settings, c, &error))
         return EXIT_REFUSED;
-    if (!settings->is_dry && !keep(c, path))
+    if (!settings->is_dry && !store(c, path))
         return EXIT_OWN_FAILURE;
     bool is_printed = !settings->is_dry && strcmp(path, "-") == 0;
     return is_printed ? 0 : page_print("calibrate", settings->is_json ? calibrate_json : calibrate_text, c);
@@ -170,8 +171,8 @@ static int calibrate(const struct settings *settings)
     struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    begin(&cpu, &c.typical, &c.calibration);
-    return measure_and_keep(&cpu, &c, settings, path);
+    describe_cpu(&cpu, &c.typical, &c.calibration);
+    return measure_and_store(&cpu, &c, settings, path);
 }
 
 int calibrate_main(int argc, char **argv)

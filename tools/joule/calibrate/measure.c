@@ -29,7 +29,7 @@ struct state {
     const struct effort *effort;
     const volatile sig_atomic_t *stopped;
     struct kernel_memory memory;
-    joule_meter *meter;                            /* NULL: no sensor */
+    joule_meter *meter;                           /* NULL: no sensor */
     const struct kernel *kernel[FIT_MAX_KERNELS]; /* the kernels that run here */
     double rounds_a_second[FIT_MAX_KERNELS];
     struct repeats {
@@ -51,7 +51,7 @@ static double thread_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static void nap(double seconds)
+static void sleep_seconds(double seconds)
 {
     struct timespec left = clock_timespec((int64_t)(seconds * 1e9));
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
@@ -72,7 +72,7 @@ static double median(double *values, size_t count)
 }
 
 /* Sorts the values and returns their 10 % quantile, because disturbances by other work only increase them. */
-static double quietest(double *values, size_t count)
+static double low_quantile(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, by_value);
     return values[count / 10];
@@ -111,7 +111,7 @@ static double measure_clock(struct state *s)
 }
 
 /* Estimates rounds per second, and loads the data into the caches. */
-static void warm(struct state *s, size_t index)
+static void warm_up(struct state *s, size_t index)
 {
     double rounds = 1, seconds = 0;
     while (seconds < PIECE_S && rounds < 1e12) {
@@ -128,7 +128,7 @@ static bool take_joules(struct state *s, int64_t begin_ns, int64_t end_ns, doubl
         joule_sample_now(s->meter);
         if (joule_window_joules(s->meter, JOULE_CPU, begin_ns, end_ns, &joules, NULL) != JOULE_PENDING)
             break;
-        nap(TICK_WAIT_S);
+        sleep_seconds(TICK_WAIT_S);
     }
     bool is_measured = joules.cls == JOULE_CLASS_MEASURED || joules.cls == JOULE_CLASS_DERIVED;
     *out = is_measured ? joules.value : NAN;
@@ -146,7 +146,7 @@ static bool has_joules(struct state *s, int64_t begin_ns)
 }
 
 /* Measures one repeat of a kernel. Returns false if stopped. */
-static bool repeat(struct state *s, size_t index)
+static bool measure_repeat(struct state *s, size_t index)
 {
     struct repeats *r = &s->repeats[index];
     static double pieces[MAX_PIECES];
@@ -167,7 +167,7 @@ static bool repeat(struct state *s, size_t index)
     int64_t end_ns = clock_now_ns();
     hz = (hz + measure_clock(s)) / 2;
     s->hz[s->hz_count++] = hz;
-    r->cycles[r->count] = quietest(pieces, count < MAX_PIECES ? count : MAX_PIECES) * hz;
+    r->cycles[r->count] = low_quantile(pieces, count < MAX_PIECES ? count : MAX_PIECES) * hz;
     r->seconds[r->count] = clock_seconds(end_ns - begin_ns) / ((double)done * rounds);
     if (s->meter && take_joules(s, begin_ns, end_ns, &r->joules[r->count]))
         r->joules[r->count] /= (double)done * rounds;
@@ -176,12 +176,12 @@ static bool repeat(struct state *s, size_t index)
 }
 
 /* Measures one repeat of doing nothing, per second. Returns false if stopped. */
-static bool rest(struct state *s)
+static bool measure_idle(struct state *s)
 {
     struct repeats *r = &s->repeats[s->kernel_count];
     int64_t begin_ns = clock_now_ns();
     while (clock_seconds(clock_now_ns() - begin_ns) < s->effort->seconds) {
-        nap(fmin(0.05, s->effort->seconds));
+        sleep_seconds(fmin(0.05, s->effort->seconds));
         if (*s->stopped)
             return false;
     }
@@ -219,15 +219,15 @@ static bool is_steady(const struct state *s, size_t index)
 
 /* --- all of them ---------------------------------------------------------------------------------------- */
 
-static void tell(const struct state *s, unsigned number, size_t index, size_t of)
+static void print_progress(const struct state *s, unsigned number, size_t index, size_t of)
 {
-    static int64_t told_ns;
+    static int64_t printed_ns;
     int64_t now = clock_now_ns();
     double done = fmin(((double)number + (double)index / (double)of) / s->effort->repeats, 1),
            past = clock_seconds(now - s->begin_ns);
-    if (!s->effort->is_seen || now - told_ns < NS_PER_S / 5)
+    if (!s->effort->is_seen || now - printed_ns < NS_PER_S / 5)
         return;
-    told_ns = now;
+    printed_ns = now;
     fprintf(stderr, "\r\033[K%3.0f %%, %.0f s left: %s", 100 * done, done > 0 ? past / done - past : NAN,
             s->out->list[index].name);
 }
@@ -253,8 +253,8 @@ static bool run_once(struct state *s, unsigned number, bool only_unsteady, uint6
         size_t index = order[i];
         if (only_unsteady && is_steady(s, index))
             continue;
-        tell(s, number, i, all);
-        if (index == s->kernel_count ? !rest(s) : !repeat(s, index))
+        print_progress(s, number, i, all);
+        if (index == s->kernel_count ? !measure_idle(s) : !measure_repeat(s, index))
             return false;
     }
     return true;
@@ -265,7 +265,7 @@ static bool run_all(struct state *s)
     uint64_t chance = (uint64_t)clock_now_ns();
     unsigned n = s->effort->repeats;
     for (size_t i = 0; i < s->kernel_count; i++) {
-        warm(s, i);
+        warm_up(s, i);
         if (*s->stopped)
             return false;
     }
@@ -301,7 +301,7 @@ static void find_sensor(struct state *s)
     joule_quantity joules = {.cls = JOULE_CLASS_NONE};
     if (!s->effort->has_energy || joule_open(&options, &s->meter, NULL) != JOULE_OK)
         return;
-    nap(SENSOR_WAIT_S);
+    sleep_seconds(SENSOR_WAIT_S);
     joule_sample_now(s->meter);
     joule_energy_joules(s->meter, JOULE_CPU, &joules);
     if ((joules.cls == JOULE_CLASS_MEASURED || joules.cls == JOULE_CLASS_DERIVED) && joules.value > 0) {
@@ -349,7 +349,7 @@ static void list_kernels(const struct cost_core *core, struct state *s)
         (struct fit_kernel){.name = "idle", .family = FIT_IDLE, .work.version = COST_VERSION};
 }
 
-static void sum_up(struct state *s)
+static void summarize(struct state *s)
 {
     struct measured *out = s->out;
     out->count = s->kernel_count + (s->meter != NULL);
@@ -395,7 +395,7 @@ joule_status measure_kernels(const struct cost_core *core, const struct effort *
     if (effort->is_seen)
         fprintf(stderr, "\r\033[K");
     if (done)
-        sum_up(s);
+        summarize(s);
     out->temperature_celsius = temperature();
     joule_close(s->meter);
     kernel_memory_free(&s->memory);
