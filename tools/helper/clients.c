@@ -50,7 +50,7 @@ static void refuse(struct clients *all, size_t i, int64_t now_ns, const char *wh
     drop(all, i);
 }
 
-/* --- pace ----------------------------------------------------------------------------------------------- */
+/* --- rate limit ----------------------------------------------------------------------------------------- */
 
 /* Returns the time from which the client may be read: when its used time is at most a burst ahead of the
  * clock. */
@@ -148,7 +148,7 @@ static void receive_request(struct clients *all, size_t i, int64_t now_ns)
         refuse(all, i, now_ns, wrong);
 }
 
-/* --- coming and going ----------------------------------------------------------------------------------- */
+/* --- connecting and disconnecting ----------------------------------------------------------------------- */
 
 /* Returns true if another client of this user is allowed; one user gets at most half of the places. */
 static bool has_place(const struct clients *all, uid_t uid)

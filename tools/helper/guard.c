@@ -110,7 +110,7 @@ joule_status guard_wait_ready(struct guard *guard, int64_t deadline_ns)
     return guard->fd >= 0 ? JOULE_OK : JOULE_FAILED;
 }
 
-/* --- what they are worth -------------------------------------------------------------------------------- */
+/* --- state and values ----------------------------------------------------------------------------------- */
 
 int64_t guard_stale_ns(const struct guard *guard)
 {

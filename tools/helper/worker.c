@@ -36,7 +36,7 @@ static const struct {
     {&source_hwmon, CAN(CAP_DAC_READ_SEARCH)}, /* counters that only root may read */
 };
 
-/* --- its life ------------------------------------------------------------------------------------------- */
+/* --- running -------------------------------------------------------------------------------------------- */
 
 struct worker {
     int fd;
@@ -140,7 +140,7 @@ static _Noreturn void send_values_forever(struct worker *w)
     }
 }
 
-/* --- its start ------------------------------------------------------------------------------------------ */
+/* --- starting ------------------------------------------------------------------------------------------- */
 
 static size_t find_source(const char *name, size_t length)
 {

@@ -97,7 +97,7 @@ bool child_start(struct child *child, const struct signals *signals, struct attr
     return true;
 }
 
-/* --- how it fares --------------------------------------------------------------------------------------- */
+/* --- state of the command ------------------------------------------------------------------------------- */
 
 static void note_end(struct child *child, int status)
 {
@@ -153,7 +153,7 @@ void stop_with_terminal(int stop_signal)
     sigprocmask(SIG_BLOCK, &one, NULL);
 }
 
-/* --- signals for it ------------------------------------------------------------------------------------- */
+/* --- forwarding signals --------------------------------------------------------------------------------- */
 
 static bool is_of_command(struct child *child, pid_t pid)
 {
@@ -237,7 +237,7 @@ size_t child_signal_all(struct child *child, int signal)
     return count + !has_command;
 }
 
-/* --- afterwards ----------------------------------------------------------------------------------------- */
+/* --- exit status ---------------------------------------------------------------------------------------- */
 
 int exit_code_of(int status)
 {

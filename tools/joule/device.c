@@ -26,7 +26,7 @@ bool device_row_get(joule_meter *meter, size_t position, struct arena *arena, st
     return true;
 }
 
-/* --- for people ----------------------------------------------------------------------------------------- */
+/* --- text ----------------------------------------------------------------------------------------------- */
 
 /* A line of facts: "a, b, c". */
 struct line {
@@ -180,7 +180,7 @@ void device_add_lines(const struct device_row *row, const char *indent, struct t
     add_partitions(row, &line);
 }
 
-/* --- for programs --------------------------------------------------------------------------------------- */
+/* --- JSON ----------------------------------------------------------------------------------------------- */
 
 static void json_bytes(struct json *json, const char *key, uint64_t bytes)
 {

@@ -27,7 +27,7 @@
 #define INDENT       "  "
 #define MODEL_INDENT "            " /* aligned with the model of a device */
 
-/* --- gathering ------------------------------------------------------------------------------------------ */
+/* --- gathering data ------------------------------------------------------------------------------------- */
 
 static bool is_gauge(const joule_domain *domain)
 {

@@ -42,7 +42,7 @@ static bool is_fine(const struct visit *visit)
     return count_of(visit, FINDING_ADVICE) == 0 && count_of(visit, FINDING_LIMIT) == 0;
 }
 
-/* --- for people ----------------------------------------------------------------------------------------- */
+/* --- text ----------------------------------------------------------------------------------------------- */
 
 static void add_finding(const struct visit *visit, const struct finding *finding, struct text *out)
 {
@@ -90,7 +90,7 @@ static void print_text(const void *context, struct text *out)
     add_all(visit, FINDING_FACT, "Notes:", out);
 }
 
-/* --- for programs --------------------------------------------------------------------------------------- */
+/* --- JSON ----------------------------------------------------------------------------------------------- */
 
 static void print_json(const void *context, struct text *out)
 {

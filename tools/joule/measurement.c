@@ -58,7 +58,7 @@ static const char *default_sources(const char *root, bool is_recorded)
     return has_nvidia ? "-thermal" : "-thermal,-nvml,-nvidia_smi";
 }
 
-/* --- life ----------------------------------------------------------------------------------------------- */
+/* --- open and start ------------------------------------------------------------------------------------- */
 
 /* Creates the session shared with the command. The kernel counts its memory as a file, so RLIMIT_FSIZE is
  * raised while it is created and restored for the command. Without a session the command's libjoule measures
@@ -151,7 +151,7 @@ void measurement_leave(void)
     session_remove_shared();
 }
 
-/* --- figures -------------------------------------------------------------------------------------------- */
+/* --- energy --------------------------------------------------------------------------------------------- */
 
 static const struct channel *channel_of(const struct measurement *m, const struct cover *cover, size_t i)
 {

@@ -48,7 +48,7 @@ static void add_view(struct views *views, const char *kind, const char *path)
     string_copy(view->path, sizeof view->path, path);
 }
 
-/* --- which chassis -------------------------------------------------------------------------------------- */
+/* --- choosing the chassis ------------------------------------------------------------------------------- */
 
 struct chassis {
     const char *path;
@@ -152,7 +152,7 @@ static joule_status choose_chassis(struct client *client, const struct json_valu
     return JOULE_OK;
 }
 
-/* --- its powers ----------------------------------------------------------------------------------------- */
+/* --- finding views -------------------------------------------------------------------------------------- */
 
 /* Returns true for an empty or disabled bay. */
 static bool is_absent(const struct json_value *resource)
@@ -250,7 +250,7 @@ joule_status views_find(struct client *client, struct views *out_views)
                : error_set(client->error, JOULE_ABSENT, "%s reports no power", client->config->url);
 }
 
-/* --- one view ------------------------------------------------------------------------------------------- */
+/* --- reading a view ------------------------------------------------------------------------------------- */
 
 bool view_parse(const char *word, struct view *out_view)
 {

@@ -141,7 +141,7 @@ void answer_release(struct page *page)
     page->is_used = false;
 }
 
-/* --- the rest ------------------------------------------------------------------------------------------- */
+/* --- interface ------------------------------------------------------------------------------------------ */
 
 const char *answer_media_type(enum answer_kind kind)
 {

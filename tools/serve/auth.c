@@ -161,7 +161,7 @@ static bool load_users(struct auth *auth, const char *path)
     return false;
 }
 
-/* --- life ----------------------------------------------------------------------------------------------- */
+/* --- open and close ------------------------------------------------------------------------------------- */
 
 bool auth_open(const char *token_path, const char *users_path, struct auth **out_auth)
 {

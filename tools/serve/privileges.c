@@ -61,7 +61,7 @@ static bool drop_capabilities(void)
     return is_done;
 }
 
-/* --- both ----------------------------------------------------------------------------------------------- */
+/* --- user and capabilities ------------------------------------------------------------------------------ */
 
 static bool drop_root(const char *user)
 {

@@ -53,7 +53,7 @@ struct server {
     size_t taken;
 };
 
-/* --- places --------------------------------------------------------------------------------------------- */
+/* --- connections ---------------------------------------------------------------------------------------- */
 
 static void take_place(struct server *server, struct MHD_Connection *connection, void **out_place)
 {
@@ -252,7 +252,7 @@ static const char *header(struct MHD_Connection *connection, const char *name)
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
-/* --- by which name -------------------------------------------------------------------------------------- */
+/* --- host name ------------------------------------------------------------------------------------------ */
 
 struct host_check {
     const struct host_names *names;

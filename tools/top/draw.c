@@ -18,7 +18,7 @@ void draw_power(struct frame *frame, int y, int x, enum style style, double watt
               is_known ? (uint32_t)class_letter(cls) : ' ');
 }
 
-/* --- above ---------------------------------------------------------------------------------------------- */
+/* --- lines above the tables ----------------------------------------------------------------------------- */
 
 static int add(struct frame *frame, int y, int x, enum style style, const char *text)
 {
@@ -81,7 +81,7 @@ int draw_header(struct frame *frame, const struct ui *ui, const struct model *mo
     return 2;
 }
 
-/* --- below ---------------------------------------------------------------------------------------------- */
+/* --- lines below the tables ----------------------------------------------------------------------------- */
 
 struct hint {
     const char *key, *does;
@@ -128,7 +128,7 @@ void draw_sums(struct frame *frame, const struct model *model, int y)
     }
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------ */
+/* --- whole page ----------------------------------------------------------------------------------------- */
 
 static void draw_list(struct frame *frame, struct ui *ui, const struct model *model, int y, int end)
 {

@@ -140,7 +140,7 @@ static void drop_lost(struct model *model)
     model->device_count = kept;
 }
 
-/* --- idle ----------------------------------------------------------------------------------------------- */
+/* --- idle baseline -------------------------------------------------------------------------------------- */
 
 /* Loads the idle baseline. It is valid only for its cover and class, and only if the machine was idle. */
 static void find_idle(struct gathering *g)
@@ -195,7 +195,7 @@ static void take_detail(struct gathering *g, struct model *model)
     }
 }
 
-/* --- a tick --------------------------------------------------------------------------------------------- */
+/* --- one tick ------------------------------------------------------------------------------------------- */
 
 static void add_histories(struct gathering *g, struct model *model, uint64_t tick)
 {
@@ -242,7 +242,7 @@ void gather_detail(struct gathering *g, struct model *model)
     gather_processes(g, model);
 }
 
-/* --- life ----------------------------------------------------------------------------------------------- */
+/* --- open and close ------------------------------------------------------------------------------------- */
 
 /* Returns the last component of a path. */
 static const char *folder_name(const char *path)

@@ -125,7 +125,7 @@ void gather_machine(struct machine *machine, joule_meter *meter, const struct li
     }
 }
 
-/* --- life ----------------------------------------------------------------------------------------------- */
+/* --- open and close ------------------------------------------------------------------------------------- */
 
 void gather_machine_open(struct machine *machine, joule_meter *meter)
 {

@@ -155,7 +155,7 @@ static void end_connection(struct streams *streams, CURL *curl, CURLcode code)
     stream->retry_s = stream->retry_s * 2 < LAST_RETRY_S ? stream->retry_s * 2 : LAST_RETRY_S;
 }
 
-/* --- life ----------------------------------------------------------------------------------------------- */
+/* --- open and close ------------------------------------------------------------------------------------- */
 
 static struct curl_slist *make_headers(const char *token)
 {

@@ -42,7 +42,7 @@ struct state {
     int64_t begin_ns;
 };
 
-/* --- clocks and numbers --------------------------------------------------------------------------------- */
+/* --- clocks and statistics ------------------------------------------------------------------------------ */
 
 static double thread_seconds(void)
 {
@@ -217,7 +217,7 @@ static bool is_steady(const struct state *s, size_t index)
     return cycles <= STEADY && joules <= STEADY;
 }
 
-/* --- all of them ---------------------------------------------------------------------------------------- */
+/* --- all kernels ---------------------------------------------------------------------------------------- */
 
 static void print_progress(const struct state *s, unsigned number, size_t index, size_t of)
 {
@@ -276,7 +276,7 @@ static bool run_all(struct state *s)
     return true;
 }
 
-/* --- before and after ----------------------------------------------------------------------------------- */
+/* --- preparation and results ---------------------------------------------------------------------------- */
 
 /* Pins the process to its last allowed CPU, because interrupts prefer the first. Returns the CPU, or -1. */
 static int pin(void)

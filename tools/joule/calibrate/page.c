@@ -210,7 +210,7 @@ void calibrate_text(const void *calibrated, struct text *out)
         text_add(out, "\nNothing was written.\n");
 }
 
-/* --- what there is -------------------------------------------------------------------------------------- */
+/* --- list of kernels ------------------------------------------------------------------------------------ */
 
 void calibrate_list(const void *core, struct text *out)
 {

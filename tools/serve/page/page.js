@@ -19,7 +19,7 @@ let cursorX = null;
 
 const get = (id) => document.getElementById(id);
 
-// --- asking ---------------------------------------------------------------------------------------------------
+// --- requests ----------------------------------------------------------------------------------------------
 
 async function ask(path) {
   const token = sessionStorage.getItem("token");
@@ -84,7 +84,7 @@ function say(state, text) {
   get("status").textContent = text;
 }
 
-// --- figures --------------------------------------------------------------------------------------------------
+// --- formatting --------------------------------------------------------------------------------------------
 
 function quantity(value, unit) {
   if (value === null || value === undefined) return "";
@@ -112,7 +112,7 @@ function duration(seconds) {
   return minutes ? `${minutes} min` : `${Math.floor(seconds)} s`;
 }
 
-// --- building -------------------------------------------------------------------------------------------------
+// --- elements ----------------------------------------------------------------------------------------------
 
 function make(name, attributes, ...children) {
   const isDrawing = ["svg", "path", "line", "text"].includes(name);
@@ -144,7 +144,7 @@ function barred(text, value, isLimit) {
   return td;
 }
 
-// --- drawing --------------------------------------------------------------------------------------------------
+// --- charts ------------------------------------------------------------------------------------------------
 
 // Seconds that the charts show: whole minutes, as far as the server has measured.
 const span = () => Math.min(MAX_SPAN_S, Math.max(MIN_SPAN_S, 60 * Math.ceil(last.measuring_seconds / 60)));
@@ -224,7 +224,7 @@ function drawLegend(shown, seconds) {
   }));
 }
 
-// --- showing --------------------------------------------------------------------------------------------------
+// --- tables and page ---------------------------------------------------------------------------------------
 
 function figure(name, value, note) {
   return make("div", {}, make("div", { class: "name" }, name), make("div", { class: "figure" }, value || "\u2013"),
