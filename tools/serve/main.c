@@ -183,7 +183,7 @@ int main(int argc, char **argv)
          .kind = OPTION_TEXT,
          .value = &settings.user,
          .argument = "NAME",
-         .help = "become this user once sensors are open (root: joule, else nobody)"},
+         .help = "when started as root: user to become (default: joule, else nobody)"},
         {.name = "period",
          .kind = OPTION_TIME,
          .value = &options.period_s,
