@@ -415,7 +415,7 @@ static void forget(struct channel *ch)
                                    .max_watts = c.max_watts,
                                    .tick_s = c.tick_s};
     ch->integrator = (struct integrator){.period_s = in.period_s,
-                                         .seen = in.seen,
+                                         .averaged_part = in.averaged_part,
                                          .age_s = in.age_s,
                                          .lag_s = in.lag_s,
                                          .max_watts = in.max_watts};
