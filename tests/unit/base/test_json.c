@@ -106,9 +106,9 @@ static void test_strings(void **state)
                                          "\"\\x\"",      "\"\\u0000\"",        "\"a\nb\"",    "\"\xff\"",
                                          "\"\xc0\x80\"", "\"\xed\xa0\x80\"",   "\"\\u123\"",  "\"\x01\""};
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++)
-        expect_broken(broken[i], "no character in a string");
-    expect_broken("\"no end", "no end");
-    expect_broken("\"no end\\", "no character");
+        expect_broken(broken[i], "invalid character in a string");
+    expect_broken("\"no end", "unterminated string");
+    expect_broken("\"no end\\", "invalid character");
     assert_null(parse_bytes(&p, "\"a\0b\"", 5));
     arena_free(&p.arena);
 }
@@ -124,7 +124,7 @@ static void test_numbers(void **state)
     expect_number("25e-1", 2.5);
     expect_number("1e999", NAN); /* JSON, and beyond a double */
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++)
-        expect_broken(broken[i], "no number");
+        expect_broken(broken[i], "invalid number");
     expect_broken("01", "where the end is expected");
     expect_broken("0x10", "where the end is expected");
     expect_broken("+1", "where a value is expected");
