@@ -147,7 +147,7 @@ class Tools(unittest.TestCase):
             file.write(text)
         self.assertEqual(self.good("compile", self.path("folded.txt"), "--stop-after", "expand"),
                          "".join(line for line in text.splitlines(True) if not line.startswith("#")))
-        self.bad(125, "no pass 'melt' to stop after", "compile", self.path("folds.txt"), "--stop-after", "melt")
+        self.bad(125, "cannot stop after 'melt'", "compile", self.path("folds.txt"), "--stop-after", "melt")
         self.bad(2, "either", "compile", self.path("folds.txt"), "--stop-after", "fold", "-o", self.path("q.fprog"))
 
     def test_another_process_gets_the_right_numbers(self):
@@ -209,7 +209,7 @@ class Tools(unittest.TestCase):
             self.assertEqual(read_npy(y), ((4,), [10.0, 11.0, 12.0, 13.0]))
         self.good("run", program, "--size=batch=4")
         self.bad(125, "batch is 2 to 8, a multiple of 2, and cannot be 5", "run", program, "--size", "batch=5")
-        self.bad(125, "there is no symbol 'rows'; there are: batch", "run", program, "--size", "rows=2")
+        self.bad(125, "unknown symbol 'rows'; known symbols: batch", "run", program, "--size", "rows=2")
         self.bad(2, "--size takes NAME=N, not 'batch'", "run", program, "--size", "batch")
         write_npy(x, (9, 4), [0.0] * 36)
         self.bad(125, "input 'x': batch is 2 to 8, a multiple of 2, and cannot be 9", "run", program, "--set", "x=" + x)
@@ -403,23 +403,23 @@ class Tools(unittest.TestCase):
         self.assertFalse(os.path.exists(self.path("w.fprog")))
         with open(self.path("symbol.txt"), "w", encoding="ascii") as file:
             file.write('forge graph 1\nsymbol B : 1..8\nslot "w" : f32[B] = constant(0)\n%1 = read "w" : f32[B]\noutput "y" = %1\n')
-        self.bad(125, "slot 'w' has a size that is a symbol", "compile", self.path("symbol.txt"), "-o", self.path("w.fprog"))
+        self.bad(125, "slot 'w' has a symbolic size", "compile", self.path("symbol.txt"), "-o", self.path("w.fprog"))
         self.bad(125, "No such file", "compile", self.path("none"), "-o", self.path("w.fprog"))
         self.bad(125, "line 1, column 1", "compile", self.path("p.fprog"), "-o", self.path("w.fprog"))
-        self.bad(125, "there is no device 'abacus'", "compile", self.path("g.txt"), "-o", self.path("w.fprog"), "-d", "abacus")
+        self.bad(125, "unknown device 'abacus'", "compile", self.path("g.txt"), "-o", self.path("w.fprog"), "-d", "abacus")
         self.bad(125, "No such file", "compile", self.path("g.txt"), "-o", self.path("none/w.fprog"))
 
     def test_wrong_files_for_a_run(self):
         program = self.path("p.fprog")
         self.bad(125, "No such file", "run", self.path("none"))
-        self.bad(125, "is no program", "run", self.path("g.txt"))
+        self.bad(125, "is not a program", "run", self.path("g.txt"))
         self.bad(125, "no input 'z'", "run", program, "--set", "z=" + self.path("x.npy"))
         self.bad(125, "no output 'z'", "run", program, "--get", "z=" + self.path("z.npy"))
         self.bad(125, "No such file", "run", program, "--set", "x=" + self.path("none"))
         self.bad(125, "w.safetensors", "run", program, "--set", "x=" + self.path("w.safetensors"))
         self.bad(125, "x.npy", "run", program, "--states", self.path("x.npy"))
         write_npy(self.path("wide.npy"), (2, 5), [0.0] * 10)
-        self.bad(125, "input 'x' is f32[2,4], packed, not f32[2,5]", "run", program, "--set", "x=" + self.path("wide.npy"))
+        self.bad(125, "input 'x' must be f32[2,4], packed, not f32[2,5]", "run", program, "--set", "x=" + self.path("wide.npy"))
         write_npy(self.path("whole.npy"), (2, 4), [0] * 8, "<i8", "q")
         self.bad(125, "not i64[2,4]", "run", program, "--set", "x=" + self.path("whole.npy"))
         self.assertFalse(os.path.exists(self.path("z.npy")))
@@ -428,7 +428,7 @@ class Tools(unittest.TestCase):
         self.bad(2, "FILE is missing", "inspect")
         self.bad(2, "unknown option --colour", "inspect", self.path("g.txt"), "--colour")
         self.bad(125, "No such file", "inspect", self.path("none"))
-        self.bad(125, "is a folder, not a file", "inspect", self.folder)
+        self.bad(125, "it is a directory, not a file", "inspect", self.folder)
         self.bad(125, "not a graph, program, checkpoint, safetensors or .npy file", "inspect", __file__)
 
     def test_output_that_cannot_be_written(self):

@@ -136,7 +136,7 @@ class Train(unittest.TestCase):
             done = self.forge("--device", "estimated", *arguments)
             self.assertEqual((done.returncode, done.stdout), (125, ""))
             self.assertRegex(done.stderr, r"cannot use --\w+: the device estimated only estimates")
-        self.assertIn("there is no device 'abacus'", self.forge("--device", "abacus").stderr)
+        self.assertIn("unknown device 'abacus'", self.forge("--device", "abacus").stderr)
 
     def test_interrupt_ends_after_a_step_and_reports(self):
         with subprocess.Popen([FORGE, "train", "--data", self.folder.name, "-e", "100000", "-b", "32"],
@@ -371,7 +371,7 @@ class Train(unittest.TestCase):
         done = self.forge("-b", "640", "-e", "2", "-c", path, "-r", "-l", "1e300")
         self.assertEqual(done.returncode, 125)
         self.assertRegex(done.stderr, r"step 2 has made -?(nan|inf) of element \d+ of mlp\.fc1\.weight")
-        self.assertIn('step 2: the input was given with inf at [] of "learning_rate" f32[]', done.stderr)
+        self.assertIn('step 2: the input contains inf at [] of "learning_rate" f32[]', done.stderr)
         self.assertIn("remains as last written", done.stderr)
         self.assertEqual(checkpoint(path), before)
 
@@ -475,7 +475,7 @@ class Train(unittest.TestCase):
         done = self.forge("-b", "641")
         self.assertEqual(done.returncode, 125)
         self.assertIn("a smaller --batch", done.stderr)
-        self.assertIn("is a folder, not a file", self.forge("-m", "gpt").stderr)
+        self.assertIn("it is a directory, not a file", self.forge("-m", "gpt").stderr)
         done = subprocess.run([FORGE, "train"], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, "--data" in done.stderr), (2, True))
         done = subprocess.run([FORGE, "train", "--resume", "a", "--data", "b"], capture_output=True, text=True, check=False)

@@ -47,7 +47,7 @@ static bool walk_begin(struct walk *walk, forge_builder *b, size_t most_nodes)
     if (walk->nodes && walk->is_wanted && walk->sums)
         return true;
     walk_free(walk);
-    builder_refuse(b, JOULE_NO_MEMORY, "memory is used up");
+    builder_refuse(b, JOULE_NO_MEMORY, "out of memory");
     return false;
 }
 
@@ -151,7 +151,7 @@ forge_graph *gradient_of_body(const forge_graph *body, const struct dim_table *d
     if (b && map)
         *wanted = walk_body(b, body, *wanted, given, map);
     else
-        builder_refuse(b, JOULE_NO_MEMORY, "memory is used up");
+        builder_refuse(b, JOULE_NO_MEMORY, "out of memory");
     free(map);
     if (builder_goes_on(b) && *wanted == 0)
         forge_builder_free(b);
@@ -169,7 +169,7 @@ static void emit_gradient(struct gradient *r, forge_graph *body, const forge_val
     forge_value *map = calloc(body->value_count, sizeof *map), node = FORGE_NO_VALUE;
     bool is_node = body->input_count <= 16 && body->output_count <= OP_MAX_OUTPUTS;
     if (!builder_adopt_body(r->b, body) || !map)
-        builder_refuse(r->b, JOULE_NO_MEMORY, "memory is used up");
+        builder_refuse(r->b, JOULE_NO_MEMORY, "out of memory");
     else if (is_node)
         node = builder_emit(r->b, OP_COMPOSITE, attributes, sizeof *attributes, inputs, body->input_count);
     else
@@ -257,13 +257,13 @@ static bool check(forge_builder *b, forge_value loss, const forge_value *wrt, si
         return false;
     forge_shape shape = forge_value_shape(b, loss);
     if (!forge_dtype_is_float(forge_value_dtype(b, loss)) || forge_shape_elements(&shape) != 1)
-        forge_builder_fail(b, "gradients: the loss has to be one float, not %s of rank %u",
+        forge_builder_fail(b, "gradients: the loss must be one float, not %s of rank %u",
                            forge_dtype_name(forge_value_dtype(b, loss)), shape.rank);
     for (size_t i = 0; i < count; i++)
         if (!forge_dtype_is_float(forge_value_dtype(b, wrt[i])))
-            forge_builder_fail(b, "gradients: value %zu is no float", i);
+            forge_builder_fail(b, "gradients: value %zu is not a float", i);
     if (b->region_count && b->regions[b->region_count - 1].end == UINT32_MAX)
-        forge_builder_fail(b, "gradients: what is to be recomputed has not ended (forge_recompute_end)");
+        forge_builder_fail(b, "gradients: a region of forge_recompute_begin has no forge_recompute_end");
     return builder_goes_on(b);
 }
 
@@ -287,7 +287,7 @@ void forge_gradients(forge_builder *builder, forge_value loss, const forge_value
     struct recompute recompute;
     walk.recompute = &recompute;
     if (!recompute_begin(&recompute, builder))
-        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+        builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
     uint32_t scope = builder->scope, place = builder->place;
     forge_phase phase = forge_phase_set(builder, FORGE_PHASE_BACKWARD);
     for (size_t n = 0; n < builder->graph->node_count; n++)

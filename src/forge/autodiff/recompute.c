@@ -17,9 +17,9 @@ void forge_recompute_begin(forge_builder *builder)
     if (!builder_goes_on(builder))
         return;
     if (open_region(builder))
-        forge_builder_fail(builder, "what is to be recomputed has begun already: regions do not nest");
+        forge_builder_fail(builder, "forge_recompute_begin inside another region: regions do not nest");
     else if (!ARRAY_ROOM(builder->regions, builder->region_capacity, builder->region_count))
-        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+        builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
     else
         builder->regions[builder->region_count++] =
             (struct region){(uint32_t)builder->graph->node_count, OPEN};

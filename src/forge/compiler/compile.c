@@ -12,7 +12,8 @@ joule_status forge_compile_with(const forge_graph *graph, forge_device *device,
 {
     forge_graph *plain = NULL;
     if (abi_has_room(options, SIZE_UP_TO(forge_compile_options, stop_after)) && options->stop_after)
-        return error_set(out_error, JOULE_INVALID, "a program needs all passes: nothing to stop after");
+        return error_set(out_error, JOULE_INVALID,
+                         "cannot compile a program: stop_after is set, but all passes are needed");
     joule_status status = forge_passes_run(graph, device, options, &plain, out_error);
     if (status == JOULE_OK)
         status = lower(plain, device, out_program, out_error);

@@ -38,10 +38,10 @@ joule_status forge_compile_placed(const forge_graph *graph, const forge_place *p
     if (graph->dims.count)
         return error_set(
             out_error, JOULE_INVALID,
-            "a placed program has no sizes that are symbols: forge_graph_bind gives them numbers");
+            "a placed program cannot have symbolic sizes: give them numbers with forge_graph_bind");
     forge_placed *placed = calloc(1, sizeof *placed);
     if (!placed)
-        return error_set(out_error, JOULE_NO_MEMORY, "memory for a placed program is used up");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot compile a placed program: out of memory");
     joule_status status = prepare(graph, &whole, out_error);
     if (status == JOULE_OK)
         status = placed_split(whole, places, count, placed, out_error);

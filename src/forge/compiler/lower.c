@@ -25,7 +25,7 @@ bool lower_fail(struct lowering *l, joule_status status, const char *format, ...
 
 static bool no_memory(struct lowering *l)
 {
-    return lower_fail(l, JOULE_NO_MEMORY, "memory for a program is used up");
+    return lower_fail(l, JOULE_NO_MEMORY, "cannot compile a program: out of memory");
 }
 
 uint32_t lower_root(const struct lowering *l, uint32_t buffer)
@@ -83,8 +83,7 @@ uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *nam
     if (size > PROGRAM_MOST_BYTES) {
         char is[200];
         forge_shape_format(&most, is, sizeof is);
-        lower_fail(l, JOULE_INVALID, "'%s' may be as large as %s%s, which is too large", name,
-                   forge_dtype_name(dtype), is);
+        lower_fail(l, JOULE_INVALID, "'%s' is too large: up to %s%s", name, forge_dtype_name(dtype), is);
         return PROGRAM_NONE;
     }
     if (!ARRAY_ROOM(l->buffers, l->buffer_capacity, l->buffer_count)) {
@@ -274,11 +273,10 @@ static bool place_leaf(struct lowering *l, const struct node *node, forge_value 
 
 static bool refuse_collective(struct lowering *l, const struct collective_attributes *a)
 {
-    return lower_fail(
-        l, JOULE_UNSUPPORTED,
-        "%s over '%s', a group of %u: there is no transport between processes, so that only groups of "
-        "one can be compiled",
-        collective_name((forge_collective_kind)a->kind), a->group, a->size);
+    return lower_fail(l, JOULE_UNSUPPORTED,
+                      "%s over '%s', a group of %u: communication between processes is not supported; only "
+                      "groups of one can be compiled",
+                      collective_name((forge_collective_kind)a->kind), a->group, a->size);
 }
 
 static bool lower_node(struct lowering *l, const struct node *node)
@@ -302,9 +300,9 @@ static bool place_slots(struct lowering *l)
     for (size_t i = 0; i < l->graph->slot_count; i++) {
         const struct slot *slot = &l->graph->slots[i];
         if (dim_shape_has_symbols(&slot->shape))
-            return lower_fail(
-                l, JOULE_INVALID,
-                "slot '%s' has a size that is a symbol: what stays from run to run has one size", slot->name);
+            return lower_fail(l, JOULE_INVALID,
+                              "slot '%s' has a symbolic size: a slot's size must not change between runs",
+                              slot->name);
         uint32_t buffer = lower_buffer(l, BUFFER_STATE, slot->name, slot->dtype, &slot->shape);
         if (buffer == PROGRAM_NONE)
             return false;

@@ -64,7 +64,7 @@ static bool note_readings(struct lowering *l)
             buffer->last_read = k;
         }
     }
-    return l->readings || lower_fail(l, JOULE_NO_MEMORY, "memory for a program is used up");
+    return l->readings || lower_fail(l, JOULE_NO_MEMORY, "cannot compile a program: out of memory");
 }
 
 /* Returns the first launch that needs the slot's old value after `buffer` would have overwritten it, or

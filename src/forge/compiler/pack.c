@@ -125,13 +125,13 @@ static void fill(const struct lowering *l, forge_program *p, uint32_t *new_index
 joule_status lower_pack(struct lowering *l, forge_program **out_program)
 {
     if (!plan_arena(l))
-        return error_set(l->error, JOULE_NO_MEMORY, "memory for a plan is used up");
+        return error_set(l->error, JOULE_NO_MEMORY, "cannot plan the arena: out of memory");
     struct forge_program head = measure(l);
     uint32_t *new_index = calloc(l->buffer_count + 1, sizeof *new_index);
     forge_program *program = new_index ? aligned_alloc(PROGRAM_ALIGNMENT, head.size_bytes) : NULL;
     if (!program) {
         free(new_index);
-        return error_set(l->error, JOULE_NO_MEMORY, "%zu bytes for a program cannot be had",
+        return error_set(l->error, JOULE_NO_MEMORY, "cannot allocate a program of %zu bytes: out of memory",
                          (size_t)head.size_bytes);
     }
     memset(program, 0, head.size_bytes);

@@ -59,10 +59,10 @@ static joule_status add(struct order *order, const forge_pass *pass, joule_error
         return error_set(error, JOULE_INVALID, "two passes have the name '%s'", pass->name);
     size_t at = pass->after ? find(order, pass->after) + 1 : 0;
     if (at > order->count)
-        return error_set(error, JOULE_INVALID, "pass %s is to run after '%s', and there is no such pass",
-                         pass->name, pass->after);
+        return error_set(error, JOULE_INVALID, "pass %s cannot run after '%s': unknown pass", pass->name,
+                         pass->after);
     if (order->count == MOST)
-        return error_set(error, JOULE_INVALID, "%d passes are the most there can be", MOST);
+        return error_set(error, JOULE_INVALID, "at most %d passes are supported", MOST);
     while (at < order->count && !is_own(order->passes[at]))
         at++;
     memmove(&order->passes[at + 1], &order->passes[at], (order->count - at) * sizeof *order->passes);
@@ -82,7 +82,7 @@ static joule_status make_order(struct order *order, const forge_compile_options 
         return status;
     size_t last = find(order, options->stop_after);
     if (last == order->count)
-        return error_set(error, JOULE_INVALID, "there is no pass '%s' to stop after", options->stop_after);
+        return error_set(error, JOULE_INVALID, "cannot stop after '%s': unknown pass", options->stop_after);
     order->count = last + 1;
     return JOULE_OK;
 }
@@ -116,7 +116,7 @@ static bool same_slots(const forge_graph *a, const forge_graph *b)
 static joule_status check(const forge_graph *before, const forge_graph *after, joule_error *error)
 {
     if (!after)
-        return error_set(error, JOULE_FAILED, "it made no graph");
+        return error_set(error, JOULE_FAILED, "it returned no graph");
     if (!same_ports(before, before->inputs, before->input_count, after, after->inputs, after->input_count))
         return error_set(error, JOULE_FAILED, "it changed the graph's inputs");
     if (!same_ports(before, before->outputs, before->output_count, after, after->outputs,

@@ -15,7 +15,7 @@ struct program_binding place_packed(struct lowering *l, uint32_t buffer, forge_d
         binding.strides[i] = stride;
         stride = i ? dim_mul(&l->dims, stride, shape->dims[i]) : stride;
         if (stride == DIM_FAILED) {
-            lower_fail(l, JOULE_INVALID, "the product of sizes is too large, or too long an expression");
+            lower_fail(l, JOULE_INVALID, "a product of sizes is too large or too long");
             break;
         }
     }

@@ -18,7 +18,7 @@ joule_status pass_each_node(const forge_graph *graph, pass_node_fn *node_fn, voi
     if (goes_on)
         builder_end_like(builder, graph, map);
     else
-        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+        builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
     free(map);
     return forge_builder_finish(builder, out_graph, out_error);
 }
@@ -76,7 +76,7 @@ static bool rewrite_node(forge_builder *builder, const forge_graph *graph, const
     if (value == FORGE_NO_VALUE)
         return builder_goes_on(builder) && builder_copy_node(builder, graph, node, map);
     if (!is_like(builder, value, &graph->values[node->output]))
-        forge_builder_fail(builder, "what stands for %s is of another type or shape", facts.op);
+        forge_builder_fail(builder, "the replacement of %s has another type or shape", facts.op);
     map[node->output] = value;
     return builder_goes_on(builder);
 }

@@ -32,7 +32,7 @@ static bool fail(struct splitting *s, joule_status status, const char *message)
 
 static bool no_memory(struct splitting *s)
 {
-    return fail(s, JOULE_NO_MEMORY, "memory for a placed program is used up");
+    return fail(s, JOULE_NO_MEMORY, "cannot compile a placed program: out of memory");
 }
 
 /* --- devices -------------------------------------------------------------------------------------------- */
@@ -66,10 +66,10 @@ static bool find_devices(struct splitting *s, const forge_place *places, size_t 
     for (size_t i = 0; i < count; i++) {
         uint32_t device = device_number(s->placed, places[i].device);
         if (device == NONE)
-            return fail(s, JOULE_INVALID, "a placed program has 8 devices at most");
+            return fail(s, JOULE_INVALID, "a placed program can have at most 8 devices");
         for (size_t k = 0; k < i; k++)
             if (is_name(places[k].name, places[i].name))
-                return fail(s, JOULE_INVALID, "one place is given twice");
+                return fail(s, JOULE_INVALID, "a place is given twice");
         for (uint32_t p = 0; p < s->graph->place_count; p++)
             if (is_name(s->graph->places[p], places[i].name))
                 s->device_of[p] = device;
@@ -297,8 +297,7 @@ static bool add_write(struct splitting *s, const struct slot *slot)
                     (is_read(s, value) && device_of(s, value) == device_of(s, slot->write));
     if (slot->in_place && !is_there) {
         snprintf(message, sizeof message,
-                 "slot '%.300s' cannot be written in place: its value is made in another segment",
-                 slot->name);
+                 "slot '%.300s' cannot be written in place: another segment computes its value", slot->name);
         return fail(s, JOULE_FAILED, message);
     }
     forge_builder *b = builder_of(s, segment);

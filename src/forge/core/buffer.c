@@ -26,7 +26,8 @@ joule_status forge_buffer_new(size_t size_bytes, forge_buffer **out_buffer, joul
     const size_t overhead = sizeof(forge_buffer) + ALIGNMENT - 1;
     forge_buffer *buffer = size_bytes <= PTRDIFF_MAX - overhead ? calloc(1, overhead + size_bytes) : NULL;
     if (!buffer)
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for a buffer of %zu bytes", size_bytes);
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot allocate a buffer of %zu bytes: out of memory",
+                         size_bytes);
     char *memory = (char *)(buffer + 1);
     memory += -(uintptr_t)memory % ALIGNMENT;
     atomic_init(&buffer->references, 1);
@@ -44,7 +45,7 @@ joule_status forge_buffer_wrap(void *memory, size_t size_bytes, void (*release)(
                          out_buffer ? "memory" : "out_buffer");
     forge_buffer *buffer = malloc(sizeof *buffer);
     if (!buffer)
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for a buffer's head");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot wrap a buffer: out of memory");
     atomic_init(&buffer->references, 1);
     buffer->memory = memory;
     buffer->size_bytes = size_bytes;

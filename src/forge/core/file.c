@@ -21,9 +21,10 @@ joule_status file_open(struct file *file, const char *path, joule_error *out_err
     }
     file_close(file);
     if (reason == EISDIR)
-        return error_set(out_error, JOULE_UNSUPPORTED, "%s is a folder, not a file", path);
+        return error_set(out_error, JOULE_UNSUPPORTED, "cannot open %s: it is a directory, not a file", path);
     if (reason == EOPNOTSUPP)
-        return error_set(out_error, JOULE_UNSUPPORTED, "%s: not a regular file; copy it into one", path);
+        return error_set(out_error, JOULE_UNSUPPORTED, "cannot open %s: not a regular file; copy it into one",
+                         path);
     return error_set(out_error, status_of_errno(reason), "cannot open %s: %s", path, strerror(reason));
 }
 
@@ -35,11 +36,11 @@ joule_status file_read(const struct file *file, uint64_t offset, void *out_bytes
         ssize_t step =
             TEMP_FAILURE_RETRY(pread(file->fd, (char *)out_bytes + count, some, (off_t)(offset + count)));
         if (step < 0)
-            return error_set(out_error, status_of_errno(errno), "%s: cannot read byte %" PRIu64 ": %s",
+            return error_set(out_error, status_of_errno(errno), "cannot read %s at byte %" PRIu64 ": %s",
                              file->path, offset + count, strerror(errno));
         if (step == 0)
             return error_set(out_error, JOULE_INVALID,
-                             "%s: byte %" PRIu64 ": the file ends here, and had %" PRIu64
+                             "cannot read %s at byte %" PRIu64 ": the file ends here, but had %" PRIu64
                              " bytes when it was opened",
                              file->path, offset + count, file->size);
         count += (size_t)step;
@@ -63,17 +64,16 @@ static joule_status fail(struct draft *draft, int reason, const char *what)
     if (reason == EISDIR || reason == EOPNOTSUPP)
         return draft->status =
                    error_set(draft->error, JOULE_FAILED, "cannot write %s: it is %s; choose another path",
-                             draft->path, reason == EISDIR ? "a folder" : "not a regular file");
+                             draft->path, reason == EISDIR ? "a directory" : "not a regular file");
     if (reason == EWOULDBLOCK)
         return draft->status =
                    error_set(draft->error, JOULE_PENDING,
-                             "%s: another writer is at work on this file; try again later", draft->path);
+                             "cannot write %s: another process is writing it; try again later", draft->path);
     joule_status status = reason == EACCES || reason == EPERM ? JOULE_DENIED
                           : reason == ENOMEM                  ? JOULE_NO_MEMORY
                                                               : JOULE_FAILED;
-    return draft->status =
-               error_set(draft->error, status, "%s: cannot %s it: %s; what was there is unchanged",
-                         draft->path, what, strerror(reason));
+    return draft->status = error_set(draft->error, status, "cannot %s %s: %s; the old file is unchanged",
+                                     what, draft->path, strerror(reason));
 }
 
 joule_status draft_begin(struct draft *draft, const char *path, joule_error *out_error)
@@ -107,8 +107,8 @@ joule_status draft_end(struct draft *draft, joule_status status)
     if (reason)
         return fail(draft, reason, "replace");
     reason = file_sync_folder(draft->path);
-    return reason ? draft->status = error_set(draft->error, JOULE_FAILED,
-                                              "%s: written, but its folder cannot be flushed: %s",
-                                              draft->path, strerror(reason))
+    return reason ? draft->status =
+                        error_set(draft->error, JOULE_FAILED, "wrote %s, but cannot flush its directory: %s",
+                                  draft->path, strerror(reason))
                   : JOULE_OK;
 }

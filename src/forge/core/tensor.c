@@ -18,9 +18,10 @@ static joule_status plan_packed(forge_dtype dtype, const forge_shape *shape, for
     char text[SHAPE_TEXT_SIZE];
     const struct dtype_row *row = dtype_row(dtype);
     if (!row)
-        return error_set(out_error, JOULE_INVALID, "tensor: %d is no type of elements", (int)dtype);
+        return error_set(out_error, JOULE_INVALID, "tensor: %d is not an element type", (int)dtype);
     if (shape->rank > FORGE_MAX_RANK)
-        return error_set(out_error, JOULE_INVALID, "tensor: rank %u is over %d", shape->rank, FORGE_MAX_RANK);
+        return error_set(out_error, JOULE_INVALID, "tensor: rank %u is above %d", shape->rank,
+                         FORGE_MAX_RANK);
 
     forge_shape_format(shape, text, sizeof text);
     forge_tensor tensor = {.dtype = dtype, .shape.rank = shape->rank};
@@ -38,7 +39,7 @@ static joule_status plan_packed(forge_dtype dtype, const forge_shape *shape, for
     forge_dim row_elements = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
     if (row->block_elements > 2 && row_elements % row->block_elements != 0)
         return error_set(out_error, JOULE_INVALID,
-                         "tensor %s%s: %s comes in blocks of %u; make the last dimension a multiple",
+                         "tensor %s%s: %s has blocks of %u elements; make the last dimension a multiple",
                          row->name, text, row->name, row->block_elements);
     *out_size_bytes = forge_dtype_size_bytes(dtype, forge_shape_elements(&tensor.shape));
     if (*out_size_bytes > PTRDIFF_MAX)
@@ -60,8 +61,9 @@ joule_status forge_tensor_new(forge_dtype dtype, const forge_shape *shape, forge
     if (forge_buffer_new(size_bytes, &tensor.buffer, NULL) != JOULE_OK) {
         char text[SHAPE_TEXT_SIZE];
         forge_shape_format(shape, text, sizeof text);
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for a tensor %s%s: %zu bytes",
-                         forge_dtype_name(dtype), text, size_bytes);
+        return error_set(out_error, JOULE_NO_MEMORY,
+                         "cannot allocate a tensor %s%s of %zu bytes: out of memory", forge_dtype_name(dtype),
+                         text, size_bytes);
     }
     *out_tensor = tensor;
     return JOULE_OK;
@@ -80,13 +82,14 @@ joule_status forge_tensor_view(forge_buffer *buffer, size_t offset_bytes, forge_
     size_t room = forge_buffer_size_bytes(buffer);
     if (offset_bytes > room || size_bytes > room - offset_bytes)
         return error_set(out_error, JOULE_INVALID,
-                         "tensor: %zu bytes from offset %zu do not fit a buffer of %zu", size_bytes,
+                         "tensor: %zu bytes at offset %zu do not fit into a buffer of %zu bytes", size_bytes,
                          offset_bytes, room);
     unsigned block_bytes = dtype_row(dtype)->block_bytes;
     unsigned alignment = block_bytes & -block_bytes; /* 2 for the blocks of 34 and 18 bytes */
     if (((uintptr_t)forge_buffer_data(buffer) + offset_bytes) % alignment != 0)
-        return error_set(out_error, JOULE_INVALID, "tensor: offset %zu is not aligned to the %u bytes of %s",
-                         offset_bytes, alignment, forge_dtype_name(dtype));
+        return error_set(out_error, JOULE_INVALID,
+                         "tensor: offset %zu is not a multiple of the %u bytes that %s needs", offset_bytes,
+                         alignment, forge_dtype_name(dtype));
     tensor.buffer = buffer;
     tensor.offset_bytes = offset_bytes;
     *out_tensor = tensor;

@@ -21,7 +21,7 @@ static joule_status open_device(const struct device_ops *ops, forge_device **out
     device->memory = device_memory_new();
     if (!device->memory) {
         ops->close(device);
-        return error_set(error, JOULE_NO_MEMORY, "memory for a device is used up");
+        return error_set(error, JOULE_NO_MEMORY, "cannot open a device: out of memory");
     }
     *out_device = device;
     return JOULE_OK;
@@ -37,7 +37,7 @@ joule_status forge_device_open(const char *name, forge_device **out_device, joul
             return open_device(devices[i], out_device, out_error);
         text_printf(&text, "%s%s", i ? ", " : "", devices[i]->name);
     }
-    return error_set(out_error, JOULE_ABSENT, "there is no device '%s'; there are: %s", name, known);
+    return error_set(out_error, JOULE_ABSENT, "unknown device '%s'; known devices: %s", name, known);
 }
 
 void forge_device_close(forge_device *device)

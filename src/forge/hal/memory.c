@@ -205,9 +205,9 @@ static joule_status refuse(const forge_device *device, size_t size_bytes, const 
     char message[400];
     struct text text;
     text_init(&text, message, sizeof message);
-    text_printf(&text, "no memory on %s for %s: ", device->ops->name, what);
+    text_printf(&text, "out of memory on %s for %s: ", device->ops->name, what);
     print_bytes(&text, size_bytes);
-    text_printf(&text, " wanted, ");
+    text_printf(&text, " needed, ");
     print_bytes(&text, memory->used_bytes);
     if (memory->limit_bytes) {
         text_printf(&text, " of the limit of ");
@@ -216,7 +216,7 @@ static joule_status refuse(const forge_device *device, size_t size_bytes, const 
     text_printf(&text, " in use");
     const struct block *block = next_largest(memory, NULL);
     for (int i = 0; i < NAMED && block; i++, block = next_largest(memory, block)) {
-        text_printf(&text, "%s%s with ", i ? ", " : "; most by ", block->what);
+        text_printf(&text, "%s%s with ", i ? ", " : "; largest: ", block->what);
         print_bytes(&text, block->size_bytes);
     }
     return error_set(error, JOULE_NO_MEMORY, "%s", message);

@@ -34,7 +34,7 @@ joule_status forge_timeline_new(forge_timeline **out_timeline, joule_error *out_
     pthread_once(&once, make_condition);
     forge_timeline *timeline = calloc(1, sizeof *timeline);
     if (!timeline)
-        return error_set(out_error, JOULE_NO_MEMORY, "memory for a timeline is used up");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot make a timeline: out of memory");
     *out_timeline = timeline;
     return JOULE_OK;
 }
@@ -59,7 +59,8 @@ joule_status forge_timeline_signal(forge_timeline *timeline, uint64_t value, jou
     if (timeline->has_failed)
         status = error_set(out_error, JOULE_FAILED, "%s", timeline->message);
     else if (value <= timeline->value)
-        status = error_set(out_error, JOULE_INVALID, "a timeline at %llu cannot be set to %llu",
+        status = error_set(out_error, JOULE_INVALID,
+                           "cannot set a timeline from %llu to %llu: values must increase",
                            (unsigned long long)timeline->value, (unsigned long long)value);
     else
         timeline->value = value;
@@ -104,8 +105,8 @@ joule_status forge_timeline_wait(forge_timeline *timeline, uint64_t value, doubl
     uint64_t is = timeline->value;
     pthread_mutex_unlock(&lock);
     if (status == JOULE_PENDING)
-        error_set(out_error, status, "a timeline is at %llu and not yet at %llu", (unsigned long long)is,
-                  (unsigned long long)value);
+        error_set(out_error, status, "the timeline is at %llu, and has not reached %llu",
+                  (unsigned long long)is, (unsigned long long)value);
     return status;
 }
 

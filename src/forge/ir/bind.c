@@ -18,7 +18,7 @@ static joule_status copy_all(forge_builder *builder, const forge_graph *graph, f
     if (goes_on)
         builder_end_like(builder, graph, map);
     else
-        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+        builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
     free(map);
     return forge_builder_finish(builder, out_graph, error);
 }
@@ -34,7 +34,7 @@ const forge_graph *builder_bind_body(forge_builder *builder, const forge_graph *
         inside->sizes = builder->sizes;
     joule_status status = copy_all(inside, body, &bound, &error);
     if (status == JOULE_OK && (!dim_table_copy(&dims, &bound->dims) || !builder_share_body(builder, bound)))
-        status = error_set(&error, JOULE_NO_MEMORY, "memory is used up");
+        status = error_set(&error, JOULE_NO_MEMORY, "out of memory");
     if (status == JOULE_OK) {
         dim_table_free(&builder->graph->dims);
         builder->graph->dims = dims;
@@ -59,7 +59,7 @@ joule_status forge_graph_bind(const forge_graph *graph, const forge_size *sizes,
     if (builder && values && dim_table_bind(&graph->dims, sizes, count, &builder->graph->dims, values))
         builder->sizes = values;
     else
-        builder_refuse(builder, JOULE_INVALID, "with these sizes an expression of them is too large");
+        builder_refuse(builder, JOULE_INVALID, "with these sizes an expression is too large");
     status = copy_all(builder, graph, out_graph, out_error);
     free(values);
     return status;

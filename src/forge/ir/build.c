@@ -23,7 +23,7 @@ bool builder_take_options(forge_builder *builder, const char *what, const char *
 {
     joule_status status = abi_read(ours, our_size, first_size, given);
     if (status == JOULE_UNSUPPORTED)
-        forge_builder_fail(builder, "%s: something is set in %s that this library does not know", what, type);
+        forge_builder_fail(builder, "%s: %s sets a member that this library does not know", what, type);
     else if (status != JOULE_OK)
         forge_builder_fail(builder, "%s: set struct_size to sizeof(%s)", what, type);
     return builder_goes_on(builder);
@@ -51,7 +51,7 @@ void forge_builder_fail(forge_builder *builder, const char *format, ...)
 
 static forge_value out_of_memory(forge_builder *builder)
 {
-    return builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+    return builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
 }
 
 /* --- life ----------------------------------------------------------------------------------------------- */
@@ -310,7 +310,7 @@ forge_value builder_emit(forge_builder *builder, enum op op, const void *attribu
     }
     for (size_t i = 0; i < count; i++) {
         if (inputs[i] == FORGE_NO_VALUE || inputs[i] >= graph->value_count) {
-            forge_builder_fail(builder, "%s: input %zu is no value of this builder", op_name(op), i);
+            forge_builder_fail(builder, "%s: input %zu is not a value of this builder", op_name(op), i);
             return FORGE_NO_VALUE;
         }
         inference.inputs[i] = &graph->values[inputs[i]];
@@ -404,7 +404,7 @@ static bool drop_unneeded(forge_graph *graph)
 joule_status forge_builder_finish(forge_builder *builder, forge_graph **out_graph, joule_error *out_error)
 {
     if (!builder)
-        return error_set(out_error, JOULE_NO_MEMORY, "memory for a graph is used up");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot build a graph: out of memory");
     if (!builder->has_failed && builder->graph->output_count == 0) {
         bool writes = false;
         for (size_t i = 0; i < builder->graph->slot_count; i++)

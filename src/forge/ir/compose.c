@@ -34,14 +34,14 @@ bool builder_adopt_body(forge_builder *builder, forge_graph *body)
     if (!ARRAY_ROOM(graph->bodies, graph->body_capacity, graph->body_count) ||
         !dim_table_copy(&dims, &body->dims)) {
         forge_graph_free(body);
-        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+        builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
         return false;
     }
     dim_table_free(&graph->dims);
     graph->dims = dims;
     graph->bodies[graph->body_count++] = body;
     if (!index_add(&builder->body_index, graph, (uint32_t)graph->body_count - 1))
-        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+        builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
     return !builder->has_failed;
 }
 
@@ -91,7 +91,7 @@ void forge_composite_many(forge_builder *builder, const char *name, const forge_
 {
     struct composite_attributes attributes = {0};
     if (builder_goes_on(builder) && !string_copy(attributes.name, sizeof attributes.name, name))
-        forge_builder_fail(builder, "composite '%s': a name above %zu bytes", name,
+        forge_builder_fail(builder, "composite '%s': the name is longer than %zu bytes", name,
                            sizeof attributes.name - 1);
     builder_composite(builder, &attributes, inputs, count, body, context, out_values, value_count);
 }

@@ -54,7 +54,7 @@ static const void *attributes_here(forge_builder *builder, const struct node *no
         return node->attributes;
     void *attributes = arena_alloc(&builder->graph->arena, node->attributes_size);
     if (!attributes) {
-        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+        builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
         return NULL;
     }
     memcpy(attributes, node->attributes, node->attributes_size);
@@ -88,7 +88,7 @@ bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const
         return false;
     if (node->op == OP_COMPOSITE &&
         !builder_share_body(builder, ((const struct composite_attributes *)attributes)->body)) {
-        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+        builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
         return false;
     }
     builder->again = again ? again : node->again;

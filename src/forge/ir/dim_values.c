@@ -41,12 +41,12 @@ joule_status dim_check(const struct dim_table *table, const char *name, int64_t 
     text_init(&text, words, sizeof words);
     if (!symbol) {
         print_names(table, &text);
-        return error_set(out_error, JOULE_ABSENT, "there is no symbol '%s'; there are: %s", name, words);
+        return error_set(out_error, JOULE_ABSENT, "unknown symbol '%s'; known symbols: %s", name, words);
     }
     if (number < symbol->min || number > symbol->max || number % symbol->multiple) {
         if (symbol->multiple > 1)
             text_printf(&text, ", a multiple of %lld", (long long)symbol->multiple);
-        return error_set(out_error, JOULE_INVALID, "%s is %lld to %lld%s, and cannot be %lld", name,
+        return error_set(out_error, JOULE_INVALID, "%s must be from %lld to %lld%s, not %lld", name,
                          (long long)symbol->min, (long long)symbol->max, words, (long long)number);
     }
     if (out_symbol)

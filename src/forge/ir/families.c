@@ -12,7 +12,7 @@
 
 static forge_value out_of_memory(forge_builder *builder)
 {
-    return builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+    return builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
 }
 
 /* --- sizes ---------------------------------------------------------------------------------------------- */
@@ -31,14 +31,14 @@ forge_dim forge_symbol(forge_builder *builder, const char *name, int64_t min, in
     if (!builder_goes_on(builder))
         return 0;
     char what[200];
-    snprintf(
-        what, sizeof what,
-        "symbol '%s' from %lld to %lld, multiple of %lld: the bounds make no sense, or it has others already",
-        name, (long long)min, (long long)max, (long long)multiple);
+    snprintf(what, sizeof what,
+             "symbol '%s' from %lld to %lld, multiple of %lld: invalid bounds, or the symbol exists with "
+             "other bounds",
+             name, (long long)min, (long long)max, (long long)multiple);
     return known(builder, dim_symbol(&builder->graph->dims, name, min, max, multiple), what);
 }
 
-#define TOO_LARGE "the size is above 2^48, divided by 0, or of another builder"
+#define TOO_LARGE "the size is above 2^48, is divided by 0, or belongs to another builder"
 
 forge_dim forge_dim_add(forge_builder *builder, forge_dim a, forge_dim b)
 {
@@ -84,7 +84,7 @@ forge_value forge_input(forge_builder *builder, const char *name, forge_dtype dt
         return FORGE_NO_VALUE;
     forge_graph *graph = builder->graph;
     if (builder_find_input(builder, name)) {
-        forge_builder_fail(builder, "there is an input '%s' already", name);
+        forge_builder_fail(builder, "input '%s' already exists", name);
         return FORGE_NO_VALUE;
     }
     if (!ARRAY_ROOM(graph->inputs, graph->input_capacity, graph->input_count))
@@ -106,9 +106,9 @@ void forge_output(forge_builder *builder, const char *name, forge_value value)
     forge_graph *graph = builder->graph;
     const char *copy = builder_name(builder, name);
     if (value == FORGE_NO_VALUE || value >= graph->value_count)
-        forge_builder_fail(builder, "output '%s' is no value of this builder", name);
+        forge_builder_fail(builder, "output '%s' is not a value of this builder", name);
     else if (builder_find_output(builder, name))
-        forge_builder_fail(builder, "there is an output '%s' already", name);
+        forge_builder_fail(builder, "output '%s' already exists", name);
     else if (!copy || !ARRAY_ROOM(graph->outputs, graph->output_capacity, graph->output_count))
         out_of_memory(builder);
     else {
@@ -150,7 +150,7 @@ static bool is_slot(forge_builder *builder, const struct slot *slot)
     for (uint32_t i = 0; is_shape && i < slot->shape.rank; i++)
         is_shape = dim_is_known(&builder->graph->dims, slot->shape.dims[i]);
     if (!is_shape || !forge_dtype_block_bytes(slot->dtype) || (unsigned)slot->init.kind > FORGE_INIT_NORMAL)
-        forge_builder_fail(builder, "slot '%s' has no shape, type or beginning that there is", slot->name);
+        forge_builder_fail(builder, "slot '%s' has an invalid shape, type or initial value", slot->name);
     return !builder->has_failed;
 }
 
@@ -166,7 +166,7 @@ forge_slot forge_state(forge_builder *builder, const char *name, forge_dtype dty
     if (known != INDEX_NONE) {
         const struct slot *known_slot = &graph->slots[known];
         if (known_slot->dtype != dtype || !forge_shape_equal(&known_slot->shape, &slot.shape))
-            forge_builder_fail(builder, "slot '%s' has another type or shape already", name);
+            forge_builder_fail(builder, "slot '%s' already exists with another type or shape", name);
         return known;
     }
     if (slot.name && !is_slot(builder, &slot))
@@ -201,10 +201,10 @@ static void refuse_place(forge_builder *builder, const struct slot *slot, forge_
 {
     const forge_graph *graph = builder->graph;
     char own[PLACE_TEXT], other[PLACE_TEXT];
-    forge_builder_fail(
-        builder, "slot '%s' lives on %s and cannot take a value that lives on %s: forge_transfer it first",
-        slot->name, place_text(graph, slot_place(graph, slot), own),
-        place_text(graph, graph->values[value].place, other));
+    forge_builder_fail(builder,
+                       "slot '%s' is stored on %s and cannot take a value from %s: forge_transfer it first",
+                       slot->name, place_text(graph, slot_place(graph, slot), own),
+                       place_text(graph, graph->values[value].place, other));
 }
 
 void forge_write(forge_builder *builder, forge_slot slot, forge_value value, bool in_place)
@@ -213,7 +213,7 @@ void forge_write(forge_builder *builder, forge_slot slot, forge_value value, boo
         return;
     forge_graph *graph = builder->graph;
     if (slot >= graph->slot_count || value == FORGE_NO_VALUE || value >= graph->value_count) {
-        forge_builder_fail(builder, "write: no slot, or no value, of this builder");
+        forge_builder_fail(builder, "write: the slot or the value is not one of this builder");
         return;
     }
     struct slot *s = &graph->slots[slot];
@@ -234,7 +234,7 @@ forge_value forge_constant(forge_builder *builder, const forge_tensor *tensor)
         return FORGE_NO_VALUE;
     size_t bytes = forge_dtype_size_bytes(tensor->dtype, forge_tensor_elements(tensor));
     if (!forge_tensor_is_packed(tensor) || bytes > UINT32_MAX / 2) {
-        forge_builder_fail(builder, "a constant has to be packed and below 2 GiB");
+        forge_builder_fail(builder, "a constant must be packed and smaller than 2 GiB");
         return FORGE_NO_VALUE;
     }
     struct constant_attributes *attributes = calloc(1, sizeof *attributes + bytes);
@@ -256,7 +256,7 @@ forge_value forge_scalar(forge_builder *builder, forge_dtype dtype, double numbe
         unsigned char room[sizeof(struct constant_attributes) + 16];
     } attributes = {.room = {0}};
     if (!forge_dtype_is_computed(dtype)) {
-        forge_builder_fail(builder, "a scalar of %s", forge_dtype_name(dtype));
+        forge_builder_fail(builder, "a scalar cannot have the type %s", forge_dtype_name(dtype));
         return FORGE_NO_VALUE;
     }
     attributes.head.dtype = dtype;

@@ -165,7 +165,7 @@ forge_value forge_slice_along(forge_builder *builder, forge_value x, uint32_t ax
     forge_shape shape = forge_value_shape(builder, x);
     struct cut cut = whole(shape);
     if (axis >= shape.rank) {
-        forge_builder_fail(builder, "slice: axis %u of rank %u", axis, shape.rank);
+        forge_builder_fail(builder, "slice: axis %u does not exist in rank %u", axis, shape.rank);
         return FORGE_NO_VALUE;
     }
     cut.start[axis] = start;
@@ -178,7 +178,7 @@ forge_value forge_flip(forge_builder *builder, forge_value x, uint32_t axes)
     forge_shape shape = forge_value_shape(builder, x);
     struct cut cut = whole(shape);
     if (axes >> shape.rank) {
-        forge_builder_fail(builder, "flip: axes 0x%x of rank %u", axes, shape.rank);
+        forge_builder_fail(builder, "flip: axes 0x%x do not exist in rank %u", axes, shape.rank);
         return FORGE_NO_VALUE;
     }
     for (uint32_t i = 0; i < shape.rank; i++)
@@ -195,7 +195,8 @@ forge_value forge_pad(forge_builder *builder, forge_value x, const int64_t *low,
     for (uint32_t i = 0; i < shape.rank; i++) {
         if (low[i] < 0 || high[i] < 0) {
             forge_builder_fail(builder,
-                               "pad: %lld before and %lld after dimension %u: to cut something off, slice",
+                               "pad: %lld before and %lld after dimension %u: padding cannot be negative; "
+                               "use a slice to remove elements",
                                (long long)low[i], (long long)high[i], i);
             return FORGE_NO_VALUE;
         }

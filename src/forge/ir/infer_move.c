@@ -10,14 +10,14 @@ bool infer_reshape(struct inference *i)
     forge_dim before = dim_elements(&i->graph->dims, &i->inputs[0]->shape);
     forge_dim after = dim_elements(&i->graph->dims, &a->shape);
     if (after == DIM_FAILED)
-        return infer_refuse(i, "the sizes are too large, or one to be found out (-1) is not the only one, or "
-                               "what is left is no whole number");
+        return infer_refuse(
+            i, "the sizes are too large, several are to be computed (-1), or the rest is not a whole number");
     if (before != after || before == DIM_FAILED) {
         char target[100];
         struct text text;
         text_init(&text, target, sizeof target);
         dim_print_shape(&i->graph->dims, &a->shape, &text);
-        return infer_refuse(i, "%s holds another number of elements", target);
+        return infer_refuse(i, "%s has another number of elements", target);
     }
     return infer_give(i, i->inputs[0]->dtype, &a->shape);
 }
@@ -31,7 +31,7 @@ bool infer_broadcast(struct inference *i)
         struct text text;
         text_init(&text, target, sizeof target);
         dim_print_shape(&i->graph->dims, &a->shape, &text);
-        return infer_refuse(i, "it cannot become %s", target);
+        return infer_refuse(i, "it does not broadcast to %s", target);
     }
     return infer_give(i, i->inputs[0]->dtype, &shape);
 }
@@ -45,7 +45,7 @@ bool infer_transpose(struct inference *i)
     uint32_t taken = 0;
     for (uint32_t k = 0; k < x->rank; k++) {
         if (a->order[k] >= x->rank || taken >> a->order[k] & 1)
-            return infer_refuse(i, "the order is no permutation of %u dimensions", x->rank);
+            return infer_refuse(i, "the order is not a permutation of %u dimensions", x->rank);
         taken |= 1u << a->order[k];
         shape.dims[k] = x->dims[a->order[k]];
     }
@@ -61,15 +61,15 @@ bool infer_concat(struct inference *i)
     const struct axis_attributes *a = i->attributes;
     forge_shape shape = i->inputs[0]->shape;
     if (a->axis >= shape.rank)
-        return infer_refuse(i, "there is no axis %u", a->axis);
+        return infer_refuse(i, "axis %u does not exist", a->axis);
     for (size_t n = 1; n < i->input_count; n++) {
         forge_shape other = i->inputs[n]->shape;
         forge_dim size = other.dims[a->axis];
         other.dims[a->axis] = shape.dims[a->axis];
         if (i->inputs[n]->dtype != i->inputs[0]->dtype)
-            return infer_refuse(i, "it joins values of one type: cast the others");
+            return infer_refuse(i, "all values must have one type: cast the others");
         if (!forge_shape_equal(&other, &shape))
-            return infer_refuse(i, "only along axis %u the sizes may differ", a->axis);
+            return infer_refuse(i, "sizes may differ only along axis %u", a->axis);
         shape.dims[a->axis] = dim_add(&i->graph->dims, shape.dims[a->axis], size);
     }
     return infer_give(i, i->inputs[0]->dtype, &shape);
@@ -98,19 +98,19 @@ static bool cut_shape(struct inference *i, const struct cut *cut, const forge_sh
     struct dim_table *dims = &i->graph->dims;
     *out_shape = (forge_shape){.rank = whole->rank};
     if (whole->rank == 0)
-        return infer_refuse(i, "a single element has no dimensions");
+        return infer_refuse(i, "a value of rank 0 cannot be sliced");
     for (uint32_t k = 0; k < whole->rank; k++) {
         int64_t step = cut->step[k];
         if (step == 0 || step > DIM_MAX_NUMBER || step < -DIM_MAX_NUMBER)
-            return refuse_cut(i, cut, k, whole->dims[k], "the step cannot be");
+            return refuse_cut(i, cut, k, whole->dims[k], "invalid step");
         if (!dim_is_known(dims, cut->start[k]) || !dim_is_known(dims, cut->limit[k]))
             return refuse_cut(i, cut, k, whole->dims[k],
-                              "what is negative is a symbol, and there is none of this number");
+                              "a negative size is a symbol's id, and this id does not exist");
         if (!dim_is_at_most(dims, cut->limit[k], whole->dims[k]))
-            return refuse_cut(i, cut, k, whole->dims[k], "the limit is not always within the dimension");
+            return refuse_cut(i, cut, k, whole->dims[k], "the limit may be above the dimension's size");
         forge_dim size = dim_sub(dims, cut->limit[k], cut->start[k]);
         if (size == DIM_FAILED)
-            return refuse_cut(i, cut, k, whole->dims[k], "the start is not always before the limit");
+            return refuse_cut(i, cut, k, whole->dims[k], "the start may be after the limit");
         step = step < 0 ? -step : step;
         out_shape->dims[k] = dim_div(dims, dim_add(dims, size, step - 1), step);
     }
@@ -129,11 +129,11 @@ bool infer_pad(struct inference *i)
     const struct pad_attributes *a = i->attributes;
     forge_shape part;
     if (a->shape.rank != i->inputs[0]->shape.rank)
-        return infer_refuse(i, "the result has rank %u", a->shape.rank);
+        return infer_refuse(i, "the result must not have rank %u", a->shape.rank);
     if (!cut_shape(i, &a->cut, &a->shape, &part))
         return false;
     if (!forge_shape_equal(&part, &i->inputs[0]->shape))
-        return infer_refuse(i, "the elements do not fill their places in the result");
+        return infer_refuse(i, "the elements do not fit their part of the result");
     return infer_give(i, i->inputs[0]->dtype, &a->shape);
 }
 
@@ -145,19 +145,19 @@ static bool taken_shape(struct inference *i, uint32_t axis, bool is_along, forge
 {
     const forge_shape *x = &i->inputs[0]->shape, *indices = &i->inputs[1]->shape;
     if (!forge_dtype_is_integer(i->inputs[1]->dtype))
-        return infer_refuse(i, "the indices are integers, not %s", forge_dtype_name(i->inputs[1]->dtype));
+        return infer_refuse(i, "the indices must be integers, not %s", forge_dtype_name(i->inputs[1]->dtype));
     if (axis >= x->rank)
-        return infer_refuse(i, "there is no axis %u", axis);
+        return infer_refuse(i, "axis %u does not exist", axis);
     if (is_along) {
         *out_shape = *indices;
         out_shape->dims[axis] = x->dims[axis];
         if (!forge_shape_equal(out_shape, x))
-            return infer_refuse(i, "the indices differ from x not along axis %u alone: broadcast them", axis);
+            return infer_refuse(i, "the indices may differ from x only along axis %u: broadcast them", axis);
         *out_shape = *indices;
         return true;
     }
     if (x->rank - 1 + indices->rank > FORGE_MAX_RANK)
-        return infer_refuse(i, "the result has rank %u, above %d", x->rank - 1 + indices->rank,
+        return infer_refuse(i, "the result's rank %u is above %d", x->rank - 1 + indices->rank,
                             FORGE_MAX_RANK);
     *out_shape = (forge_shape){0};
     for (uint32_t k = 0; k < axis; k++)
@@ -182,18 +182,18 @@ bool infer_scatter(struct inference *i)
     const struct value *x = i->inputs[0], *updates = i->inputs[2];
     forge_shape shape;
     if (a->kind >= FORGE_SCATTER_KINDS)
-        return infer_refuse(i, "there is no kind %u", a->kind);
+        return infer_refuse(i, "unknown kind %u", a->kind);
     if (!taken_shape(i, a->axis, a->is_along, &shape))
         return false;
     if (updates->dtype != x->dtype || (x->dtype == FORGE_BOOL && a->kind != FORGE_SCATTER_SET))
-        return infer_refuse(i, "%s of %s into %s", scatter_name((forge_scatter_kind)a->kind),
+        return infer_refuse(i, "cannot %s %s into %s", scatter_name((forge_scatter_kind)a->kind),
                             forge_dtype_name(updates->dtype), forge_dtype_name(x->dtype));
     if (!forge_shape_equal(&updates->shape, &shape)) {
         char wanted[100];
         struct text text;
         text_init(&text, wanted, sizeof wanted);
         dim_print_shape(&i->graph->dims, &shape, &text);
-        return infer_refuse(i, "the updates are to be %s, which is what a gather would give", wanted);
+        return infer_refuse(i, "the updates must be %s, as a gather would give", wanted);
     }
     return infer_give(i, x->dtype, &x->shape);
 }

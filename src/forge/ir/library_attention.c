@@ -17,15 +17,15 @@ static bool differ(forge_dim a, forge_dim b)
 static const char *wrong_shapes(forge_shape q, forge_shape k, forge_shape v, bool is_causal)
 {
     if (q.rank != 4 || k.rank != 4 || v.rank != 4)
-        return "it takes q [b, heads, t, d], k [b, kv_heads, s, d] and v [b, kv_heads, s, e]";
+        return "it needs q [b, heads, t, d], k [b, kv_heads, s, d] and v [b, kv_heads, s, e]";
     if (q.dims[1] < 1 || k.dims[1] < 1 || q.dims[1] % k.dims[1] || k.dims[1] != v.dims[1])
-        return "heads have to be a multiple of the heads of k, and of as many of v";
+        return "the heads of q must be a multiple of those of k, and v must have as many as k";
     if (q.dims[3] < 1 || q.dims[3] != k.dims[3])
-        return "q and k have to have the same last dimension";
+        return "q and k must have the same last dimension";
     if (differ(q.dims[0], k.dims[0]) || differ(k.dims[0], v.dims[0]) || differ(k.dims[2], v.dims[2]))
         return "q, k and v differ in dimensions b or s";
     if (is_causal && q.dims[2] > k.dims[2] && k.dims[2] >= 0)
-        return "there are more queries than keys, so that a causal mask leaves the first none to see";
+        return "there are more queries than keys: with a causal mask, the first queries have no key";
     return NULL;
 }
 
@@ -38,7 +38,7 @@ static bool takes_attention(forge_builder *b, const forge_value *in, bool is_cau
                                      forge_value_shape(b, in[V]), is_causal);
     if (!wrong && (!forge_dtype_is_float(dtype) || forge_value_dtype(b, in[K]) != dtype ||
                    forge_value_dtype(b, in[V]) != dtype))
-        wrong = "it takes floats of one type";
+        wrong = "q, k and v must be floats of one type";
     if (wrong)
         forge_builder_fail(b, "%s", wrong);
     return !wrong;
@@ -95,11 +95,10 @@ static bool takes_rope(forge_builder *b, const forge_value *in, double base)
                  place.rank < shape.rank && base > 0 && forge_dtype_is_float(forge_value_dtype(b, in[0])) &&
                  forge_dtype_is_integer(forge_value_dtype(b, in[1]));
     if (!is_so)
-        forge_builder_fail(
-            b,
-            "it takes floats [..., t, d] of rank 2 to %d with an even d, integer positions that broadcast to "
-            "all dimensions but the last, and a base above 0",
-            FORGE_MAX_RANK - 1);
+        forge_builder_fail(b,
+                           "it needs floats [..., t, d] of rank 2 to %d with an even d, integer positions "
+                           "that broadcast to all dimensions but the last, and a base above 0",
+                           FORGE_MAX_RANK - 1);
     return is_so;
 }
 

@@ -22,7 +22,7 @@ static bool has_rank(forge_builder *b, const struct composite_attributes *a, for
 {
     uint32_t rank = forge_value_shape(b, x).rank;
     if (builder_goes_on(b) && (rank < least || !forge_dtype_is_float(forge_value_dtype(b, x))))
-        forge_builder_fail(b, "%s takes floats of rank %u or more", a->name, least);
+        forge_builder_fail(b, "%s needs floats of rank %u or more", a->name, least);
     return builder_goes_on(b);
 }
 
@@ -87,7 +87,7 @@ static void over_last(forge_builder *b, const forge_value *in, size_t count,
 {
     uint32_t rank = forge_value_shape(b, in[0]).rank, dims = a->numbers[0];
     if (builder_goes_on(b) && (dims == 0 || dims > rank))
-        forge_builder_fail(b, "%s: the last %u dimensions of rank %u", a->name, dims, rank);
+        forge_builder_fail(b, "%s: cannot normalise the last %u dimensions of rank %u", a->name, dims, rank);
     if (!has_rank(b, a, in[0], 1))
         return;
     struct norm norm = {a->reals[0], ((1u << dims) - 1) << (rank - dims), 0, subtracts_mean};
@@ -112,7 +112,7 @@ void library_group_norm(forge_builder *b, const forge_value *in, size_t count, c
 {
     const struct composite_attributes *a = context;
     if (builder_goes_on(b) && a->numbers[0] == 0)
-        forge_builder_fail(b, "%s: no groups", a->name);
+        forge_builder_fail(b, "%s: the number of groups is 0", a->name);
     if (has_rank(b, a, in[0], 2))
         *out = norm_body(b, in, count, &(struct norm){a->reals[0], 4, a->numbers[0], true});
 }

@@ -20,8 +20,7 @@ struct check {
 };
 
 /* Sets the error and evaluates to false. */
-#define wrong(c, ...)                                                                                        \
-    is_wrong(c, error_set((c)->error, JOULE_INVALID, "this is no program that can be trusted: " __VA_ARGS__))
+#define wrong(c, ...) is_wrong(c, error_set((c)->error, JOULE_INVALID, "not a valid program: " __VA_ARGS__))
 
 static bool is_wrong(struct check *c, joule_status status)
 {
@@ -56,27 +55,29 @@ static bool check_head(struct check *c, size_t size)
 {
     const forge_program *p = c->program;
     if (size < sizeof *p || p->magic != PROGRAM_MAGIC)
-        return wrong(c, "it does not begin as one");
+        return wrong(c, "its first bytes differ");
     if (p->version != PROGRAM_VERSION) {
-        c->status = error_set(c->error, JOULE_UNSUPPORTED,
-                              "the program has version %u, and this library reads %u: compile it again",
-                              p->version, PROGRAM_VERSION);
+        c->status =
+            error_set(c->error, JOULE_UNSUPPORTED,
+                      "the program has version %u, but this library reads version %u: compile it again",
+                      p->version, PROGRAM_VERSION);
         return false;
     }
     if (p->size_bytes != size || size % PROGRAM_ALIGNMENT)
-        return wrong(c, "it has %zu bytes and says %llu", size, (unsigned long long)p->size_bytes);
+        return wrong(c, "it has %zu bytes, but its header says %llu", size,
+                     (unsigned long long)p->size_bytes);
     if (p->hash != program_hash(p))
-        return wrong(c, "it is damaged: its hash is another one");
+        return wrong(c, "it is damaged: its hash differs");
     if (!lies_inside(c, p->dims, sizeof(struct dim)) ||
         !lies_inside(c, p->buffers, sizeof(struct program_buffer)) ||
         !lies_inside(c, p->bindings, sizeof(struct program_binding)) ||
         !lies_inside(c, p->launches, sizeof(struct program_launch)) || !lies_inside(c, p->strings, 1) ||
         !lies_inside(c, p->bytes, 1) || !lies_inside(c, p->constants, 1))
-        return wrong(c, "a part lies outside it");
+        return wrong(c, "an array lies outside it");
     if (p->strings.count == 0 || program_string(p, 0)[p->strings.count - 1] != '\0')
-        return wrong(c, "its strings do not end");
+        return wrong(c, "its last string is not terminated");
     c->dims = program_dims(p);
-    return dim_table_is_sound(&c->dims) || wrong(c, "its symbols or expressions of them are none");
+    return dim_table_is_sound(&c->dims) || wrong(c, "its symbols or expressions are invalid");
 }
 
 static bool is_string(const struct check *c, uint32_t offset)
@@ -114,18 +115,18 @@ static bool check_buffer(struct check *c, size_t i)
     uint64_t size = buffer->size_bytes,
              space = is_in_arena ? c->program->arena_bytes : c->program->constants.count;
     if (buffer->kind > BUFFER_ARENA || !is_string(c, buffer->name))
-        return wrong(c, "buffer %zu has no kind or name", i);
+        return wrong(c, "buffer %zu has no valid kind or name", i);
     if (!is_shape(c, buffer->dtype, &buffer->shape) || size != most_bytes(c, buffer) ||
         size > PROGRAM_MOST_BYTES)
-        return wrong(c, "buffer %zu has not the size of its type and shape", i);
+        return wrong(c, "the size of buffer %zu does not match its type and shape", i);
     if ((buffer->kind == BUFFER_STATE || buffer->kind == BUFFER_CONSTANT) &&
         dim_shape_has_symbols(&buffer->shape))
-        return wrong(c, "buffer %zu stays, and its size changes", i);
+        return wrong(c, "buffer %zu is permanent, but its size can change", i);
     if (buffer->init_kind > FORGE_INIT_NORMAL)
-        return wrong(c, "buffer %zu has no beginning", i);
+        return wrong(c, "buffer %zu has no valid initial value", i);
     if (!is_named(buffer) && (buffer->offset_bytes % PROGRAM_ALIGNMENT || buffer->offset_bytes > space ||
                               size > space - buffer->offset_bytes))
-        return wrong(c, "buffer %zu lies outside", i);
+        return wrong(c, "buffer %zu lies outside the arena or the constants", i);
     return true;
 }
 
@@ -146,7 +147,7 @@ static bool check_names(struct check *c)
     const struct program_buffer **named = calloc(c->program->buffers.count + 1, sizeof *named);
     size_t count = 0;
     if (!named) {
-        c->status = error_set(c->error, JOULE_NO_MEMORY, "memory for checking a program is used up");
+        c->status = error_set(c->error, JOULE_NO_MEMORY, "cannot check a program: out of memory");
         return false;
     }
     for (size_t i = 0; i < c->program->buffers.count; i++)
@@ -172,7 +173,7 @@ static bool check_buffers(struct check *c)
     }
     end = (end + PROGRAM_ALIGNMENT - 1) / PROGRAM_ALIGNMENT * PROGRAM_ALIGNMENT;
     if (c->program->arena_bytes != end || c->program->arena_bound_bytes > end)
-        return wrong(c, "its arena has not the size that its buffers need");
+        return wrong(c, "the size of its arena does not match its buffers");
     return check_names(c);
 }
 
@@ -186,7 +187,7 @@ static bool check_binding(struct check *c, size_t i)
                     binding->backwards >> binding->shape.rank == 0;
     for (uint32_t k = 0; is_known && k < binding->shape.rank; k++)
         is_known = dim_is_known(&c->dims, binding->strides[k]);
-    return is_known || wrong(c, "view %zu is none", i);
+    return is_known || wrong(c, "view %zu is invalid", i);
 }
 
 /* --- launches ------------------------------------------------------------------------------------------- */
@@ -206,22 +207,22 @@ static bool check_launch(struct check *c, size_t i)
     const struct program_launch *launch = &program_launches(c->program)[i];
     uint64_t bindings = c->program->bindings.count, bytes = c->program->bytes.count;
     if (!is_launched(launch->op))
-        return wrong(c, "launch %zu has no operation", i);
+        return wrong(c, "launch %zu has no valid operation", i);
     if (!is_string(c, launch->kernel) || !is_string(c, launch->scope) || launch->phase > FORGE_PHASE_DATA)
-        return wrong(c, "launch %zu has no kernel, scope or phase", i);
+        return wrong(c, "launch %zu has no valid kernel, scope or phase", i);
     if ((uint64_t)launch->first_binding + launch->input_count + launch->output_count > bindings ||
         !op_takes_inputs((enum op)launch->op, launch->input_count))
-        return wrong(c, "launch %zu has not the operands of %s", i, op_name((enum op)launch->op));
+        return wrong(c, "launch %zu has other operands than %s", i, op_name((enum op)launch->op));
     if (launch->attributes % 8 || (uint64_t)launch->attributes + launch->attributes_size > bytes)
-        return wrong(c, "launch %zu has no attributes", i);
+        return wrong(c, "launch %zu has no valid attributes", i);
     if (!(launch->cost.flop >= 0 && isfinite(launch->cost.flop)) ||
         !(launch->cost.read_bytes >= 0 && isfinite(launch->cost.read_bytes)) ||
         !(launch->cost.written_bytes >= 0 && isfinite(launch->cost.written_bytes)))
-        return wrong(c, "launch %zu has no cost", i);
+        return wrong(c, "launch %zu has no valid cost", i);
     const char *bad = fields_check(
         (enum op)launch->op, (const char *)program_at(c->program, c->program->bytes) + launch->attributes,
         launch->attributes_size, &c->dims);
-    return !bad || wrong(c, "launch %zu, %s: its %s makes no sense", i, op_name((enum op)launch->op), bad);
+    return !bad || wrong(c, "launch %zu, %s: its %s is invalid", i, op_name((enum op)launch->op), bad);
 }
 
 /* A composite has no body in a program. Its outputs must be those that the library infers, for all values of
@@ -251,7 +252,7 @@ static bool check_composite(struct check *c, size_t i)
     for (size_t k = 0; is_so && k < launch->output_count; k++)
         is_so = outputs[k].dtype == inference.outputs[k].dtype &&
                 forge_shape_equal(&outputs[k].shape, &inference.outputs[k].shape);
-    return is_so || wrong(c, "launch %zu gives something else than %s", i, attributes->name);
+    return is_so || wrong(c, "the outputs of launch %zu are not those of %s", i, attributes->name);
 }
 
 /* Checks what depends on sizes, at the largest sizes. */
@@ -260,9 +261,9 @@ static joule_status check_sizes(struct check *c)
     struct sized sized;
     joule_error reason;
     if (!sized_init(&sized, c->program))
-        c->status = error_set(c->error, JOULE_NO_MEMORY, "memory for checking a program is used up");
+        c->status = error_set(c->error, JOULE_NO_MEMORY, "cannot check a program: out of memory");
     else if (!sized_fill(&sized))
-        wrong(c, "its largest sizes are none");
+        wrong(c, "its largest sizes are invalid");
     else if (sized_check(&sized, true, &reason) != JOULE_OK)
         wrong(c, "%s", reason.message);
     sized_free(&sized);

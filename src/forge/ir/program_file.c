@@ -18,10 +18,10 @@ joule_status forge_program_write(const forge_program *program, const char *path,
 static joule_status read_program(const struct file *file, forge_program **out_program, joule_error *error)
 {
     if (file->size < sizeof(forge_program) || file->size % PROGRAM_ALIGNMENT != 0)
-        return error_set(error, JOULE_INVALID, "%s is no program, or not all of one", file->path);
+        return error_set(error, JOULE_INVALID, "%s is not a program, or is incomplete", file->path);
     forge_program *program = aligned_alloc(PROGRAM_ALIGNMENT, (size_t)file->size);
     if (!program)
-        return error_set(error, JOULE_NO_MEMORY, "%llu bytes for %s cannot be had",
+        return error_set(error, JOULE_NO_MEMORY, "cannot allocate %llu bytes for %s: out of memory",
                          (unsigned long long)file->size, file->path);
     joule_error reason;
     joule_status status = file_read(file, 0, program, (size_t)file->size, error);

@@ -125,7 +125,7 @@ joule_status forge_program_print(const forge_program *program, char **out_text, 
     size_t size = text.length + 1;
     char *page = malloc(size);
     if (!page)
-        return error_set(out_error, JOULE_NO_MEMORY, "memory for a program's text is used up");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot print a program: out of memory");
     text_init(&text, page, size);
     print_all(&text, program);
     *out_text = page;

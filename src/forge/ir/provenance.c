@@ -10,7 +10,7 @@
 
 static uint32_t out_of_memory(forge_builder *builder)
 {
-    builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+    builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
     return 0;
 }
 
@@ -44,8 +44,10 @@ void forge_scope_push(forge_builder *builder, const char *name)
     const char *outer = builder->graph->scopes[builder->scope];
     if ((size_t)snprintf(path, sizeof path, "%s%s%s", outer, *outer ? "/" : "", name) >= sizeof path ||
         !*name || strchr(name, '/')) {
-        forge_builder_fail(builder, "'%s' cannot be a scope's name: empty, with a '/', or all too long",
-                           name);
+        forge_builder_fail(
+            builder,
+            "'%s' cannot be the name of a scope: it is empty, contains '/', or the scope's path is too long",
+            name);
         return;
     }
     builder->scope = builder_scope(builder, path);
@@ -71,7 +73,7 @@ uint32_t builder_place(forge_builder *builder, const char *name)
         if (strcmp(graph->places[i], name) == 0)
             return (uint32_t)i;
     if (!*name || strlen(name) > FORGE_PLACE_NAME) {
-        forge_builder_fail(builder, "'%.40s' cannot be a place's name: 1 to %d bytes", name,
+        forge_builder_fail(builder, "'%.40s' cannot be the name of a place: it must have 1 to %d bytes", name,
                            FORGE_PLACE_NAME);
         return 0;
     }

@@ -89,7 +89,7 @@ static bool place_of(struct check *c, size_t i, struct place *out)
     size = size_of(c, out->buffer);
     if (!range_of(&out->view, offset, &out->range) || out->range.first < 0 ||
         (uint64_t)out->range.end > size || size > out->buffer->size_bytes)
-        return wrong(c, "view %zu does not lie in its buffer", i);
+        return wrong(c, "view %zu lies outside its buffer", i);
     return true;
 }
 
@@ -116,7 +116,7 @@ static bool check_meaning(struct check *c, size_t i, const struct place *places)
                                   .attributes = c->sized->attributes[i],
                                   .input_count = launch->input_count};
     if (!are_packed(outputs, launch->output_count))
-        return wrong(c, "launch %zu gives what is not packed", i);
+        return wrong(c, "an output of launch %zu is not packed", i);
     if (launch->op == OP_COMPOSITE)
         return true;
     for (size_t k = 0; k < launch->input_count; k++) {
@@ -131,7 +131,7 @@ static bool check_meaning(struct check *c, size_t i, const struct place *places)
     for (size_t k = 0; is_so && k < launch->output_count; k++)
         is_so = outputs[k].view.dtype == inference.outputs[k].dtype &&
                 forge_shape_equal(&outputs[k].view.shape, &inference.outputs[k].shape);
-    return is_so || wrong(c, "launch %zu gives something else than %s", i, op_name(inference.op));
+    return is_so || wrong(c, "the outputs of launch %zu are not those of %s", i, op_name(inference.op));
 }
 
 static bool same_view(const struct view *a, const struct view *b)
@@ -159,10 +159,10 @@ static bool check_overlap(struct check *c, size_t i, const struct place *places,
     for (size_t out = inputs; out < count; out++) {
         uint32_t kind = places[out].buffer->kind;
         if (kind == BUFFER_INPUT || kind == BUFFER_CONSTANT)
-            return wrong(c, "launch %zu writes what is not to be written", i);
+            return wrong(c, "launch %zu writes an input or a constant", i);
         for (size_t k = 0; k < out; k++)
             if (!go_together(&places[out], &places[k]))
-                return wrong(c, "launch %zu writes into what it reads", i);
+                return wrong(c, "launch %zu writes memory that it also reads", i);
     }
     return true;
 }

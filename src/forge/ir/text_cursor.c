@@ -46,7 +46,7 @@ bool cursor_expected(struct cursor *cursor, const char *what)
 bool cursor_no_memory(struct cursor *cursor)
 {
     if (cursor->status == JOULE_OK)
-        cursor->status = error_set(cursor->error, JOULE_NO_MEMORY, "memory for a graph is used up");
+        cursor->status = error_set(cursor->error, JOULE_NO_MEMORY, "cannot parse a graph: out of memory");
     return false;
 }
 

@@ -35,7 +35,7 @@ static forge_dim named_dim(struct parser *p, const struct dim_table *dims)
     if (symbol)
         return dims->entries - symbol - 1;
     if (name)
-        cursor_fail_at(&p->in, start, "expected a symbol, and there is none '%.40s'", name);
+        cursor_fail_at(&p->in, start, "expected a symbol, and '%.40s' is not one", name);
     return DIM_FAILED;
 }
 
@@ -44,7 +44,7 @@ static forge_dim dim_of_two(struct parser *p, struct dim_table *dims, unsigned n
 {
     size_t start = p->in.at;
     if (nesting == 0) {
-        cursor_fail_at(&p->in, start, "expected a size that nests less deeply");
+        cursor_fail_at(&p->in, start, "expected a size with fewer nested parentheses");
         return DIM_FAILED;
     }
     forge_dim a = parse_dim(p, dims, nesting - 1);
@@ -61,7 +61,7 @@ static forge_dim dim_of_two(struct parser *p, struct dim_table *dims, unsigned n
                                   : dim_div(dims, a, b);
     if (dim == DIM_FAILED)
         cursor_fail_at(&p->in, start,
-                       "expected a size that is not above 2^48, divided by 0, or all too long");
+                       "expected a size that is at most 2^48, is not divided by 0, and is not too long");
     return dim;
 }
 
@@ -104,7 +104,7 @@ bool parse_type(struct parser *p, forge_dtype *out_dtype, forge_shape *out_shape
         if (out_shape->rank && !cursor_want(&p->in, ","))
             return false;
         if (out_shape->rank == FORGE_MAX_RANK)
-            return cursor_expected(&p->in, "8 dimensions at most");
+            return cursor_expected(&p->in, "at most 8 dimensions");
         if (!parse_size(p, &graph_of(p)->dims, &out_shape->dims[out_shape->rank]))
             return false;
         out_shape->rank++;
@@ -120,7 +120,7 @@ bool parse_value(struct parser *p, forge_value *out)
     if (!cursor_want(&p->in, "%") || !cursor_number(&p->in, UINT32_MAX, &label))
         return false;
     if (label == 0 || label >= p->value_count)
-        return cursor_fail_at(&p->in, start, "expected a value of a line before, and found %%%u",
+        return cursor_fail_at(&p->in, start, "expected a value of an earlier line, and found %%%u",
                               (unsigned)label);
     *out = p->values[label];
     return true;
@@ -153,7 +153,7 @@ static bool parse_slot(struct parser *p, size_t start)
         !parse_init(p, &init))
         return false;
     if (builder_find_slot(p->builder, name) != INDEX_NONE)
-        return cursor_fail_at(&p->in, start, "expected another name: there is a slot '%.40s' already", name);
+        return cursor_fail_at(&p->in, start, "expected a new name: slot '%.40s' already exists", name);
     forge_slot slot = forge_state(p->builder, name, dtype, shape, init);
     if (!builder_agrees(p, start))
         return false;
@@ -181,7 +181,8 @@ static bool parse_write(struct parser *p, size_t start)
         return false;
     uint32_t slot = builder_find_slot(p->builder, name);
     if (slot == INDEX_NONE)
-        return cursor_fail_at(&p->in, start, "expected a slot from above, and there is none '%.40s'", name);
+        return cursor_fail_at(&p->in, start, "expected a slot of an earlier line, and '%.40s' is not one",
+                              name);
     forge_write(p->builder, slot, value, cursor_take(&p->in, "in_place"));
     return builder_agrees(p, start);
 }
@@ -242,7 +243,7 @@ static bool parse_body(struct parser *p)
     if (!cursor_want(&p->in, "$") || !cursor_number(&p->in, UINT32_MAX, &number) || !cursor_want(&p->in, "{"))
         return false;
     if (number != p->body_count)
-        return cursor_fail_at(&p->in, start, "expected $%zu, as bodies are numbered in order", p->body_count);
+        return cursor_fail_at(&p->in, start, "expected $%zu: bodies are numbered in order", p->body_count);
     if ((p->body_count + 1) * p->dims.count > MAX_SIZE_COPIES)
         return cursor_fail_at(&p->in, start, "expected fewer bodies with so many sizes");
     if (!ARRAY_ROOM(p->bodies, p->body_capacity, p->body_count))
@@ -266,10 +267,9 @@ static bool parse_symbol(struct parser *p)
         return false;
     if (dim_symbol(&p->dims, name, (int64_t)min, (int64_t)max, (int64_t)multiple) != DIM_FAILED)
         return true;
-    return cursor_fail_at(
-        &p->in, start,
-        "expected a new symbol of at most 31 bytes, its least and greatest number and what it is "
-        "a multiple of");
+    return cursor_fail_at(&p->in, start,
+                          "expected a new symbol of at most 31 bytes, its minimum and maximum, and the "
+                          "number of which it is a multiple");
 }
 
 static bool parse_all(struct parser *p, forge_graph **out)

@@ -44,9 +44,9 @@ static bool parse_labels(struct parser *p, struct statement *s)
         if (!cursor_want(&p->in, "%") || !cursor_number(&p->in, UINT32_MAX, &label))
             return false;
         if (label != own)
-            return cursor_fail_at(&p->in, start, "expected %%%zu, as values are numbered in order", own);
+            return cursor_fail_at(&p->in, start, "expected %%%zu: values are numbered in order", own);
         if (++s->label_count > OP_MAX_OUTPUTS)
-            return cursor_fail_at(&p->in, start, "expected %d values at most", OP_MAX_OUTPUTS);
+            return cursor_fail_at(&p->in, start, "expected at most %d values", OP_MAX_OUTPUTS);
     } while (cursor_take(&p->in, ","));
     return cursor_want(&p->in, "=");
 }
@@ -59,7 +59,7 @@ static bool parse_inputs(struct parser *p, struct statement *s)
         if (s->input_count && !cursor_want(&p->in, ","))
             return false;
         if (s->input_count == MAX_INPUTS)
-            return cursor_expected(&p->in, "16 inputs at most");
+            return cursor_expected(&p->in, "at most 16 inputs");
         if (!parse_value(p, &s->inputs[s->input_count++]))
             return false;
     }
@@ -77,7 +77,7 @@ static bool parse_kind(struct parser *p, const struct field *field, uint32_t *ou
             if (strcmp(field->kind_name(*out), name) == 0)
                 return true;
     p->in.at = start;
-    return cursor_expected(&p->in, "a kind of the operation before it");
+    return cursor_expected(&p->in, "a kind of this operation");
 }
 
 /* Parses "unary.relu". */
@@ -100,7 +100,7 @@ static bool parse_family(struct parser *p, struct statement *s)
             continue;
         const char *word = cursor_want(&p->in, ".") ? cursor_name(&p->in, &p->arena, false) : NULL;
         if (word && !string_copy(at, sizeof(((struct composite_attributes *)0)->name), word))
-            cursor_fail_at(&p->in, start, "expected a name below 32 bytes");
+            cursor_fail_at(&p->in, start, "expected a name of at most 31 bytes");
         if (p->in.status != JOULE_OK)
             return false;
     }
@@ -158,12 +158,12 @@ static bool parse_body_number(struct parser *p, const forge_graph **out)
     if (!cursor_want(&p->in, "$") || !cursor_number(&p->in, UINT32_MAX, &number))
         return false;
     if (number >= p->body_count)
-        return cursor_fail_at(&p->in, start, "expected a body from above, and found $%u", (unsigned)number);
+        return cursor_fail_at(&p->in, start, "expected an earlier body, and found $%u", (unsigned)number);
     const struct body *body = &p->bodies[number];
     if (p->nesting < body->nesting + 1)
         p->nesting = body->nesting + 1;
     if (p->nesting > MAX_NESTING)
-        return cursor_fail_at(&p->in, start, "expected bodies that nest at most %d deep", MAX_NESTING);
+        return cursor_fail_at(&p->in, start, "expected bodies that nest at most %d levels deep", MAX_NESTING);
     *out = body->graph;
     return builder_share_body(p->builder, body->graph) || cursor_no_memory(&p->in);
 }
@@ -338,7 +338,7 @@ static forge_value emit_constant(struct parser *p, const struct statement *s)
     size_t room = (size_t)(close - in->text) - s->elements;
     if (elements == SIZE_MAX || (is_blocks ? bytes != room / 2 || room % 2 : elements > room) ||
         bytes > UINT32_MAX / 2) {
-        cursor_fail_at(in, s->elements, "expected as many elements as the type has");
+        cursor_fail_at(in, s->elements, "expected as many elements as the type says");
         return FORGE_NO_VALUE;
     }
     struct constant_attributes *a = calloc(1, sizeof *a + bytes);
@@ -369,7 +369,8 @@ static forge_value emit(struct parser *p, struct statement *s)
         slot = builder_find_slot(p->builder, s->name);
         if (slot != INDEX_NONE)
             return forge_read(p->builder, slot);
-        cursor_fail_at(&p->in, s->start, "expected a slot from above, and there is none '%.40s'", s->name);
+        cursor_fail_at(&p->in, s->start, "expected a slot of an earlier line, and '%.40s' is not one",
+                       s->name);
         return FORGE_NO_VALUE;
     case OP_CONSTANT:
         return emit_constant(p, s);
@@ -396,9 +397,9 @@ static bool agrees(struct parser *p, const struct statement *s, forge_value valu
         dim_print_shape(&graph->dims, &own->shape, &text);
     }
     if (is_same && node_place(graph, node) != p->builder->place)
-        return cursor_fail_at(&p->in, s->start, "expected the place on which the slot is read above");
+        return cursor_fail_at(&p->in, s->start, "expected the place of the slot's earlier read");
     return is_same ||
-           cursor_fail_at(&p->in, s->start, "expected the type %s, which %s gives", made, op_name(s->op));
+           cursor_fail_at(&p->in, s->start, "expected the type %s, the result of %s", made, op_name(s->op));
 }
 
 bool parse_node(struct parser *p)

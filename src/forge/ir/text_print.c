@@ -324,7 +324,7 @@ joule_status forge_graph_print(const forge_graph *graph, char **out_text, joule_
     free(p.bodies);
     index_free(&p.body_index);
     if (!text)
-        return error_set(out_error, JOULE_NO_MEMORY, "memory for a graph's text is used up");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot print a graph: out of memory");
     *out_text = text;
     return JOULE_OK;
 }

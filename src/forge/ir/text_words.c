@@ -94,7 +94,7 @@ static char *quoted_name(struct cursor *cursor, struct arena *arena)
         *to++ = is_escape ? (char)(high * 16 + low) : *from;
         if (to[-1] == '\0' || (is_escape && low < 0)) {
             cursor_fail_at(cursor, (size_t)(from - cursor->text),
-                           "expected a backslash with two hexadecimal digits that are not 00");
+                           "expected a backslash and two hexadecimal digits other than 00");
             return NULL;
         }
         from += is_escape ? 3 : 1;

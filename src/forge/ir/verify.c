@@ -21,33 +21,33 @@ static joule_status verify_node(const forge_graph *graph, size_t n, joule_error 
     struct inference inference = {
         .graph = (forge_graph *)graph, .op = (enum op)node->op, .attributes = node->attributes};
     if (node->op >= OP_COUNT || !op_takes_inputs((enum op)node->op, node->input_count))
-        return broken(error, graph, n, "its inputs do not fit its operation");
+        return broken(error, graph, n, "its inputs do not match its operation");
     if (node->scope >= graph->scope_count || node->phase > FORGE_PHASE_DATA)
-        return broken(error, graph, n, "it has no scope or phase");
+        return broken(error, graph, n, "it has no valid scope or phase");
     if ((size_t)node->first_input + node->input_count > graph->edge_count ||
         (size_t)node->output + node->output_count > graph->value_count)
         return broken(error, graph, n, "its edges or values lie outside the graph");
     for (size_t i = 0; i < node->input_count; i++) {
         forge_value input = node_input(graph, node, i);
         if (input == FORGE_NO_VALUE || input >= node->output)
-            return broken(error, graph, n, "it uses a value that does not come before it");
+            return broken(error, graph, n, "it uses a value of a later node");
         inference.inputs[inference.input_count++] = &graph->values[input];
     }
     inference.place = node_place(graph, node);
     if (inference.place >= graph->place_count)
-        return broken(error, graph, n, "it has no place");
+        return broken(error, graph, n, "it has no valid place");
     const char *wrong = fields_check(inference.op, node->attributes, node->attributes_size, &graph->dims);
     if (wrong)
         return broken(error, graph, n, wrong);
     if (!infer(&inference))
         return broken(error, graph, n, inference.message);
     if (inference.output_count != node->output_count)
-        return broken(error, graph, n, "it gives another number of values than its operation");
+        return broken(error, graph, n, "it has another number of outputs than its operation");
     for (size_t i = 0; i < node->output_count; i++) {
         const struct value *value = &graph->values[node->output + i], *made = &inference.outputs[i];
         if (value->node != n || value->dtype != made->dtype || value->place != made->place ||
             value->layout != made->layout || !forge_shape_equal(&value->shape, &made->shape))
-            return broken(error, graph, n, "its value is not what its operation makes");
+            return broken(error, graph, n, "its output differs from the result of its operation");
     }
     return JOULE_OK;
 }
@@ -62,7 +62,7 @@ static joule_status verify_ports(const forge_graph *graph, joule_error *error)
     for (size_t i = 0; i < graph->input_count; i++)
         if (!is_value(graph, graph->inputs[i].value) ||
             graph_producer(graph, graph->inputs[i].value)->op != OP_INPUT)
-            return error_set(error, JOULE_FAILED, "input '%s' has no node", graph->inputs[i].name);
+            return error_set(error, JOULE_FAILED, "input '%s' has no input node", graph->inputs[i].name);
     for (size_t i = 0; i < graph->output_count; i++)
         if (!is_value(graph, graph->outputs[i].value))
             return error_set(error, JOULE_FAILED, "output '%s' has no value", graph->outputs[i].name);
@@ -75,7 +75,7 @@ static joule_status verify_ports(const forge_graph *graph, joule_error *error)
             return error_set(error, JOULE_FAILED, "slot '%s' is written with another type or shape",
                              slot->name);
         if (slot->read && graph->values[slot->write].place != slot_place(graph, slot))
-            return error_set(error, JOULE_FAILED, "slot '%s' lives on two places", slot->name);
+            return error_set(error, JOULE_FAILED, "slot '%s' is on two places", slot->name);
     }
     return JOULE_OK;
 }

@@ -78,7 +78,7 @@ joule_status forge_energy_start(forge_instance *instance, joule_meter *meter, in
         joule_sample_now(meter);
     struct energy *e = energy_new(instance->program);
     if (!e)
-        return error_set(out_error, JOULE_NO_MEMORY, "memory for counting joules is used up");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot count energy: out of memory");
     e->device = instance->device;
     e->meter = meter;
     e->domain = domain;

@@ -95,12 +95,12 @@ joule_status forge_instance_new(const forge_program *program, forge_device *devi
 {
     forge_instance *instance = calloc(1, sizeof *instance);
     if (!instance)
-        return error_set(out_error, JOULE_NO_MEMORY, "memory for an instance is used up");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot make an instance: out of memory");
     instance->program = program;
     instance->device = device;
     joule_status status = JOULE_OK;
     if (!get_memory(instance))
-        status = error_set(out_error, JOULE_NO_MEMORY, "memory for an instance is used up");
+        status = error_set(out_error, JOULE_NO_MEMORY, "cannot make an instance: out of memory");
     if (status == JOULE_OK)
         status = get_buffers(instance, states, out_error);
     if (status == JOULE_OK)
@@ -139,7 +139,7 @@ static joule_status refuse_tensor(const forge_instance *instance, const struct p
     text_init(&text, wanted, sizeof wanted);
     dim_print_shape(&dims, &input->shape, &text);
     forge_shape_format(&tensor->shape, is, sizeof is);
-    return error_set(error, JOULE_INVALID, "input '%s' is %s%s, packed, not %s%s",
+    return error_set(error, JOULE_INVALID, "input '%s' must be %s%s, packed, not %s%s",
                      program_string(instance->program, input->name),
                      forge_dtype_name((forge_dtype)input->dtype), wanted, forge_dtype_name(tensor->dtype),
                      is);
@@ -206,7 +206,7 @@ const char *instance_find_missing(const forge_instance *instance, size_t *at)
 joule_status instance_refuse_missing(const char *input, joule_error *out_error)
 {
     return error_set(out_error, JOULE_INVALID,
-                     "input '%s' was never set (forge_instance_set, or forge_instance_set_zeros)", input);
+                     "input '%s' was never set; call forge_instance_set or forge_instance_set_zeros", input);
 }
 
 joule_status instance_check_inputs(forge_instance *instance, joule_error *out_error)
@@ -231,8 +231,8 @@ joule_status forge_instance_get(forge_instance *instance, const char *output, fo
     if (instance->device->ops->expect) {
         *out_tensor = (forge_tensor){0};
         return error_set(out_error, JOULE_UNSUPPORTED,
-                         "output '%s' has no value: the device %s only estimates, nothing was computed",
-                         output, instance->device->ops->name);
+                         "output '%s' has no value: the device %s only estimates", output,
+                         instance->device->ops->name);
     }
     const struct program_buffer *buffer = &program_buffers(instance->program)[i];
     forge_shape shape = dim_put_shape(&buffer->shape, instance->sized.values);
@@ -244,8 +244,7 @@ joule_status forge_instance_get(forge_instance *instance, const char *output, fo
 
 joule_status instance_is_poisoned(joule_error *out_error)
 {
-    return error_set(out_error, JOULE_FAILED,
-                     "an earlier run failed in the middle: its states may be half new");
+    return error_set(out_error, JOULE_FAILED, "an earlier run failed midway: state may be partially updated");
 }
 
 joule_status forge_instance_run(forge_instance *instance, joule_error *out_error)

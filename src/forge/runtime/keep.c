@@ -13,7 +13,8 @@ static void forget(forge_states *states)
 joule_status forge_states_snapshot(forge_states *states, joule_error *out_error)
 {
     if (states->device->ops->expect)
-        return error_set(out_error, JOULE_UNSUPPORTED, "slots of the device %s have no values to keep",
+        return error_set(out_error, JOULE_UNSUPPORTED,
+                         "cannot keep the values of slots: the device %s only estimates",
                          states->device->ops->name);
     joule_status status = JOULE_OK;
     for (size_t i = 0; status == JOULE_OK && i < states->state_count; i++) {
@@ -41,5 +42,6 @@ joule_status forge_states_restore(forge_states *states, joule_error *out_error)
             memcpy(forge_buffer_data(state->tensor.buffer), forge_buffer_data(state->kept),
                    forge_buffer_size_bytes(state->kept));
     }
-    return is_any ? JOULE_OK : error_set(out_error, JOULE_ABSENT, "no values of slots are kept");
+    return is_any ? JOULE_OK
+                  : error_set(out_error, JOULE_ABSENT, "cannot restore the values of slots: none were kept");
 }

@@ -266,8 +266,8 @@ static joule_status tell(const forge_nonfinite *f, joule_error *error)
     if (f->origin == FORGE_ORIGIN_LAUNCH)
         add_launch(&text, f);
     else
-        text_add(&text, f->origin == FORGE_ORIGIN_INPUT ? "the input was given with "
-                                                        : "the slot held before the run ");
+        text_add(&text, f->origin == FORGE_ORIGIN_INPUT ? "the input contains "
+                                                          : "before the run, the slot contained ");
     text_printf(&text, "%g at ", f->value);
     add_place(&text, &f->made.shape, f->element);
     text_add(&text, " of ");
@@ -307,8 +307,7 @@ joule_status forge_instance_run_checked(forge_instance *instance, forge_nonfinit
     if (out_found && !abi_has_room(out_found, SIZE_UP_TO(forge_nonfinite, operands)))
         return JOULE_INVALID;
     if (instance->device->ops->expect)
-        return error_set(out_error, JOULE_UNSUPPORTED,
-                         "the device %s only estimates: there is nothing to check",
+        return error_set(out_error, JOULE_UNSUPPORTED, "cannot check a run: the device %s only estimates",
                          instance->device->ops->name);
     if (instance->is_poisoned)
         return instance_is_poisoned(out_error);
@@ -316,7 +315,7 @@ joule_status forge_instance_run_checked(forge_instance *instance, forge_nonfinit
     if (!instance->is_usual)
         instance->is_usual = calloc(instance->program->launches.count + 1, sizeof *instance->is_usual);
     if (!instance->is_usual)
-        return error_set(out_error, JOULE_NO_MEMORY, "memory for a checked run is used up");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot check a run: out of memory");
     joule_status status = instance->is_bound ? JOULE_OK : instance_bind(instance, out_error);
     if (status == JOULE_OK)
         status = instance_check_inputs(instance, out_error);

@@ -76,7 +76,7 @@ static joule_status make_segment(forge_placed_instance *instance, uint32_t i, fo
         if (states[k]->device == device)
             return forge_instance_new(segment->program, device, states[k], &instance->segments[i].instance,
                                       error);
-    return error_set(error, JOULE_INVALID, "there are no states of device %u, %s, of a placed program",
+    return error_set(error, JOULE_INVALID, "no states are given for device %u, %s, of a placed program",
                      segment->device, forge_device_name(device));
 }
 
@@ -85,12 +85,12 @@ joule_status forge_placed_instance_new(const forge_placed *placed, forge_states 
 {
     forge_placed_instance *instance = calloc(1, sizeof *instance);
     if (!instance)
-        return error_set(out_error, JOULE_NO_MEMORY, "memory for an instance is used up");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot make an instance: out of memory");
     joule_status status = JOULE_OK;
     instance->placed = placed;
     instance->segments = calloc(placed->segment_count + 1, sizeof *instance->segments);
     if (!instance->segments)
-        status = error_set(out_error, JOULE_NO_MEMORY, "memory for an instance is used up");
+        status = error_set(out_error, JOULE_NO_MEMORY, "cannot make an instance: out of memory");
     for (size_t i = 0; status == JOULE_OK && i < placed->device_count; i++)
         status = make_device(instance, i, out_error);
     for (uint32_t i = 0; status == JOULE_OK && i < placed->segment_count; i++)
@@ -229,7 +229,7 @@ joule_status forge_placed_instance_run(forge_placed_instance *instance, joule_er
 {
     if (instance->has_failed)
         return error_set(out_error, JOULE_FAILED,
-                         "an earlier run failed in the middle: its states may be half new");
+                         "an earlier run failed midway: state may be partially updated");
     joule_status status = check_inputs(instance, out_error);
     if (status != JOULE_OK)
         return status;

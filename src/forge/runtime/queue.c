@@ -78,10 +78,10 @@ static void *work(void *argument)
     forge_queue *queue = argument;
     bool is_stuck = false;
     for (struct entry *entry = take(queue); entry; entry = take(queue)) {
-        joule_error error = {.message = "an entry of a queue failed, and did not say why"};
+        joule_error error = {.message = "an entry of a queue failed without a message"};
         joule_status status = JOULE_ABSENT;
         if (is_stuck)
-            error_set(&error, status, "the queue was freed before this was begun");
+            error_set(&error, status, "the queue was freed before this entry began");
         else
             status = do_entry(queue, entry, &is_stuck, &error);
         tell(entry, status, &error);
@@ -96,7 +96,7 @@ joule_status forge_queue_new(forge_queue **out_queue, joule_error *out_error)
 {
     forge_queue *queue = calloc(1, sizeof *queue);
     if (!queue)
-        return error_set(out_error, JOULE_NO_MEMORY, "memory for a queue is used up");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot make a queue: out of memory");
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->has_more, NULL);
     queue->end = &queue->first;
@@ -107,7 +107,8 @@ joule_status forge_queue_new(forge_queue **out_queue, joule_error *out_error)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed) {
         free(queue);
-        return error_set(out_error, JOULE_NO_MEMORY, "no thread for a queue: %s", strerror(failed));
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot start the thread of a queue: %s",
+                         strerror(failed));
     }
     *out_queue = queue;
     return JOULE_OK;
@@ -139,7 +140,8 @@ static joule_status take_order(struct entry *entry, const forge_order *order, jo
     if (status != JOULE_OK)
         return error_set(error, status, "set an order's struct_size to sizeof(forge_order)");
     if (known.wait_count > FORGE_MAX_POINTS || known.signal_count > FORGE_MAX_POINTS)
-        return error_set(error, JOULE_INVALID, "an order has at most %d points to wait for and to signal",
+        return error_set(error, JOULE_INVALID,
+                         "an order may have at most %d points to wait for, and as many to signal",
                          FORGE_MAX_POINTS);
     entry->wait_count = known.wait_count;
     entry->signal_count = known.signal_count;
@@ -155,7 +157,7 @@ joule_status forge_queue_call(forge_queue *queue, forge_host_fn call, void *cont
 {
     struct entry *entry = calloc(1, sizeof *entry);
     if (!entry)
-        return error_set(out_error, JOULE_NO_MEMORY, "memory for a queue's entry is used up");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot add an entry to a queue: out of memory");
     entry->call = call;
     entry->context = context;
     joule_status status = take_order(entry, order, out_error);

@@ -106,7 +106,8 @@ static joule_status check_inputs(const forge_instance *instance, joule_error *er
         print_wanted(instance, &text);
         forge_shape_format(&given->shape, is, sizeof is);
         forge_shape_format(&wanted, is_wanted, sizeof is_wanted);
-        return error_set(error, JOULE_INVALID, "input '%s' was set as %s, and with %s it is %s: set it again",
+        return error_set(error, JOULE_INVALID,
+                         "input '%s' was set as %s, but with %s it must be %s: set it again",
                          program_string(program, buffer->name), is, sizes, is_wanted);
     }
     return JOULE_OK;
@@ -231,7 +232,7 @@ static joule_status bind_launch(forge_instance *instance, size_t i, joule_error 
     return bound->kernel
                ? JOULE_OK
                : error_set(error, JOULE_UNSUPPORTED,
-                           "the device %s has no kernel '%s' for %s: compile the graph for it",
+                           "the device %s has no kernel '%s' for %s: compile the graph for this device",
                            instance->device->ops->name, instance->kernels[i], op_name(bound->launch.op));
 }
 
@@ -262,7 +263,7 @@ joule_status instance_bind(forge_instance *instance, joule_error *out_error)
     memcpy(sized->values, instance->wanted, instance->program->dims.count * sizeof *sized->values);
     text_init(&text, sizes, sizeof sizes);
     if (!sized_fill(sized))
-        status = error_set(&reason, JOULE_INVALID, "a size is too large, or divided by 0");
+        status = error_set(&reason, JOULE_INVALID, "a size is too large or is divided by 0");
     else
         status = sized_check(sized, false, &reason);
     if (status != JOULE_OK) {

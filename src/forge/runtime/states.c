@@ -20,7 +20,7 @@ joule_status forge_states_new(forge_device *device, uint64_t seed, forge_states 
 {
     forge_states *states = calloc(1, sizeof *states);
     if (!states)
-        return error_set(out_error, JOULE_NO_MEMORY, "memory for states is used up");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot make states: out of memory");
     states->device = device;
     states->seed = seed;
     states->index.key_of = state_key;
@@ -122,7 +122,7 @@ static joule_status add(forge_states *states, const char *name, const struct pro
     struct state state = {.name = strdup(name)};
     if (!state.name || !ARRAY_ROOM(states->states, states->state_capacity, states->state_count)) {
         free(state.name);
-        return error_set(out_error, JOULE_NO_MEMORY, "memory for states is used up");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot add a slot: out of memory");
     }
     snprintf(what, sizeof what, "slot '%s'", name);
     joule_status status =
@@ -134,7 +134,7 @@ static joule_status add(forge_states *states, const char *name, const struct pro
         status = fill(states, name, slot, &state.tensor);
     states->states[states->state_count] = state;
     if (status == JOULE_OK && !index_add(&states->index, states, (uint32_t)states->state_count))
-        status = error_set(out_error, JOULE_NO_MEMORY, "memory for states is used up");
+        status = error_set(out_error, JOULE_NO_MEMORY, "cannot add a slot: out of memory");
     if (status != JOULE_OK) {
         forge_buffer_release(state.tensor.buffer);
         free(state.name);
@@ -159,7 +159,7 @@ joule_status states_bind(forge_states *states, const forge_program *program,
         char is[100], wanted[100];
         forge_shape_format(&state->tensor.shape, is, sizeof is);
         forge_shape_format(&slot->shape, wanted, sizeof wanted);
-        return error_set(out_error, JOULE_INVALID, "slot '%s' is %s%s, and the program wants %s%s", name,
+        return error_set(out_error, JOULE_INVALID, "slot '%s' is %s%s, but the program needs %s%s", name,
                          forge_dtype_name(state->tensor.dtype), is,
                          forge_dtype_name((forge_dtype)slot->dtype), wanted);
     }

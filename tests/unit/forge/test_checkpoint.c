@@ -413,7 +413,7 @@ static void test_a_write_that_fails(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     signal(SIGXFSZ, before);
     assert_int_equal(status, JOULE_FAILED);
-    assert_non_null(strstr(error.message, "File too large; what was there is unchanged"));
+    assert_non_null(strstr(error.message, "File too large; the old file is unchanged"));
     assert_int_equal(access(partial, F_OK), -1);
     assert_int_equal(read_whole(path), 1);
     assert_int_equal(forge_checkpoint_write(path, m.states, &c, NULL, 0, &error), JOULE_OK);
@@ -485,7 +485,7 @@ _Noreturn static void write_to_a_full_disk(void)
     c.step = 2;
     joule_status status = forge_checkpoint_write(path, m.states, &c, NULL, 0, &error);
     require(status == JOULE_FAILED &&
-                strstr(error.message, "No space left on device; what was there is unchanged"),
+                strstr(error.message, "No space left on device; the old file is unchanged"),
             "second");
     require(access(partial, F_OK) != 0 && read_whole(path) == 1, "the first is whole");
     require(unlink(filler) == 0, "unlink");

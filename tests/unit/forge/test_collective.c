@@ -66,17 +66,17 @@ static void what_is_none(void **state)
 {
     (void)state;
     assert_refused(FORGE_REDUCE_SCATTER, &four, 1,
-                   "collective(f32[8,3]): reduce_scatter: axis 1 has no 4 equal parts");
-    assert_refused(FORGE_ALL_GATHER, &four, 2, "collective(f32[8,3]): all_gather: there is no axis 2");
+                   "collective(f32[8,3]): reduce_scatter: axis 1 cannot be divided into 4 equal parts");
+    assert_refused(FORGE_ALL_GATHER, &four, 2, "collective(f32[8,3]): all_gather: axis 2 does not exist");
     assert_refused(FORGE_SEND_ALL, &four, 4,
-                   "collective(f32[8,3]): send_all: 'data' of 4 processes, and 4 among them, is no group");
+                   "collective(f32[8,3]): send_all: invalid group 'data' of 4 processes with root 4");
     assert_refused(FORGE_ALL_REDUCE, &(forge_group){"data", 0}, 0,
-                   "collective(f32[8,3]): all_reduce: 'data' of 0 processes, and 0 among them, is no group");
+                   "collective(f32[8,3]): all_reduce: invalid group 'data' of 0 processes with root 0");
     assert_refused(FORGE_ALL_REDUCE, &(forge_group){"", 2}, 0,
-                   "collective(f32[8,3]): all_reduce: '' of 2 processes, and 0 among them, is no group");
+                   "collective(f32[8,3]): all_reduce: invalid group '' of 2 processes with root 0");
     assert_refused(FORGE_ALL_REDUCE, &(forge_group){"12345678901234567890123456789012", 2}, 0,
-                   "a group's name has 31 bytes at most");
-    assert_refused(FORGE_COLLECTIVE_KINDS, &four, 0, "collective(f32[8,3]): there is no kind 5");
+                   "the name of a group may have at most 31 bytes");
+    assert_refused(FORGE_COLLECTIVE_KINDS, &four, 0, "collective(f32[8,3]): unknown kind 5");
 }
 
 static void they_are_written_and_read(void **state)
@@ -177,8 +177,8 @@ static void a_group_of_one_costs_nothing(void **state)
 static void larger_groups_wait_for_a_transport(void **state)
 {
     (void)state;
-    static const char message[] = "all_reduce over 'data', a group of 4: there is no transport between "
-                                  "processes, so that only groups of one can be compiled";
+    static const char message[] = "all_reduce over 'data', a group of 4: communication between processes "
+                                  "is not supported; only groups of one can be compiled";
     forge_device *device = NULL;
     assert_int_equal(forge_device_open("cpu", &device, &error), JOULE_OK);
     assert_null(compile(&four, input, device, JOULE_UNSUPPORTED));

@@ -125,14 +125,14 @@ static void test_messages_name_operation_and_shapes(void **state)
     b = forge_builder_new();
     x = forge_input(b, "x", FORGE_F32, forge_shape_of(2));
     forge_add(b, x, forge_input(b, "y", FORGE_F64, forge_shape_of(2)));
-    assert_refused(b, "of one type");
+    assert_refused(b, "values of one type");
     b = forge_builder_new();
     forge_add(b, forge_input(b, "x", FORGE_F32, forge_shape_of(2)),
               forge_input(b, "y", FORGE_F32, forge_shape_of(3)));
-    assert_refused(b, "binary(f32[2], f32[3]): add: the shapes do not go together");
+    assert_refused(b, "binary(f32[2], f32[3]): add: the shapes do not broadcast");
     b = forge_builder_new();
     forge_relu(b, forge_input(b, "x", FORGE_Q8_0, forge_shape_of(32)));
-    assert_refused(b, "nothing is computed in q8_0");
+    assert_refused(b, "operations do not support q8_0");
     b = forge_builder_new();
     forge_exp(b, forge_input(b, "x", FORGE_I32, forge_shape_of(2)));
     assert_refused(b, "exp of i32");
@@ -151,7 +151,7 @@ static void test_messages_name_operation_and_shapes(void **state)
     assert_refused(b, "rank 9");
     b = forge_builder_new();
     forge_transpose(b, forge_input(b, "x", FORGE_F32, forge_shape_of(2, 2)), (uint32_t[]){1, 1});
-    assert_refused(b, "no permutation");
+    assert_refused(b, "not a permutation");
 }
 
 static void test_equal_nodes_are_one_and_unused_ones_go(void **state)
@@ -251,7 +251,7 @@ static void test_verifier_sees_what_is_broken(void **state)
     forge_value right = graph->edges[last->first_input];
     graph->edges[last->first_input] = last->output;
     assert_int_equal(graph_verify(graph, &error), JOULE_FAILED);
-    assert_non_null(strstr(error.message, "does not come before"));
+    assert_non_null(strstr(error.message, "uses a value of a later node"));
     graph->edges[last->first_input] = right;
     graph->values[last->output].shape.dims[0] = 3;
     assert_int_equal(graph_verify(graph, &error), JOULE_FAILED);

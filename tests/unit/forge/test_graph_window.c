@@ -128,19 +128,19 @@ static void test_messages_of_convolutions(void **state)
                         "the weight is for another number of channels");
     assert_conv_refused(line, forge_shape_of(4, 2, 2), (forge_conv_options){.groups = 2}, "in groups");
     assert_conv_refused(line, forge_shape_of(3, 1, 2), (forge_conv_options){.groups = 2},
-                        "the result's channels do not go into 2 groups");
+                        "the result's channels are not a multiple of 2 groups");
     assert_conv_refused(line, forge_shape_of(4, 2, 2, 2), (forge_conv_options){0}, "1 to 3 spatial");
     assert_conv_refused(line, forge_shape_of(4, 2, 0), (forge_conv_options){0}, "the kernel is empty");
     assert_conv_refused(line, forge_shape_of(2, 2, 2),
                         (forge_conv_options){.is_transposed = true, .output_padding = {1}},
-                        "output padding 1 is not below stride or dilation");
+                        "output padding 1 must be below the stride or the dilation");
     assert_conv_refused(line, forge_shape_of(2, 2, 2),
                         (forge_conv_options){.is_transposed = true, .padding_before = {7}},
-                        "the padding takes 3 more than there is");
+                        "the padding removes 3 more elements than there are");
     forge_builder *b = forge_builder_new();
     forge_value x = forge_input(b, "x", FORGE_F32, line);
     forge_conv(b, x, forge_input(b, "w", FORGE_F64, line), NULL);
-    assert_message(b, "two of one number type");
+    assert_message(b, "one numeric type");
     b = forge_builder_new();
     forge_conv(b, forge_input(b, "x", FORGE_F32, line), 1, &(forge_conv_options){.struct_size = 4});
     assert_message(b, "conv: set struct_size to sizeof(forge_conv_options)");
@@ -180,9 +180,9 @@ static void test_messages_of_windows(void **state)
                   "window(f32[2,3,4]): the window 5 is larger than the padded input 4");
     refuse_window(FORGE_SUM, 8, (forge_window){.size = 2}, "axes 0x8 of rank 3");
     refuse_window(FORGE_SUM, 0, (forge_window){.size = 2}, "axes 0x0");
-    refuse_window(FORGE_SUM, 4, (forge_window){0}, "of 0 along dimension 2");
-    refuse_window(FORGE_SUM, 4, (forge_window){.size = 2, .before = 2}, "nothing but padding");
-    refuse_window(FORGE_PRODUCT, 4, (forge_window){.size = 2}, "product of windows");
+    refuse_window(FORGE_SUM, 4, (forge_window){0}, "is 0 along dimension 2");
+    refuse_window(FORGE_SUM, 4, (forge_window){.size = 2, .before = 2}, "only padding");
+    refuse_window(FORGE_PRODUCT, 4, (forge_window){.size = 2}, "windows cannot compute product");
     forge_builder *b = forge_builder_new();
     forge_max_pool(b, forge_input(b, "x", FORGE_F32, forge_shape_of(2, 3)), 2, 0, 0);
     assert_message(b, "a pool takes [n, channels");
@@ -192,7 +192,7 @@ static void test_messages_of_windows(void **state)
     b = forge_builder_new();
     forge_fold(b, forge_input(b, "x", FORGE_F32, forge_shape_of(2, 3, 2)), forge_shape_of(2, 5), 2,
                &(forge_window){.size = 2});
-    assert_message(b, "windows of such a result are [2,2,2]");
+    assert_message(b, "for this result, x must be [2,2,2]");
     b = forge_builder_new();
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2, 4));
     forge_share(b, x, x, x, 2, &(forge_window){.size = 2});
@@ -200,7 +200,7 @@ static void test_messages_of_windows(void **state)
     b = forge_builder_new();
     x = forge_input(b, "x", FORGE_I32, forge_shape_of(2, 4));
     forge_share(b, x, x, x, 2, &(forge_window){.size = 2});
-    assert_message(b, "it takes floats");
+    assert_message(b, "x must be floats");
 }
 
 /* --- random numbers ------------------------------------------------------------------------------------------ */
@@ -219,7 +219,7 @@ static void test_random(void **state)
                      FORGE_F32);
     assert_int_not_equal(forge_random_numbers(b, FORGE_RANDOM_BITS, shape, key, step, 2), bits);
     forge_random_numbers(b, FORGE_RANDOM_BITS, shape, step, key, 1);
-    assert_message(b, "random(u32[], u64[]): it takes a key, u64[], and a step, u32[]");
+    assert_message(b, "random(u32[], u64[]): it needs a key, u64[], and a step, u32[]");
     b = forge_builder_new();
     key = forge_input(b, "key", FORGE_U64, (forge_shape){0});
     step = forge_input(b, "step", FORGE_U32, (forge_shape){0});

@@ -105,8 +105,8 @@ static void a_limit_names_who_wants_and_who_has(void **state)
     assert_int_equal(device_take(device, 4 * MIB, "slot 'h.0.weight'", &buffer, &error), JOULE_NO_MEMORY);
     assert_string_equal(
         error.message,
-        "no memory on cpu for slot 'h.0.weight': 4.0 MiB wanted, 5.1 MiB of the limit of 8.0 MiB "
-        "in use; most by slot 'wte.weight' with 5.0 MiB, input 'x' with 104.0 KiB");
+        "out of memory on cpu for slot 'h.0.weight': 4.0 MiB needed, 5.1 MiB of the limit of 8.0 MiB "
+        "in use; largest: slot 'wte.weight' with 5.0 MiB, input 'x' with 104.0 KiB");
     assert_null(buffer);
     forge_device_limit_memory(device, MIB); /* less than is in use: only what comes is refused */
     assert_int_equal(device_take(device, 1, "a byte", &buffer, &error), JOULE_NO_MEMORY);
@@ -151,7 +151,7 @@ static void what_is_held_gives_way_to_who_needs_it(void **state)
     assert_int_equal(device_take(&device, MIB, "a dream", &buffer, &error), JOULE_NO_MEMORY);
     assert_string_equal(
         error.message,
-        "no memory on small for a dream: 1.0 MiB wanted, 1.8 MiB in use; most by most with 1.8 MiB");
+        "out of memory on small for a dream: 1.0 MiB needed, 1.8 MiB in use; largest: most with 1.8 MiB");
     assert_int_equal(device_take(&device, SIZE_MAX, "more", &buffer, &error), JOULE_NO_MEMORY);
     forge_buffer_release(most);
     device_memory_close(device.memory);

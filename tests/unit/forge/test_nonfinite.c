@@ -47,7 +47,7 @@ static void test_an_input(void **state)
     assert_true(isnan(found.value) && found.made.min == 0 && found.made.max == 4);
     assert_int_equal(found.made.nans, 1);
     assert_int_equal(found.made.infinities, 1);
-    assert_message("the input was given with nan at [1,2] of \"x\" f32[2,3], the first of 2");
+    assert_message("the input contains nan at [1,2] of \"x\" f32[2,3], the first of 2");
 }
 
 static void test_a_rate_without_end(void **state)
@@ -62,7 +62,7 @@ static void test_a_rate_without_end(void **state)
     check(bench, JOULE_OK);
     workbench_set(bench, "rate", (float[]){INFINITY});
     assert_int_equal(check(bench, JOULE_FAILED).origin, FORGE_ORIGIN_INPUT);
-    assert_message("the input was given with inf at [] of \"rate\" f32[]");
+    assert_message("the input contains inf at [] of \"rate\" f32[]");
 }
 
 static void test_a_product_that_overflows(void **state)
@@ -128,7 +128,7 @@ static void test_a_slot(void **state)
     forge_nonfinite found = check(bench, JOULE_FAILED);
     assert_int_equal(found.origin, FORGE_ORIGIN_SLOT);
     assert_int_equal(found.element, 2);
-    assert_message("the slot held before the run nan at [1,0] of \"m\" f64[2,2]");
+    assert_message("before the run, the slot contained nan at [1,0] of \"m\" f64[2,2]");
 }
 
 static void test_what_has_no_value(void **state)

@@ -402,7 +402,7 @@ static void a_failure_reaches_the_caller(void **state)
     assert_string_equal(error.message, "segment 1, on the device cpu: the board is gone");
     assert_int_equal(watched[1].runs, 3); /* what comes after on this device has not begun */
     assert_int_equal(forge_placed_instance_run(r.instance, &error), JOULE_FAILED);
-    assert_string_equal(error.message, "an earlier run failed in the middle: its states may be half new");
+    assert_string_equal(error.message, "an earlier run failed midway: state may be partially updated");
     end(&r);
     watch_no_more();
 }
@@ -444,9 +444,9 @@ static void what_cannot_be_placed(void **state)
     }
     assert_refused(graph, places, 0, JOULE_INVALID, "no device is given");
     assert_refused(graph, places, 1, JOULE_INVALID, "no device is given for the place 'b'");
-    assert_refused(graph, places, 9, JOULE_INVALID, "a placed program has 8 devices at most");
+    assert_refused(graph, places, 9, JOULE_INVALID, "a placed program can have at most 8 devices");
     places[1].name = "a";
-    assert_refused(graph, places, 2, JOULE_INVALID, "one place is given twice");
+    assert_refused(graph, places, 2, JOULE_INVALID, "a place is given twice");
     forge_graph_free(graph);
 
     forge_builder *b = forge_builder_new();
@@ -454,7 +454,7 @@ static void what_cannot_be_placed(void **state)
     forge_output(b, "y", forge_exp(b, forge_input(b, "x", FORGE_F32, forge_shape_of(batch))));
     graph = finish(b);
     assert_refused(graph, places, 1, JOULE_INVALID,
-                   "a placed program has no sizes that are symbols: forge_graph_bind gives them numbers");
+                   "a placed program cannot have symbolic sizes: give them numbers with forge_graph_bind");
     forge_graph_free(graph);
 
     b = forge_builder_new();
@@ -467,7 +467,7 @@ static void what_cannot_be_placed(void **state)
     graph = finish(b);
     places[1].name = "b";
     assert_refused(graph, places, 2, JOULE_FAILED,
-                   "slot 's' cannot be written in place: its value is made in another segment");
+                   "slot 's' cannot be written in place: another segment computes its value");
     forge_graph_free(graph);
     for (int i = 0; i < 9; i++)
         forge_device_close(devices[i]);
@@ -483,7 +483,7 @@ static void what_an_instance_needs(void **state)
     struct side s = {0};
     load_placed(&s, graph, (const char *const[]){"a", "b"}, 2);
     assert_int_equal(forge_placed_instance_new(s.placed, s.states, 1, &none, &error), JOULE_INVALID);
-    assert_string_equal(error.message, "there are no states of device 1, cpu, of a placed program");
+    assert_string_equal(error.message, "no states are given for device 1, cpu, of a placed program");
     assert_int_equal(forge_placed_instance_get(s.placed_instance, "z", &y, &error), JOULE_ABSENT);
     assert_string_equal(error.message, "the program has no output 'z'");
     must(forge_tensor_new(FORGE_F32, &(forge_shape){.rank = 1, .dims = {3}}, &y, &error));

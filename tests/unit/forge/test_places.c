@@ -87,11 +87,12 @@ static void names_of_places_are_short(void **state)
     (void)state;
     forge_builder *b = forge_builder_new();
     forge_place_set(b, "");
-    assert_refused(b, "'' cannot be a place's name: 1 to 31 bytes");
+    assert_refused(b, "'' cannot be the name of a place: it must have 1 to 31 bytes");
     b = forge_builder_new();
     forge_place_set(b, "1234567890123456789012345678901");
     forge_place_set(b, "12345678901234567890123456789012");
-    assert_refused(b, "'12345678901234567890123456789012' cannot be a place's name: 1 to 31 bytes");
+    assert_refused(
+        b, "'12345678901234567890123456789012' cannot be the name of a place: it must have 1 to 31 bytes");
 }
 
 static void a_slot_lives_on_one_place(void **state)
@@ -106,8 +107,7 @@ static void a_slot_lives_on_one_place(void **state)
     forge_value next = forge_neg(b, read);
     assert_string_equal(forge_value_place(b, next), "b");
     forge_write(b, w, next, false);
-    assert_refused(
-        b, "slot 'w' lives on 'a' and cannot take a value that lives on 'b': forge_transfer it first");
+    assert_refused(b, "slot 'w' is stored on 'a' and cannot take a value from 'b': forge_transfer it first");
     b = forge_builder_new();
     w = forge_state(b, "w", FORGE_F32, forge_shape_of(2), (forge_init){0});
     forge_write(b, w, input_on(b, "x", "a"), false);
@@ -128,7 +128,8 @@ static void a_body_has_no_places(void **state)
     forge_builder *b = forge_builder_new();
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2));
     forge_output(b, "y", forge_composite(b, "mine", &x, 1, elsewhere, NULL));
-    assert_refused(b, "composite(f32[2]): mine: its body names places, and runs where the composite does");
+    assert_refused(
+        b, "composite(f32[2]): mine: its body must not name places: it runs on the composite's place");
 }
 
 /* --- text ---------------------------------------------------------------------------------------------------- */
@@ -172,9 +173,9 @@ static void bad_places_in_text(void **state)
     (void)state;
     assert_no_text("forge graph 1\nslot \"w\" : f32[2] = constant(0)\n%1 = read \"w\" : f32[2] on a\n"
                    "%2 = read \"w\" : f32[2] on b\n",
-                   "line 4, column 1: expected the place on which the slot is read above");
+                   "line 4, column 1: expected the place of the slot's earlier read");
     assert_no_text("forge graph 1\n%1 = input \"x\" : f32[2] on \"\"\n",
-                   "line 2, column 28: '' cannot be a place's name: 1 to 31 bytes");
+                   "line 2, column 28: '' cannot be the name of a place: it must have 1 to 31 bytes");
 }
 
 /* --- transfers ----------------------------------------------------------------------------------------------- */

@@ -135,7 +135,7 @@ static void test_files(void **state)
     assert_int_equal(forge_program_read(path, &again, &error), JOULE_ABSENT);
     assert_int_equal(forge_program_write(program, "/nowhere/x.fprog", &error), JOULE_FAILED);
     assert_int_equal(forge_program_read(folder, &again, &error), JOULE_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "is a folder, not a file"));
+    assert_non_null(strstr(error.message, "it is a directory, not a file"));
     assert_int_equal(forge_program_read("/dev/zero", &again, &error), JOULE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "not a regular file"));
     assert_int_equal(mkdir(path, 0700), 0); /* cannot be replaced: nothing is left behind */
@@ -183,7 +183,7 @@ static void test_every_cut(void **state)
         forge_program *cut =
             aligned_alloc(PROGRAM_ALIGNMENT, size + PROGRAM_ALIGNMENT - size % PROGRAM_ALIGNMENT);
         memcpy(cut, program, size);
-        assert_refused(cut, size, size < sizeof *cut ? "does not begin" : "bytes and says");
+        assert_refused(cut, size, size < sizeof *cut ? "its first bytes differ" : "but its header says");
         free(cut);
     }
     forge_program_free(program);
@@ -273,23 +273,23 @@ static void test_messages(void **state)
     struct program_binding before = bindings[matmul->first_binding + 2];
     bindings[matmul->first_binding + 2].buffer = bindings[matmul->first_binding].buffer;
     program->hash = program_hash(program);
-    assert_refused(program, program->size_bytes, "writes what is not to be written");
+    assert_refused(program, program->size_bytes, "writes an input or a constant");
     bindings[matmul->first_binding + 2] = before;
     bindings[matmul->first_binding].strides[0] = 5;
     program->hash = program_hash(program);
-    assert_refused(program, program->size_bytes, "does not lie in its buffer");
+    assert_refused(program, program->size_bytes, "lies outside its buffer");
     bindings[matmul->first_binding].strides[0] = 4;
     bindings[matmul->first_binding].backwards = 1;
     program->hash = program_hash(program);
-    assert_refused(program, program->size_bytes, "does not lie in its buffer");
+    assert_refused(program, program->size_bytes, "lies outside its buffer");
     bindings[matmul->first_binding].backwards = 0;
     bindings[matmul->first_binding].strides[0] = -1;
     program->hash = program_hash(program);
-    assert_refused(program, program->size_bytes, "view 0 is none");
+    assert_refused(program, program->size_bytes, "view 0 is invalid");
     bindings[matmul->first_binding].strides[0] = 4;
     matmul->op = OP_UNARY;
     program->hash = program_hash(program);
-    assert_refused(program, program->size_bytes, "has not the operands of unary");
+    assert_refused(program, program->size_bytes, "has other operands than unary");
     forge_program_free(program);
 }
 

@@ -141,7 +141,7 @@ static void test_programs_share_slots_by_name(void **state)
     forge_slot w = forge_state(b, "shared", FORGE_F32, forge_shape_of(2), (forge_init){0});
     forge_output(b, "w", forge_read(b, w));
     assert_int_equal(workbench_try_load(m, b, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "slot 'shared' is f32[1], and the program wants f32[2]"));
+    assert_non_null(strstr(error.message, "slot 'shared' is f32[1], but the program needs f32[2]"));
 }
 
 /* What a slot begins with depends on the seed and its name, and on nothing else. */

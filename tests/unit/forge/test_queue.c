@@ -43,11 +43,11 @@ static void a_timeline_only_grows(void **state)
     assert_int_equal(forge_timeline_value(timeline), 0);
     assert_int_equal(forge_timeline_wait(timeline, 0, 0, &error), JOULE_OK);
     assert_int_equal(forge_timeline_wait(timeline, 1, 0.001, &error), JOULE_PENDING);
-    assert_string_equal(error.message, "a timeline is at 0 and not yet at 1");
+    assert_string_equal(error.message, "the timeline is at 0, and has not reached 1");
     pass(forge_timeline_signal(timeline, 5, &error), &error);
     assert_int_equal(forge_timeline_wait(timeline, 5, -1, &error), JOULE_OK);
     assert_int_equal(forge_timeline_signal(timeline, 5, &error), JOULE_INVALID);
-    assert_string_equal(error.message, "a timeline at 5 cannot be set to 5");
+    assert_string_equal(error.message, "cannot set a timeline from 5 to 5: values must increase");
     assert_int_equal(forge_timeline_value(timeline), 5);
     forge_timeline_free(timeline);
 }
@@ -171,7 +171,7 @@ static void freeing_a_queue_ends_what_waits_for_nothing(void **state)
     assert_int_equal(forge_timeline_wait(done, 1, 0, &error), JOULE_FAILED);
     assert_string_equal(error.message, "the queue was freed while it waited for a timeline");
     assert_int_equal(forge_timeline_wait(after, 1, 0, &error), JOULE_FAILED);
-    assert_string_equal(error.message, "the queue was freed before this was begun");
+    assert_string_equal(error.message, "the queue was freed before this entry began");
     forge_timeline_free(never);
     forge_timeline_free(done);
     forge_timeline_free(after);

@@ -337,7 +337,7 @@ static void test_regions_that_cannot_be(void **state)
     forge_recompute_begin(b);
     forge_value x = forge_input(b, "x", FORGE_F32, (forge_shape){0}), g;
     forge_gradients(b, forge_exp(b, x), &x, 1, &g);
-    assert_refused(b, "has not ended");
+    assert_refused(b, "has no forge_recompute_end");
     forge_recompute_begin(NULL);
     forge_recompute_end(NULL);
 }

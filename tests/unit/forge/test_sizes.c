@@ -401,7 +401,7 @@ static void test_sizes_have_to_go_together(void **state)
     assert_int_equal(forge_states_find(side.states, "runs", &runs), JOULE_OK);
     assert_true(*(float *)forge_tensor_data(&runs) == 1);
     assert_says(forge_instance_set_size(side.instance, "k", 1, &e), JOULE_ABSENT, &e,
-                "there is no symbol 'k'; there are: n, m");
+                "unknown symbol 'k'; known symbols: n, m");
     assert_says(forge_instance_set_size(side.instance, "m", 0, &e), JOULE_INVALID, &e,
                 "m is 1 to 9, and cannot be 0");
     end(&side);
@@ -420,7 +420,7 @@ static void test_graphs_that_cannot_be_bound(void **state)
     assert_says(forge_graph_bind(graph, &(forge_size){"n", 3}, 1, &bound, &e), JOULE_INVALID, &e,
                 "n is 0 to 64, a multiple of 4, and cannot be 3");
     assert_says(forge_graph_bind(graph, &(forge_size){"k", 3}, 1, &bound, &e), JOULE_ABSENT, &e,
-                "there is no symbol 'k'; there are: n");
+                "unknown symbol 'k'; known symbols: n");
     assert_says(forge_graph_bind(graph, &(forge_size){"n", 0}, 1, &bound, &e), JOULE_INVALID, &e,
                 "maximum of nothing");
     struct side side = {0};
@@ -463,7 +463,7 @@ static void test_a_view_that_leaves_its_buffer_at_some_sizes(void **state)
     assert_int_equal(forge_instance_set_zeros(side.instance, NULL, NULL), JOULE_OK);
     assert_int_equal(forge_instance_run(side.instance, &e), JOULE_OK);
     assert_int_equal(forge_instance_set_size(side.instance, "n", 4, NULL), JOULE_OK);
-    assert_says(forge_instance_run(side.instance, &e), JOULE_INVALID, &e, "does not lie in its buffer");
+    assert_says(forge_instance_run(side.instance, &e), JOULE_INVALID, &e, "lies outside its buffer");
     assert_int_equal(forge_instance_set_size(side.instance, "n", 64, NULL), JOULE_OK);
     assert_int_equal(forge_instance_run(side.instance, &e), JOULE_OK);
     end(&side);

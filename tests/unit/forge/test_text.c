@@ -271,32 +271,31 @@ static void test_messages_name_the_place(void **state)
     (void)state;
     assert_refused("", "line 1, column 1: expected 'forge', and found the end of the text");
     assert_refused("forge graph 2", "line 1, column 13: expected '1', and found '2'");
-    assert_refused(X "%2 = unary.rely(%1) : f32[2]",
-                   "line 3, column 12: expected a kind of the operation before it");
+    assert_refused(X "%2 = unary.rely(%1) : f32[2]", "line 3, column 12: expected a kind of this operation");
     assert_refused(X "%2 = rely(%1) : f32[2]",
                    "line 3, column 6: expected an operation, and found 'rely(%1)'");
     assert_refused(X "%2 = unary.relu(%1) : f32[3]",
-                   "line 3, column 1: expected the type f32[2], which unary gives");
+                   "line 3, column 1: expected the type f32[2], the result of unary");
     assert_refused(X "%3 = unary.relu(%1) : f32[2]",
-                   "line 3, column 1: expected %2, as values are numbered in order");
+                   "line 3, column 1: expected %2: values are numbered in order");
     assert_refused(X "%2 = unary.relu(%2) : f32[2]",
-                   "line 3, column 17: expected a value of a line before, and found %2");
+                   "line 3, column 17: expected a value of an earlier line, and found %2");
     assert_refused(X "%2 = unary.relu(%1 : f32[2]", "line 3, column 20: expected ','");
     assert_refused(X "%2 = unary.not(%1) : f32[2]", "line 3, column 1: unary(f32[2]): not of f32");
     assert_refused(X "%2 = unary.relu(%1) colour : f32[2]", "expected ':', and found 'colour'");
     assert_refused(X "%2 = unary.relu(%1) : f33[2]",
                    "line 3, column 23: expected a type such as f32[2,3], and found 'f33[2]'");
-    assert_refused(X "%2 = unary.relu(%1) : f32[C]", "expected a symbol, and there is none 'C'");
+    assert_refused(X "%2 = unary.relu(%1) : f32[C]", "expected a symbol, and 'C' is not one");
     assert_refused(X "%2 = unary.relu(%1) : f32[2] sideways",
                    "expected the end of the line, and found 'sideways'");
     assert_refused(X "%2 = constant {1 } : f32[2]\n", "expected ',', and found '}'");
     assert_refused(X "%2 = constant {1, x} : f32[2]\n",
                    "line 3, column 19: expected an element of f32, and found 'x}'");
     assert_refused(X "%2 = constant {300} : u8[1]\n", "expected an element of u8");
-    assert_refused(X "%2 = read \"w\" : f32[2]", "expected a slot from above, and there is none 'w'");
-    assert_refused(X "%2 = composite.f(%1) body=$0 : f32[2]", "expected a body from above, and found $0");
+    assert_refused(X "%2 = read \"w\" : f32[2]", "expected a slot of an earlier line, and 'w' is not one");
+    assert_refused(X "%2 = composite.f(%1) body=$0 : f32[2]", "expected an earlier body, and found $0");
     assert_refused(X "slot \"w\" : f32[2] = constant(0)\nslot \"w\" : f32[2] = constant(1)\n",
-                   "another name");
+                   "expected a new name");
     assert_refused(X, "needs an output");
     assert_refused(X "output \"y\" = %1\n}",
                    "line 4, column 1: expected a value (%1 = ...), slot, output or write");
@@ -332,8 +331,8 @@ static void test_nothing_is_bottomless(void **state)
     assert_refused_freely(repeat("forge graph 1\nsymbol A : 1..2\nsize ", "(A*", 100000));
     assert_refused_freely(repeat("forge graph 1\n%1 = constant ", "{", 100000));
     assert_refused_freely(repeat("forge graph 1\n%1 = input \"x\" : f32[", "2,", 100000));
-    assert_refused(X "%2 = constant {1} : f32[4000000000]", "as many elements as the type has");
-    assert_refused(X "%2 = constant {ff} : q8_0[4000000000]", "as many elements as the type has");
+    assert_refused(X "%2 = constant {1} : f32[4000000000]", "as many elements as the type says");
+    assert_refused(X "%2 = constant {ff} : q8_0[4000000000]", "as many elements as the type says");
     char *text = repeat("forge graph 1\n", "", 0), line[200];
     for (int i = 0; i < 40;
          i++) { /* each body has the one before twice: 2^40 nodes, if it were written out */

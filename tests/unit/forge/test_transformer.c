@@ -395,7 +395,7 @@ static void test_messages(void **state)
         struct sizes sizes;
         const char *words;
     } wrong[] = {
-        {{1, 3, 2, 4, 4, 2, 2, false}, "multiple of the heads of k"},
+        {{1, 3, 2, 4, 4, 2, 2, false}, "must be a multiple of those of k"},
         {{1, 2, 2, 5, 4, 2, 2, true}, "more queries than keys"},
         {{1, 2, 2, 4, 4, 0, 2, true}, "the same last dimension"},
     };
