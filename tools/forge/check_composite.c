@@ -146,7 +146,7 @@ static const struct recipe {
     size_t values;
     void (*make)(struct maker *m, struct arguments *a);
 } recipes[] = {
-#define COMPOSITE(name, min, max, values) {#name, values, make_##name},
+#define COMPOSITE(name, min_inputs, max_inputs, values) {#name, values, make_##name},
 #include "forge/ir/library.def"
 };
 

@@ -358,7 +358,7 @@ static forge_value make_collective(struct maker *m)
 static forge_value (*const makers[OP_COUNT])(struct maker *) = {
 #define LEAF(...)
 #define WHOLE(...)
-#define OP(NAME, name, min, max, attributes) [OP_##NAME] = make_##name,
+#define OP(NAME, name, min_inputs, max_inputs, attributes) [OP_##NAME] = make_##name,
 #include "forge/ir/ops.def"
 };
 

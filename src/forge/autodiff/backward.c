@@ -13,7 +13,7 @@
 static void (*const rules[OP_COUNT])(struct gradient *) = {
 #define LEAF(...)
 #define WHOLE(...)
-#define OP(NAME, name, least, most, attributes) [OP_##NAME] = gradient_##name,
+#define OP(NAME, name, min_inputs, max_inputs, attributes) [OP_##NAME] = gradient_##name,
 #include "forge/ir/ops.def"
 };
 

@@ -36,7 +36,7 @@ forge_graph *gradient_of_body(const forge_graph *body, const struct dim_table *d
 
 #define LEAF(...)
 #define WHOLE(...)
-#define OP(NAME, name, least, most, attributes) void gradient_##name(struct gradient *gradient);
+#define OP(NAME, name, min_inputs, max_inputs, attributes) void gradient_##name(struct gradient *gradient);
 #include "forge/ir/ops.def"
 
 #endif

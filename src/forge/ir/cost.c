@@ -130,7 +130,7 @@ static double cost_random(const struct launch *launch)
 static flop_fn *const flop_of[OP_COUNT] = {
 #define LEAF(...)
 #define WHOLE(...)
-#define OP(NAME, name, least, most, attributes) [OP_##NAME] = cost_##name,
+#define OP(NAME, name, min_inputs, max_inputs, attributes) [OP_##NAME] = cost_##name,
 #include "forge/ir/ops.def"
 };
 

@@ -114,7 +114,7 @@ static const struct field collective_fields[] = {KIND(collective, FORGE_COLLECTI
                                                  END};
 
 static const struct field *const fields[OP_COUNT] = {
-#define OP(NAME, name, least, most, attributes) [OP_##NAME] = name##_fields,
+#define OP(NAME, name, min_inputs, max_inputs, attributes) [OP_##NAME] = name##_fields,
 #include "forge/ir/ops.def"
 };
 

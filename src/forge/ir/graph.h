@@ -13,7 +13,7 @@
 #include "forge/ir/dim.h"
 
 enum op {
-#define OP(NAME, name, least, most, attributes) OP_##NAME,
+#define OP(NAME, name, min_inputs, max_inputs, attributes) OP_##NAME,
 #include "forge/ir/ops.def"
     OP_COUNT
 };

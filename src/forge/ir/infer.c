@@ -7,10 +7,11 @@
 
 static const struct op_row {
     const char *name;
-    uint8_t least_inputs, most_inputs;
+    uint8_t min_inputs, max_inputs;
     size_t attributes_size;
 } op_rows[OP_COUNT] = {
-#define OP(NAME, name, least, most, attributes) [OP_##NAME] = {#name, least, most, sizeof(attributes)},
+#define OP(NAME, name, min_inputs, max_inputs, attributes)                                                   \
+    [OP_##NAME] = {#name, min_inputs, max_inputs, sizeof(attributes)},
 #include "forge/ir/ops.def"
 };
 
@@ -26,7 +27,7 @@ size_t op_attributes_size(enum op op)
 
 bool op_takes_inputs(enum op op, size_t count)
 {
-    return count >= op_rows[op].least_inputs && count <= op_rows[op].most_inputs;
+    return count >= op_rows[op].min_inputs && count <= op_rows[op].max_inputs;
 }
 
 const char *unary_name(forge_unary_kind kind)
@@ -318,7 +319,7 @@ bool infer_composite(struct inference *i)
 }
 
 static bool (*const rules[OP_COUNT])(struct inference *) = {
-#define OP(NAME, name, least, most, attributes) [OP_##NAME] = infer_##name,
+#define OP(NAME, name, min_inputs, max_inputs, attributes) [OP_##NAME] = infer_##name,
 #include "forge/ir/ops.def"
 };
 

@@ -31,7 +31,7 @@ bool infer(struct inference *inference);
 /* --- for the rules in infer.c and infer_*.c
  * ------------------------------------------------------------------- */
 
-#define OP(NAME, name, least, most, attributes) bool infer_##name(struct inference *inference);
+#define OP(NAME, name, min_inputs, max_inputs, attributes) bool infer_##name(struct inference *inference);
 #include "forge/ir/ops.def"
 
 /* Writes "conv(f32[2,3,8]): " and the reason to the message. Returns false. */

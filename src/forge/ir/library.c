@@ -7,10 +7,11 @@
 
 static const struct row {
     const char *name;
-    size_t least, most, values;
+    size_t min_inputs, max_inputs, values;
     forge_bodies_fn body;
 } rows[] = {
-#define COMPOSITE(name, least, most, values) {#name, least, most, values, library_##name},
+#define COMPOSITE(name, min_inputs, max_inputs, values)                                                      \
+    {#name, min_inputs, max_inputs, values, library_##name},
 #include "forge/ir/library.def"
 };
 
@@ -78,7 +79,7 @@ forge_graph *library_body(const struct composite_attributes *attributes, const s
     size_t own = own_inputs(attributes, count);
     forge_value values[OP_MAX_OUTPUTS] = {0}, inputs[16];
     forge_graph *body = NULL;
-    if (!row || own < row->least || own > row->most) {
+    if (!row || own < row->min_inputs || own > row->max_inputs) {
         error_set(out_error, JOULE_INVALID, "the library has no composite '%s' of %zu inputs",
                   attributes->name, own);
         return NULL;

@@ -11,7 +11,7 @@
 
 /* Builds the body; context: its struct composite_attributes. Accepts any inputs and attributes; fails the
  * builder if they are invalid. */
-#define COMPOSITE(name, least, most, values)                                                                 \
+#define COMPOSITE(name, min_inputs, max_inputs, values)                                                      \
     void library_##name(forge_builder *b, const forge_value *in, size_t count, const void *context,          \
                         forge_value *out);
 #include "forge/ir/library.def"

@@ -196,7 +196,7 @@ static bool is_launched(uint32_t op)
 {
     static const bool launched[OP_COUNT] = {
 #define LEAF(...)
-#define OP(NAME, name, least, most, attributes) [OP_##NAME] = true,
+#define OP(NAME, name, min_inputs, max_inputs, attributes) [OP_##NAME] = true,
 #include "forge/ir/ops.def"
     };
     return op < OP_COUNT && launched[op];

@@ -16,7 +16,7 @@ enum {
 
 /* Attributes of any operation, without the elements of a constant. */
 union any_attributes {
-#define OP(NAME, name, least, most, attributes) char name[sizeof(attributes)];
+#define OP(NAME, name, min_inputs, max_inputs, attributes) char name[sizeof(attributes)];
 #include "forge/ir/ops.def"
     forge_dim aligned;
 };

@@ -8,7 +8,7 @@
 static reference_fn *const functions[OP_COUNT] = {
 #define LEAF(...)
 #define WHOLE(...)
-#define OP(NAME, name, least, most, attributes) [OP_##NAME] = reference_##name,
+#define OP(NAME, name, min_inputs, max_inputs, attributes) [OP_##NAME] = reference_##name,
 #include "forge/ir/ops.def"
 };
 

@@ -15,7 +15,7 @@ typedef void reference_fn(const struct launch *launch, size_t first, size_t end)
 
 #define LEAF(...)
 #define WHOLE(...)
-#define OP(NAME, name, least, most, attributes) reference_fn reference_##name;
+#define OP(NAME, name, min_inputs, max_inputs, attributes) reference_fn reference_##name;
 #include "forge/ir/ops.def"
 
 /* What a binary kind makes of two elements: of floats, and of integers and bool, sign-extended to 64 bits. */
