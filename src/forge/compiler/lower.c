@@ -80,7 +80,7 @@ uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *nam
 {
     forge_shape most = dim_most(&l->dims, shape);
     size_t size = forge_dtype_size_bytes(dtype, forge_shape_elements(&most));
-    if (size > PROGRAM_MOST_BYTES) {
+    if (size > PROGRAM_MAX_BYTES) {
         char is[200];
         forge_shape_format(&most, is, sizeof is);
         lower_fail(l, JOULE_INVALID, "'%s' is too large: up to %s%s", name, forge_dtype_name(dtype), is);
@@ -121,7 +121,7 @@ static const void *attributes_at_largest(struct lowering *l, const struct node *
 static bool select_kernel(struct lowering *l, const struct node *node, const struct program_binding *bindings,
                           size_t input_count, size_t output_count, struct selection *out_selection)
 {
-    struct view views[PROGRAM_MOST_OPERANDS];
+    struct view views[PROGRAM_MAX_OPERANDS];
     struct launch work = {.op = (enum op)node->op,
                           .attributes = attributes_at_largest(l, node),
                           .inputs = views,
@@ -238,7 +238,7 @@ static bool pack_operands(struct lowering *l, const struct node *node, struct pr
 /* Places the node's outputs in new buffers, and adds the launch that fills them. */
 static bool compute(struct lowering *l, const struct node *node)
 {
-    struct program_binding bindings[PROGRAM_MOST_OPERANDS];
+    struct program_binding bindings[PROGRAM_MAX_OPERANDS];
     for (size_t i = 0; i < node->input_count; i++)
         bindings[i] = l->places[node_input(l->graph, node, i)];
     for (size_t i = 0; i < node->output_count; i++) {
@@ -348,7 +348,7 @@ bool lower_nodes(struct lowering *l)
 static bool count_costs(struct lowering *l, forge_program *program)
 {
     struct sized sized;
-    struct view views[PROGRAM_MOST_OPERANDS];
+    struct view views[PROGRAM_MAX_OPERANDS];
     const struct program_buffer *buffers = program_buffers(program);
     struct program_launch *launches = (struct program_launch *)program_launches(program);
     bool done = sized_init(&sized, program) && sized_fill(&sized);

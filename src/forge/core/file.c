@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "base/error.h"
 
-enum { MOST_AT_ONCE = 1 << 30 }; /* bytes per call: read and write transfer less than 2 GiB */
+enum { MAX_TRANSFER_BYTES = 1 << 30 }; /* bytes per call: read and write transfer less than 2 GiB */
 
 joule_status file_open(struct file *file, const char *path, joule_error *out_error)
 {
@@ -32,7 +32,7 @@ joule_status file_read(const struct file *file, uint64_t offset, void *out_bytes
                        joule_error *out_error)
 {
     for (size_t count = 0; count < size;) {
-        size_t some = size - count < MOST_AT_ONCE ? size - count : MOST_AT_ONCE;
+        size_t some = size - count < MAX_TRANSFER_BYTES ? size - count : MAX_TRANSFER_BYTES;
         ssize_t step =
             TEMP_FAILURE_RETRY(pread(file->fd, (char *)out_bytes + count, some, (off_t)(offset + count)));
         if (step < 0)
@@ -86,7 +86,7 @@ joule_status draft_begin(struct draft *draft, const char *path, joule_error *out
 void draft_write(struct draft *draft, const void *bytes, size_t size)
 {
     for (size_t count = 0; draft->status == JOULE_OK && count < size;) {
-        size_t some = size - count < MOST_AT_ONCE ? size - count : MOST_AT_ONCE;
+        size_t some = size - count < MAX_TRANSFER_BYTES ? size - count : MAX_TRANSFER_BYTES;
         ssize_t step = TEMP_FAILURE_RETRY(write(draft->file.fd, (const char *)bytes + count, some));
         if (step < 0)
             fail(draft, errno, "write");

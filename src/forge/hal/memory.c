@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/string.h"
 
-#define LEAST_CLASS_BYTES 256
-#define NAMED             3 /* users that an error message names */
+#define MIN_CLASS_BYTES 256
+#define NAMED           3 /* users that an error message names */
 
 struct block {
     struct device_memory *memory;
@@ -101,11 +101,11 @@ void device_memory_close(struct device_memory *memory)
 
 size_t memory_class_bytes(size_t size_bytes)
 {
-    if (size_bytes <= LEAST_CLASS_BYTES)
-        return LEAST_CLASS_BYTES;
+    if (size_bytes <= MIN_CLASS_BYTES)
+        return MIN_CLASS_BYTES;
     if (size_bytes > SIZE_MAX / 4)
         return SIZE_MAX;
-    size_t step = LEAST_CLASS_BYTES / 8;
+    size_t step = MIN_CLASS_BYTES / 8;
     while (step * 16 < size_bytes)
         step *= 2;
     return (size_bytes + step - 1) / step * step;

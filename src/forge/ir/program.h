@@ -18,8 +18,8 @@
 #define PROGRAM_ALIGNMENT 64 /* bytes, for the arena, constants and the buffers in them */
 #define PROGRAM_NONE      UINT32_MAX
 /* Limits: bytes of a buffer, and inputs and outputs of a launch together. */
-#define PROGRAM_MOST_BYTES    (UINT64_C(1) << 48)
-#define PROGRAM_MOST_OPERANDS 32
+#define PROGRAM_MAX_BYTES    (UINT64_C(1) << 48)
+#define PROGRAM_MAX_OPERANDS 32
 
 enum buffer_kind { BUFFER_INPUT, BUFFER_OUTPUT, BUFFER_STATE, BUFFER_CONSTANT, BUFFER_ARENA };
 

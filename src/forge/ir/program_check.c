@@ -117,7 +117,7 @@ static bool check_buffer(struct check *c, size_t i)
     if (buffer->kind > BUFFER_ARENA || !is_string(c, buffer->name))
         return wrong(c, "buffer %zu has no valid kind or name", i);
     if (!is_shape(c, buffer->dtype, &buffer->shape) || size != most_bytes(c, buffer) ||
-        size > PROGRAM_MOST_BYTES)
+        size > PROGRAM_MAX_BYTES)
         return wrong(c, "the size of buffer %zu does not match its type and shape", i);
     if ((buffer->kind == BUFFER_STATE || buffer->kind == BUFFER_CONSTANT) &&
         dim_shape_has_symbols(&buffer->shape))

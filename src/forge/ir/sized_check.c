@@ -52,8 +52,8 @@ static bool range_of(const struct view *view, uint64_t offset_bytes, struct rang
     int64_t size = (int64_t)forge_dtype_block_bytes(view->dtype);
     size_t elements = forge_shape_elements(&view->shape);
     uint64_t packed_bytes = forge_dtype_size_bytes(view->dtype, elements);
-    if (elements == SIZE_MAX || packed_bytes > PROGRAM_MOST_BYTES || !reach(view, &first, &last) ||
-        offset_bytes > PROGRAM_MOST_BYTES)
+    if (elements == SIZE_MAX || packed_bytes > PROGRAM_MAX_BYTES || !reach(view, &first, &last) ||
+        offset_bytes > PROGRAM_MAX_BYTES)
         return false;
     *out = (struct range){offset, offset};
     if (packed_bytes == 0)
@@ -171,8 +171,8 @@ static bool check_launch(struct check *c, size_t i)
 {
     const struct program_launch *launch = &program_launches(c->program)[i];
     size_t inputs = launch->input_count, count = inputs + launch->output_count;
-    struct place places[PROGRAM_MOST_OPERANDS];
-    if (count > PROGRAM_MOST_OPERANDS)
+    struct place places[PROGRAM_MAX_OPERANDS];
+    if (count > PROGRAM_MAX_OPERANDS)
         return wrong(c, "launch %zu has %zu operands", i, count);
     for (size_t k = 0; k < count; k++)
         if (!place_of(c, launch->first_binding + k, &places[k]))

@@ -15,7 +15,7 @@
 #include "base/error.h"
 
 #define SPANS_BYTES     ((size_t)16 << 20) /* pages are only used as they are needed */
-#define LEAST_WINDOW_NS (NS_PER_S / 200)   /* closer ticks add cost, but little information */
+#define MIN_WINDOW_NS   (NS_PER_S / 200)   /* closer ticks add cost, but little information */
 #define FIXED_WINDOW_NS (NS_PER_S / 2)
 #define TICKS           256
 #define LEAST_COVERAGE  0.99
@@ -244,7 +244,7 @@ static void collect_metered(struct energy *e, int64_t end_ns)
         count = joule_ticks(e->meter, e->domain, e->cut_ns, ticks, TICKS);
         known = count < TICKS ? count : TICKS;
         for (size_t i = 0; i < known; i++)
-            if (ticks[i] > end_ns || (ticks[i] - e->cut_ns >= LEAST_WINDOW_NS && !cut(e, ticks[i])))
+            if (ticks[i] > end_ns || (ticks[i] - e->cut_ns >= MIN_WINDOW_NS && !cut(e, ticks[i])))
                 break;
     } while (count > known && e->cut_ns > before_ns);
     while (count == 0 && end_ns - e->cut_ns >= FIXED_WINDOW_NS && cut(e, e->cut_ns + FIXED_WINDOW_NS))
@@ -271,7 +271,7 @@ joule_status forge_energy_collect(forge_instance *instance)
     if (e->basis == FORGE_ENERGY_EXPECTED)
         collect_expected(instance);
     else if (e->basis == FORGE_ENERGY_OF_PROCESS)
-        collect_process(e, LEAST_WINDOW_NS);
+        collect_process(e, MIN_WINDOW_NS);
     else
         collect_metered(e, clock_now_ns());
     return JOULE_OK;

@@ -110,7 +110,7 @@ static bool place(struct items *items, const forge_program *program, size_t i, s
 /* Counts the item for the time between launches. */
 static bool has_too_many(const struct items *items)
 {
-    return items->count + 1 > ITEMS_MOST;
+    return items->count + 1 > MAX_ITEMS;
 }
 
 static bool place_all(struct items *items, const forge_program *program, size_t depth)

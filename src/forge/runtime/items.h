@@ -11,7 +11,7 @@
 #include "forge/runtime/attribution.h"
 #include "forge/runtime/instance.h"
 
-#define ITEMS_MOST 128 /* scopes are shortened if there would be more */
+#define MAX_ITEMS 128 /* scopes are shortened if there would be more */
 
 struct item {
     uint32_t op;           /* OP_COUNT: the time between launches */

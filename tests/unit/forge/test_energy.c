@@ -473,7 +473,7 @@ static void test_scopes_are_cut_where_there_are_too_many(void **state)
     struct machine *m = *state;
     forge_builder *b = forge_builder_new();
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(4));
-    for (int i = 0; i < 2 * ITEMS_MOST; i++) {
+    for (int i = 0; i < 2 * MAX_ITEMS; i++) {
         char outer[16], inner[16];
         snprintf(outer, sizeof outer, "block%d", i / 64);
         snprintf(inner, sizeof inner, "part%d", i % 64);
@@ -487,7 +487,7 @@ static void test_scopes_are_cut_where_there_are_too_many(void **state)
     workbench_load(&m->bench, b);
     start(m);
     size_t count = forge_energy_count(m->bench.instance);
-    assert_true(count == 2 * ITEMS_MOST / 64 + 1); /* unary operations are one kind */
+    assert_true(count == 2 * MAX_ITEMS / 64 + 1); /* unary operations are one kind */
     assert_string_equal(m->bench.instance->energy->items.list[1].scope, "block1");
     assert_int_equal(m->bench.instance->energy->items.list[1].launches, 64);
 }
