@@ -35,13 +35,13 @@ static void walk_free(struct walk *walk)
     free(walk->sums);
 }
 
-/* Allocates a walk over at most `most_nodes` nodes; the caller lists them. Returns false if the builder has
+/* Allocates a walk over at most `max_nodes` nodes; the caller lists them. Returns false if the builder has
  * failed. */
-static bool walk_begin(struct walk *walk, forge_builder *b, size_t most_nodes)
+static bool walk_begin(struct walk *walk, forge_builder *b, size_t max_nodes)
 {
     *walk = (struct walk){.b = b};
     walk->value_count = b->graph->value_count;
-    walk->nodes = calloc(most_nodes + 1, sizeof *walk->nodes);
+    walk->nodes = calloc(max_nodes + 1, sizeof *walk->nodes);
     walk->is_wanted = calloc(walk->value_count, sizeof *walk->is_wanted);
     walk->sums = calloc(walk->value_count, sizeof *walk->sums);
     if (walk->nodes && walk->is_wanted && walk->sums)

@@ -13,28 +13,28 @@
 #include "forge/hal/expected.h"
 #include "forge/ir/cost.h"
 
-static const forge_pass own[] = {
+static const forge_pass builtins[] = {
     {.name = "expand", .run = pass_expand},
     {.name = "transfer", .run = pass_transfer},
     {.name = "fold", .run = pass_fold},
     {.name = "order", .run = pass_order},
 };
-enum { OWN = sizeof own / sizeof *own, MOST = OWN + 62 };
+enum { BUILTIN_COUNT = sizeof builtins / sizeof *builtins, MAX_PASSES = BUILTIN_COUNT + 62 };
 
 const char *forge_pass_name_at(size_t i)
 {
-    return i < OWN ? own[i].name : NULL;
+    return i < BUILTIN_COUNT ? builtins[i].name : NULL;
 }
 
 /* --- the order ------------------------------------------------------------------------------------------ */
 
 struct order {
-    const forge_pass *passes[MOST];
+    const forge_pass *passes[MAX_PASSES];
     size_t count;
 };
 
 /* Returns the position of the pass with this name, or `count`. */
-static size_t find(const struct order *order, const char *name)
+static size_t find_pass(const struct order *order, const char *name)
 {
     size_t i = 0;
     while (i < order->count && strcmp(order->passes[i]->name, name) != 0)
@@ -42,28 +42,28 @@ static size_t find(const struct order *order, const char *name)
     return i;
 }
 
-static bool is_own(const forge_pass *pass)
+static bool is_builtin(const forge_pass *pass)
 {
-    for (size_t i = 0; i < OWN; i++)
-        if (pass == &own[i])
+    for (size_t i = 0; i < BUILTIN_COUNT; i++)
+        if (pass == &builtins[i])
             return true;
     return false;
 }
 
 /* Adds a caller's pass after the pass that it names, and after those that were added there before. */
-static joule_status add(struct order *order, const forge_pass *pass, joule_error *error)
+static joule_status add_pass(struct order *order, const forge_pass *pass, joule_error *error)
 {
     if (!pass->name || !pass->run)
         return error_set(error, JOULE_INVALID, "a pass needs a name and a function");
-    if (find(order, pass->name) < order->count)
+    if (find_pass(order, pass->name) < order->count)
         return error_set(error, JOULE_INVALID, "two passes have the name '%s'", pass->name);
-    size_t at = pass->after ? find(order, pass->after) + 1 : 0;
+    size_t at = pass->after ? find_pass(order, pass->after) + 1 : 0;
     if (at > order->count)
         return error_set(error, JOULE_INVALID, "pass %s cannot run after '%s': unknown pass", pass->name,
                          pass->after);
-    if (order->count == MOST)
-        return error_set(error, JOULE_INVALID, "at most %d passes are supported", MOST);
-    while (at < order->count && !is_own(order->passes[at]))
+    if (order->count == MAX_PASSES)
+        return error_set(error, JOULE_INVALID, "at most %d passes are supported", MAX_PASSES);
+    while (at < order->count && !is_builtin(order->passes[at]))
         at++;
     memmove(&order->passes[at + 1], &order->passes[at], (order->count - at) * sizeof *order->passes);
     order->passes[at] = pass;
@@ -74,13 +74,13 @@ static joule_status add(struct order *order, const forge_pass *pass, joule_error
 static joule_status make_order(struct order *order, const forge_compile_options *options, joule_error *error)
 {
     joule_status status = JOULE_OK;
-    for (order->count = 0; order->count < OWN; order->count++)
-        order->passes[order->count] = &own[order->count];
+    for (order->count = 0; order->count < BUILTIN_COUNT; order->count++)
+        order->passes[order->count] = &builtins[order->count];
     for (size_t i = 0; status == JOULE_OK && i < options->pass_count; i++)
-        status = add(order, &options->passes[i], error);
+        status = add_pass(order, &options->passes[i], error);
     if (status != JOULE_OK || !options->stop_after)
         return status;
-    size_t last = find(order, options->stop_after);
+    size_t last = find_pass(order, options->stop_after);
     if (last == order->count)
         return error_set(error, JOULE_INVALID, "cannot stop after '%s': unknown pass", options->stop_after);
     order->count = last + 1;
@@ -150,8 +150,8 @@ static joule_quantity joules_of(struct program_cost cost)
                              isnan(joules) ? JOULE_CLASS_NONE : JOULE_CLASS_MODELLED);
 }
 
-static void tell(const forge_compile_options *options, const char *name, double seconds,
-                 const forge_graph *before, const forge_graph *after)
+static void report_pass(const forge_compile_options *options, const char *name, double seconds,
+                        const forge_graph *before, const forge_graph *after)
 {
     if (!options->notify)
         return;
@@ -189,7 +189,7 @@ joule_status forge_passes_run(const forge_graph *graph, forge_device *device,
         status = run_one(order.passes[i], current, device, &next, &seconds, out_error);
         if (status != JOULE_OK)
             break;
-        tell(&o, order.passes[i]->name, seconds, current, next);
+        report_pass(&o, order.passes[i]->name, seconds, current, next);
         forge_graph_free(current);
         current = next;
     }

@@ -22,8 +22,8 @@ struct placed {
 struct block {
     struct placed items[BLOCK];
     size_t count;
-    uint32_t least_first, most_first, least_last, most_last; /* over all items of the block */
-    uint64_t end;                                            /* the highest of all */
+    uint32_t min_first, max_first, min_last, max_last; /* over all items of the block */
+    uint64_t end;                                      /* the highest of all */
     uint64_t gap; /* largest gap between an item and all items below it in the block */
     bool has_gap; /* there is a gap, even one of 0 bytes */
 };
@@ -36,22 +36,22 @@ struct planning {
 
 /* --- blocks --------------------------------------------------------------------------------------------- */
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint32_t min_u32(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
 
-static uint32_t most(uint32_t a, uint32_t b)
+static uint32_t max_u32(uint32_t a, uint32_t b)
 {
     return a > b ? a : b;
 }
 
 /* Recomputes the block's summary. Call after a change of its items. */
-static void sum_up(struct block *block)
+static void summarise(struct block *block)
 {
     const struct placed *item = block->items;
-    block->least_first = block->most_first = item->first;
-    block->least_last = block->most_last = item->last;
+    block->min_first = block->max_first = item->first;
+    block->min_last = block->max_last = item->last;
     block->end = item->end;
     block->gap = 0;
     block->has_gap = false;
@@ -63,10 +63,10 @@ static void sum_up(struct block *block)
             block->has_gap = true;
         }
         block->end = item->end > block->end ? item->end : block->end;
-        block->least_first = least(block->least_first, item->first);
-        block->most_first = most(block->most_first, item->first);
-        block->least_last = least(block->least_last, item->last);
-        block->most_last = most(block->most_last, item->last);
+        block->min_first = min_u32(block->min_first, item->first);
+        block->max_first = max_u32(block->max_first, item->first);
+        block->min_last = min_u32(block->min_last, item->last);
+        block->max_last = max_u32(block->max_last, item->last);
     }
 }
 
@@ -81,8 +81,8 @@ static bool split(struct planning *p, size_t b)
     low->count = BLOCK / 2;
     high->count = BLOCK - BLOCK / 2;
     memcpy(high->items, low->items + low->count, high->count * sizeof *high->items);
-    sum_up(low);
-    sum_up(high);
+    summarise(low);
+    summarise(high);
     memmove(p->blocks + b + 2, p->blocks + b + 1, (p->block_count - b - 1) * sizeof(struct block *));
     p->blocks[b + 1] = high;
     p->block_count++;
@@ -117,22 +117,22 @@ static bool insert(struct planning *p, const struct placed *item)
     for (; at > 0 && block->items[at - 1].offset > item->offset; at--)
         block->items[at] = block->items[at - 1];
     block->items[at] = *item;
-    sum_up(block);
+    summarise(block);
     return true;
 }
 
 /* --- gaps ----------------------------------------------------------------------------------------------- */
 
 /* Returns true if no item of the block lives at the same time, or if all lie below `end`. */
-static bool is_passed(const struct block *block, const struct plan_item *item, uint64_t end)
+static bool can_skip(const struct block *block, const struct plan_item *item, uint64_t end)
 {
-    return block->least_first > item->last || block->most_last < item->first || block->end <= end;
+    return block->min_first > item->last || block->max_last < item->first || block->end <= end;
 }
 
 /* Returns true if all items of the block live at the same time, and no gap between them is large enough. */
-static bool is_in_the_way(const struct block *block, const struct plan_item *item, uint64_t end)
+static bool is_blocking(const struct block *block, const struct plan_item *item, uint64_t end)
 {
-    return block->most_first <= item->last && block->least_last >= item->first &&
+    return block->max_first <= item->last && block->min_last >= item->first &&
            !(block->has_gap && block->gap >= item->size_bytes) &&
            block->items[0].offset < end + item->size_bytes;
 }
@@ -160,9 +160,9 @@ static uint64_t find_gap(struct planning *p, const struct plan_item *item)
     for (size_t b = 0; b < p->block_count; b++) {
         const struct block *block = p->blocks[b];
         p->looks++;
-        if (is_passed(block, item, end))
+        if (can_skip(block, item, end))
             continue;
-        if (is_in_the_way(block, item, end))
+        if (is_blocking(block, item, end))
             end = block->end > end ? block->end : end;
         else if (fits_in(p, block, item, &end))
             break;
@@ -194,7 +194,7 @@ static bool place(struct planning *p, struct plan_item *item)
         return false;
     p->blocks[p->block_count++]->count = 1;
     p->blocks[0]->items[0] = placed;
-    sum_up(p->blocks[0]);
+    summarise(p->blocks[0]);
     return true;
 }
 

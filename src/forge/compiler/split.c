@@ -107,10 +107,10 @@ static uint32_t new_segment(struct splitting *s, uint32_t device)
     return (uint32_t)placed->segment_count++;
 }
 
-/* Returns the first segment of a device from `least` on; adds a segment at the end if there is none. */
-static uint32_t segment_from(struct splitting *s, uint32_t device, size_t least)
+/* Returns the first segment of a device from `first` on; adds a segment at the end if there is none. */
+static uint32_t segment_from(struct splitting *s, uint32_t device, size_t first)
 {
-    for (size_t i = least; i < s->placed->segment_count; i++)
+    for (size_t i = first; i < s->placed->segment_count; i++)
         if (s->placed->segments[i].device == device)
             return (uint32_t)i;
     return new_segment(s, device);
@@ -267,7 +267,7 @@ static bool add_outputs(struct splitting *s)
 
 /* Returns the first segment in which a device can have a value. The last segment of the device copies a
  * slot's old value, after all other readers. */
-static uint32_t there_from(struct splitting *s, uint32_t device, forge_value value)
+static uint32_t first_available(struct splitting *s, uint32_t device, forge_value value)
 {
     if (!is_read(s, value))
         return s->segment[value] == NONE ? 0 : s->segment[value];
@@ -281,9 +281,9 @@ static uint32_t there_from(struct splitting *s, uint32_t device, forge_value val
  * exists. */
 static uint32_t segment_of_write(struct splitting *s, const struct slot *slot, forge_value value)
 {
-    uint32_t device = device_of(s, slot->write), least = s->last_user[slot - s->graph->slots],
-             there = there_from(s, device, value);
-    return segment_from(s, device, there > least ? there : least);
+    uint32_t device = device_of(s, slot->write), first = s->last_user[slot - s->graph->slots],
+             available = first_available(s, device, value);
+    return segment_from(s, device, available > first ? available : first);
 }
 
 static bool add_write(struct splitting *s, const struct slot *slot)

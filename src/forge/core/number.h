@@ -103,11 +103,11 @@ static inline uint32_t narrow(double value, struct small_float format)
 static inline int64_t clamp_signed(double value, int bits)
 {
     double limit = (double)(UINT64_C(1) << (bits - 1));
-    int64_t most = (int64_t)(UINT64_MAX >> (65 - bits));
+    int64_t max = (int64_t)(UINT64_MAX >> (65 - bits));
     if (value >= limit)
-        return most;
+        return max;
     if (value <= -limit)
-        return -most - 1;
+        return -max - 1;
     return isnan(value) ? 0 : (int64_t)value;
 }
 

@@ -36,18 +36,18 @@ joule_status dim_check(const struct dim_table *table, const char *name, int64_t 
                        joule_error *out_error)
 {
     const struct dim *symbol = dim_find(table, name);
-    char words[200];
+    char names[200];
     struct text text;
-    text_init(&text, words, sizeof words);
+    text_init(&text, names, sizeof names);
     if (!symbol) {
         print_names(table, &text);
-        return error_set(out_error, JOULE_ABSENT, "unknown symbol '%s'; known symbols: %s", name, words);
+        return error_set(out_error, JOULE_ABSENT, "unknown symbol '%s'; known symbols: %s", name, names);
     }
     if (number < symbol->min || number > symbol->max || number % symbol->multiple) {
         if (symbol->multiple > 1)
             text_printf(&text, ", a multiple of %lld", (long long)symbol->multiple);
         return error_set(out_error, JOULE_INVALID, "%s must be from %lld to %lld%s, not %lld", name,
-                         (long long)symbol->min, (long long)symbol->max, words, (long long)number);
+                         (long long)symbol->min, (long long)symbol->max, names, (long long)number);
     }
     if (out_symbol)
         *out_symbol = (size_t)(symbol - table->entries);

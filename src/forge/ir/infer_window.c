@@ -29,11 +29,11 @@ static forge_dim moved_by(struct dim_table *dims, forge_dim dim, int64_t by)
 static bool count_places(struct inference *i, const struct slider *s, forge_dim in, forge_dim *out)
 {
     struct dim_table *dims = &i->graph->dims;
-    int64_t span = span_of(s), least = dim_min(dims, in) + s->padding;
-    if (span > least)
+    int64_t span = span_of(s), min = dim_min(dims, in) + s->padding;
+    if (span > min)
         return infer_refuse(i, "the %s %lld%s is larger than the padded input%s %lld", s->name,
                             (long long)s->size, s->dilation > 1 ? ", dilated," : "",
-                            in < 0 ? ", which can be" : "", (long long)least);
+                            in < 0 ? ", which can be" : "", (long long)min);
     int64_t missing = s->padding - span + s->stride;
     forge_dim moved = moved_by(dims, in, missing);
     if (moved == DIM_FAILED)

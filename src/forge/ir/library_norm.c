@@ -18,11 +18,11 @@ struct norm {
     bool subtracts_mean;
 };
 
-static bool has_rank(forge_builder *b, const struct composite_attributes *a, forge_value x, uint32_t least)
+static bool has_rank(forge_builder *b, const struct composite_attributes *a, forge_value x, uint32_t min_rank)
 {
     uint32_t rank = forge_value_shape(b, x).rank;
-    if (builder_goes_on(b) && (rank < least || !forge_dtype_is_float(forge_value_dtype(b, x))))
-        forge_builder_fail(b, "%s needs floats of rank %u or more", a->name, least);
+    if (builder_goes_on(b) && (rank < min_rank || !forge_dtype_is_float(forge_value_dtype(b, x))))
+        forge_builder_fail(b, "%s needs floats of rank %u or more", a->name, min_rank);
     return builder_goes_on(b);
 }
 
@@ -35,8 +35,8 @@ static forge_value mean_square(forge_builder *b, forge_value x, uint32_t axes, b
 /* 1 / sqrt(variance + epsilon) */
 static forge_value scale_of(forge_builder *b, forge_value variance, double epsilon)
 {
-    forge_value least = forge_scalar(b, forge_value_dtype(b, variance), epsilon);
-    return forge_unary(b, FORGE_RSQRT, forge_add(b, variance, least));
+    forge_value added = forge_scalar(b, forge_value_dtype(b, variance), epsilon);
+    return forge_unary(b, FORGE_RSQRT, forge_add(b, variance, added));
 }
 
 /* Reshapes [channels] to dimension 1 of this rank, the others 1. */

@@ -102,10 +102,10 @@ static bool is_named(const struct program_buffer *buffer)
     return buffer->kind == BUFFER_INPUT || buffer->kind == BUFFER_OUTPUT || buffer->kind == BUFFER_STATE;
 }
 
-static uint64_t most_bytes(const struct check *c, const struct program_buffer *buffer)
+static uint64_t max_bytes(const struct check *c, const struct program_buffer *buffer)
 {
-    forge_shape most = dim_most(&c->dims, &buffer->shape);
-    return forge_dtype_size_bytes((forge_dtype)buffer->dtype, forge_shape_elements(&most));
+    forge_shape max = dim_most(&c->dims, &buffer->shape);
+    return forge_dtype_size_bytes((forge_dtype)buffer->dtype, forge_shape_elements(&max));
 }
 
 static bool check_buffer(struct check *c, size_t i)
@@ -116,7 +116,7 @@ static bool check_buffer(struct check *c, size_t i)
              space = is_in_arena ? c->program->arena_bytes : c->program->constants.count;
     if (buffer->kind > BUFFER_ARENA || !is_string(c, buffer->name))
         return wrong(c, "buffer %zu has no valid kind or name", i);
-    if (!is_shape(c, buffer->dtype, &buffer->shape) || size != most_bytes(c, buffer) ||
+    if (!is_shape(c, buffer->dtype, &buffer->shape) || size != max_bytes(c, buffer) ||
         size > PROGRAM_MAX_BYTES)
         return wrong(c, "the size of buffer %zu does not match its type and shape", i);
     if ((buffer->kind == BUFFER_STATE || buffer->kind == BUFFER_CONSTANT) &&

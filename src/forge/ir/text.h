@@ -65,8 +65,8 @@ char *cursor_name(struct cursor *cursor, struct arena *arena, bool is_path);
 /* Reads an identifier (letters, digits and '_') of at most size - 1 characters. Returns false, and consumes
  * nothing, if there is none. */
 bool cursor_identifier(struct cursor *cursor, char *out, size_t size);
-/* Reads a decimal number from 0 to `most`. */
-bool cursor_number(struct cursor *cursor, uint64_t most, uint64_t *out);
+/* Reads a decimal number from 0 to `max`. */
+bool cursor_number(struct cursor *cursor, uint64_t max, uint64_t *out);
 /* Reads an element of this type. */
 bool cursor_element(struct cursor *cursor, forge_dtype dtype, void *out_element);
 

@@ -120,14 +120,14 @@ bool cursor_identifier(struct cursor *cursor, char *out, size_t size)
     return true;
 }
 
-bool cursor_number(struct cursor *cursor, uint64_t most, uint64_t *out)
+bool cursor_number(struct cursor *cursor, uint64_t max, uint64_t *out)
 {
     char digits[24], what[60];
     size_t start = (cursor_next(cursor), cursor->at);
-    if (cursor_identifier(cursor, digits, sizeof digits) && string_to_u64(digits, 10, out) && *out <= most)
+    if (cursor_identifier(cursor, digits, sizeof digits) && string_to_u64(digits, 10, out) && *out <= max)
         return true;
     cursor->at = start;
-    snprintf(what, sizeof what, "a number from 0 to %llu", (unsigned long long)most);
+    snprintf(what, sizeof what, "a number from 0 to %llu", (unsigned long long)max);
     return cursor_expected(cursor, what);
 }
 

@@ -139,11 +139,11 @@ static bool parse_item(struct parser *p, const struct field *field, void *out, u
 /* Parses "[0,2]". */
 static bool parse_list(struct parser *p, const struct field *field, void *out)
 {
-    uint32_t most = field->kind == FIELD_AXES ? FORGE_MAX_RANK : field->limit;
+    uint32_t max = field->kind == FIELD_AXES ? FORGE_MAX_RANK : field->limit;
     if (!cursor_want(&p->in, "["))
         return false;
     for (uint32_t i = 0; !cursor_take(&p->in, "]"); i++) {
-        if (i == most)
+        if (i == max)
             return cursor_expected(&p->in, "']'");
         if ((i && !cursor_want(&p->in, ",")) || !parse_item(p, field, out, i))
             return false;

@@ -212,7 +212,7 @@ static bool says(forge_dtype dtype, const char *string, const void *element)
 /* Returns the number of digits to try first. %g drops trailing zeros, so the digits that a type always keeps
  * also give every shorter form. Small integers are printed exactly, not as a shorter number that a narrow
  * type rounds to the same. */
-static int least_digits(forge_dtype dtype, double value)
+static int min_digits(forge_dtype dtype, double value)
 {
     if (value == floor(value) && fabs(value) < 1e6)
         return DBL_DIG;
@@ -226,7 +226,7 @@ static bool float_to_text(forge_dtype dtype, const void *element, char *out, siz
     double value;
     struct text text;
     dtype_row(dtype)->load(element, 0, 1, &value);
-    int first = least_digits(dtype, value);
+    int first = min_digits(dtype, value);
     for (int digits = first; isfinite(value) && digits <= DBL_DECIMAL_DIG; digits++) {
         text_init(&text, out, size);
         text_printf(&text, "%.*g", digits, value);

@@ -91,9 +91,9 @@ void attribution_feed(struct attribution *a, const struct attribution_window *wi
         return;
     }
     struct attribution_window w = *window;
-    double least = 1e-6 * fabs(w.joules) + 1e-9; /* a lower bound on the standard deviation: no sensor is
+    double min_sd = 1e-6 * fabs(w.joules) + 1e-9; /* a lower bound on the standard deviation: no sensor is
                                                   * better, and nothing is divided by 0 */
-    w.variance = fmax(w.variance, least * least);
+    w.variance = fmax(w.variance, min_sd * min_sd);
     double watts_variance = w.variance / (w.seconds * w.seconds);
     for (size_t i = 0; i < PACES; i++) {
         if (a->windows == 0) {

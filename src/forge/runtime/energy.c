@@ -18,7 +18,7 @@
 #define MIN_WINDOW_NS   (NS_PER_S / 200)   /* closer ticks add cost, but little information */
 #define FIXED_WINDOW_NS (NS_PER_S / 2)
 #define TICKS           256
-#define LEAST_COVERAGE  0.99
+#define MIN_COVERAGE    0.99
 #define CLOCK_ERROR     0.01 /* error of CPU times, relative to the window */
 #define PAUSE_NS        (NS_PER_S / 100)
 
@@ -140,7 +140,7 @@ static void join(struct energy *e, int64_t end_ns, joule_quantity joules, double
     for (size_t i = 0; i + 1 < e->items.count; i++)
         rest_s -= e->active_s[i];
     e->active_s[e->items.count - 1] = fmax(rest_s, 0);
-    if (is_whole && coverage >= LEAST_COVERAGE && isfinite(joules.value)) {
+    if (is_whole && coverage >= MIN_COVERAGE && isfinite(joules.value)) {
         window.joules = joules.value;
         window.variance = isnan(variance) ? own_variance(e, joules, end_ns) : variance;
         e->cls = joules.cls > e->cls ? joules.cls : e->cls;
@@ -253,9 +253,9 @@ static void collect_metered(struct energy *e, int64_t end_ns)
         forget_answer(e);
 }
 
-static void collect_process(struct energy *e, int64_t least_ns)
+static void collect_process(struct energy *e, int64_t min_ns)
 {
-    if (clock_now_ns() - e->cut_ns < least_ns)
+    if (clock_now_ns() - e->cut_ns < min_ns)
         return;
     cut_process(e);
     forget_answer(e);

@@ -37,17 +37,17 @@ static size_t cut(const char *scope, size_t depth)
     return length;
 }
 
-static size_t deepest(const forge_program *program)
+static size_t find_depth(const forge_program *program)
 {
-    size_t most = 0;
+    size_t max_depth = 0;
     for (size_t i = 0; i < program->launches.count; i++) {
         const char *scope = program_string(program, program_launches(program)[i].scope);
         size_t depth = *scope != '\0';
         for (; *scope; scope++)
             depth += *scope == '/';
-        most = depth > most ? depth : most;
+        max_depth = depth > max_depth ? depth : max_depth;
     }
-    return most;
+    return max_depth;
 }
 
 static struct index_key item_key(const void *items, uint32_t item)
@@ -126,7 +126,7 @@ static bool place_all(struct items *items, const forge_program *program, size_t 
 
 bool items_make(struct items *items, const forge_program *program)
 {
-    size_t launches = program->launches.count, depth = deepest(program);
+    size_t launches = program->launches.count, depth = find_depth(program);
     *items = (struct items){.index.key_of = item_key,
                             .list = calloc(launches + 1, sizeof *items->list),
                             .item_of = calloc(launches + 1, sizeof *items->item_of)};
