@@ -85,7 +85,7 @@ static bool is_reached(const struct walk *walk, const struct node *node)
 
 /* --- composites ----------------------------------------------------------------------------------------- */
 
-static void go_back(struct walk *walk);
+static void walk_back(struct walk *walk);
 
 /* Adds inputs like those of the body, then one for each output whose gradient is given. out: their values. */
 static void make_inputs(forge_builder *b, const forge_graph *body, uint32_t given, forge_value *out)
@@ -105,7 +105,7 @@ static void make_inputs(forge_builder *b, const forge_graph *body, uint32_t give
 
 /* Makes the gradients of the inputs outputs of the graph. Returns a bit for each input that has a
  * gradient. */
-static uint32_t put_out(struct walk *walk, const forge_value *inputs, size_t count)
+static uint32_t output_gradients(struct walk *walk, const forge_value *inputs, size_t count)
 {
     uint32_t reached = 0;
     for (size_t i = 0; i < count; i++) {
@@ -136,8 +136,8 @@ static uint32_t walk_body(forge_builder *b, const forge_graph *body, uint32_t wa
     for (size_t k = 0; k < body->output_count; k++)
         if (given >> k & 1)
             add_sum(&walk, map[body->outputs[k].value], *gradient++);
-    go_back(&walk);
-    uint32_t reached = put_out(&walk, inputs, body->input_count);
+    walk_back(&walk);
+    uint32_t reached = output_gradients(&walk, inputs, body->input_count);
     walk_free(&walk);
     return reached;
 }
@@ -184,7 +184,7 @@ static void emit_gradient(struct gradient *r, forge_graph *body, const forge_val
 }
 
 /* The gradient of a composite is again a composite, so that a device may have a kernel for it. */
-static void through_composite(struct gradient *r, const struct walk *outer)
+static void visit_composite(struct gradient *r, const struct walk *outer)
 {
     const struct composite_attributes *own = r->node.attributes;
     struct composite_attributes attributes = *own;
@@ -214,7 +214,7 @@ static void through_composite(struct gradient *r, const struct walk *outer)
  * -------------------------------------------------------------------------------------- */
 
 /* Adds the gradients that a node passes to its inputs. */
-static void go_through(struct walk *walk, uint32_t n)
+static void visit_node(struct walk *walk, uint32_t n)
 {
     forge_builder *b = walk->b;
     struct gradient r = {.b = b, .node = b->graph->nodes[n]};
@@ -228,7 +228,7 @@ static void go_through(struct walk *walk, uint32_t n)
     b->scope = r.node.scope;
     b->place = node_place(b->graph, &r.node);
     if (r.node.op == OP_COMPOSITE)
-        through_composite(&r, walk);
+        visit_composite(&r, walk);
     else if (r.g && rules[r.node.op])
         rules[r.node.op](&r);
     for (size_t i = 0; i < r.node.input_count; i++)
@@ -236,7 +236,7 @@ static void go_through(struct walk *walk, uint32_t n)
 }
 
 /* Visits the nodes from the last to the first. */
-static void go_back(struct walk *walk)
+static void walk_back(struct walk *walk)
 {
     forge_builder *b = walk->b;
     uint32_t again = b->again;
@@ -246,7 +246,7 @@ static void go_back(struct walk *walk)
             continue;
         if (walk->recompute)
             b->again = recompute_enter(walk->recompute, b, n);
-        go_through(walk, n);
+        visit_node(walk, n);
     }
     b->again = again;
 }
@@ -298,7 +298,7 @@ void forge_gradients(forge_builder *builder, forge_value loss, const forge_value
     builder->place = builder->graph->values[loss].place;
     forge_value one = forge_scalar(builder, forge_value_dtype(builder, loss), 1);
     add_sum(&walk, loss, forge_broadcast(builder, one, forge_value_shape(builder, loss)));
-    go_back(&walk);
+    walk_back(&walk);
     builder->scope = scope;
     for (size_t i = 0; i < count; i++)
         out_gradients[i] = gradient_of(&walk, wrt[i]);

@@ -252,7 +252,7 @@ bool infer_reduce(struct inference *i)
 }
 
 /* Returns the shape after the optional transpose of the last two dimensions. */
-static forge_shape seen(const forge_shape *shape, bool is_transposed)
+static forge_shape transpose_last(const forge_shape *shape, bool is_transposed)
 {
     forge_shape result = *shape;
     if (is_transposed) {
@@ -281,8 +281,8 @@ bool infer_matmul(struct inference *i)
         return infer_refuse(i, "both must have one numeric type");
     if (a->shape.rank < 2 || b->shape.rank < 2)
         return infer_refuse(i, "both need at least two dimensions: reshape a vector to a matrix of one row");
-    forge_shape left = seen(&a->shape, attributes->flags & FORGE_TRANSPOSE_A);
-    forge_shape right = seen(&b->shape, attributes->flags & FORGE_TRANSPOSE_B);
+    forge_shape left = transpose_last(&a->shape, attributes->flags & FORGE_TRANSPOSE_A);
+    forge_shape right = transpose_last(&b->shape, attributes->flags & FORGE_TRANSPOSE_B);
     if (left.dims[left.rank - 1] != right.dims[right.rank - 2])
         return infer_refuse(i, "the inner dimensions differ%s",
                             attributes->flags ? " (after the transposes)" : "");

@@ -61,14 +61,15 @@ static bool check_conv(struct inference *i, const struct conv_attributes *a)
         return infer_refuse(i, "both need [.., channels, 1 to 3 spatial dimensions]");
     if (a->groups == 0)
         return infer_refuse(i, "0 groups");
-    bool turned = a->flags & CONV_TRANSPOSED;
-    forge_dim channels = turned ? weight->shape.dims[0] : dim_mul(dims, weight->shape.dims[1], a->groups);
+    bool is_transposed = a->flags & CONV_TRANSPOSED;
+    forge_dim channels =
+        is_transposed ? weight->shape.dims[0] : dim_mul(dims, weight->shape.dims[1], a->groups);
     if (channels != x->shape.dims[1])
         return infer_refuse(i, "the weight%s is for another number of channels",
                             a->groups > 1 ? ", in groups," : "");
     if (!is_multiple(dims, weight->shape.dims[0], a->groups))
-        return infer_refuse(i, "%s channels are not a multiple of %u groups", turned ? "its" : "the result's",
-                            a->groups);
+        return infer_refuse(i, "%s channels are not a multiple of %u groups",
+                            is_transposed ? "its" : "the result's", a->groups);
     for (uint32_t k = 0; k + 2 < x->shape.rank; k++)
         if (a->stride[k] == 0 || a->dilation[k] == 0)
             return infer_refuse(i, "a stride or dilation is 0");
@@ -76,7 +77,8 @@ static bool check_conv(struct inference *i, const struct conv_attributes *a)
 }
 
 /* Computes the size of a transposed convolution's result. */
-static bool stretch(struct inference *i, const struct slider *s, forge_dim in, uint32_t extra, forge_dim *out)
+static bool transposed_size(struct inference *i, const struct slider *s, forge_dim in, uint32_t extra,
+                            forge_dim *out)
 {
     struct dim_table *dims = &i->graph->dims;
     if (extra && extra >= s->stride && extra >= s->dilation)
@@ -105,7 +107,7 @@ static bool conv_size(struct inference *i, const struct conv_attributes *a, uint
     }
     if (kernel.size <= 0)
         return infer_refuse(i, kernel.size ? "the kernel's size must be a number" : "the kernel is empty");
-    return a->flags & CONV_TRANSPOSED ? stretch(i, &kernel, in, a->extra[k], out)
+    return a->flags & CONV_TRANSPOSED ? transposed_size(i, &kernel, in, a->extra[k], out)
                                       : count_places(i, &kernel, in, out);
 }
 

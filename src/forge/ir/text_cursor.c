@@ -71,7 +71,7 @@ char cursor_next(struct cursor *cursor)
     return cursor->status == JOULE_OK && cursor->at < cursor->length ? cursor->text[cursor->at] : '\0';
 }
 
-static bool goes_on(char c)
+static bool is_identifier_character(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
@@ -83,7 +83,8 @@ bool cursor_take(struct cursor *cursor, const char *token)
         memcmp(cursor->text + cursor->at, token, size) != 0)
         return false;
     size_t after = cursor->at + size;
-    if (goes_on(token[size - 1]) && after < cursor->length && goes_on(cursor->text[after]))
+    if (is_identifier_character(token[size - 1]) && after < cursor->length &&
+        is_identifier_character(cursor->text[after]))
         return false;
     cursor->at = after;
     return true;
@@ -110,7 +111,7 @@ bool cursor_identifier(struct cursor *cursor, char *out, size_t size)
 {
     size_t count = 0;
     cursor_next(cursor);
-    while (cursor->at + count < cursor->length && goes_on(cursor->text[cursor->at + count]))
+    while (cursor->at + count < cursor->length && is_identifier_character(cursor->text[cursor->at + count]))
         count++;
     if (cursor->status != JOULE_OK || count == 0 || count >= size)
         return false;
@@ -138,7 +139,7 @@ bool cursor_element(struct cursor *cursor, forge_dtype dtype, void *out_element)
     cursor_next(cursor);
     while (cursor->at + count < cursor->length && count < sizeof word - 1) {
         char c = cursor->text[cursor->at + count];
-        if (!goes_on(c) && c != '.' && c != '-' && c != '+')
+        if (!is_identifier_character(c) && c != '.' && c != '-' && c != '+')
             break;
         word[count++] = c;
     }

@@ -202,7 +202,7 @@ bool element_from_text(forge_dtype dtype, const char *string, void *out_element)
     return true;
 }
 
-static bool says(forge_dtype dtype, const char *string, const void *element)
+static bool reads_back(forge_dtype dtype, const char *string, const void *element)
 {
     unsigned char read[8];
     return element_from_text(dtype, string, read) &&
@@ -230,11 +230,11 @@ static bool float_to_text(forge_dtype dtype, const void *element, char *out, siz
     for (int digits = first; isfinite(value) && digits <= DBL_DECIMAL_DIG; digits++) {
         text_init(&text, out, size);
         text_printf(&text, "%.*g", digits, value);
-        if (says(dtype, out, element))
+        if (reads_back(dtype, out, element))
             return true;
     }
     string_copy(out, size, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
-    return says(dtype, out, element);
+    return reads_back(dtype, out, element);
 }
 
 static bool integer_to_text(forge_dtype dtype, const void *element, char *out, size_t size)
@@ -249,7 +249,7 @@ static bool integer_to_text(forge_dtype dtype, const void *element, char *out, s
         text_printf(&text, "%" PRId64, (int64_t)bits);
     else
         text_printf(&text, "%" PRIu64, bits);
-    return says(dtype, out, element);
+    return reads_back(dtype, out, element);
 }
 
 void text_add_element(struct text *text, forge_dtype dtype, const void *element)
