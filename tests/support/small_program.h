@@ -13,7 +13,7 @@
 static inline double program_elements(const forge_program *program, const forge_shape *shape)
 {
     struct dim_table dims = program_dims(program);
-    forge_shape most = dim_most(&dims, shape);
+    forge_shape most = dim_max_shape(&dims, shape);
     return (double)forge_shape_elements(&most);
 }
 
@@ -54,11 +54,11 @@ static inline joule_status program_try_at(const forge_program *program, forge_in
         values[dim_find(&dims, symbol.name) - dims.entries] = value;
         forge_instance_set_size(instance, symbol.name, value, NULL);
     }
-    if (values && !dim_fill(&dims, values))
+    if (values && !dim_evaluate(&dims, values))
         status = JOULE_INVALID;
     for (size_t i = 0; status == JOULE_OK && i < program->buffers.count; i++) {
         const struct program_buffer *made = &program_buffers(program)[i];
-        forge_shape shape = dim_put_shape(&made->shape, values);
+        forge_shape shape = dim_substitute_shape(&made->shape, values);
         forge_tensor tensor;
         if (made->kind != BUFFER_INPUT ||
             forge_tensor_new((forge_dtype)made->dtype, &shape, &tensor, NULL) != JOULE_OK)

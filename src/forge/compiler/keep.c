@@ -17,12 +17,12 @@ static bool views_of(const forge_graph *graph, const struct node *node,
     int64_t *sizes = calloc(graph->dims.count + 1, sizeof *sizes);
     if (sizes)
         take(&graph->dims, sizes);
-    bool are_sizes = sizes && dim_fill(&graph->dims, sizes);
+    bool are_sizes = sizes && dim_evaluate(&graph->dims, sizes);
     for (size_t i = 0; are_sizes && i < (size_t)node->input_count + node->output_count; i++) {
         const struct value *value =
             &graph->values[i < node->input_count ? node_input(graph, node, i)
                                                  : node->output + (forge_value)(i - node->input_count)];
-        views[i] = view_packed(value->dtype, NULL, dim_put_shape(&value->shape, sizes));
+        views[i] = view_packed(value->dtype, NULL, dim_substitute_shape(&value->shape, sizes));
     }
     free(sizes);
     return are_sizes;
@@ -75,6 +75,6 @@ static bool is_the_librarys(const forge_graph *graph, const struct node *node)
  * smallest are tried. */
 bool pass_keeps_composite(const forge_graph *graph, const struct node *node, forge_device *device)
 {
-    return has_kernel(graph, node, device, dim_take_largest) &&
-           has_kernel(graph, node, device, dim_take_least) && is_the_librarys(graph, node);
+    return has_kernel(graph, node, device, dim_set_max) && has_kernel(graph, node, device, dim_set_min) &&
+           is_the_librarys(graph, node);
 }

@@ -78,7 +78,7 @@ static uint32_t add_bytes(struct lowering *l, const void *bytes, size_t size)
 uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *name, forge_dtype dtype,
                       const forge_shape *shape)
 {
-    forge_shape most = dim_most(&l->dims, shape);
+    forge_shape most = dim_max_shape(&l->dims, shape);
     size_t size = forge_dtype_size_bytes(dtype, forge_shape_elements(&most));
     if (size > PROGRAM_MAX_BYTES) {
         char is[200];
@@ -113,7 +113,7 @@ static const void *attributes_at_largest(struct lowering *l, const struct node *
         return NULL;
     }
     memcpy(l->numbers, node->attributes, node->attributes_size);
-    fields_put_sizes((enum op)node->op, l->numbers, l->largest);
+    fields_substitute((enum op)node->op, l->numbers, l->largest);
     return l->numbers;
 }
 
@@ -326,8 +326,8 @@ bool lower_nodes(struct lowering *l)
     if (!l->places || !l->needs_own || !l->slot_buffers || !l->needs_copy || !l->largest ||
         !dim_table_copy(&l->dims, &graph->dims))
         return no_memory(l);
-    dim_take_largest(&graph->dims, l->largest);
-    if (!dim_fill(&graph->dims, l->largest))
+    dim_set_max(&graph->dims, l->largest);
+    if (!dim_evaluate(&graph->dims, l->largest))
         return lower_fail(l, JOULE_INVALID, "at the symbols' largest values a size is too large");
     for (size_t i = 0; i < graph->output_count; i++)
         l->needs_own[graph->outputs[i].value] = true;

@@ -9,7 +9,7 @@
 
 static forge_shape shape_here(const forge_builder *builder, const forge_shape *shape)
 {
-    return builder->sizes ? dim_put_shape(shape, builder->sizes) : *shape;
+    return builder->sizes ? dim_substitute_shape(shape, builder->sizes) : *shape;
 }
 
 bool builder_begin_like(forge_builder *builder, const forge_graph *graph, forge_value *map)
@@ -62,7 +62,7 @@ static const void *attributes_here(forge_builder *builder, const struct node *no
         struct composite_attributes *composite = attributes;
         composite->body = builder_bind_body(builder, composite->body);
     } else {
-        fields_put_sizes((enum op)node->op, attributes, builder->sizes);
+        fields_substitute((enum op)node->op, attributes, builder->sizes);
     }
     return builder_goes_on(builder) ? attributes : NULL;
 }

@@ -170,7 +170,7 @@ static bool view_value(const forge_graph *graph, forge_value value, const struct
     *out_view = (struct view){.data = &graph->values[value], .dtype = of->dtype, .shape = of->shape};
     for (uint32_t i = 0; i < of->shape.rank; i++)
         if (of->shape.dims[i] < 0 && (uint64_t)-of->shape.dims[i] <= known->value_count)
-            out_view->shape.dims[i] = dim_put(of->shape.dims[i], known->values);
+            out_view->shape.dims[i] = dim_substitute(of->shape.dims[i], known->values);
     if (forge_shape_elements(&out_view->shape) == SIZE_MAX)
         return false;
     for (uint32_t i = of->shape.rank; i-- > 0; stride *= out_view->shape.dims[i])

@@ -110,7 +110,7 @@ forge_dim dim_symbol(struct dim_table *table, const char *name, int64_t min, int
 {
     struct dim e = {.kind = DIM_SYMBOL, .min = min, .max = max, .multiple = multiple, .leaves = 1};
     if (!string_copy(e.name, sizeof e.name, name) || !*name || min < 0 || max < min || max > DIM_MAX_NUMBER ||
-        multiple < 1 || dim_largest(&e) < min)
+        multiple < 1 || dim_symbol_max(&e) < min)
         return DIM_FAILED;
     for (size_t i = 0; i < table->count; i++) {
         const struct dim *known = &table->entries[i];
@@ -137,10 +137,11 @@ static forge_dim intern(struct dim_table *table, enum dim_kind kind, forge_dim a
         if (known->kind == kind && known->a == a && known->b == b)
             return -(forge_dim)i - 1;
     }
-    return dim_make(table, kind, a, b, &e) ? add_entry(table, &e) : DIM_FAILED;
+    return dim_make_entry(table, kind, a, b, &e) ? add_entry(table, &e) : DIM_FAILED;
 }
 
-bool dim_make(const struct dim_table *table, enum dim_kind kind, forge_dim a, forge_dim b, struct dim *out)
+bool dim_make_entry(const struct dim_table *table, enum dim_kind kind, forge_dim a, forge_dim b,
+                    struct dim *out)
 {
     struct dim e = {.kind = kind, .a = a, .b = b, .leaves = leaves_of(table, a) + leaves_of(table, b)};
     int64_t min_a = dim_min(table, a), min_b = dim_min(table, b), max_a = dim_max(table, a),
@@ -149,7 +150,9 @@ bool dim_make(const struct dim_table *table, enum dim_kind kind, forge_dim a, fo
     e.min = dim_apply(kind, min_a, divides ? max_b : min_b);
     e.max = dim_apply(kind, max_a, divides ? (min_b ? min_b : 1) : max_b);
     int64_t ma = multiple_of(table, a), mb = multiple_of(table, b);
-    e.multiple = kind == DIM_PRODUCT ? product_of(ma, mb) : kind == DIM_SUM ? greatest_divisor(ma, mb) : 1;
+    e.multiple = kind == DIM_PRODUCT ? product_of(ma, mb)
+                 : kind == DIM_SUM   ? greatest_common_divisor(ma, mb)
+                                     : 1;
     if (e.multiple < 1)
         e.multiple = 1;
     *out = e;

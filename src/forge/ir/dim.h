@@ -57,7 +57,7 @@ int64_t dim_value(const struct dim_table *table, forge_dim dim, const int64_t *v
 /* Returns `a kind b` for two numbers, or DIM_FAILED. */
 int64_t dim_apply(enum dim_kind kind, int64_t a, int64_t b);
 /* Returns the greatest common divisor of two numbers >= 0. */
-static inline int64_t greatest_divisor(int64_t a, int64_t b)
+static inline int64_t greatest_common_divisor(int64_t a, int64_t b)
 {
     while (b) {
         int64_t rest = a % b;
@@ -67,14 +67,15 @@ static inline int64_t greatest_divisor(int64_t a, int64_t b)
     return a;
 }
 /* Writes the entry for `a kind b`. Returns false if a bound overflows, or if it has too many leaves. */
-bool dim_make(const struct dim_table *table, enum dim_kind kind, forge_dim a, forge_dim b, struct dim *out);
+bool dim_make_entry(const struct dim_table *table, enum dim_kind kind, forge_dim a, forge_dim b,
+                    struct dim *out);
 
 /* --- sizes as numbers: dim_values.c
  * ------------------------------------------------------------------------- */
 
 /* Returns true if each entry is a valid symbol, or exactly what arithmetic makes of earlier entries, so that
  * its bounds hold. Used for tables from files. */
-bool dim_table_is_sound(const struct dim_table *table);
+bool dim_table_is_valid(const struct dim_table *table);
 /* Returns the entry of a symbol, or NULL if there is none with this name. */
 const struct dim *dim_find(const struct dim_table *table, const char *name);
 /* Returns JOULE_OK if the symbol can have this value; *out_symbol (may be NULL) gets its entry's index.
@@ -83,23 +84,23 @@ const struct dim *dim_find(const struct dim_table *table, const char *name);
 joule_status dim_check(const struct dim_table *table, const char *name, int64_t number, size_t *out_symbol,
                        joule_error *out_error);
 /* The largest and the smallest value of a symbol. */
-int64_t dim_largest(const struct dim *symbol);
-int64_t dim_least(const struct dim *symbol);
+int64_t dim_symbol_max(const struct dim *symbol);
+int64_t dim_symbol_min(const struct dim *symbol);
 /* Set values[i] of each symbol to its largest or smallest value, and those of other entries to 0. */
-void dim_take_largest(const struct dim_table *table, int64_t *values);
-void dim_take_least(const struct dim_table *table, int64_t *values);
+void dim_set_max(const struct dim_table *table, int64_t *values);
+void dim_set_min(const struct dim_table *table, int64_t *values);
 /* Computes the values of all other entries from those of the symbols. Returns false on overflow or division
  * by 0. */
-bool dim_fill(const struct dim_table *table, int64_t *values);
+bool dim_evaluate(const struct dim_table *table, int64_t *values);
 /* Returns an upper bound for each dimension. The symbols may not allow all of them at once. */
-forge_shape dim_most(const struct dim_table *table, const forge_shape *shape);
+forge_shape dim_max_shape(const struct dim_table *table, const forge_shape *shape);
 /* Returns `dim`, with an entry replaced by its value. values[i]: a number or another expression for entry
  * i. */
-static inline forge_dim dim_put(forge_dim dim, const forge_dim *values)
+static inline forge_dim dim_substitute(forge_dim dim, const forge_dim *values)
 {
     return dim < 0 ? values[-dim - 1] : dim;
 }
-forge_shape dim_put_shape(const forge_shape *shape, const forge_dim *values);
+forge_shape dim_substitute_shape(const forge_shape *shape, const forge_dim *values);
 bool dim_shape_has_symbols(const forge_shape *shape);
 /* Translates `from` into another table, with numbers for the symbols in `sizes`. values[i]: the result for
  * entry i. Returns false if one is DIM_FAILED. */

@@ -7,7 +7,7 @@
 #include "forge/ir/dim.h"
 #include "forge/ir/text.h"
 
-int64_t dim_largest(const struct dim *symbol)
+int64_t dim_symbol_max(const struct dim *symbol)
 {
     return symbol->max / symbol->multiple * symbol->multiple;
 }
@@ -60,17 +60,18 @@ static bool is_symbol(const struct dim_table *before, const struct dim *e)
 {
     return memchr(e->name, '\0', sizeof e->name) && e->name[0] && e->a == 0 && e->b == 0 && e->leaves == 1 &&
            e->min >= 0 && e->max >= e->min && e->max <= DIM_MAX_NUMBER && e->multiple >= 1 &&
-           dim_largest(e) >= e->min && !dim_find(before, e->name);
+           dim_symbol_max(e) >= e->min && !dim_find(before, e->name);
 }
 
 static bool is_made(const struct dim_table *before, const struct dim *e)
 {
     struct dim made;
     return e->kind <= DIM_QUOTIENT && dim_is_known(before, e->a) && dim_is_known(before, e->b) &&
-           dim_make(before, (enum dim_kind)e->kind, e->a, e->b, &made) && memcmp(&made, e, sizeof made) == 0;
+           dim_make_entry(before, (enum dim_kind)e->kind, e->a, e->b, &made) &&
+           memcmp(&made, e, sizeof made) == 0;
 }
 
-bool dim_table_is_sound(const struct dim_table *table)
+bool dim_table_is_valid(const struct dim_table *table)
 {
     if (table->count > DIM_MAX_ENTRIES)
         return false;
@@ -85,36 +86,37 @@ bool dim_table_is_sound(const struct dim_table *table)
 
 /* --- numbers -------------------------------------------------------------------------------------------- */
 
-int64_t dim_least(const struct dim *symbol)
+int64_t dim_symbol_min(const struct dim *symbol)
 {
     return (symbol->min + symbol->multiple - 1) / symbol->multiple * symbol->multiple;
 }
 
-void dim_take_least(const struct dim_table *table, int64_t *values)
+void dim_set_min(const struct dim_table *table, int64_t *values)
 {
     for (size_t i = 0; i < table->count; i++)
-        values[i] = table->entries[i].kind == DIM_SYMBOL ? dim_least(&table->entries[i]) : 0;
+        values[i] = table->entries[i].kind == DIM_SYMBOL ? dim_symbol_min(&table->entries[i]) : 0;
 }
 
-void dim_take_largest(const struct dim_table *table, int64_t *values)
+void dim_set_max(const struct dim_table *table, int64_t *values)
 {
     for (size_t i = 0; i < table->count; i++)
-        values[i] = table->entries[i].kind == DIM_SYMBOL ? dim_largest(&table->entries[i]) : 0;
+        values[i] = table->entries[i].kind == DIM_SYMBOL ? dim_symbol_max(&table->entries[i]) : 0;
 }
 
-bool dim_fill(const struct dim_table *table, int64_t *values)
+bool dim_evaluate(const struct dim_table *table, int64_t *values)
 {
     for (size_t i = 0; i < table->count; i++) {
         const struct dim *e = &table->entries[i];
         if (e->kind != DIM_SYMBOL)
-            values[i] = dim_apply((enum dim_kind)e->kind, dim_put(e->a, values), dim_put(e->b, values));
+            values[i] =
+                dim_apply((enum dim_kind)e->kind, dim_substitute(e->a, values), dim_substitute(e->b, values));
         if (values[i] < 0)
             return false;
     }
     return true;
 }
 
-forge_shape dim_most(const struct dim_table *table, const forge_shape *shape)
+forge_shape dim_max_shape(const struct dim_table *table, const forge_shape *shape)
 {
     forge_shape most = *shape;
     for (uint32_t i = 0; i < shape->rank; i++)
@@ -122,11 +124,11 @@ forge_shape dim_most(const struct dim_table *table, const forge_shape *shape)
     return most;
 }
 
-forge_shape dim_put_shape(const forge_shape *shape, const forge_dim *values)
+forge_shape dim_substitute_shape(const forge_shape *shape, const forge_dim *values)
 {
     forge_shape put = *shape;
     for (uint32_t i = 0; i < shape->rank; i++)
-        put.dims[i] = dim_put(shape->dims[i], values);
+        put.dims[i] = dim_substitute(shape->dims[i], values);
     return put;
 }
 
@@ -154,7 +156,7 @@ bool dim_table_bind(const struct dim_table *from, const forge_size *sizes, size_
 {
     for (size_t i = 0; i < from->count; i++) {
         const struct dim *e = &from->entries[i];
-        forge_dim a = dim_put(e->a, values), b = dim_put(e->b, values);
+        forge_dim a = dim_substitute(e->a, values), b = dim_substitute(e->b, values);
         values[i] = e->kind == DIM_SYMBOL    ? bind_symbol(e, sizes, count, table)
                     : e->kind == DIM_PRODUCT ? dim_mul(table, a, b)
                     : e->kind == DIM_SUM     ? dim_add(table, a, b)

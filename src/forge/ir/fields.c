@@ -243,12 +243,12 @@ bool fields_have_symbols(enum op op, const void *attributes)
     return has;
 }
 
-void fields_put_sizes(enum op op, void *attributes, const forge_dim *values)
+void fields_substitute(enum op op, void *attributes, const forge_dim *values)
 {
     for (const struct field *field = op_fields(op); field->kind != FIELD_END; field++) {
         forge_dim *dims;
         uint32_t count = dims_of(field, attributes, &dims);
         for (uint32_t i = 0; i < count; i++)
-            dims[i] = dim_put(dims[i], values);
+            dims[i] = dim_substitute(dims[i], values);
     }
 }

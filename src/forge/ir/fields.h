@@ -57,6 +57,6 @@ const char *fields_check(enum op op, const void *attributes, size_t size, const 
 /* Returns true if a size or a position in the attributes is symbolic. */
 bool fields_have_symbols(enum op op, const void *attributes);
 /* Replaces symbolic sizes; values[i] is the number, or other expression, for entry i. */
-void fields_put_sizes(enum op op, void *attributes, const forge_dim *values);
+void fields_substitute(enum op op, void *attributes, const forge_dim *values);
 
 #endif

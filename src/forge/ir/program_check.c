@@ -77,7 +77,7 @@ static bool check_head(struct check *c, size_t size)
     if (p->strings.count == 0 || program_string(p, 0)[p->strings.count - 1] != '\0')
         return wrong(c, "its last string is not terminated");
     c->dims = program_dims(p);
-    return dim_table_is_sound(&c->dims) || wrong(c, "its symbols or expressions are invalid");
+    return dim_table_is_valid(&c->dims) || wrong(c, "its symbols or expressions are invalid");
 }
 
 static bool is_string(const struct check *c, uint32_t offset)
@@ -104,7 +104,7 @@ static bool is_named(const struct program_buffer *buffer)
 
 static uint64_t max_bytes(const struct check *c, const struct program_buffer *buffer)
 {
-    forge_shape max = dim_most(&c->dims, &buffer->shape);
+    forge_shape max = dim_max_shape(&c->dims, &buffer->shape);
     return forge_dtype_size_bytes((forge_dtype)buffer->dtype, forge_shape_elements(&max));
 }
 

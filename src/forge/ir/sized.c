@@ -53,7 +53,7 @@ bool sized_init(struct sized *sized, const forge_program *program)
     sized->has_symbols = calloc(program->launches.count + 1, sizeof *sized->has_symbols);
     if (!sized->values || !sized->attributes || !sized->has_symbols || !copy_attributes(sized))
         return false;
-    dim_take_largest(&dims, sized->values);
+    dim_set_max(&dims, sized->values);
     return true;
 }
 
@@ -70,14 +70,14 @@ bool sized_fill(struct sized *sized)
 {
     struct dim_table dims = program_dims(sized->program);
     const struct program_launch *launches = program_launches(sized->program);
-    if (!dim_fill(&dims, sized->values))
+    if (!dim_evaluate(&dims, sized->values))
         return false;
     for (size_t i = 0; i < sized->program->launches.count; i++) {
         const void *own = own_attributes(sized->program, &launches[i]);
         if (sized->attributes[i] == own)
             continue;
         memcpy((void *)sized->attributes[i], own, launches[i].attributes_size);
-        fields_put_sizes((enum op)launches[i].op, (void *)sized->attributes[i], sized->values);
+        fields_substitute((enum op)launches[i].op, (void *)sized->attributes[i], sized->values);
     }
     return true;
 }
@@ -86,11 +86,11 @@ struct view sized_view(const struct sized *sized, const struct program_binding *
                        uint64_t *out_offset_bytes)
 {
     struct view view = {.dtype = (forge_dtype)binding->dtype,
-                        .shape = dim_put_shape(&binding->shape, sized->values)};
+                        .shape = dim_substitute_shape(&binding->shape, sized->values)};
     *out_offset_bytes =
-        (uint64_t)dim_put(binding->offset, sized->values) * forge_dtype_block_bytes(view.dtype);
+        (uint64_t)dim_substitute(binding->offset, sized->values) * forge_dtype_block_bytes(view.dtype);
     for (uint32_t i = 0; i < view.shape.rank; i++) {
-        int64_t stride = dim_put(binding->strides[i], sized->values);
+        int64_t stride = dim_substitute(binding->strides[i], sized->values);
         view.strides[i] = binding->backwards >> i & 1 ? -stride : stride;
     }
     return view;

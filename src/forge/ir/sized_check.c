@@ -76,7 +76,7 @@ struct place {
 
 static uint64_t size_of(const struct check *c, const struct program_buffer *buffer)
 {
-    forge_shape shape = dim_put_shape(&buffer->shape, c->sized->values);
+    forge_shape shape = dim_substitute_shape(&buffer->shape, c->sized->values);
     return forge_dtype_size_bytes((forge_dtype)buffer->dtype, forge_shape_elements(&shape));
 }
 

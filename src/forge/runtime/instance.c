@@ -86,7 +86,7 @@ static bool get_memory(forge_instance *instance)
         !instance->bodies || !instance->body_sizes || !instance->done || !instance->stamps ||
         !instance->taken_ns)
         return false;
-    dim_take_largest(&dims, instance->wanted);
+    dim_set_max(&dims, instance->wanted);
     return instance_make_bodies(instance);
 }
 
@@ -235,7 +235,7 @@ joule_status forge_instance_get(forge_instance *instance, const char *output, fo
                          instance->device->ops->name);
     }
     const struct program_buffer *buffer = &program_buffers(instance->program)[i];
-    forge_shape shape = dim_put_shape(&buffer->shape, instance->sized.values);
+    forge_shape shape = dim_substitute_shape(&buffer->shape, instance->sized.values);
     return forge_tensor_view(instance->buffers[i], 0, (forge_dtype)buffer->dtype, &shape, out_tensor,
                              out_error);
 }

@@ -196,7 +196,7 @@ static void judge_given(struct check *check)
         if (buffer->kind != BUFFER_INPUT && buffer->kind != BUFFER_STATE)
             continue;
         struct view view = view_packed((forge_dtype)buffer->dtype, forge_buffer_data(instance->buffers[i]),
-                                       dim_put_shape(&buffer->shape, instance->sized.values));
+                                       dim_substitute_shape(&buffer->shape, instance->sized.values));
         if (!is_float(&view))
             continue;
         struct look look = look_at(&view);

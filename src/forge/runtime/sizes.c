@@ -179,7 +179,7 @@ static struct program_cost composite_cost(const forge_instance *instance, size_t
     int64_t *sizes = instance->body_sizes[i];
     size_t known = instance->program->dims.count; /* the body's own entries come after these */
     memcpy(sizes, instance->sized.values, known * sizeof *sizes);
-    size_t count = dim_fill(dims, sizes) ? dims->count : known;
+    size_t count = dim_evaluate(dims, sizes) ? dims->count : known;
     return cost_of_composite(&instance->launches[i].launch, instance->bodies[i], sizes, count);
 }
 

@@ -30,7 +30,8 @@ size_t conv_phases(const struct conv *c)
 /* What outputs at, at + stride and so on read, as outputs 0, 1 and so on. Taps are *out_tap_step apart. */
 static struct slide slide_phase(const struct slide *all, int64_t at, int64_t *out_tap, int64_t *out_tap_step)
 {
-    int64_t shared = greatest_divisor(all->stride, all->dilation), step = all->stride / shared, tap = 0;
+    int64_t shared = greatest_common_divisor(all->stride, all->dilation), step = all->stride / shared,
+            tap = 0;
     int64_t end = least(step, all->taps);
     while (tap < end && (at + all->before - tap * all->dilation) % all->stride)
         tap++;
