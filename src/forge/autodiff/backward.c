@@ -210,8 +210,7 @@ static void visit_composite(struct gradient *r, const struct walk *outer)
         builder_refuse(r->b, error.status, error.message);
 }
 
-/* --- the backward pass
- * -------------------------------------------------------------------------------------- */
+/* --- the backward pass ---------------------------------------------------------------------------------- */
 
 /* Adds the gradients that a node passes to its inputs. */
 static void visit_node(struct walk *walk, uint32_t n)

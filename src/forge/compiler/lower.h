@@ -18,8 +18,7 @@
 joule_status lower(const forge_graph *graph, forge_device *device, forge_program **out_program,
                    joule_error *out_error);
 
-/* --- the parts, in the order in which they work
- * ------------------------------------------------------------- */
+/* --- the parts, in the order in which they work --------------------------------------------------------- */
 
 struct lowered_buffer {
     struct program_buffer made; /* kind, type, shape, name, size */

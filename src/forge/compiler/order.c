@@ -39,8 +39,7 @@ static bool is_view(const struct node *node)
            node->op == OP_SLICE || node->op == OP_STOP_GRADIENT;
 }
 
-/* --- readers and writers of slots
- * --------------------------------------------------------------------------- */
+/* --- readers and writers of slots ----------------------------------------------------------------------- */
 
 static void note_node(struct ordering *o, uint32_t n)
 {
@@ -77,8 +76,7 @@ static void note_slots(struct ordering *o)
         note_node(o, n);
 }
 
-/* --- positions
- * ---------------------------------------------------------------------------------------------- */
+/* --- positions ------------------------------------------------------------------------------------------ */
 
 typedef void before_fn(struct ordering *o, uint32_t n, uint32_t before);
 

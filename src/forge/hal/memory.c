@@ -96,8 +96,7 @@ void device_memory_close(struct device_memory *memory)
     leave(memory);
 }
 
-/* --- allocation and release
- * --------------------------------------------------------------------------------- */
+/* --- allocation and release ----------------------------------------------------------------------------- */
 
 size_t memory_class_bytes(size_t size_bytes)
 {
@@ -261,8 +260,7 @@ joule_status device_take(forge_device *device, size_t size_bytes, const char *wh
     return status;
 }
 
-/* --- queries
- * ------------------------------------------------------------------------------------------------ */
+/* --- queries -------------------------------------------------------------------------------------------- */
 
 joule_status forge_device_memory(forge_device *device, forge_memory_facts *out_facts)
 {

@@ -70,8 +70,7 @@ static inline int64_t greatest_common_divisor(int64_t a, int64_t b)
 bool dim_make_entry(const struct dim_table *table, enum dim_kind kind, forge_dim a, forge_dim b,
                     struct dim *out);
 
-/* --- sizes as numbers: dim_values.c
- * ------------------------------------------------------------------------- */
+/* --- sizes as numbers: dim_values.c --------------------------------------------------------------------- */
 
 /* Returns true if each entry is a valid symbol, or exactly what arithmetic makes of earlier entries, so that
  * its bounds hold. Used for tables from files. */

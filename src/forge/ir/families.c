@@ -63,8 +63,7 @@ forge_shape builder_clean(forge_shape shape)
     return result;
 }
 
-/* --- leaves, outputs, state
- * --------------------------------------------------------------------------------- */
+/* --- leaves, outputs, state ----------------------------------------------------------------------------- */
 
 forge_value builder_find_input(const forge_builder *builder, const char *name)
 {

@@ -123,8 +123,7 @@ forge_value forge_transfer(forge_builder *builder, forge_value x, const char *pl
     return value;
 }
 
-/* --- slices
- * ------------------------------------------------------------------------------------------------- */
+/* --- slices --------------------------------------------------------------------------------------------- */
 
 /* Returns the cut that contains the whole array. */
 static struct cut whole(forge_shape shape)

@@ -18,8 +18,7 @@ enum op {
     OP_COUNT
 };
 
-/* --- attributes: a node's parameters. No padding: they are compared and hashed as bytes
- * ------------------------ */
+/* --- attributes: a node's parameters. No padding: they are compared and hashed as bytes ----------------- */
 
 struct no_attributes {
     uint32_t zero;

@@ -68,8 +68,7 @@ const char *random_name(forge_random_kind kind)
     return (unsigned)kind < FORGE_RANDOM_KINDS ? names[kind] : "unknown";
 }
 
-/* --- errors
- * -------------------------------------------------------------------------------------------------- */
+/* --- errors --------------------------------------------------------------------------------------------- */
 
 bool infer_refuse(struct inference *i, const char *format, ...)
 {

@@ -28,8 +28,7 @@ struct inference {
  * graph, operands must be stored where the node runs. */
 bool infer(struct inference *inference);
 
-/* --- for the rules in infer.c and infer_*.c
- * ------------------------------------------------------------------- */
+/* --- for the rules in infer.c and infer_*.c ------------------------------------------------------------- */
 
 #define OP(NAME, name, min_inputs, max_inputs, attributes) bool infer_##name(struct inference *inference);
 #include "forge/ir/ops.def"
@@ -39,8 +38,7 @@ bool infer_refuse(struct inference *inference, const char *format, ...) __attrib
 /* Adds an output. Returns false, with a message, if a dimension is no valid size. */
 bool infer_give(struct inference *inference, forge_dtype dtype, const forge_shape *shape);
 
-/* --- operations
- * ---------------------------------------------------------------------------------------------- */
+/* --- operations ----------------------------------------------------------------------------------------- */
 
 /* Returns the size of the attributes in bytes, without the elements of a constant. */
 size_t op_attributes_size(enum op op);

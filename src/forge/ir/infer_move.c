@@ -52,8 +52,7 @@ bool infer_transpose(struct inference *i)
     return infer_give(i, i->inputs[0]->dtype, &shape);
 }
 
-/* --- concatenation
- * ------------------------------------------------------------------------------------------ */
+/* --- concatenation -------------------------------------------------------------------------------------- */
 
 /* All inputs have one shape, except along the axis. */
 bool infer_concat(struct inference *i)
@@ -75,8 +74,7 @@ bool infer_concat(struct inference *i)
     return infer_give(i, i->inputs[0]->dtype, &shape);
 }
 
-/* --- slices
- * ------------------------------------------------------------------------------------------------- */
+/* --- slices --------------------------------------------------------------------------------------------- */
 
 static bool refuse_cut(struct inference *i, const struct cut *cut, uint32_t k, forge_dim of, const char *why)
 {

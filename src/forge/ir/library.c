@@ -145,8 +145,7 @@ bool library_infer(struct inference *i)
     return is_so;
 }
 
-/* --- comparison
- * --------------------------------------------------------------------------------------------- */
+/* --- comparison ----------------------------------------------------------------------------------------- */
 
 static bool same_attributes(const struct node *a, const struct node *b)
 {

@@ -82,8 +82,7 @@ void library_attention(forge_builder *b, const forge_value *in, size_t count, co
     out[0] = forge_reshape(b, forge_cast(b, dtype, y), q);
 }
 
-/* --- rotary position embedding
- * ------------------------------------------------------------------------------- */
+/* --- rotary position embedding -------------------------------------------------------------------------- */
 
 static bool takes_rope(forge_builder *b, const forge_value *in, double base)
 {

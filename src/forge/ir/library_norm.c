@@ -48,8 +48,7 @@ static forge_value along_channels(forge_builder *b, forge_value x, uint32_t rank
     return forge_reshape(b, x, shape);
 }
 
-/* --- by statistics of x itself
- * ------------------------------------------------------------------------------ */
+/* --- by statistics of x itself -------------------------------------------------------------------------- */
 
 /* Reshapes [n, channels, ...] to [n, groups, elements of a group]. */
 static forge_value to_groups(forge_builder *b, forge_value x, uint32_t groups)
@@ -123,8 +122,7 @@ void library_instance_norm(forge_builder *b, const forge_value *in, size_t count
     library_group_norm(b, in, count, context, out);
 }
 
-/* --- by statistics of the batch
- * ----------------------------------------------------------------------------- */
+/* --- by statistics of the batch ------------------------------------------------------------------------- */
 
 enum { X, WEIGHT, BIAS, MEAN, VARIANCE };
 

@@ -41,8 +41,7 @@ uint64_t program_hash(const forge_program *program)
     return hash;
 }
 
-/* --- the header and its arrays
- * ------------------------------------------------------------------------------ */
+/* --- the header and its arrays -------------------------------------------------------------------------- */
 
 static bool lies_inside(const struct check *c, struct program_array array, size_t item)
 {

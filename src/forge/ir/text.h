@@ -31,8 +31,7 @@ void text_add_element(struct text *text, forge_dtype dtype, const void *element)
 /* Returns false if the string is no element of this type. */
 bool element_from_text(forge_dtype dtype, const char *string, void *out_element);
 
-/* --- parsing
- * ------------------------------------------------------------------------------------------------ */
+/* --- parsing -------------------------------------------------------------------------------------------- */
 
 struct cursor {
     const char *text;

@@ -111,8 +111,7 @@ joule_quantity attribution_sum(const struct attribution_answer *answer, const bo
     return quantity_of(joules, hypot(sd, answer->sum_sd), class_of(answer, sd, prior_sd));
 }
 
-/* --- merging of groups
- * -------------------------------------------------------------------------------------- */
+/* --- merging of groups ---------------------------------------------------------------------------------- */
 
 /* Sets of groups: joules, and covariance of the joules. The joules of a set that was merged into another are
  * 0. */

@@ -206,8 +206,7 @@ static bool fit(struct fit *f)
     return isfinite(f->evidence);
 }
 
-/* --- answer
- * ------------------------------------------------------------------------------------------------- */
+/* --- answer --------------------------------------------------------------------------------------------- */
 
 static void keep(struct attribution_answer *answer, const struct fit *f,
                  const struct attribution_meter *meter)

@@ -43,8 +43,7 @@ void forge_instance_free(forge_instance *instance)
     free(instance);
 }
 
-/* --- memory
- * ------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 static joule_status get_buffers(forge_instance *instance, forge_states *states, joule_error *error)
 {

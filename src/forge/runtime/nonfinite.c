@@ -16,8 +16,7 @@
 #include "forge/reference/walk.h"
 #include "forge/runtime/instance.h"
 
-/* --- scanning
- * ----------------------------------------------------------------------------------------------- */
+/* --- scanning ------------------------------------------------------------------------------------------- */
 
 struct look {
     forge_numbers numbers;
@@ -60,7 +59,7 @@ static bool is_float(const struct view *view)
     return dtype_row(view->dtype)->kind == DTYPE_FLOAT && dtype_row(view->dtype)->is_computed;
 }
 
-/* --- finding the origin --------------------------------------------------------------------------------- */
+/* --- finding the origin -------------------------------------------------------------------------------- */
 
 /* The state of a checked run. */
 struct check {
@@ -209,8 +208,7 @@ static void judge_given(struct check *check)
     }
 }
 
-/* --- messages
- * ----------------------------------------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------------------------------- */
 
 static void add_type(struct text *text, const forge_numbers *n)
 {

@@ -14,8 +14,7 @@
 #include "forge/ir/text.h"
 #include "forge/runtime/energy.h"
 
-/* --- wanted sizes
- * ------------------------------------------------------------------------------------------- */
+/* --- wanted sizes --------------------------------------------------------------------------------------- */
 
 forge_shape instance_wanted(const forge_instance *instance, const forge_shape *shape)
 {
@@ -113,8 +112,7 @@ static joule_status check_inputs(const forge_instance *instance, joule_error *er
     return JOULE_OK;
 }
 
-/* --- costs
- * -------------------------------------------------------------------------------------------------- */
+/* --- costs ---------------------------------------------------------------------------------------------- */
 
 /* Returns the cost of a launch in all runs since the last reset. */
 static struct program_cost all_done(const forge_instance *instance, size_t launch)

@@ -75,8 +75,7 @@ joule_status forge_states_find(forge_states *states, const char *name, forge_ten
     return JOULE_OK;
 }
 
-/* --- initial values
- * ----------------------------------------------------------------------------------------- */
+/* --- initial values ------------------------------------------------------------------------------------- */
 
 static void draw(const forge_random *random, const struct program_buffer *slot, size_t first, size_t count,
                  float *out)
