@@ -47,7 +47,7 @@ static bool walk_begin(struct walk *walk, forge_builder *b, size_t max_nodes)
     if (walk->nodes && walk->is_wanted && walk->sums)
         return true;
     walk_free(walk);
-    builder_refuse(b, JOULE_NO_MEMORY, "out of memory");
+    builder_fail(b, JOULE_NO_MEMORY, "out of memory");
     return false;
 }
 
@@ -151,9 +151,9 @@ forge_graph *gradient_of_body(const forge_graph *body, const struct dim_table *d
     if (b && map)
         *wanted = walk_body(b, body, *wanted, given, map);
     else
-        builder_refuse(b, JOULE_NO_MEMORY, "out of memory");
+        builder_fail(b, JOULE_NO_MEMORY, "out of memory");
     free(map);
-    if (builder_goes_on(b) && *wanted == 0)
+    if (builder_is_ok(b) && *wanted == 0)
         forge_builder_free(b);
     else if (forge_builder_finish(b, &graph, out_error) != JOULE_OK)
         *wanted = 0;
@@ -169,12 +169,12 @@ static void emit_gradient(struct gradient *r, forge_graph *body, const forge_val
     forge_value *map = calloc(body->value_count, sizeof *map), node = FORGE_NO_VALUE;
     bool is_node = body->input_count <= 16 && body->output_count <= OP_MAX_OUTPUTS;
     if (!builder_adopt_body(r->b, body) || !map)
-        builder_refuse(r->b, JOULE_NO_MEMORY, "out of memory");
+        builder_fail(r->b, JOULE_NO_MEMORY, "out of memory");
     else if (is_node)
         node = builder_emit(r->b, OP_COMPOSITE, attributes, sizeof *attributes, inputs, body->input_count);
     else
         builder_inline(r->b, body, inputs, map);
-    for (size_t i = 0, k = 0; map && builder_goes_on(r->b) && i < r->node.input_count; i++) {
+    for (size_t i = 0, k = 0; map && builder_is_ok(r->b) && i < r->node.input_count; i++) {
         if (!(wanted >> i & 1))
             continue;
         r->sums[i] = is_node ? node + (forge_value)k : map[body->outputs[k].value];
@@ -207,7 +207,7 @@ static void visit_composite(struct gradient *r, const struct walk *outer)
     if (body)
         emit_gradient(r, body, inputs, &attributes);
     else if (error.status != JOULE_OK)
-        builder_refuse(r->b, error.status, error.message);
+        builder_fail(r->b, error.status, error.message);
 }
 
 /* --- the backward pass ---------------------------------------------------------------------------------- */
@@ -239,7 +239,7 @@ static void walk_back(struct walk *walk)
 {
     forge_builder *b = walk->b;
     uint32_t again = b->again;
-    for (size_t i = walk->node_count; i-- > 0 && builder_goes_on(b);) {
+    for (size_t i = walk->node_count; i-- > 0 && builder_is_ok(b);) {
         uint32_t n = walk->nodes[i];
         if (!is_reached(walk, &b->graph->nodes[n]))
             continue;
@@ -252,7 +252,7 @@ static void walk_back(struct walk *walk)
 
 static bool check(forge_builder *b, forge_value loss, const forge_value *wrt, size_t count)
 {
-    if (!builder_goes_on(b))
+    if (!builder_is_ok(b))
         return false;
     forge_shape shape = forge_value_shape(b, loss);
     if (!forge_dtype_is_float(forge_value_dtype(b, loss)) || forge_shape_elements(&shape) != 1)
@@ -263,7 +263,7 @@ static bool check(forge_builder *b, forge_value loss, const forge_value *wrt, si
             forge_builder_fail(b, "gradients: value %zu is not a float", i);
     if (b->region_count && b->regions[b->region_count - 1].end == UINT32_MAX)
         forge_builder_fail(b, "gradients: a region of forge_recompute_begin has no forge_recompute_end");
-    return builder_goes_on(b);
+    return builder_is_ok(b);
 }
 
 /* Returns the gradient of a wanted value, on the value's place; zeros if the loss does not depend on it. */
@@ -286,7 +286,7 @@ void forge_gradients(forge_builder *builder, forge_value loss, const forge_value
     struct recompute recompute;
     walk.recompute = &recompute;
     if (!recompute_begin(&recompute, builder))
-        builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
+        builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
     uint32_t scope = builder->scope, place = builder->place;
     forge_phase phase = forge_phase_set(builder, FORGE_PHASE_BACKWARD);
     for (size_t n = 0; n < builder->graph->node_count; n++)

@@ -14,12 +14,12 @@ static struct region *open_region(const forge_builder *b)
 
 void forge_recompute_begin(forge_builder *builder)
 {
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return;
     if (open_region(builder))
         forge_builder_fail(builder, "forge_recompute_begin inside another region: regions do not nest");
     else if (!ARRAY_ROOM(builder->regions, builder->region_capacity, builder->region_count))
-        builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
+        builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
     else
         builder->regions[builder->region_count++] =
             (struct region){(uint32_t)builder->graph->node_count, OPEN};
@@ -27,7 +27,7 @@ void forge_recompute_begin(forge_builder *builder)
 
 void forge_recompute_end(forge_builder *builder)
 {
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return;
     struct region *region = open_region(builder);
     if (region)

@@ -115,8 +115,8 @@ static forge_value join_pads(forge_builder *b, forge_value low, forge_value high
 
 static forge_value join_either(forge_builder *b, forge_value one, forge_value other)
 {
-    forge_value joined = builder_goes_on(b) ? join_pads(b, one, other) : FORGE_NO_VALUE;
-    return joined || !builder_goes_on(b) ? joined : join_pads(b, other, one);
+    forge_value joined = builder_is_ok(b) ? join_pads(b, one, other) : FORGE_NO_VALUE;
+    return joined || !builder_is_ok(b) ? joined : join_pads(b, other, one);
 }
 
 /* Returns a scatter that adds its updates to zeros, or NULL. */
@@ -151,11 +151,11 @@ static forge_value add_updates(forge_builder *b, forge_value to, forge_value upd
 forge_value gradient_sum(forge_builder *b, forge_value sum, forge_value more)
 {
     forge_value joined = join_either(b, sum, more);
-    if (!joined && builder_goes_on(b))
+    if (!joined && builder_is_ok(b))
         joined = add_updates(b, sum, more);
-    if (!joined && builder_goes_on(b))
+    if (!joined && builder_is_ok(b))
         joined = add_updates(b, more, sum);
-    if (joined || !builder_goes_on(b))
+    if (joined || !builder_is_ok(b))
         return joined;
     const struct node *node =
         graph_producer(b->graph, sum); /* the earlier part may be the right operand of a sum */

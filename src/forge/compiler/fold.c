@@ -37,7 +37,7 @@ static forge_value fold(forge_builder *builder, const forge_graph *graph, const 
     struct view inputs[UINT8_MAX];
     forge_tensor result;
     if (forge_tensor_new(value->dtype, &value->shape, &result, NULL) != JOULE_OK)
-        return builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
+        return builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < node->input_count; i++) {
         const struct constant_attributes *constant = constant_of(builder, map[node_input(graph, node, i)]);
         inputs[i] = view_packed(constant->dtype, (void *)constant->bytes, constant->shape);

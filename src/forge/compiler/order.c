@@ -179,7 +179,7 @@ joule_status pass_order(const forge_graph *graph, forge_device *device, void *co
         place(&o);
     }
     if (!has_memory || !copy_in_order(builder, &o, ranks, map))
-        builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
+        builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
     arena_free(&arena);
     return forge_builder_finish(builder, out_graph, out_error);
 }

@@ -18,7 +18,7 @@ joule_status pass_each_node(const forge_graph *graph, pass_node_fn *node_fn, voi
     if (goes_on)
         builder_end_like(builder, graph, map);
     else
-        builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
+        builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
     free(map);
     return forge_builder_finish(builder, out_graph, out_error);
 }
@@ -39,7 +39,7 @@ static forge_node facts_of(const forge_graph *graph, const struct node *node)
 joule_status forge_value_query(const forge_builder *builder, forge_value value, forge_node *out_node,
                                forge_value *out_inputs)
 {
-    if (!builder_goes_on(builder) || value == FORGE_NO_VALUE || value >= builder->graph->value_count ||
+    if (!builder_is_ok(builder) || value == FORGE_NO_VALUE || value >= builder->graph->value_count ||
         !abi_has_room(out_node, SIZE_UP_TO(forge_node, value_count)))
         return JOULE_INVALID;
     const struct node *node = graph_producer(builder->graph, value);
@@ -74,11 +74,11 @@ static bool rewrite_node(forge_builder *builder, const forge_graph *graph, const
     builder_stand_at(builder, graph, node);
     forge_value value = r->rewrite(builder, &facts, inputs, r->context);
     if (value == FORGE_NO_VALUE)
-        return builder_goes_on(builder) && builder_copy_node(builder, graph, node, map);
+        return builder_is_ok(builder) && builder_copy_node(builder, graph, node, map);
     if (!is_like(builder, value, &graph->values[node->output]))
         forge_builder_fail(builder, "the replacement of %s has another type or shape", facts.op);
     map[node->output] = value;
-    return builder_goes_on(builder);
+    return builder_is_ok(builder);
 }
 
 joule_status forge_graph_rewrite(const forge_graph *graph, forge_rewrite_fn rewrite, void *context,

@@ -128,7 +128,7 @@ static forge_value source_of(const forge_graph *graph, forge_value value)
 
 static forge_value input_of(forge_builder *b, const char *name, const struct value *like)
 {
-    forge_value known = builder_goes_on(b) ? builder_find_input(b, name) : FORGE_NO_VALUE;
+    forge_value known = builder_is_ok(b) ? builder_find_input(b, name) : FORGE_NO_VALUE;
     return known ? known : forge_input(b, name, like->dtype, like->shape);
 }
 
@@ -137,7 +137,7 @@ static forge_slot slot_of(struct splitting *s, uint32_t segment, uint32_t number
     const struct slot *slot = &s->graph->slots[number];
     forge_builder *b = builder_of(s, segment);
     forge_slot own = forge_state(b, slot->name, slot->dtype, slot->shape, slot->init);
-    if (builder_goes_on(b) && slot->is_parameter)
+    if (builder_is_ok(b) && slot->is_parameter)
         builder_mark_parameter(b, own);
     if (s->last_user[number] < segment)
         s->last_user[number] = segment;
@@ -156,7 +156,7 @@ static forge_value bring(struct splitting *s, uint32_t segment, forge_value valu
                                forge_dtype_size_bytes(like->dtype, forge_shape_elements(&like->shape))};
     snprintf(edge.name, sizeof edge.name, "%%%u", value);
     forge_builder *b = builder_of(s, segment);
-    if (builder_goes_on(b) && builder_find_input(b, edge.name))
+    if (builder_is_ok(b) && builder_find_input(b, edge.name))
         return input_of(b, edge.name, like);
     if (from == NONE || !ARRAY_ROOM(placed->edges, placed->edge_capacity, placed->edge_count)) {
         no_memory(s);
@@ -164,7 +164,7 @@ static forge_value bring(struct splitting *s, uint32_t segment, forge_value valu
     }
     placed->edges[placed->edge_count++] = edge;
     forge_builder *source = builder_of(s, from);
-    if (builder_goes_on(source) && !builder_find_output(source, edge.name))
+    if (builder_is_ok(source) && !builder_find_output(source, edge.name))
         forge_output(source, edge.name, local(s, from, value));
     return input_of(b, edge.name, like);
 }
@@ -229,7 +229,7 @@ static bool add_node(struct splitting *s, const struct node *node)
     forge_builder *b = builder_of(s, segment);
     for (size_t i = 0; i < node->input_count; i++)
         inputs[i] = local(s, segment, node_input(s->graph, node, i));
-    if (!builder_goes_on(b))
+    if (!builder_is_ok(b))
         return s->status == JOULE_OK; /* the error is reported when the segment is finished */
     builder_stand_at(b, s->graph, node);
     b->place = 0; /* a segment has one device */
@@ -329,7 +329,7 @@ static bool add_writes(struct splitting *s)
 static bool is_taken(const struct splitting *s, const char *input)
 {
     for (size_t i = 0; i < s->placed->segment_count; i++)
-        if (builder_goes_on(builder_of(s, i)) && builder_find_input(builder_of(s, i), input))
+        if (builder_is_ok(builder_of(s, i)) && builder_find_input(builder_of(s, i), input))
             return true;
     return false;
 }

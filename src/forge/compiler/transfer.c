@@ -26,7 +26,7 @@ static bool bring_operands(forge_builder *builder, const forge_graph *graph, con
     builder_stand_at(builder, graph, node);
     for (size_t i = 0; i < node->input_count; i++)
         were[i] = map[node_input(graph, node, i)];
-    for (size_t i = 0; builder_goes_on(builder) && node->op != OP_TRANSFER && i < node->input_count; i++)
+    for (size_t i = 0; builder_is_ok(builder) && node->op != OP_TRANSFER && i < node->input_count; i++)
         if (builder->graph->values[were[i]].place != builder->place)
             map[node_input(graph, node, i)] = bring(builder, were[i]);
     bool goes_on = builder_copy_node(builder, graph, node, map);

@@ -18,7 +18,7 @@ static joule_status copy_all(forge_builder *builder, const forge_graph *graph, f
     if (goes_on)
         builder_end_like(builder, graph, map);
     else
-        builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
+        builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
     free(map);
     return forge_builder_finish(builder, out_graph, error);
 }
@@ -40,7 +40,7 @@ const forge_graph *builder_bind_body(forge_builder *builder, const forge_graph *
         builder->graph->dims = dims;
     } else {
         dim_table_free(&dims);
-        builder_refuse(builder, status, error.message);
+        builder_fail(builder, status, error.message);
     }
     forge_graph_free(bound); /* drops this reference; the builder holds its own */
     return status == JOULE_OK ? bound : NULL;
@@ -59,7 +59,7 @@ joule_status forge_graph_bind(const forge_graph *graph, const forge_size *sizes,
     if (builder && values && dim_table_bind(&graph->dims, sizes, count, &builder->graph->dims, values))
         builder->sizes = values;
     else
-        builder_refuse(builder, JOULE_INVALID, "with these sizes an expression is too large");
+        builder_fail(builder, JOULE_INVALID, "with these sizes an expression is too large");
     status = copy_all(builder, graph, out_graph, out_error);
     free(values);
     return status;

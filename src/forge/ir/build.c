@@ -13,7 +13,7 @@
 
 #define NO_INDEX UINT32_MAX
 
-bool builder_goes_on(const forge_builder *builder)
+bool builder_is_ok(const forge_builder *builder)
 {
     return builder && !builder->has_failed;
 }
@@ -26,12 +26,12 @@ bool builder_take_options(forge_builder *builder, const char *what, const char *
         forge_builder_fail(builder, "%s: %s sets a member that this library does not know", what, type);
     else if (status != JOULE_OK)
         forge_builder_fail(builder, "%s: set struct_size to sizeof(%s)", what, type);
-    return builder_goes_on(builder);
+    return builder_is_ok(builder);
 }
 
-forge_value builder_refuse(forge_builder *builder, joule_status status, const char *message)
+forge_value builder_fail(forge_builder *builder, joule_status status, const char *message)
 {
-    if (builder_goes_on(builder)) {
+    if (builder_is_ok(builder)) {
         const char *scope = builder->graph->scopes[builder->scope];
         error_set(&builder->error, status, "%s%s%s", scope, *scope ? ": " : "", message);
         builder->has_failed = true;
@@ -46,12 +46,12 @@ void forge_builder_fail(forge_builder *builder, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    builder_refuse(builder, JOULE_INVALID, message);
+    builder_fail(builder, JOULE_INVALID, message);
 }
 
 static forge_value out_of_memory(forge_builder *builder)
 {
-    return builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
+    return builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
 }
 
 /* --- life ----------------------------------------------------------------------------------------------- */
@@ -299,7 +299,7 @@ static forge_value append(forge_builder *builder, const struct inference *made, 
 forge_value builder_emit(forge_builder *builder, enum op op, const void *attributes, size_t size,
                          const forge_value *inputs, size_t count)
 {
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return FORGE_NO_VALUE;
     forge_graph *graph = builder->graph;
     struct inference inference = {
@@ -322,7 +322,7 @@ forge_value builder_emit(forge_builder *builder, enum op op, const void *attribu
     if (known != NO_INDEX)
         return graph->nodes[known].output;
     if (!infer(&inference))
-        return builder_refuse(builder, JOULE_INVALID, inference.message);
+        return builder_fail(builder, JOULE_INVALID, inference.message);
     return append(builder, &inference, &key);
 }
 

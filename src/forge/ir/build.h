@@ -41,9 +41,9 @@ forge_value builder_emit(forge_builder *builder, enum op op, const void *attribu
                          const forge_value *inputs, size_t count);
 
 /* Keeps the first error. Returns FORGE_NO_VALUE. */
-forge_value builder_refuse(forge_builder *builder, joule_status status, const char *message);
+forge_value builder_fail(forge_builder *builder, joule_status status, const char *message);
 /* Returns false for NULL, and after the first error. */
-bool builder_goes_on(const forge_builder *builder);
+bool builder_is_ok(const forge_builder *builder);
 
 /* Copies a caller's options into `ours` (base/abi.h). Returns false if the builder has failed; the message
  * names `what` and says how to set struct_size. */

@@ -34,7 +34,7 @@ forge_value forge_collective(forge_builder *builder, forge_collective_kind kind,
                                                .axis = is_along_axis(kind) ? axis_or_root : 0,
                                                .root = has_root(kind) ? axis_or_root : 0,
                                                .size = group->size};
-    if (builder_goes_on(builder) && !string_copy(attributes.group, sizeof attributes.group, group->name))
+    if (builder_is_ok(builder) && !string_copy(attributes.group, sizeof attributes.group, group->name))
         forge_builder_fail(builder, "the name of a group may have at most %zu bytes",
                            sizeof attributes.group - 1);
     return builder_emit(builder, OP_COLLECTIVE, &attributes, sizeof attributes, &x, 1);

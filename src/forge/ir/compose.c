@@ -34,14 +34,14 @@ bool builder_adopt_body(forge_builder *builder, forge_graph *body)
     if (!ARRAY_ROOM(graph->bodies, graph->body_capacity, graph->body_count) ||
         !dim_table_copy(&dims, &body->dims)) {
         forge_graph_free(body);
-        builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
+        builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
         return false;
     }
     dim_table_free(&graph->dims);
     graph->dims = dims;
     graph->bodies[graph->body_count++] = body;
     if (!index_add(&builder->body_index, graph, (uint32_t)graph->body_count - 1))
-        builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
+        builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
     return !builder->has_failed;
 }
 
@@ -60,7 +60,7 @@ static forge_graph *make_body(forge_builder *builder, const char *name, const fo
     if (status != JOULE_OK) {
         char message[400];
         string_print(message, sizeof message, "in composite '%s': %s", name, error.message);
-        builder_refuse(builder, status == JOULE_NO_MEMORY ? status : JOULE_INVALID, message);
+        builder_fail(builder, status == JOULE_NO_MEMORY ? status : JOULE_INVALID, message);
         return NULL;
     }
     return builder_adopt_body(builder, graph) ? graph : NULL;
@@ -72,7 +72,7 @@ void builder_composite(forge_builder *builder, const struct composite_attributes
 {
     struct composite_attributes own = *attributes;
     memset(out_values, 0, value_count * sizeof *out_values);
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return;
     if (count > MAX_INPUTS || value_count > OP_MAX_OUTPUTS) {
         forge_builder_fail(builder, "composite '%s': more than %d inputs or %d values", own.name, MAX_INPUTS,
@@ -90,7 +90,7 @@ void forge_composite_many(forge_builder *builder, const char *name, const forge_
                           size_t value_count)
 {
     struct composite_attributes attributes = {0};
-    if (builder_goes_on(builder) && !string_copy(attributes.name, sizeof attributes.name, name))
+    if (builder_is_ok(builder) && !string_copy(attributes.name, sizeof attributes.name, name))
         forge_builder_fail(builder, "composite '%s': the name is longer than %zu bytes", name,
                            sizeof attributes.name - 1);
     builder_composite(builder, &attributes, inputs, count, body, context, out_values, value_count);

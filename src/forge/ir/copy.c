@@ -15,7 +15,7 @@ static forge_shape shape_here(const forge_builder *builder, const forge_shape *s
 bool builder_begin_like(forge_builder *builder, const forge_graph *graph, forge_value *map)
 {
     memset(map, 0, graph->value_count * sizeof *map);
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return false;
     uint32_t place = builder->place;
     builder->graph->is_placed = graph->is_placed;
@@ -29,10 +29,10 @@ bool builder_begin_like(forge_builder *builder, const forge_graph *graph, forge_
     for (size_t i = 0; i < graph->slot_count; i++) {
         const struct slot *slot = &graph->slots[i];
         forge_state(builder, slot->name, slot->dtype, shape_here(builder, &slot->shape), slot->init);
-        if (builder_goes_on(builder) && slot->is_parameter)
+        if (builder_is_ok(builder) && slot->is_parameter)
             builder_mark_parameter(builder, (forge_slot)i);
     }
-    return builder_goes_on(builder);
+    return builder_is_ok(builder);
 }
 
 bool builder_share_body(forge_builder *builder, const forge_graph *body)
@@ -54,7 +54,7 @@ static const void *attributes_here(forge_builder *builder, const struct node *no
         return node->attributes;
     void *attributes = arena_alloc(&builder->graph->arena, node->attributes_size);
     if (!attributes) {
-        builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
+        builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
         return NULL;
     }
     memcpy(attributes, node->attributes, node->attributes_size);
@@ -64,7 +64,7 @@ static const void *attributes_here(forge_builder *builder, const struct node *no
     } else {
         fields_substitute((enum op)node->op, attributes, builder->sizes);
     }
-    return builder_goes_on(builder) ? attributes : NULL;
+    return builder_is_ok(builder) ? attributes : NULL;
 }
 
 bool builder_copy_node(forge_builder *builder, const forge_graph *graph, const struct node *node,
@@ -88,7 +88,7 @@ bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const
         return false;
     if (node->op == OP_COMPOSITE &&
         !builder_share_body(builder, ((const struct composite_attributes *)attributes)->body)) {
-        builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
+        builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
         return false;
     }
     builder->again = again ? again : node->again;
@@ -105,7 +105,7 @@ bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const
 
 void builder_stand_at(forge_builder *builder, const forge_graph *graph, const struct node *node)
 {
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return;
     builder->phase = (forge_phase)node->phase;
     builder->again = node->again;

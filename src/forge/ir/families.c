@@ -12,7 +12,7 @@
 
 static forge_value out_of_memory(forge_builder *builder)
 {
-    return builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
+    return builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
 }
 
 /* --- sizes ---------------------------------------------------------------------------------------------- */
@@ -28,7 +28,7 @@ static forge_dim known(forge_builder *builder, forge_dim dim, const char *what)
 
 forge_dim forge_symbol(forge_builder *builder, const char *name, int64_t min, int64_t max, int64_t multiple)
 {
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return 0;
     char what[200];
     snprintf(what, sizeof what,
@@ -42,17 +42,17 @@ forge_dim forge_symbol(forge_builder *builder, const char *name, int64_t min, in
 
 forge_dim forge_dim_add(forge_builder *builder, forge_dim a, forge_dim b)
 {
-    return builder_goes_on(builder) ? known(builder, dim_add(&builder->graph->dims, a, b), TOO_LARGE) : 0;
+    return builder_is_ok(builder) ? known(builder, dim_add(&builder->graph->dims, a, b), TOO_LARGE) : 0;
 }
 
 forge_dim forge_dim_mul(forge_builder *builder, forge_dim a, forge_dim b)
 {
-    return builder_goes_on(builder) ? known(builder, dim_mul(&builder->graph->dims, a, b), TOO_LARGE) : 0;
+    return builder_is_ok(builder) ? known(builder, dim_mul(&builder->graph->dims, a, b), TOO_LARGE) : 0;
 }
 
 forge_dim forge_dim_div(forge_builder *builder, forge_dim a, forge_dim b)
 {
-    return builder_goes_on(builder) ? known(builder, dim_div(&builder->graph->dims, a, b), TOO_LARGE) : 0;
+    return builder_is_ok(builder) ? known(builder, dim_div(&builder->graph->dims, a, b), TOO_LARGE) : 0;
 }
 
 forge_shape builder_clean(forge_shape shape)
@@ -79,7 +79,7 @@ forge_value builder_find_output(const forge_builder *builder, const char *name)
 
 forge_value forge_input(forge_builder *builder, const char *name, forge_dtype dtype, forge_shape shape)
 {
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return FORGE_NO_VALUE;
     forge_graph *graph = builder->graph;
     if (builder_find_input(builder, name)) {
@@ -100,7 +100,7 @@ forge_value forge_input(forge_builder *builder, const char *name, forge_dtype dt
 
 void forge_output(forge_builder *builder, const char *name, forge_value value)
 {
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return;
     forge_graph *graph = builder->graph;
     const char *copy = builder_name(builder, name);
@@ -156,7 +156,7 @@ static bool is_slot(forge_builder *builder, const struct slot *slot)
 forge_slot forge_state(forge_builder *builder, const char *name, forge_dtype dtype, forge_shape shape,
                        forge_init init)
 {
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return NO_SLOT;
     forge_graph *graph = builder->graph;
     struct slot slot = {
@@ -183,7 +183,7 @@ forge_slot forge_state(forge_builder *builder, const char *name, forge_dtype dty
 forge_value forge_read(forge_builder *builder, forge_slot slot)
 {
     struct read_attributes attributes = {slot};
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return FORGE_NO_VALUE;
     uint32_t place = builder->place;
     const struct slot *known_slot = slot < builder->graph->slot_count ? &builder->graph->slots[slot] : NULL;
@@ -208,7 +208,7 @@ static void refuse_place(forge_builder *builder, const struct slot *slot, forge_
 
 void forge_write(forge_builder *builder, forge_slot slot, forge_value value, bool in_place)
 {
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return;
     forge_graph *graph = builder->graph;
     if (slot >= graph->slot_count || value == FORGE_NO_VALUE || value >= graph->value_count) {
@@ -229,7 +229,7 @@ void forge_write(forge_builder *builder, forge_slot slot, forge_value value, boo
 
 forge_value forge_constant(forge_builder *builder, const forge_tensor *tensor)
 {
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return FORGE_NO_VALUE;
     size_t bytes = forge_dtype_size_bytes(tensor->dtype, forge_tensor_elements(tensor));
     if (!forge_tensor_is_packed(tensor) || bytes > UINT32_MAX / 2) {
@@ -294,7 +294,7 @@ forge_value forge_select(forge_builder *builder, forge_value condition, forge_va
 forge_value forge_cast(forge_builder *builder, forge_dtype dtype, forge_value x)
 {
     struct cast_attributes attributes = {dtype};
-    if (builder_goes_on(builder) && forge_value_dtype(builder, x) == dtype)
+    if (builder_is_ok(builder) && forge_value_dtype(builder, x) == dtype)
         return x;
     return builder_emit(builder, OP_CAST, &attributes, sizeof attributes, &x, 1);
 }

@@ -6,7 +6,7 @@
 static bool has_shape_already(const forge_builder *builder, forge_value x, const forge_shape *shape)
 {
     forge_shape own = forge_value_shape(builder, x);
-    return builder_goes_on(builder) && x && forge_shape_equal(&own, shape);
+    return builder_is_ok(builder) && x && forge_shape_equal(&own, shape);
 }
 
 /* Returns the axis whose size is to be computed, or the rank if there is none or more than one. */
@@ -32,7 +32,7 @@ static void find_rest(forge_builder *b, forge_value x, forge_shape *shape)
 {
     uint32_t axis = axis_to_find(shape);
     forge_shape own = forge_value_shape(b, x), others = *shape;
-    if (axis == shape->rank || !builder_goes_on(b) || !x)
+    if (axis == shape->rank || !builder_is_ok(b) || !x)
         return;
     struct dim_table *dims = &b->graph->dims;
     others.dims[axis] = 1;
@@ -73,7 +73,7 @@ forge_value forge_transpose(forge_builder *builder, forge_value x, const uint32_
         attributes.order[i] = order[i];
         is_identity &= order[i] == i;
     }
-    if (is_identity && builder_goes_on(builder) && x)
+    if (is_identity && builder_is_ok(builder) && x)
         return x;
     return builder_emit(builder, OP_TRANSPOSE, &attributes, sizeof attributes, &x, 1);
 }
@@ -87,15 +87,15 @@ static forge_value concat_many(forge_builder *builder, const forge_value *inputs
     if (parts)
         memcpy(parts, inputs, count * sizeof *parts);
     else
-        builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
-    while (parts && count > CONCAT_INPUTS && builder_goes_on(builder)) {
+        builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
+    while (parts && count > CONCAT_INPUTS && builder_is_ok(builder)) {
         size_t whole = 0;
         for (size_t i = 0; i < count; i += CONCAT_INPUTS)
             parts[whole++] =
                 forge_concat(builder, parts + i, count - i < CONCAT_INPUTS ? count - i : CONCAT_INPUTS, axis);
         count = whole;
     }
-    if (parts && builder_goes_on(builder))
+    if (parts && builder_is_ok(builder))
         joined = forge_concat(builder, parts, count, axis);
     free(parts);
     return joined;
@@ -104,9 +104,9 @@ static forge_value concat_many(forge_builder *builder, const forge_value *inputs
 forge_value forge_concat(forge_builder *builder, const forge_value *inputs, size_t count, uint32_t axis)
 {
     struct axis_attributes attributes = {axis};
-    if (count > CONCAT_INPUTS && builder_goes_on(builder))
+    if (count > CONCAT_INPUTS && builder_is_ok(builder))
         return concat_many(builder, inputs, count, axis);
-    if (count == 1 && builder_goes_on(builder) && axis < forge_value_shape(builder, inputs[0]).rank)
+    if (count == 1 && builder_is_ok(builder) && axis < forge_value_shape(builder, inputs[0]).rank)
         return inputs[0];
     return builder_emit(builder, OP_CONCAT, &attributes, sizeof attributes, inputs, count);
 }
@@ -114,7 +114,7 @@ forge_value forge_concat(forge_builder *builder, const forge_value *inputs, size
 forge_value forge_transfer(forge_builder *builder, forge_value x, const char *place)
 {
     struct no_attributes none = {0};
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return FORGE_NO_VALUE;
     const char *before = forge_place_set(builder, place);
     bool is_there = x < builder->graph->value_count && builder->graph->values[x].place == builder->place;
@@ -140,7 +140,7 @@ static forge_value take(forge_builder *builder, forge_value x, const struct cut 
 {
     struct slice_attributes attributes = {*cut};
     struct cut all = whole(forge_value_shape(builder, x));
-    if (builder_goes_on(builder) && x && memcmp(cut, &all, sizeof all) == 0)
+    if (builder_is_ok(builder) && x && memcmp(cut, &all, sizeof all) == 0)
         return x;
     return builder_emit(builder, OP_SLICE, &attributes, sizeof attributes, &x, 1);
 }
@@ -204,7 +204,7 @@ forge_value forge_pad(forge_builder *builder, forge_value x, const int64_t *low,
         attributes.shape.dims[i] = forge_dim_add(builder, attributes.cut.limit[i], high[i]);
         is_same &= low[i] == 0 && high[i] == 0;
     }
-    if (is_same && builder_goes_on(builder) && x)
+    if (is_same && builder_is_ok(builder) && x)
         return x;
     return builder_emit(builder, OP_PAD, &attributes, sizeof attributes, &x, 1);
 }

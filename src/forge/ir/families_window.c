@@ -65,7 +65,7 @@ static forge_value pool(forge_builder *builder, forge_reduce_kind kind, forge_va
     uint32_t rank = forge_value_shape(builder, x).rank;
     for (uint32_t i = 0; i < FORGE_MAX_RANK; i++)
         windows[i] = window;
-    if (builder_goes_on(builder) && x && (rank < 3 || rank > 5))
+    if (builder_is_ok(builder) && x && (rank < 3 || rank > 5))
         forge_builder_fail(builder, "a pool takes [n, channels, 1 to 3 spatial dimensions], not rank %u",
                            rank);
     return forge_window_reduce(builder, kind, x, ((1u << rank) - 1) & ~3u, windows, counts_padding);

@@ -31,7 +31,7 @@ static const char *wrong_shapes(forge_shape q, forge_shape k, forge_shape v, boo
 
 static bool takes_attention(forge_builder *b, const forge_value *in, bool is_causal)
 {
-    if (!builder_goes_on(b))
+    if (!builder_is_ok(b))
         return false;
     forge_dtype dtype = forge_value_dtype(b, in[Q]);
     const char *wrong = wrong_shapes(forge_value_shape(b, in[Q]), forge_value_shape(b, in[K]),
@@ -49,7 +49,7 @@ static bool takes_attention(forge_builder *b, const forge_value *in, bool is_cau
 static forge_value mask(forge_builder *b, forge_value scores)
 {
     forge_shape shape = forge_value_shape(b, scores);
-    if (!builder_goes_on(b))
+    if (!builder_is_ok(b))
         return FORGE_NO_VALUE;
     forge_dim t = shape.dims[shape.rank - 2], s = shape.dims[shape.rank - 1];
     forge_value query = forge_flip(b, forge_iota(b, FORGE_I32, forge_shape_of(t, 1), 0), 1);
@@ -86,7 +86,7 @@ void library_attention(forge_builder *b, const forge_value *in, size_t count, co
 
 static bool takes_rope(forge_builder *b, const forge_value *in, double base)
 {
-    if (!builder_goes_on(b))
+    if (!builder_is_ok(b))
         return false;
     forge_shape shape = forge_value_shape(b, in[0]), place = forge_value_shape(b, in[1]);
     int64_t d = shape.rank ? shape.dims[shape.rank - 1] : 0;
@@ -114,7 +114,7 @@ static forge_value angles(forge_builder *b, forge_value positions, int64_t d,
     forge_value angle = forge_mul(b, place, forge_exp(b, i));
     shape = forge_value_shape(b, angle);
     shape.dims[shape.rank++] = 1;
-    if (!a->numbers[0] && builder_goes_on(b)) {
+    if (!a->numbers[0] && builder_is_ok(b)) {
         shape.dims[shape.rank - 1] = shape.dims[shape.rank - 2];
         shape.dims[shape.rank - 2] = 1;
     }

@@ -21,9 +21,9 @@ struct norm {
 static bool has_rank(forge_builder *b, const struct composite_attributes *a, forge_value x, uint32_t min_rank)
 {
     uint32_t rank = forge_value_shape(b, x).rank;
-    if (builder_goes_on(b) && (rank < min_rank || !forge_dtype_is_float(forge_value_dtype(b, x))))
+    if (builder_is_ok(b) && (rank < min_rank || !forge_dtype_is_float(forge_value_dtype(b, x))))
         forge_builder_fail(b, "%s needs floats of rank %u or more", a->name, min_rank);
-    return builder_goes_on(b);
+    return builder_is_ok(b);
 }
 
 /* Returns the mean of x^2 over the axes. */
@@ -85,7 +85,7 @@ static void over_last(forge_builder *b, const forge_value *in, size_t count,
                       const struct composite_attributes *a, bool subtracts_mean, forge_value *out)
 {
     uint32_t rank = forge_value_shape(b, in[0]).rank, dims = a->numbers[0];
-    if (builder_goes_on(b) && (dims == 0 || dims > rank))
+    if (builder_is_ok(b) && (dims == 0 || dims > rank))
         forge_builder_fail(b, "%s: cannot normalise the last %u dimensions of rank %u", a->name, dims, rank);
     if (!has_rank(b, a, in[0], 1))
         return;
@@ -110,7 +110,7 @@ void library_group_norm(forge_builder *b, const forge_value *in, size_t count, c
                         forge_value *out)
 {
     const struct composite_attributes *a = context;
-    if (builder_goes_on(b) && a->numbers[0] == 0)
+    if (builder_is_ok(b) && a->numbers[0] == 0)
         forge_builder_fail(b, "%s: the number of groups is 0", a->name);
     if (has_rank(b, a, in[0], 2))
         *out = norm_body(b, in, count, &(struct norm){a->reals[0], 4, a->numbers[0], true});

@@ -14,18 +14,18 @@ static uint32_t last_axis(const forge_builder *b, forge_value x)
 
 static bool has_dimension(forge_builder *b, const char *name, forge_value x)
 {
-    if (builder_goes_on(b) && forge_value_shape(b, x).rank == 0)
+    if (builder_is_ok(b) && forge_value_shape(b, x).rank == 0)
         forge_builder_fail(b, "%s needs at least one dimension", name);
-    return builder_goes_on(b);
+    return builder_is_ok(b);
 }
 
 static bool are_rows_and_labels(forge_builder *b, forge_value logits, forge_value labels)
 {
     forge_shape rows = forge_value_shape(b, logits), row = forge_value_shape(b, labels);
-    if (builder_goes_on(b) && (rows.rank != 2 || row.rank != 1 || rows.dims[0] != row.dims[0] ||
-                               !forge_dtype_is_integer(forge_value_dtype(b, labels))))
+    if (builder_is_ok(b) && (rows.rank != 2 || row.rank != 1 || rows.dims[0] != row.dims[0] ||
+                             !forge_dtype_is_integer(forge_value_dtype(b, labels))))
         forge_builder_fail(b, "cross_entropy needs logits [n, classes] and integer labels [n]");
-    return builder_goes_on(b);
+    return builder_is_ok(b);
 }
 
 static forge_value shifted(forge_builder *b, forge_value x)

@@ -10,7 +10,7 @@
 
 static uint32_t out_of_memory(forge_builder *builder)
 {
-    builder_refuse(builder, JOULE_NO_MEMORY, "out of memory");
+    builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
     return 0;
 }
 
@@ -38,7 +38,7 @@ uint32_t builder_scope(forge_builder *builder, const char *path)
 
 void forge_scope_push(forge_builder *builder, const char *name)
 {
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return;
     char path[512];
     const char *outer = builder->graph->scopes[builder->scope];
@@ -55,7 +55,7 @@ void forge_scope_push(forge_builder *builder, const char *name)
 
 void forge_scope_pop(forge_builder *builder)
 {
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return;
     char path[512];
     string_copy(path, sizeof path, builder->graph->scopes[builder->scope]);
@@ -86,7 +86,7 @@ uint32_t builder_place(forge_builder *builder, const char *name)
 
 const char *forge_place_set(forge_builder *builder, const char *name)
 {
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return NULL;
     const char *before = builder->graph->places[builder->place];
     builder->place = builder_place(builder, name);

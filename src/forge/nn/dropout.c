@@ -38,7 +38,7 @@ static forge_value step_of(forge_builder *b)
 {
     forge_slot slot = forge_state(b, "random.step", FORGE_U32, (forge_shape){0}, (forge_init){0});
     forge_value step = forge_read(b, slot);
-    if (builder_goes_on(b) && !b->graph->slots[slot].write)
+    if (builder_is_ok(b) && !b->graph->slots[slot].write)
         forge_write(b, slot, forge_add(b, step, forge_scalar(b, FORGE_U32, 1)), false);
     return step;
 }
@@ -46,7 +46,7 @@ static forge_value step_of(forge_builder *b)
 forge_value forge_dropout(forge_builder *builder, const char *name, forge_value x, double rate,
                           bool is_training)
 {
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return FORGE_NO_VALUE;
     if (!(rate >= 0 && rate < 1) || !forge_dtype_is_float(forge_value_dtype(builder, x))) {
         forge_builder_fail(builder, "dropout '%s': it takes floats and a rate in [0, 1)", name);
@@ -56,7 +56,7 @@ forge_value forge_dropout(forge_builder *builder, const char *name, forge_value 
         return x;
     forge_init any = {FORGE_INIT_UNIFORM, 0, 0x1p64};
     forge_scope_push(builder, name);
-    struct dropout dropout = {rate, builder_goes_on(builder) ? stream_of(builder) : 0};
+    struct dropout dropout = {rate, builder_is_ok(builder) ? stream_of(builder) : 0};
     forge_slot key = forge_state(builder, "random.key", FORGE_U64, (forge_shape){0}, any);
     forge_value in[INPUTS] = {x, forge_read(builder, key), step_of(builder)};
     forge_value y = forge_composite(builder, "dropout", in, INPUTS, body, &dropout);

@@ -9,7 +9,7 @@
 forge_value forge_embedding(forge_builder *builder, const char *name, forge_value ids, forge_dtype dtype,
                             int64_t count, int64_t width, double sd)
 {
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return FORGE_NO_VALUE;
     if (!forge_dtype_is_integer(forge_value_dtype(builder, ids)) || !forge_dtype_is_float(dtype) ||
         count < 1 || width < 1) {

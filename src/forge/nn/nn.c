@@ -20,15 +20,15 @@ forge_slot layer_slot(forge_builder *builder, const char *name, forge_dtype dtyp
                       forge_init init)
 {
     char full[512];
-    if (builder_goes_on(builder) && !slot_name(builder, name, full, sizeof full))
+    if (builder_is_ok(builder) && !slot_name(builder, name, full, sizeof full))
         forge_builder_fail(builder, "the name of slot '%s' is too long", name);
-    return builder_goes_on(builder) ? forge_state(builder, full, dtype, shape, init) : 0;
+    return builder_is_ok(builder) ? forge_state(builder, full, dtype, shape, init) : 0;
 }
 
 bool layer_takes(forge_builder *builder, const char *layer, const char *name, forge_value x, uint32_t least,
                  uint32_t most, uint32_t axis)
 {
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return false;
     forge_shape shape = forge_value_shape(builder, x);
     forge_dtype dtype = forge_value_dtype(builder, x);
@@ -39,7 +39,7 @@ bool layer_takes(forge_builder *builder, const char *layer, const char *name, fo
                            most, shape.rank);
     else if (shape.dims[axis] <= 0)
         forge_builder_fail(builder, "%s '%s': dimension %u has to be a number above 0", layer, name, axis);
-    return builder_goes_on(builder);
+    return builder_is_ok(builder);
 }
 
 void layer_begin(forge_builder *builder, const char *name)
@@ -58,19 +58,19 @@ forge_value forge_parameter(forge_builder *builder, const char *name, forge_dtyp
                             forge_init init)
 {
     forge_slot slot = layer_slot(builder, name, dtype, shape, init);
-    if (!builder_goes_on(builder) || !builder_mark_parameter(builder, slot))
+    if (!builder_is_ok(builder) || !builder_mark_parameter(builder, slot))
         return FORGE_NO_VALUE;
     return forge_read(builder, slot);
 }
 
 size_t forge_parameter_count(const forge_builder *builder)
 {
-    return builder_goes_on(builder) ? builder->parameter_count : 0;
+    return builder_is_ok(builder) ? builder->parameter_count : 0;
 }
 
 forge_slot forge_parameter_slot(const forge_builder *builder, size_t i)
 {
-    if (!builder_goes_on(builder))
+    if (!builder_is_ok(builder))
         return 0;
     return i < builder->parameter_count ? builder->parameters[i] : (forge_slot)builder->graph->slot_count;
 }
@@ -90,14 +90,14 @@ forge_value layer_linear(forge_builder *b, const char *name, forge_value x, int6
     forge_shape shape = forge_value_shape(b, x);
     forge_dtype dtype = forge_value_dtype(b, x);
     int64_t in = shape.rank ? shape.dims[shape.rank - 1] : 0, out = out_features;
-    if (builder_goes_on(b) && (!forge_dtype_is_float(dtype) || in <= 0 || out <= 0)) {
+    if (builder_is_ok(b) && (!forge_dtype_is_float(dtype) || in <= 0 || out <= 0)) {
         forge_builder_fail(b,
                            "linear '%s': it takes floats with a last dimension that is a number, and gives 1 "
                            "or more features",
                            name);
         return FORGE_NO_VALUE;
     }
-    if (!builder_goes_on(b))
+    if (!builder_is_ok(b))
         return FORGE_NO_VALUE;
     forge_shape own = how->is_in_by_out ? forge_shape_of(in, out) : forge_shape_of(out, in);
     forge_scope_push(b, name);

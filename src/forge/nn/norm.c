@@ -37,13 +37,13 @@ static forge_value over_last(forge_builder *b, const char *kind, const char *nam
 {
     struct composite_attributes norm = norm_of(kind, epsilon, dims);
     forge_shape shape = forge_value_shape(b, x), own = {.rank = dims};
-    if (builder_goes_on(b) && (dims == 0 || dims > shape.rank))
+    if (builder_is_ok(b) && (dims == 0 || dims > shape.rank))
         forge_builder_fail(b, "%s '%s': the last %u dimensions of rank %u", kind, name, dims, shape.rank);
-    for (uint32_t k = 0; builder_goes_on(b) && k < dims; k++) {
+    for (uint32_t k = 0; builder_is_ok(b) && k < dims; k++) {
         own.dims[k] = shape.dims[shape.rank - dims + k];
         layer_takes(b, kind, name, x, 1, FORGE_MAX_RANK, shape.rank - dims + k);
     }
-    return builder_goes_on(b) ? normalise(b, name, x, own, parameters, &norm) : FORGE_NO_VALUE;
+    return builder_is_ok(b) ? normalise(b, name, x, own, parameters, &norm) : FORGE_NO_VALUE;
 }
 
 forge_value forge_layer_norm(forge_builder *builder, const char *name, forge_value x, uint32_t dims,

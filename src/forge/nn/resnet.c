@@ -21,7 +21,7 @@ static const struct architecture {
 
 static bool take_options(forge_builder *b, const forge_resnet_options *given, forge_resnet_options *out)
 {
-    return builder_goes_on(b) &&
+    return builder_is_ok(b) &&
            builder_take_options(b, "resnet", "forge_resnet_options", out, sizeof *out,
                                 SIZE_UP_TO(forge_resnet_options, zero_init_residual), given);
 }
@@ -51,7 +51,7 @@ static forge_value last_norm(forge_builder *b, const char *name, forge_value x, 
 static forge_value shortcut(forge_builder *b, forge_value x, int64_t channels, uint32_t stride,
                             const forge_resnet_options *o)
 {
-    if (!builder_goes_on(b) || (stride == 1 && forge_value_shape(b, x).dims[1] == channels))
+    if (!builder_is_ok(b) || (stride == 1 && forge_value_shape(b, x).dims[1] == channels))
         return x;
     forge_scope_push(b, "downsample");
     x = norm(b, "1", conv(b, "0", x, channels, 1, stride), o);

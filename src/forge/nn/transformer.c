@@ -14,7 +14,7 @@
 
 bool transformer_options(forge_builder *builder, const forge_gpt_options *given, forge_gpt_options *out)
 {
-    if (!builder_goes_on(builder) ||
+    if (!builder_is_ok(builder) ||
         !builder_take_options(builder, "gpt", "forge_gpt_options", out, sizeof *out,
                               SIZE_UP_TO(forge_gpt_options, dropout), given))
         return false;

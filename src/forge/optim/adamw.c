@@ -71,14 +71,14 @@ static bool is_beta(double value)
 /* Returns false after the builder has recorded a mistake. */
 static bool take_options(forge_builder *builder, const forge_adamw_options *options, forge_adamw_options *own)
 {
-    if (!builder_goes_on(builder) ||
+    if (!builder_is_ok(builder) ||
         !builder_take_options(builder, "adamw", "forge_adamw_options", own, sizeof *own,
                               SIZE_UP_TO(forge_adamw_options, group_count), options))
         return false;
     if (!is_beta(own->beta1) || !is_beta(own->beta2) || !(own->epsilon > 0))
         forge_builder_fail(builder, "adamw: betas are 0 to below 1, and epsilon is above 0: begin with "
                                     "FORGE_ADAMW_OPTIONS");
-    return builder_goes_on(builder);
+    return builder_is_ok(builder);
 }
 
 static struct update_options common(const forge_adamw_options *own)

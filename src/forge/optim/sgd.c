@@ -22,13 +22,13 @@ static forge_value update_by_sgd(const struct update *u, const void *context)
 /* Returns false after the builder has recorded a mistake. */
 static bool take_options(forge_builder *builder, const forge_sgd_options *options, forge_sgd_options *own)
 {
-    if (!builder_goes_on(builder) ||
+    if (!builder_is_ok(builder) ||
         !builder_take_options(builder, "sgd", "forge_sgd_options", own, sizeof *own,
                               SIZE_UP_TO(forge_sgd_options, weight_decay), options))
         return false;
     if (own->nesterov && own->momentum == 0)
         forge_builder_fail(builder, "sgd: nesterov needs momentum above 0");
-    return builder_goes_on(builder);
+    return builder_is_ok(builder);
 }
 
 static struct update_options common(const forge_sgd_options *own)

@@ -73,9 +73,9 @@ static forge_value step(forge_builder *b, const struct target *targets, size_t c
     double max_norm = options->max_norm > 0 ? options->max_norm : INFINITY;
     forge_value norm = forge_clip_gradients(b, gradients, count, max_norm);
     forge_value rate = forge_cast(b, FORGE_F64, forge_reshape(b, learning_rate, (forge_shape){0}));
-    for (size_t i = 0; i < count && builder_goes_on(b); i++)
+    for (size_t i = 0; i < count && builder_is_ok(b); i++)
         update_one(b, &targets[i], gradients[i], rate, options, rule, context);
-    if (builder_goes_on(b)) {
+    if (builder_is_ok(b)) {
         b->scope = scope;
         b->place = place;
     }
@@ -87,7 +87,7 @@ static bool check_options(forge_builder *b, const struct update_options *options
 {
     if (!(options->weight_decay >= 0) || !(options->max_norm >= 0))
         forge_builder_fail(b, "%s: weight_decay and max_norm are 0 or more", options->optimiser);
-    return builder_goes_on(b);
+    return builder_is_ok(b);
 }
 
 forge_value update_parameters(forge_builder *b, forge_value loss, forge_value learning_rate,
@@ -98,7 +98,7 @@ forge_value update_parameters(forge_builder *b, forge_value loss, forge_value le
     forge_gradient *gradients = calloc(forge_parameter_count(b) + 1, sizeof *gradients);
     forge_value norm = FORGE_NO_VALUE;
     if (!gradients) {
-        builder_refuse(b, JOULE_NO_MEMORY, "memory is used up");
+        builder_fail(b, JOULE_NO_MEMORY, "memory is used up");
     } else {
         size_t count = forge_parameter_gradients(b, loss, options->groups, options->group_count, gradients);
         norm = update_given(b, gradients, count, learning_rate, options, rule, context);
@@ -117,8 +117,8 @@ size_t forge_parameter_gradients(forge_builder *b, forge_value loss, const forge
     struct target *targets = calloc(most + 1, sizeof *targets);
     forge_value *values = calloc(2 * most + 1, sizeof *values);
     if (!targets || !values) {
-        builder_refuse(b, JOULE_NO_MEMORY, "memory is used up");
-    } else if (builder_goes_on(b)) {
+        builder_fail(b, JOULE_NO_MEMORY, "memory is used up");
+    } else if (builder_is_ok(b)) {
         count = find_targets(b, &options, targets, values);
         forge_gradients(b, loss, values, count, values + count);
     }
@@ -126,7 +126,7 @@ size_t forge_parameter_gradients(forge_builder *b, forge_value loss, const forge
         out_gradients[i] = (forge_gradient){targets[i].number, values[count + i]};
     free(targets);
     free(values);
-    return builder_goes_on(b) ? count : 0;
+    return builder_is_ok(b) ? count : 0;
 }
 
 /* Checks a gradient: it is a float of its parameter's shape, and the parameter is a slot that is read and
@@ -146,16 +146,16 @@ static bool check_gradient(forge_builder *b, const forge_gradient *gradients, si
     for (size_t k = 0; k < i; k++)
         if (gradients[k].parameter == g->parameter)
             forge_builder_fail(b, "%s: the parameter '%s' is given twice", who, slot->name);
-    return builder_goes_on(b);
+    return builder_is_ok(b);
 }
 
 static bool check_gradients(forge_builder *b, const forge_gradient *gradients, size_t count, const char *who)
 {
     if (count == 0)
         forge_builder_fail(b, "%s: there are no parameters, or all are frozen", who);
-    for (size_t i = 0; i < count && builder_goes_on(b); i++)
+    for (size_t i = 0; i < count && builder_is_ok(b); i++)
         check_gradient(b, gradients, i, who);
-    return builder_goes_on(b);
+    return builder_is_ok(b);
 }
 
 forge_value update_given(forge_builder *b, const forge_gradient *gradients, size_t count,
@@ -169,19 +169,19 @@ forge_value update_given(forge_builder *b, const forge_gradient *gradients, size
     forge_value *values = calloc(count + 1, sizeof *values);
     size_t kept = 0;
     if (!targets || !values)
-        builder_refuse(b, JOULE_NO_MEMORY, "memory is used up");
-    for (size_t i = 0; i < count && builder_goes_on(b); i++) {
+        builder_fail(b, JOULE_NO_MEMORY, "memory is used up");
+    for (size_t i = 0; i < count && builder_is_ok(b); i++) {
         const forge_parameter_group *group = group_of(options, &b->graph->slots[gradients[i].parameter]);
         if (group && group->is_frozen)
             continue;
         targets[kept] = (struct target){gradients[i].parameter, group};
         values[kept++] = gradients[i].value;
     }
-    if (builder_goes_on(b))
+    if (builder_is_ok(b))
         norm = step(b, targets, kept, values, learning_rate, options, rule, context);
     free(targets);
     free(values);
-    return builder_goes_on(b) ? norm : FORGE_NO_VALUE;
+    return builder_is_ok(b) ? norm : FORGE_NO_VALUE;
 }
 
 static void accumulate_one(forge_builder *b, forge_gradient *gradient, uint32_t parts, bool is_last)
@@ -202,15 +202,15 @@ static void accumulate_one(forge_builder *b, forge_gradient *gradient, uint32_t 
 void forge_accumulate_gradients(forge_builder *b, forge_gradient *gradients, size_t count, uint32_t parts,
                                 bool is_last)
 {
-    if (!builder_goes_on(b) || !check_gradients(b, gradients, count, "accumulate_gradients"))
+    if (!builder_is_ok(b) || !check_gradients(b, gradients, count, "accumulate_gradients"))
         return;
     if (parts == 0)
         forge_builder_fail(b, "accumulate_gradients: a batch has 1 part or more");
     uint32_t scope = b->scope, place = b->place;
     forge_phase phase = forge_phase_set(b, FORGE_PHASE_OPTIMISER);
-    for (size_t i = 0; i < count && builder_goes_on(b); i++)
+    for (size_t i = 0; i < count && builder_is_ok(b); i++)
         accumulate_one(b, &gradients[i], parts, is_last);
-    if (builder_goes_on(b)) {
+    if (builder_is_ok(b)) {
         b->scope = scope;
         b->place = place;
     }
@@ -242,7 +242,7 @@ forge_value forge_clip_gradients(forge_builder *builder, forge_value *gradients,
 {
     forge_builder *b = builder;
     forge_value sum = forge_scalar(b, FORGE_F64, 0);
-    if (builder_goes_on(b) && !(max_norm > 0))
+    if (builder_is_ok(b) && !(max_norm > 0))
         forge_builder_fail(b, "clip_gradients: the largest norm has to be above 0");
     for (size_t i = 0; i < count; i++)
         sum = forge_add(b, sum, sum_of_squares(b, gradients[i]));

@@ -21,7 +21,7 @@ static void assert_shape(const forge_builder *b, forge_value value, const char *
     forge_shape shape = forge_value_shape(b, value);
     text_init(&text, buffer, sizeof buffer);
     dim_print_shape(&b->graph->dims, &shape, &text);
-    if (!builder_goes_on(b))
+    if (!builder_is_ok(b))
         fail_msg("%s", b->error.message);
     assert_string_equal(buffer, expected);
 }
