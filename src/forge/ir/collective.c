@@ -47,21 +47,21 @@ bool infer_collective(struct inference *i)
     forge_shape shape = i->inputs[0]->shape;
     bool adds = a->kind != FORGE_ALL_GATHER && a->kind != FORGE_SEND_ALL;
     if (a->kind >= FORGE_COLLECTIVE_KINDS)
-        return infer_refuse(i, "unknown kind %u", a->kind);
+        return infer_fail(i, "unknown kind %u", a->kind);
     if (!*a->group || a->size == 0 || a->root >= a->size)
-        return infer_refuse(i, "%s: invalid group '%s' of %u processes with root %u", name, a->group, a->size,
-                            a->root);
+        return infer_fail(i, "%s: invalid group '%s' of %u processes with root %u", name, a->group, a->size,
+                          a->root);
     if (adds && i->inputs[0]->dtype == FORGE_BOOL)
-        return infer_refuse(i, "%s of bool", name);
+        return infer_fail(i, "%s of bool", name);
     if (!is_along_axis(a->kind))
-        return infer_give(i, i->inputs[0]->dtype, &shape);
+        return infer_add_output(i, i->inputs[0]->dtype, &shape);
     if (a->axis >= shape.rank)
-        return infer_refuse(i, "%s: axis %u does not exist", name, a->axis);
+        return infer_fail(i, "%s: axis %u does not exist", name, a->axis);
     forge_dim own = shape.dims[a->axis];
     forge_dim *dim = &shape.dims[a->axis];
     *dim = a->kind == FORGE_ALL_GATHER ? dim_mul(&i->graph->dims, own, a->size)
                                        : dim_div(&i->graph->dims, own, a->size);
     if (a->kind == FORGE_REDUCE_SCATTER && dim_mul(&i->graph->dims, *dim, a->size) != own)
-        return infer_refuse(i, "%s: axis %u cannot be divided into %u equal parts", name, a->axis, a->size);
-    return infer_give(i, i->inputs[0]->dtype, &shape);
+        return infer_fail(i, "%s: axis %u cannot be divided into %u equal parts", name, a->axis, a->size);
+    return infer_add_output(i, i->inputs[0]->dtype, &shape);
 }

@@ -70,7 +70,7 @@ const char *random_name(forge_random_kind kind)
 
 /* --- errors --------------------------------------------------------------------------------------------- */
 
-bool infer_refuse(struct inference *i, const char *format, ...)
+bool infer_fail(struct inference *i, const char *format, ...)
 {
     char what[160], inputs[200];
     struct text text;
@@ -87,11 +87,11 @@ bool infer_refuse(struct inference *i, const char *format, ...)
     return false;
 }
 
-bool infer_give(struct inference *i, forge_dtype dtype, const forge_shape *shape)
+bool infer_add_output(struct inference *i, forge_dtype dtype, const forge_shape *shape)
 {
     for (uint32_t k = 0; k < shape->rank; k++)
         if (!dim_is_known(&i->graph->dims, shape->dims[k]))
-            return infer_refuse(i, "dimension %u of the result is too large or invalid", k);
+            return infer_fail(i, "dimension %u of the result is too large or invalid", k);
     i->outputs[i->output_count++] =
         (struct value){.dtype = dtype, .place = i->place, .layout = LAYOUT_PACKED, .shape = *shape};
     return true;
@@ -100,18 +100,18 @@ bool infer_give(struct inference *i, forge_dtype dtype, const forge_shape *shape
 static bool has_shape(struct inference *i, forge_dtype dtype, const forge_shape *shape)
 {
     if (!forge_dtype_block_bytes(dtype))
-        return infer_refuse(i, "unknown type %d", (int)dtype);
+        return infer_fail(i, "unknown type %d", (int)dtype);
     if (shape->rank > FORGE_MAX_RANK)
-        return infer_refuse(i, "rank %u is above %d", shape->rank, FORGE_MAX_RANK);
-    return infer_give(i, dtype, shape);
+        return infer_fail(i, "rank %u is above %d", shape->rank, FORGE_MAX_RANK);
+    return infer_add_output(i, dtype, shape);
 }
 
 static bool is_computed(struct inference *i)
 {
     for (size_t k = 0; k < i->input_count; k++)
         if (!forge_dtype_is_computed(i->inputs[k]->dtype))
-            return infer_refuse(i, "operations do not support %s: cast it first",
-                                forge_dtype_name(i->inputs[k]->dtype));
+            return infer_fail(i, "operations do not support %s: cast it first",
+                              forge_dtype_name(i->inputs[k]->dtype));
     return true;
 }
 
@@ -141,7 +141,7 @@ bool infer_read(struct inference *i)
 {
     const struct read_attributes *a = i->attributes;
     if (a->slot >= i->graph->slot_count)
-        return infer_refuse(i, "slot %u does not exist", a->slot);
+        return infer_fail(i, "slot %u does not exist", a->slot);
     const struct slot *slot = &i->graph->slots[a->slot];
     return has_shape(i, slot->dtype, &slot->shape);
 }
@@ -151,7 +151,7 @@ bool infer_constant(struct inference *i)
     const struct constant_attributes *a = i->attributes;
     size_t size = forge_dtype_size_bytes(a->dtype, forge_shape_elements(&a->shape));
     if (size != a->size_bytes)
-        return infer_refuse(i, "%u bytes of elements do not match its shape", a->size_bytes);
+        return infer_fail(i, "%u bytes of elements do not match its shape", a->size_bytes);
     return has_shape(i, a->dtype, &a->shape);
 }
 
@@ -159,9 +159,9 @@ bool infer_iota(struct inference *i)
 {
     const struct iota_attributes *a = i->attributes;
     if (!forge_dtype_is_computed(a->dtype) || a->dtype == FORGE_BOOL)
-        return infer_refuse(i, "iota does not support %s", forge_dtype_name(a->dtype));
+        return infer_fail(i, "iota does not support %s", forge_dtype_name(a->dtype));
     if (a->axis >= a->shape.rank)
-        return infer_refuse(i, "axis %u does not exist in rank %u", a->axis, a->shape.rank);
+        return infer_fail(i, "axis %u does not exist in rank %u", a->axis, a->shape.rank);
     return has_shape(i, a->dtype, &a->shape);
 }
 
@@ -172,12 +172,12 @@ bool infer_unary(struct inference *i)
     const struct kind_attributes *a = i->attributes;
     forge_dtype dtype = i->inputs[0]->dtype;
     if (a->kind >= FORGE_UNARY_KINDS)
-        return infer_refuse(i, "unknown kind %u", a->kind);
+        return infer_fail(i, "unknown kind %u", a->kind);
     bool any = a->kind == FORGE_NEG || a->kind == FORGE_ABS || a->kind == FORGE_SIGN ||
                a->kind == FORGE_SQUARE || a->kind == FORGE_RELU;
     if (a->kind == FORGE_NOT ? dtype != FORGE_BOOL : any ? dtype == FORGE_BOOL : !forge_dtype_is_float(dtype))
-        return infer_refuse(i, "%s of %s", unary_name(a->kind), forge_dtype_name(dtype));
-    return infer_give(i, a->kind == FORGE_IS_NAN ? FORGE_BOOL : dtype, &i->inputs[0]->shape);
+        return infer_fail(i, "%s of %s", unary_name(a->kind), forge_dtype_name(dtype));
+    return infer_add_output(i, a->kind == FORGE_IS_NAN ? FORGE_BOOL : dtype, &i->inputs[0]->shape);
 }
 
 static bool is_logical(uint32_t kind)
@@ -191,15 +191,15 @@ bool infer_binary(struct inference *i)
     forge_dtype dtype = i->inputs[0]->dtype;
     forge_shape shape;
     if (a->kind >= FORGE_BINARY_KINDS)
-        return infer_refuse(i, "unknown kind %u", a->kind);
+        return infer_fail(i, "unknown kind %u", a->kind);
     if (i->inputs[1]->dtype != dtype)
-        return infer_refuse(i, "%s needs two values of one type: cast one", binary_name(a->kind));
+        return infer_fail(i, "%s needs two values of one type: cast one", binary_name(a->kind));
     if (!shapes_broadcast(&i->inputs[0]->shape, &i->inputs[1]->shape, &shape))
-        return infer_refuse(i, "%s: the shapes do not broadcast", binary_name(a->kind));
+        return infer_fail(i, "%s: the shapes do not broadcast", binary_name(a->kind));
     bool compares = a->kind >= FORGE_EQ;
     if (is_logical(a->kind) ? forge_dtype_is_float(dtype) : !compares && dtype == FORGE_BOOL)
-        return infer_refuse(i, "%s of %s", binary_name(a->kind), forge_dtype_name(dtype));
-    return infer_give(i, compares ? FORGE_BOOL : dtype, &shape);
+        return infer_fail(i, "%s of %s", binary_name(a->kind), forge_dtype_name(dtype));
+    return infer_add_output(i, compares ? FORGE_BOOL : dtype, &shape);
 }
 
 /* condition, a and b broadcast to the result's shape. */
@@ -207,21 +207,21 @@ bool infer_select(struct inference *i)
 {
     forge_shape shape;
     if (i->inputs[0]->dtype != FORGE_BOOL)
-        return infer_refuse(i, "the condition must be bool");
+        return infer_fail(i, "the condition must be bool");
     if (i->inputs[1]->dtype != i->inputs[2]->dtype)
-        return infer_refuse(i, "both values must have one type: cast one");
+        return infer_fail(i, "both values must have one type: cast one");
     if (!shapes_broadcast(&i->inputs[1]->shape, &i->inputs[2]->shape, &shape) ||
         !shapes_broadcast(&i->inputs[0]->shape, &shape, &shape))
-        return infer_refuse(i, "the shapes do not broadcast");
-    return infer_give(i, i->inputs[1]->dtype, &shape);
+        return infer_fail(i, "the shapes do not broadcast");
+    return infer_add_output(i, i->inputs[1]->dtype, &shape);
 }
 
 bool infer_cast(struct inference *i)
 {
     const struct cast_attributes *a = i->attributes;
     if (!forge_dtype_block_bytes(a->dtype))
-        return infer_refuse(i, "unknown type %d", (int)a->dtype);
-    return infer_give(i, a->dtype, &i->inputs[0]->shape);
+        return infer_fail(i, "unknown type %d", (int)a->dtype);
+    return infer_add_output(i, a->dtype, &i->inputs[0]->shape);
 }
 
 /* --- across elements ------------------------------------------------------------------------------------ */
@@ -233,21 +233,21 @@ bool infer_reduce(struct inference *i)
     const struct value *x = i->inputs[0];
     forge_shape shape = {0};
     if (a->kind >= FORGE_REDUCE_KINDS)
-        return infer_refuse(i, "unknown kind %u", a->kind);
+        return infer_fail(i, "unknown kind %u", a->kind);
     if (a->axes >> x->shape.rank)
-        return infer_refuse(i, "axes 0x%x do not exist in rank %u", a->axes, x->shape.rank);
+        return infer_fail(i, "axes 0x%x do not exist in rank %u", a->axes, x->shape.rank);
     if (a->kind == FORGE_ARGMAX && __builtin_popcount(a->axes) != 1)
-        return infer_refuse(i, "argmax needs exactly one axis");
+        return infer_fail(i, "argmax needs exactly one axis");
     if (x->dtype == FORGE_BOOL || (a->kind == FORGE_MEAN && !forge_dtype_is_float(x->dtype)))
-        return infer_refuse(i, "%s of %s", reduce_name(a->kind), forge_dtype_name(x->dtype));
+        return infer_fail(i, "%s of %s", reduce_name(a->kind), forge_dtype_name(x->dtype));
     for (uint32_t k = 0; k < x->shape.rank; k++) {
         bool is_reduced = a->axes >> k & 1;
         if (is_reduced && a->kind >= FORGE_MAXIMUM && a->kind != FORGE_PRODUCT && x->shape.dims[k] == 0)
-            return infer_refuse(i, "%s of no elements", reduce_name(a->kind));
+            return infer_fail(i, "%s of no elements", reduce_name(a->kind));
         if (!is_reduced || a->keeps_dims)
             shape.dims[shape.rank++] = is_reduced ? 1 : x->shape.dims[k];
     }
-    return infer_give(i, a->kind == FORGE_ARGMAX ? FORGE_I64 : x->dtype, &shape);
+    return infer_add_output(i, a->kind == FORGE_ARGMAX ? FORGE_I64 : x->dtype, &shape);
 }
 
 /* Returns the shape after the optional transpose of the last two dimensions. */
@@ -277,20 +277,20 @@ bool infer_matmul(struct inference *i)
     const struct matmul_attributes *attributes = i->attributes;
     const struct value *a = i->inputs[0], *b = i->inputs[1];
     if (a->dtype != b->dtype || a->dtype == FORGE_BOOL)
-        return infer_refuse(i, "both must have one numeric type");
+        return infer_fail(i, "both must have one numeric type");
     if (a->shape.rank < 2 || b->shape.rank < 2)
-        return infer_refuse(i, "both need at least two dimensions: reshape a vector to a matrix of one row");
+        return infer_fail(i, "both need at least two dimensions: reshape a vector to a matrix of one row");
     forge_shape left = transpose_last(&a->shape, attributes->flags & FORGE_TRANSPOSE_A);
     forge_shape right = transpose_last(&b->shape, attributes->flags & FORGE_TRANSPOSE_B);
     if (left.dims[left.rank - 1] != right.dims[right.rank - 2])
-        return infer_refuse(i, "the inner dimensions differ%s",
-                            attributes->flags ? " (after the transposes)" : "");
+        return infer_fail(i, "the inner dimensions differ%s",
+                          attributes->flags ? " (after the transposes)" : "");
     forge_shape of_a = leading(&left), of_b = leading(&right), shape;
     if (!shapes_broadcast(&of_a, &of_b, &shape))
-        return infer_refuse(i, "the leading dimensions do not broadcast");
+        return infer_fail(i, "the leading dimensions do not broadcast");
     shape.dims[shape.rank++] = left.dims[left.rank - 2];
     shape.dims[shape.rank++] = right.dims[right.rank - 1];
-    return infer_give(i, a->dtype, &shape);
+    return infer_add_output(i, a->dtype, &shape);
 }
 
 /* --- all ------------------------------------------------------------------------------------------------ */
@@ -299,19 +299,18 @@ bool infer_composite(struct inference *i)
 {
     const struct composite_attributes *a = i->attributes;
     if (a->body && a->body->place_count > 1)
-        return infer_refuse(i, "%s: its body must not name places: it runs on the composite's place",
-                            a->name);
+        return infer_fail(i, "%s: its body must not name places: it runs on the composite's place", a->name);
     if (!a->body || a->body->input_count != i->input_count || a->body->output_count == 0 ||
         a->body->output_count > OP_MAX_OUTPUTS)
-        return infer_refuse(i, "%s: its body has other inputs or outputs", a->name);
+        return infer_fail(i, "%s: its body has other inputs or outputs", a->name);
     for (size_t k = 0; k < i->input_count; k++) {
         const struct value *inner = &a->body->values[a->body->inputs[k].value];
         if (inner->dtype != i->inputs[k]->dtype || !forge_shape_equal(&inner->shape, &i->inputs[k]->shape))
-            return infer_refuse(i, "%s: input %zu has another type or shape than in its body", a->name, k);
+            return infer_fail(i, "%s: input %zu has another type or shape than in its body", a->name, k);
     }
     for (size_t k = 0; k < a->body->output_count; k++) {
         const struct value *inner = &a->body->values[a->body->outputs[k].value];
-        if (!infer_give(i, inner->dtype, &inner->shape))
+        if (!infer_add_output(i, inner->dtype, &inner->shape))
             return false;
     }
     return true;
@@ -327,9 +326,9 @@ static bool is_together(struct inference *i)
     char own[PLACE_TEXT], other[PLACE_TEXT];
     for (size_t k = 0; i->graph->is_placed && k < i->input_count; k++)
         if (i->inputs[k]->place != i->place)
-            return infer_refuse(i, "it runs on %s, but operand %zu is stored on %s: a transfer is missing",
-                                place_text(i->graph, i->place, own), k,
-                                place_text(i->graph, i->inputs[k]->place, other));
+            return infer_fail(i, "it runs on %s, but operand %zu is stored on %s: a transfer is missing",
+                              place_text(i->graph, i->place, own), k,
+                              place_text(i->graph, i->inputs[k]->place, other));
     return true;
 }
 

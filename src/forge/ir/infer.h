@@ -34,9 +34,9 @@ bool infer(struct inference *inference);
 #include "forge/ir/ops.def"
 
 /* Writes "conv(f32[2,3,8]): " and the reason to the message. Returns false. */
-bool infer_refuse(struct inference *inference, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool infer_fail(struct inference *inference, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Adds an output. Returns false, with a message, if a dimension is no valid size. */
-bool infer_give(struct inference *inference, forge_dtype dtype, const forge_shape *shape);
+bool infer_add_output(struct inference *inference, forge_dtype dtype, const forge_shape *shape);
 
 /* --- operations ----------------------------------------------------------------------------------------- */
 

@@ -10,16 +10,16 @@ bool infer_reshape(struct inference *i)
     forge_dim before = dim_elements(&i->graph->dims, &i->inputs[0]->shape);
     forge_dim after = dim_elements(&i->graph->dims, &a->shape);
     if (after == DIM_FAILED)
-        return infer_refuse(
+        return infer_fail(
             i, "the sizes are too large, several are to be computed (-1), or the rest is not a whole number");
     if (before != after || before == DIM_FAILED) {
         char target[100];
         struct text text;
         text_init(&text, target, sizeof target);
         dim_print_shape(&i->graph->dims, &a->shape, &text);
-        return infer_refuse(i, "%s has another number of elements", target);
+        return infer_fail(i, "%s has another number of elements", target);
     }
-    return infer_give(i, i->inputs[0]->dtype, &a->shape);
+    return infer_add_output(i, i->inputs[0]->dtype, &a->shape);
 }
 
 bool infer_broadcast(struct inference *i)
@@ -31,9 +31,9 @@ bool infer_broadcast(struct inference *i)
         struct text text;
         text_init(&text, target, sizeof target);
         dim_print_shape(&i->graph->dims, &a->shape, &text);
-        return infer_refuse(i, "it does not broadcast to %s", target);
+        return infer_fail(i, "it does not broadcast to %s", target);
     }
-    return infer_give(i, i->inputs[0]->dtype, &shape);
+    return infer_add_output(i, i->inputs[0]->dtype, &shape);
 }
 
 /* Dimension k of the result is dimension order[k] of x. */
@@ -45,11 +45,11 @@ bool infer_transpose(struct inference *i)
     uint32_t taken = 0;
     for (uint32_t k = 0; k < x->rank; k++) {
         if (a->order[k] >= x->rank || taken >> a->order[k] & 1)
-            return infer_refuse(i, "the order is not a permutation of %u dimensions", x->rank);
+            return infer_fail(i, "the order is not a permutation of %u dimensions", x->rank);
         taken |= 1u << a->order[k];
         shape.dims[k] = x->dims[a->order[k]];
     }
-    return infer_give(i, i->inputs[0]->dtype, &shape);
+    return infer_add_output(i, i->inputs[0]->dtype, &shape);
 }
 
 /* --- concatenation -------------------------------------------------------------------------------------- */
@@ -60,18 +60,18 @@ bool infer_concat(struct inference *i)
     const struct axis_attributes *a = i->attributes;
     forge_shape shape = i->inputs[0]->shape;
     if (a->axis >= shape.rank)
-        return infer_refuse(i, "axis %u does not exist", a->axis);
+        return infer_fail(i, "axis %u does not exist", a->axis);
     for (size_t n = 1; n < i->input_count; n++) {
         forge_shape other = i->inputs[n]->shape;
         forge_dim size = other.dims[a->axis];
         other.dims[a->axis] = shape.dims[a->axis];
         if (i->inputs[n]->dtype != i->inputs[0]->dtype)
-            return infer_refuse(i, "all values must have one type: cast the others");
+            return infer_fail(i, "all values must have one type: cast the others");
         if (!forge_shape_equal(&other, &shape))
-            return infer_refuse(i, "sizes may differ only along axis %u", a->axis);
+            return infer_fail(i, "sizes may differ only along axis %u", a->axis);
         shape.dims[a->axis] = dim_add(&i->graph->dims, shape.dims[a->axis], size);
     }
-    return infer_give(i, i->inputs[0]->dtype, &shape);
+    return infer_add_output(i, i->inputs[0]->dtype, &shape);
 }
 
 /* --- slices --------------------------------------------------------------------------------------------- */
@@ -86,7 +86,7 @@ static bool refuse_cut(struct inference *i, const struct cut *cut, uint32_t k, f
     dim_print(&i->graph->dims, cut->limit[k], &text);
     text_printf(&text, " by %lld of ", (long long)cut->step[k]);
     dim_print(&i->graph->dims, of, &text);
-    return infer_refuse(i, "dimension %u, %s: %s", k, range, why);
+    return infer_fail(i, "dimension %u, %s: %s", k, range, why);
 }
 
 /* Computes the shape of a part of `whole`. */
@@ -96,7 +96,7 @@ static bool cut_shape(struct inference *i, const struct cut *cut, const forge_sh
     struct dim_table *dims = &i->graph->dims;
     *out_shape = (forge_shape){.rank = whole->rank};
     if (whole->rank == 0)
-        return infer_refuse(i, "a value of rank 0 cannot be sliced");
+        return infer_fail(i, "a value of rank 0 cannot be sliced");
     for (uint32_t k = 0; k < whole->rank; k++) {
         int64_t step = cut->step[k];
         if (step == 0 || step > DIM_MAX_NUMBER || step < -DIM_MAX_NUMBER)
@@ -119,7 +119,8 @@ bool infer_slice(struct inference *i)
 {
     const struct slice_attributes *a = i->attributes;
     forge_shape shape;
-    return cut_shape(i, &a->cut, &i->inputs[0]->shape, &shape) && infer_give(i, i->inputs[0]->dtype, &shape);
+    return cut_shape(i, &a->cut, &i->inputs[0]->shape, &shape) &&
+           infer_add_output(i, i->inputs[0]->dtype, &shape);
 }
 
 bool infer_pad(struct inference *i)
@@ -127,12 +128,12 @@ bool infer_pad(struct inference *i)
     const struct pad_attributes *a = i->attributes;
     forge_shape part;
     if (a->shape.rank != i->inputs[0]->shape.rank)
-        return infer_refuse(i, "the result must not have rank %u", a->shape.rank);
+        return infer_fail(i, "the result must not have rank %u", a->shape.rank);
     if (!cut_shape(i, &a->cut, &a->shape, &part))
         return false;
     if (!forge_shape_equal(&part, &i->inputs[0]->shape))
-        return infer_refuse(i, "the elements do not fit their part of the result");
-    return infer_give(i, i->inputs[0]->dtype, &a->shape);
+        return infer_fail(i, "the elements do not fit their part of the result");
+    return infer_add_output(i, i->inputs[0]->dtype, &a->shape);
 }
 
 /* --- by indices ----------------------------------------------------------------------------------------- */
@@ -143,20 +144,19 @@ static bool taken_shape(struct inference *i, uint32_t axis, bool is_along, forge
 {
     const forge_shape *x = &i->inputs[0]->shape, *indices = &i->inputs[1]->shape;
     if (!forge_dtype_is_integer(i->inputs[1]->dtype))
-        return infer_refuse(i, "the indices must be integers, not %s", forge_dtype_name(i->inputs[1]->dtype));
+        return infer_fail(i, "the indices must be integers, not %s", forge_dtype_name(i->inputs[1]->dtype));
     if (axis >= x->rank)
-        return infer_refuse(i, "axis %u does not exist", axis);
+        return infer_fail(i, "axis %u does not exist", axis);
     if (is_along) {
         *out_shape = *indices;
         out_shape->dims[axis] = x->dims[axis];
         if (!forge_shape_equal(out_shape, x))
-            return infer_refuse(i, "the indices may differ from x only along axis %u: broadcast them", axis);
+            return infer_fail(i, "the indices may differ from x only along axis %u: broadcast them", axis);
         *out_shape = *indices;
         return true;
     }
     if (x->rank - 1 + indices->rank > FORGE_MAX_RANK)
-        return infer_refuse(i, "the result's rank %u is above %d", x->rank - 1 + indices->rank,
-                            FORGE_MAX_RANK);
+        return infer_fail(i, "the result's rank %u is above %d", x->rank - 1 + indices->rank, FORGE_MAX_RANK);
     *out_shape = (forge_shape){0};
     for (uint32_t k = 0; k < axis; k++)
         out_shape->dims[out_shape->rank++] = x->dims[k];
@@ -171,7 +171,7 @@ bool infer_gather(struct inference *i)
 {
     const struct gather_attributes *a = i->attributes;
     forge_shape shape;
-    return taken_shape(i, a->axis, a->is_along, &shape) && infer_give(i, i->inputs[0]->dtype, &shape);
+    return taken_shape(i, a->axis, a->is_along, &shape) && infer_add_output(i, i->inputs[0]->dtype, &shape);
 }
 
 bool infer_scatter(struct inference *i)
@@ -180,28 +180,28 @@ bool infer_scatter(struct inference *i)
     const struct value *x = i->inputs[0], *updates = i->inputs[2];
     forge_shape shape;
     if (a->kind >= FORGE_SCATTER_KINDS)
-        return infer_refuse(i, "unknown kind %u", a->kind);
+        return infer_fail(i, "unknown kind %u", a->kind);
     if (!taken_shape(i, a->axis, a->is_along, &shape))
         return false;
     if (updates->dtype != x->dtype || (x->dtype == FORGE_BOOL && a->kind != FORGE_SCATTER_SET))
-        return infer_refuse(i, "cannot %s %s into %s", scatter_name((forge_scatter_kind)a->kind),
-                            forge_dtype_name(updates->dtype), forge_dtype_name(x->dtype));
+        return infer_fail(i, "cannot %s %s into %s", scatter_name((forge_scatter_kind)a->kind),
+                          forge_dtype_name(updates->dtype), forge_dtype_name(x->dtype));
     if (!forge_shape_equal(&updates->shape, &shape)) {
         char wanted[100];
         struct text text;
         text_init(&text, wanted, sizeof wanted);
         dim_print_shape(&i->graph->dims, &shape, &text);
-        return infer_refuse(i, "the updates must be %s, as a gather would give", wanted);
+        return infer_fail(i, "the updates must be %s, as a gather would give", wanted);
     }
-    return infer_give(i, x->dtype, &x->shape);
+    return infer_add_output(i, x->dtype, &x->shape);
 }
 
 bool infer_transfer(struct inference *i)
 {
-    return infer_give(i, i->inputs[0]->dtype, &i->inputs[0]->shape);
+    return infer_add_output(i, i->inputs[0]->dtype, &i->inputs[0]->shape);
 }
 
 bool infer_stop_gradient(struct inference *i)
 {
-    return infer_give(i, i->inputs[0]->dtype, &i->inputs[0]->shape);
+    return infer_add_output(i, i->inputs[0]->dtype, &i->inputs[0]->shape);
 }

@@ -31,15 +31,14 @@ static bool count_places(struct inference *i, const struct slider *s, forge_dim 
     struct dim_table *dims = &i->graph->dims;
     int64_t span = span_of(s), min = dim_min(dims, in) + s->padding;
     if (span > min)
-        return infer_refuse(i, "the %s %lld%s is larger than the padded input%s %lld", s->name,
-                            (long long)s->size, s->dilation > 1 ? ", dilated," : "",
-                            in < 0 ? ", which can be" : "", (long long)min);
+        return infer_fail(i, "the %s %lld%s is larger than the padded input%s %lld", s->name,
+                          (long long)s->size, s->dilation > 1 ? ", dilated," : "",
+                          in < 0 ? ", which can be" : "", (long long)min);
     int64_t missing = s->padding - span + s->stride;
     forge_dim moved = moved_by(dims, in, missing);
     if (moved == DIM_FAILED)
-        return infer_refuse(i,
-                            "the result's size cannot be expressed: it is a symbol minus %lld; add padding",
-                            (long long)-missing);
+        return infer_fail(i, "the result's size cannot be expressed: it is a symbol minus %lld; add padding",
+                          (long long)-missing);
     *out = dim_div(dims, moved, s->stride);
     return true;
 }
@@ -56,23 +55,23 @@ static bool check_conv(struct inference *i, const struct conv_attributes *a)
     const struct value *x = i->inputs[0], *weight = i->inputs[1];
     struct dim_table *dims = &i->graph->dims;
     if (x->dtype != weight->dtype || x->dtype == FORGE_BOOL)
-        return infer_refuse(i, "both must have one numeric type");
+        return infer_fail(i, "both must have one numeric type");
     if (x->shape.rank < 3 || x->shape.rank > 5 || weight->shape.rank != x->shape.rank)
-        return infer_refuse(i, "both need [.., channels, 1 to 3 spatial dimensions]");
+        return infer_fail(i, "both need [.., channels, 1 to 3 spatial dimensions]");
     if (a->groups == 0)
-        return infer_refuse(i, "0 groups");
+        return infer_fail(i, "0 groups");
     bool is_transposed = a->flags & CONV_TRANSPOSED;
     forge_dim channels =
         is_transposed ? weight->shape.dims[0] : dim_mul(dims, weight->shape.dims[1], a->groups);
     if (channels != x->shape.dims[1])
-        return infer_refuse(i, "the weight%s is for another number of channels",
-                            a->groups > 1 ? ", in groups," : "");
+        return infer_fail(i, "the weight%s is for another number of channels",
+                          a->groups > 1 ? ", in groups," : "");
     if (!is_multiple(dims, weight->shape.dims[0], a->groups))
-        return infer_refuse(i, "%s channels are not a multiple of %u groups",
-                            is_transposed ? "its" : "the result's", a->groups);
+        return infer_fail(i, "%s channels are not a multiple of %u groups",
+                          is_transposed ? "its" : "the result's", a->groups);
     for (uint32_t k = 0; k + 2 < x->shape.rank; k++)
         if (a->stride[k] == 0 || a->dilation[k] == 0)
-            return infer_refuse(i, "a stride or dilation is 0");
+            return infer_fail(i, "a stride or dilation is 0");
     return true;
 }
 
@@ -82,17 +81,17 @@ static bool transposed_size(struct inference *i, const struct slider *s, forge_d
 {
     struct dim_table *dims = &i->graph->dims;
     if (extra && extra >= s->stride && extra >= s->dilation)
-        return infer_refuse(i, "the output padding %u must be below the stride or the dilation", extra);
+        return infer_fail(i, "the output padding %u must be below the stride or the dilation", extra);
     int64_t more = span_of(s) - s->stride - s->padding + extra;
     *out = moved_by(dims, dim_mul(dims, in, s->stride), more);
     if (*out == DIM_FAILED && in < 0)
-        return infer_refuse(
-            i, "the result's size cannot be expressed: it is a symbol minus %lld; remove padding",
-            (long long)-more);
+        return infer_fail(i,
+                          "the result's size cannot be expressed: it is a symbol minus %lld; remove padding",
+                          (long long)-more);
     double missing = -(double)more - (double)in * (double)s->stride;
     if (*out == DIM_FAILED)
-        return missing > 0 ? infer_refuse(i, "the padding removes %.0f more elements than there are", missing)
-                           : infer_refuse(i, "the result is too large");
+        return missing > 0 ? infer_fail(i, "the padding removes %.0f more elements than there are", missing)
+                           : infer_fail(i, "the result is too large");
     return true;
 }
 
@@ -106,7 +105,7 @@ static bool conv_size(struct inference *i, const struct conv_attributes *a, uint
         return true;
     }
     if (kernel.size <= 0)
-        return infer_refuse(i, kernel.size ? "the kernel's size must be a number" : "the kernel is empty");
+        return infer_fail(i, kernel.size ? "the kernel's size must be a number" : "the kernel is empty");
     return a->flags & CONV_TRANSPOSED ? transposed_size(i, &kernel, in, a->extra[k], out)
                                       : count_places(i, &kernel, in, out);
 }
@@ -125,7 +124,7 @@ bool infer_conv(struct inference *i)
     for (uint32_t k = 0; k + 2 < x->rank; k++)
         if (!conv_size(i, a, k, &shape.dims[k + 2]))
             return false;
-    return infer_give(i, i->inputs[0]->dtype, &shape);
+    return infer_add_output(i, i->inputs[0]->dtype, &shape);
 }
 
 /* --- windows -------------------------------------------------------------------------------------------- */
@@ -134,16 +133,16 @@ bool infer_conv(struct inference *i)
 static bool place_windows(struct inference *i, const struct windows *w, forge_shape *shape)
 {
     if (w->axes == 0 || w->axes >> shape->rank)
-        return infer_refuse(i, "axes 0x%x do not exist in rank %u", w->axes, shape->rank);
+        return infer_fail(i, "axes 0x%x do not exist in rank %u", w->axes, shape->rank);
     for (uint32_t k = 0; k < shape->rank; k++) {
         if (!(w->axes >> k & 1))
             continue;
         if (w->size[k] == 0 || w->stride[k] == 0 || w->dilation[k] == 0)
-            return infer_refuse(i, "a window, stride or dilation is 0 along dimension %u", k);
+            return infer_fail(i, "a window, stride or dilation is 0 along dimension %u", k);
         struct slider window = {"window", w->size[k], w->stride[k], w->dilation[k],
                                 (int64_t)w->before[k] + w->after[k]};
         if (w->before[k] >= span_of(&window) || w->after[k] >= span_of(&window))
-            return infer_refuse(i, "along dimension %u a window would contain only padding", k);
+            return infer_fail(i, "along dimension %u a window would contain only padding", k);
         if (!count_places(i, &window, shape->dims[k], &shape->dims[k]))
             return false;
     }
@@ -152,8 +151,7 @@ static bool place_windows(struct inference *i, const struct windows *w, forge_sh
 
 static bool has_rank(struct inference *i, const forge_shape *shape)
 {
-    return shape->rank <= FORGE_MAX_RANK ||
-           infer_refuse(i, "rank %u is above %d", shape->rank, FORGE_MAX_RANK);
+    return shape->rank <= FORGE_MAX_RANK || infer_fail(i, "rank %u is above %d", shape->rank, FORGE_MAX_RANK);
 }
 
 /* Appends the windows' own sizes as dimensions. */
@@ -161,7 +159,7 @@ static bool add_sizes(struct inference *i, const struct windows *w, forge_shape 
 {
     uint32_t rank = shape->rank;
     if (rank + (uint32_t)__builtin_popcount(w->axes) > FORGE_MAX_RANK)
-        return infer_refuse(i, "with the windows' own dimensions the rank is above %d", FORGE_MAX_RANK);
+        return infer_fail(i, "with the windows' own dimensions the rank is above %d", FORGE_MAX_RANK);
     for (uint32_t k = 0; k < rank; k++)
         if (w->axes >> k & 1)
             shape->dims[shape->rank++] = w->size[k];
@@ -174,11 +172,11 @@ bool infer_window(struct inference *i)
     forge_shape shape = i->inputs[0]->shape;
     forge_dtype dtype = i->inputs[0]->dtype;
     if (a->kind > FORGE_MINIMUM)
-        return infer_refuse(i, "windows cannot compute %s; they can compute sum, mean, maximum and minimum",
-                            reduce_name(a->kind));
+        return infer_fail(i, "windows cannot compute %s; they can compute sum, mean, maximum and minimum",
+                          reduce_name(a->kind));
     if (dtype == FORGE_BOOL || (a->kind == FORGE_MEAN && !forge_dtype_is_float(dtype)))
-        return infer_refuse(i, "%s of %s", reduce_name(a->kind), forge_dtype_name(dtype));
-    return place_windows(i, &a->windows, &shape) && infer_give(i, dtype, &shape);
+        return infer_fail(i, "%s of %s", reduce_name(a->kind), forge_dtype_name(dtype));
+    return place_windows(i, &a->windows, &shape) && infer_add_output(i, dtype, &shape);
 }
 
 /* Result: x's shape with the number of windows along `axes`, and then the windows' sizes. */
@@ -187,9 +185,9 @@ bool infer_unfold(struct inference *i)
     const struct unfold_attributes *a = i->attributes;
     forge_shape shape = i->inputs[0]->shape;
     if (!forge_dtype_is_float(i->inputs[0]->dtype))
-        return infer_refuse(i, "x must be floats");
+        return infer_fail(i, "x must be floats");
     return place_windows(i, &a->windows, &shape) && add_sizes(i, &a->windows, &shape) &&
-           infer_give(i, i->inputs[0]->dtype, &shape);
+           infer_add_output(i, i->inputs[0]->dtype, &shape);
 }
 
 /* x: as the result of unfold for `shape`, which is the shape of this result. */
@@ -198,7 +196,7 @@ bool infer_fold(struct inference *i)
     const struct fold_attributes *a = i->attributes;
     forge_shape unfolded = a->shape;
     if (!forge_dtype_is_float(i->inputs[0]->dtype))
-        return infer_refuse(i, "x must be floats");
+        return infer_fail(i, "x must be floats");
     if (!has_rank(i, &a->shape) || !place_windows(i, &a->windows, &unfolded) ||
         !add_sizes(i, &a->windows, &unfolded))
         return false;
@@ -207,9 +205,9 @@ bool infer_fold(struct inference *i)
         struct text text;
         text_init(&text, wanted, sizeof wanted);
         dim_print_shape(&i->graph->dims, &unfolded, &text);
-        return infer_refuse(i, "for this result, x must be %s", wanted);
+        return infer_fail(i, "for this result, x must be %s", wanted);
     }
-    return infer_give(i, i->inputs[0]->dtype, &a->shape);
+    return infer_add_output(i, i->inputs[0]->dtype, &a->shape);
 }
 
 /* y and parts: x's shape with the number of windows along `axes`. Result: x's shape. */
@@ -219,14 +217,13 @@ bool infer_share(struct inference *i)
     const struct value *x = i->inputs[0];
     forge_shape places = x->shape;
     if (!forge_dtype_is_float(x->dtype))
-        return infer_refuse(i, "x must be floats");
+        return infer_fail(i, "x must be floats");
     if (!place_windows(i, &a->windows, &places))
         return false;
     for (size_t k = 1; k < 3; k++)
         if (i->inputs[k]->dtype != x->dtype || !forge_shape_equal(&i->inputs[k]->shape, &places))
-            return infer_refuse(i, "input %zu must have one %s for each window", k,
-                                forge_dtype_name(x->dtype));
-    return infer_give(i, x->dtype, &x->shape);
+            return infer_fail(i, "input %zu must have one %s for each window", k, forge_dtype_name(x->dtype));
+    return infer_add_output(i, x->dtype, &x->shape);
 }
 
 /* --- random numbers ------------------------------------------------------------------------------------- */
@@ -236,9 +233,9 @@ bool infer_random(struct inference *i)
     const struct random_attributes *a = i->attributes;
     const struct value *key = i->inputs[0], *step = i->inputs[1];
     if (a->kind >= FORGE_RANDOM_KINDS)
-        return infer_refuse(i, "unknown kind %u", a->kind);
+        return infer_fail(i, "unknown kind %u", a->kind);
     if (key->dtype != FORGE_U64 || key->shape.rank || step->dtype != FORGE_U32 || step->shape.rank)
-        return infer_refuse(i, "it needs a key, u64[], and a step, u32[]");
+        return infer_fail(i, "it needs a key, u64[], and a step, u32[]");
     return has_rank(i, &a->shape) &&
-           infer_give(i, a->kind == FORGE_RANDOM_BITS ? FORGE_U32 : FORGE_F32, &a->shape);
+           infer_add_output(i, a->kind == FORGE_RANDOM_BITS ? FORGE_U32 : FORGE_F32, &a->shape);
 }

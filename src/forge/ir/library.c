@@ -116,12 +116,12 @@ static bool infer_gradient(struct inference *i, const forge_graph *body)
     size_t at = body->input_count;
     if (!a->given || a->given >> body->output_count || !a->wanted || a->wanted >> body->input_count ||
         __builtin_popcount(a->wanted) > OP_MAX_OUTPUTS)
-        return infer_refuse(i, "%s: invalid bits for given or wanted gradients", a->name);
+        return infer_fail(i, "%s: invalid bits for given or wanted gradients", a->name);
     for (size_t k = 0; k < body->output_count; k++)
         if (a->given >> k & 1 && !same_type(i->inputs[at++], output_of(body, k)))
-            return infer_refuse(i, "%s: the gradient of value %zu has another type or shape", a->name, k);
+            return infer_fail(i, "%s: the gradient of value %zu has another type or shape", a->name, k);
     for (size_t k = 0; k < body->input_count; k++)
-        if (a->wanted >> k & 1 && !infer_give(i, i->inputs[k]->dtype, &i->inputs[k]->shape))
+        if (a->wanted >> k & 1 && !infer_add_output(i, i->inputs[k]->dtype, &i->inputs[k]->shape))
             return false;
     return true;
 }
@@ -134,13 +134,13 @@ bool library_infer(struct inference *i)
     bool is_so = body != NULL;
     i->output_count = 0;
     if (!body)
-        return infer_refuse(i, "%s: %s", a->name, error.message);
+        return infer_fail(i, "%s: %s", a->name, error.message);
     if (library_is_gradient(a))
         is_so = infer_gradient(i, body);
     else if (a->given || a->wanted)
-        is_so = infer_refuse(i, "%s: it is not a gradient", a->name);
+        is_so = infer_fail(i, "%s: it is not a gradient", a->name);
     for (size_t k = 0; is_so && !library_is_gradient(a) && k < body->output_count; k++)
-        is_so = infer_give(i, output_of(body, k)->dtype, &output_of(body, k)->shape);
+        is_so = infer_add_output(i, output_of(body, k)->dtype, &output_of(body, k)->shape);
     forge_graph_free(body);
     return is_so;
 }
