@@ -19,7 +19,7 @@ static bool expand_node(forge_builder *builder, const forge_graph *graph, const 
     forge_value inputs[UINT8_MAX], *inner = calloc(body->value_count, sizeof *inner);
     for (size_t i = 0; i < node->input_count; i++)
         inputs[i] = map[node_input(graph, node, i)];
-    builder_stand_at(builder, graph, node);
+    builder_set_provenance(builder, graph, node);
     bool done = inner && builder_inline(builder, body, inputs, inner);
     for (size_t i = 0; done && i < body->output_count; i++)
         map[node->output + i] = inner[body->outputs[i].value];

@@ -50,7 +50,7 @@ static forge_value fold(forge_builder *builder, const forge_graph *graph, const 
                             .outputs = &output,
                             .output_count = 1};
     reference_of(launch.op)(&launch, 0, launch_pieces(&launch));
-    builder_stand_at(builder, graph, node);
+    builder_set_provenance(builder, graph, node);
     forge_value folded = forge_constant(builder, &result);
     forge_buffer_release(result.buffer);
     return folded;

@@ -147,11 +147,11 @@ static bool copy_in_order(forge_builder *b, const struct ordering *o, struct ran
     for (uint32_t n = 0; n < count; n++)
         ranks[n] = (struct rank){o->after[n], n, is_update(o, n)};
     qsort(ranks, count, sizeof *ranks, by_rank);
-    bool goes_on = builder_begin_like(b, o->graph, map);
+    bool goes_on = builder_begin_copy(b, o->graph, map);
     for (size_t i = 0; goes_on && i < count; i++)
         goes_on = builder_copy_node(b, o->graph, &o->graph->nodes[ranks[i].node], map);
     if (goes_on)
-        builder_end_like(b, o->graph, map);
+        builder_end_copy(b, o->graph, map);
     return goes_on;
 }
 

@@ -12,11 +12,11 @@ joule_status pass_each_node(const forge_graph *graph, pass_node_fn *node_fn, voi
 {
     forge_builder *builder = builder_new(&graph->dims);
     forge_value *map = calloc(graph->value_count, sizeof *map);
-    bool goes_on = builder && map && builder_begin_like(builder, graph, map);
+    bool goes_on = builder && map && builder_begin_copy(builder, graph, map);
     for (size_t n = 0; goes_on && n < graph->node_count; n++)
         goes_on = node_fn(builder, graph, &graph->nodes[n], map, context);
     if (goes_on)
-        builder_end_like(builder, graph, map);
+        builder_end_copy(builder, graph, map);
     else
         builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
     free(map);
@@ -71,7 +71,7 @@ static bool rewrite_node(forge_builder *builder, const forge_graph *graph, const
     for (size_t i = 0; i < node->input_count; i++)
         inputs[i] = map[node_input(graph, node, i)];
     forge_node facts = facts_of(graph, node);
-    builder_stand_at(builder, graph, node);
+    builder_set_provenance(builder, graph, node);
     forge_value value = r->rewrite(builder, &facts, inputs, r->context);
     if (value == FORGE_NO_VALUE)
         return builder_is_ok(builder) && builder_copy_node(builder, graph, node, map);

@@ -231,7 +231,7 @@ static bool add_node(struct splitting *s, const struct node *node)
         inputs[i] = local(s, segment, node_input(s->graph, node, i));
     if (!builder_is_ok(b))
         return s->status == JOULE_OK; /* the error is reported when the segment is finished */
-    builder_stand_at(b, s->graph, node);
+    builder_set_provenance(b, s->graph, node);
     b->place = 0; /* a segment has one device */
     if (node->op == OP_COMPOSITE &&
         !builder_share_body(b, ((const struct composite_attributes *)node->attributes)->body))

@@ -23,7 +23,7 @@ static bool bring_operands(forge_builder *builder, const forge_graph *graph, con
     (void)context;
     forge_value were[UINT8_MAX];
     builder->graph->is_placed = true;
-    builder_stand_at(builder, graph, node);
+    builder_set_provenance(builder, graph, node);
     for (size_t i = 0; i < node->input_count; i++)
         were[i] = map[node_input(graph, node, i)];
     for (size_t i = 0; builder_is_ok(builder) && node->op != OP_TRANSFER && i < node->input_count; i++)

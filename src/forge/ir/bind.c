@@ -12,11 +12,11 @@ static joule_status copy_all(forge_builder *builder, const forge_graph *graph, f
                              joule_error *error)
 {
     forge_value *map = calloc(graph->value_count, sizeof *map);
-    bool goes_on = map && builder_begin_like(builder, graph, map);
+    bool goes_on = map && builder_begin_copy(builder, graph, map);
     for (size_t n = 0; goes_on && n < graph->node_count; n++)
         goes_on = builder_copy_node(builder, graph, &graph->nodes[n], map);
     if (goes_on)
-        builder_end_like(builder, graph, map);
+        builder_end_copy(builder, graph, map);
     else
         builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
     free(map);

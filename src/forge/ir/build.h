@@ -52,18 +52,18 @@ bool builder_take_options(forge_builder *builder, const char *what, const char *
 
 /* Adds a composite node with these attributes, except for the body, which `body` builds. As
  * forge_composite_many, for the library. out_values: [value_count]. */
-void builder_composite(forge_builder *builder, const struct composite_attributes *attributes,
-                       const forge_value *inputs, size_t count, forge_bodies_fn body, const void *context,
-                       forge_value *out_values, size_t value_count);
+void builder_add_composite(forge_builder *builder, const struct composite_attributes *attributes,
+                           const forge_value *inputs, size_t count, forge_bodies_fn body, const void *context,
+                           forge_value *out_values, size_t value_count);
 /* Gives ownership of a new body to the builder's graph, and adds the body's symbols to the graph's. If it
  * fails, it frees the body and returns false. */
 bool builder_adopt_body(forge_builder *builder, forge_graph *body);
 
 /* Returns the shape with zeros beyond its rank. */
-forge_shape builder_clean(forge_shape shape);
+forge_shape builder_clean_shape(forge_shape shape);
 /* Returns a copy of the name that lives as long as the graph. If out of memory, fails the builder and returns
  * NULL. */
-const char *builder_name(forge_builder *builder, const char *name);
+const char *builder_copy_name(forge_builder *builder, const char *name);
 /* Marks the slot as a trained parameter. If out of memory, fails the builder and returns false. */
 bool builder_mark_parameter(forge_builder *builder, forge_slot slot);
 /* Returns the input with this name, or FORGE_NO_VALUE. */
@@ -72,9 +72,9 @@ forge_value builder_find_output(const forge_builder *builder, const char *name);
 /* Returns the slot with this name, or INDEX_NONE. */
 uint32_t builder_find_slot(const forge_builder *builder, const char *name);
 /* Returns the number of the scope with this full path; adds it if it is new. */
-uint32_t builder_scope(forge_builder *builder, const char *path);
+uint32_t builder_add_scope(forge_builder *builder, const char *path);
 /* Returns the number of the place; adds it if it is new. NULL: 0. */
-uint32_t builder_place(forge_builder *builder, const char *name);
+uint32_t builder_add_place(forge_builder *builder, const char *name);
 
 /* Returns the type in which sums of this type are accumulated. */
 forge_dtype builder_accumulator(forge_dtype dtype);
@@ -83,9 +83,9 @@ forge_dtype builder_accumulator(forge_dtype dtype);
 
 /* Begins a copy of `graph` with its symbols, inputs and slots, and no other nodes. map: [graph->value_count],
  * from values of `graph` to values of the copy. Returns false if the builder has failed. */
-bool builder_begin_like(forge_builder *builder, const forge_graph *graph, forge_value *map);
+bool builder_begin_copy(forge_builder *builder, const forge_graph *graph, forge_value *map);
 /* Gives nodes that are made from now on this node's scope, place, phase and mark. */
-void builder_stand_at(forge_builder *builder, const forge_graph *graph, const struct node *node);
+void builder_set_provenance(forge_builder *builder, const forge_graph *graph, const struct node *node);
 /* Copies a node whose inputs are mapped, with its provenance, and maps its outputs. Returns false if the
  * builder has failed. */
 bool builder_copy_node(forge_builder *builder, const forge_graph *graph, const struct node *node,
@@ -100,7 +100,7 @@ const forge_graph *builder_bind_body(forge_builder *builder, const forge_graph *
 /* Adds a reference to this body to the builder's graph. Returns false if out of memory. */
 bool builder_share_body(forge_builder *builder, const forge_graph *body);
 /* Adds the outputs and writes of `graph`, mapped. */
-void builder_end_like(forge_builder *builder, const forge_graph *graph, const forge_value *map);
+void builder_end_copy(forge_builder *builder, const forge_graph *graph, const forge_value *map);
 /* Copies the nodes of a body, with these inputs. map: [body->value_count], from values of the body to values
  * of the graph. */
 bool builder_inline(forge_builder *builder, const forge_graph *body, const forge_value *inputs,

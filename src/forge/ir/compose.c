@@ -66,9 +66,9 @@ static forge_graph *make_body(forge_builder *builder, const char *name, const fo
     return builder_adopt_body(builder, graph) ? graph : NULL;
 }
 
-void builder_composite(forge_builder *builder, const struct composite_attributes *attributes,
-                       const forge_value *inputs, size_t count, forge_bodies_fn body, const void *context,
-                       forge_value *out_values, size_t value_count)
+void builder_add_composite(forge_builder *builder, const struct composite_attributes *attributes,
+                           const forge_value *inputs, size_t count, forge_bodies_fn body, const void *context,
+                           forge_value *out_values, size_t value_count)
 {
     struct composite_attributes own = *attributes;
     memset(out_values, 0, value_count * sizeof *out_values);
@@ -93,7 +93,7 @@ void forge_composite_many(forge_builder *builder, const char *name, const forge_
     if (builder_is_ok(builder) && !string_copy(attributes.name, sizeof attributes.name, name))
         forge_builder_fail(builder, "composite '%s': the name is longer than %zu bytes", name,
                            sizeof attributes.name - 1);
-    builder_composite(builder, &attributes, inputs, count, body, context, out_values, value_count);
+    builder_add_composite(builder, &attributes, inputs, count, body, context, out_values, value_count);
 }
 
 struct single {

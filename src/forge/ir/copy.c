@@ -7,12 +7,12 @@
 #include "forge/ir/build.h"
 #include "forge/ir/fields.h"
 
-static forge_shape shape_here(const forge_builder *builder, const forge_shape *shape)
+static forge_shape substituted_shape(const forge_builder *builder, const forge_shape *shape)
 {
     return builder->sizes ? dim_substitute_shape(shape, builder->sizes) : *shape;
 }
 
-bool builder_begin_like(forge_builder *builder, const forge_graph *graph, forge_value *map)
+bool builder_begin_copy(forge_builder *builder, const forge_graph *graph, forge_value *map)
 {
     memset(map, 0, graph->value_count * sizeof *map);
     if (!builder_is_ok(builder))
@@ -21,14 +21,14 @@ bool builder_begin_like(forge_builder *builder, const forge_graph *graph, forge_
     builder->graph->is_placed = graph->is_placed;
     for (size_t i = 0; i < graph->input_count; i++) {
         const struct value *value = &graph->values[graph->inputs[i].value];
-        builder->place = builder_place(builder, graph->places[value->place]);
-        map[graph->inputs[i].value] =
-            forge_input(builder, graph->inputs[i].name, value->dtype, shape_here(builder, &value->shape));
+        builder->place = builder_add_place(builder, graph->places[value->place]);
+        map[graph->inputs[i].value] = forge_input(builder, graph->inputs[i].name, value->dtype,
+                                                  substituted_shape(builder, &value->shape));
     }
     builder->place = place;
     for (size_t i = 0; i < graph->slot_count; i++) {
         const struct slot *slot = &graph->slots[i];
-        forge_state(builder, slot->name, slot->dtype, shape_here(builder, &slot->shape), slot->init);
+        forge_state(builder, slot->name, slot->dtype, substituted_shape(builder, &slot->shape), slot->init);
         if (builder_is_ok(builder) && slot->is_parameter)
             builder_mark_parameter(builder, (forge_slot)i);
     }
@@ -47,7 +47,7 @@ bool builder_share_body(forge_builder *builder, const forge_graph *body)
 }
 
 /* Returns the attributes with the builder's sizes, or NULL if the builder has failed. */
-static const void *attributes_here(forge_builder *builder, const struct node *node)
+static const void *substituted_attributes(forge_builder *builder, const struct node *node)
 {
     if (!builder->sizes ||
         (node->op != OP_COMPOSITE && !fields_have_symbols((enum op)node->op, node->attributes)))
@@ -70,7 +70,7 @@ static const void *attributes_here(forge_builder *builder, const struct node *no
 bool builder_copy_node(forge_builder *builder, const forge_graph *graph, const struct node *node,
                        forge_value *map)
 {
-    builder_stand_at(builder, graph, node);
+    builder_set_provenance(builder, graph, node);
     return builder_copy_values(builder, graph, node, map);
 }
 
@@ -80,10 +80,10 @@ bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const
     forge_value inputs[UINT8_MAX], value;
     uint32_t again = builder->again;
     if (node->op == OP_INPUT)
-        return true; /* builder_begin_like has made it */
+        return true; /* builder_begin_copy has made it */
     for (size_t i = 0; i < node->input_count; i++)
         inputs[i] = map[node_input(graph, node, i)];
-    const void *attributes = attributes_here(builder, node);
+    const void *attributes = substituted_attributes(builder, node);
     if (!attributes)
         return false;
     if (node->op == OP_COMPOSITE &&
@@ -103,17 +103,17 @@ bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const
     return value != FORGE_NO_VALUE;
 }
 
-void builder_stand_at(forge_builder *builder, const forge_graph *graph, const struct node *node)
+void builder_set_provenance(forge_builder *builder, const forge_graph *graph, const struct node *node)
 {
     if (!builder_is_ok(builder))
         return;
     builder->phase = (forge_phase)node->phase;
     builder->again = node->again;
-    builder->scope = builder_scope(builder, graph->scopes[node->scope]);
-    builder->place = builder_place(builder, graph->places[node_place(graph, node)]);
+    builder->scope = builder_add_scope(builder, graph->scopes[node->scope]);
+    builder->place = builder_add_place(builder, graph->places[node_place(graph, node)]);
 }
 
-void builder_end_like(forge_builder *builder, const forge_graph *graph, const forge_value *map)
+void builder_end_copy(forge_builder *builder, const forge_graph *graph, const forge_value *map)
 {
     for (size_t i = 0; i < graph->output_count; i++)
         forge_output(builder, graph->outputs[i].name, map[graph->outputs[i].value]);

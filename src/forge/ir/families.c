@@ -55,7 +55,7 @@ forge_dim forge_dim_div(forge_builder *builder, forge_dim a, forge_dim b)
     return builder_is_ok(builder) ? known(builder, dim_div(&builder->graph->dims, a, b), TOO_LARGE) : 0;
 }
 
-forge_shape builder_clean(forge_shape shape)
+forge_shape builder_clean_shape(forge_shape shape)
 {
     forge_shape result = {.rank = shape.rank};
     for (uint32_t i = 0; i < shape.rank && i < FORGE_MAX_RANK; i++)
@@ -88,9 +88,9 @@ forge_value forge_input(forge_builder *builder, const char *name, forge_dtype dt
     }
     if (!ARRAY_ROOM(graph->inputs, graph->input_capacity, graph->input_count))
         return out_of_memory(builder);
-    struct input_attributes attributes = {(uint32_t)graph->input_count, dtype, builder_clean(shape)};
+    struct input_attributes attributes = {(uint32_t)graph->input_count, dtype, builder_clean_shape(shape)};
     forge_value value = builder_emit(builder, OP_INPUT, &attributes, sizeof attributes, NULL, 0);
-    const char *copy = builder_name(builder, name);
+    const char *copy = builder_copy_name(builder, name);
     if (!value || !copy)
         return value;
     graph->inputs[graph->input_count++] = (struct port){copy, value};
@@ -103,7 +103,7 @@ void forge_output(forge_builder *builder, const char *name, forge_value value)
     if (!builder_is_ok(builder))
         return;
     forge_graph *graph = builder->graph;
-    const char *copy = builder_name(builder, name);
+    const char *copy = builder_copy_name(builder, name);
     if (value == FORGE_NO_VALUE || value >= graph->value_count)
         forge_builder_fail(builder, "output '%s' is not a value of this builder", name);
     else if (builder_find_output(builder, name))
@@ -159,8 +159,10 @@ forge_slot forge_state(forge_builder *builder, const char *name, forge_dtype dty
     if (!builder_is_ok(builder))
         return NO_SLOT;
     forge_graph *graph = builder->graph;
-    struct slot slot = {
-        .name = builder_name(builder, name), .dtype = dtype, .shape = builder_clean(shape), .init = init};
+    struct slot slot = {.name = builder_copy_name(builder, name),
+                        .dtype = dtype,
+                        .shape = builder_clean_shape(shape),
+                        .init = init};
     uint32_t known = builder_find_slot(builder, name);
     if (known != INDEX_NONE) {
         const struct slot *known_slot = &graph->slots[known];
@@ -240,7 +242,7 @@ forge_value forge_constant(forge_builder *builder, const forge_tensor *tensor)
     if (!attributes)
         return out_of_memory(builder);
     attributes->dtype = tensor->dtype;
-    attributes->shape = builder_clean(tensor->shape);
+    attributes->shape = builder_clean_shape(tensor->shape);
     attributes->size_bytes = (uint32_t)bytes;
     memcpy(attributes->bytes, forge_tensor_data(tensor), bytes);
     forge_value value = builder_emit(builder, OP_CONSTANT, attributes, sizeof *attributes + bytes, NULL, 0);
@@ -267,7 +269,7 @@ forge_value forge_scalar(forge_builder *builder, forge_dtype dtype, double numbe
 
 forge_value forge_iota(forge_builder *builder, forge_dtype dtype, forge_shape shape, uint32_t axis)
 {
-    struct iota_attributes attributes = {dtype, axis, builder_clean(shape)};
+    struct iota_attributes attributes = {dtype, axis, builder_clean_shape(shape)};
     return builder_emit(builder, OP_IOTA, &attributes, sizeof attributes, NULL, 0);
 }
 

@@ -44,7 +44,7 @@ static void find_rest(forge_builder *b, forge_value x, forge_shape *shape)
 
 forge_value forge_reshape(forge_builder *builder, forge_value x, forge_shape shape)
 {
-    struct shape_attributes attributes = {builder_clean(shape)};
+    struct shape_attributes attributes = {builder_clean_shape(shape)};
     find_rest(builder, x, &attributes.shape);
     if (has_shape_already(builder, x, &attributes.shape))
         return x;
@@ -59,7 +59,7 @@ forge_value forge_stop_gradient(forge_builder *builder, forge_value x)
 
 forge_value forge_broadcast(forge_builder *builder, forge_value x, forge_shape shape)
 {
-    struct shape_attributes attributes = {builder_clean(shape)};
+    struct shape_attributes attributes = {builder_clean_shape(shape)};
     if (has_shape_already(builder, x, &attributes.shape))
         return x;
     return builder_emit(builder, OP_BROADCAST, &attributes, sizeof attributes, &x, 1);

@@ -95,7 +95,7 @@ forge_value forge_unfold(forge_builder *builder, forge_value x, uint32_t axes, c
 forge_value forge_fold(forge_builder *builder, forge_value x, forge_shape shape, uint32_t axes,
                        const forge_window *windows)
 {
-    struct fold_attributes attributes = {builder_clean(shape), windows_of(axes, windows), 0};
+    struct fold_attributes attributes = {builder_clean_shape(shape), windows_of(axes, windows), 0};
     return builder_emit(builder, OP_FOLD, &attributes, sizeof attributes, &x, 1);
 }
 
@@ -111,6 +111,6 @@ forge_value forge_share(forge_builder *builder, forge_value x, forge_value y, fo
 forge_value forge_random_numbers(forge_builder *builder, forge_random_kind kind, forge_shape shape,
                                  forge_value key, forge_value step, uint32_t stream)
 {
-    struct random_attributes attributes = {kind, stream, builder_clean(shape)};
+    struct random_attributes attributes = {kind, stream, builder_clean_shape(shape)};
     return builder_emit(builder, OP_RANDOM, &attributes, sizeof attributes, (forge_value[]){key, step}, 2);
 }

@@ -52,7 +52,7 @@ void library_composite_many(forge_builder *b, const struct composite_attributes 
                             const forge_value *in, size_t count, forge_value *out)
 {
     const struct row *row = row_of(attributes->name);
-    builder_composite(b, attributes, in, count, row->body, attributes, out, row->values);
+    builder_add_composite(b, attributes, in, count, row->body, attributes, out, row->values);
 }
 
 forge_value library_composite(forge_builder *b, const struct composite_attributes *attributes,

@@ -14,7 +14,7 @@ static uint32_t out_of_memory(forge_builder *builder)
     return 0;
 }
 
-const char *builder_name(forge_builder *builder, const char *name)
+const char *builder_copy_name(forge_builder *builder, const char *name)
 {
     char *copy = arena_copy(&builder->graph->arena, name, strlen(name));
     if (!copy)
@@ -22,14 +22,14 @@ const char *builder_name(forge_builder *builder, const char *name)
     return copy;
 }
 
-uint32_t builder_scope(forge_builder *builder, const char *path)
+uint32_t builder_add_scope(forge_builder *builder, const char *path)
 {
     forge_graph *graph = builder->graph;
     uint32_t known = index_find(&builder->scope_index, graph, index_name(path)),
              scope = (uint32_t)graph->scope_count;
     if (known != INDEX_NONE)
         return known;
-    const char *copy = builder_name(builder, path);
+    const char *copy = builder_copy_name(builder, path);
     if (!copy || !ARRAY_ROOM(graph->scopes, graph->scope_capacity, graph->scope_count))
         return out_of_memory(builder);
     graph->scopes[graph->scope_count++] = copy;
@@ -50,7 +50,7 @@ void forge_scope_push(forge_builder *builder, const char *name)
             name);
         return;
     }
-    builder->scope = builder_scope(builder, path);
+    builder->scope = builder_add_scope(builder, path);
 }
 
 void forge_scope_pop(forge_builder *builder)
@@ -61,10 +61,10 @@ void forge_scope_pop(forge_builder *builder)
     string_copy(path, sizeof path, builder->graph->scopes[builder->scope]);
     char *end = strrchr(path, '/');
     *(end ? end : path) = '\0';
-    builder->scope = builder_scope(builder, path);
+    builder->scope = builder_add_scope(builder, path);
 }
 
-uint32_t builder_place(forge_builder *builder, const char *name)
+uint32_t builder_add_place(forge_builder *builder, const char *name)
 {
     forge_graph *graph = builder->graph;
     if (!name)
@@ -77,7 +77,7 @@ uint32_t builder_place(forge_builder *builder, const char *name)
                            FORGE_PLACE_NAME);
         return 0;
     }
-    const char *copy = builder_name(builder, name);
+    const char *copy = builder_copy_name(builder, name);
     if (!copy || !ARRAY_ROOM(graph->places, graph->place_capacity, graph->place_count))
         return out_of_memory(builder);
     graph->places[graph->place_count++] = copy;
@@ -89,7 +89,7 @@ const char *forge_place_set(forge_builder *builder, const char *name)
     if (!builder_is_ok(builder))
         return NULL;
     const char *before = builder->graph->places[builder->place];
-    builder->place = builder_place(builder, name);
+    builder->place = builder_add_place(builder, name);
     return before;
 }
 

@@ -14,7 +14,7 @@
 
 enum { MAX_SIZE_COPIES = 1 << 20 }; /* entries of dim tables, in total over all bodies */
 
-bool builder_agrees(struct parser *p, size_t at)
+bool builder_check(struct parser *p, size_t at)
 {
     if (!p->builder->has_failed)
         return true;
@@ -155,7 +155,7 @@ static bool parse_slot(struct parser *p, size_t start)
     if (builder_find_slot(p->builder, name) != INDEX_NONE)
         return cursor_fail_at(&p->in, start, "expected a new name: slot '%.40s' already exists", name);
     forge_slot slot = forge_state(p->builder, name, dtype, shape, init);
-    if (!builder_agrees(p, start))
+    if (!builder_check(p, start))
         return false;
     return !cursor_take(&p->in, "parameter") || builder_mark_parameter(p->builder, slot) ||
            cursor_no_memory(&p->in);
@@ -169,7 +169,7 @@ static bool parse_output(struct parser *p, size_t start)
     if (!name || !cursor_want(&p->in, "=") || !parse_value(p, &value))
         return false;
     forge_output(p->builder, name, value);
-    return builder_agrees(p, start);
+    return builder_check(p, start);
 }
 
 /* Parses: write "w" = %3 in_place */
@@ -184,7 +184,7 @@ static bool parse_write(struct parser *p, size_t start)
         return cursor_fail_at(&p->in, start, "expected a slot of an earlier line, and '%.40s' is not one",
                               name);
     forge_write(p->builder, slot, value, cursor_take(&p->in, "in_place"));
-    return builder_agrees(p, start);
+    return builder_check(p, start);
 }
 
 /* --- all ------------------------------------------------------------------------------------------------ */

@@ -34,7 +34,7 @@ static inline forge_graph *graph_of(struct parser *p)
 /* --- text_parse.c --------------------------------------------------------------------------------------- */
 
 /* Returns true if the builder has no error; else fails with the builder's message, at position `at`. */
-bool builder_agrees(struct parser *p, size_t at);
+bool builder_check(struct parser *p, size_t at);
 bool parse_size(struct parser *p, struct dim_table *dims, forge_dim *out);
 bool parse_dtype(struct parser *p, forge_dtype *out);
 /* Parses "f32[2,B]". */

@@ -276,8 +276,8 @@ static bool parse_place(struct parser *p)
     const char *name = cursor_name(&p->in, &p->arena, false);
     if (!name)
         return false;
-    p->builder->place = builder_place(p->builder, name);
-    return builder_agrees(p, start);
+    p->builder->place = builder_add_place(p->builder, name);
+    return builder_check(p, start);
 }
 
 /* Parses "@mlp/fc1 backward again 2"; each part is optional. */
@@ -293,7 +293,7 @@ static bool parse_provenance(struct parser *p)
             return false;
         if (strlen(path) > MAX_PATH)
             return cursor_fail_at(&p->in, start, "expected a scope of at most %d bytes", MAX_PATH);
-        p->builder->scope = builder_scope(p->builder, path);
+        p->builder->scope = builder_add_scope(p->builder, path);
     }
     for (int phase = FORGE_PHASE_BACKWARD; phase <= FORGE_PHASE_DATA; phase++)
         if (cursor_take(&p->in, forge_phase_name((forge_phase)phase)))
@@ -413,7 +413,7 @@ bool parse_node(struct parser *p)
     if (!parse_types(p, &s) || !parse_place(p) || !parse_provenance(p))
         return false;
     forge_value value = emit(p, &s);
-    if (p->in.status != JOULE_OK || !builder_agrees(p, s.start) || !agrees(p, &s, value))
+    if (p->in.status != JOULE_OK || !builder_check(p, s.start) || !agrees(p, &s, value))
         return false;
     for (uint32_t i = 0; i < s.type_count; i++) {
         if (!ARRAY_ROOM(p->values, p->value_capacity, p->value_count))

@@ -226,7 +226,7 @@ static joule_status forgetful(const forge_graph *graph, forge_device *device, vo
     (void)device, (void)context;
     forge_builder *b = builder_new(&graph->dims);
     forge_value *map = calloc(graph->value_count, sizeof *map);
-    assert_true(b && map && builder_begin_like(b, graph, map));
+    assert_true(b && map && builder_begin_copy(b, graph, map));
     forge_place_set(b, "b");
     forge_output(b, "y", forge_add(b, map[graph->inputs[0].value], map[graph->inputs[1].value]));
     free(map);
