@@ -238,16 +238,16 @@ static void visit_node(struct walk *walk, uint32_t n)
 static void walk_back(struct walk *walk)
 {
     forge_builder *b = walk->b;
-    uint32_t again = b->again;
+    uint32_t region = b->recompute_region;
     for (size_t i = walk->node_count; i-- > 0 && builder_is_ok(b);) {
         uint32_t n = walk->nodes[i];
         if (!is_reached(walk, &b->graph->nodes[n]))
             continue;
         if (walk->recompute)
-            b->again = recompute_enter(walk->recompute, b, n);
+            b->recompute_region = recompute_enter(walk->recompute, b, n);
         visit_node(walk, n);
     }
-    b->again = again;
+    b->recompute_region = region;
 }
 
 static bool check(forge_builder *b, forge_value loss, const forge_value *wrt, size_t count)

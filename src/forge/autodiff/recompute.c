@@ -108,10 +108,10 @@ uint32_t recompute_enter(struct recompute *recompute, forge_builder *b, uint32_t
     if (!region || recompute->is_done[region])
         return region;
     recompute->is_done[region] = true;
-    uint32_t again = b->again;
-    b->again = region;
+    uint32_t before = b->recompute_region;
+    b->recompute_region = region;
     for (uint32_t n = b->regions[region - 1].first; n < b->regions[region - 1].end; n++)
         compute_again(recompute, b, n);
-    b->again = again;
+    b->recompute_region = before;
     return region;
 }

@@ -178,7 +178,7 @@ forge_dtype forge_value_dtype(const forge_builder *builder, forge_value value)
 /* Everything that makes two nodes equal. */
 struct key {
     enum op op;
-    uint32_t again, place;
+    uint32_t recompute_region, place;
     const void *attributes;
     size_t size;
     const forge_value *inputs;
@@ -188,7 +188,7 @@ struct key {
 static uint64_t hash_key(const struct key *key)
 {
     uint64_t hash = hash_bytes(HASH_START, &key->op, sizeof key->op);
-    hash = hash_bytes(hash, &key->again, sizeof key->again);
+    hash = hash_bytes(hash, &key->recompute_region, sizeof key->recompute_region);
     hash = hash_bytes(hash, &key->place, sizeof key->place);
     hash = hash_bytes(hash, key->attributes, key->size);
     hash = hash_bytes(hash, key->inputs, key->count * sizeof *key->inputs);
@@ -198,7 +198,7 @@ static uint64_t hash_key(const struct key *key)
 static struct key key_of(const forge_graph *graph, const struct node *node)
 {
     return (struct key){.op = (enum op)node->op,
-                        .again = node->again,
+                        .recompute_region = node->recompute_region,
                         .place = node_place(graph, node),
                         .attributes = node->attributes,
                         .size = node->attributes_size,
@@ -208,8 +208,8 @@ static struct key key_of(const forge_graph *graph, const struct node *node)
 
 static bool is_same(const struct key *a, const struct key *b)
 {
-    return a->op == b->op && a->again == b->again && a->place == b->place && a->count == b->count &&
-           a->size == b->size && memcmp(a->attributes, b->attributes, a->size) == 0 &&
+    return a->op == b->op && a->recompute_region == b->recompute_region && a->place == b->place &&
+           a->count == b->count && a->size == b->size && memcmp(a->attributes, b->attributes, a->size) == 0 &&
            (a->count == 0 || memcmp(a->inputs, b->inputs, a->count * sizeof *a->inputs) == 0);
 }
 
@@ -280,7 +280,7 @@ static forge_value append(forge_builder *builder, const struct inference *made, 
                         .first_input = (uint32_t)graph->edge_count,
                         .output = (forge_value)graph->value_count,
                         .scope = builder->scope,
-                        .again = key->again,
+                        .recompute_region = key->recompute_region,
                         .attributes_size = (uint32_t)key->size};
     if (!has_room(builder, made->input_count, made->output_count) ||
         !(node.attributes = copy_bytes(&graph->arena, key->attributes, key->size)))
@@ -317,7 +317,8 @@ forge_value builder_emit(forge_builder *builder, enum op op, const void *attribu
     }
     /* Leaves have the same value in every region, so they are shared. */
     bool is_leaf = op == OP_INPUT || op == OP_READ || op == OP_CONSTANT;
-    struct key key = {op, is_leaf ? 0 : builder->again, builder->place, attributes, size, inputs, count};
+    uint32_t region = is_leaf ? 0 : builder->recompute_region;
+    struct key key = {op, region, builder->place, attributes, size, inputs, count};
     uint32_t known = builder->interned_size ? find_node(builder, &key) : NO_INDEX;
     if (known != NO_INDEX)
         return graph->nodes[known].output;

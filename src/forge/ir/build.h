@@ -1,7 +1,7 @@
 /* ir/build.h - the builder of graphs, used by <forge/graph.h> and by passes.
  *
- * Note: builder_emit returns an existing equal node, with its old scope and phase. Graphs so have no common
- * subexpressions, except on purpose: a node with a mark `again` equals only nodes with the same mark.
+ * Note: builder_emit returns an existing equal node, with its old scope and phase, so graphs have no common
+ * subexpressions. Nodes with different recompute_region are not equal.
  */
 #ifndef FORGE_IR_BUILD_H
 #define FORGE_IR_BUILD_H
@@ -21,7 +21,7 @@ struct forge_builder {
     uint32_t scope;
     uint32_t place;
     forge_phase phase;
-    uint32_t again; /* see struct node */
+    uint32_t recompute_region; /* see struct node */
     GRAPH_ARRAY(struct region, regions, region);
     uint32_t *interned; /* hash table with open addressing: node index + 1, 0: free */
     size_t interned_size;

@@ -78,7 +78,7 @@ bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const
                          forge_value *map)
 {
     forge_value inputs[UINT8_MAX], value;
-    uint32_t again = builder->again;
+    uint32_t region = builder->recompute_region;
     if (node->op == OP_INPUT)
         return true; /* builder_begin_copy has made it */
     for (size_t i = 0; i < node->input_count; i++)
@@ -91,13 +91,13 @@ bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const
         builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
         return false;
     }
-    builder->again = again ? again : node->again;
+    builder->recompute_region = region ? region : node->recompute_region;
     if (node->op == OP_READ)
         value = forge_read(builder, ((const struct read_attributes *)node->attributes)->slot);
     else
         value = builder_emit(builder, (enum op)node->op, attributes, node->attributes_size, inputs,
                              node->input_count);
-    builder->again = again;
+    builder->recompute_region = region;
     for (size_t i = 0; value && i < node->output_count; i++)
         map[node->output + i] = value + (forge_value)i;
     return value != FORGE_NO_VALUE;
@@ -108,7 +108,7 @@ void builder_set_provenance(forge_builder *builder, const forge_graph *graph, co
     if (!builder_is_ok(builder))
         return;
     builder->phase = (forge_phase)node->phase;
-    builder->again = node->again;
+    builder->recompute_region = node->recompute_region;
     builder->scope = builder_add_scope(builder, graph->scopes[node->scope]);
     builder->place = builder_add_place(builder, graph->places[node_place(graph, node)]);
 }

@@ -177,7 +177,7 @@ struct node {
     uint32_t scope;       /* index in graph->scopes */
     /* The region of forge_recompute_begin whose recomputation, for the backward pass, this node belongs to;
      * 0: none. The node is not merged with equal nodes of other regions. */
-    uint32_t again;
+    uint32_t recompute_region;
     uint32_t attributes_size;
     const void *attributes; /* in graph->arena */
 };

@@ -300,7 +300,7 @@ static bool parse_provenance(struct parser *p)
             p->builder->phase = (forge_phase)phase;
     if (cursor_take(&p->in, "again") && !cursor_number(&p->in, UINT32_MAX, &again))
         return false;
-    p->builder->again = (uint32_t)again;
+    p->builder->recompute_region = (uint32_t)again;
     return true;
 }
 

@@ -234,8 +234,8 @@ static void print_node(struct printer *p, const forge_graph *graph, const struct
     }
     if (node->phase != FORGE_PHASE_FORWARD)
         text_printf(text, " %s", forge_phase_name((forge_phase)node->phase));
-    if (node->again)
-        text_printf(text, " again %u", node->again);
+    if (node->recompute_region)
+        text_printf(text, " again %u", node->recompute_region);
 }
 
 static void print_slot(struct text *text, const forge_graph *graph, const struct slot *slot)

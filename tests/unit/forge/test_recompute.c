@@ -237,9 +237,9 @@ static size_t count_marked(const forge_graph *graph)
     size_t count = 0;
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];
-        count += node->again != 0;
-        assert_true(!node->again || node->phase == FORGE_PHASE_BACKWARD);
-        assert_true(!node->again || (node->op != OP_READ && node->op != OP_CONSTANT));
+        count += node->recompute_region != 0;
+        assert_true(!node->recompute_region || node->phase == FORGE_PHASE_BACKWARD);
+        assert_true(!node->recompute_region || (node->op != OP_READ && node->op != OP_CONSTANT));
     }
     return count;
 }
@@ -274,7 +274,7 @@ static void test_marks_are_kept(void **state)
     for (size_t n = 0; n < plain->node_count; n++) {
         const struct node *node = &plain->nodes[n];
         tanhs += node->op == OP_UNARY && node_kind(node) == FORGE_TANH;
-        assert_true(!node->again || strcmp(plain->scopes[node->scope], "inner") == 0);
+        assert_true(!node->recompute_region || strcmp(plain->scopes[node->scope], "inner") == 0);
     }
     assert_int_equal(tanhs, 2);
     assert_int_equal(forge_graph_print(plain, &text, &error), JOULE_OK);
