@@ -7,7 +7,7 @@
 
 static bool is_to_be_written_out(const forge_graph *graph, const struct node *node, forge_device *device)
 {
-    return node->op == OP_COMPOSITE && !(device && pass_keeps_composite(graph, node, device));
+    return node->op == OP_COMPOSITE && !(device && composite_has_kernel(graph, node, device));
 }
 
 static bool expand_node(forge_builder *builder, const forge_graph *graph, const struct node *node,

@@ -129,7 +129,7 @@ static bool select_kernel(struct lowering *l, const struct node *node, const str
                           .outputs = views + input_count,
                           .output_count = output_count};
     for (size_t i = 0; i < input_count + output_count; i++)
-        views[i] = place_largest(l, &bindings[i]);
+        views[i] = binding_at_largest(l, &bindings[i]);
     return l->status == JOULE_OK && l->device->ops->select(l->device, &work, out_selection) == JOULE_OK;
 }
 
@@ -189,7 +189,7 @@ bool lower_copy(struct lowering *l, const struct program_binding *from, uint32_t
                         .scope = on_behalf ? on_behalf->scope : 0,
                         .phase = on_behalf ? on_behalf->phase : 0};
     struct program_binding bindings[] = {*from,
-                                         place_packed(l, buffer, (forge_dtype)from->dtype, &from->shape)};
+                                         binding_packed(l, buffer, (forge_dtype)from->dtype, &from->shape)};
     return add_launch(l, &node, bindings, 1, 1);
 }
 
@@ -224,13 +224,13 @@ static bool pack_operands(struct lowering *l, const struct node *node, struct pr
         select_kernel(l, node, bindings, node->input_count, node->output_count, &selection))
         return true;
     for (size_t i = 0; i < node->input_count; i++) {
-        if (place_is_packed(l, &bindings[i]))
+        if (binding_is_packed(l, &bindings[i]))
             continue;
         uint32_t buffer =
             lower_buffer(l, BUFFER_ARENA, "", (forge_dtype)bindings[i].dtype, &bindings[i].shape);
         if (buffer == PROGRAM_NONE || !lower_copy(l, &bindings[i], buffer, node))
             return false;
-        bindings[i] = place_packed(l, buffer, (forge_dtype)bindings[i].dtype, &bindings[i].shape);
+        bindings[i] = binding_packed(l, buffer, (forge_dtype)bindings[i].dtype, &bindings[i].shape);
     }
     return true;
 }
@@ -240,15 +240,15 @@ static bool compute(struct lowering *l, const struct node *node)
 {
     struct program_binding bindings[PROGRAM_MAX_OPERANDS];
     for (size_t i = 0; i < node->input_count; i++)
-        bindings[i] = l->places[node_input(l->graph, node, i)];
+        bindings[i] = l->value_bindings[node_input(l->graph, node, i)];
     for (size_t i = 0; i < node->output_count; i++) {
         const struct value *value = &l->graph->values[node->output + i];
         uint32_t buffer = lower_buffer(l, BUFFER_ARENA, "", value->dtype, &value->shape);
         if (buffer == PROGRAM_NONE)
             return false;
         l->buffers[buffer].is_result = l->needs_own[node->output + i];
-        l->places[node->output + i] = place_packed(l, buffer, value->dtype, &value->shape);
-        bindings[node->input_count + i] = l->places[node->output + i];
+        l->value_bindings[node->output + i] = binding_packed(l, buffer, value->dtype, &value->shape);
+        bindings[node->input_count + i] = l->value_bindings[node->output + i];
     }
     return pack_operands(l, node, bindings) &&
            add_launch(l, node, bindings, node->input_count, node->output_count);
@@ -260,14 +260,14 @@ static bool place_leaf(struct lowering *l, const struct node *node, forge_value 
     uint32_t buffer = leaf_buffer(l, node, value);
     if (buffer == PROGRAM_NONE)
         return false;
-    l->places[v] = place_packed(l, buffer, value->dtype, &value->shape);
+    l->value_bindings[v] = binding_packed(l, buffer, value->dtype, &value->shape);
     if (!l->needs_own[v])
         return true;
     uint32_t own = lower_buffer(l, BUFFER_ARENA, "", value->dtype, &value->shape);
-    if (own == PROGRAM_NONE || !lower_copy(l, &l->places[v], own, node))
+    if (own == PROGRAM_NONE || !lower_copy(l, &l->value_bindings[v], own, node))
         return false;
     l->buffers[own].is_result = true;
-    l->places[v].buffer = own;
+    l->value_bindings[v].buffer = own;
     return true;
 }
 
@@ -288,8 +288,9 @@ static bool lower_node(struct lowering *l, const struct node *node)
     if (node->op == OP_INPUT || node->op == OP_READ || node->op == OP_CONSTANT)
         return place_leaf(l, node, v);
     if (node->input_count == 1 && !l->needs_own[v] &&
-        place_view(l, node, &l->places[node_input(l->graph, node, 0)], &l->graph->values[v], &view)) {
-        l->places[v] = view;
+        binding_view(l, node, &l->value_bindings[node_input(l->graph, node, 0)], &l->graph->values[v],
+                     &view)) {
+        l->value_bindings[v] = view;
         return l->status == JOULE_OK;
     }
     return compute(l, node);
@@ -318,12 +319,12 @@ static bool place_slots(struct lowering *l)
 bool lower_nodes(struct lowering *l)
 {
     const forge_graph *graph = l->graph;
-    l->places = calloc(graph->value_count, sizeof *l->places);
+    l->value_bindings = calloc(graph->value_count, sizeof *l->value_bindings);
     l->needs_own = calloc(graph->value_count, sizeof *l->needs_own);
     l->slot_buffers = calloc(graph->slot_count + 1, sizeof *l->slot_buffers);
     l->needs_copy = calloc(graph->slot_count + 1, sizeof *l->needs_copy);
     l->largest = calloc(graph->dims.count + 1, sizeof *l->largest);
-    if (!l->places || !l->needs_own || !l->slot_buffers || !l->needs_copy || !l->largest ||
+    if (!l->value_bindings || !l->needs_own || !l->slot_buffers || !l->needs_copy || !l->largest ||
         !dim_table_copy(&l->dims, &graph->dims))
         return no_memory(l);
     dim_set_max(&graph->dims, l->largest);
@@ -379,11 +380,11 @@ static void lowering_free(struct lowering *l)
     free(l->numbers);
     free(l->largest);
     dim_table_free(&l->dims);
-    free(l->places);
+    free(l->value_bindings);
     free(l->needs_own);
     free(l->slot_buffers);
     free(l->needs_copy);
-    free(l->readings);
+    free(l->reads);
 }
 
 joule_status lower(const forge_graph *graph, forge_device *device, forge_program **out_program,

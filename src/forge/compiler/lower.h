@@ -37,7 +37,7 @@ struct lowered_launch {
     const forge_graph *body; /* of a composite, for its cost; else NULL */
 };
 
-struct reading {
+struct read_use {
     uint32_t launch, before; /* the previous binding that reads the same buffer, or PROGRAM_NONE */
 };
 
@@ -55,11 +55,11 @@ struct lowering {
     struct index string_index; /* from a string to its offset */
     GRAPH_ARRAY(unsigned char, bytes, byte);
     GRAPH_ARRAY(unsigned char, numbers, number); /* scratch: a launch's attributes at the largest sizes */
-    struct program_binding *places;              /* one for each value: where it is stored */
+    struct program_binding *value_bindings;      /* one for each value: where it is stored */
     bool *needs_own; /* one for each value: it is written or an output, so it needs a buffer of its own */
     uint32_t *slot_buffers;
-    bool *needs_copy;         /* one for each slot: its new value is copied into it at the end */
-    struct reading *readings; /* one for each binding */
+    bool *needs_copy;       /* one for each slot: its new value is copied into it at the end */
+    struct read_use *reads; /* one for each binding */
     uint64_t arena_bytes, arena_bound_bytes;
 };
 
@@ -77,16 +77,16 @@ uint32_t lower_root(const struct lowering *l, uint32_t buffer);
 bool lower_fail(struct lowering *l, joule_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* place.c: decides where values are stored. */
+/* bindings.c: decides where values are stored. */
 /* Returns a binding of the whole buffer. Fails the lowering if a stride cannot be expressed. */
-struct program_binding place_packed(struct lowering *l, uint32_t buffer, forge_dtype dtype,
-                                    const forge_shape *shape);
-bool place_is_packed(struct lowering *l, const struct program_binding *binding);
+struct program_binding binding_packed(struct lowering *l, uint32_t buffer, forge_dtype dtype,
+                                      const forge_shape *shape);
+bool binding_is_packed(struct lowering *l, const struct program_binding *binding);
 /* Writes the binding if the value is only a view of x; returns false if it must be computed. */
-bool place_view(struct lowering *l, const struct node *node, const struct program_binding *x,
-                const struct value *value, struct program_binding *out);
+bool binding_view(struct lowering *l, const struct node *node, const struct program_binding *x,
+                  const struct value *value, struct program_binding *out);
 /* Returns the view at the largest sizes, without an address. */
-struct view place_largest(struct lowering *l, const struct program_binding *binding);
+struct view binding_at_largest(struct lowering *l, const struct program_binding *binding);
 
 /* merge.c: merges buffers for writes, outputs and in-place operands. */
 bool lower_merge(struct lowering *l);

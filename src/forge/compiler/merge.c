@@ -53,18 +53,18 @@ static void merge(struct lowering *l, uint32_t buffer, uint32_t into)
 /* Links, for each unmerged buffer, the bindings that read it. */
 static bool note_readings(struct lowering *l)
 {
-    l->readings = calloc(l->binding_count + 1, sizeof *l->readings);
-    for (uint32_t i = 0; l->readings && i < l->buffer_count; i++)
+    l->reads = calloc(l->binding_count + 1, sizeof *l->reads);
+    for (uint32_t i = 0; l->reads && i < l->buffer_count; i++)
         l->buffers[i].last_read = PROGRAM_NONE;
-    for (uint32_t i = 0; l->readings && i < l->launch_count; i++) {
+    for (uint32_t i = 0; l->reads && i < l->launch_count; i++) {
         const struct program_launch *made = &l->launches[i].made;
         for (uint32_t k = made->first_binding; k < made->first_binding + made->input_count; k++) {
             struct lowered_buffer *buffer = &l->buffers[l->bindings[k].buffer];
-            l->readings[k] = (struct reading){i, buffer->last_read};
+            l->reads[k] = (struct read_use){i, buffer->last_read};
             buffer->last_read = k;
         }
     }
-    return l->readings || lower_fail(l, JOULE_NO_MEMORY, "cannot compile a program: out of memory");
+    return l->reads || lower_fail(l, JOULE_NO_MEMORY, "cannot compile a program: out of memory");
 }
 
 /* Returns the first launch that needs the slot's old value after `buffer` would have overwritten it, or
@@ -72,8 +72,8 @@ static bool note_readings(struct lowering *l)
 static uint32_t reader_in_the_way(const struct lowering *l, uint32_t slot_buffer, uint32_t buffer)
 {
     uint32_t writer = l->buffers[buffer].writer, first = PROGRAM_NONE;
-    for (uint32_t k = l->buffers[slot_buffer].last_read; k != PROGRAM_NONE; k = l->readings[k].before) {
-        uint32_t i = l->readings[k].launch;
+    for (uint32_t k = l->buffers[slot_buffer].last_read; k != PROGRAM_NONE; k = l->reads[k].before) {
+        uint32_t i = l->reads[k].launch;
         if (i < writer)
             break;
         if (i != writer ||
@@ -130,7 +130,7 @@ static void merge_chain(struct lowering *l, uint32_t buffer, uint32_t slot_buffe
 static bool write_slot(struct lowering *l, const struct slot *slot, uint32_t slot_buffer,
                        bool *out_needs_copy)
 {
-    const struct program_binding *place = &l->places[slot->write];
+    const struct program_binding *place = &l->value_bindings[slot->write];
     struct lowered_buffer *buffer = &l->buffers[place->buffer];
     *out_needs_copy = true;
     if (buffer->is_claimed) /* another slot or output has this value, too */
@@ -161,7 +161,7 @@ static bool merge_writes(struct lowering *l)
                 !write_slot(l, &slots[i], l->slot_buffers[i], &l->needs_copy[i]))
                 return false;
     for (size_t i = 0; i < l->graph->slot_count; i++)
-        if (l->needs_copy[i] && !lower_copy(l, &l->places[slots[i].write], l->slot_buffers[i], NULL))
+        if (l->needs_copy[i] && !lower_copy(l, &l->value_bindings[slots[i].write], l->slot_buffers[i], NULL))
             return false;
     return true;
 }
@@ -172,7 +172,7 @@ static bool merge_outputs(struct lowering *l)
 {
     for (size_t i = 0; i < l->graph->output_count; i++) {
         const struct port *output = &l->graph->outputs[i];
-        struct program_binding place = l->places[output->value];
+        struct program_binding place = l->value_bindings[output->value];
         uint32_t made = lower_buffer(l, BUFFER_OUTPUT, output->name, (forge_dtype)place.dtype, &place.shape);
         if (made == PROGRAM_NONE)
             return false;

@@ -23,7 +23,7 @@ joule_status pass_each_node(const forge_graph *graph, pass_node_fn *node_fn, voi
                             forge_graph **out_graph, joule_error *out_error);
 
 /* Returns true if the composite's body equals the library's and the device has a kernel for it. */
-bool pass_keeps_composite(const forge_graph *graph, const struct node *node, forge_device *device);
+bool composite_has_kernel(const forge_graph *graph, const struct node *node, forge_device *device);
 
 /* Returns the library's body for these attributes and inputs, also for gradients; NULL if there is none. The
  * caller frees it. */

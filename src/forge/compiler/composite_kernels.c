@@ -1,4 +1,4 @@
-/* compiler/keep.c - decides which composites are kept for a kernel.
+/* compiler/composite_kernels.c - decides which composites are kept for a kernel.
  *
  * Note: a composite's name is not trusted, because callers and texts may give any name to any body. The
  * library's body for that name is built and compared.
@@ -11,8 +11,8 @@
 
 /* Fills packed views of the operands; `take` chooses the symbols' values. Returns false if a size is too
  * large, or if out of memory. */
-static bool views_of(const forge_graph *graph, const struct node *node,
-                     void (*take)(const struct dim_table *table, int64_t *values), struct view *views)
+static bool fill_views(const forge_graph *graph, const struct node *node,
+                       void (*take)(const struct dim_table *table, int64_t *values), struct view *views)
 {
     int64_t *sizes = calloc(graph->dims.count + 1, sizeof *sizes);
     if (sizes)
@@ -39,7 +39,8 @@ static bool has_kernel(const forge_graph *graph, const struct node *node, forge_
                             .input_count = node->input_count,
                             .outputs = views + node->input_count,
                             .output_count = node->output_count};
-    return views_of(graph, node, take, views) && device->ops->select(device, &launch, &selection) == JOULE_OK;
+    return fill_views(graph, node, take, views) &&
+           device->ops->select(device, &launch, &selection) == JOULE_OK;
 }
 
 /* Replaces the library's body `own` by its gradient. Frees `own`. */
@@ -59,7 +60,7 @@ forge_graph *composite_body(const struct composite_attributes *attributes, const
     return own && library_is_gradient(attributes) ? to_gradient(own, attributes, dims) : own;
 }
 
-static bool is_the_librarys(const forge_graph *graph, const struct node *node)
+static bool has_library_body(const forge_graph *graph, const struct node *node)
 {
     const struct composite_attributes *a = node->attributes;
     const struct value *inputs[UINT8_MAX];
@@ -73,8 +74,8 @@ static bool is_the_librarys(const forge_graph *graph, const struct node *node)
 
 /* A kept composite has no other implementation, so the kernel must exist for all sizes: the largest and
  * smallest are tried. */
-bool pass_keeps_composite(const forge_graph *graph, const struct node *node, forge_device *device)
+bool composite_has_kernel(const forge_graph *graph, const struct node *node, forge_device *device)
 {
     return has_kernel(graph, node, device, dim_set_max) && has_kernel(graph, node, device, dim_set_min) &&
-           is_the_librarys(graph, node);
+           has_library_body(graph, node);
 }

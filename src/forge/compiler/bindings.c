@@ -1,4 +1,4 @@
-/* compiler/place.c - decides where values are stored, and which are only views of others; see lower.h.
+/* compiler/bindings.c - decides where values are stored, and which are only views of others; see lower.h.
  *
  * Note: sizes, strides and offsets may be symbolic. If a view cannot be expressed for all sizes, the value is
  * computed instead, which is always correct.
@@ -6,8 +6,8 @@
 #include <string.h>
 #include "forge/compiler/lower.h"
 
-struct program_binding place_packed(struct lowering *l, uint32_t buffer, forge_dtype dtype,
-                                    const forge_shape *shape)
+struct program_binding binding_packed(struct lowering *l, uint32_t buffer, forge_dtype dtype,
+                                      const forge_shape *shape)
 {
     struct program_binding binding = {.buffer = buffer, .dtype = dtype, .shape = *shape};
     forge_dim stride = 1;
@@ -22,10 +22,10 @@ struct program_binding place_packed(struct lowering *l, uint32_t buffer, forge_d
     return binding;
 }
 
-bool place_is_packed(struct lowering *l, const struct program_binding *binding)
+bool binding_is_packed(struct lowering *l, const struct program_binding *binding)
 {
     struct program_binding ideal =
-        place_packed(l, binding->buffer, (forge_dtype)binding->dtype, &binding->shape);
+        binding_packed(l, binding->buffer, (forge_dtype)binding->dtype, &binding->shape);
     for (uint32_t i = 0; i < binding->shape.rank; i++)
         if (binding->shape.dims[i] != 1 &&
             (binding->strides[i] != ideal.strides[i] || binding->backwards >> i & 1))
@@ -79,8 +79,8 @@ static void transpose(const struct program_binding *x, const uint32_t *order, st
     }
 }
 
-bool place_view(struct lowering *l, const struct node *node, const struct program_binding *x,
-                const struct value *value, struct program_binding *out)
+bool binding_view(struct lowering *l, const struct node *node, const struct program_binding *x,
+                  const struct value *value, struct program_binding *out)
 {
     *out = *x;
     if (node->op == OP_TRANSFER || node->op == OP_COLLECTIVE) /* within one device, or a group of one
@@ -94,9 +94,9 @@ bool place_view(struct lowering *l, const struct node *node, const struct progra
     memset(out->strides, 0, sizeof out->strides);
     switch (node->op) {
     case OP_RESHAPE:
-        if (!place_is_packed(l, x))
+        if (!binding_is_packed(l, x))
             return false;
-        *out = place_packed(l, x->buffer, value->dtype, &value->shape);
+        *out = binding_packed(l, x->buffer, value->dtype, &value->shape);
         out->offset = x->offset;
         return true;
     case OP_BROADCAST:
@@ -118,7 +118,7 @@ static int64_t largest(struct lowering *l, forge_dim dim)
     return number;
 }
 
-struct view place_largest(struct lowering *l, const struct program_binding *binding)
+struct view binding_at_largest(struct lowering *l, const struct program_binding *binding)
 {
     struct view view = {.dtype = (forge_dtype)binding->dtype, .shape = binding->shape};
     for (uint32_t i = 0; i < view.shape.rank; i++) {
