@@ -36,7 +36,7 @@ static size_t output_number(const struct lowering *l, uint32_t launch, uint32_t 
 }
 
 /* Returns true if the launch may place this output on this input, and views both in the same way. */
-static bool may_lie_on(const struct lowering *l, uint32_t launch, size_t output, size_t input)
+static bool can_overwrite(const struct lowering *l, uint32_t launch, size_t output, size_t input)
 {
     const struct program_binding *bindings = bindings_of(l, launch);
     return in_place_may(l->launches[launch].in_place, output, input) &&
@@ -51,7 +51,7 @@ static void merge(struct lowering *l, uint32_t buffer, uint32_t into)
 }
 
 /* Links, for each unmerged buffer, the bindings that read it. */
-static bool note_readings(struct lowering *l)
+static bool note_reads(struct lowering *l)
 {
     l->reads = calloc(l->binding_count + 1, sizeof *l->reads);
     for (uint32_t i = 0; l->reads && i < l->buffer_count; i++)
@@ -69,7 +69,7 @@ static bool note_readings(struct lowering *l)
 
 /* Returns the first launch that needs the slot's old value after `buffer` would have overwritten it, or
  * PROGRAM_NONE. */
-static uint32_t reader_in_the_way(const struct lowering *l, uint32_t slot_buffer, uint32_t buffer)
+static uint32_t first_conflicting_read(const struct lowering *l, uint32_t slot_buffer, uint32_t buffer)
 {
     uint32_t writer = l->buffers[buffer].writer, first = PROGRAM_NONE;
     for (uint32_t k = l->buffers[slot_buffer].last_read; k != PROGRAM_NONE; k = l->reads[k].before) {
@@ -77,7 +77,7 @@ static uint32_t reader_in_the_way(const struct lowering *l, uint32_t slot_buffer
         if (i < writer)
             break;
         if (i != writer ||
-            !may_lie_on(l, i, output_number(l, i, buffer), k - l->launches[i].made.first_binding))
+            !can_overwrite(l, i, output_number(l, i, buffer), k - l->launches[i].made.first_binding))
             first = i;
     }
     return first;
@@ -91,7 +91,7 @@ static bool is_free(const struct lowering *l, uint32_t i, uint32_t root, size_t 
     const struct program_binding *bindings = bindings_of(l, i);
     for (size_t k = 0; k < (size_t)made->input_count + made->output_count; k++) {
         bool is_input = k < made->input_count;
-        if (lower_root(l, bindings[k].buffer) == root && !(is_input && may_lie_on(l, i, output, k)))
+        if (lower_root(l, bindings[k].buffer) == root && !(is_input && can_overwrite(l, i, output, k)))
             return false;
     }
     return is_arena(l, root) && l->buffers[root].last == i;
@@ -111,7 +111,7 @@ static uint32_t operand_for_slot(const struct lowering *l, uint32_t buffer, uint
         if (is_free(l, i, bindings[k].buffer, output) && !operand->is_result &&
             !dim_shape_has_symbols(&operand->made.shape) &&
             operand->made.size_bytes == l->buffers[slot_buffer].made.size_bytes &&
-            reader_in_the_way(l, slot_buffer, bindings[k].buffer) == PROGRAM_NONE)
+            first_conflicting_read(l, slot_buffer, bindings[k].buffer) == PROGRAM_NONE)
             return bindings[k].buffer;
     }
     return PROGRAM_NONE;
@@ -135,7 +135,7 @@ static bool write_slot(struct lowering *l, const struct slot *slot, uint32_t slo
     *out_needs_copy = true;
     if (buffer->is_claimed) /* another slot or output has this value, too */
         return true;
-    uint32_t reader = reader_in_the_way(l, slot_buffer, place->buffer);
+    uint32_t reader = first_conflicting_read(l, slot_buffer, place->buffer);
     if (reader == PROGRAM_NONE) {
         merge_chain(l, place->buffer, slot_buffer);
         buffer->is_claimed = true;
@@ -198,7 +198,7 @@ static void merge_operand(struct lowering *l, uint32_t i, size_t output)
         return;
     for (size_t k = 0; k < made->input_count; k++) {
         uint32_t root = lower_root(l, bindings[k].buffer);
-        if (may_lie_on(l, i, output, k) && is_free(l, i, root, output)) {
+        if (can_overwrite(l, i, output, k) && is_free(l, i, root, output)) {
             merge(l, buffer, root);
             return;
         }
@@ -207,7 +207,7 @@ static void merge_operand(struct lowering *l, uint32_t i, size_t output)
 
 bool lower_merge(struct lowering *l)
 {
-    if (!note_readings(l) || !merge_writes(l) || !merge_outputs(l))
+    if (!note_reads(l) || !merge_writes(l) || !merge_outputs(l))
         return false;
     for (uint32_t i = 0; i < l->launch_count; i++)
         for (size_t k = 0; k < l->launches[i].made.output_count; k++)

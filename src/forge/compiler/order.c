@@ -41,7 +41,7 @@ static bool is_view(const struct node *node)
 
 /* --- readers and writers of slots ----------------------------------------------------------------------- */
 
-static void note_node(struct ordering *o, uint32_t n)
+static void note_reads(struct ordering *o, uint32_t n)
 {
     const struct node *node = &o->graph->nodes[n];
     for (size_t i = 0; i < node->output_count; i++)
@@ -59,7 +59,7 @@ static void note_node(struct ordering *o, uint32_t n)
     }
 }
 
-static void note_slots(struct ordering *o)
+static void note_accesses(struct ordering *o)
 {
     const forge_graph *graph = o->graph;
     for (uint32_t n = 0; n < graph->node_count; n++)
@@ -73,7 +73,7 @@ static void note_slots(struct ordering *o)
         o->first_written[n] = s;
     }
     for (uint32_t n = 0; n < graph->node_count; n++)
-        note_node(o, n);
+        note_reads(o, n);
 }
 
 /* --- positions ------------------------------------------------------------------------------------------ */
@@ -81,7 +81,7 @@ static void note_slots(struct ordering *o)
 typedef void before_fn(struct ordering *o, uint32_t n, uint32_t before);
 
 /* Calls fn for every node that must come before node n. */
-static void each_before(struct ordering *o, uint32_t n, before_fn *fn)
+static void visit_predecessors(struct ordering *o, uint32_t n, before_fn *fn)
 {
     const struct node *node = &o->graph->nodes[n];
     for (size_t i = 0; i < node->input_count; i++)
@@ -92,14 +92,14 @@ static void each_before(struct ordering *o, uint32_t n, before_fn *fn)
                 fn(o, n, o->readers[r].node);
 }
 
-static void come_later(struct ordering *o, uint32_t n, uint32_t before)
+static void require_after(struct ordering *o, uint32_t n, uint32_t before)
 {
     uint32_t at = is_update(o, before) ? o->earliest[before] : before;
     if (at != NONE && (o->earliest[n] == NONE || o->earliest[n] < at))
         o->earliest[n] = at;
 }
 
-static void stand_before(struct ordering *o, uint32_t n, uint32_t before)
+static void require_before(struct ordering *o, uint32_t n, uint32_t before)
 {
     uint32_t at = is_update(o, n) ? o->after[n] : n - 1;
     if (is_update(o, before) && o->after[before] > at)
@@ -107,20 +107,20 @@ static void stand_before(struct ordering *o, uint32_t n, uint32_t before)
 }
 
 /* Places the writer of a slot as early as possible, and the updates on which it depends just before. */
-static void place(struct ordering *o)
+static void choose_positions(struct ordering *o)
 {
     uint32_t count = (uint32_t)o->graph->node_count;
     for (uint32_t n = 0; n < count; n++) {
         o->earliest[n] = NONE;
         if (is_update(o, n))
-            each_before(o, n, come_later);
+            visit_predecessors(o, n, require_after);
         o->after[n] = n;
     }
     for (uint32_t n = count; n-- > 0;) {
         if (is_update(o, n) && o->first_written[n] != NONE && o->earliest[n] != NONE &&
             o->after[n] > o->earliest[n])
             o->after[n] = o->earliest[n];
-        each_before(o, n, stand_before);
+        visit_predecessors(o, n, require_before);
     }
 }
 
@@ -175,8 +175,8 @@ joule_status pass_order(const forge_graph *graph, forge_device *device, void *co
     bool has_memory = o.slot_of && o.first_reader && o.readers && o.first_written && o.next_written &&
                       o.earliest && o.after && ranks && map && builder;
     if (has_memory) {
-        note_slots(&o);
-        place(&o);
+        note_accesses(&o);
+        choose_positions(&o);
     }
     if (!has_memory || !copy_in_order(builder, &o, ranks, map))
         builder_fail(builder, JOULE_NO_MEMORY, "out of memory");

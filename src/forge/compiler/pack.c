@@ -41,7 +41,7 @@ static bool plan_arena(struct lowering *l)
 
 /* --- the block ------------------------------------------------------------------------------------------ */
 
-static struct program_array take(uint64_t *size, uint64_t count, size_t item_size)
+static struct program_array add_array(uint64_t *size, uint64_t count, size_t item_size)
 {
     *size = align(*size, PROGRAM_ALIGNMENT);
     struct program_array array = {*size, count};
@@ -58,7 +58,7 @@ static uint64_t constant_bytes(const struct lowering *l)
     return bytes;
 }
 
-static struct forge_program measure(const struct lowering *l)
+static struct forge_program lay_out(const struct lowering *l)
 {
     struct forge_program p = {.magic = PROGRAM_MAGIC,
                               .version = PROGRAM_VERSION,
@@ -67,18 +67,18 @@ static struct forge_program measure(const struct lowering *l)
     uint64_t size = sizeof p, roots = 0;
     for (uint32_t i = 0; i < l->buffer_count; i++)
         roots += is_root(l, i);
-    p.dims = take(&size, l->dims.count, sizeof(struct dim));
-    p.buffers = take(&size, roots, sizeof(struct program_buffer));
-    p.bindings = take(&size, l->binding_count, sizeof(struct program_binding));
-    p.launches = take(&size, l->launch_count, sizeof(struct program_launch));
-    p.strings = take(&size, l->string_count, 1);
-    p.bytes = take(&size, l->byte_count, 1);
-    p.constants = take(&size, constant_bytes(l), 1);
+    p.dims = add_array(&size, l->dims.count, sizeof(struct dim));
+    p.buffers = add_array(&size, roots, sizeof(struct program_buffer));
+    p.bindings = add_array(&size, l->binding_count, sizeof(struct program_binding));
+    p.launches = add_array(&size, l->launch_count, sizeof(struct program_launch));
+    p.strings = add_array(&size, l->string_count, 1);
+    p.bytes = add_array(&size, l->byte_count, 1);
+    p.constants = add_array(&size, constant_bytes(l), 1);
     p.size_bytes = align(size, PROGRAM_ALIGNMENT);
     return p;
 }
 
-static void *at(forge_program *program, struct program_array array)
+static void *array_at(forge_program *program, struct program_array array)
 {
     return (char *)program + array.offset;
 }
@@ -86,8 +86,8 @@ static void *at(forge_program *program, struct program_array array)
 /* Writes the unmerged buffers. new_index: [l->buffer_count], gets the new number of each. */
 static void fill_buffers(const struct lowering *l, forge_program *p, uint32_t *new_index)
 {
-    struct program_buffer *buffers = at(p, p->buffers);
-    char *constants = at(p, p->constants);
+    struct program_buffer *buffers = array_at(p, p->buffers);
+    char *constants = array_at(p, p->constants);
     uint64_t constant_end = 0;
     uint32_t count = 0;
     for (uint32_t i = 0; i < l->buffer_count; i++) {
@@ -108,25 +108,25 @@ static void fill(const struct lowering *l, forge_program *p, uint32_t *new_index
 {
     fill_buffers(l, p, new_index);
     if (l->dims.count)
-        memcpy(at(p, p->dims), l->dims.entries, l->dims.count * sizeof *l->dims.entries);
-    struct program_binding *bindings = at(p, p->bindings);
-    struct program_launch *launches = at(p, p->launches);
+        memcpy(array_at(p, p->dims), l->dims.entries, l->dims.count * sizeof *l->dims.entries);
+    struct program_binding *bindings = array_at(p, p->bindings);
+    struct program_launch *launches = array_at(p, p->launches);
     for (size_t i = 0; i < l->binding_count; i++) {
         bindings[i] = l->bindings[i];
         bindings[i].buffer = new_index[lower_root(l, l->bindings[i].buffer)];
     }
     for (size_t i = 0; i < l->launch_count; i++)
         launches[i] = l->launches[i].made;
-    memcpy(at(p, p->strings), l->strings, l->string_count);
+    memcpy(array_at(p, p->strings), l->strings, l->string_count);
     if (l->byte_count)
-        memcpy(at(p, p->bytes), l->bytes, l->byte_count);
+        memcpy(array_at(p, p->bytes), l->bytes, l->byte_count);
 }
 
 joule_status lower_pack(struct lowering *l, forge_program **out_program)
 {
     if (!plan_arena(l))
         return error_set(l->error, JOULE_NO_MEMORY, "cannot plan the arena: out of memory");
-    struct forge_program head = measure(l);
+    struct forge_program head = lay_out(l);
     uint32_t *new_index = calloc(l->buffer_count + 1, sizeof *new_index);
     forge_program *program = new_index ? aligned_alloc(PROGRAM_ALIGNMENT, head.size_bytes) : NULL;
     if (!program) {

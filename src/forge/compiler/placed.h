@@ -20,7 +20,7 @@ struct placed_edge {
 
 struct placed_segment {
     uint32_t device;        /* index in forge_placed.devices */
-    uint32_t turn;          /* number of earlier segments of this device */
+    uint32_t position;      /* number of earlier segments of this device */
     forge_builder *builder; /* until the graph is finished */
     forge_graph *graph;     /* until it is compiled */
     forge_program *program;
@@ -29,7 +29,7 @@ struct placed_segment {
 struct forge_placed {
     forge_device *devices[FORGE_MAX_PLACED_DEVICES];
     size_t device_count;
-    uint32_t turns[FORGE_MAX_PLACED_DEVICES]; /* number of segments of each device */
+    uint32_t segment_counts[FORGE_MAX_PLACED_DEVICES]; /* number of segments of each device */
     GRAPH_ARRAY(struct placed_segment, segments, segment);
     GRAPH_ARRAY(struct placed_edge, edges, edge);
 };

@@ -103,7 +103,7 @@ static uint32_t new_segment(struct splitting *s, uint32_t device)
         return NONE;
     }
     placed->segments[placed->segment_count] = (struct placed_segment){
-        .device = device, .turn = placed->turns[device]++, .builder = forge_builder_new()};
+        .device = device, .position = placed->segment_counts[device]++, .builder = forge_builder_new()};
     return (uint32_t)placed->segment_count++;
 }
 
@@ -144,10 +144,10 @@ static forge_slot slot_of(struct splitting *s, uint32_t segment, uint32_t number
     return own;
 }
 
-static forge_value local(struct splitting *s, uint32_t segment, forge_value value);
+static forge_value value_in_segment(struct splitting *s, uint32_t segment, forge_value value);
 
 /* Adds an edge from the segment that makes the value; a read is made by the first segment of its device. */
-static forge_value bring(struct splitting *s, uint32_t segment, forge_value value)
+static forge_value add_edge(struct splitting *s, uint32_t segment, forge_value value)
 {
     forge_placed *placed = s->placed;
     const struct value *like = &s->graph->values[value];
@@ -165,12 +165,12 @@ static forge_value bring(struct splitting *s, uint32_t segment, forge_value valu
     placed->edges[placed->edge_count++] = edge;
     forge_builder *source = builder_of(s, from);
     if (builder_is_ok(source) && !builder_find_output(source, edge.name))
-        forge_output(source, edge.name, local(s, from, value));
+        forge_output(source, edge.name, value_in_segment(s, from, value));
     return input_of(b, edge.name, like);
 }
 
 /* Returns the id of a value in a segment's builder, and adds what is missing there. */
-static forge_value local(struct splitting *s, uint32_t segment, forge_value value)
+static forge_value value_in_segment(struct splitting *s, uint32_t segment, forge_value value)
 {
     forge_builder *b = builder_of(s, segment);
     value = source_of(s->graph, value);
@@ -185,7 +185,7 @@ static forge_value local(struct splitting *s, uint32_t segment, forge_value valu
         return builder_emit(b, OP_CONSTANT, node->attributes, node->attributes_size, NULL, 0);
     if (node->op == OP_READ && device_of(s, value) == s->placed->segments[segment].device)
         return forge_read(b, slot_of(s, segment, read->slot));
-    return bring(s, segment, value);
+    return add_edge(s, segment, value);
 }
 
 static bool is_leaf(const struct node *node)
@@ -228,7 +228,7 @@ static bool add_node(struct splitting *s, const struct node *node)
         return false;
     forge_builder *b = builder_of(s, segment);
     for (size_t i = 0; i < node->input_count; i++)
-        inputs[i] = local(s, segment, node_input(s->graph, node, i));
+        inputs[i] = value_in_segment(s, segment, node_input(s->graph, node, i));
     if (!builder_is_ok(b))
         return s->status == JOULE_OK; /* the error is reported when the segment is finished */
     builder_set_provenance(b, s->graph, node);
@@ -248,7 +248,7 @@ static bool add_node(struct splitting *s, const struct node *node)
 /* --- outputs and writes --------------------------------------------------------------------------------- */
 
 /* Returns the segment that has the value; for a value that no segment makes, the first of its device. */
-static uint32_t home_of(struct splitting *s, forge_value value)
+static uint32_t find_home(struct splitting *s, forge_value value)
 {
     return s->segment[value] == NONE ? segment_from(s, device_of(s, value), 0) : s->segment[value];
 }
@@ -257,10 +257,10 @@ static bool add_outputs(struct splitting *s)
 {
     for (size_t i = 0; i < s->graph->output_count; i++) {
         forge_value value = source_of(s->graph, s->graph->outputs[i].value);
-        uint32_t segment = home_of(s, value);
+        uint32_t segment = find_home(s, value);
         if (segment == NONE)
             return false;
-        forge_output(builder_of(s, segment), s->graph->outputs[i].name, local(s, segment, value));
+        forge_output(builder_of(s, segment), s->graph->outputs[i].name, value_in_segment(s, segment, value));
     }
     return s->status == JOULE_OK;
 }
@@ -271,7 +271,7 @@ static uint32_t first_available(struct splitting *s, uint32_t device, forge_valu
 {
     if (!is_read(s, value))
         return s->segment[value] == NONE ? 0 : s->segment[value];
-    uint32_t first = device_of(s, value) == device ? 0 : home_of(s, value);
+    uint32_t first = device_of(s, value) == device ? 0 : find_home(s, value);
     for (uint32_t i = first; i < s->placed->segment_count; i++)
         first = s->placed->segments[i].device == device ? i : first;
     return first;
@@ -301,7 +301,7 @@ static bool add_write(struct splitting *s, const struct slot *slot)
         return fail(s, JOULE_FAILED, message);
     }
     forge_builder *b = builder_of(s, segment);
-    forge_value own = local(s, segment, value);
+    forge_value own = value_in_segment(s, segment, value);
     forge_write(b, slot_of(s, segment, (uint32_t)(slot - s->graph->slots)), own, slot->in_place);
     return s->status == JOULE_OK;
 }
@@ -309,7 +309,7 @@ static bool add_write(struct splitting *s, const struct slot *slot)
 /* Returns the round in which a write is assigned. 0: old values of slots from other devices, which may add
  * segments; 1: old values from the same device; 2: all others. So all reads are known before a write gets its
  * segment. */
-static unsigned turn_of(const struct splitting *s, const struct slot *slot)
+static unsigned round_of(const struct splitting *s, const struct slot *slot)
 {
     forge_value value = source_of(s->graph, slot->write);
     return !is_read(s, value) ? 2 : device_of(s, value) == device_of(s, slot->write);
@@ -317,16 +317,16 @@ static unsigned turn_of(const struct splitting *s, const struct slot *slot)
 
 static bool add_writes(struct splitting *s)
 {
-    for (unsigned turn = 0; turn < 3; turn++)
+    for (unsigned round = 0; round < 3; round++)
         for (size_t i = 0; i < s->graph->slot_count; i++) {
             const struct slot *slot = &s->graph->slots[i];
-            if (slot->write && turn_of(s, slot) == turn && !add_write(s, slot))
+            if (slot->write && round_of(s, slot) == round && !add_write(s, slot))
                 return false;
         }
     return true;
 }
 
-static bool is_taken(const struct splitting *s, const char *input)
+static bool is_used(const struct splitting *s, const char *input)
 {
     for (size_t i = 0; i < s->placed->segment_count; i++)
         if (builder_is_ok(builder_of(s, i)) && builder_find_input(builder_of(s, i), input))
@@ -338,7 +338,7 @@ static bool is_taken(const struct splitting *s, const char *input)
 static void add_inputs(struct splitting *s)
 {
     for (size_t i = 0; i < s->graph->input_count; i++)
-        if (!is_taken(s, s->graph->inputs[i].name))
+        if (!is_used(s, s->graph->inputs[i].name))
             input_of(builder_of(s, 0), s->graph->inputs[i].name,
                      &s->graph->values[s->graph->inputs[i].value]);
 }

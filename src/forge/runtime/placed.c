@@ -166,10 +166,10 @@ static joule_status run_segment(void *context, joule_error *error)
     return status;
 }
 
-/* Returns the value of the device's timeline after `turns` segments of this run. */
-static uint64_t point_of(const forge_placed_instance *instance, uint32_t device, uint32_t turns)
+/* Returns the value of the device's timeline after `segments` segments of this run. */
+static uint64_t point_of(const forge_placed_instance *instance, uint32_t device, uint32_t segments)
 {
-    return instance->runs * instance->placed->turns[device] + turns;
+    return instance->runs * instance->placed->segment_counts[device] + segments;
 }
 
 static joule_status submit(forge_placed_instance *instance, uint32_t i, joule_error *error)
@@ -179,12 +179,12 @@ static joule_status submit(forge_placed_instance *instance, uint32_t i, joule_er
     uint64_t wanted[FORGE_MAX_PLACED_DEVICES] = {0};
     forge_point waits[FORGE_MAX_POINTS];
     forge_point signal = {instance->timelines[segment->device],
-                          point_of(instance, segment->device, segment->turn + 1)};
+                          point_of(instance, segment->device, segment->position + 1)};
     forge_order order = {.struct_size = sizeof order, .signal_count = 1, .waits = waits, .signals = &signal};
     wanted[segment->device] = signal.value - 1;
     for (size_t k = 0; k < placed->edge_count; k++) {
         const struct placed_segment *from = &placed->segments[placed->edges[k].from];
-        uint64_t point = point_of(instance, from->device, from->turn + 1);
+        uint64_t point = point_of(instance, from->device, from->position + 1);
         if (placed->edges[k].to == i && point > wanted[from->device])
             wanted[from->device] = point;
     }
@@ -201,7 +201,7 @@ static joule_status wait_for_all(forge_placed_instance *instance, joule_error *e
     joule_status status = JOULE_OK;
     for (uint32_t d = 0; status == JOULE_OK && d < instance->placed->device_count; d++)
         status = forge_timeline_wait(instance->timelines[d],
-                                     point_of(instance, d, instance->placed->turns[d]), -1, error);
+                                     point_of(instance, d, instance->placed->segment_counts[d]), -1, error);
     return status;
 }
 
