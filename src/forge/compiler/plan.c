@@ -31,7 +31,7 @@ struct block {
 struct planning {
     struct block **blocks; /* sorted by offset; none is empty */
     size_t block_count, block_capacity;
-    uint64_t looks;
+    uint64_t comparisons;
 };
 
 /* --- blocks --------------------------------------------------------------------------------------------- */
@@ -141,7 +141,7 @@ static bool is_blocking(const struct block *block, const struct plan_item *item,
 static bool fits_in(struct planning *p, const struct block *block, const struct plan_item *item,
                     uint64_t *end)
 {
-    p->looks += block->count;
+    p->comparisons += block->count;
     for (size_t i = 0; i < block->count; i++) {
         const struct placed *placed = &block->items[i];
         if (placed->first > item->last || item->first > placed->last)
@@ -159,7 +159,7 @@ static uint64_t find_gap(struct planning *p, const struct plan_item *item)
     uint64_t end = 0;
     for (size_t b = 0; b < p->block_count; b++) {
         const struct block *block = p->blocks[b];
-        p->looks++;
+        p->comparisons++;
         if (can_skip(block, item, end))
             continue;
         if (is_blocking(block, item, end))
@@ -212,7 +212,7 @@ static bool place_all(struct plan_item *items, size_t count, struct plan_result 
         uint64_t end = order[i]->offset_bytes + order[i]->size_bytes;
         result->size_bytes = end > result->size_bytes ? end : result->size_bytes;
     }
-    result->looks = p.looks;
+    result->comparisons = p.comparisons;
     for (size_t b = 0; b < p.block_count; b++)
         free(p.blocks[b]);
     free(p.blocks);

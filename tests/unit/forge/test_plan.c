@@ -115,7 +115,7 @@ static void test_few_are_looked_at(void **state)
         items[3 * i + 2] = (struct plan_item){.size_bytes = 512, .first = SPAN - 2 - i, .last = SPAN - 1 - i};
     }
     assert_true(plan(items, ITEMS, SPAN, &result));
-    assert_in_range(result.looks, ITEMS, (uint64_t)ITEMS * ITEMS / 15);
+    assert_in_range(result.comparisons, ITEMS, (uint64_t)ITEMS * ITEMS / 15);
     assert_true(result.size_bytes == result.bound_bytes);
     free(items);
 }
