@@ -1,6 +1,6 @@
 /* runtime/energy.h - attributes a meter's joules to the launches of an instance.
  *
- * Spans of launches and ticks of the sensor become windows for the attribution. energy_ask.c answers the
+ * Spans of launches and ticks of the sensor become windows for the attribution. energy_query.c answers the
  * queries.
  *
  * Note: collection happens between runs, so all launches up to now are complete.

@@ -1,4 +1,4 @@
-/* ir/families.c - the public builder functions of <forge/graph.h>, one for each operation.
+/* ir/operations.c - the public builder functions of <forge/graph.h>, one for each operation.
  *
  * Note: infer.c decides what is allowed. Attributes are compared as bytes, so members that an operation does
  * not use are 0.

@@ -1,4 +1,4 @@
-/* runtime/keep.c - saves and restores the values of slots; see <forge/nonfinite.h>. */
+/* runtime/states_keep.c - saves and restores the values of slots; see <forge/nonfinite.h>. */
 #include <forge/nonfinite.h>
 #include <string.h>
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* ir/text_words.c - prints and parses names and elements; see text.h.
+/* ir/text_tokens.c - prints and parses names and elements; see text.h.
  *
  * Note: every printed element is parsed at once, and printed in another form if the bytes differ. So text is
  * exact for every type, also for bytes that no computation produces.

@@ -1,4 +1,4 @@
-/* ir/families_move.c - the public builder functions that move elements; see families.c. */
+/* ir/operations_move.c - the public builder functions that move elements; see operations.c. */
 #include <stdlib.h>
 #include <string.h>
 #include "forge/ir/build.h"

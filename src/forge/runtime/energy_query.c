@@ -1,4 +1,4 @@
-/* runtime/energy_ask.c - answers the queries of <forge/energy.h>.
+/* runtime/energy_query.c - answers the queries of <forge/energy.h>.
  *
  * Note: the sum over several items is computed at once, because their errors are correlated.
  */

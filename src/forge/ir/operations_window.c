@@ -1,4 +1,4 @@
-/* ir/families_window.c - the public builder functions for convolutions, windows and random numbers.
+/* ir/operations_window.c - the public builder functions for convolutions, windows and random numbers.
  *
  * Note: infer_window.c decides what is allowed. Attributes are compared as bytes, so entries for dimensions
  * that do not exist are 0.
