@@ -63,7 +63,7 @@ joule_status forge_device_query(forge_device *device, forge_device_facts *out_fa
     if (!abi_has_room(out_facts, SIZE_UP_TO(forge_device_facts, instruction_sets)))
         return JOULE_INVALID;
     forge_device_facts facts = {0};
-    device->ops->look(device, &facts);
-    abi_write(out_facts, &facts, sizeof facts);
+    device->ops->query(device, &facts);
+    abi_give(out_facts, &facts, sizeof facts);
     return JOULE_OK;
 }

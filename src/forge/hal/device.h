@@ -60,7 +60,7 @@ struct device_ops {
                         int64_t *ends_ns, joule_error *out_error);
     joule_status (*set_threads)(forge_device *device, unsigned threads, joule_error *out_error);
     /* Fills in facts; they are zeroed before. */
-    void (*look)(forge_device *device, forge_device_facts *out_facts);
+    void (*query)(forge_device *device, forge_device_facts *out_facts);
     const struct expect_ops *expect; /* NULL: the device runs launches, and sensors measure them */
 };
 

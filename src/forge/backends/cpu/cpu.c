@@ -125,7 +125,7 @@ static joule_status cpu_open(forge_device **out_device, joule_error *out_error)
     return status;
 }
 
-static void cpu_look(forge_device *device, forge_device_facts *out_facts)
+static void cpu_query(forge_device *device, forge_device_facts *out_facts)
 {
     _Static_assert(ISA_COUNT <= FORGE_MAX_INSTRUCTION_SETS, "the public list has room");
     const struct cpu *cpu = (const struct cpu *)device;
@@ -278,4 +278,4 @@ const struct device_ops cpu_ops = {.name = "cpu",
                                    .find_kernel = cpu_find_kernel,
                                    .run = cpu_run,
                                    .set_threads = cpu_set_threads,
-                                   .look = cpu_look};
+                                   .query = cpu_query};

@@ -72,7 +72,7 @@ static joule_status estimated_set_threads(forge_device *device, unsigned threads
     return status;
 }
 
-static void estimated_look(forge_device *device, forge_device_facts *out_facts)
+static void estimated_query(forge_device *device, forge_device_facts *out_facts)
 {
     struct estimated *e = (struct estimated *)device;
     forge_device_facts cpu = {.struct_size = sizeof cpu};
@@ -226,5 +226,5 @@ const struct device_ops estimated_ops = {.name = "estimated",
                                          .find_kernel = estimated_find_kernel,
                                          .run = estimated_run,
                                          .set_threads = estimated_set_threads,
-                                         .look = estimated_look,
+                                         .query = estimated_query,
                                          .expect = &expect};
