@@ -110,12 +110,12 @@ joule_status forge_timeline_wait(forge_timeline *timeline, uint64_t value, doubl
     return status;
 }
 
-joule_status timeline_wait(forge_timeline *timeline, uint64_t value, const atomic_bool *is_called_off,
+joule_status timeline_wait(forge_timeline *timeline, uint64_t value, const atomic_bool *is_cancelled,
                            joule_error *out_error)
 {
     pthread_mutex_lock(&lock);
     joule_status status = look(timeline, value, out_error);
-    while (status == JOULE_PENDING && !*is_called_off) {
+    while (status == JOULE_PENDING && !*is_cancelled) {
         pthread_cond_wait(&moved, &lock);
         status = look(timeline, value, out_error);
     }
