@@ -11,7 +11,7 @@
 #include "base/string.h"
 
 #define MIN_CLASS_BYTES 256
-#define NAMED           3 /* users that an error message names */
+#define MAX_NAMED_USERS 3 /* users that an error message names */
 
 struct block {
     struct device_memory *memory;
@@ -64,7 +64,7 @@ static void block_free(struct block *block)
 }
 
 /* Frees all unused blocks. The lock is held. */
-static void give_to_system(struct device_memory *memory)
+static void free_unused(struct device_memory *memory)
 {
     struct block *block = memory->held, *next;
     memory->held = NULL;
@@ -76,7 +76,7 @@ static void give_to_system(struct device_memory *memory)
 }
 
 /* Releases the lock, which is held. Frees the pool if it is closed and its last buffer is gone. */
-static void leave(struct device_memory *memory)
+static void unlock_and_free(struct device_memory *memory)
 {
     bool is_last = memory->is_closed && memory->used_bytes == 0;
     pthread_mutex_unlock(&memory->lock);
@@ -92,8 +92,8 @@ void device_memory_close(struct device_memory *memory)
         return;
     pthread_mutex_lock(&memory->lock);
     memory->is_closed = true;
-    give_to_system(memory);
-    leave(memory);
+    free_unused(memory);
+    unlock_and_free(memory);
 }
 
 /* --- allocation and release ----------------------------------------------------------------------------- */
@@ -110,7 +110,7 @@ size_t memory_class_bytes(size_t size_bytes)
     return (size_bytes + step - 1) / step * step;
 }
 
-static void give_back(void *context)
+static void release_block(void *context)
 {
     struct block *block = context;
     struct device_memory *memory = block->memory;
@@ -123,7 +123,7 @@ static void give_back(void *context)
         list_add(&memory->held, block);
         memory->held_bytes += block->size_bytes;
     }
-    leave(memory);
+    unlock_and_free(memory);
 }
 
 static struct block *find_held(struct device_memory *memory, size_t size_bytes)
@@ -152,13 +152,13 @@ static struct block *make_block(forge_device *device, size_t size_bytes)
     if (is_above_limit(memory, size_bytes))
         return NULL;
     if (is_above_limit(memory, size_bytes + memory->held_bytes))
-        give_to_system(memory);
+        free_unused(memory);
     struct block *block = calloc(1, sizeof *block);
     if (!block)
         return NULL;
     joule_status status = device->ops->allocate(device, size_bytes, &block->raw, NULL);
     if (status == JOULE_NO_MEMORY && memory->held_bytes) {
-        give_to_system(memory);
+        free_unused(memory);
         status = device->ops->allocate(device, size_bytes, &block->raw, NULL);
     }
     if (status == JOULE_OK) {
@@ -182,7 +182,7 @@ static void print_bytes(struct text *text, size_t bytes)
 
 /* Returns the largest block in use that comes after `last` in falling order of sizes; NULL: the largest of
  * all. */
-static const struct block *next_largest(const struct device_memory *memory, const struct block *last)
+static const struct block *find_next_largest(const struct device_memory *memory, const struct block *last)
 {
     const struct block *found = NULL;
     bool is_after = false;
@@ -213,8 +213,8 @@ static joule_status refuse(const forge_device *device, size_t size_bytes, const 
         print_bytes(&text, memory->limit_bytes);
     }
     text_printf(&text, " in use");
-    const struct block *block = next_largest(memory, NULL);
-    for (int i = 0; i < NAMED && block; i++, block = next_largest(memory, block)) {
+    const struct block *block = find_next_largest(memory, NULL);
+    for (int i = 0; i < MAX_NAMED_USERS && block; i++, block = find_next_largest(memory, block)) {
         text_printf(&text, "%s%s with ", i ? ", " : "; largest: ", block->what);
         print_bytes(&text, block->size_bytes);
     }
@@ -252,9 +252,9 @@ joule_status device_take(forge_device *device, size_t size_bytes, const char *wh
     if (!block)
         return status;
     void *data = forge_buffer_data(block->raw);
-    status = forge_buffer_wrap(data, size_bytes, give_back, block, out_buffer, out_error);
+    status = forge_buffer_wrap(data, size_bytes, release_block, block, out_buffer, out_error);
     if (status != JOULE_OK)
-        give_back(block);
+        release_block(block);
     else if (is_used && !device->ops->expect) /* the memory of such a device has no bytes */
         memset(data, 0, size_bytes);
     return status;
@@ -280,7 +280,7 @@ joule_status forge_device_memory(forge_device *device, forge_memory_facts *out_f
 void forge_device_trim(forge_device *device)
 {
     pthread_mutex_lock(&device->memory->lock);
-    give_to_system(device->memory);
+    free_unused(device->memory);
     device->memory->peak_bytes = device->memory->used_bytes;
     pthread_mutex_unlock(&device->memory->lock);
 }

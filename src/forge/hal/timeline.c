@@ -82,7 +82,7 @@ void forge_timeline_fail(forge_timeline *timeline, const char *message)
 /* --- waiting -------------------------------------------------------------------------------------------- */
 
 /* Returns JOULE_OK, JOULE_FAILED, or JOULE_PENDING if the value is not reached yet. The lock is held. */
-static joule_status look(const forge_timeline *timeline, uint64_t value, joule_error *error)
+static joule_status check_value(const forge_timeline *timeline, uint64_t value, joule_error *error)
 {
     if (timeline->value >= value)
         return JOULE_OK;
@@ -97,10 +97,10 @@ joule_status forge_timeline_wait(forge_timeline *timeline, uint64_t value, doubl
     struct timespec end = {has_end ? (time_t)end_s : 0, has_end ? (long)(fmod(end_s, 1) * 1e9) : 0};
     int waited = 0;
     pthread_mutex_lock(&lock);
-    joule_status status = look(timeline, value, out_error);
+    joule_status status = check_value(timeline, value, out_error);
     while (status == JOULE_PENDING && waited != ETIMEDOUT) {
         waited = has_end ? pthread_cond_timedwait(&moved, &lock, &end) : pthread_cond_wait(&moved, &lock);
-        status = look(timeline, value, out_error);
+        status = check_value(timeline, value, out_error);
     }
     uint64_t is = timeline->value;
     pthread_mutex_unlock(&lock);
@@ -114,10 +114,10 @@ joule_status timeline_wait(forge_timeline *timeline, uint64_t value, const atomi
                            joule_error *out_error)
 {
     pthread_mutex_lock(&lock);
-    joule_status status = look(timeline, value, out_error);
+    joule_status status = check_value(timeline, value, out_error);
     while (status == JOULE_PENDING && !*is_cancelled) {
         pthread_cond_wait(&moved, &lock);
-        status = look(timeline, value, out_error);
+        status = check_value(timeline, value, out_error);
     }
     pthread_mutex_unlock(&lock);
     if (status == JOULE_PENDING)
