@@ -18,40 +18,40 @@
 
 /* --- scanning ------------------------------------------------------------------------------------------- */
 
-struct look {
+struct summary {
     forge_numbers numbers;
     size_t first_nan, first_infinity; /* SIZE_MAX: none */
 };
 
-static void take(struct look *look, size_t position, double value)
+static void count_value(struct summary *summary, size_t position, double value)
 {
-    forge_numbers *n = &look->numbers;
+    forge_numbers *n = &summary->numbers;
     if (isnan(value)) {
-        look->first_nan = n->nans++ ? look->first_nan : position;
+        summary->first_nan = n->nans++ ? summary->first_nan : position;
     } else if (isinf(value)) {
-        look->first_infinity = n->infinities++ ? look->first_infinity : position;
+        summary->first_infinity = n->infinities++ ? summary->first_infinity : position;
     } else {
         n->min = value >= n->min ? n->min : value; /* false for NaN: the first number */
         n->max = value <= n->max ? n->max : value;
     }
 }
 
-static struct look look_at(const struct view *view)
+static struct summary scan_view(const struct view *view)
 {
-    struct look look = {
+    struct summary summary = {
         {.dtype = view->dtype, .shape = view->shape, .min = NAN, .max = NAN}, SIZE_MAX, SIZE_MAX};
     size_t count = forge_shape_elements(&view->shape);
     const struct dtype_row *row = dtype_row(view->dtype);
     if (!row->is_computed)
-        return look;
+        return summary;
     struct walk walk = walk_of(view, &view->shape);
     double values[TILE];
     for (struct tile tile = tile_from(0, count); tile.count; tile = tile_next(tile)) {
         walk_load(&walk, tile.first, tile.count, values);
         for (size_t i = 0; i < tile.count; i++)
-            take(&look, tile.first + i, values[i]);
+            count_value(&summary, tile.first + i, values[i]);
     }
-    return look;
+    return summary;
 }
 
 static bool is_float(const struct view *view)
@@ -65,7 +65,7 @@ static bool is_float(const struct view *view)
 struct check {
     forge_instance *instance;
     forge_nonfinite found;
-    struct look operands[FORGE_MAX_OPERANDS]; /* of the current launch, if are_known */
+    struct summary operands[FORGE_MAX_OPERANDS]; /* of the current launch, if are_known */
     bool are_known;
 };
 
@@ -78,16 +78,16 @@ static bool works_in_place(const struct launch *launch)
     return false;
 }
 
-static void look_at_operands(struct check *check, const struct launch *launch)
+static void scan_operands(struct check *check, const struct launch *launch)
 {
     for (size_t i = 0; !check->are_known && i < launch->input_count && i < FORGE_MAX_OPERANDS; i++)
-        check->operands[i] = look_at(&launch->inputs[i]);
+        check->operands[i] = scan_view(&launch->inputs[i]);
     check->are_known = true;
 }
 
 /* Returns true if the launch does arithmetic, which may overflow. Fills and comparisons only pass infinities
  * on. */
-static bool computes(const struct launch *launch, const struct program_launch *made)
+static bool does_arithmetic(const struct launch *launch, const struct program_launch *made)
 {
     const struct reduce_attributes *reduce = launch->attributes;
     const struct window_attributes *window = launch->attributes;
@@ -101,8 +101,8 @@ static bool computes(const struct launch *launch, const struct program_launch *m
 
 /* Returns true if this launch caused the results; its operands are known. *is_infinite: there are infinities
  * and no NaN. */
-static bool is_origin(const struct check *check, const struct launch *launch,
-                      const struct program_launch *made, const struct look *result, bool *is_infinite)
+static bool is_culprit(const struct check *check, const struct launch *launch,
+                       const struct program_launch *made, const struct summary *result, bool *is_infinite)
 {
     uint64_t nans = 0, infinities = 0;
     for (size_t i = 0; i < launch->input_count && i < FORGE_MAX_OPERANDS; i++) {
@@ -110,7 +110,7 @@ static bool is_origin(const struct check *check, const struct launch *launch,
         infinities += check->operands[i].numbers.infinities;
     }
     *is_infinite = !result->numbers.nans;
-    return *is_infinite ? !nans && !infinities && computes(launch, made) : !nans;
+    return *is_infinite ? !nans && !infinities && does_arithmetic(launch, made) : !nans;
 }
 
 /* Returns the name of the input, slot or output in whose memory this binding is, or NULL. */
@@ -131,16 +131,16 @@ static double value_at(const struct view *view, size_t element)
     return value;
 }
 
-static void set_made(forge_nonfinite *found, const struct view *view, const struct look *look,
-                     const char *name)
+static void set_result(forge_nonfinite *found, const struct view *view, const struct summary *summary,
+                       const char *name)
 {
-    found->made = look->numbers;
+    found->made = summary->numbers;
     found->made.name = name;
-    found->element = look->numbers.nans ? look->first_nan : look->first_infinity;
+    found->element = summary->numbers.nans ? summary->first_nan : summary->first_infinity;
     found->value = value_at(view, found->element);
 }
 
-static void accuse(struct check *check, size_t i, size_t output, const struct look *result)
+static void set_culprit(struct check *check, size_t i, size_t output, const struct summary *result)
 {
     const forge_program *program = check->instance->program;
     const struct program_launch *made = &program_launches(program)[i];
@@ -158,12 +158,12 @@ static void accuse(struct check *check, size_t i, size_t output, const struct lo
         found->operands[k].name = name_of(program, made->first_binding + (uint32_t)k);
         found->operand_count++;
     }
-    set_made(found, &launch->outputs[output], result,
-             name_of(program, made->first_binding + made->input_count + (uint32_t)output));
+    set_result(found, &launch->outputs[output], result,
+               name_of(program, made->first_binding + made->input_count + (uint32_t)output));
 }
 
 /* Checks the results of launch i after it has run. */
-static void judge(struct check *check, size_t i)
+static void check_results(struct check *check, size_t i)
 {
     const struct launch *launch = &check->instance->launches[i].launch;
     const struct program_launch *made = &program_launches(check->instance->program)[i];
@@ -171,22 +171,22 @@ static void judge(struct check *check, size_t i)
         bool is_infinite;
         if (!is_float(&launch->outputs[k]))
             continue;
-        struct look result = look_at(&launch->outputs[k]);
+        struct summary result = scan_view(&launch->outputs[k]);
         if (!result.numbers.nans && !result.numbers.infinities)
             continue;
-        look_at_operands(check, launch);
-        if (!is_origin(check, launch, made, &result, &is_infinite))
+        scan_operands(check, launch);
+        if (!is_culprit(check, launch, made, &result, &is_infinite))
             continue;
         bool is_usual = is_infinite && check->instance->is_usual[i];
         check->instance->is_usual[i] |= is_infinite;
         if (!is_usual && check->found.origin == FORGE_ORIGIN_NONE)
-            accuse(check, i, k, &result);
+            set_culprit(check, i, k, &result);
     }
 }
 
 /* Checks inputs and slots for NaN before the run. A mask may contain infinities; a scalar input, such as a
  * rate, may not. */
-static void judge_given(struct check *check)
+static void check_given(struct check *check)
 {
     const forge_instance *instance = check->instance;
     const forge_program *program = instance->program;
@@ -198,13 +198,13 @@ static void judge_given(struct check *check)
                                        dim_substitute_shape(&buffer->shape, instance->sized.values));
         if (!is_float(&view))
             continue;
-        struct look look = look_at(&view);
-        bool is_wrong = look.numbers.nans ||
-                        (look.numbers.infinities && buffer->shape.rank == 0 && buffer->kind == BUFFER_INPUT);
+        struct summary summary = scan_view(&view);
+        bool is_wrong = summary.numbers.nans || (summary.numbers.infinities && buffer->shape.rank == 0 &&
+                                                 buffer->kind == BUFFER_INPUT);
         if (!is_wrong)
             continue;
         check->found.origin = buffer->kind == BUFFER_INPUT ? FORGE_ORIGIN_INPUT : FORGE_ORIGIN_SLOT;
-        set_made(&check->found, &view, &look, program_string(program, buffer->name));
+        set_result(&check->found, &view, &summary, program_string(program, buffer->name));
     }
 }
 
@@ -256,7 +256,7 @@ static void add_launch(struct text *text, const forge_nonfinite *f)
     text_printf(text, " (%s) made ", forge_phase_name(f->phase));
 }
 
-static joule_status tell(const forge_nonfinite *f, joule_error *error)
+static joule_status report_culprit(const forge_nonfinite *f, joule_error *error)
 {
     char message[sizeof error->message];
     struct text text;
@@ -290,10 +290,10 @@ static joule_status run_one_by_one(struct check *check, joule_error *error)
     for (size_t i = 0; status == JOULE_OK && i < instance->program->launches.count; i++) {
         check->are_known = false;
         if (works_in_place(&instance->launches[i].launch))
-            look_at_operands(check, &instance->launches[i].launch);
+            scan_operands(check, &instance->launches[i].launch);
         status = instance->device->ops->run(instance->device, &instance->launches[i], 1, &end_ns, error);
         if (status == JOULE_OK)
-            judge(check, i);
+            check_results(check, i);
     }
     instance->is_poisoned = status != JOULE_OK;
     return status;
@@ -319,7 +319,7 @@ joule_status forge_instance_run_checked(forge_instance *instance, forge_nonfinit
         status = instance_check_inputs(instance, out_error);
     if (status != JOULE_OK)
         return status;
-    judge_given(&check);
+    check_given(&check);
     status = run_one_by_one(&check, out_error);
     if (status != JOULE_OK)
         check.found.origin = FORGE_ORIGIN_NONE;
@@ -327,5 +327,5 @@ joule_status forge_instance_run_checked(forge_instance *instance, forge_nonfinit
         abi_write(out_found, &check.found, sizeof check.found);
     if (status != JOULE_OK)
         return status;
-    return check.found.origin == FORGE_ORIGIN_NONE ? JOULE_OK : tell(&check.found, out_error);
+    return check.found.origin == FORGE_ORIGIN_NONE ? JOULE_OK : report_culprit(&check.found, out_error);
 }

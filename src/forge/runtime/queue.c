@@ -32,8 +32,8 @@ struct forge_queue {
 /* --- the thread ----------------------------------------------------------------------------------------- */
 
 /* *out_is_stuck: the queue is freed before the points were reached. */
-static joule_status do_entry(forge_queue *queue, const struct entry *entry, bool *out_is_stuck,
-                             joule_error *error)
+static joule_status run_entry(forge_queue *queue, const struct entry *entry, bool *out_is_stuck,
+                              joule_error *error)
 {
     for (size_t i = 0; i < entry->wait_count; i++) {
         const forge_point *point = &entry->waits[i];
@@ -45,7 +45,7 @@ static joule_status do_entry(forge_queue *queue, const struct entry *entry, bool
     return entry->call(entry->context, error);
 }
 
-static void tell(const struct entry *entry, joule_status status, const joule_error *why)
+static void signal_points(const struct entry *entry, joule_status status, const joule_error *why)
 {
     joule_error error;
     for (size_t i = 0; i < entry->signal_count; i++) {
@@ -58,7 +58,7 @@ static void tell(const struct entry *entry, joule_status status, const joule_err
 }
 
 /* Returns the next entry, which the caller owns; NULL if the list is empty and the queue is closing. */
-static struct entry *take(forge_queue *queue)
+static struct entry *take_entry(forge_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
     while (!queue->first && !queue->is_closing)
@@ -73,18 +73,18 @@ static struct entry *take(forge_queue *queue)
     return entry;
 }
 
-static void *work(void *argument)
+static void *run_entries(void *argument)
 {
     forge_queue *queue = argument;
     bool is_stuck = false;
-    for (struct entry *entry = take(queue); entry; entry = take(queue)) {
+    for (struct entry *entry = take_entry(queue); entry; entry = take_entry(queue)) {
         joule_error error = {.message = "an entry of a queue failed without a message"};
         joule_status status = JOULE_ABSENT;
         if (is_stuck)
             error_set(&error, status, "the queue was freed before this entry began");
         else
-            status = do_entry(queue, entry, &is_stuck, &error);
-        tell(entry, status, &error);
+            status = run_entry(queue, entry, &is_stuck, &error);
+        signal_points(entry, status, &error);
         free(entry);
     }
     return NULL;
@@ -103,7 +103,7 @@ joule_status forge_queue_new(forge_queue **out_queue, joule_error *out_error)
     sigset_t all, before; /* signals are for the program's threads, not for this one */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&queue->thread, NULL, work, queue);
+    int failed = pthread_create(&queue->thread, NULL, run_entries, queue);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed) {
         free(queue);
