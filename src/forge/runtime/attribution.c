@@ -82,7 +82,8 @@ static void take_window(struct whitened *w, size_t n, const struct attribution_w
     w->variance *= window->variance / variance;
 }
 
-void attribution_feed(struct attribution *a, const struct attribution_window *window, const double *active_s)
+void attribution_add_window(struct attribution *a, const struct attribution_window *window,
+                            const double *active_s)
 {
     if (!(window->seconds > 0) || !isfinite(window->seconds))
         return;

@@ -47,8 +47,8 @@ void attribution_free(struct attribution *attribution);
 /* Adds the next window in time. active_s: [groups], seconds for which each group ran in it; the sum should be
  * the window's length. A window without known joules or length is a gap, during which the drift continues.
  * Allocates nothing. */
-void attribution_feed(struct attribution *attribution, const struct attribution_window *window,
-                      const double *active_s);
+void attribution_add_window(struct attribution *attribution, const struct attribution_window *window,
+                            const double *active_s);
 
 /* The accuracy of the meter's sum. */
 struct attribution_meter {
@@ -67,8 +67,8 @@ joule_status attribution_solve(const struct attribution *attribution, const stru
 /* Returns the answer of a model, without windows. joules, seconds: [groups]. log_sd: [groups, causes],
  * row-major: the change of the logarithm of a group's joules if a shared cause is one standard deviation
  * higher. NULL if out of memory. The caller frees it. */
-struct attribution_answer *attribution_given(size_t groups, const double *joules, const double *seconds,
-                                             const double *log_sd, size_t causes);
+struct attribution_answer *attribution_from_model(size_t groups, const double *joules, const double *seconds,
+                                                  const double *log_sd, size_t causes);
 void attribution_answer_free(struct attribution_answer *answer);
 
 /* Returns the best estimate of a group's joules in the windows with energy. The sum over all groups is the

@@ -35,8 +35,8 @@ void attribution_answer_free(struct attribution_answer *answer)
     free(answer);
 }
 
-struct attribution_answer *attribution_given(size_t groups, const double *joules, const double *seconds,
-                                             const double *log_sd, size_t causes)
+struct attribution_answer *attribution_from_model(size_t groups, const double *joules, const double *seconds,
+                                                  const double *log_sd, size_t causes)
 {
     struct attribution_answer *answer = attribution_answer_new(groups);
     if (!answer)
@@ -81,8 +81,8 @@ static joule_class class_of(const struct attribution_answer *answer, double rela
     if (answer->meter >= JOULE_CLASS_MODELLED || answer->meter == JOULE_CLASS_NONE)
         return answer->meter;
     /* A sum over all groups has no error here and needs no windows. */
-    bool is_told = relative_sd <= 0.5 * prior_sd || relative_sd < 1e-3;
-    return is_told ? JOULE_CLASS_DERIVED : JOULE_CLASS_MODELLED;
+    bool is_determined = relative_sd <= 0.5 * prior_sd || relative_sd < 1e-3;
+    return is_determined ? JOULE_CLASS_DERIVED : JOULE_CLASS_MODELLED;
 }
 
 /* As in libjoule, measurements have additive errors, and models have relative ones. */

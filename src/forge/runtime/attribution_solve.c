@@ -13,11 +13,11 @@
 #include "forge/runtime/attribution_sums.h"
 #include "forge/runtime/symmetric.h"
 
-#define SIZE_LOG_SD  1.0 /* of the factor common to all: only ratios of the cost model's watts are used */
-#define NOISE_DOUBT  1.0 /* weight of the meter's own statement of its noise, in windows */
-#define NOISE_ROUNDS 6
-#define STEPS        40
-#define HALVINGS     12
+#define SCALE_LOG_SD        1.0 /* of the factor common to all: only ratios of the cost model matter */
+#define NOISE_PRIOR_WINDOWS 1.0 /* weight of the meter's own statement of its noise, in windows */
+#define NOISE_ROUNDS        6
+#define MAX_STEPS           40
+#define MAX_HALVINGS        12
 
 /* One fit, with its work space. Vectors: [n], matrices: [n, n], row-major; n: number of groups. */
 struct fit {
@@ -45,7 +45,7 @@ static void prior_covariance(const struct attribution_group *groups, size_t n, d
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++) {
             const struct attribution_group *left = &groups[i], *right = &groups[j];
-            out[i * n + j] = SIZE_LOG_SD * SIZE_LOG_SD +
+            out[i * n + j] = SCALE_LOG_SD * SCALE_LOG_SD +
                              (left->kind == right->kind ? left->kind_log_sd * right->kind_log_sd : 0) +
                              (i == j ? left->own_log_sd * left->own_log_sd : 0);
         }
@@ -53,7 +53,7 @@ static void prior_covariance(const struct attribution_group *groups, size_t n, d
 
 /* Scales the watts so that the joules add up to the sum, and shifts the logarithms `theta` accordingly.
  * Writes watts and joules. */
-static void settle(const struct attribution *a, double *theta, double *watts, double *joules)
+static void scale_to_sum(const struct attribution *a, double *theta, double *watts, double *joules)
 {
     double sum = 0;
     for (size_t i = 0; i < a->count; i++)
@@ -84,30 +84,30 @@ static void condition(double *covariance, size_t n, const double *joules, double
 /* --- the fit -------------------------------------------------------------------------------------------- */
 
 /* Returns the negative log posterior, except for constants. Sets f->misfit. */
-static double height(struct fit *f, const double *theta, const double *watts)
+static double negative_log_posterior(struct fit *f, const double *theta, const double *watts)
 {
     size_t n = f->a->count;
-    double *off = f->scratch, squares = f->w->square + symmetric_form(f->w->gram, n, watts, watts);
+    double *offset = f->scratch, squares = f->w->square + symmetric_form(f->w->gram, n, watts, watts);
     for (size_t i = 0; i < n; i++) {
         squares -= 2 * f->w->joules[i] * watts[i];
-        off[i] = theta[i] - f->centre[i];
+        offset[i] = theta[i] - f->centre[i];
     }
     f->misfit = fmax(squares, 0);
-    return 0.5 * (f->misfit / f->noise + symmetric_form(f->precision, n, off, off));
+    return 0.5 * (f->misfit / f->noise + symmetric_form(f->precision, n, offset, offset));
 }
 
 /* Computes the gradient and the factor of the Hessian at the current point. Returns false if it is not
  * positive definite. */
-static bool look_around(struct fit *f)
+static bool compute_derivatives(struct fit *f)
 {
     size_t n = f->a->count;
-    double *off = f->scratch;
+    double *offset = f->scratch;
     for (size_t i = 0; i < n; i++)
-        off[i] = f->theta[i] - f->centre[i];
-    symmetric_apply(f->precision, n, off, f->slope);
-    symmetric_apply(f->w->gram, n, f->watts, off);
+        offset[i] = f->theta[i] - f->centre[i];
+    symmetric_apply(f->precision, n, offset, f->slope);
+    symmetric_apply(f->w->gram, n, f->watts, offset);
     for (size_t i = 0; i < n; i++) {
-        f->slope[i] += f->watts[i] * (off[i] - f->w->joules[i]) / f->noise;
+        f->slope[i] += f->watts[i] * (offset[i] - f->w->joules[i]) / f->noise;
         for (size_t j = 0; j <= i; j++)
             f->hessian[i * n + j] =
                 f->precision[i * n + j] + f->watts[i] * f->w->gram[i * n + j] * f->watts[j] / f->noise;
@@ -116,10 +116,10 @@ static bool look_around(struct fit *f)
 }
 
 /* Computes the Gauss-Newton step that keeps the sum of joules. Returns its largest component. */
-static double make_step(struct fit *f)
+static double compute_step(struct fit *f)
 {
     size_t n = f->a->count;
-    double *across = f->scratch, slope = 0, curve = 0, greatest = 0;
+    double *across = f->scratch, slope = 0, curve = 0, largest = 0;
     for (size_t i = 0; i < n; i++) {
         f->step[i] = -f->slope[i];
         across[i] = f->joules[i];
@@ -132,45 +132,45 @@ static double make_step(struct fit *f)
     }
     for (size_t i = 0; i < n; i++) {
         f->step[i] -= across[i] * slope / curve;
-        greatest = fmax(greatest, fabs(f->step[i]));
+        largest = fmax(largest, fabs(f->step[i]));
     }
-    return greatest;
+    return largest;
 }
 
 /* Goes along the step, halving it until the posterior improves. Returns false if it never does. */
-static bool descend(struct fit *f, double from, double greatest)
+static bool descend(struct fit *f, double from, double largest)
 {
     size_t n = f->a->count;
-    double part = fmin(1, 1 / greatest); /* no power changes by more than a factor of e at once */
-    for (int i = 0; i < HALVINGS; i++, part /= 2) {
+    double part = fmin(1, 1 / largest); /* no power changes by more than a factor of e at once */
+    for (int i = 0; i < MAX_HALVINGS; i++, part /= 2) {
         for (size_t k = 0; k < n; k++)
             f->trial[k] = f->theta[k] + part * f->step[k];
-        settle(f->a, f->trial, f->watts, f->joules);
-        if (height(f, f->trial, f->watts) < from) {
+        scale_to_sum(f->a, f->trial, f->watts, f->joules);
+        if (negative_log_posterior(f, f->trial, f->watts) < from) {
             memcpy(f->theta, f->trial, n * sizeof *f->theta);
             return true;
         }
     }
-    settle(f->a, f->theta, f->watts, f->joules);
+    scale_to_sum(f->a, f->theta, f->watts, f->joules);
     return false;
 }
 
-static bool climb_down(struct fit *f)
+static bool minimise(struct fit *f)
 {
-    for (int i = 0; i < STEPS; i++) {
-        if (!look_around(f))
+    for (int i = 0; i < MAX_STEPS; i++) {
+        if (!compute_derivatives(f))
             return false;
-        double greatest = make_step(f);
-        if (!(greatest > 1e-7))
+        double largest = compute_step(f);
+        if (!(largest > 1e-7))
             break;
-        if (!descend(f, height(f, f->theta, f->watts), greatest))
+        if (!descend(f, negative_log_posterior(f, f->theta, f->watts), largest))
             break;
     }
-    return look_around(f);
+    return compute_derivatives(f);
 }
 
 /* Returns the effective number of unknowns that the rows determine, instead of the prior. */
-static double told(const struct fit *f)
+static double effective_unknowns(const struct fit *f)
 {
     size_t n = f->a->count;
     double sum = 0;
@@ -190,16 +190,17 @@ static bool fit(struct fit *f)
     double rows = (double)a->windows - 1, height_here;
     f->noise = 1;
     memcpy(f->theta, f->centre, n * sizeof *f->theta);
-    settle(a, f->theta, f->watts, f->joules);
+    scale_to_sum(a, f->theta, f->watts, f->joules);
     for (int i = 0;; i++) {
-        if (!climb_down(f))
+        if (!minimise(f))
             return false;
         symmetric_inverse(f->hessian, n, f->covariance);
         condition(f->covariance, n, f->joules, f->scratch);
-        height_here = height(f, f->theta, f->watts);
+        height_here = negative_log_posterior(f, f->theta, f->watts);
         if (i == NOISE_ROUNDS)
             break;
-        f->noise = (f->misfit + NOISE_DOUBT) / (fmax(rows - told(f), 0) + NOISE_DOUBT);
+        f->noise =
+            (f->misfit + NOISE_PRIOR_WINDOWS) / (fmax(rows - effective_unknowns(f), 0) + NOISE_PRIOR_WINDOWS);
     }
     f->evidence = -height_here - 0.5 * (rows * log(f->noise) + f->w->log_size) -
                   0.5 * symmetric_log_determinant(f->hessian, n);
@@ -208,8 +209,8 @@ static bool fit(struct fit *f)
 
 /* --- answer --------------------------------------------------------------------------------------------- */
 
-static void keep(struct attribution_answer *answer, const struct fit *f,
-                 const struct attribution_meter *meter)
+static void store_answer(struct attribution_answer *answer, const struct fit *f,
+                         const struct attribution_meter *meter)
 {
     const struct attribution *a = f->a;
     memcpy(answer->joules, f->joules, a->count * sizeof *answer->joules);
@@ -231,7 +232,7 @@ static joule_status solve(const struct attribution *a, const struct attribution_
         *vectors[i] = centre + (i + 1) * n;
     for (size_t i = 0; i < n; i++)
         centre[i] = log(groups[i].watts);
-    settle(a, centre, f.watts, answer->prior_joules);
+    scale_to_sum(a, centre, f.watts, answer->prior_joules);
     prior_covariance(groups, n, answer->prior_covariance);
     memcpy(f.hessian, answer->prior_covariance, n * n * sizeof *f.hessian);
     condition(answer->prior_covariance, n, answer->prior_joules, f.scratch);
@@ -245,7 +246,7 @@ static joule_status solve(const struct attribution *a, const struct attribution_
         if (!fit(&f) || !(f.evidence > best))
             continue;
         best = f.evidence;
-        keep(answer, &f, meter);
+        store_answer(answer, &f, meter);
     }
     return best > -DBL_MAX ? JOULE_OK : JOULE_FAILED;
 }

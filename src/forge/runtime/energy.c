@@ -152,7 +152,7 @@ static void join(struct energy *e, int64_t end_ns, joule_quantity joules, double
         e->lost_joules += isfinite(joules.value) ? joules.value : 0;
         e->cls = isfinite(joules.value) && joules.cls > e->cls ? joules.cls : e->cls;
     }
-    attribution_feed(e->attribution, &window, e->active_s);
+    attribution_add_window(e->attribution, &window, e->active_s);
     e->cut_ns = end_ns;
 }
 
@@ -360,7 +360,7 @@ joule_status energy_solve(const forge_instance *instance)
         return JOULE_NO_MEMORY;
     struct attribution_meter meter = {
         .cls = e->cls, .gain_sd = e->gain_sd, .is_exact = e->basis == FORGE_ENERGY_OF_PROCESS};
-    items_expect(&e->items, instance, groups);
+    items_prior(&e->items, instance, groups);
     joule_status status = attribution_solve(e->attribution, groups, &meter, &e->answer);
     if (status == JOULE_OK)
         status = attribution_merge(e->answer, e->group_of);

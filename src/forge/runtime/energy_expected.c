@@ -47,7 +47,7 @@ joule_status energy_expect(const forge_instance *instance)
     for (size_t i = 0; numbers && i < n; i++)
         spread(&e->collected[i], i, &sums);
     if (numbers)
-        e->answer = attribution_given(n, sums.joules, sums.seconds, sums.log_sd, EXPECTED_CAUSES);
+        e->answer = attribution_from_model(n, sums.joules, sums.seconds, sums.log_sd, EXPECTED_CAUSES);
     free(numbers);
     return e->answer ? attribution_merge(e->answer, e->group_of) : JOULE_NO_MEMORY;
 }

@@ -259,7 +259,7 @@ joule_status forge_instance_run(forge_instance *instance, joule_error *out_error
     if (instance_check_inputs(instance, out_error) != JOULE_OK)
         return JOULE_INVALID;
     struct energy *energy = instance->energy;
-    int64_t *stamps = energy ? spans_row(&energy->spans) : instance->stamps;
+    int64_t *stamps = energy ? spans_next_row(&energy->spans) : instance->stamps;
     stamps[0] = device_now_ns(instance->device);
     joule_status status =
         instance->device->ops->run(instance->device, instance->launches, count, stamps + 1, out_error);
@@ -269,7 +269,7 @@ joule_status forge_instance_run(forge_instance *instance, joule_error *out_error
     for (size_t i = 0; i < count; i++)
         instance->taken_ns[i] += stamps[i + 1] - stamps[i];
     if (energy)
-        spans_keep(&energy->spans);
+        spans_add_row(&energy->spans);
     instance->runs++;
     return JOULE_OK;
 }

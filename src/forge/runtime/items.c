@@ -108,7 +108,7 @@ static bool place(struct items *items, const forge_program *program, size_t i, s
 }
 
 /* Counts the item for the time between launches. */
-static bool has_too_many(const struct items *items)
+static bool is_above_max(const struct items *items)
 {
     return items->count + 1 > MAX_ITEMS;
 }
@@ -118,7 +118,7 @@ static bool place_all(struct items *items, const forge_program *program, size_t 
     items->count = 0;
     index_free(&items->index);
     arena_free(&items->texts);
-    for (size_t i = 0; i < program->launches.count && !(has_too_many(items) && depth); i++)
+    for (size_t i = 0; i < program->launches.count && !(is_above_max(items) && depth); i++)
         if (!place(items, program, i, depth))
             return false;
     return true;
@@ -132,7 +132,7 @@ bool items_make(struct items *items, const forge_program *program)
                             .item_of = calloc(launches + 1, sizeof *items->item_of)};
     if (!items->list || !items->item_of || !place_all(items, program, depth))
         return false;
-    while (has_too_many(items) && depth > 0)
+    while (is_above_max(items) && depth > 0)
         if (!place_all(items, program, --depth))
             return false;
     items->list[items->count++] = (struct item){.op = OP_COUNT, .operation = "", .scope = ""};
@@ -171,8 +171,8 @@ static double seconds_of(const struct items *items, const forge_instance *instan
     return seconds;
 }
 
-void items_expect(const struct items *items, const forge_instance *instance,
-                  struct attribution_group *out_groups)
+void items_prior(const struct items *items, const forge_instance *instance,
+                 struct attribution_group *out_groups)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     double busy = CORE_WATTS * (cores > 0 ? (double)cores : 1);

@@ -39,7 +39,7 @@ void items_free(struct items *items);
 /* Returns the mean cost of an item's launches in one run. */
 struct program_cost items_cost(const struct items *items, const forge_instance *instance, size_t item);
 /* Computes the prior of each item's power, from the cost and the time of its launches. */
-void items_expect(const struct items *items, const forge_instance *instance,
-                  struct attribution_group *out_groups);
+void items_prior(const struct items *items, const forge_instance *instance,
+                 struct attribution_group *out_groups);
 
 #endif

@@ -25,7 +25,7 @@ static int64_t *row_of(const struct spans *spans, uint64_t run)
     return spans->stamps + run % spans->capacity * (spans->launches + 1);
 }
 
-int64_t *spans_row(struct spans *spans)
+int64_t *spans_next_row(struct spans *spans)
 {
     int64_t *row = row_of(spans, spans->runs);
     if (spans->runs - spans->taken == spans->capacity) {
@@ -36,7 +36,7 @@ int64_t *spans_row(struct spans *spans)
     return row;
 }
 
-void spans_keep(struct spans *spans)
+void spans_add_row(struct spans *spans)
 {
     spans->runs++;
 }

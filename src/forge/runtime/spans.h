@@ -24,9 +24,9 @@ struct spans {
 bool spans_init(struct spans *spans, size_t launches, size_t size_bytes);
 void spans_free(struct spans *spans);
 /* Returns the row for the next run's timestamps. Drops the oldest run if the ring is full. */
-int64_t *spans_row(struct spans *spans);
-/* Adds the run whose row spans_row returned. */
-void spans_keep(struct spans *spans);
+int64_t *spans_next_row(struct spans *spans);
+/* Adds the run whose row spans_next_row returned. */
+void spans_add_row(struct spans *spans);
 /* Adds to active_s[item_of[i]] the seconds that launch i ran between two times, and forgets everything before
  * end_ns. Times must not decrease between calls. Returns false if dropped runs are missing. */
 bool spans_take(struct spans *spans, int64_t begin_ns, int64_t end_ns, const uint32_t *item_of,

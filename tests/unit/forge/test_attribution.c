@@ -100,7 +100,7 @@ static void tick(struct machine *m, struct meter *meter, struct attribution *a)
     struct attribution_window window = {.seconds = m->window_s, .variance = pow(meter->claim * sd, 2)};
     window.joules = m->window_joules + error_of(m, meter, sd);
     meter->seen += window.joules;
-    attribution_feed(a, &window, m->active_s);
+    attribution_add_window(a, &window, m->active_s);
     m->window_joules = m->window_s = 0;
     memset(m->active_s, 0, sizeof m->active_s);
 }
@@ -285,7 +285,7 @@ static void feed(struct attribution *a, double joules, const double *active_s, s
     struct attribution_window window = {.joules = joules, .variance = 1e-6};
     for (size_t i = 0; i < count; i++)
         window.seconds += active_s[i];
-    attribution_feed(a, &window, active_s);
+    attribution_add_window(a, &window, active_s);
 }
 
 /* Two kinds that always run for the same time, and a third. The prior is far off about the first two. */

@@ -440,9 +440,9 @@ static void test_time_is_taken_once(void **state)
     uint32_t item_of[] = {0, 1, 0};
     assert_true(spans_init(&spans, 3, 0)); /* two runs */
     for (int64_t begin = 100; begin <= 200; begin += 100) {
-        memcpy(spans_row(&spans), (int64_t[]){begin, begin + 10, begin + 10, begin + 40},
+        memcpy(spans_next_row(&spans), (int64_t[]){begin, begin + 10, begin + 10, begin + 40},
                4 * sizeof(int64_t));
-        spans_keep(&spans);
+        spans_add_row(&spans);
     }
     double active_s[2] = {0};
     assert_true(spans_take(&spans, 50, 105, item_of, active_s));
@@ -455,9 +455,9 @@ static void test_time_is_taken_once(void **state)
     assert_true(spans_take(&spans, 205, 300, item_of, active_s));
     assert_near(active_s[0], 80e-9, 1e-9);
     for (int64_t begin = 300; begin <= 500; begin += 100) { /* one too many */
-        memcpy(spans_row(&spans), (int64_t[]){begin, begin + 10, begin + 20, begin + 30},
+        memcpy(spans_next_row(&spans), (int64_t[]){begin, begin + 10, begin + 20, begin + 30},
                4 * sizeof(int64_t));
-        spans_keep(&spans);
+        spans_add_row(&spans);
     }
     memset(active_s, 0, sizeof active_s);
     assert_false(spans_take(&spans, 300, 420, item_of, active_s));
