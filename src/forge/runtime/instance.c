@@ -32,13 +32,13 @@ void forge_instance_free(forge_instance *instance)
     free(instance->wanted);
     free(instance->given);
     free(instance->kernels);
-    instance_forget_bodies(instance);
+    instance_free_bodies(instance);
     free(instance->done);
     free(instance->views);
     free(instance->launches);
-    free(instance->stamps);
+    free(instance->timestamps);
     free(instance->taken_ns);
-    free(instance->is_usual);
+    free(instance->makes_infinities);
     energy_free(instance->energy);
     free(instance);
 }
@@ -78,11 +78,11 @@ static bool get_memory(forge_instance *instance)
     instance->bodies = calloc(launches + 1, sizeof(forge_graph *));
     instance->body_sizes = calloc(launches + 1, sizeof(int64_t *));
     instance->done = calloc(launches + 1, sizeof *instance->done);
-    instance->stamps = calloc(launches + 1, sizeof *instance->stamps);
+    instance->timestamps = calloc(launches + 1, sizeof *instance->timestamps);
     instance->taken_ns = calloc(launches + 1, sizeof *instance->taken_ns);
     if (!sized_init(&instance->sized, program) || !instance->buffers || !instance->given ||
         !instance->wanted || !instance->views || !instance->launches || !instance->kernels ||
-        !instance->bodies || !instance->body_sizes || !instance->done || !instance->stamps ||
+        !instance->bodies || !instance->body_sizes || !instance->done || !instance->timestamps ||
         !instance->taken_ns)
         return false;
     dim_set_max(&dims, instance->wanted);
@@ -156,7 +156,7 @@ joule_status forge_instance_set(forge_instance *instance, const char *input, con
     if (tensor->dtype != (forge_dtype)buffer->dtype || tensor->shape.rank != buffer->shape.rank ||
         !forge_tensor_is_packed(tensor))
         return refuse_tensor(instance, buffer, tensor, out_error);
-    status = instance_want(instance, &buffer->shape, &tensor->shape, &reason);
+    status = instance_request_shape(instance, &buffer->shape, &tensor->shape, &reason);
     if (status == JOULE_ABSENT) /* the shape differs in a dimension that is no symbol */
         return refuse_tensor(instance, buffer, tensor, out_error);
     if (status != JOULE_OK)
@@ -202,7 +202,7 @@ const char *instance_find_missing(const forge_instance *instance, size_t *at)
     return NULL;
 }
 
-joule_status instance_refuse_missing(const char *input, joule_error *out_error)
+joule_status instance_fail_missing(const char *input, joule_error *out_error)
 {
     return error_set(out_error, JOULE_INVALID,
                      "input '%s' was never set; call forge_instance_set or forge_instance_set_zeros", input);
@@ -215,7 +215,7 @@ joule_status instance_check_inputs(forge_instance *instance, joule_error *out_er
         return JOULE_OK;
     const char *missing = instance_find_missing(instance, &at);
     if (missing)
-        return instance_refuse_missing(missing, out_error);
+        return instance_fail_missing(missing, out_error);
     instance->has_inputs = true;
     return JOULE_OK;
 }
@@ -241,7 +241,7 @@ joule_status forge_instance_get(forge_instance *instance, const char *output, fo
 
 /* --- running -------------------------------------------------------------------------------------------- */
 
-joule_status instance_is_poisoned(joule_error *out_error)
+joule_status instance_fail_poisoned(joule_error *out_error)
 {
     return error_set(out_error, JOULE_FAILED, "an earlier run failed midway: state may be partially updated");
 }
@@ -250,7 +250,7 @@ joule_status forge_instance_run(forge_instance *instance, joule_error *out_error
 {
     size_t count = instance->program->launches.count;
     if (instance->is_poisoned)
-        return instance_is_poisoned(out_error);
+        return instance_fail_poisoned(out_error);
     if (!instance->is_bound) {
         joule_status status = instance_bind(instance, out_error);
         if (status != JOULE_OK)
@@ -259,15 +259,15 @@ joule_status forge_instance_run(forge_instance *instance, joule_error *out_error
     if (instance_check_inputs(instance, out_error) != JOULE_OK)
         return JOULE_INVALID;
     struct energy *energy = instance->energy;
-    int64_t *stamps = energy ? spans_next_row(&energy->spans) : instance->stamps;
-    stamps[0] = device_now_ns(instance->device);
+    int64_t *timestamps = energy ? spans_next_row(&energy->spans) : instance->timestamps;
+    timestamps[0] = device_now_ns(instance->device);
     joule_status status =
-        instance->device->ops->run(instance->device, instance->launches, count, stamps + 1, out_error);
+        instance->device->ops->run(instance->device, instance->launches, count, timestamps + 1, out_error);
     instance->is_poisoned = status != JOULE_OK;
     if (status != JOULE_OK)
         return status;
     for (size_t i = 0; i < count; i++)
-        instance->taken_ns[i] += stamps[i + 1] - stamps[i];
+        instance->taken_ns[i] += timestamps[i + 1] - timestamps[i];
     if (energy)
         spans_add_row(&energy->spans);
     instance->runs++;

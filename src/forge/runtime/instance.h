@@ -37,39 +37,39 @@ struct forge_instance {
     uint64_t runs_done;
     forge_graph **bodies; /* one for each launch: a composite's body if its sizes change, else NULL */
     int64_t **body_sizes; /* one for each body: values of its dim table */
-    int64_t *stamps;      /* of the last run without energy: its start, and the end of each launch */
+    int64_t *timestamps;  /* of the last run without energy: its start, and the end of each launch */
     int64_t *taken_ns;    /* one for each launch: time over all runs */
     uint64_t runs;
-    struct energy *energy; /* NULL: energy is not counted */
-    bool is_poisoned;      /* a run failed midway: states may be partially updated */
-    bool *is_usual;        /* one for each launch: it also gives infinities in correct runs; NULL: no run was
+    struct energy *energy;  /* NULL: energy is not counted */
+    bool is_poisoned;       /* a run failed midway: states may be partially updated */
+    bool *makes_infinities; /* one for each launch: it also gives infinities in correct runs; NULL: no run was
                      * checked */
 };
 
 /* Returns JOULE_FAILED, with the message for a run after a failed run. */
-joule_status instance_is_poisoned(joule_error *out_error);
+joule_status instance_fail_poisoned(joule_error *out_error);
 
 /* Returns INVALID, with a message that names the input, if the device computes and an input was never set. */
 joule_status instance_check_inputs(forge_instance *instance, joule_error *out_error);
 /* Returns the name of the first input, from buffer *at on, that was never set, and moves *at past it. Returns
  * NULL if there is none. */
 const char *instance_find_missing(const forge_instance *instance, size_t *at);
-joule_status instance_refuse_missing(const char *input, joule_error *out_error);
+joule_status instance_fail_missing(const char *input, joule_error *out_error);
 
 /* --- sizes.c -------------------------------------------------------------------------------------------- */
 
-/* Makes the bodies that binding needs. Returns false if out of memory. instance_forget_bodies frees them. */
+/* Makes the bodies that binding needs. Returns false if out of memory. instance_free_bodies frees them. */
 bool instance_make_bodies(forge_instance *instance);
-void instance_forget_bodies(forge_instance *instance);
+void instance_free_bodies(forge_instance *instance);
 /* Binds the launches to the wanted sizes. Allocates nothing. */
 joule_status instance_bind(forge_instance *instance, joule_error *out_error);
 /* Returns the shape at the wanted sizes. */
-forge_shape instance_wanted(const forge_instance *instance, const forge_shape *shape);
+forge_shape instance_wanted_shape(const forge_instance *instance, const forge_shape *shape);
 /* Sets the wanted values of symbols such that `shape` becomes `to_be`, of equal rank. Otherwise keeps the
  * wanted sizes, and returns JOULE_INVALID if a symbol cannot have its value, or JOULE_ABSENT, without a
  * message, if another dimension differs. */
-joule_status instance_want(forge_instance *instance, const forge_shape *shape, const forge_shape *to_be,
-                           joule_error *out_error);
+joule_status instance_request_shape(forge_instance *instance, const forge_shape *shape,
+                                    const forge_shape *to_be, joule_error *out_error);
 /* Returns the cost of a launch in one run: the mean over the runs since the last reset; without runs, the
  * cost at the bound sizes. */
 struct program_cost instance_cost(const forge_instance *instance, size_t launch);

@@ -177,9 +177,9 @@ static void check_results(struct check *check, size_t i)
         scan_operands(check, launch);
         if (!is_culprit(check, launch, made, &result, &is_infinite))
             continue;
-        bool is_usual = is_infinite && check->instance->is_usual[i];
-        check->instance->is_usual[i] |= is_infinite;
-        if (!is_usual && check->found.origin == FORGE_ORIGIN_NONE)
+        bool is_expected = is_infinite && check->instance->makes_infinities[i];
+        check->instance->makes_infinities[i] |= is_infinite;
+        if (!is_expected && check->found.origin == FORGE_ORIGIN_NONE)
             set_culprit(check, i, k, &result);
     }
 }
@@ -308,11 +308,12 @@ joule_status forge_instance_run_checked(forge_instance *instance, forge_nonfinit
         return error_set(out_error, JOULE_UNSUPPORTED, "cannot check a run: the device %s only estimates",
                          instance->device->ops->name);
     if (instance->is_poisoned)
-        return instance_is_poisoned(out_error);
+        return instance_fail_poisoned(out_error);
     struct check check = {.instance = instance};
-    if (!instance->is_usual)
-        instance->is_usual = calloc(instance->program->launches.count + 1, sizeof *instance->is_usual);
-    if (!instance->is_usual)
+    if (!instance->makes_infinities)
+        instance->makes_infinities =
+            calloc(instance->program->launches.count + 1, sizeof *instance->makes_infinities);
+    if (!instance->makes_infinities)
         return error_set(out_error, JOULE_NO_MEMORY, "cannot check a run: out of memory");
     joule_status status = instance->is_bound ? JOULE_OK : instance_bind(instance, out_error);
     if (status == JOULE_OK)

@@ -221,7 +221,7 @@ static joule_status check_inputs(const forge_placed_instance *instance, joule_er
     for (uint32_t i = 0; i < instance->placed->segment_count; i++)
         for (size_t at = 0; (missing = instance_find_missing(instance->segments[i].instance, &at));)
             if (!is_brought(instance->placed, i, missing))
-                return instance_refuse_missing(missing, error);
+                return instance_fail_missing(missing, error);
     return JOULE_OK;
 }
 

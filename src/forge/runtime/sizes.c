@@ -16,7 +16,7 @@
 
 /* --- wanted sizes --------------------------------------------------------------------------------------- */
 
-forge_shape instance_wanted(const forge_instance *instance, const forge_shape *shape)
+forge_shape instance_wanted_shape(const forge_instance *instance, const forge_shape *shape)
 {
     struct dim_table dims = program_dims(instance->program);
     forge_shape wanted = *shape;
@@ -25,7 +25,7 @@ forge_shape instance_wanted(const forge_instance *instance, const forge_shape *s
     return wanted;
 }
 
-static void want(forge_instance *instance, size_t symbol, int64_t number)
+static void request_size(forge_instance *instance, size_t symbol, int64_t number)
 {
     instance->is_bound &= instance->wanted[symbol] == number;
     instance->wanted[symbol] = number;
@@ -38,7 +38,7 @@ joule_status forge_instance_set_size(forge_instance *instance, const char *symbo
     size_t at;
     joule_status status = dim_check(&dims, symbol, value, &at, out_error);
     if (status == JOULE_OK)
-        want(instance, at, value);
+        request_size(instance, at, value);
     return status;
 }
 
@@ -60,8 +60,8 @@ static bool is_symbol(const struct dim_table *dims, forge_dim dim)
     return dim < 0 && dims->entries[-dim - 1].kind == DIM_SYMBOL;
 }
 
-joule_status instance_want(forge_instance *instance, const forge_shape *shape, const forge_shape *to_be,
-                           joule_error *out_error)
+joule_status instance_request_shape(forge_instance *instance, const forge_shape *shape,
+                                    const forge_shape *to_be, joule_error *out_error)
 {
     struct dim_table dims = program_dims(instance->program);
     int64_t before[FORGE_MAX_RANK] = {0};
@@ -77,9 +77,9 @@ joule_status instance_want(forge_instance *instance, const forge_shape *shape, c
     for (uint32_t i = 0; i < shape->rank; i++)
         if (is_symbol(&dims, shape->dims[i])) {
             before[i] = instance->wanted[-shape->dims[i] - 1];
-            want(instance, (size_t)(-shape->dims[i] - 1), to_be->dims[i]);
+            request_size(instance, (size_t)(-shape->dims[i] - 1), to_be->dims[i]);
         }
-    forge_shape is = instance_wanted(instance, shape);
+    forge_shape is = instance_wanted_shape(instance, shape);
     if (forge_shape_equal(&is, to_be))
         return JOULE_OK;
     for (uint32_t i = shape->rank; i-- > 0;)
@@ -96,7 +96,7 @@ static joule_status check_inputs(const forge_instance *instance, joule_error *er
     for (size_t i = 0; i < program->buffers.count; i++) {
         const struct program_buffer *buffer = &program_buffers(program)[i];
         const struct given *given = &instance->given[i];
-        forge_shape wanted = instance_wanted(instance, &buffer->shape);
+        forge_shape wanted = instance_wanted_shape(instance, &buffer->shape);
         if (!given->is_given || given->is_zeros || forge_shape_equal(&given->shape, &wanted))
             continue;
         char is[100], is_wanted[100], sizes[200];
@@ -134,7 +134,7 @@ struct program_cost instance_cost(const forge_instance *instance, size_t launch)
 
 /* --- composites ----------------------------------------------------------------------------------------- */
 
-void instance_forget_bodies(forge_instance *instance)
+void instance_free_bodies(forge_instance *instance)
 {
     for (size_t i = 0; instance->bodies && i < instance->program->launches.count; i++)
         forge_graph_free(instance->bodies[i]);

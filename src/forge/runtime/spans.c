@@ -6,23 +6,23 @@
 
 bool spans_init(struct spans *spans, size_t launches, size_t size_bytes)
 {
-    size_t row = (launches + 1) * sizeof *spans->stamps;
+    size_t row = (launches + 1) * sizeof *spans->timestamps;
     *spans = (struct spans){.launches = launches, .capacity = size_bytes / row, .lost_ns = INT64_MIN};
     if (spans->capacity < 2)
         spans->capacity = 2;
-    spans->stamps = calloc(spans->capacity, row);
-    return spans->stamps != NULL;
+    spans->timestamps = calloc(spans->capacity, row);
+    return spans->timestamps != NULL;
 }
 
 void spans_free(struct spans *spans)
 {
-    free(spans->stamps);
+    free(spans->timestamps);
     *spans = (struct spans){0};
 }
 
 static int64_t *row_of(const struct spans *spans, uint64_t run)
 {
-    return spans->stamps + run % spans->capacity * (spans->launches + 1);
+    return spans->timestamps + run % spans->capacity * (spans->launches + 1);
 }
 
 int64_t *spans_next_row(struct spans *spans)
@@ -42,16 +42,16 @@ void spans_add_row(struct spans *spans)
 }
 
 /* Adds the time of one run's launches. Returns false if the run continues after end_ns. */
-static bool take_run(struct spans *spans, const int64_t *stamps, int64_t begin_ns, int64_t end_ns,
+static bool take_run(struct spans *spans, const int64_t *timestamps, int64_t begin_ns, int64_t end_ns,
                      const uint32_t *item_of, double *active_s)
 {
     for (; spans->next < spans->launches; spans->next++) {
         size_t i = spans->next;
-        int64_t from_ns = stamps[i] > begin_ns ? stamps[i] : begin_ns;
-        int64_t to_ns = stamps[i + 1] < end_ns ? stamps[i + 1] : end_ns;
+        int64_t from_ns = timestamps[i] > begin_ns ? timestamps[i] : begin_ns;
+        int64_t to_ns = timestamps[i + 1] < end_ns ? timestamps[i + 1] : end_ns;
         if (to_ns > from_ns)
             active_s[item_of[i]] += clock_seconds(to_ns - from_ns);
-        if (stamps[i + 1] > end_ns)
+        if (timestamps[i + 1] > end_ns)
             return false;
     }
     return true;

@@ -11,13 +11,13 @@
 #include <stdint.h>
 
 struct spans {
-    size_t launches; /* launches per run */
-    size_t capacity; /* in runs */
-    int64_t *stamps; /* rows of launches + 1 values, in ns: start of the run, end of each launch */
-    uint64_t runs;   /* runs that were added */
-    uint64_t taken;  /* of these, runs that were taken completely or dropped */
-    size_t next;     /* the next launch to take, in the first run that is not taken completely */
-    int64_t lost_ns; /* end of the last run that was dropped; INT64_MIN: none */
+    size_t launches;     /* launches per run */
+    size_t capacity;     /* in runs */
+    int64_t *timestamps; /* rows of launches + 1 values, in ns: start of the run, end of each launch */
+    uint64_t runs;       /* runs that were added */
+    uint64_t taken;      /* of these, runs that were taken completely or dropped */
+    size_t next;         /* the next launch to take, in the first run that is not taken completely */
+    int64_t lost_ns;     /* end of the last run that was dropped; INT64_MIN: none */
 };
 
 /* Allocates room for as many runs as fit into size_bytes, at least 2. Returns false if out of memory. */
