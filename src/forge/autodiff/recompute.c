@@ -50,7 +50,7 @@ static uint32_t region_of(const forge_builder *b, uint32_t node)
     return low < b->region_count && b->regions[low].first <= node ? (uint32_t)low + 1 : 0;
 }
 
-static void keep_what_leaves(struct recompute *recompute, const forge_builder *b)
+static void mark_kept(struct recompute *recompute, const forge_builder *b)
 {
     const forge_graph *graph = b->graph;
     for (uint32_t n = 0; n < graph->node_count; n++)
@@ -74,7 +74,7 @@ bool recompute_begin(struct recompute *recompute, const forge_builder *b)
     if (!recompute->is_kept || !recompute->is_done || !recompute->values)
         return false;
     if (b->region_count)
-        keep_what_leaves(recompute, b);
+        mark_kept(recompute, b);
     return true;
 }
 
@@ -85,7 +85,7 @@ void recompute_end(struct recompute *recompute)
     free(recompute->values);
 }
 
-static void compute_again(struct recompute *recompute, forge_builder *b, uint32_t n)
+static void recompute_node(struct recompute *recompute, forge_builder *b, uint32_t n)
 {
     const forge_graph *graph = b->graph;
     struct node node = graph->nodes[n]; /* a copy: nodes move while others are added */
@@ -111,7 +111,7 @@ uint32_t recompute_enter(struct recompute *recompute, forge_builder *b, uint32_t
     uint32_t before = b->recompute_region;
     b->recompute_region = region;
     for (uint32_t n = b->regions[region - 1].first; n < b->regions[region - 1].end; n++)
-        compute_again(recompute, b, n);
+        recompute_node(recompute, b, n);
     b->recompute_region = before;
     return region;
 }

@@ -57,7 +57,7 @@ void gradient_add(struct gradient *r, size_t i, forge_value value)
 /* --- element by element --------------------------------------------------------------------------------- */
 
 /* Returns dy / dx, or FORGE_NO_VALUE if it is 0 almost everywhere. */
-static forge_value slope(forge_builder *b, forge_unary_kind kind, forge_value x, forge_value y)
+static forge_value derivative(forge_builder *b, forge_unary_kind kind, forge_value x, forge_value y)
 {
     forge_value one = number(b, x, 1), s;
     switch (kind) {
@@ -120,13 +120,13 @@ void gradient_unary(struct gradient *r)
         gradient_of_relu(r);
         return;
     }
-    forge_value dy_dx = slope(r->b, (forge_unary_kind)kind, r->inputs[0], r->y);
+    forge_value dy_dx = derivative(r->b, (forge_unary_kind)kind, r->inputs[0], r->y);
     if (dy_dx)
         gradient_add(r, 0, forge_mul(r->b, r->g, dy_dx));
 }
 
 /* Returns g where the operand wins, half of g where both are equal, else 0. */
-static forge_value winner_share(struct gradient *r, forge_binary_kind wins, size_t own)
+static forge_value share_of_winner(struct gradient *r, forge_binary_kind wins, size_t own)
 {
     forge_builder *b = r->b;
     forge_value a = r->inputs[own], c = r->inputs[1 - own];
@@ -150,7 +150,7 @@ static void gradient_of_pow(struct gradient *r)
 
 /* Returns floor(x / z) of a mod. It is computed from y, because the quotient x / z alone may be rounded up to
  * an integer. */
-static forge_value whole_times(struct gradient *r)
+static forge_value floored_quotient(struct gradient *r)
 {
     forge_value whole = forge_sub(r->b, r->inputs[0], r->y);
     return forge_unary(r->b, FORGE_ROUND, forge_div(r->b, whole, r->inputs[1]));
@@ -183,11 +183,11 @@ void gradient_binary(struct gradient *r)
     case FORGE_MAX:
     case FORGE_MIN:
         for (size_t i = 0; i < 2; i++)
-            gradient_add(r, i, winner_share(r, node_kind(&r->node) == FORGE_MAX ? FORGE_GT : FORGE_LT, i));
+            gradient_add(r, i, share_of_winner(r, node_kind(&r->node) == FORGE_MAX ? FORGE_GT : FORGE_LT, i));
         break;
     case FORGE_MOD: /* x - z floor(x / z) */
         gradient_add(r, 0, r->g);
-        gradient_add(r, 1, forge_neg(b, forge_mul(b, r->g, whole_times(r))));
+        gradient_add(r, 1, forge_neg(b, forge_mul(b, r->g, floored_quotient(r))));
         break;
     default: /* bitwise operations and comparisons have none */
         break;

@@ -19,7 +19,7 @@ struct forward {
 
 /* dx[k] is the sum over i >= k of g[i] y[i] / x[k]. If x[k] is the first 0 of its line, all later y are 0;
  * their other factors are those of the line with 1 instead of x[k]. The gradient of later zeros is 0. */
-static forge_value through_product(const struct forward *f)
+static forge_value product_gradient(const struct forward *f)
 {
     forge_builder *b = f->b;
     forge_dtype dtype = forge_value_dtype(b, f->x);
@@ -38,7 +38,7 @@ static forge_value through_product(const struct forward *f)
 
 /* Adds each gradient to the element where its result first occurred. The first result of an exclusive scan
  * comes from no element. Its index is INT64_MIN, outside x, so scatter drops its gradient. */
-static forge_value through_extreme(const struct forward *f)
+static forge_value extreme_gradient(const struct forward *f)
 {
     forge_builder *b = f->b;
     forge_value before = forge_scan(b, f->kind, f->x, f->axis, FORGE_SCAN_EXCLUSIVE);
@@ -65,7 +65,7 @@ void gradient_scan(struct gradient *r)
                         forge_flip(b, r->inputs[0], flips),
                         forge_flip(b, r->y, flips),
                         forge_flip(b, r->g, flips)};
-    forge_value dx = a->kind == FORGE_PRODUCT ? through_product(&f) : through_extreme(&f);
+    forge_value dx = a->kind == FORGE_PRODUCT ? product_gradient(&f) : extreme_gradient(&f);
     gradient_add(r, 0, forge_flip(b, dx, flips));
 }
 

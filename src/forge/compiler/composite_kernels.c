@@ -67,9 +67,9 @@ static bool has_library_body(const forge_graph *graph, const struct node *node)
     for (size_t i = 0; i < node->input_count; i++)
         inputs[i] = &graph->values[node_input(graph, node, i)];
     forge_graph *own = composite_body(a, inputs, node->input_count, &graph->dims);
-    bool is_so = own && library_same_body(own, a->body);
+    bool is_valid = own && library_same_body(own, a->body);
     forge_graph_free(own);
-    return is_so;
+    return is_valid;
 }
 
 /* A kept composite has no other implementation, so the kernel must exist for all sizes: the largest and

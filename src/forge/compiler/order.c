@@ -147,12 +147,12 @@ static bool copy_in_order(forge_builder *b, const struct ordering *o, struct ran
     for (uint32_t n = 0; n < count; n++)
         ranks[n] = (struct rank){o->after[n], n, is_update(o, n)};
     qsort(ranks, count, sizeof *ranks, by_rank);
-    bool goes_on = builder_begin_copy(b, o->graph, map);
-    for (size_t i = 0; goes_on && i < count; i++)
-        goes_on = builder_copy_node(b, o->graph, &o->graph->nodes[ranks[i].node], map);
-    if (goes_on)
+    bool ok = builder_begin_copy(b, o->graph, map);
+    for (size_t i = 0; ok && i < count; i++)
+        ok = builder_copy_node(b, o->graph, &o->graph->nodes[ranks[i].node], map);
+    if (ok)
         builder_end_copy(b, o->graph, map);
-    return goes_on;
+    return ok;
 }
 
 joule_status pass_order(const forge_graph *graph, forge_device *device, void *context,

@@ -380,10 +380,10 @@ joule_status placed_split(const forge_graph *graph, const forge_place *places, s
                           forge_placed *placed, joule_error *out_error)
 {
     struct splitting s = {.graph = graph, .placed = placed, .error = out_error};
-    bool goes_on = has_memory(&s) && find_devices(&s, places, count);
-    for (size_t n = 0; goes_on && n < graph->node_count; n++)
-        goes_on = add_node(&s, &graph->nodes[n]);
-    if (goes_on && add_outputs(&s) && add_writes(&s))
+    bool ok = has_memory(&s) && find_devices(&s, places, count);
+    for (size_t n = 0; ok && n < graph->node_count; n++)
+        ok = add_node(&s, &graph->nodes[n]);
+    if (ok && add_outputs(&s) && add_writes(&s))
         add_inputs(&s);
     finish(&s);
     return s.status;

@@ -12,10 +12,10 @@ static joule_status copy_all(forge_builder *builder, const forge_graph *graph, f
                              joule_error *error)
 {
     forge_value *map = calloc(graph->value_count, sizeof *map);
-    bool goes_on = map && builder_begin_copy(builder, graph, map);
-    for (size_t n = 0; goes_on && n < graph->node_count; n++)
-        goes_on = builder_copy_node(builder, graph, &graph->nodes[n], map);
-    if (goes_on)
+    bool ok = map && builder_begin_copy(builder, graph, map);
+    for (size_t n = 0; ok && n < graph->node_count; n++)
+        ok = builder_copy_node(builder, graph, &graph->nodes[n], map);
+    if (ok)
         builder_end_copy(builder, graph, map);
     else
         builder_fail(builder, JOULE_NO_MEMORY, "out of memory");

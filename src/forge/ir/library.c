@@ -131,18 +131,18 @@ bool library_infer(struct inference *i)
     const struct composite_attributes *a = i->attributes;
     joule_error error = {0};
     forge_graph *body = library_body(a, i->inputs, i->input_count, &i->graph->dims, &error);
-    bool is_so = body != NULL;
+    bool is_valid = body != NULL;
     i->output_count = 0;
     if (!body)
         return infer_fail(i, "%s: %s", a->name, error.message);
     if (library_is_gradient(a))
-        is_so = infer_gradient(i, body);
+        is_valid = infer_gradient(i, body);
     else if (a->given || a->wanted)
-        is_so = infer_fail(i, "%s: it is not a gradient", a->name);
-    for (size_t k = 0; is_so && !library_is_gradient(a) && k < body->output_count; k++)
-        is_so = infer_add_output(i, output_of(body, k)->dtype, &output_of(body, k)->shape);
+        is_valid = infer_fail(i, "%s: it is not a gradient", a->name);
+    for (size_t k = 0; is_valid && !library_is_gradient(a) && k < body->output_count; k++)
+        is_valid = infer_add_output(i, output_of(body, k)->dtype, &output_of(body, k)->shape);
     forge_graph_free(body);
-    return is_so;
+    return is_valid;
 }
 
 /* --- comparison ----------------------------------------------------------------------------------------- */

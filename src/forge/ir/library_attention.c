@@ -90,15 +90,16 @@ static bool takes_rope(forge_builder *b, const forge_value *in, double base)
         return false;
     forge_shape shape = forge_value_shape(b, in[0]), place = forge_value_shape(b, in[1]);
     int64_t d = shape.rank ? shape.dims[shape.rank - 1] : 0;
-    bool is_so = shape.rank >= 2 && shape.rank < FORGE_MAX_RANK && d >= 2 && d % 2 == 0 &&
-                 place.rank < shape.rank && base > 0 && forge_dtype_is_float(forge_value_dtype(b, in[0])) &&
-                 forge_dtype_is_integer(forge_value_dtype(b, in[1]));
-    if (!is_so)
+    bool is_valid = shape.rank >= 2 && shape.rank < FORGE_MAX_RANK && d >= 2 && d % 2 == 0 &&
+                    place.rank < shape.rank && base > 0 &&
+                    forge_dtype_is_float(forge_value_dtype(b, in[0])) &&
+                    forge_dtype_is_integer(forge_value_dtype(b, in[1]));
+    if (!is_valid)
         forge_builder_fail(b,
                            "it needs floats [..., t, d] of rank 2 to %d with an even d, integer positions "
                            "that broadcast to all dimensions but the last, and a base above 0",
                            FORGE_MAX_RANK - 1);
-    return is_so;
+    return is_valid;
 }
 
 /* Returns position * base^(-2 i / d) in f64: [..., t, d / 2], with a dimension of 1 inserted where x has the

@@ -20,9 +20,10 @@ struct check {
 };
 
 /* Sets the error and evaluates to false. */
-#define wrong(c, ...) is_wrong(c, error_set((c)->error, JOULE_INVALID, "not a valid program: " __VA_ARGS__))
+#define invalid(c, ...)                                                                                      \
+    set_invalid(c, error_set((c)->error, JOULE_INVALID, "not a valid program: " __VA_ARGS__))
 
-static bool is_wrong(struct check *c, joule_status status)
+static bool set_invalid(struct check *c, joule_status status)
 {
     c->status = status;
     return false;
@@ -54,7 +55,7 @@ static bool check_head(struct check *c, size_t size)
 {
     const forge_program *p = c->program;
     if (size < sizeof *p || p->magic != PROGRAM_MAGIC)
-        return wrong(c, "its first bytes differ");
+        return invalid(c, "its first bytes differ");
     if (p->version != PROGRAM_VERSION) {
         c->status =
             error_set(c->error, JOULE_UNSUPPORTED,
@@ -63,20 +64,20 @@ static bool check_head(struct check *c, size_t size)
         return false;
     }
     if (p->size_bytes != size || size % PROGRAM_ALIGNMENT)
-        return wrong(c, "it has %zu bytes, but its header says %llu", size,
-                     (unsigned long long)p->size_bytes);
+        return invalid(c, "it has %zu bytes, but its header says %llu", size,
+                       (unsigned long long)p->size_bytes);
     if (p->hash != program_hash(p))
-        return wrong(c, "it is damaged: its hash differs");
+        return invalid(c, "it is damaged: its hash differs");
     if (!lies_inside(c, p->dims, sizeof(struct dim)) ||
         !lies_inside(c, p->buffers, sizeof(struct program_buffer)) ||
         !lies_inside(c, p->bindings, sizeof(struct program_binding)) ||
         !lies_inside(c, p->launches, sizeof(struct program_launch)) || !lies_inside(c, p->strings, 1) ||
         !lies_inside(c, p->bytes, 1) || !lies_inside(c, p->constants, 1))
-        return wrong(c, "an array lies outside it");
+        return invalid(c, "an array lies outside it");
     if (p->strings.count == 0 || program_string(p, 0)[p->strings.count - 1] != '\0')
-        return wrong(c, "its last string is not terminated");
+        return invalid(c, "its last string is not terminated");
     c->dims = program_dims(p);
-    return dim_table_is_valid(&c->dims) || wrong(c, "its symbols or expressions are invalid");
+    return dim_table_is_valid(&c->dims) || invalid(c, "its symbols or expressions are invalid");
 }
 
 static bool is_string(const struct check *c, uint32_t offset)
@@ -114,18 +115,18 @@ static bool check_buffer(struct check *c, size_t i)
     uint64_t size = buffer->size_bytes,
              space = is_in_arena ? c->program->arena_bytes : c->program->constants.count;
     if (buffer->kind > BUFFER_ARENA || !is_string(c, buffer->name))
-        return wrong(c, "buffer %zu has no valid kind or name", i);
+        return invalid(c, "buffer %zu has no valid kind or name", i);
     if (!is_shape(c, buffer->dtype, &buffer->shape) || size != max_bytes(c, buffer) ||
         size > PROGRAM_MAX_BYTES)
-        return wrong(c, "the size of buffer %zu does not match its type and shape", i);
+        return invalid(c, "the size of buffer %zu does not match its type and shape", i);
     if ((buffer->kind == BUFFER_STATE || buffer->kind == BUFFER_CONSTANT) &&
         dim_shape_has_symbols(&buffer->shape))
-        return wrong(c, "buffer %zu is permanent, but its size can change", i);
+        return invalid(c, "buffer %zu is permanent, but its size can change", i);
     if (buffer->init_kind > FORGE_INIT_NORMAL)
-        return wrong(c, "buffer %zu has no valid initial value", i);
+        return invalid(c, "buffer %zu has no valid initial value", i);
     if (!is_named(buffer) && (buffer->offset_bytes % PROGRAM_ALIGNMENT || buffer->offset_bytes > space ||
                               size > space - buffer->offset_bytes))
-        return wrong(c, "buffer %zu lies outside the arena or the constants", i);
+        return invalid(c, "buffer %zu lies outside the arena or the constants", i);
     return true;
 }
 
@@ -155,7 +156,7 @@ static bool check_names(struct check *c)
     qsort_r(named, count, sizeof *named, by_name, (void *)c->program);
     for (size_t i = 1; i < count && c->status == JOULE_OK; i++)
         if (by_name(&named[i - 1], &named[i], (void *)c->program) == 0)
-            wrong(c, "two buffers have the name '%.40s'", program_string(c->program, named[i]->name));
+            invalid(c, "two buffers have the name '%.40s'", program_string(c->program, named[i]->name));
     free(named);
     return c->status == JOULE_OK;
 }
@@ -172,7 +173,7 @@ static bool check_buffers(struct check *c)
     }
     end = (end + PROGRAM_ALIGNMENT - 1) / PROGRAM_ALIGNMENT * PROGRAM_ALIGNMENT;
     if (c->program->arena_bytes != end || c->program->arena_bound_bytes > end)
-        return wrong(c, "the size of its arena does not match its buffers");
+        return invalid(c, "the size of its arena does not match its buffers");
     return check_names(c);
 }
 
@@ -186,7 +187,7 @@ static bool check_binding(struct check *c, size_t i)
                     binding->backwards >> binding->shape.rank == 0;
     for (uint32_t k = 0; is_known && k < binding->shape.rank; k++)
         is_known = dim_is_known(&c->dims, binding->strides[k]);
-    return is_known || wrong(c, "view %zu is invalid", i);
+    return is_known || invalid(c, "view %zu is invalid", i);
 }
 
 /* --- launches ------------------------------------------------------------------------------------------- */
@@ -206,22 +207,22 @@ static bool check_launch(struct check *c, size_t i)
     const struct program_launch *launch = &program_launches(c->program)[i];
     uint64_t bindings = c->program->bindings.count, bytes = c->program->bytes.count;
     if (!is_launched(launch->op))
-        return wrong(c, "launch %zu has no valid operation", i);
+        return invalid(c, "launch %zu has no valid operation", i);
     if (!is_string(c, launch->kernel) || !is_string(c, launch->scope) || launch->phase > FORGE_PHASE_DATA)
-        return wrong(c, "launch %zu has no valid kernel, scope or phase", i);
+        return invalid(c, "launch %zu has no valid kernel, scope or phase", i);
     if ((uint64_t)launch->first_binding + launch->input_count + launch->output_count > bindings ||
         !op_takes_inputs((enum op)launch->op, launch->input_count))
-        return wrong(c, "launch %zu has other operands than %s", i, op_name((enum op)launch->op));
+        return invalid(c, "launch %zu has other operands than %s", i, op_name((enum op)launch->op));
     if (launch->attributes % 8 || (uint64_t)launch->attributes + launch->attributes_size > bytes)
-        return wrong(c, "launch %zu has no valid attributes", i);
+        return invalid(c, "launch %zu has no valid attributes", i);
     if (!(launch->cost.flop >= 0 && isfinite(launch->cost.flop)) ||
         !(launch->cost.read_bytes >= 0 && isfinite(launch->cost.read_bytes)) ||
         !(launch->cost.written_bytes >= 0 && isfinite(launch->cost.written_bytes)))
-        return wrong(c, "launch %zu has no valid cost", i);
+        return invalid(c, "launch %zu has no valid cost", i);
     const char *bad = fields_check(
         (enum op)launch->op, (const char *)program_at(c->program, c->program->bytes) + launch->attributes,
         launch->attributes_size, &c->dims);
-    return !bad || wrong(c, "launch %zu, %s: its %s is invalid", i, op_name((enum op)launch->op), bad);
+    return !bad || invalid(c, "launch %zu, %s: its %s is invalid", i, op_name((enum op)launch->op), bad);
 }
 
 /* A composite has no body in a program. Its outputs must be those that the library infers, for all values of
@@ -238,20 +239,20 @@ static bool check_composite(struct check *c, size_t i)
     struct inference inference = {
         .graph = &no_graph, .op = OP_COMPOSITE, .attributes = attributes, .input_count = launch->input_count};
     if (attributes->body)
-        return wrong(c, "launch %zu, %s: its body is an address", i, attributes->name);
+        return invalid(c, "launch %zu, %s: its body is an address", i, attributes->name);
     for (size_t k = 0; k < launch->input_count; k++) {
         values[k] = (struct value){.dtype = (forge_dtype)inputs[k].dtype, .shape = inputs[k].shape};
         inference.inputs[k] = &values[k];
     }
-    bool is_so = dim_table_copy(&no_graph.dims, &c->dims) && library_infer(&inference);
+    bool is_valid = dim_table_copy(&no_graph.dims, &c->dims) && library_infer(&inference);
     dim_table_free(&no_graph.dims);
-    if (!is_so)
-        return wrong(c, "launch %zu, %s", i, inference.message);
-    is_so = inference.output_count == launch->output_count;
-    for (size_t k = 0; is_so && k < launch->output_count; k++)
-        is_so = outputs[k].dtype == inference.outputs[k].dtype &&
-                forge_shape_equal(&outputs[k].shape, &inference.outputs[k].shape);
-    return is_so || wrong(c, "the outputs of launch %zu are not those of %s", i, attributes->name);
+    if (!is_valid)
+        return invalid(c, "launch %zu, %s", i, inference.message);
+    is_valid = inference.output_count == launch->output_count;
+    for (size_t k = 0; is_valid && k < launch->output_count; k++)
+        is_valid = outputs[k].dtype == inference.outputs[k].dtype &&
+                   forge_shape_equal(&outputs[k].shape, &inference.outputs[k].shape);
+    return is_valid || invalid(c, "the outputs of launch %zu are not those of %s", i, attributes->name);
 }
 
 /* Checks what depends on sizes, at the largest sizes. */
@@ -262,9 +263,9 @@ static joule_status check_sizes(struct check *c)
     if (!sized_init(&sized, c->program))
         c->status = error_set(c->error, JOULE_NO_MEMORY, "cannot check a program: out of memory");
     else if (!sized_fill(&sized))
-        wrong(c, "its largest sizes are invalid");
+        invalid(c, "its largest sizes are invalid");
     else if (sized_check(&sized, true, &reason) != JOULE_OK)
-        wrong(c, "%s", reason.message);
+        invalid(c, "%s", reason.message);
     sized_free(&sized);
     return c->status;
 }

@@ -16,9 +16,9 @@ struct check {
 };
 
 /* Sets the error and evaluates to false. */
-#define wrong(c, ...) is_wrong(c, error_set((c)->error, JOULE_INVALID, __VA_ARGS__))
+#define invalid(c, ...) set_invalid(c, error_set((c)->error, JOULE_INVALID, __VA_ARGS__))
 
-static bool is_wrong(struct check *c, joule_status status)
+static bool set_invalid(struct check *c, joule_status status)
 {
     c->status = status;
     return false;
@@ -28,7 +28,7 @@ static bool is_wrong(struct check *c, joule_status status)
 
 /* Computes the offsets of the first and the last element, in elements. Returns false on overflow. Strides of
  * dimensions of size 1 must not overflow either, as later arithmetic uses them. */
-static bool reach(const struct view *view, int64_t *out_first, int64_t *out_last)
+static bool compute_extent(const struct view *view, int64_t *out_first, int64_t *out_last)
 {
     *out_first = *out_last = 0;
     for (uint32_t i = 0; i < view->shape.rank; i++) {
@@ -52,7 +52,7 @@ static bool range_of(const struct view *view, uint64_t offset_bytes, struct rang
     int64_t size = (int64_t)forge_dtype_block_bytes(view->dtype);
     size_t elements = forge_shape_elements(&view->shape);
     uint64_t packed_bytes = forge_dtype_size_bytes(view->dtype, elements);
-    if (elements == SIZE_MAX || packed_bytes > PROGRAM_MAX_BYTES || !reach(view, &first, &last) ||
+    if (elements == SIZE_MAX || packed_bytes > PROGRAM_MAX_BYTES || !compute_extent(view, &first, &last) ||
         offset_bytes > PROGRAM_MAX_BYTES)
         return false;
     *out = (struct range){offset, offset};
@@ -68,7 +68,7 @@ static bool range_of(const struct view *view, uint64_t offset_bytes, struct rang
 }
 
 /* A view with its buffer. */
-struct place {
+struct buffer_view {
     const struct program_buffer *buffer;
     struct view view;
     struct range range;
@@ -80,35 +80,35 @@ static uint64_t size_of(const struct check *c, const struct program_buffer *buff
     return forge_dtype_size_bytes((forge_dtype)buffer->dtype, forge_shape_elements(&shape));
 }
 
-static bool place_of(struct check *c, size_t i, struct place *out)
+static bool find_view(struct check *c, size_t i, struct buffer_view *out)
 {
     const struct program_binding *binding = &program_bindings(c->program)[i];
     uint64_t offset, size;
-    *out = (struct place){.buffer = &program_buffers(c->program)[binding->buffer]};
+    *out = (struct buffer_view){.buffer = &program_buffers(c->program)[binding->buffer]};
     out->view = sized_view(c->sized, binding, &offset);
     size = size_of(c, out->buffer);
     if (!range_of(&out->view, offset, &out->range) || out->range.first < 0 ||
         (uint64_t)out->range.end > size || size > out->buffer->size_bytes)
-        return wrong(c, "view %zu lies outside its buffer", i);
+        return invalid(c, "view %zu lies outside its buffer", i);
     return true;
 }
 
 /* --- launches ------------------------------------------------------------------------------------------- */
 
-static bool are_packed(const struct place *places, size_t count)
+static bool are_packed(const struct buffer_view *views, size_t count)
 {
     for (size_t k = 0; k < count; k++)
-        if (!view_is_packed(&places[k].view))
+        if (!view_is_packed(&views[k].view))
             return false;
     return true;
 }
 
 /* Checks that the outputs are what the operation makes of the inputs. For composites, program_check has done
  * so, for all sizes. */
-static bool check_meaning(struct check *c, size_t i, const struct place *places)
+static bool check_outputs(struct check *c, size_t i, const struct buffer_view *views)
 {
     const struct program_launch *launch = &program_launches(c->program)[i];
-    const struct place *outputs = places + launch->input_count;
+    const struct buffer_view *outputs = views + launch->input_count;
     forge_graph no_graph = {0};
     struct value values[UINT8_MAX];
     struct inference inference = {.graph = &no_graph,
@@ -116,22 +116,22 @@ static bool check_meaning(struct check *c, size_t i, const struct place *places)
                                   .attributes = c->sized->attributes[i],
                                   .input_count = launch->input_count};
     if (!are_packed(outputs, launch->output_count))
-        return wrong(c, "an output of launch %zu is not packed", i);
+        return invalid(c, "an output of launch %zu is not packed", i);
     if (launch->op == OP_COMPOSITE)
         return true;
     for (size_t k = 0; k < launch->input_count; k++) {
-        values[k] = (struct value){.dtype = places[k].view.dtype, .shape = places[k].view.shape};
+        values[k] = (struct value){.dtype = views[k].view.dtype, .shape = views[k].view.shape};
         inference.inputs[k] = &values[k];
     }
-    bool is_so = infer(&inference);
+    bool is_valid = infer(&inference);
     dim_table_free(&no_graph.dims);
-    if (!is_so)
-        return wrong(c, "launch %zu, %s", i, inference.message);
-    is_so = inference.output_count == launch->output_count;
-    for (size_t k = 0; is_so && k < launch->output_count; k++)
-        is_so = outputs[k].view.dtype == inference.outputs[k].dtype &&
-                forge_shape_equal(&outputs[k].view.shape, &inference.outputs[k].shape);
-    return is_so || wrong(c, "the outputs of launch %zu are not those of %s", i, op_name(inference.op));
+    if (!is_valid)
+        return invalid(c, "launch %zu, %s", i, inference.message);
+    is_valid = inference.output_count == launch->output_count;
+    for (size_t k = 0; is_valid && k < launch->output_count; k++)
+        is_valid = outputs[k].view.dtype == inference.outputs[k].dtype &&
+                   forge_shape_equal(&outputs[k].view.shape, &inference.outputs[k].shape);
+    return is_valid || invalid(c, "the outputs of launch %zu are not those of %s", i, op_name(inference.op));
 }
 
 static bool same_view(const struct view *a, const struct view *b)
@@ -141,7 +141,7 @@ static bool same_view(const struct view *a, const struct view *b)
 }
 
 /* Returns true if `a`, which is written, shares no byte with `b`, or is exactly the same elements. */
-static bool go_together(const struct place *a, const struct place *b)
+static bool can_coexist(const struct buffer_view *a, const struct buffer_view *b)
 {
     bool are_in_arena = a->buffer->kind == BUFFER_ARENA && b->buffer->kind == BUFFER_ARENA;
     struct range x = a->range, y = b->range;
@@ -154,15 +154,16 @@ static bool go_together(const struct place *a, const struct place *b)
     return x.first + from_a == y.first + from_b && same_view(&a->view, &b->view);
 }
 
-static bool check_overlap(struct check *c, size_t i, const struct place *places, size_t inputs, size_t count)
+static bool check_overlap(struct check *c, size_t i, const struct buffer_view *views, size_t inputs,
+                          size_t count)
 {
     for (size_t out = inputs; out < count; out++) {
-        uint32_t kind = places[out].buffer->kind;
+        uint32_t kind = views[out].buffer->kind;
         if (kind == BUFFER_INPUT || kind == BUFFER_CONSTANT)
-            return wrong(c, "launch %zu writes an input or a constant", i);
+            return invalid(c, "launch %zu writes an input or a constant", i);
         for (size_t k = 0; k < out; k++)
-            if (!go_together(&places[out], &places[k]))
-                return wrong(c, "launch %zu writes memory that it also reads", i);
+            if (!can_coexist(&views[out], &views[k]))
+                return invalid(c, "launch %zu writes memory that it also reads", i);
     }
     return true;
 }
@@ -171,13 +172,13 @@ static bool check_launch(struct check *c, size_t i)
 {
     const struct program_launch *launch = &program_launches(c->program)[i];
     size_t inputs = launch->input_count, count = inputs + launch->output_count;
-    struct place places[PROGRAM_MAX_OPERANDS];
+    struct buffer_view views[PROGRAM_MAX_OPERANDS];
     if (count > PROGRAM_MAX_OPERANDS)
-        return wrong(c, "launch %zu has %zu operands", i, count);
+        return invalid(c, "launch %zu has %zu operands", i, count);
     for (size_t k = 0; k < count; k++)
-        if (!place_of(c, launch->first_binding + k, &places[k]))
+        if (!find_view(c, launch->first_binding + k, &views[k]))
             return false;
-    return check_meaning(c, i, places) && check_overlap(c, i, places, inputs, count);
+    return check_outputs(c, i, views) && check_overlap(c, i, views, inputs, count);
 }
 
 joule_status sized_check(const struct sized *sized, bool all, joule_error *out_error)

@@ -192,21 +192,21 @@ static bool parse_write(struct parser *p, size_t start)
 /* Parses the lines of a graph or body, up to the first other line. */
 static bool parse_lines(struct parser *p)
 {
-    for (bool goes_on = true; goes_on;) {
+    for (bool ok = true; ok;) {
         cursor_take_lines(&p->in);
         size_t start = p->in.at;
         if (cursor_next(&p->in) == '%')
-            goes_on = parse_node(p);
+            ok = parse_node(p);
         else if (cursor_take(&p->in, "slot"))
-            goes_on = parse_slot(p, start);
+            ok = parse_slot(p, start);
         else if (cursor_take(&p->in, "output"))
-            goes_on = parse_output(p, start);
+            ok = parse_output(p, start);
         else if (cursor_take(&p->in, "write"))
-            goes_on = parse_write(p, start);
+            ok = parse_write(p, start);
         else
             break;
-        if (goes_on && !cursor_take_lines(&p->in))
-            goes_on = cursor_expected(&p->in, "the end of the line");
+        if (ok && !cursor_take_lines(&p->in))
+            ok = cursor_expected(&p->in, "the end of the line");
     }
     return p->in.status == JOULE_OK;
 }
@@ -275,17 +275,17 @@ static bool parse_symbol(struct parser *p)
 static bool parse_all(struct parser *p, forge_graph **out)
 {
     cursor_take_lines(&p->in);
-    bool goes_on = cursor_want(&p->in, "forge") && cursor_want(&p->in, "graph") && cursor_want(&p->in, "1");
+    bool ok = cursor_want(&p->in, "forge") && cursor_want(&p->in, "graph") && cursor_want(&p->in, "1");
     forge_dim size;
-    while (goes_on) {
+    while (ok) {
         if (!cursor_take_lines(&p->in))
-            goes_on = cursor_expected(&p->in, "the end of the line");
+            ok = cursor_expected(&p->in, "the end of the line");
         else if (cursor_take(&p->in, "symbol"))
-            goes_on = parse_symbol(p);
+            ok = parse_symbol(p);
         else if (cursor_take(&p->in, "size"))
-            goes_on = parse_size(p, &p->dims, &size);
+            ok = parse_size(p, &p->dims, &size);
         else if (cursor_take(&p->in, "body"))
-            goes_on = parse_body(p);
+            ok = parse_body(p);
         else
             return parse_graph(p, NULL, out);
     }
