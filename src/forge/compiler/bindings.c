@@ -64,9 +64,9 @@ static void broadcast(const struct program_binding *x, struct program_binding *o
     uint32_t added = out->shape.rank - x->shape.rank;
     out->backwards = 0;
     for (uint32_t i = added; i < out->shape.rank; i++) {
-        bool ok = x->shape.dims[i - added] == out->shape.dims[i];
-        out->strides[i] = ok ? x->strides[i - added] : 0;
-        out->backwards |= ok ? (x->backwards >> (i - added) & 1) << i : 0;
+        bool is_same_size = x->shape.dims[i - added] == out->shape.dims[i];
+        out->strides[i] = is_same_size ? x->strides[i - added] : 0;
+        out->backwards |= is_same_size ? (x->backwards >> (i - added) & 1) << i : 0;
     }
 }
 

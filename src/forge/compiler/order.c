@@ -147,12 +147,12 @@ static bool copy_in_order(forge_builder *b, const struct ordering *o, struct ran
     for (uint32_t n = 0; n < count; n++)
         ranks[n] = (struct rank){o->after[n], n, is_update(o, n)};
     qsort(ranks, count, sizeof *ranks, by_rank);
-    bool ok = builder_begin_copy(b, o->graph, map);
-    for (size_t i = 0; ok && i < count; i++)
-        ok = builder_copy_node(b, o->graph, &o->graph->nodes[ranks[i].node], map);
-    if (ok)
+    bool is_ok = builder_begin_copy(b, o->graph, map);
+    for (size_t i = 0; is_ok && i < count; i++)
+        is_ok = builder_copy_node(b, o->graph, &o->graph->nodes[ranks[i].node], map);
+    if (is_ok)
         builder_end_copy(b, o->graph, map);
-    return ok;
+    return is_ok;
 }
 
 joule_status pass_order(const forge_graph *graph, forge_device *device, void *context,

@@ -12,10 +12,10 @@ joule_status pass_each_node(const forge_graph *graph, pass_node_fn *node_fn, voi
 {
     forge_builder *builder = builder_new(&graph->dims);
     forge_value *map = calloc(graph->value_count, sizeof *map);
-    bool ok = builder && map && builder_begin_copy(builder, graph, map);
-    for (size_t n = 0; ok && n < graph->node_count; n++)
-        ok = node_fn(builder, graph, &graph->nodes[n], map, context);
-    if (ok)
+    bool is_ok = builder && map && builder_begin_copy(builder, graph, map);
+    for (size_t n = 0; is_ok && n < graph->node_count; n++)
+        is_ok = node_fn(builder, graph, &graph->nodes[n], map, context);
+    if (is_ok)
         builder_end_copy(builder, graph, map);
     else
         builder_fail(builder, JOULE_NO_MEMORY, "out of memory");

@@ -345,7 +345,7 @@ static void add_inputs(struct splitting *s)
 
 /* --- all ------------------------------------------------------------------------------------------------ */
 
-static bool has_memory(struct splitting *s)
+static bool allocate(struct splitting *s)
 {
     s->device_of = calloc(s->graph->place_count, sizeof *s->device_of);
     s->segment = malloc(s->graph->value_count * sizeof *s->segment);
@@ -380,10 +380,10 @@ joule_status placed_split(const forge_graph *graph, const forge_place *places, s
                           forge_placed *placed, joule_error *out_error)
 {
     struct splitting s = {.graph = graph, .placed = placed, .error = out_error};
-    bool ok = has_memory(&s) && find_devices(&s, places, count);
-    for (size_t n = 0; ok && n < graph->node_count; n++)
-        ok = add_node(&s, &graph->nodes[n]);
-    if (ok && add_outputs(&s) && add_writes(&s))
+    bool is_ok = allocate(&s) && find_devices(&s, places, count);
+    for (size_t n = 0; is_ok && n < graph->node_count; n++)
+        is_ok = add_node(&s, &graph->nodes[n]);
+    if (is_ok && add_outputs(&s) && add_writes(&s))
         add_inputs(&s);
     finish(&s);
     return s.status;

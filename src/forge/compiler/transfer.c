@@ -29,10 +29,10 @@ static bool bring_operands(forge_builder *builder, const forge_graph *graph, con
     for (size_t i = 0; builder_is_ok(builder) && node->op != OP_TRANSFER && i < node->input_count; i++)
         if (builder->graph->values[were[i]].place != builder->place)
             map[node_input(graph, node, i)] = bring(builder, were[i]);
-    bool ok = builder_copy_node(builder, graph, node, map);
+    bool is_ok = builder_copy_node(builder, graph, node, map);
     for (size_t i = 0; i < node->input_count; i++)
         map[node_input(graph, node, i)] = were[i];
-    return ok;
+    return is_ok;
 }
 
 joule_status pass_transfer(const forge_graph *graph, forge_device *device, void *context,

@@ -12,10 +12,10 @@ static joule_status copy_all(forge_builder *builder, const forge_graph *graph, f
                              joule_error *error)
 {
     forge_value *map = calloc(graph->value_count, sizeof *map);
-    bool ok = map && builder_begin_copy(builder, graph, map);
-    for (size_t n = 0; ok && n < graph->node_count; n++)
-        ok = builder_copy_node(builder, graph, &graph->nodes[n], map);
-    if (ok)
+    bool is_ok = map && builder_begin_copy(builder, graph, map);
+    for (size_t n = 0; is_ok && n < graph->node_count; n++)
+        is_ok = builder_copy_node(builder, graph, &graph->nodes[n], map);
+    if (is_ok)
         builder_end_copy(builder, graph, map);
     else
         builder_fail(builder, JOULE_NO_MEMORY, "out of memory");

@@ -206,7 +206,7 @@ static struct key key_of(const forge_graph *graph, const struct node *node)
                         .count = node->input_count};
 }
 
-static bool is_same(const struct key *a, const struct key *b)
+static bool is_same_key(const struct key *a, const struct key *b)
 {
     return a->op == b->op && a->recompute_region == b->recompute_region && a->place == b->place &&
            a->count == b->count && a->size == b->size && memcmp(a->attributes, b->attributes, a->size) == 0 &&
@@ -223,7 +223,7 @@ static void intern(forge_builder *builder, uint32_t node)
 }
 
 /* Keeps the table at most half full. Returns false if out of memory. */
-static bool make_place(forge_builder *builder)
+static bool grow_table(forge_builder *builder)
 {
     size_t nodes = builder->graph->node_count;
     if ((nodes + 1) * 2 <= builder->interned_size)
@@ -246,7 +246,7 @@ static uint32_t find_node(const forge_builder *builder, const struct key *key)
     for (size_t at = hash_key(key) & mask; builder->interned[at]; at = (at + 1) & mask) {
         uint32_t node = builder->interned[at] - 1;
         struct key other = key_of(builder->graph, &builder->graph->nodes[node]);
-        if (is_same(key, &other))
+        if (is_same_key(key, &other))
             return node;
     }
     return NO_INDEX;
@@ -254,10 +254,10 @@ static uint32_t find_node(const forge_builder *builder, const struct key *key)
 
 /* --- nodes ---------------------------------------------------------------------------------------------- */
 
-static bool has_room(forge_builder *builder, size_t inputs, size_t outputs)
+static bool reserve(forge_builder *builder, size_t inputs, size_t outputs)
 {
     forge_graph *g = builder->graph;
-    return make_place(builder) && ARRAY_ROOM(g->nodes, g->node_capacity, g->node_count) &&
+    return grow_table(builder) && ARRAY_ROOM(g->nodes, g->node_capacity, g->node_count) &&
            array_reserve((void **)&g->edges, &g->edge_capacity, g->edge_count + inputs, sizeof *g->edges) &&
            array_reserve((void **)&g->values, &g->value_capacity, g->value_count + outputs,
                          sizeof *g->values) &&
@@ -282,7 +282,7 @@ static forge_value append(forge_builder *builder, const struct inference *made, 
                         .scope = builder->scope,
                         .recompute_region = key->recompute_region,
                         .attributes_size = (uint32_t)key->size};
-    if (!has_room(builder, made->input_count, made->output_count) ||
+    if (!reserve(builder, made->input_count, made->output_count) ||
         !(node.attributes = copy_bytes(&graph->arena, key->attributes, key->size)))
         return out_of_memory(builder);
     for (size_t i = 0; i < made->input_count; i++)
@@ -329,7 +329,7 @@ forge_value builder_emit(forge_builder *builder, enum op op, const void *attribu
 
 /* --- finishing ------------------------------------------------------------------------------------------ */
 
-static void mark(const forge_graph *graph, forge_value value, bool *is_needed)
+static void mark_needed(const forge_graph *graph, forge_value value, bool *is_needed)
 {
     if (value)
         is_needed[graph->values[value].node] = true;
@@ -343,20 +343,20 @@ static bool *find_needed(const forge_graph *graph)
     if (!is_needed)
         return NULL;
     for (size_t i = 0; i < graph->output_count; i++)
-        mark(graph, graph->outputs[i].value, is_needed);
+        mark_needed(graph, graph->outputs[i].value, is_needed);
     for (size_t i = 0; i < graph->slot_count; i++)
-        mark(graph, graph->slots[i].write, is_needed);
+        mark_needed(graph, graph->slots[i].write, is_needed);
     for (size_t n = graph->node_count; n-- > 0;) {
         is_needed[n] |= graph->nodes[n].op == OP_INPUT;
         for (size_t i = 0; is_needed[n] && i < graph->nodes[n].input_count; i++)
-            mark(graph, node_input(graph, &graph->nodes[n], i), is_needed);
+            mark_needed(graph, node_input(graph, &graph->nodes[n], i), is_needed);
     }
     return is_needed;
 }
 
 /* Removes the other nodes and renumbers nodes, values and edges. The order stays. map: [old value count],
  * gets the new ids. */
-static void keep_needed(forge_graph *graph, const bool *is_needed, forge_value *map)
+static void remove_others(forge_graph *graph, const bool *is_needed, forge_value *map)
 {
     size_t nodes = 0, values = 1, edges = 0;
     for (size_t n = 0; n < graph->node_count; n++) {
@@ -381,13 +381,13 @@ static void keep_needed(forge_graph *graph, const bool *is_needed, forge_value *
     graph->edge_count = edges;
 }
 
-static bool drop_unneeded(forge_graph *graph)
+static bool remove_unneeded(forge_graph *graph)
 {
     bool *is_needed = find_needed(graph);
     forge_value *map = calloc(graph->value_count, sizeof *map);
     bool done = is_needed && map;
     if (done) {
-        keep_needed(graph, is_needed, map);
+        remove_others(graph, is_needed, map);
         for (size_t i = 0; i < graph->input_count; i++)
             graph->inputs[i].value = map[graph->inputs[i].value];
         for (size_t i = 0; i < graph->output_count; i++)
@@ -413,7 +413,7 @@ joule_status forge_builder_finish(forge_builder *builder, forge_graph **out_grap
         if (!writes)
             forge_builder_fail(builder, "a graph needs an output (forge_output) or a write (forge_write)");
     }
-    if (!builder->has_failed && !drop_unneeded(builder->graph))
+    if (!builder->has_failed && !remove_unneeded(builder->graph))
         out_of_memory(builder);
     joule_status status = JOULE_OK;
     if (builder->has_failed) {

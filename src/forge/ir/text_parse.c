@@ -192,21 +192,21 @@ static bool parse_write(struct parser *p, size_t start)
 /* Parses the lines of a graph or body, up to the first other line. */
 static bool parse_lines(struct parser *p)
 {
-    for (bool ok = true; ok;) {
+    for (bool is_ok = true; is_ok;) {
         cursor_take_lines(&p->in);
         size_t start = p->in.at;
         if (cursor_next(&p->in) == '%')
-            ok = parse_node(p);
+            is_ok = parse_node(p);
         else if (cursor_take(&p->in, "slot"))
-            ok = parse_slot(p, start);
+            is_ok = parse_slot(p, start);
         else if (cursor_take(&p->in, "output"))
-            ok = parse_output(p, start);
+            is_ok = parse_output(p, start);
         else if (cursor_take(&p->in, "write"))
-            ok = parse_write(p, start);
+            is_ok = parse_write(p, start);
         else
             break;
-        if (ok && !cursor_take_lines(&p->in))
-            ok = cursor_expected(&p->in, "the end of the line");
+        if (is_ok && !cursor_take_lines(&p->in))
+            is_ok = cursor_expected(&p->in, "the end of the line");
     }
     return p->in.status == JOULE_OK;
 }
@@ -275,17 +275,17 @@ static bool parse_symbol(struct parser *p)
 static bool parse_all(struct parser *p, forge_graph **out)
 {
     cursor_take_lines(&p->in);
-    bool ok = cursor_want(&p->in, "forge") && cursor_want(&p->in, "graph") && cursor_want(&p->in, "1");
+    bool is_ok = cursor_want(&p->in, "forge") && cursor_want(&p->in, "graph") && cursor_want(&p->in, "1");
     forge_dim size;
-    while (ok) {
+    while (is_ok) {
         if (!cursor_take_lines(&p->in))
-            ok = cursor_expected(&p->in, "the end of the line");
+            is_ok = cursor_expected(&p->in, "the end of the line");
         else if (cursor_take(&p->in, "symbol"))
-            ok = parse_symbol(p);
+            is_ok = parse_symbol(p);
         else if (cursor_take(&p->in, "size"))
-            ok = parse_size(p, &p->dims, &size);
+            is_ok = parse_size(p, &p->dims, &size);
         else if (cursor_take(&p->in, "body"))
-            ok = parse_body(p);
+            is_ok = parse_body(p);
         else
             return parse_graph(p, NULL, out);
     }

@@ -45,7 +45,7 @@ void forge_instance_free(forge_instance *instance)
 
 /* --- memory --------------------------------------------------------------------------------------------- */
 
-static joule_status get_buffers(forge_instance *instance, forge_states *states, joule_error *error)
+static joule_status allocate_buffers(forge_instance *instance, forge_states *states, joule_error *error)
 {
     const forge_program *program = instance->program;
     const struct program_buffer *buffers = program_buffers(program);
@@ -64,7 +64,7 @@ static joule_status get_buffers(forge_instance *instance, forge_states *states, 
     return status;
 }
 
-static bool get_memory(forge_instance *instance)
+static bool allocate(forge_instance *instance)
 {
     const forge_program *program = instance->program;
     struct dim_table dims = program_dims(program);
@@ -98,10 +98,10 @@ joule_status forge_instance_new(const forge_program *program, forge_device *devi
     instance->program = program;
     instance->device = device;
     joule_status status = JOULE_OK;
-    if (!get_memory(instance))
+    if (!allocate(instance))
         status = error_set(out_error, JOULE_NO_MEMORY, "cannot make an instance: out of memory");
     if (status == JOULE_OK)
-        status = get_buffers(instance, states, out_error);
+        status = allocate_buffers(instance, states, out_error);
     if (status == JOULE_OK)
         status = instance_bind(instance, out_error);
     if (status == JOULE_OK)
@@ -114,8 +114,8 @@ joule_status forge_instance_new(const forge_program *program, forge_device *devi
 /* --- inputs and outputs --------------------------------------------------------------------------------- */
 
 /* Finds the index of a buffer by kind and name. */
-static joule_status find(const forge_instance *instance, enum buffer_kind kind, const char *name,
-                         size_t *out_buffer, joule_error *error)
+static joule_status find_buffer(const forge_instance *instance, enum buffer_kind kind, const char *name,
+                                size_t *out_buffer, joule_error *error)
 {
     const forge_program *program = instance->program;
     for (size_t i = 0; i < program->buffers.count; i++) {
@@ -149,7 +149,7 @@ joule_status forge_instance_set(forge_instance *instance, const char *input, con
 {
     size_t i;
     joule_error reason;
-    joule_status status = find(instance, BUFFER_INPUT, input, &i, out_error);
+    joule_status status = find_buffer(instance, BUFFER_INPUT, input, &i, out_error);
     if (status != JOULE_OK)
         return status;
     const struct program_buffer *buffer = &program_buffers(instance->program)[i];
@@ -184,7 +184,7 @@ static void set_zeros(forge_instance *instance, size_t i)
 joule_status forge_instance_set_zeros(forge_instance *instance, const char *input, joule_error *out_error)
 {
     size_t i;
-    joule_status status = input ? find(instance, BUFFER_INPUT, input, &i, out_error) : JOULE_OK;
+    joule_status status = input ? find_buffer(instance, BUFFER_INPUT, input, &i, out_error) : JOULE_OK;
     if (input && status == JOULE_OK)
         set_zeros(instance, i);
     for (i = 0; !input && i < instance->program->buffers.count; i++)
@@ -224,7 +224,7 @@ joule_status forge_instance_get(forge_instance *instance, const char *output, fo
                                 joule_error *out_error)
 {
     size_t i;
-    joule_status status = find(instance, BUFFER_OUTPUT, output, &i, out_error);
+    joule_status status = find_buffer(instance, BUFFER_OUTPUT, output, &i, out_error);
     if (status != JOULE_OK)
         return status;
     if (instance->device->ops->expect) {
