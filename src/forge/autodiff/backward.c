@@ -52,7 +52,7 @@ static bool walk_begin(struct walk *walk, forge_builder *b, size_t max_nodes)
 }
 
 /* Marks as wanted all float values that depend on a wanted value. */
-static void spread(struct walk *walk)
+static void mark_dependents(struct walk *walk)
 {
     const forge_graph *graph = walk->b->graph;
     for (size_t n = 0; n < walk->node_count; n++) {
@@ -131,7 +131,7 @@ static uint32_t walk_body(forge_builder *b, const forge_graph *body, uint32_t wa
         walk.nodes[walk.node_count++] = (uint32_t)n;
     for (size_t i = 0; i < body->input_count; i++)
         walk.is_wanted[inputs[i]] = wanted >> i & 1;
-    spread(&walk);
+    mark_dependents(&walk);
     const forge_value *gradient = inputs + body->input_count;
     for (size_t k = 0; k < body->output_count; k++)
         if (given >> k & 1)
@@ -293,7 +293,7 @@ void forge_gradients(forge_builder *builder, forge_value loss, const forge_value
         walk.nodes[walk.node_count++] = (uint32_t)n;
     for (size_t i = 0; i < count; i++)
         walk.is_wanted[wrt[i]] = true;
-    spread(&walk);
+    mark_dependents(&walk);
     builder->place = builder->graph->values[loss].place;
     forge_value one = forge_scalar(builder, forge_value_dtype(builder, loss), 1);
     add_sum(&walk, loss, forge_broadcast(builder, one, forge_value_shape(builder, loss)));

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "forge/compiler/pass.h"
 
-static bool is_to_be_written_out(const forge_graph *graph, const struct node *node, forge_device *device)
+static bool needs_expansion(const forge_graph *graph, const struct node *node, forge_device *device)
 {
     return node->op == OP_COMPOSITE && !(device && composite_has_kernel(graph, node, device));
 }
@@ -13,7 +13,7 @@ static bool is_to_be_written_out(const forge_graph *graph, const struct node *no
 static bool expand_node(forge_builder *builder, const forge_graph *graph, const struct node *node,
                         forge_value *map, void *context)
 {
-    if (!is_to_be_written_out(graph, node, context))
+    if (!needs_expansion(graph, node, context))
         return builder_copy_node(builder, graph, node, map);
     const forge_graph *body = ((const struct composite_attributes *)node->attributes)->body;
     forge_value inputs[UINT8_MAX], *inner = calloc(body->value_count, sizeof *inner);
@@ -30,7 +30,7 @@ static bool expand_node(forge_builder *builder, const forge_graph *graph, const 
 static bool has_work(const forge_graph *graph, forge_device *device)
 {
     for (size_t n = 0; n < graph->node_count; n++)
-        if (is_to_be_written_out(graph, &graph->nodes[n], device))
+        if (needs_expansion(graph, &graph->nodes[n], device))
             return true;
     return false;
 }

@@ -6,7 +6,7 @@
 #include "forge/compiler/pass.h"
 
 /* Returns the value on the builder's place. */
-static forge_value bring(forge_builder *builder, forge_value value)
+static forge_value move_to_place(forge_builder *builder, forge_value value)
 {
     const forge_graph *graph = builder->graph;
     const struct node *node = graph_producer(graph, value);
@@ -17,21 +17,21 @@ static forge_value bring(forge_builder *builder, forge_value value)
     return forge_transfer(builder, value, graph->places[builder->place]);
 }
 
-static bool bring_operands(forge_builder *builder, const forge_graph *graph, const struct node *node,
-                           forge_value *map, void *context)
+static bool move_operands(forge_builder *builder, const forge_graph *graph, const struct node *node,
+                          forge_value *map, void *context)
 {
     (void)context;
-    forge_value were[UINT8_MAX];
+    forge_value before[UINT8_MAX];
     builder->graph->is_placed = true;
     builder_set_provenance(builder, graph, node);
     for (size_t i = 0; i < node->input_count; i++)
-        were[i] = map[node_input(graph, node, i)];
+        before[i] = map[node_input(graph, node, i)];
     for (size_t i = 0; builder_is_ok(builder) && node->op != OP_TRANSFER && i < node->input_count; i++)
-        if (builder->graph->values[were[i]].place != builder->place)
-            map[node_input(graph, node, i)] = bring(builder, were[i]);
+        if (builder->graph->values[before[i]].place != builder->place)
+            map[node_input(graph, node, i)] = move_to_place(builder, before[i]);
     bool is_ok = builder_copy_node(builder, graph, node, map);
     for (size_t i = 0; i < node->input_count; i++)
-        map[node_input(graph, node, i)] = were[i];
+        map[node_input(graph, node, i)] = before[i];
     return is_ok;
 }
 
@@ -39,5 +39,5 @@ joule_status pass_transfer(const forge_graph *graph, forge_device *device, void 
                            forge_graph **out_graph, joule_error *out_error)
 {
     (void)device, (void)context;
-    return pass_each_node(graph, bring_operands, NULL, out_graph, out_error);
+    return pass_each_node(graph, move_operands, NULL, out_graph, out_error);
 }

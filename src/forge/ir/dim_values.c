@@ -63,7 +63,7 @@ static bool is_symbol(const struct dim_table *before, const struct dim *e)
            dim_symbol_max(e) >= e->min && !dim_find(before, e->name);
 }
 
-static bool is_made(const struct dim_table *before, const struct dim *e)
+static bool is_expression(const struct dim_table *before, const struct dim *e)
 {
     struct dim made;
     return e->kind <= DIM_QUOTIENT && dim_is_known(before, e->a) && dim_is_known(before, e->b) &&
@@ -78,7 +78,7 @@ bool dim_table_is_valid(const struct dim_table *table)
     for (size_t i = 0; i < table->count; i++) {
         struct dim_table before = {.entries = table->entries, .count = i};
         const struct dim *e = &table->entries[i];
-        if (e->kind == DIM_SYMBOL ? !is_symbol(&before, e) : !is_made(&before, e))
+        if (e->kind == DIM_SYMBOL ? !is_symbol(&before, e) : !is_expression(&before, e))
             return false;
     }
     return true;

@@ -164,8 +164,8 @@ static uint32_t flags_at(const struct field *field, size_t offset)
     return flags;
 }
 
-static bool is_sane(const struct field *field, enum op op, const void *attributes,
-                    const struct dim_table *dims)
+static bool is_valid_field(const struct field *field, enum op op, const void *attributes,
+                           const struct dim_table *dims)
 {
     const void *at = (const char *)attributes + field->offset;
     uint32_t number = 0;
@@ -216,7 +216,7 @@ const char *fields_check(enum op op, const void *attributes, size_t size, const 
         (op != OP_CONSTANT || size - own != ((const struct constant_attributes *)attributes)->size_bytes))
         return "size";
     for (const struct field *field = op_fields(op); field->kind != FIELD_END; field++)
-        if (!is_sane(field, op, attributes, dims))
+        if (!is_valid_field(field, op, attributes, dims))
             return field->name;
     return NULL;
 }

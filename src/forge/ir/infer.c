@@ -321,7 +321,7 @@ static bool (*const rules[OP_COUNT])(struct inference *) = {
 #include "forge/ir/ops.def"
 };
 
-static bool is_together(struct inference *i)
+static bool check_places(struct inference *i)
 {
     char own[PLACE_TEXT], other[PLACE_TEXT];
     for (size_t k = 0; i->graph->is_placed && k < i->input_count; k++)
@@ -336,6 +336,6 @@ bool infer(struct inference *i)
 {
     i->output_count = 0;
     i->message[0] = '\0';
-    return (i->op == OP_TRANSFER || is_together(i)) && (i->op == OP_CAST || is_computed(i)) &&
+    return (i->op == OP_TRANSFER || check_places(i)) && (i->op == OP_CAST || is_computed(i)) &&
            rules[i->op](i);
 }

@@ -18,7 +18,7 @@ static const struct row {
 static const char gradient[] = ".gradient";
 
 /* Returns the length of the name without ".gradient". */
-static size_t stem(const char *name)
+static size_t stem_length(const char *name)
 {
     size_t length = strlen(name), tail = sizeof gradient - 1;
     return length > tail && strcmp(name + length - tail, gradient) == 0 ? length - tail : length;
@@ -26,7 +26,7 @@ static size_t stem(const char *name)
 
 bool library_is_gradient(const struct composite_attributes *attributes)
 {
-    return attributes->name[stem(attributes->name)] != '\0';
+    return attributes->name[stem_length(attributes->name)] != '\0';
 }
 
 void library_name_gradient(const char *name, char out_name[32])
@@ -41,7 +41,7 @@ void library_name_gradient(const char *name, char out_name[32])
 
 static const struct row *row_of(const char *name)
 {
-    size_t length = stem(name);
+    size_t length = stem_length(name);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strlen(rows[i].name) == length && memcmp(rows[i].name, name, length) == 0)
             return &rows[i];

@@ -81,8 +81,8 @@ static forge_value norm_body(forge_builder *b, const forge_value *in, size_t cou
 }
 
 /* Normalises x over its last numbers[0] dimensions. Weight and bias broadcast to x. */
-static void over_last(forge_builder *b, const forge_value *in, size_t count,
-                      const struct composite_attributes *a, bool subtracts_mean, forge_value *out)
+static void normalise_last(forge_builder *b, const forge_value *in, size_t count,
+                           const struct composite_attributes *a, bool subtracts_mean, forge_value *out)
 {
     uint32_t rank = forge_value_shape(b, in[0]).rank, dims = a->numbers[0];
     if (builder_is_ok(b) && (dims == 0 || dims > rank))
@@ -96,13 +96,13 @@ static void over_last(forge_builder *b, const forge_value *in, size_t count,
 void library_layer_norm(forge_builder *b, const forge_value *in, size_t count, const void *context,
                         forge_value *out)
 {
-    over_last(b, in, count, context, true, out);
+    normalise_last(b, in, count, context, true, out);
 }
 
 void library_rms_norm(forge_builder *b, const forge_value *in, size_t count, const void *context,
                       forge_value *out)
 {
-    over_last(b, in, count, context, false, out);
+    normalise_last(b, in, count, context, false, out);
 }
 
 /* x: [n, channels, ...]; weight, bias: [channels]. */

@@ -10,7 +10,7 @@ static bool has_shape_already(const forge_builder *builder, forge_value x, const
 }
 
 /* Returns the axis whose size is to be computed, or the rank if there is none or more than one. */
-static uint32_t axis_to_find(const forge_shape *shape)
+static uint32_t find_open_axis(const forge_shape *shape)
 {
     static const forge_dim marks[] = {FORGE_REST, -1};
     for (size_t k = 0; k < sizeof marks / sizeof *marks; k++) {
@@ -28,9 +28,9 @@ static uint32_t axis_to_find(const forge_shape *shape)
 
 /* Fills in the one dimension that is FORGE_REST or -1. -1 is also a symbol's id: a single -1 stays that
  * symbol if it fits. */
-static void find_rest(forge_builder *b, forge_value x, forge_shape *shape)
+static void fill_open_size(forge_builder *b, forge_value x, forge_shape *shape)
 {
-    uint32_t axis = axis_to_find(shape);
+    uint32_t axis = find_open_axis(shape);
     forge_shape own = forge_value_shape(b, x), others = *shape;
     if (axis == shape->rank || !builder_is_ok(b) || !x)
         return;
@@ -45,7 +45,7 @@ static void find_rest(forge_builder *b, forge_value x, forge_shape *shape)
 forge_value forge_reshape(forge_builder *builder, forge_value x, forge_shape shape)
 {
     struct shape_attributes attributes = {builder_clean_shape(shape)};
-    find_rest(builder, x, &attributes.shape);
+    fill_open_size(builder, x, &attributes.shape);
     if (has_shape_already(builder, x, &attributes.shape))
         return x;
     return builder_emit(builder, OP_RESHAPE, &attributes, sizeof attributes, &x, 1);

@@ -6,7 +6,7 @@
 #include "base/abi.h"
 #include "forge/ir/build.h"
 
-static uint32_t or_else(uint32_t number, uint32_t usual)
+static uint32_t or_default(uint32_t number, uint32_t usual)
 {
     return number ? number : usual;
 }
@@ -19,12 +19,12 @@ forge_value forge_conv(forge_builder *builder, forge_value x, forge_value weight
                                          SIZE_UP_TO(forge_conv_options, is_transposed), options))
         return FORGE_NO_VALUE;
     struct conv_attributes attributes = {.flags = o.is_transposed ? CONV_TRANSPOSED : 0,
-                                         .groups = or_else(o.groups, 1),
+                                         .groups = or_default(o.groups, 1),
                                          .accumulate = builder_accumulator(forge_value_dtype(builder, x))};
     uint32_t rank = forge_value_shape(builder, x).rank;
     for (uint32_t i = 0; i < 3 && i + 2 < rank; i++) {
-        attributes.stride[i] = or_else(o.stride[i], 1);
-        attributes.dilation[i] = or_else(o.dilation[i], 1);
+        attributes.stride[i] = or_default(o.stride[i], 1);
+        attributes.dilation[i] = or_default(o.dilation[i], 1);
         attributes.before[i] = o.padding_before[i];
         attributes.after[i] = o.padding_after[i];
         attributes.extra[i] = o.is_transposed ? o.output_padding[i] : 0;
@@ -41,8 +41,8 @@ static struct windows windows_of(uint32_t axes, const forge_window *windows)
         if (!(axes >> i & 1))
             continue;
         w.size[i] = windows->size;
-        w.stride[i] = or_else(windows->stride, windows->size);
-        w.dilation[i] = or_else(windows->dilation, 1);
+        w.stride[i] = or_default(windows->stride, windows->size);
+        w.dilation[i] = or_default(windows->dilation, 1);
         w.before[i] = windows->before;
         w.after[i] = windows->after;
         windows++;

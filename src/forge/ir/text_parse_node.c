@@ -359,7 +359,7 @@ static forge_value emit_constant(struct parser *p, const struct statement *s)
 
 /* --- nodes ---------------------------------------------------------------------------------------------- */
 
-static forge_value emit(struct parser *p, struct statement *s)
+static forge_value emit_node(struct parser *p, struct statement *s)
 {
     uint32_t slot;
     switch (s->op) {
@@ -381,7 +381,7 @@ static forge_value emit(struct parser *p, struct statement *s)
 }
 
 /* Fails unless the node has the types, and the place, that the text says. */
-static bool agrees(struct parser *p, const struct statement *s, forge_value value)
+static bool check_types(struct parser *p, const struct statement *s, forge_value value)
 {
     const forge_graph *graph = graph_of(p);
     const struct node *node = graph_producer(graph, value);
@@ -412,8 +412,8 @@ bool parse_node(struct parser *p)
             return false;
     if (!parse_types(p, &s) || !parse_place(p) || !parse_provenance(p))
         return false;
-    forge_value value = emit(p, &s);
-    if (p->in.status != JOULE_OK || !builder_check(p, s.start) || !agrees(p, &s, value))
+    forge_value value = emit_node(p, &s);
+    if (p->in.status != JOULE_OK || !builder_check(p, s.start) || !check_types(p, &s, value))
         return false;
     for (uint32_t i = 0; i < s.type_count; i++) {
         if (!ARRAY_ROOM(p->values, p->value_capacity, p->value_count))

@@ -8,7 +8,7 @@
 #include "forge/ir/fields.h"
 #include "forge/ir/infer.h"
 
-static joule_status broken(joule_error *error, const forge_graph *graph, size_t n, const char *what)
+static joule_status fail_node(joule_error *error, const forge_graph *graph, size_t n, const char *what)
 {
     const struct node *node = &graph->nodes[n];
     return error_set(error, JOULE_FAILED, "node %zu (%s in '%s'): %s", n, op_name((enum op)node->op),
@@ -21,33 +21,33 @@ static joule_status verify_node(const forge_graph *graph, size_t n, joule_error 
     struct inference inference = {
         .graph = (forge_graph *)graph, .op = (enum op)node->op, .attributes = node->attributes};
     if (node->op >= OP_COUNT || !op_takes_inputs((enum op)node->op, node->input_count))
-        return broken(error, graph, n, "its inputs do not match its operation");
+        return fail_node(error, graph, n, "its inputs do not match its operation");
     if (node->scope >= graph->scope_count || node->phase > FORGE_PHASE_DATA)
-        return broken(error, graph, n, "it has no valid scope or phase");
+        return fail_node(error, graph, n, "it has no valid scope or phase");
     if ((size_t)node->first_input + node->input_count > graph->edge_count ||
         (size_t)node->output + node->output_count > graph->value_count)
-        return broken(error, graph, n, "its edges or values lie outside the graph");
+        return fail_node(error, graph, n, "its edges or values lie outside the graph");
     for (size_t i = 0; i < node->input_count; i++) {
         forge_value input = node_input(graph, node, i);
         if (input == FORGE_NO_VALUE || input >= node->output)
-            return broken(error, graph, n, "it uses a value of a later node");
+            return fail_node(error, graph, n, "it uses a value of a later node");
         inference.inputs[inference.input_count++] = &graph->values[input];
     }
     inference.place = node_place(graph, node);
     if (inference.place >= graph->place_count)
-        return broken(error, graph, n, "it has no valid place");
+        return fail_node(error, graph, n, "it has no valid place");
     const char *wrong = fields_check(inference.op, node->attributes, node->attributes_size, &graph->dims);
     if (wrong)
-        return broken(error, graph, n, wrong);
+        return fail_node(error, graph, n, wrong);
     if (!infer(&inference))
-        return broken(error, graph, n, inference.message);
+        return fail_node(error, graph, n, inference.message);
     if (inference.output_count != node->output_count)
-        return broken(error, graph, n, "it has another number of outputs than its operation");
+        return fail_node(error, graph, n, "it has another number of outputs than its operation");
     for (size_t i = 0; i < node->output_count; i++) {
         const struct value *value = &graph->values[node->output + i], *made = &inference.outputs[i];
         if (value->node != n || value->dtype != made->dtype || value->place != made->place ||
             value->layout != made->layout || !forge_shape_equal(&value->shape, &made->shape))
-            return broken(error, graph, n, "its output differs from the result of its operation");
+            return fail_node(error, graph, n, "its output differs from the result of its operation");
     }
     return JOULE_OK;
 }

@@ -149,7 +149,7 @@ static bool find_pair(const struct sets *s, size_t *out_i, size_t *out_j)
 }
 
 /* Merges set i into set j. */
-static void join(struct sets *s, size_t i, size_t j)
+static void merge_sets(struct sets *s, size_t i, size_t j)
 {
     size_t n = s->count;
     for (size_t k = 0; k < n; k++)
@@ -173,7 +173,7 @@ joule_status attribution_merge(const struct attribution_answer *answer, size_t *
     for (size_t k = 0; k < n * n; k++)
         sets.covariance[k] = answer->joules[k / n] * answer->covariance[k] * answer->joules[k % n];
     while (find_pair(&sets, &i, &j)) {
-        join(&sets, i, j);
+        merge_sets(&sets, i, j);
         for (size_t k = 0; k < n; k++)
             out_set[k] = out_set[k] == i ? j : out_set[k];
     }

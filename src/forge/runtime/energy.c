@@ -123,7 +123,7 @@ static double own_variance(struct energy *e, joule_quantity joules, int64_t end_
 }
 
 /* A long window over a gap would contain energy that no window has. The sums restart; gain_sd stays. */
-static void forget_sums(struct energy *e, int64_t end_ns)
+static void reset_sums(struct energy *e, int64_t end_ns)
 {
     e->first_ns = end_ns;
     e->joules = e->squares = e->variance = 0;
@@ -131,7 +131,8 @@ static void forget_sums(struct energy *e, int64_t end_ns)
 
 /* Feeds the window from the last cut to end_ns to the attribution. variance: of its independent error; NaN:
  * own_variance. */
-static void join(struct energy *e, int64_t end_ns, joule_quantity joules, double variance, double coverage)
+static void add_window(struct energy *e, int64_t end_ns, joule_quantity joules, double variance,
+                       double coverage)
 {
     struct attribution_window window = {.seconds = clock_seconds(end_ns - e->cut_ns), .joules = NAN};
     memset(e->active_s, 0, e->items.count * sizeof *e->active_s);
@@ -148,7 +149,7 @@ static void join(struct energy *e, int64_t end_ns, joule_quantity joules, double
         e->joules_seen += joules.value;
         e->windows++;
     } else {
-        forget_sums(e, end_ns);
+        reset_sums(e, end_ns);
         e->lost_joules += isfinite(joules.value) ? joules.value : 0;
         e->cls = isfinite(joules.value) && joules.cls > e->cls ? joules.cls : e->cls;
     }
@@ -157,7 +158,7 @@ static void join(struct energy *e, int64_t end_ns, joule_quantity joules, double
 }
 
 /* Returns false if the sensors have not passed the window's end yet. */
-static bool cut(struct energy *e, int64_t end_ns)
+static bool end_window(struct energy *e, int64_t end_ns)
 {
     joule_quantity joules;
     double coverage;
@@ -166,7 +167,7 @@ static bool cut(struct energy *e, int64_t end_ns)
         return false;
     if (status != JOULE_OK)
         joules.value = NAN;
-    join(e, end_ns, joules, NAN, coverage);
+    add_window(e, end_ns, joules, NAN, coverage);
     return true;
 }
 
@@ -193,7 +194,7 @@ static forge_energy_basis find_basis(const struct energy *e)
 
 /* Joins the window from the last cut to now by this process's CPU time in it. The model's error is common to
  * all windows; the remaining error is the clock's. */
-static void cut_process(struct energy *e)
+static void end_process_window(struct energy *e)
 {
     int64_t now_ns = clock_now_ns();
     double cpu_s = process_cpu_s(), seconds = clock_seconds(now_ns - e->cut_ns);
@@ -202,7 +203,7 @@ static void cut_process(struct energy *e)
                     joule_cpu_work_joules(seconds, seconds, &busy) == JOULE_OK;
     if (is_known && busy.value > 0)
         e->relative_sd = e->gain_sd = sd_of(busy) / busy.value;
-    join(e, now_ns, joules, is_known ? pow(CLOCK_ERROR * busy.value, 2) : NAN, is_known ? 1 : 0);
+    add_window(e, now_ns, joules, is_known ? pow(CLOCK_ERROR * busy.value, 2) : NAN, is_known ? 1 : 0);
     e->cut_cpu_s = cpu_s;
 }
 
@@ -216,7 +217,7 @@ joule_quantity energy_part(const struct energy *e, double value)
                             .cls = e->cls};
 }
 
-static void forget_answer(struct energy *e)
+static void free_answer(struct energy *e)
 {
     attribution_answer_free(e->answer);
     e->answer = NULL;
@@ -231,7 +232,7 @@ static void collect_expected(forge_instance *instance)
     e->collected_runs = e->expected_runs;
     e->cut_ns = device_now_ns(e->device);
     e->seen_s = clock_seconds(e->cut_ns - e->begin_ns);
-    forget_answer(e);
+    free_answer(e);
 }
 
 /* Feeds the attribution with every window up to end_ns whose end the sensors have passed. */
@@ -244,21 +245,21 @@ static void collect_metered(struct energy *e, int64_t end_ns)
         count = joule_ticks(e->meter, e->domain, e->cut_ns, ticks, TICKS);
         known = count < TICKS ? count : TICKS;
         for (size_t i = 0; i < known; i++)
-            if (ticks[i] > end_ns || (ticks[i] - e->cut_ns >= MIN_WINDOW_NS && !cut(e, ticks[i])))
+            if (ticks[i] > end_ns || (ticks[i] - e->cut_ns >= MIN_WINDOW_NS && !end_window(e, ticks[i])))
                 break;
     } while (count > known && e->cut_ns > before_ns);
-    while (count == 0 && end_ns - e->cut_ns >= FIXED_WINDOW_NS && cut(e, e->cut_ns + FIXED_WINDOW_NS))
+    while (count == 0 && end_ns - e->cut_ns >= FIXED_WINDOW_NS && end_window(e, e->cut_ns + FIXED_WINDOW_NS))
         ;
     if (e->cut_ns > first_ns)
-        forget_answer(e);
+        free_answer(e);
 }
 
 static void collect_process(struct energy *e, int64_t min_ns)
 {
     if (clock_now_ns() - e->cut_ns < min_ns)
         return;
-    cut_process(e);
-    forget_answer(e);
+    end_process_window(e);
+    free_answer(e);
 }
 
 joule_status forge_energy_collect(forge_instance *instance)
@@ -278,24 +279,24 @@ joule_status forge_energy_collect(forge_instance *instance)
 }
 
 /* Joins the rest up to end_ns. Returns false if the sensors have not passed it yet. */
-static bool cut_rest(struct energy *e, int64_t end_ns)
+static bool end_rest(struct energy *e, int64_t end_ns)
 {
     collect_metered(e, end_ns);
-    if (e->cut_ns >= end_ns || !cut(e, end_ns))
+    if (e->cut_ns >= end_ns || !end_window(e, end_ns))
         return e->cut_ns >= end_ns;
-    forget_answer(e);
+    free_answer(e);
     return true;
 }
 
 /* Counts the energy up to end_ns that the sensors have not confirmed as lost. */
-static void lose_rest(struct energy *e, int64_t end_ns)
+static void discard_rest(struct energy *e, int64_t end_ns)
 {
     joule_quantity joules;
     joule_status status = joule_window_joules(e->meter, e->domain, e->cut_ns, end_ns, &joules, NULL);
     if (status != JOULE_OK && status != JOULE_PENDING)
         joules.value = NAN;
-    join(e, end_ns, joules, NAN, 0);
-    forget_answer(e);
+    add_window(e, end_ns, joules, NAN, 0);
+    free_answer(e);
 }
 
 joule_status forge_energy_finish(forge_instance *instance, double wait_s)
@@ -314,13 +315,13 @@ joule_status forge_energy_finish(forge_instance *instance, double wait_s)
             e->basis = find_basis(e);
         if (e->basis == FORGE_ENERGY_OF_PROCESS)
             collect_process(e, 1);
-        has_ended = e->basis == FORGE_ENERGY_OF_PROCESS || cut_rest(e, end_ns);
+        has_ended = e->basis == FORGE_ENERGY_OF_PROCESS || end_rest(e, end_ns);
         if (has_ended || clock_seconds(clock_now_ns() - end_ns) >= wait_s)
             break;
         nanosleep(&pause, NULL);
     }
     if (!has_ended)
-        lose_rest(e, end_ns);
+        discard_rest(e, end_ns);
     return JOULE_OK;
 }
 

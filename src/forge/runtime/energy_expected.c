@@ -27,7 +27,7 @@ void energy_add_expected(forge_instance *instance)
     e->expected_runs = e->spans.runs;
 }
 
-static void spread(const struct expected *item, size_t i, const struct sums *sums)
+static void store_item(const struct expected *item, size_t i, const struct sums *sums)
 {
     sums->joules[i] = item->joules;
     sums->seconds[i] = item->seconds;
@@ -45,7 +45,7 @@ joule_status energy_expect(const forge_instance *instance)
     double *numbers = calloc(n, (2 + EXPECTED_CAUSES) * sizeof *numbers);
     struct sums sums = {numbers, numbers + n, numbers + 2 * n};
     for (size_t i = 0; numbers && i < n; i++)
-        spread(&e->collected[i], i, &sums);
+        store_item(&e->collected[i], i, &sums);
     if (numbers)
         e->answer = attribution_from_model(n, sums.joules, sums.seconds, sums.log_sd, EXPECTED_CAUSES);
     free(numbers);

@@ -18,7 +18,7 @@ static joule_quantity unknown(void)
 }
 
 /* Common to all queries: returns JOULE_ABSENT if energy is not counted. */
-static joule_status take_question(const forge_instance *instance)
+static joule_status begin_query(const forge_instance *instance)
 {
     return instance->energy ? energy_solve(instance) : JOULE_ABSENT;
 }
@@ -47,7 +47,7 @@ joule_status forge_energy_get(forge_instance *instance, size_t i, forge_energy_f
     struct energy *e = instance->energy;
     if (!abi_has_room(out_facts, SIZE_UP_TO(forge_energy_facts, group_joules)) || (e && i >= e->items.count))
         return JOULE_INVALID;
-    joule_status status = take_question(instance);
+    joule_status status = begin_query(instance);
     if (!e)
         return status;
     const struct item *item = &e->items.list[i];
@@ -93,7 +93,7 @@ joule_status forge_scope_energy(forge_instance *instance, const char *scope, int
                                 joule_quantity *out_joules)
 {
     *out_joules = unknown();
-    joule_status status = take_question(instance);
+    joule_status status = begin_query(instance);
     if (status != JOULE_OK)
         return status;
     if (!mark(instance->energy, scope, phase))
@@ -140,7 +140,7 @@ joule_status forge_launch_energy(forge_instance *instance, size_t i, joule_quant
     *out_joules = unknown();
     if (i >= instance->program->launches.count)
         return JOULE_INVALID;
-    joule_status status = take_question(instance);
+    joule_status status = begin_query(instance);
     if (status != JOULE_OK)
         return status;
     const struct energy *e = instance->energy;
@@ -161,7 +161,7 @@ joule_status forge_energy_total(forge_instance *instance, forge_energy_sum *out_
 {
     if (!abi_has_room(out_sum, SIZE_UP_TO(forge_energy_sum, joules)))
         return JOULE_INVALID;
-    joule_status status = take_question(instance);
+    joule_status status = begin_query(instance);
     const struct energy *e = instance->energy;
     if (!e)
         return status;

@@ -28,7 +28,7 @@
 #define BETWEEN_LOG_SD 0.6
 
 /* Returns the length of the first `depth` parts of a scope. */
-static size_t cut(const char *scope, size_t depth)
+static size_t prefix_length(const char *scope, size_t depth)
 {
     size_t length = 0;
     for (; depth && scope[length]; length++)
@@ -63,7 +63,7 @@ static char *key_of(struct items *items, const forge_program *program, const str
 {
     const char *operation = program_launch_name(program, launch),
                *scope = program_string(program, launch->scope);
-    size_t length = cut(scope, depth), start = strlen(operation) + 2, size = start + length;
+    size_t length = prefix_length(scope, depth), start = strlen(operation) + 2, size = start + length;
     if (!array_reserve((void **)&items->key, &items->key_capacity, size, 1))
         return NULL;
     items->key[0] = (char)('0' + launch->phase);
@@ -74,8 +74,8 @@ static char *key_of(struct items *items, const forge_program *program, const str
 }
 
 /* Adds an item with this key. Returns false if out of memory. */
-static bool add(struct items *items, const forge_program *program, const struct program_launch *launch,
-                const char *key, size_t size)
+static bool add_item(struct items *items, const forge_program *program, const struct program_launch *launch,
+                     const char *key, size_t size)
 {
     char *copy = arena_alloc(&items->texts, size + 1);
     if (!copy)
@@ -91,7 +91,7 @@ static bool add(struct items *items, const forge_program *program, const struct 
 }
 
 /* Assigns a launch to its item. Returns false if out of memory. */
-static bool place(struct items *items, const forge_program *program, size_t i, size_t depth)
+static bool assign_item(struct items *items, const forge_program *program, size_t i, size_t depth)
 {
     const struct program_launch *launch = &program_launches(program)[i];
     size_t size;
@@ -99,7 +99,7 @@ static bool place(struct items *items, const forge_program *program, size_t i, s
     uint32_t k = key ? index_find(&items->index, items, (struct index_key){key, size}) : INDEX_NONE;
     if (k == INDEX_NONE) {
         k = (uint32_t)items->count;
-        if (!key || !add(items, program, launch, key, size))
+        if (!key || !add_item(items, program, launch, key, size))
             return false;
     }
     items->item_of[i] = k;
@@ -113,13 +113,13 @@ static bool is_above_max(const struct items *items)
     return items->count + 1 > MAX_ITEMS;
 }
 
-static bool place_all(struct items *items, const forge_program *program, size_t depth)
+static bool assign_all(struct items *items, const forge_program *program, size_t depth)
 {
     items->count = 0;
     index_free(&items->index);
     arena_free(&items->texts);
     for (size_t i = 0; i < program->launches.count && !(is_above_max(items) && depth); i++)
-        if (!place(items, program, i, depth))
+        if (!assign_item(items, program, i, depth))
             return false;
     return true;
 }
@@ -130,10 +130,10 @@ bool items_make(struct items *items, const forge_program *program)
     *items = (struct items){.index.key_of = item_key,
                             .list = calloc(launches + 1, sizeof *items->list),
                             .item_of = calloc(launches + 1, sizeof *items->item_of)};
-    if (!items->list || !items->item_of || !place_all(items, program, depth))
+    if (!items->list || !items->item_of || !assign_all(items, program, depth))
         return false;
     while (is_above_max(items) && depth > 0)
-        if (!place_all(items, program, --depth))
+        if (!assign_all(items, program, --depth))
             return false;
     items->list[items->count++] = (struct item){.op = OP_COUNT, .operation = "", .scope = ""};
     return true;

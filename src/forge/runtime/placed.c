@@ -140,7 +140,8 @@ joule_status forge_placed_instance_get(forge_placed_instance *instance, const ch
 
 /* --- running -------------------------------------------------------------------------------------------- */
 
-static joule_status bring(const struct segment_run *run, const struct placed_edge *edge, joule_error *error)
+static joule_status copy_value(const struct segment_run *run, const struct placed_edge *edge,
+                               joule_error *error)
 {
     forge_tensor value;
     const struct segment_run *from = &run->owner->segments[edge->from];
@@ -157,7 +158,7 @@ static joule_status run_segment(void *context, joule_error *error)
     joule_status status = JOULE_OK;
     for (size_t i = 0; status == JOULE_OK && i < placed->edge_count; i++)
         if (placed->edges[i].to == run->number)
-            status = bring(run, &placed->edges[i], &why);
+            status = copy_value(run, &placed->edges[i], &why);
     if (status == JOULE_OK)
         status = forge_instance_run(run->instance, &why);
     if (status != JOULE_OK)
@@ -206,7 +207,7 @@ static joule_status wait_for_all(forge_placed_instance *instance, joule_error *e
 }
 
 /* Returns true if an earlier segment provides this input of segment i. */
-static bool is_brought(const struct forge_placed *placed, uint32_t i, const char *input)
+static bool is_provided(const struct forge_placed *placed, uint32_t i, const char *input)
 {
     for (size_t k = 0; k < placed->edge_count; k++)
         if (placed->edges[k].to == i && strcmp(placed->edges[k].name, input) == 0)
@@ -220,7 +221,7 @@ static joule_status check_inputs(const forge_placed_instance *instance, joule_er
     const char *missing;
     for (uint32_t i = 0; i < instance->placed->segment_count; i++)
         for (size_t at = 0; (missing = instance_find_missing(instance->segments[i].instance, &at));)
-            if (!is_brought(instance->placed, i, missing))
+            if (!is_provided(instance->placed, i, missing))
                 return instance_fail_missing(missing, error);
     return JOULE_OK;
 }

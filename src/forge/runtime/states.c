@@ -58,7 +58,7 @@ joule_status forge_states_get(forge_states *states, size_t i, forge_tensor *out_
     return JOULE_OK;
 }
 
-static struct state *find(const forge_states *states, const char *name)
+static struct state *find_state(const forge_states *states, const char *name)
 {
     uint32_t i = index_find(&states->index, states, index_name(name));
     return i == INDEX_NONE ? NULL : &states->states[i];
@@ -66,7 +66,7 @@ static struct state *find(const forge_states *states, const char *name)
 
 joule_status forge_states_find(forge_states *states, const char *name, forge_tensor *out_tensor)
 {
-    const struct state *state = find(states, name);
+    const struct state *state = find_state(states, name);
     if (!state)
         return JOULE_ABSENT;
     if (states->device->ops->expect)
@@ -95,8 +95,8 @@ static void draw(const forge_random *random, const struct program_buffer *slot, 
         out[i] = (float)(slot->init_a + scale * (double)out[i]);
 }
 
-static joule_status fill(const forge_states *states, const char *name, const struct program_buffer *slot,
-                         const forge_tensor *tensor)
+static joule_status initialise(const forge_states *states, const char *name,
+                               const struct program_buffer *slot, const forge_tensor *tensor)
 {
     enum { PIECE = 256 };
     forge_random random = {.key = states->seed ^ hash_bytes(HASH_START, name, strlen(name))};
@@ -114,8 +114,8 @@ static joule_status fill(const forge_states *states, const char *name, const str
     return JOULE_OK;
 }
 
-static joule_status add(forge_states *states, const char *name, const struct program_buffer *slot,
-                        struct state **out, joule_error *out_error)
+static joule_status add_state(forge_states *states, const char *name, const struct program_buffer *slot,
+                              struct state **out, joule_error *out_error)
 {
     char what[80];
     struct state state = {.name = strdup(name)};
@@ -130,7 +130,7 @@ static joule_status add(forge_states *states, const char *name, const struct pro
         status = forge_tensor_view(state.tensor.buffer, 0, (forge_dtype)slot->dtype, &slot->shape,
                                    &state.tensor, out_error);
     if (status == JOULE_OK && !states->device->ops->expect)
-        status = fill(states, name, slot, &state.tensor);
+        status = initialise(states, name, slot, &state.tensor);
     states->states[states->state_count] = state;
     if (status == JOULE_OK && !index_add(&states->index, states, (uint32_t)states->state_count))
         status = error_set(out_error, JOULE_NO_MEMORY, "cannot add a slot: out of memory");
@@ -147,9 +147,9 @@ joule_status states_bind(forge_states *states, const forge_program *program,
                          const struct program_buffer *slot, forge_buffer **out_buffer, joule_error *out_error)
 {
     const char *name = program_string(program, slot->name);
-    struct state *state = find(states, name);
+    struct state *state = find_state(states, name);
     if (!state) {
-        joule_status status = add(states, name, slot, &state, out_error);
+        joule_status status = add_state(states, name, slot, &state, out_error);
         if (status != JOULE_OK)
             return status;
     }
