@@ -3,9 +3,9 @@
  * Lowering decides which nodes are launches and which are views, which values share memory, and where buffers
  * lie. The device chooses the kernels.
  *
- * Note: each value first gets a buffer of its own. Then buffers are merged: a slot's new value with the slot,
- * an output's value with the output's buffer, an element-wise result with an operand that is not needed any
- * more.
+ * Note: each value first gets a buffer of its own; then buffers are merged. A slot's new value merges with
+ * the slot, an output's value with the output's buffer. An element-wise result merges with an operand that is
+ * not needed any more.
  */
 #ifndef FORGE_COMPILER_LOWER_H
 #define FORGE_COMPILER_LOWER_H

@@ -1,7 +1,7 @@
 /* compiler/merge.c - merges buffers that can share memory; see lower.h.
  *
  * Note: a slot's old value is in the slot's buffer from the first launch on. A value may be computed into
- * that buffer only if every launch that reads the old value comes earlier, or is the same launch and works in
+ * that buffer only after all launches that read the old value. The launch itself may read it if it works in
  * place.
  */
 #include <stdlib.h>
@@ -99,8 +99,8 @@ static bool is_free(const struct lowering *l, uint32_t i, uint32_t root, size_t 
 
 /* --- writes --------------------------------------------------------------------------------------------- */
 
-/* Returns an operand, on which the launch that writes `buffer` could work in place, that may be stored in the
- * slot from its own writer on. Returns PROGRAM_NONE if there is none. */
+/* Returns an operand of the launch that writes `buffer`. The launch can work in place on it, and the operand
+ * can be stored in the slot from its own writer on. Returns PROGRAM_NONE if there is none. */
 static uint32_t operand_for_slot(const struct lowering *l, uint32_t buffer, uint32_t slot_buffer)
 {
     uint32_t i = l->buffers[buffer].writer;
