@@ -208,16 +208,16 @@ class Tools(unittest.TestCase):
             self.good("run", program, "--set", "x=" + x, "--get", "y=" + y, *sizes)
             self.assertEqual(read_npy(y), ((4,), [10.0, 11.0, 12.0, 13.0]))
         self.good("run", program, "--size=batch=4")
-        self.bad(125, "batch is 2 to 8, a multiple of 2, and cannot be 5", "run", program, "--size", "batch=5")
+        self.bad(125, "batch must be from 2 to 8, a multiple of 2, not 5", "run", program, "--size", "batch=5")
         self.bad(125, "unknown symbol 'rows'; known symbols: batch", "run", program, "--size", "rows=2")
         self.bad(2, "--size takes NAME=N, not 'batch'", "run", program, "--size", "batch")
         write_npy(x, (9, 4), [0.0] * 36)
-        self.bad(125, "input 'x': batch is 2 to 8, a multiple of 2, and cannot be 9", "run", program, "--set", "x=" + x)
+        self.bad(125, "input 'x': batch must be from 2 to 8, a multiple of 2, not 9", "run", program, "--set", "x=" + x)
         special = self.path("special.fprog")
         self.assertNotIn("largest", self.good("compile", self.path("s.txt"), "-o", special, "--size", "batch=6"))
         self.assertIn("input    f32[6,4], 96 bytes", self.good("inspect", special))
         self.bad(125, "there are: none", "run", special, "--size", "batch=6")
-        self.bad(125, "cannot be 10", "compile", self.path("s.txt"), "-o", special, "--size", "batch=10")
+        self.bad(125, "not 10", "compile", self.path("s.txt"), "-o", special, "--size", "batch=10")
 
     def test_inspect_a_graph_with_symbols_and_a_composite(self):
         with open(self.path("s.txt"), "w", encoding="ascii") as file:

@@ -77,7 +77,7 @@ static void test_symbols_in_shapes(void **state)
     batch = forge_symbol(b, "B", 1, 64, 1);
     x = forge_input(b, "x", FORGE_F32, forge_shape_of(batch, 8));
     forge_output(b, "y", forge_reshape(b, x, forge_shape_of(8, 8)));
-    assert_refused(b, "reshape(f32[B,8]): [8,8] holds another number");
+    assert_refused(b, "reshape(f32[B,8]): [8,8] has another number");
 }
 
 /* -1 stands for the remaining size, also where it is the id of a symbol. */
@@ -105,8 +105,7 @@ static void test_reshape_finds_the_size_that_is_left(void **state)
         b = forge_builder_new();
         x = forge_input(b, "x", FORGE_F32, forge_shape_of(4, 8));
         forge_output(b, "y", forge_reshape(b, x, forge_shape_of(wrong[i][0], wrong[i][1])));
-        assert_refused(
-            b, "reshape(f32[4,8]): the sizes are too large, or one to be found out (-1) is not the only one");
+        assert_refused(b, "reshape(f32[4,8]): the sizes are too large, several are to be computed (-1)");
     }
 }
 
@@ -138,11 +137,11 @@ static void test_messages_name_operation_and_shapes(void **state)
     assert_refused(b, "exp of i32");
     b = forge_builder_new();
     forge_reduce(b, FORGE_MAXIMUM, forge_input(b, "x", FORGE_F32, forge_shape_of(0)), 1, false);
-    assert_refused(b, "maximum of nothing");
+    assert_refused(b, "maximum of no elements");
     b = forge_builder_new();
     forge_input(b, "x", FORGE_F32, forge_shape_of(2));
     forge_input(b, "x", FORGE_F32, forge_shape_of(2));
-    assert_refused(b, "input 'x' already");
+    assert_refused(b, "input 'x' already exists");
     b = forge_builder_new();
     forge_input(b, "x", FORGE_F32, forge_shape_of(2));
     assert_refused(b, "needs an output");

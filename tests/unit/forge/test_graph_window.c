@@ -113,7 +113,7 @@ static void test_symbols(void **state)
     b = forge_builder_new();
     x = forge_input(b, "x", FORGE_F32, forge_shape_of(1, 3, forge_symbol(b, "T", 2, 128, 1)));
     forge_conv(b, x, forge_input(b, "w", FORGE_F32, forge_shape_of(4, 3, 3)), NULL);
-    assert_message(b, "the kernel 3 is larger than the padded input, which may be 2");
+    assert_message(b, "the kernel 3 is larger than the padded input, which can be 2");
 }
 
 static void test_messages_of_convolutions(void **state)
@@ -178,7 +178,7 @@ static void test_messages_of_windows(void **state)
     (void)state;
     refuse_window(FORGE_SUM, 4, (forge_window){.size = 5},
                   "window(f32[2,3,4]): the window 5 is larger than the padded input 4");
-    refuse_window(FORGE_SUM, 8, (forge_window){.size = 2}, "axes 0x8 of rank 3");
+    refuse_window(FORGE_SUM, 8, (forge_window){.size = 2}, "axes 0x8 do not exist in rank 3");
     refuse_window(FORGE_SUM, 0, (forge_window){.size = 2}, "axes 0x0");
     refuse_window(FORGE_SUM, 4, (forge_window){0}, "is 0 along dimension 2");
     refuse_window(FORGE_SUM, 4, (forge_window){.size = 2, .before = 2}, "only padding");
@@ -196,7 +196,7 @@ static void test_messages_of_windows(void **state)
     b = forge_builder_new();
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2, 4));
     forge_share(b, x, x, x, 2, &(forge_window){.size = 2});
-    assert_message(b, "input 1 is not one f32 for each window");
+    assert_message(b, "input 1 must have one f32 for each window");
     b = forge_builder_new();
     x = forge_input(b, "x", FORGE_I32, forge_shape_of(2, 4));
     forge_share(b, x, x, x, 2, &(forge_window){.size = 2});

@@ -490,7 +490,7 @@ static void what_an_instance_needs(void **state)
     assert_int_equal(forge_placed_instance_set(s.placed_instance, "z", &y, &error), JOULE_ABSENT);
     assert_string_equal(error.message, "the program has no input 'z'");
     assert_int_equal(forge_placed_instance_set(s.placed_instance, "x1", &y, &error), JOULE_INVALID);
-    assert_string_equal(error.message, "input 'x1' is f32[2], packed, not f32[3]");
+    assert_string_equal(error.message, "input 'x1' must be f32[2], packed, not f32[3]");
     forge_buffer_release(y.buffer);
     unload(&s);
 

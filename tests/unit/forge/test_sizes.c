@@ -382,16 +382,16 @@ static void test_sizes_have_to_go_together(void **state)
     load_sums(&side);
     assert_shape(shape_of(&side, "y"), 64, 9);
     assert_says(set_ones(side.instance, "a", forge_shape_of(6, 2), &e), JOULE_INVALID, &e,
-                "input 'a': n is 4 to 64, a multiple of 4, and cannot be 6");
-    assert_says(set_ones(side.instance, "a", forge_shape_of(68, 2), &e), JOULE_INVALID, &e, "cannot be 68");
+                "input 'a': n must be from 4 to 64, a multiple of 4, not 6");
+    assert_says(set_ones(side.instance, "a", forge_shape_of(68, 2), &e), JOULE_INVALID, &e, "not 68");
     assert_says(set_ones(side.instance, "a", forge_shape_of(8), &e), JOULE_INVALID, &e,
-                "input 'a' is f32[n,m], packed, not f32[8]");
+                "input 'a' must be f32[n,m], packed, not f32[8]");
     assert_says(set_ones(side.instance, "c", forge_shape_of(8), &e), JOULE_INVALID, &e,
-                "input 'c' is f32[(n*2)], packed, not f32[8]");
+                "input 'c' must be f32[(n*2)], packed, not f32[8]");
     assert_int_equal(set_ones(side.instance, "a", forge_shape_of(8, 2), &e), JOULE_OK);
     assert_int_equal(set_ones(side.instance, "b", forge_shape_of(8, 3), &e), JOULE_OK);
     assert_says(forge_instance_run(side.instance, &e), JOULE_INVALID, &e,
-                "input 'a' was set as [8,2], and with n=8, m=3 it is [8,3]: set it again");
+                "input 'a' was set as [8,2], but with n=8, m=3 it must be [8,3]: set it again");
     assert_shape(shape_of(&side, "y"), 64, 9);
     assert_int_equal(set_ones(side.instance, "a", forge_shape_of(8, 3), &e), JOULE_OK);
     assert_int_equal(set_ones(side.instance, "c", forge_shape_of(16), &e), JOULE_OK);
@@ -403,7 +403,7 @@ static void test_sizes_have_to_go_together(void **state)
     assert_says(forge_instance_set_size(side.instance, "k", 1, &e), JOULE_ABSENT, &e,
                 "unknown symbol 'k'; known symbols: n, m");
     assert_says(forge_instance_set_size(side.instance, "m", 0, &e), JOULE_INVALID, &e,
-                "m is 1 to 9, and cannot be 0");
+                "m must be from 1 to 9, not 0");
     end(&side);
 }
 
@@ -418,17 +418,17 @@ static void test_graphs_that_cannot_be_bound(void **state)
     forge_output(b, "y", forge_reduce(b, FORGE_MAXIMUM, x, 1, false));
     assert_int_equal(forge_builder_finish(b, &graph, NULL), JOULE_OK);
     assert_says(forge_graph_bind(graph, &(forge_size){"n", 3}, 1, &bound, &e), JOULE_INVALID, &e,
-                "n is 0 to 64, a multiple of 4, and cannot be 3");
+                "n must be from 0 to 64, a multiple of 4, not 3");
     assert_says(forge_graph_bind(graph, &(forge_size){"k", 3}, 1, &bound, &e), JOULE_ABSENT, &e,
                 "unknown symbol 'k'; known symbols: n");
     assert_says(forge_graph_bind(graph, &(forge_size){"n", 0}, 1, &bound, &e), JOULE_INVALID, &e,
-                "maximum of nothing");
+                "maximum of no elements");
     struct side side = {0};
     load(&side, graph);
     assert_int_equal(forge_instance_set_zeros(side.instance, "x", NULL), JOULE_OK);
     assert_int_equal(forge_instance_set_size(side.instance, "n", 0, NULL), JOULE_OK);
     assert_says(forge_instance_run(side.instance, &e), JOULE_INVALID, &e,
-                "with n=0: launch 0, reduce(f32[0]): maximum of nothing");
+                "with n=0: launch 0, reduce(f32[0]): maximum of no elements");
     assert_int_equal(forge_instance_set_size(side.instance, "n", 4, NULL), JOULE_OK);
     assert_int_equal(forge_instance_run(side.instance, NULL), JOULE_OK);
     end(&side);

@@ -347,7 +347,7 @@ static void test_nothing_is_bottomless(void **state)
         else
             snprintf(text + length, 1000, "%soutput \"0\" = %%1\n}\n", line);
     }
-    assert_refused(text, "expected bodies that nest at most 32 deep");
+    assert_refused(text, "expected bodies that nest at most 32 levels deep");
     free(text);
 }
 
