@@ -50,8 +50,8 @@ bool builder_is_ok(const forge_builder *builder);
 bool builder_take_options(forge_builder *builder, const char *what, const char *type, void *ours,
                           size_t our_size, size_t first_size, const void *given);
 
-/* Adds a composite node with these attributes, except for the body, which `body` builds. As
- * forge_composite_many, for the library. out_values: [value_count]. */
+/* Adds a composite node with these attributes, except for the body, which `body` builds. It is
+ * forge_composite_many with attributes, for the library. out_values: [value_count]. */
 void builder_add_composite(forge_builder *builder, const struct composite_attributes *attributes,
                            const forge_value *inputs, size_t count, forge_bodies_fn body, const void *context,
                            forge_value *out_values, size_t value_count);

@@ -10,8 +10,8 @@
 #include "forge/ir/program.h"
 
 /* M. Horowitz, "Computing's energy problem", ISSCC 2014, figure 1.1.9 (45 nm, 0.9 V): a 32-bit multiplication
- * and addition take 4.6 pJ, and an instruction adds 70 pJ, shared here by the 8 lanes of a vector. Half of
- * the sum, for later processes. */
+ * and addition take 4.6 pJ, and an instruction adds 70 pJ, shared here by the 8 lanes of a vector. The
+ * sum is divided by 2 for the two FLOP, and by 2 for later processes. */
 #define COST_FLOP_JOULES 3.4e-12
 /* The same source: DRAM takes 1.3 to 2.6 nJ for 64 bits. */
 #define COST_BYTE_JOULES 240e-12

@@ -42,8 +42,7 @@ struct forge_instance {
     uint64_t runs;
     struct energy *energy;  /* NULL: energy is not counted */
     bool is_poisoned;       /* a run failed midway: states may be partially updated */
-    bool *makes_infinities; /* one for each launch: it also gives infinities in correct runs; NULL: no run was
-                     * checked */
+    bool *makes_infinities; /* one for each launch, also in correct runs; NULL: no run was checked */
 };
 
 /* Returns JOULE_FAILED, with the message for a run after a failed run. */
