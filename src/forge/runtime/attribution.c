@@ -92,8 +92,8 @@ void attribution_add_window(struct attribution *a, const struct attribution_wind
         return;
     }
     struct attribution_window w = *window;
-    double min_sd = 1e-6 * fabs(w.joules) + 1e-9; /* a lower bound on the standard deviation: no sensor is
-                                                  * better, and nothing is divided by 0 */
+    /* A lower bound on the error: no sensor is better, and nothing is divided by 0. */
+    double min_sd = 1e-6 * fabs(w.joules) + 1e-9;
     w.variance = fmax(w.variance, min_sd * min_sd);
     double watts_variance = w.variance / (w.seconds * w.seconds);
     for (size_t i = 0; i < PACES; i++) {
