@@ -192,8 +192,8 @@ static forge_energy_basis find_basis(const struct energy *e)
     return is_measured ? FORGE_ENERGY_OF_MACHINE : FORGE_ENERGY_OF_PROCESS;
 }
 
-/* Joins the window from the last cut to now by this process's CPU time in it. The model's error is common to
- * all windows; the remaining error is the clock's. */
+/* Adds the window from the last cut to now; its joules are modelled from this process's CPU time. The model's
+ * error is common to all windows; the remaining error is the clock's. */
 static void end_process_window(struct energy *e)
 {
     int64_t now_ns = clock_now_ns();
@@ -278,7 +278,7 @@ joule_status forge_energy_collect(forge_instance *instance)
     return JOULE_OK;
 }
 
-/* Joins the rest up to end_ns. Returns false if the sensors have not passed it yet. */
+/* Ends the last window at end_ns. Returns false if the sensors have not passed it yet. */
 static bool end_rest(struct energy *e, int64_t end_ns)
 {
     collect_metered(e, end_ns);

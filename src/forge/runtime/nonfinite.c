@@ -31,7 +31,7 @@ static void count_value(struct summary *summary, size_t position, double value)
     } else if (isinf(value)) {
         summary->first_infinity = n->infinities++ ? summary->first_infinity : position;
     } else {
-        n->min = value >= n->min ? n->min : value; /* false for NaN: the first number */
+        n->min = value >= n->min ? n->min : value; /* NaN compares false */
         n->max = value <= n->max ? n->max : value;
     }
 }
