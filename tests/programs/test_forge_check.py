@@ -75,7 +75,7 @@ class Check(unittest.TestCase):
         for code, words, arguments in ((2, "did you mean matmul", ["--op", "matmuk"]), (2, "no check for operation 'input'", ["--op", "input"]),
                                        (2, "unknown mode 'speed'", ["-m", "speed"]), (2, "unexpected argument 'conv'", ["conv"]),
                                        (2, "--seed takes", ["-s", "x"]), (125, "FORGE_ISA=sse9", ["--isa", "sse9"]),
-                                       (125, "no device 'abacus'", ["-d", "abacus"]), (125, "cannot check values: the device estimated only estimates", ["-d", "estimated"])):
+                                       (125, "unknown device 'abacus'", ["-d", "abacus"]), (125, "cannot check values: the device estimated only estimates", ["-d", "estimated"])):
             done = self.check(*arguments)
             self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
             self.assertIn(words, done.stderr)

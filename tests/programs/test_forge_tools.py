@@ -216,7 +216,7 @@ class Tools(unittest.TestCase):
         special = self.path("special.fprog")
         self.assertNotIn("largest", self.good("compile", self.path("s.txt"), "-o", special, "--size", "batch=6"))
         self.assertIn("input    f32[6,4], 96 bytes", self.good("inspect", special))
-        self.bad(125, "there are: none", "run", special, "--size", "batch=6")
+        self.bad(125, "known symbols: none", "run", special, "--size", "batch=6")
         self.bad(125, "not 10", "compile", self.path("s.txt"), "-o", special, "--size", "batch=10")
 
     def test_inspect_a_graph_with_symbols_and_a_composite(self):

@@ -475,7 +475,7 @@ class Train(unittest.TestCase):
         done = self.forge("-b", "641")
         self.assertEqual(done.returncode, 125)
         self.assertIn("a smaller --batch", done.stderr)
-        self.assertIn("it is a directory, not a file", self.forge("-m", "gpt").stderr)
+        self.assertIn("is a folder, not a file", self.forge("-m", "gpt").stderr)
         done = subprocess.run([FORGE, "train"], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, "--data" in done.stderr), (2, True))
         done = subprocess.run([FORGE, "train", "--resume", "a", "--data", "b"], capture_output=True, text=True, check=False)

@@ -64,6 +64,6 @@ joule_status forge_device_query(forge_device *device, forge_device_facts *out_fa
         return JOULE_INVALID;
     forge_device_facts facts = {0};
     device->ops->query(device, &facts);
-    abi_give(out_facts, &facts, sizeof facts);
+    abi_write(out_facts, &facts, sizeof facts);
     return JOULE_OK;
 }

@@ -101,8 +101,8 @@ static bool does_arithmetic(const struct launch *launch, const struct program_la
 
 /* Returns true if this launch caused the results; its operands are known. *is_infinite: there are infinities
  * and no NaN. */
-static bool is_culprit(const struct check *check, const struct launch *launch,
-                       const struct program_launch *made, const struct summary *result, bool *is_infinite)
+static bool is_origin(const struct check *check, const struct launch *launch,
+                      const struct program_launch *made, const struct summary *result, bool *is_infinite)
 {
     uint64_t nans = 0, infinities = 0;
     for (size_t i = 0; i < launch->input_count && i < FORGE_MAX_OPERANDS; i++) {
@@ -140,7 +140,7 @@ static void set_result(forge_nonfinite *found, const struct view *view, const st
     found->value = value_at(view, found->element);
 }
 
-static void set_culprit(struct check *check, size_t i, size_t output, const struct summary *result)
+static void set_origin(struct check *check, size_t i, size_t output, const struct summary *result)
 {
     const forge_program *program = check->instance->program;
     const struct program_launch *made = &program_launches(program)[i];
@@ -175,12 +175,12 @@ static void check_results(struct check *check, size_t i)
         if (!result.numbers.nans && !result.numbers.infinities)
             continue;
         scan_operands(check, launch);
-        if (!is_culprit(check, launch, made, &result, &is_infinite))
+        if (!is_origin(check, launch, made, &result, &is_infinite))
             continue;
         bool is_expected = is_infinite && check->instance->makes_infinities[i];
         check->instance->makes_infinities[i] |= is_infinite;
         if (!is_expected && check->found.origin == FORGE_ORIGIN_NONE)
-            set_culprit(check, i, k, &result);
+            set_origin(check, i, k, &result);
     }
 }
 
@@ -256,7 +256,7 @@ static void add_launch(struct text *text, const forge_nonfinite *f)
     text_printf(text, " (%s) made ", forge_phase_name(f->phase));
 }
 
-static joule_status report_culprit(const forge_nonfinite *f, joule_error *error)
+static joule_status report_origin(const forge_nonfinite *f, joule_error *error)
 {
     char message[sizeof error->message];
     struct text text;
@@ -265,7 +265,7 @@ static joule_status report_culprit(const forge_nonfinite *f, joule_error *error)
         add_launch(&text, f);
     else
         text_add(&text, f->origin == FORGE_ORIGIN_INPUT ? "the input contains "
-                                                          : "before the run, the slot contained ");
+                                                        : "before the run, the slot contained ");
     text_printf(&text, "%g at ", f->value);
     add_place(&text, &f->made.shape, f->element);
     text_add(&text, " of ");
@@ -328,5 +328,5 @@ joule_status forge_instance_run_checked(forge_instance *instance, forge_nonfinit
         abi_write(out_found, &check.found, sizeof check.found);
     if (status != JOULE_OK)
         return status;
-    return check.found.origin == FORGE_ORIGIN_NONE ? JOULE_OK : report_culprit(&check.found, out_error);
+    return check.found.origin == FORGE_ORIGIN_NONE ? JOULE_OK : report_origin(&check.found, out_error);
 }
