@@ -128,7 +128,7 @@ static void instantiate(const forge_program *program, forge_device *device, stru
     note(times, INSTANCE);
     struct attribution_group *groups = calloc(program->launches.count + 1, sizeof *groups);
     if (groups && items_make(&items, program))
-        items_expect(&items, instance, groups);
+        items_prior(&items, instance, groups);
     note(times, ITEMS);
     items_free(&items);
     free(groups);
