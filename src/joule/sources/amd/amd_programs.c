@@ -208,14 +208,14 @@ static joule_status try_paths(struct joule_host *host, struct programs *programs
 static void find_addresses(struct joule_host *host, struct programs *programs, struct amd_cards *out_places,
                            struct arena *arena)
 {
-    struct amd_cards figures = programs->cards;
-    struct arena figures_arena = programs->run_arena;
+    struct amd_cards cards = programs->cards;
+    struct arena cards_arena = programs->run_arena;
     programs->run_arena = (struct arena){0};
     run(host, programs, programs->program->address_arguments);
     *out_places = programs->cards;
     *arena = programs->run_arena;
-    programs->cards = figures;
-    programs->run_arena = figures_arena;
+    programs->cards = cards;
+    programs->run_arena = cards_arena;
 }
 
 static void add_boards(struct joule_host *host, struct programs *programs)

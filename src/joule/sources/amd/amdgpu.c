@@ -158,7 +158,7 @@ static int open_clock(struct source *source, const struct board *board, const ch
     return -1;
 }
 
-static double table_figure(const struct gauge_kind *kind, const struct gpu_metrics *reported)
+static double table_value(const struct gauge_kind *kind, const struct gpu_metrics *reported)
 {
     return *(const double *)((const char *)reported + kind->table_offset) * kind->table_unit;
 }
@@ -167,7 +167,7 @@ static void add_gauge(struct source *source, const struct drm_card *card, struct
                       const struct gauge_kind *kind)
 {
     int handle = kind->file ? open_file(source, card, kind->file) : open_clock(source, board, kind->clock);
-    if (handle < 0 && isnan(table_figure(kind, &board->reported)))
+    if (handle < 0 && isnan(table_value(kind, &board->reported)))
         return;
     struct channel *ch = add_channel(source, board, kind->what);
     if (!ch) {
@@ -240,14 +240,14 @@ static void read_energy(struct joule_host *host, struct board *board, struct sin
 static void read_gauge(struct joule_host *host, struct board *board, const struct gauge *gauge,
                        struct sink *sink)
 {
-    int64_t figure = 0;
+    int64_t raw = 0;
     joule_status status = JOULE_UNSUPPORTED;
     if (gauge->handle >= 0)
-        status = sysfs_read_i64(host, gauge->handle, &figure);
-    if (status == JOULE_OK && (figure < 0 || (double)figure > gauge->kind->max))
+        status = sysfs_read_i64(host, gauge->handle, &raw);
+    if (status == JOULE_OK && (raw < 0 || (double)raw > gauge->kind->max))
         status = JOULE_FAILED;
-    double value = status == JOULE_OK ? (double)figure * gauge->kind->unit
-                                      : table_figure(gauge->kind, refresh_table(host, board));
+    double value = status == JOULE_OK ? (double)raw * gauge->kind->unit
+                                      : table_value(gauge->kind, refresh_table(host, board));
     if (isfinite(value))
         sink_gauge(sink, gauge->channel, value);
     else

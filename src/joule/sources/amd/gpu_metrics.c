@@ -137,7 +137,7 @@ struct gpu_metrics gpu_metrics_unknown(void)
 }
 
 /* Reads two bytes. Returns NaN for a missing or impossible value. */
-static double figure(const unsigned char *table, uint16_t offset, double max)
+static double read_value(const unsigned char *table, uint16_t offset, double max)
 {
     double value = offset ? (double)field(table + offset, 2) : NAN;
     return value <= max ? value : NAN;
@@ -147,8 +147,8 @@ static double highest_clock(const unsigned char *table, const struct layout *lay
 {
     double highest = NAN;
     for (uint16_t i = 0; i < layout->clocks; i++)
-        highest = fmax(highest, figure(table, (uint16_t)(layout->clock + 2 * i), MAX_MEGAHERTZ));
-    return isnan(highest) ? figure(table, layout->mean_clock, MAX_MEGAHERTZ) : highest;
+        highest = fmax(highest, read_value(table, (uint16_t)(layout->clock + 2 * i), MAX_MEGAHERTZ));
+    return isnan(highest) ? read_value(table, layout->mean_clock, MAX_MEGAHERTZ) : highest;
 }
 
 /* Bits of indep_throttle_status, as numbered in amdgpu_smu.h (SMU_THROTTLER_..._BIT): power 0 to 7, currents
@@ -182,13 +182,13 @@ joule_status gpu_metrics_read(const void *bytes, size_t length, struct gpu_metri
     const struct layout *layout = layout_of((struct header){(uint16_t)field(table, 2), table[2], table[3]});
     if (!layout)
         return JOULE_UNSUPPORTED;
-    out_metrics->busy = figure(table, layout->busy, 100);
-    out_metrics->memory_busy = figure(table, layout->memory_busy, 100);
+    out_metrics->busy = read_value(table, layout->busy, 100);
+    out_metrics->memory_busy = read_value(table, layout->memory_busy, 100);
     out_metrics->clock_megahertz = highest_clock(table, layout);
-    out_metrics->memory_clock_megahertz = figure(table, layout->memory_clock, MAX_MEGAHERTZ);
+    out_metrics->memory_clock_megahertz = read_value(table, layout->memory_clock, MAX_MEGAHERTZ);
     if (isnan(out_metrics->memory_clock_megahertz))
-        out_metrics->memory_clock_megahertz = figure(table, layout->mean_memory_clock, MAX_MEGAHERTZ);
-    out_metrics->fan_rpm = figure(table, layout->fan, MAX_RPM);
+        out_metrics->memory_clock_megahertz = read_value(table, layout->mean_memory_clock, MAX_MEGAHERTZ);
+    out_metrics->fan_rpm = read_value(table, layout->fan, MAX_RPM);
     if (layout->throttle)
         out_metrics->clock_reasons = reasons_of(field(table + layout->throttle, 8));
     return JOULE_OK;

@@ -18,14 +18,14 @@ static double check(double value, double max)
 
 /* --- macmon --------------------------------------------------------------------------------------------- */
 
-static double figure(const struct json_value *line, const char *name, double max)
+static double read_value(const struct json_value *line, const char *name, double max)
 {
     const struct json_value *value = json_member(line, name);
     return value && value->kind == JSON_NUMBER ? check(json_double_of(value), max) : NAN;
 }
 
 /* Until macmon 0.7 "gpu_usage" is [MHz, ratio]. */
-static double usage(const struct json_value *line, size_t item, double max)
+static double read_usage(const struct json_value *line, size_t item, double max)
 {
     const struct json_value *pair = json_member(line, "gpu_usage");
     const struct json_value *value = pair && pair->kind == JSON_ARRAY ? pair->first : NULL;
@@ -45,12 +45,12 @@ static bool parse_line(const struct json_value *line, struct apple_power *out_po
                                                    "ram_power", "gpu_ram_power", "sys_power"};
     *out_power = apple_power_unknown();
     for (int part = 0; part < APPLE_PARTS; part++)
-        out_power->watts[part] = figure(line, names[part], MAX_WATTS);
+        out_power->watts[part] = read_value(line, names[part], MAX_WATTS);
     if (!(out_power->watts[APPLE_SYSTEM] > 0)) /* 0 if the sensor cannot be read */
         out_power->watts[APPLE_SYSTEM] = NAN;
-    out_power->gpu_busy = first_known(figure(line, "gpu_active_ratio", 1), usage(line, 1, 1));
-    out_power->gpu_megahertz = first_known(figure(line, "gpu_freq_mhz", 1e4), usage(line, 0, 1e4));
-    out_power->gpu_celsius = figure(json_member(line, "temp"), "gpu_temp_avg", 200);
+    out_power->gpu_busy = first_known(read_value(line, "gpu_active_ratio", 1), read_usage(line, 1, 1));
+    out_power->gpu_megahertz = first_known(read_value(line, "gpu_freq_mhz", 1e4), read_usage(line, 0, 1e4));
+    out_power->gpu_celsius = read_value(json_member(line, "temp"), "gpu_temp_avg", 200);
     return !isnan(out_power->watts[APPLE_CPU]);
 }
 

@@ -159,8 +159,8 @@ static struct hwmon_input make_input(const struct hwmon_chip *chip, enum hwmon_k
 }
 
 /* Returns true if the file has a value for which the channel has no better file. */
-static bool is_figure(const struct hwmon_chip *chip, const char *file, const char *word, unsigned *number,
-                      const char **suffix)
+static bool is_value(const struct hwmon_chip *chip, const char *file, const char *word, unsigned *number,
+                     const char **suffix)
 {
     if (!sysfs_parse_attribute(file, word, number, suffix))
         return false;
@@ -174,14 +174,14 @@ static bool is_figure(const struct hwmon_chip *chip, const char *file, const cha
 }
 
 /* Calls visit for each enabled channel of one kind. Returns the number of all channels. */
-static size_t each_figure(const struct hwmon_chip *chip, enum hwmon_kind kind, hwmon_visit visit,
-                          void *context)
+static size_t each_value(const struct hwmon_chip *chip, enum hwmon_kind kind, hwmon_visit visit,
+                         void *context)
 {
     const char *word = kind == HWMON_ENERGY ? "energy" : "power", *suffix;
     size_t count = 0;
     for (size_t i = 0; i < chip->file_count; i++) {
         unsigned number;
-        if (!is_figure(chip, chip->files[i], word, &number, &suffix))
+        if (!is_value(chip, chip->files[i], word, &number, &suffix))
             continue;
         count++;
         if (!hwmon_is_enabled(chip, word, number))
@@ -215,13 +215,13 @@ void hwmon_each_input(const struct hwmon_chip *chip, hwmon_visit visit, void *co
 {
     if (is_summed(chip)) {
         struct hwmon_input sum = {0};
-        each_figure(chip, HWMON_POWER, add_term, &sum);
+        each_value(chip, HWMON_POWER, add_term, &sum);
         if (sum.term_count)
             visit(chip, &sum, context);
         return;
     }
-    size_t count = each_figure(chip, HWMON_ENERGY, visit, context);
-    count += each_figure(chip, HWMON_POWER, visit, context);
+    size_t count = each_value(chip, HWMON_ENERGY, visit, context);
+    count += each_value(chip, HWMON_POWER, visit, context);
     if (count == 0)
         hwmon_each_pair(chip, visit, context);
 }

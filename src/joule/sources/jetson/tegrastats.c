@@ -21,7 +21,7 @@ struct tegrastats_source {
     struct channel *busy, *clock, *temperature; /* NULL: not reported */
 };
 
-static joule_status ask(struct source *source, struct tegrastats *out_stats)
+static joule_status run_program(struct source *source, struct tegrastats *out_stats)
 {
     char text[4096];
     struct source_output output;
@@ -64,7 +64,7 @@ static joule_status tegrastats_open(struct source *source)
     if (jetson_has_rails(source))
         return source_set_state(source, JOULE_ABSENT,
                                 "not needed: the source jetson reads the rails directly");
-    switch (ask(source, &stats)) {
+    switch (run_program(source, &stats)) {
     case JOULE_OK:
         return describe(source, &stats);
     case JOULE_ABSENT:
@@ -100,7 +100,7 @@ static void tegrastats_read(struct source *source, struct sink *sink)
 {
     struct tegrastats_source *own = source->data;
     struct tegrastats stats;
-    joule_status status = ask(source, &stats);
+    joule_status status = run_program(source, &stats);
     for (size_t i = 0; i < own->board.count; i++) {
         own->board.rails[i].status = status;
         if (status == JOULE_OK)

@@ -126,10 +126,10 @@ static const struct node_power views[REDFISH_VIEWS] = {
 static void add_view(struct source *source, enum redfish_view view, const struct redfish_text *text)
 {
     struct redfish *redfish = source->data;
-    bool is_told = false;
+    bool is_reported = false;
     for (size_t i = 0; i < text->count; i++)
-        is_told = is_told || text->readings[i].view == view;
-    struct channel *ch = is_told ? source_add_node_power(source, &views[view]) : NULL;
+        is_reported = is_reported || text->readings[i].view == view;
+    struct channel *ch = is_reported ? source_add_node_power(source, &views[view]) : NULL;
     redfish->views[view] = ch;
     if (ch)
         string_copy(ch->info.model, sizeof ch->info.model, text->model);

@@ -61,9 +61,8 @@ struct nvml_board {
     struct nvml_identity id;
     unsigned architecture; /* NVML_DEVICE_ARCH_...; 0: unknown */
     double limit_watts;    /* NaN: unknown */
-    joule_scope scope,
-        /* Scopes of its power and of its counter: the GPU, or a superchip's module. */
-        counter_scope;
+    /* Scopes of its power and of its counter: the GPU, or a superchip's module. */
+    joule_scope scope, counter_scope;
     char zone[48], counter_zone[48];
     bool is_lost;
 

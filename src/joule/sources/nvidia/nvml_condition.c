@@ -139,10 +139,10 @@ static double share_of(nvml_return (*call)(nvml_device, unsigned *, unsigned *),
 
 static double fan_rpm(const struct nvml_api *api, nvml_device device, unsigned fan)
 {
-    struct nvml_fan told = {.version = NVML_FAN_V1, .fan = fan};
-    return api->DeviceGetFanSpeedRPM && api->DeviceGetFanSpeedRPM(device, &told) == NVML_SUCCESS &&
-                   told.rpm <= MAX_RPM
-               ? told.rpm
+    struct nvml_fan speed = {.version = NVML_FAN_V1, .fan = fan};
+    return api->DeviceGetFanSpeedRPM && api->DeviceGetFanSpeedRPM(device, &speed) == NVML_SUCCESS &&
+                   speed.rpm <= MAX_RPM
+               ? speed.rpm
                : NAN;
 }
 

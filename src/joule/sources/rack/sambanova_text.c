@@ -4,7 +4,7 @@
 #include <string.h>
 #include "base/string.h"
 
-#define FIGURES 6 /* columns, in per cent of the time: idle, exec, pload, aload, chkpt, quiesce */
+#define COLUMNS 6 /* columns, in per cent of the time: idle, exec, pload, aload, chkpt, quiesce */
 
 /* Finds or adds the RDU whose path is the first `length` bytes of a row. Returns NULL if there are too
  * many. */
@@ -45,21 +45,21 @@ static bool is_printable(const char *text, size_t length)
 static bool parse_row(struct sambanova_tiles *tiles, const char *row, size_t length)
 {
     const char *tile = strstr(row, "/TILE_");
-    double figures[FIGURES], pid;
+    double columns[COLUMNS], pid;
     if (*row != '/' || !tile || tile == row || tile >= row + length ||
         !is_printable(row, (size_t)(tile - row)))
         return true;
     const char *at = row + strcspn(row, " \t\n");
-    for (size_t i = 0; i < FIGURES; i++) {
+    for (size_t i = 0; i < COLUMNS; i++) {
         at += strspn(at, " \t");
-        at = at < row + length ? string_scan_double(at, &figures[i]) : NULL;
-        if (!at || !(figures[i] >= 0 && figures[i] <= 100.5))
+        at = at < row + length ? string_scan_double(at, &columns[i]) : NULL;
+        if (!at || !(columns[i] >= 0 && columns[i] <= 100.5))
             return false;
     }
     struct sambanova_rdu *rdu = find_rdu(tiles, row, (size_t)(tile - row));
     if (!rdu)
         return true;
-    rdu->busy += figures[0] < 100 ? 1 - figures[0] / 100 : 0; /* a sum until all rows are read */
+    rdu->busy += columns[0] < 100 ? 1 - columns[0] / 100 : 0; /* a sum until all rows are read */
     rdu->tiles++;
     at += strspn(at, " \t");
     if (at < row + length && string_scan_double(at, &pid) && pid >= 1 && pid < 4294967296.0)
