@@ -89,7 +89,8 @@ FORGE_API forge_value forge_transfer(forge_builder *builder, forge_value x, cons
 FORGE_API forge_dim forge_symbol(forge_builder *builder, const char *name, int64_t min, int64_t max,
                                  int64_t multiple);
 /* Return the sum, product or quotient of two sizes. Expressions that are equal as polynomials are equal
- * numbers. A quotient is rounded down, unless it is exact for all values of the symbols. */
+ * numbers. A quotient is exact if that can be proved for all values of the symbols, and is otherwise rounded
+ * down. */
 FORGE_API forge_dim forge_dim_add(forge_builder *builder, forge_dim a, forge_dim b);
 FORGE_API forge_dim forge_dim_mul(forge_builder *builder, forge_dim a, forge_dim b);
 FORGE_API forge_dim forge_dim_div(forge_builder *builder, forge_dim a, forge_dim b);
@@ -225,8 +226,8 @@ FORGE_API forge_value forge_top_k(forge_builder *builder, forge_value x, forge_d
 /* Flags of forge_matmul: swap the last two dimensions of an operand. */
 
 enum { FORGE_TRANSPOSE_A = 1, FORGE_TRANSPOSE_B = 2 };
-/* Matrix product: a [..., m, k], b [..., k, n], result [..., m, n]. Leading dimensions are broadcast.
- * Accumulates in f32 for narrower floats, otherwise in the element type. */
+/* Returns the matrix product. a: [..., m, k]; b: [..., k, n]; result: [..., m, n]. Leading dimensions are
+ * broadcast. Accumulates in f32 for narrower floats, otherwise in the element type. */
 FORGE_API forge_value forge_matmul(forge_builder *builder, forge_value a, forge_value b, uint32_t flags);
 
 /* --- windows -------------------------------------------------------------------------------------------- */
@@ -265,7 +266,8 @@ typedef struct forge_window {
  * zeros. A window of padding only gives 0 (sum), NaN (mean), -infinity (maximum) or infinity (minimum). */
 FORGE_API forge_value forge_window_reduce(forge_builder *builder, forge_reduce_kind kind, forge_value x,
                                           uint32_t axes, const forge_window *windows, bool counts_padding);
-/* Maximum or mean of windows of size^spatial of x [n, channels, spatial...]. stride 0: equal to size. */
+/* Return the maximum or mean of windows with the same size in all spatial dimensions of x
+ * [n, channels, spatial...]. stride 0: equal to size. */
 FORGE_API forge_value forge_max_pool(forge_builder *builder, forge_value x, uint32_t size, uint32_t stride,
                                      uint32_t padding);
 FORGE_API forge_value forge_avg_pool(forge_builder *builder, forge_value x, uint32_t size, uint32_t stride,
@@ -396,44 +398,36 @@ FORGE_API void forge_composite_many(forge_builder *builder, const char *name, co
                                     size_t count, forge_bodies_fn body, const void *context,
                                     forge_value *out_values, size_t value_count);
 
-/* Returns e^x / sum of e^x over the last dimension. The result has the
- * shape of x. */
+/* Returns e^x / sum of e^x over the last dimension. The result has the shape of x. */
 FORGE_API forge_value forge_softmax(forge_builder *builder, forge_value x);
-/* Returns log(softmax(x)) over the last dimension. The result has the
- * shape of x. */
+/* Returns log(softmax(x)) over the last dimension. The result has the shape of x. */
 FORGE_API forge_value forge_log_softmax(forge_builder *builder, forge_value x);
-/* Returns the mean over rows of -log_softmax(logits)[row, label], rank
- * 0. logits: [n, classes], float; labels: [n], integer. */
+/* Returns the mean over rows of -log_softmax(logits)[row, label], rank 0. logits: [n, classes], float;
+ * labels: [n], integer. */
 FORGE_API forge_value forge_cross_entropy(forge_builder *builder, forge_value logits, forge_value labels);
 
 /* --- gradients ------------------------------------------------------------------------------------------ */
 
-/* Adds the nodes that compute d loss / d wrt[i], and returns them in
- * out_gradients[i], with shape and place of wrt[i]. loss: one element.
- * If the loss does not depend on wrt[i], its gradient is 0. Backward
- * nodes run on the place of their forward nodes. The gradient of a
- * composite NAME is a composite NAME.gradient. Non-differentiable
- * points: relu'(0) = 0, |x|'(0) = 0. Equal maxima, also of a window,
- * share the gradient equally. If the operands of max or min are equal,
- * each gets half. If several updates set one position, the last gets
- * all. In a scan, the first of equal elements gets all. */
+/* Adds the nodes that compute d loss / d wrt[i], and returns them in out_gradients[i], with shape and place
+ * of wrt[i]. loss: one element. If the loss does not depend on wrt[i], its gradient is 0. Backward nodes run
+ * on the place of their forward nodes. The gradient of a composite NAME is a composite NAME.gradient.
+ * Non-differentiable points: relu'(0) = 0, |x|'(0) = 0. Equal maxima, also of a window, share the gradient
+ * equally. If the operands of max or min are equal, each gets half. If several updates set one position, the
+ * last gets all. In a scan, the first of equal elements gets all. */
 FORGE_API void forge_gradients(forge_builder *builder, forge_value loss, const forge_value *wrt, size_t count,
                                forge_value *out_gradients);
 
-/* Returns x with a gradient of 0, so that no gradient reaches the values
- * that x was computed from. It has no cost. */
+/* Returns x with a gradient of 0, so that no gradient reaches the values that x was computed from. It has no
+ * cost. */
 FORGE_API forge_value forge_stop_gradient(forge_builder *builder, forge_value x);
 
-/* Activation checkpointing: values of nodes made between begin and end
- * are computed again on the backward pass instead of being kept.
- * forge_gradients keeps the region's inputs and the values used outside
- * of it, and repeats the nodes between them in the phase "backward".
- * Memory: only one region's values are alive at a time. For n equal
- * layers in regions of k, the values of about n / k + k layers are alive
- * instead of n; the minimum is near k = sqrt(n). The price is a second
- * forward computation. Gradients have the same bits as without regions,
- * and random numbers are drawn again the same. Regions must not nest,
- * and none may be open when forge_gradients is called. */
+/* Activation checkpointing: values of nodes made between begin and end are computed again on the backward
+ * pass instead of being kept. forge_gradients keeps the region's inputs and the values used outside of it,
+ * and repeats the nodes between them in the phase "backward". Memory: only one region's values are alive at a
+ * time. For n equal layers in regions of k, the values of about n / k + k layers are alive instead of n; the
+ * minimum is near k = sqrt(n). The price is a second forward computation. Gradients have the same bits as
+ * without regions, and random numbers are drawn again the same. Regions must not nest, and none may be open
+ * when forge_gradients is called. */
 FORGE_API void forge_recompute_begin(forge_builder *builder);
 FORGE_API void forge_recompute_end(forge_builder *builder);
 
@@ -444,10 +438,9 @@ typedef struct forge_size {
     const char *symbol;
     int64_t value;
 } forge_size;
-/* Makes a copy of the graph with numbers in place of symbols; symbols
- * without a number stay. The caller owns it (forge_graph_free).
- * JOULE_ABSENT: no such symbol. JOULE_INVALID: a number out of the
- * symbol's range, or one that makes a node's shapes wrong. */
+/* Makes a copy of the graph with numbers in place of symbols; symbols without a number stay. The caller owns
+ * it (forge_graph_free). JOULE_ABSENT: no such symbol. JOULE_INVALID: a number out of the symbol's range, or
+ * one that makes a node's shapes wrong. */
 FORGE_API joule_status forge_graph_bind(const forge_graph *graph, const forge_size *sizes, size_t count,
                                         forge_graph **out_graph, joule_error *out_error);
 
@@ -458,18 +451,17 @@ FORGE_API size_t forge_graph_nodes(const forge_graph *graph);
 
 /* --- graphs as text ------------------------------------------------------------------------------------- */
 
-/* Prints a graph: one line for each symbol, slot, node, output and
- * write, and a block for each composite's body:
+/* Prints a graph: one line for each symbol, slot, node, output and write, and a block for each composite's
+ * body:
  *
  *     %5 = matmul(%3, %4) transpose_b : f32[B,10] @mlp/fc1 backward
  *
- * The text is complete and numbers are exact: parsing it gives an equal
- * graph. The caller frees the text with free(). */
+ * The text is complete and numbers are exact: parsing it gives an equal graph. The caller frees the text with
+ * free(). */
 FORGE_API joule_status forge_graph_print(const forge_graph *graph, char **out_text, joule_error *out_error);
-/* Parses a graph from `length` bytes, which need no terminator and may
- * be any bytes. '#' begins a comment up to the end of the line. The
- * caller owns the graph (forge_graph_free). JOULE_INVALID: the message
- * has line and column, and what was expected there. */
+/* Parses a graph from `length` bytes, which need no terminator and may be any bytes. '#' begins a comment up
+ * to the end of the line. The caller owns the graph (forge_graph_free). JOULE_INVALID: the message has line
+ * and column, and what was expected there. */
 FORGE_API joule_status forge_graph_parse(const char *text, size_t length, forge_graph **out_graph,
                                          joule_error *out_error);
 

@@ -59,7 +59,7 @@ JOULE_API size_t joule_domain_count(joule_meter *meter);
  * JOULE_INVALID: index out of range or struct_size too small. Any thread. */
 JOULE_API joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *out_domain);
 
-/* Reads all prompt sources now, in the calling thread; slow sources keep their own pace. Takes a few
+/* Reads all fast sources now, in the calling thread; slow sources keep their own period. Takes a few
  * microseconds for each file or counter. Has no effect if a parent measures for this process.
  * Note: the energy of a region that ended before this reading is known after the next one. Any thread. */
 JOULE_API joule_status joule_sample_now(joule_meter *meter);

@@ -46,11 +46,10 @@ JOULE_API double joule_confidence(joule_quantity q);
 
 /* The physical dimension of a text with a unit. */
 typedef enum joule_dimension {
-    JOULE_DIMENSION_ENERGY = 1, /* joules: J or Wh, each with or without a prefix */
-    JOULE_DIMENSION_POWER = 2,  /* watts: W, with or without a prefix */
-    JOULE_DIMENSION_TIME = 3,   /* seconds: s with or without a prefix; min; h */
-    JOULE_DIMENSION_TEMPERATURE =
-        4, /* temperature difference in kelvin: K with or without a prefix; C; degC */
+    JOULE_DIMENSION_ENERGY = 1,      /* joules: J or Wh, each with or without a prefix */
+    JOULE_DIMENSION_POWER = 2,       /* watts: W, with or without a prefix */
+    JOULE_DIMENSION_TIME = 3,        /* seconds: s with or without a prefix; min; h */
+    JOULE_DIMENSION_TEMPERATURE = 4, /* kelvin of difference: K with or without a prefix; C; degC */
 } joule_dimension;
 
 /* Parses a non-negative number with its unit ("50uJ", "1.5kWh", "100ms", "12 W") and converts it to the SI
