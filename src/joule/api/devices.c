@@ -1,7 +1,7 @@
 /* joule/api/devices.c - the public queries of <joule/devices.h>.
  *
- * A device's description combines the identity and facts from every source that knows it, gauges by their
- * roles, and the energy and power of its best domain.
+ * A device's description combines identity and facts from every source that knows it. Gauges are added by
+ * their roles, energy and power from its best domain.
  * Note: if two sources know the same fact, the one whose lane comes first is used. Sources with their own
  * lanes are in the order of the table of sources. Those that seemed to find nothing here share the first
  * lane, which precedes all others.

@@ -62,9 +62,8 @@ void attribute_start(struct attribute_group *group);
 pid_t attribute_spawn(struct attribute_group *group, spawn_fn be, void *context);
 /* Adds the CPU seconds of a process that wait4 reaped. Children from before attribute_begin do not count. */
 void attribute_reaped(struct attribute_group *group, pid_t pid, double cpu_s);
-/* Returns the CPU time and share since attribute_start. Two errors make up share_sd: the machine's busy
- * time is counted in clock ticks, and a CPU second of the command may take more or less power than a
- * CPU second of other programs. */
+/* Returns the CPU time and share since attribute_start. Two errors make up share_sd. The machine's busy time
+ * is counted in clock ticks, and CPU seconds of different programs take different power. */
 struct attribution attribute_finish(struct attribute_group *group);
 /* Writes up to `size` process ids of the group's living processes to out_pids (NULL if size is 0). Returns
  * their number; 0 with ATTRIBUTE_WAIT4 and ATTRIBUTE_TREE. */

@@ -1,9 +1,9 @@
 /* joule/collector/attribute_energy.c - attributes energy to the regions that wait for it.
  *
- * A sweep chooses the domains of each group, splits time at their readings into steps of constant power,
- * divides the energy (sweep.h), and adds each region's share to its tag.
- * Note: a region that is still open keeps a ledger of its own until it ends. All others are added to
- * their tag's ledger.
+ * A sweep chooses the domains of each group and splits time at their readings into steps of constant power.
+ * It then divides the energy (sweep.h) and adds each region's share to its tag.
+ * Note: a region that is still open keeps a ledger of its own until it ends. All others are added to their
+ * tag's ledger.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* joule/collector/collector.c - see collector.h.
  *
- * A region stays in a collector from when it is first read (open in a slot, or finished in a ring
- * buffer) until a sweep has passed its end. After that only its tag's sums and, for some time,
- * its own figures remain.
+ * A region enters a collector when it is first read: open in a slot, or finished in a ring buffer. It stays
+ * until a sweep has passed its end. After that only its tag's sums and, for some time, its own figures
+ * remain.
  * Note: all collectors of a process share one reader, because reading removes regions from a ring buffer. The
  * hub is locked before a collector; engine.h lists the whole order of locks.
  */

@@ -1,10 +1,10 @@
 /* joule/collector/ledger.h - sums the energy of a tag's regions over sweeps, with its error.
  *
  * Energy within a sweep is attributed by time, as if power were constant between readings. A tag that is
- * present for a fraction p of a sweep gets the fraction p of the standard error of the sweep's energy. To its
- * variance, p (1 - p) times the variance of power within the sweep is added, but no more than the square of
- * its own energy, because power is not negative. Sweeps add in quadrature. Gain errors are a property of the
- * meter: ledger_result adds them.
+ * present for a fraction p of a sweep gets the fraction p of the standard error of the sweep's energy. Its
+ * variance also gets p (1 - p) times the variance of power within the sweep. That term is at most the square
+ * of the tag's energy, because power is not negative. Sweeps add in quadrature. Gain errors are a property of
+ * the meter: ledger_result adds them.
  * Note: sums are kept by group of devices, because each group has one gain. A result is a sum over groups.
  */
 #ifndef JOULE_LEDGER_H
@@ -29,8 +29,8 @@ struct sweep_energy {
     double wandering[GROUPS];
 };
 
-/* Returns the variance in J^2 of x joules from a group, for a tag that was present for a fraction `presence`
- * (0 to 1) of a sweep. */
+/* Returns the variance in J^2 of x joules that a tag got from a group. presence: the fraction of the sweep, 0
+ * to 1, in which the tag was present. */
 double share_variance(double x, double presence, const struct sweep_energy *energy, unsigned group);
 /* Adds the share of a tag's regions in one sweep. */
 void ledger_add(struct ledger *ledger, unsigned group, const struct share *share,

@@ -1,8 +1,8 @@
 /* joule/meter/engine.h - internal interface of a meter.
  *
- * A meter holds the list of channels that all lanes found, chooses covers (the domains that make up a total),
- * and computes the energy of any window. Lanes read hardware (lane.h); the collector attributes energy to
- * regions (collector.h).
+ * A meter holds the list of channels that all lanes found. It chooses covers (the domains that make up a
+ * total) and computes the energy of any window. Lanes read hardware (lane.h); the collector attributes energy
+ * to regions (collector.h).
  * Note: channels are only added; a channel's index is its domain id. A lane's lock guards the state of its
  * channels. Locks are taken in this order: a budget list's `checking`, a lane's `reading`, the collectors'
  * hub, a collector, a meter, a recorder, a lane.
@@ -76,8 +76,8 @@ joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_
 /* Begins every public query: replaces NULL by the default meter. Returns JOULE_FAILED if there is none, and
  * JOULE_STALE if the meter belongs to the process that this one was forked from. */
 joule_status meter_take(joule_meter **meter);
-/* Returns true if a value read at read_ns is too old to use, given the periods of the lane and of the sensor
- * (in seconds, NaN: unknown). A channel that was never read is not stale. */
+/* Returns true if a value read at read_ns is too old to use. The limit follows from the lane's period and
+ * update_period_s (NaN: unknown). A channel that was never read is not stale. */
 bool meter_is_stale(joule_meter *meter, const struct lane *lane, double update_period_s, int64_t read_ns);
 /* Returns `meter`, or for NULL the default meter, which is opened if necessary. Returns NULL if that
  * failed. */
@@ -144,7 +144,7 @@ struct window meter_cover_window(joule_meter *meter, const struct cover *cover, 
                                  int64_t end_ns);
 /* meter_cover and meter_cover_window in one call. */
 struct window meter_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
-/* Returns the energy since the meter opened, of each domain up to its own last tick, so that a sensor that
+/* Returns the energy since the meter opened. Each domain counts up to its own last tick, so a sensor that
  * hangs does not delay the others. Answers never decrease while the cover stays the same. */
 struct window meter_energy(joule_meter *meter, int32_t domain);
 /* Returns why the energy of a domain or sum is unknown. JOULE_PENDING: the next reading may change that.

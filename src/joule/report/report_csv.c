@@ -1,9 +1,9 @@
 /* joule/report/report_csv.c - writes a report, or its samples, as rows for a spreadsheet (RFC 4180).
  *
  * The order of columns never changes; new ones are added at the end. There is one row for each run or sample.
- * Note: unknown values are empty fields. With several runs, the columns command_share to net_high_joules and
- * overhead_cpu_seconds are empty, because they describe all runs together, and timestamp is the begin of the
- * first run. A run that fails is the last one, so all runs before the last have exit status 0.
+ * Note: unknown values are empty fields. With several runs, timestamp is the begin of the first one. The
+ * columns command_share to net_high_joules and overhead_cpu_seconds are then empty, because they describe all
+ * runs together. A run that fails is the last one, so all runs before the last have exit status 0.
  */
 #include <math.h>
 #include <string.h>
