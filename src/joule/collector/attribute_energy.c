@@ -80,7 +80,7 @@ static void fill_step(struct collector *c, unsigned group, int64_t begin_ns, str
     step->coverage[group] = fmin(1, w.covered_s / w.length_s);
     c->energy.joules[group] += w.joules.value;
     if (!isnan(half.joules.value))
-        c->energy.wandering[group] += 4 * half.joules.variance;
+        c->energy.step_variance[group] += 4 * half.joules.variance;
 }
 
 static size_t make_steps(struct collector *c, int64_t begin_ns, int64_t end_ns)
@@ -338,7 +338,7 @@ static bool run_sweep(struct collector *c, int64_t end_ns)
     sweep->region_count = c->region_count;
     sweep->begin_ns = c->swept_ns;
     sweep->end_ns = end_ns;
-    sweep_use(sweep, c->covers.known);
+    sweep_set_groups(sweep, c->covers.known);
     sweep->steps = c->steps;
     sweep->step_count = make_steps(c, c->swept_ns, end_ns);
     if (!reserve_shares(c, c->region_count * sweep->columns))
@@ -360,7 +360,7 @@ static void renumber(struct collector *c, uint32_t from, uint32_t to)
 void collector_attribute_until(struct collector *c, int64_t end_ns)
 {
     if (!run_sweep(c, end_ns))
-        sweep_use(&c->sweep, 0); /* out of memory: no region gets energy, and coverage shows it */
+        sweep_set_groups(&c->sweep, 0); /* out of memory: no region gets energy, and coverage shows it */
     uint32_t kept = 0;
     for (uint32_t i = 0; i < c->region_count; i++) {
         if (c->regions[i].end_ns <= end_ns) {

@@ -8,9 +8,9 @@ double share_variance(double x, double presence, const struct sweep_energy *ener
     double joules = presence * energy->joules[group];
     if (!(joules > 0) || !(x > 0))
         return 0;
-    double unseen = fmin(presence * energy->wandering[group], joules * joules);
+    double within_steps = fmin(presence * energy->step_variance[group], joules * joules);
     double scale = x / joules;
-    return scale * scale * (presence * presence * energy->variance[group] + (1 - presence) * unseen);
+    return scale * scale * (presence * presence * energy->variance[group] + (1 - presence) * within_steps);
 }
 
 void ledger_add(struct ledger *ledger, unsigned group, const struct share *share,

@@ -26,7 +26,7 @@ struct sweep_energy {
     double joules[GROUPS];
     double variance[GROUPS]; /* of `joules`: noise and edges */
     /* 4 * variance of the energy of the steps' first halves: variation of power within steps. */
-    double wandering[GROUPS];
+    double step_variance[GROUPS];
 };
 
 /* Returns the variance in J^2 of x joules that a tag got from a group. presence: the fraction of the sweep, 0

@@ -34,7 +34,7 @@ struct state {
     size_t step;
 };
 
-void sweep_use(struct sweep *sweep, uint32_t groups)
+void sweep_set_groups(struct sweep *sweep, uint32_t groups)
 {
     sweep->groups = groups;
     sweep->columns = 0;
@@ -114,7 +114,7 @@ static void use_step(struct state *state)
     }
 }
 
-static void pass(struct state *state, int64_t until_ns)
+static void add_interval(struct state *state, int64_t until_ns)
 {
     double length_s = (double)(until_ns - state->now_ns) * 1e-9;
     for (unsigned c = 0; c < state->columns; c++) {
@@ -134,12 +134,12 @@ static void advance(struct state *state, int64_t until_ns)
 {
     const struct sweep *sweep = state->sweep;
     while (sweep->steps[state->step].end_ns < until_ns && state->step + 1 < sweep->step_count) {
-        pass(state, sweep->steps[state->step].end_ns);
+        add_interval(state, sweep->steps[state->step].end_ns);
         state->step++;
         use_step(state);
     }
     if (until_ns > state->now_ns)
-        pass(state, until_ns);
+        add_interval(state, until_ns);
 }
 
 /* --- edges ---------------------------------------------------------------------------------------------- */
@@ -256,7 +256,7 @@ static void end_region(struct state *state, uint32_t i)
 }
 
 /* Adds the sums so far to regions that are still open. */
-static void settle(struct state *state)
+static void settle_open_regions(struct state *state)
 {
     struct sweep *sweep = state->sweep;
     for (size_t i = 0; i < sweep->region_count; i++) {
@@ -301,7 +301,7 @@ bool sweep_run(struct sweep *sweep)
             begin_region(&state, edge->region);
     }
     advance(&state, sweep->end_ns);
-    settle(&state);
+    settle_open_regions(&state);
     for (unsigned c = 0; c < state.columns; c++)
         sweep->unattributed[state.groups[c].number] += state.groups[c].unattributed;
     return true;

@@ -66,7 +66,7 @@ struct sweep {
     int64_t begin_ns, end_ns;
     const struct step *steps; /* the last one ends at end_ns */
     size_t step_count;
-    uint32_t groups;  /* bits: groups with energy to divide; set by sweep_use */
+    uint32_t groups;  /* bits: groups with energy to divide; set by sweep_set_groups */
     unsigned columns; /* number of groups in use: columns of `shares` */
     uint8_t column_of[GROUPS];
     /* Results. */
@@ -82,7 +82,7 @@ struct sweep {
 };
 
 /* Sets the groups that take part. */
-void sweep_use(struct sweep *sweep, uint32_t groups);
+void sweep_set_groups(struct sweep *sweep, uint32_t groups);
 /* Returns the share of region `i` in `group`, which must take part. */
 static inline struct share *sweep_share(const struct sweep *sweep, size_t i, unsigned group)
 {

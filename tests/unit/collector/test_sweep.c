@@ -199,7 +199,7 @@ static void random_schedules_are_shared_as_the_rule_says(void **state)
         random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
         draw_steps(&s);
         draw_regions(&s, (size_t)(1 + draw_below(MOST)), 1 + (int)draw_below(6));
-        sweep_use(&s, seed % 3 ? 1u << GROUP_CPU | 1u << GROUP_GPU0 : 1u << GROUP_REST);
+        sweep_set_groups(&s, seed % 3 ? 1u << GROUP_CPU | 1u << GROUP_GPU0 : 1u << GROUP_REST);
         memset(fast, 0, sizeof fast);
         memset(slow, 0, sizeof slow);
         memset(s.unattributed, 0, sizeof s.unattributed);
@@ -220,7 +220,7 @@ static void two_halves_make_the_whole(void **state)
     static struct region regions[COUNT];
     static struct share whole[COUNT], halves[COUNT];
     struct sweep s = {.regions = regions};
-    sweep_use(&s, 1u << GROUP_CPU);
+    sweep_set_groups(&s, 1u << GROUP_CPU);
     for (uint64_t seed = 1; seed <= 100; seed++) {
         random_state = seed;
         memset(whole, 0, sizeof whole);
@@ -258,7 +258,7 @@ static void a_million_regions_conserve(void **state)
     struct sweep s = {.regions = calloc(COUNT, sizeof *s.regions),
                       .shares = calloc(COUNT, sizeof *s.shares),
                       .region_count = COUNT};
-    sweep_use(&s, 1u << GROUP_CPU);
+    sweep_set_groups(&s, 1u << GROUP_CPU);
     assert_non_null(s.regions);
     assert_non_null(s.shares);
     random_state = 7;
@@ -305,7 +305,7 @@ static void nested_regions_share_by_the_innermost(void **state)
                       .steps = &step,
                       .step_count = 1,
                       .end_ns = step.end_ns};
-    sweep_use(&s, 1u << GROUP_CPU);
+    sweep_set_groups(&s, 1u << GROUP_CPU);
     assert_true(sweep_run(&s));
     near(shares[0].window, 80, 1e-9);
     near(shares[0].attributed, 20 + 10 + 5 + 15 + 10, 1e-9);
