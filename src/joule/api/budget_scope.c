@@ -208,7 +208,7 @@ static void prepare_process(struct session *session)
     static atomic_bool is_begun;
     if (atomic_exchange(&is_begun, true))
         return;
-    session_set_stamp_seconds(session, region_stamp_seconds());
+    session_set_timestamp_seconds(session, region_timestamp_seconds());
     atexit(end_all_at_exit);
     if (is_warning_enabled() && !atomic_load_explicit(&scopes.handler, memory_order_acquire))
         meter_or_default(NULL); /* without a meter, the program would never be warned */

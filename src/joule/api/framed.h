@@ -17,6 +17,6 @@ void region_end_framed_since(int64_t since_ns);
 void region_count(uint32_t tag);
 /* Returns the shortest time in seconds between the timestamps of an empty region on this
  * thread; NaN: unknown. */
-double region_stamp_seconds(void);
+double region_timestamp_seconds(void);
 
 #endif

@@ -273,7 +273,7 @@ void region_count(uint32_t tag)
         fold_without_slot(&call, 0);
 }
 
-double region_stamp_seconds(void)
+double region_timestamp_seconds(void)
 {
     struct slot *slot = own_slot(generation_now());
     int64_t shortest_ns = INT64_MAX;

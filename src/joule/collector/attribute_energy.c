@@ -118,7 +118,7 @@ static void add_share(struct share *sum, const struct share *share)
 
 /* The error of a foreign timestamp moves energy across a region's edge. The errors of the two
  * edges are independent. */
-static void add_stamp_error(struct ledger_line *line, const struct region *r, const struct share *share)
+static void add_timestamp_error(struct ledger_line *line, const struct region *r, const struct share *share)
 {
     double length_s = (double)(r->end_ns - r->begin_ns) * 1e-9, error_s = (double)r->error_ns * 1e-9;
     if (!(error_s > 0) || !(length_s > 0))
@@ -218,7 +218,7 @@ static void attribute_region(struct collector *c, size_t i, struct tag_state *ta
         unsigned g = next_group(&left);
         const struct share *share = sweep_share(&c->sweep, i, g);
         add_share(&tag->now[g], share);
-        add_stamp_error(&tag->ledger.lines[g], r, share);
+        add_timestamp_error(&tag->ledger.lines[g], r, share);
     }
     if (r->history)
         ledger_merge(&tag->ledger, r->history);

@@ -389,29 +389,29 @@ static void expect_joules(struct collector *c, const struct tag_state *state, st
 
 /* Relative standard error of the time that timestamps take: empty regions take 1.1 to 1.2 times the shortest
  * one. */
-#define STAMPS_SD 0.1
+#define TIMESTAMPS_SD 0.1
 
 /* Subtracts a relative part, with its error, from an energy. */
-static joule_quantity without_stamps(joule_quantity joules, double part)
+static joule_quantity subtract_timestamps(joule_quantity joules, double part)
 {
     joule_quantity left = quantity_scale(joules, 1 - part);
-    double error = Z90 * STAMPS_SD * part * joules.value;
+    double error = Z90 * TIMESTAMPS_SD * part * joules.value;
     left.low = fmax(0, left.value - hypot(left.value - left.low, error));
     left.high = left.value + hypot(left.high - left.value, error);
     return left;
 }
 
-/* Moves the energy of taking timestamps from `attributed` to `stamps`. A region contains the second
+/* Moves the energy of taking timestamps from `attributed` to `timestamp_joules`. A region contains the second
  * half of its first timestamp and the first half of its last one. Their part of the time is assumed to
  * be their part of the energy. */
-static void take_stamps(struct session *session, const struct tag_state *state, struct tag_row *row)
+static void separate_timestamps(struct session *session, const struct tag_state *state, struct tag_row *row)
 {
-    double stamps_s = session_stamp_seconds(session) * (double)(state->count - state->counted);
-    double part = state->duration_s > 0 ? fmin(1, stamps_s / state->duration_s) : NAN;
+    double timestamps_s = session_timestamp_seconds(session) * (double)(state->count - state->counted);
+    double part = state->duration_s > 0 ? fmin(1, timestamps_s / state->duration_s) : NAN;
     if (isnan(part) || isnan(row->result.attributed.value))
         return;
-    row->stamps = quantity_scale(row->result.attributed, part);
-    row->result.attributed = without_stamps(row->result.attributed, part);
+    row->timestamp_joules = quantity_scale(row->result.attributed, part);
+    row->result.attributed = subtract_timestamps(row->result.attributed, part);
 }
 
 #define TICKS_TO_JUDGE 100 /* sensor periods that calls must span together before their mean is judged */
@@ -452,11 +452,11 @@ static struct tag_row make_row(struct collector *c, uint32_t tag)
     row.unsynchronised = row.result.unsynchronised;
     row.attributed_count = count_attributed(state);
     row.budget_joules = budget_of(c->session, &row);
-    row.stamps = quantity_unknown();
+    row.timestamp_joules = quantity_unknown();
     if (state->counted && !row.attributed_count)
         expect_joules(c, state, &row);
     else if (!isnan(session_get_call_budget(c->session, tag))) {
-        take_stamps(c->session, state, &row);
+        separate_timestamps(c->session, state, &row);
         if (state->duration_s < TICKS_TO_JUDGE * tick_of(c, state->claims))
             row.flags |= TAG_BRIEF;
     }

@@ -41,7 +41,7 @@ struct tag_row {
     bool unsynchronised;       /* a GPU region ran without a hook or spans: not judged */
     uint64_t attributed_count; /* regions whose energy is included in `result` */
     /* Energy of taking timestamps, excluded from result.attributed; known only for tags with budgets. */
-    joule_quantity stamps;
+    joule_quantity timestamp_joules;
     double budget_joules; /* limit that budgets of all processes of the session set; NaN: none */
 };
 /* Sets the row of one tag. Returns false if no region of it has finished. */

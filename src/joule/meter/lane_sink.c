@@ -88,7 +88,7 @@ static void put_counter(struct channel *ch, int64_t before_ns, int64_t after_ns,
 }
 
 /* Without the sensor's own timestamp, a new value appeared at some time since the previous reading. */
-static int64_t noticed_ns(const struct channel *ch, int64_t now_ns, double *out_sd_s)
+static int64_t middle_ns(const struct channel *ch, int64_t now_ns, double *out_sd_s)
 {
     double late_s = ch->integrator.age_s > 0 ? ch->integrator.age_s : ch->integrator.period_s;
     if (ch->read_ns)
@@ -131,7 +131,7 @@ static void put_sample(struct sink *sink, struct channel *ch, int64_t sensor_ns,
     int64_t now_ns = sink_now(sink);
     pthread_mutex_lock(&sink->lane->lock);
     ch->integrator.stamp_sd_s = 0;
-    int64_t time_ns = sensor_ns ? sensor_ns : noticed_ns(ch, now_ns, &ch->integrator.stamp_sd_s);
+    int64_t time_ns = sensor_ns ? sensor_ns : middle_ns(ch, now_ns, &ch->integrator.stamp_sd_s);
     enum integrate_verdict verdict = integrate(&ch->integrator, time_ns, sensor_ns != 0, value);
     if (verdict == INTEGRATE_REJECTED) {
         rejected(ch);

@@ -32,7 +32,7 @@ static void read_tag(struct byte_reader *in, struct arena *arena, struct tag_row
     row->result.self = bytes_quantity(in);
     row->result.cpu = bytes_quantity(in);
     row->result.gpu = bytes_quantity(in);
-    row->stamps = quantity_unknown();
+    row->timestamp_joules = quantity_unknown();
 }
 
 void record_read_tags(struct byte_reader *in, struct record *record)

@@ -160,7 +160,7 @@ static void add_function(struct json *json, const struct report *report, const s
     add_count(json, "count", result->count);
     add_count(json, "folded", result->folded);
     json_bool(json, "counted", row->flags & TAG_COUNTED);
-    json_double(json, "stamps_joules", row->stamps.value);
+    json_double(json, "stamps_joules", row->timestamp_joules.value);
     json_double(json, "duration_seconds", result->duration_s);
     json_double(json, "coverage", result->coverage);
     json_bool(json, "final", result->is_final);

@@ -63,8 +63,8 @@ bool session_set_expected(struct session *session, uint32_t tag, joule_quantity 
 joule_quantity session_get_expected(struct session *session, uint32_t tag);
 /* The time between the two timestamps of an empty region, in seconds, in the fastest process of the session;
  * NaN: unknown. */
-void session_set_stamp_seconds(struct session *session, double seconds);
-double session_stamp_seconds(struct session *session);
+void session_set_timestamp_seconds(struct session *session, double seconds);
+double session_timestamp_seconds(struct session *session);
 
 /* Returns the process id by which this process owns slots; 0 if it is in another PID namespace than the
  * session. Async-signal-safe. */

@@ -171,7 +171,7 @@ joule_quantity session_get_expected(struct session *session, uint32_t tag)
 
 #define MAX_STAMP_SECONDS 1e-3
 
-void session_set_stamp_seconds(struct session *session, double seconds)
+void session_set_timestamp_seconds(struct session *session, double seconds)
 {
     struct session_map *map = session_map(session);
     double known = map ? atomic_load(&map->stamp_seconds) : 0;
@@ -180,7 +180,7 @@ void session_set_stamp_seconds(struct session *session, double seconds)
         ;
 }
 
-double session_stamp_seconds(struct session *session)
+double session_timestamp_seconds(struct session *session)
 {
     struct session_map *map = session_map(session);
     double seconds = map ? read_limit(&map->stamp_seconds) : NAN;

@@ -235,7 +235,7 @@ static void test_short_functions_are_counted(void **state)
     assert_true(fabs(row.result.attributed.low - 2e-6) < 1e-12 &&
                 fabs(row.result.attributed.high - 5e-6) < 1e-12);
     assert_int_equal(row.result.attributed.cls, JOULE_CLASS_MODELLED);
-    assert_true(isnan(row.result.duration_s) && isnan(row.stamps.value));
+    assert_true(isnan(row.result.duration_s) && isnan(row.timestamp_joules.value));
     assert_true(fabs(row.budget_joules - 1e-6) < 1e-12);
     assert_int_equal(joule_budget_judge(row.result.attributed, row.budget_joules), JOULE_BUDGET_OVER);
     assert_int_equal(collector_folded(fixture->meter->collector), folded);
@@ -246,14 +246,14 @@ static void test_stamps_are_subtracted(void **state)
     struct fixture *fixture = *state;
     joule_budget_site site = {.budget = "max_joules=50J", .function = "stamped", .line = 8};
     uint32_t tag = enter(&site);
-    double stamp_s = session_stamp_seconds(session_current());
+    double stamp_s = session_timestamp_seconds(session_current());
     assert_true(stamp_s > 0 && stamp_s < 1e-3);
     call(fixture, tag, 2 * S, 3 * S);
     call(fixture, tag, 4 * S, 5 * S);
     run_until(fixture, 7 * S);
     struct tag_row row;
     assert_true(collector_row(fixture->meter->collector, tag, &row));
-    double part = row.stamps.value / (row.stamps.value + row.result.attributed.value);
+    double part = row.timestamp_joules.value / (row.timestamp_joules.value + row.result.attributed.value);
     double stamped = (double)row.result.count; /* with the one that made the tag */
     assert_true(fabs(part - stamped * stamp_s / row.result.duration_s) < 1e-6 * part);
 }
@@ -263,13 +263,13 @@ static void test_nothing_but_stamps_is_no_certain_zero(void **state)
     struct fixture *fixture = *state;
     joule_budget_site site = {.budget = "max_joules=1nJ", .function = "nothing", .line = 9};
     uint32_t tag = enter(&site);
-    int64_t stamp_ns = (int64_t)lround(session_stamp_seconds(session_current()) * 1e9);
+    int64_t stamp_ns = (int64_t)lround(session_timestamp_seconds(session_current()) * 1e9);
     call(fixture, tag, 2 * S, 2 * S + stamp_ns);
     run_until(fixture, 4 * S);
     struct tag_row row;
     assert_true(collector_row(fixture->meter->collector, tag, &row));
-    assert_true(row.stamps.value > 0 && row.result.attributed.low >= 0);
-    assert_true(row.result.attributed.high > row.stamps.value * 0.1);
+    assert_true(row.timestamp_joules.value > 0 && row.result.attributed.low >= 0);
+    assert_true(row.result.attributed.high > row.timestamp_joules.value * 0.1);
     assert_int_equal(report_function_status(&row), JOULE_BUDGET_BELOW_RESOLUTION);
 }
 

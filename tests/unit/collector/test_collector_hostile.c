@@ -29,7 +29,7 @@ static struct tag_row row_of(struct bench *bench, uint32_t tag)
 /* No figure is negative, infinite or above what the machine used. */
 static void check_row(const struct tag_row *row, double machine_joules)
 {
-    const joule_quantity *quantities[] = {&row->result.attributed, &row->result.self, &row->stamps};
+    const joule_quantity *quantities[] = {&row->result.attributed, &row->result.self, &row->timestamp_joules};
     for (int i = 0; i < 3; i++) {
         const joule_quantity *q = quantities[i];
         if (isnan(q->value))
@@ -132,9 +132,9 @@ static void stamps_that_take_longer_than_any_are_unknown(void **state)
     (void)state;
     struct session_map *map = session_map(session_current());
     atomic_store(&map->stamp_seconds, 1e300);
-    assert_true(isnan(session_stamp_seconds(session_current())));
+    assert_true(isnan(session_timestamp_seconds(session_current())));
     atomic_store(&map->stamp_seconds, -1.0);
-    assert_true(isnan(session_stamp_seconds(session_current())));
+    assert_true(isnan(session_timestamp_seconds(session_current())));
     atomic_store(&map->stamp_seconds, 0.0);
 }
 
