@@ -1,7 +1,7 @@
-/* bench/bench.h - what the benchmarks share: a median, and clocks.
+/* bench/bench.h - medians and clocks for the benchmarks.
  *
- * Newcomers: a mean would carry the worst moment of a shared machine, a minimum the best; medians of rounds in which all
- * contestants take turns carry neither.
+ * Contestants run in turns, and the median of many rounds is reported. Note: on a shared machine a mean would
+ * include the worst disturbance, and a minimum only the best moment.
  */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
@@ -16,14 +16,14 @@ static inline int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* Puts the values in order. */
+/* Returns the median; sorts the values. */
 static inline double median(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, by_value);
     return values[count / 2];
 }
 
-/* Puts the values in order. The first quarter of them is no greater. */
+/* Returns the 25 % quantile; sorts the values. */
 static inline double lower_quartile(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, by_value);
@@ -37,7 +37,7 @@ static inline int64_t clock_ns(clockid_t clock)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/* Of this thread alone: what it waits for others on a busy machine does not count. */
+/* Returns the CPU time of this thread, which does not include waiting on a busy machine. */
 static inline int64_t thread_ns(void)
 {
     return clock_ns(CLOCK_THREAD_CPUTIME_ID);

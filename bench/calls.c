@@ -1,8 +1,9 @@
-/* bench/calls.c - cycles of calls of the C library's functions: at their least, and of libm also where each waits for the one before.
+/* bench/calls.c - measures the cycles of functions of the C library: minimum throughput, and for libm also
+ * dependent calls.
  *
- * From these come the figures of src/joulec/work/contract.c. The least is that of short arguments, of calls beside each other, in the
- * least disturbed of many rounds. Newcomers: calls go through pointers that the compiler knows nothing about, so it can make nothing
- * of their names.
+ * The figures of src/joulec/work/contract.c come from here. The minimum is that of short arguments and
+ * independent calls, over many rounds. Note: calls go through volatile pointers, so that the compiler cannot
+ * replace the functions.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,10 +14,9 @@
 #define COUNT  1024
 #define ROUNDS 200
 #define ADDS   20000
-#define TINY                                                                                                 \
-    0x1p-60 /* what comes of a call is added to the next argument as next to nothing: 8 cycles more */
+#define TINY   0x1p-60 /* scales a result that is added to the next argument; costs 8 cycles */
 
-/* Not static: whoever else may read them, so that nothing is left out. */
+/* Not static, so that the compiler must assume other readers and remove nothing. */
 double calls_x[COUNT], calls_y[COUNT], calls_z[COUNT];
 float calls_f[COUNT], calls_g[COUNT], calls_h[COUNT];
 char calls_to[64], calls_from[64] = "1", calls_other[64] = "2";
@@ -24,7 +24,7 @@ FILE *calls_null, *calls_zero;
 void *calls_block, *calls_room;
 
 struct times {
-    int64_t beside_ns, waiting_ns; /* 0: not measured */
+    int64_t beside_ns, waiting_ns; /* independent and dependent calls; 0: not measured */
 };
 
 #define MEASURE(out_ns, statement)                                                                           \
@@ -40,7 +40,7 @@ struct times {
         }                                                                                                    \
     } while (0)
 
-/* Of numbers: x and y are arrays of arguments, z one of results. */
+/* Functions of numbers. x, y: arrays of arguments; z: array of results. */
 #define NUMBERS(name, type, parameters, x, y, z, call, call_waiting)                                         \
     static type(*volatile pointer_##name) parameters = name;                                                 \
     static void measure_##name(struct times *out)                                                            \
@@ -64,7 +64,7 @@ struct times {
 #define OF_TWO_FLOATS(name)                                                                                  \
     NUMBERS(name, float, (float, float), calls_f, calls_g, calls_h, f(calls_f[i], calls_g[i]),               \
             f(calls_f[i] + (float)TINY * last, calls_g[i]))
-/* Of anything else, by a pointer `f`. */
+/* Other functions; `statement` calls `f`. */
 #define OTHER(name, result, parameters, statement)                                                           \
     static result(*volatile pointer_##name) parameters = name;                                               \
     static void measure_##name(struct times *out)                                                            \
@@ -147,7 +147,7 @@ static const struct {
     ROW(strcpy), ROW(strdup), ROW(strlen), ROW(strncmp), ROW(strncpy), ROW(strtod), ROW(strtol)};
 /* clang-format on */
 
-/* Of a chain of additions, one a cycle. */
+/* Measures a chain of additions, which takes one cycle each. */
 static double cycles_per_ns(void)
 {
     int64_t best_ns = INT64_MAX;
@@ -181,7 +181,7 @@ int main(void)
         calls_g[i] = (float)calls_y[i];
     }
     double per_ns = cycles_per_ns();
-    printf("cycles of a call at %.2f GHz\n           at least   waiting\n", per_ns);
+    printf("cycles of a call at %.2f GHz\n            minimum dependent\n", per_ns);
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         struct times times = {0, 0};
         functions[i].measure(&times);

@@ -1,8 +1,8 @@
-/* bench/compile.c - how long it takes from layers to a program that can run, by the number of layers.
+/* bench/compile.c - measures the time from layers to a runnable program, by the number of layers.
  *
- * Times what each of the steps takes: a graph with its gradients and updates, passes and program, an instance, the items of
- * its energy, and the program read back from a file. Newcomers: tensors are tiny, since nothing is run; what counts is that
- * the time for each node stays the same.
+ * Times each step: graph with gradients and updates, passes and program, instance, items of energy, and
+ * writing and reading program and graph. Note: tensors are tiny, because nothing is run. The time per node
+ * must not grow with the number of layers.
  */
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static forge_value loss_of_gpt_again(forge_builder *b, unsigned layers)
     return loss_of_gpt(b, layers, true);
 }
 
-/* For each layer 50 operations, each on two of the last thousand values. */
+/* Each layer has 50 operations, each on two of the last thousand values. */
 static forge_value loss_of_tangle(forge_builder *b, unsigned layers)
 {
     enum { WINDOW = 1000, OPERATIONS = 50 };
@@ -98,7 +98,7 @@ struct times {
     int64_t since_ns;
 };
 
-/* What this thread has worked since the last call. */
+/* Stores the CPU time since the last call. */
 static void note(struct times *times, unsigned step)
 {
     int64_t now_ns = thread_ns();
@@ -195,7 +195,7 @@ static void measure(const struct network *network, unsigned layers, forge_device
     forge_graph_free(graph);
 }
 
-/* compile [NETWORK [LAYERS]] */
+/* usage: compile [NETWORK [LAYERS]] */
 int main(int argc, char **argv)
 {
     static const struct network networks[] = {{"mlp", loss_of_mlp},

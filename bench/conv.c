@@ -1,8 +1,9 @@
-/* bench/conv.c - f32 and f64 convolutions of real networks, one thread, forward and both gradients.
+/* bench/conv.c - measures f32 and f64 convolutions of real networks on one thread, forward and both
+ * gradients.
  *
- * Each round runs every case once, so that what else the machine does meets all alike; medians over rounds, of the thread's
- * own time. The limit is a loop of f32 multiply-adds that touches registers alone; f64 has half of it.
- * Newcomers: FLOP are those of the forward product in all three directions, as zeros of padding need no work.
+ * Each round runs every case once, so that other load affects all alike. Times are medians of CPU time. The
+ * limit is a loop of f32 multiply-adds on registers; f64 has half of it. Note: FLOP are those of the forward
+ * pass for all three directions, because zeros of padding need no work.
  */
 #include <math.h>
 #include <stdio.h>
@@ -70,7 +71,7 @@ static int64_t places_of(const struct layer *l)
     return (l->size + 2 * l->padding - l->kernel) / l->stride + 1;
 }
 
-/* What autodiff/rules_window.c makes of a layer; what it computes comes to lie in memory of its own. */
+/* Makes the launch that autodiff/rules_window.c makes for a layer. The output has memory of its own. */
 static void work_make(struct work *work, const struct layer *l, const struct view *tensors,
                       enum direction direction)
 {
@@ -149,7 +150,7 @@ static void race(const struct cpu_kernel *table, const char *isa, const struct l
     printf("}\n");
 }
 
-int main(int count, char **words) /* words[1]: of layers with this in their name only */
+int main(int count, char **words) /* words[1]: run only layers whose name contains it */
 {
     enum isa isa;
     if (isa_choose(getenv("FORGE_ISA"), &isa, NULL) != JOULE_OK)

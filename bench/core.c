@@ -1,9 +1,11 @@
-/* bench/core.c - the cost model's time of a core against this one: small loops whose work was counted by hand.
+/* bench/core.c - compares the modelled time of a core with measurements, on small loops whose work was
+ * counted by hand.
  *
- * Prints for each loop the nanoseconds of a round as measured, the model's interval and whether it holds them; by what `joule
- * calibrate` left here, where it did. Counts are of
- * what compilers make of it for x86-64 and AArch64: an addition and a fused compare and branch turn each loop.
- * Newcomers: empty asm statements keep the compiler from folding, vectorising or dropping a round; they are no instructions.
+ * For each loop it prints the measured nanoseconds per iteration, the model's interval, and whether it
+ * contains them. Uses the results of `joule calibrate` if there are any. Work was counted in compiled code
+ * for x86-64 and AArch64; each iteration includes an addition and a fused compare and branch. Note: empty asm
+ * statements keep the compiler from folding, vectorizing or removing an iteration; they generate no
+ * instructions.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,12 +17,12 @@
 #define KEEP(x)    __asm__ volatile("" : "+r"(x))
 #define ROUNDS     200000
 #define REPEATS    15
-#define STEP       8          /* of 8-byte words: a line */
+#define STEP       8          /* in words of 8 bytes: one cache line */
 #define FAR_WORDS  (1u << 23) /* 64 MiB */
 #define NEAR_WORDS (1u << 11) /* 16 KiB */
 #define COINS      0x10000
 
-static uint64_t *words; /* a random ring through lines, for those that chase it */
+static uint64_t *words; /* a random ring through cache lines, for chase() */
 static unsigned char *coins;
 #if defined(__x86_64__)
 #define KEEP_FLOAT(x) __asm__ volatile("" : "+x"(x))
@@ -119,14 +121,15 @@ static uint64_t two_stores(uint64_t rounds)
         uint64_t *at = room + (i & (NEAR_WORDS / 2 - 1)) * 2;
         KEEP(at);
         at[0] = i;
-        __asm__ volatile("" ::: "memory"); /* else one vector is stored */
+        __asm__ volatile("" ::: "memory"); /* prevents one vector store */
         at[1] = i;
         __asm__ volatile("" ::: "memory");
     }
     return room[5];
 }
 
-/* One word of each line, in order, of `count` words; from where the last run ended. */
+/* Reads one word of each cache line, in order, in the first `count` words; continues where the last run
+ * ended. */
 static uint64_t stream(uint64_t rounds, uint64_t count)
 {
     static uint64_t begin;
@@ -139,7 +142,7 @@ static uint64_t stream(uint64_t rounds, uint64_t count)
     return sum;
 }
 
-static uint64_t l2_words; /* a power of 2 that fills most of L2 */
+static uint64_t l2_words; /* a power of 2 that fills more than a third of L2 */
 
 static uint64_t stream_l2(uint64_t rounds)
 {
@@ -180,19 +183,20 @@ static uint64_t toss(uint64_t rounds)
 
 /* --- the same, counted ------------------------------------------------------------------------------------------ */
 
-enum place { NO_LINES, NEAR_LINES, FAR_LINES }; /* a line of L2 in each round, or of what holds 64 MiB */
+/* cache lines per iteration: none; one from L2; one from the level that holds 64 MiB */
+enum place { NO_LINES, NEAR_LINES, FAR_LINES };
 
 struct loop {
     const char *name;
     uint64_t (*run)(uint64_t rounds);
-    double amount[COST_FEATURES]; /* of a round */
-    enum cost_feature chain;      /* each round waits for the last one's; 0: for nothing */
+    double amount[COST_FEATURES]; /* work per iteration */
+    enum cost_feature chain;      /* operation on the chain between iterations; 0: there is no chain */
     enum place lines;
-    bool is_chase; /* and for its line */
+    bool is_chase; /* the chain also waits for the cache line */
 };
 
 #define UOPS(n)     [COST_UOPS] = (n)
-#define INTEGERS(n) [COST_INT_OPS] = (n), [COST_BRANCHES] = 1 /* that of the loop */
+#define INTEGERS(n) [COST_INT_OPS] = (n), [COST_BRANCHES] = 1 /* the branch of the loop */
 
 static const struct loop loops[] = {
     {"add, each waits", add_chain, {UOPS(3), INTEGERS(2)}, COST_INT_OPS, NO_LINES, false},
@@ -257,7 +261,7 @@ static void count(const struct loop *loop, const struct cost_core *core, struct 
     *out_flow = (struct cost_flow){wait * ROUNDS, !loop->is_chase};
 }
 
-/* A ring through all lines of `words`, up to `count` of them, in random order. */
+/* Makes a ring in random order through the cache lines of the first `count` words. */
 static void make_ring(uint64_t count)
 {
     uint64_t lines = count / STEP, *order = calloc(lines, sizeof *order);
@@ -282,7 +286,7 @@ static double measure_ns(const struct loop *loop)
     volatile uint64_t result;
     if (loop->is_chase)
         make_ring(loop->lines == NEAR_LINES ? l2_words : FAR_WORDS);
-    result = loop->run(5 * ROUNDS); /* warm */
+    result = loop->run(5 * ROUNDS); /* warms up */
     for (int i = 0; i < REPEATS; i++) {
         int64_t start = thread_ns();
         result = loop->run(ROUNDS);
@@ -292,7 +296,7 @@ static double measure_ns(const struct loop *loop)
     return median(times, REPEATS);
 }
 
-/* Prints a line. The logarithm of modelled over measured; whether it lies in the interval. */
+/* Prints one line. Returns ln(modelled / measured). */
 static double compare(const struct loop *loop, const struct cost_core *core, const struct cost_table *table,
                       bool *out_is_inside)
 {
@@ -351,9 +355,8 @@ int main(void)
         errors[i] = fabs(error);
         inside += is_inside;
     }
-    printf("%d of %d inside; modelled over measured: factor %.2f on the average, %.2f either way at the "
-           "median\n",
-           inside, (int)LOOPS, exp(sum / LOOPS), exp(median(errors, LOOPS)));
+    printf("%d of %d inside; modelled / measured: mean factor %.2f, median error factor %.2f\n", inside,
+           (int)LOOPS, exp(sum / LOOPS), exp(median(errors, LOOPS)));
     free(words);
     free(coins);
     return 0;

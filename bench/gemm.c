@@ -1,8 +1,8 @@
-/* bench/gemm.c - products of f32 matrices, one thread: ours, and the peers' where they are installed.
+/* bench/gemm.c - compares products of f32 matrices on one thread: TensorForge, OpenBLAS and oneDNN.
  *
- * Each round runs every contestant once, one after the other, so that what else the machine does meets all alike; medians
- * over rounds, of the thread's own time. The limit is a loop of multiply-adds that touches registers alone.
- * Newcomers: the peers are opened at run time and are no dependency; what is not there is "not measured".
+ * Each round runs every contestant once, so that other load affects all alike. Speeds are medians of CPU
+ * time. The limit is a loop of multiply-adds on registers. Note: the other libraries are opened at run time;
+ * if one is missing, it is "not measured".
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 #include "forge/backends/cpu/isa.h"
 
 enum { LARGEST = 2048, ROUNDS_LEAST = 5, ROUNDS_MOST = 201 };
-static const double ROUND_NS = 1.5e9; /* of a size, in all */
+static const double ROUND_NS = 1.5e9; /* total time per size */
 
 static float *a, *b, *c, *exact;
 
@@ -63,8 +63,8 @@ static void onednn(int64_t n)
     dnnl_sgemm('N', 'N', n, n, n, 1, a, n, b, n, 0, c, n);
 }
 
-/* One thread each, and the instruction set that we have, too. OpenBLAS takes processors that are newer than itself for old
- * ones. */
+/* Restricts the other libraries to one thread and the same instruction set. Note: an older OpenBLAS does not
+ * recognize newer processors. */
 static void tell_peers(enum isa isa)
 {
     static const char *const openblas_cores[] = {"NEHALEM", "HASWELL", "SKYLAKEX"};
@@ -98,7 +98,7 @@ static product_fn *find_onednn(void)
 
 /* --- the limit ---------------------------------------------------------------------------------------------- */
 
-/* GFLOP/s of one thread, now; NaN: not known how to measure. */
+/* Returns the current GFLOP/s limit of one thread; NaN: unknown. */
 static double limit(void)
 {
     enum isa isa;
@@ -121,7 +121,7 @@ static double gflops(product_fn *product, int64_t n)
     return flop * repeats / (double)(thread_ns() - begin_ns);
 }
 
-/* Whoever is wrong, is out. */
+/* Excludes contestants with wrong results. */
 static void check(int64_t n)
 {
     size_t count = (size_t)(n * n);

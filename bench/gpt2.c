@@ -1,8 +1,8 @@
-/* bench/gpt2.c - a training step of the GPT-2 124M shape: forward, backward and AdamW on 4 rows of 64 tokens.
+/* bench/gpt2.c - measures a training step of GPT-2 124M: forward, backward and AdamW on 4 rows of 64 tokens.
  *
- * Prints each step, then what it was spent on by operation and kernel, and the memory that came with it. The first step is
- * not counted: it touches the memory for the first time.
- * Newcomers: `bench_gpt2 STEPS ROWS CONTEXT THREADS LAYERS` measures other shapes; 0 leaves one as it is.
+ * Prints each step, then the time by kernel and phase, and the memory. The first step is not counted, because
+ * it touches the memory for the first time. Note: `bench_gpt2 STEPS ROWS CONTEXT THREADS LAYERS` measures
+ * other shapes; 0 keeps the default.
  */
 #include <forge/optim.h>
 #include <forge/program.h>
@@ -32,7 +32,7 @@ static void need(joule_status status)
     exit(1);
 }
 
-/* Resident memory in bytes. */
+/* Returns the resident memory in bytes. */
 static double resident(void)
 {
     unsigned long all = 0, pages = 0;
@@ -92,7 +92,7 @@ static void set_tokens(const char *input, forge_shape shape, uint32_t seed)
 /* --- what it was spent on ------------------------------------------------------------------------------------- */
 
 struct kind {
-    forge_launch_facts facts; /* sums over its launches */
+    forge_launch_facts facts; /* sums over all its launches */
     size_t launches;
 };
 

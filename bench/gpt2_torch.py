@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""The same training step as bench/gpt2.c in PyTorch: prints its seconds for each of STEPS steps, the first of which is not to be counted."""
+"""The training step of bench/gpt2.c in PyTorch: gpt2_torch.py [STEPS [THREADS]].
+
+Prints the seconds of each step. The first step includes the warm-up."""
 import sys
 import time
 
@@ -47,7 +49,7 @@ class Gpt(nn.Module):
 def main(steps, threads):
     torch.manual_seed(1)
     torch.set_num_threads(threads)
-    torch.set_flush_denormal(True)  # as forge does; without it steps take up to four times as long
+    torch.set_flush_denormal(True)  # like forge; otherwise steps take up to four times as long
     model = Gpt()
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-4)
     tokens, following = torch.randint(VOCABULARY, (2, ROWS, CONTEXT))

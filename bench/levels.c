@@ -1,8 +1,8 @@
-/* bench/levels.c - loops whose data lies in one level of the caches, for bench/levels.py: it asks joulec what a call of each takes,
- * and runs this program to see.
+/* bench/levels.c - loops whose data fits in a certain cache level, for bench/levels.py, which compares
+ * joulec's predictions.
  *
- * Newcomers: arrays are filled once, and each function is called as often as a tenth of a second needs, so that data is where the
- * call before left it; that is what joulec expects, too.
+ * Arrays are filled once, and each function is called repeatedly, so that its data stays where the previous
+ * call left it. joulec assumes the same.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ KERNEL sum_far(void)
     return sum;
 }
 
-KERNEL count_far(void) /* no chain: the lines decide */
+KERNEL count_far(void) /* no dependence chain: cache lines limit the speed */
 {
     uint64_t count = 0;
     for (size_t i = 0; i < FAR; i += 8)
@@ -158,7 +158,7 @@ static uint64_t draw(uint64_t *state)
     return *state >> 33;
 }
 
-/* One ring through all of them, in no order. */
+/* Makes a single ring in random order. */
 static void make_ring(uint32_t *ring, uint32_t count)
 {
     uint64_t state = count;
@@ -206,11 +206,11 @@ static double run(double (*kernel)(void), long calls)
     return now() - begin;
 }
 
-/* Seconds of a call on the CPU: the least of some runs, as others may be at work. */
+/* Returns the CPU seconds of a call: the minimum of several runs, because of other load. */
 static double measure(double (*kernel)(void))
 {
     long calls = 1;
-    double least = run(kernel, 1); /* warms up, too */
+    double least = run(kernel, 1); /* also warms up */
     while (run(kernel, calls) < 0.02)
         calls *= 2;
     for (int i = 0; i < 9; i++) {

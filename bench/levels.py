@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What joulec expects of the loops of bench/levels.c against what they take: bench/levels.py JOULEC [OPTIONS OF CLANG].
+"""Compares joulec's predictions for the loops of bench/levels.c with measurements: bench/levels.py JOULEC [OPTIONS OF CLANG].
 
-Prints for each the measured time of a call, what was expected with its interval, and the ratio. Without options loops are neither
-vectorised nor unrolled."""
+Prints for each loop the measured time of a call, the prediction with its interval, and the ratio. Without options, loops are
+neither vectorized nor unrolled."""
 import json
 import os
 import subprocess

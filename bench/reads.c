@@ -1,7 +1,7 @@
-/* bench/reads.c - nanoseconds per round of readings, for each source that runs on this machine.
+/* bench/reads.c - measures the nanoseconds per round of readings for each source of this machine.
  *
- * Opens each source alone on the real host and times whole rounds in batches. Sources that do not answer here are listed as
- * not measured, with their own reason.
+ * Opens each source alone and times whole rounds in batches. A source that does not work here is listed as
+ * not measured, with the reason.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void measure(const struct source_ops *ops)
     if (joule_open(&options, &meter, NULL) != JOULE_OK)
         return;
     struct lane *lane = meter->lanes[ops->is_slow ? 1 : 0];
-    if (!lane) { /* a slow source with nothing to find gets no thread */
+    if (!lane) { /* a slow source without devices has no thread */
         printf("%-16s not measured: nothing of its kind on this machine\n", ops->name);
         joule_close(meter);
         return;

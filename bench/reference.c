@@ -1,8 +1,8 @@
-/* bench/reference.c - speed of the reference's kernels; source of the figures in
+/* bench/reference.c - measures the reference's kernels; source of the figures in
  * src/forge/backends/estimated/reference_rates.c.
  *
- * Measures the CPU time of one thread, so that other programs matter little. The work of a kernel is its FLOP
- * or the elements that it reads and writes, whichever are more, as the device "estimated" counts it.
+ * Measures the CPU time of one thread, so that other load matters little. The work of a kernel is its FLOP,
+ * or the elements that it reads and writes if they are more, as the device "estimated" counts it.
  */
 #include <math.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static void unload(struct bench *b)
     forge_device_close(b->device);
 }
 
-/* Work per second of the slowest launch of this family. */
+/* Returns the work per second of the slowest launch of this family; *out_of_row: its seconds per row. */
 static double rate_of(const struct bench *b, enum op op, double *out_of_row)
 {
     double worst = INFINITY;

@@ -1,8 +1,8 @@
-/* bench/region.c - what the edges of a region cost.
+/* bench/region.c - measures joule_begin + joule_end with 1 and 4 threads at once, while a meter runs.
  *
- * Times joule_begin + joule_end with 1 and 4 threads at once, while a meter runs: in batches of 64 (the clock's own cost
- * vanishes) and call by call (the tail shows; the median cost of an empty pair of clock readings is taken off).
- * Newcomers: rings fill within a millisecond here, so most calls take the path of a full ring.
+ * Times batches of 64, in which the cost of the clock vanishes, and single calls, which show the tail; the
+ * median cost of two clock readings is subtracted from the latter. Note: rings fill within a millisecond
+ * here, so most calls take the path of a full ring.
  */
 #include <pthread.h>
 #include <stdio.h>

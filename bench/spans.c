@@ -1,8 +1,8 @@
-/* bench/spans.c - what it costs that each launch leaves a time stamp.
+/* bench/spans.c - measures the cost of the time stamp that each launch leaves.
  *
- * Runs steps of training with the stamps as they are, and with a clock that answers without being read, one after the other
- * in turns, on one thread. Newcomers: stamps cannot be switched off, so the linker puts a clock of this file's in the place of
- * the C library's; what is left of a stamp without its clock is a call and a store.
+ * Runs training steps on one thread, in turns with the real clock and with a clock that costs nothing. Note:
+ * stamps cannot be switched off, so the linker replaces clock_gettime by a function of this file. Without the
+ * clock a stamp is a call and a store.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 #include <forge/program.h>
 #include "bench.h"
 
-#define SECONDS 4.0 /* for each network */
+#define SECONDS 4.0 /* duration per network */
 
 int __real_clock_gettime(clockid_t id, struct timespec *out_now);
 int __wrap_clock_gettime(clockid_t id, struct timespec *out_now);
@@ -128,14 +128,14 @@ static double step_seconds(struct bench *bench, bool without)
     return taken;
 }
 
-/* A tenth is faster: of the rest some had to wait for other programs. */
+/* Returns the 10 % quantile, which excludes steps that waited for other programs. */
 static double undisturbed(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, by_value);
     return values[count / 10];
 }
 
-/* Nanoseconds of one reading. */
+/* Returns the nanoseconds of one clock reading. */
 static double clock_cost(void)
 {
     enum { READINGS = 1000000 };
@@ -157,7 +157,7 @@ static void measure(const struct network *network, double clock_ns)
     need(forge_program_query(bench.program, &facts), &(joule_error){0});
     step_seconds(&bench, false);
     for (double start = now_s(); taken[0] && taken[1] && count < MOST && now_s() - start < SECONDS; count++)
-        for (int k = 0; k < 2; k++) { /* the one that comes first changes */
+        for (int k = 0; k < 2; k++) { /* alternate the order */
             int without = (k + (int)count) % 2;
             taken[without][count] = step_seconds(&bench, without);
         }

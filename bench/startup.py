@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What `joule run` adds to a command: `true`, `joule run -- true` and its peers in turn, many times.
+"""Measures the time that `joule run` adds to a command, by running `true`, `joule run -- true` and similar programs in turns.
 
-`timeout 9 true` is what any program costs that starts another one and waits for it; the rest is joule's own.
+`timeout 9 true` shows the cost of any program that starts another one and waits for it.
 
-Prints a table and one JSON line. The figures are medians of whole processes in microseconds, and the peak memory that the
-kernel reports for joule. A peer that is not installed is "not measured".
+Prints a table and one JSON line: medians of whole processes in microseconds, and the peak memory that the kernel reports
+for joule. A program that is not installed is "not measured".
 """
 import json
 import os
@@ -14,7 +14,7 @@ import sys
 import time
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "300"))
-RUN = ["run", "--sources=-nvml,-thermal", "--"]  # as on machines without a GPU: a vendor's library starts in its own time
+RUN = ["run", "--sources=-nvml,-thermal", "--"]  # as on a machine without a GPU: the start of a vendor's library is not joule's
 
 
 def spawn(argv, null):
@@ -23,7 +23,7 @@ def spawn(argv, null):
 
 
 def run_once(argv, null):
-    """Wall microseconds of one run, streams to /dev/null."""
+    """Returns the wall-clock microseconds of one run, with its output discarded."""
     begin = time.perf_counter_ns()
     _, status = os.waitpid(spawn(argv, null), 0)
     if status != 0:
@@ -32,8 +32,8 @@ def run_once(argv, null):
 
 
 def peak_kib(argv, null):
-    """The high-water mark of a process's memory, read late in its life: rusage would count this interpreter's too, whose
-    memory the process shares until it executes its program."""
+    """Returns the peak memory of a process in KiB. Polls /proc, because rusage would include the memory of this interpreter,
+    which the child shares until it executes its program."""
     pid, peak = spawn(argv, null), 0
     while os.waitpid(pid, os.WNOHANG) == (0, 0):
         try:

@@ -1,12 +1,12 @@
-/* bench/joulec/corpus.h - programs whose time joulec predicts: groups of functions that do the same work in different ways.
+/* bench/joulec/corpus.h - interface of the programs whose time joulec predicts.
  *
- * Owns what the groups and their driver (measure.c) share. A group is one file; its first program is the one that all others
- * must agree with, in what they return and in what they leave behind. Trip counts are constants, but
- * for a few that JOULE_LOOP bounds.
- * Newcomers: groups whose name has an even CRC-32 are for tuning, the others are held out: no constant of the model may be
- * chosen by looking at them. LATER in run.py names sets that were written without sight of the model, and says which of them
- * those who work on it have looked at since. Variants were chosen by measured time alone, to lie within 4 x of each
- * other.
+ * A group is one file of programs that do the same work in different ways. All must agree with the first one
+ * in their return value and output. Trip counts are constants, except for a few that JOULE_LOOP bounds.
+ *
+ * Note: groups whose name has an even CRC-32 are for tuning; the others are held out, and no constant of the
+ * model may be chosen by looking at them. LATER in run.py lists sets that were written without knowledge of
+ * the model, and which of them were looked at since. Variants were chosen by measured time alone, within a
+ * factor of 4.
  */
 #ifndef BENCH_JOULEC_CORPUS_H
 #define BENCH_JOULEC_CORPUS_H
@@ -20,10 +20,10 @@ struct program {
 };
 
 struct group {
-    void (*prepare)(void); /* makes the inputs */
-    void *output;          /* that programs write; NULL: what they return is all */
+    void (*prepare)(void); /* fills the inputs */
+    void *output;          /* buffer that the programs write; NULL: only the return value counts */
     size_t output_bytes;
-    struct program programs[8]; /* ended by NULL */
+    struct program programs[8]; /* terminated by NULL */
 };
 
 #define PROGRAM(function)                                                                                    \
@@ -31,7 +31,7 @@ struct group {
 #function, function                                                                                  \
     }
 
-/* The next of a sequence that is the same in every run. */
+/* Returns the next number of a random sequence that is the same in every run. */
 uint32_t corpus_random(void);
 
 #endif

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Time and memory of joulec --energy-check on large C files, beside those of clang -O2 alone.
+"""Compares time and memory of joulec --energy-check on large C files with those of clang -O2 alone.
 
     bench/joulec/large.py BUILD/tools/joulec/joulec [LINES [SHAPE ...]]
 
-Shapes are: many small functions; a chain of calls; one function with many ways out, with a large switch, or without any
-branch. CPU seconds include all children; memory is the most that one process had."""
+Shapes: many small functions; a chain of calls; one function with many returns, with a large switch, or without branches.
+CPU seconds include all children; memory is the peak of the largest process."""
 import os
 import subprocess
 import sys
@@ -45,7 +45,7 @@ SHAPES = {shape.__name__: shape for shape in (small, chain, ways_out, switch, st
 
 
 def measure(words):
-    """Its exit code, CPU seconds and MiB."""
+    """Returns exit code, CPU seconds and MiB."""
     child = subprocess.Popen(words, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024

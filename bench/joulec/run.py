@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""What joulec predicts, and what then happens: the time of each program of the corpus in this folder.
+"""Compares the times that joulec predicts for the programs in this folder with measurements.
 
 usage: bench/joulec/run.py [--json] [--profile] [--same-inputs] [--rounds N] [--ms N]
 
-Owns the comparison: compiles each group with joulec, takes its report, runs all programs in turns, and prints for each the
-predicted time with its interval beside the measured one; for each group the rank correlation (Spearman) between both; and the
-errors, as factors either way, of programs for tuning, of those held out, and of the sets that came later. Exit status 1: a
-program's result was wrong.
-Newcomers: which of the first groups are for tuning is decided by their names alone (is_for_tuning); the sets in LATER are for
-none. The core's time is "assumed" from its family's figures, or "derived" from what `joule calibrate` found on this machine.
-Measured is the lower quartile of N rounds of so many milliseconds, each call with inputs of its own; a neighbour that is always
-busy on the same core still slows it.
+Compiles each group with joulec, reads its report, and runs all programs in turns. Prints for each program the predicted time
+with its interval and the measured time; for each group the rank correlation (Spearman) of both; and the error factors of the
+groups for tuning, of those held out, and of the later sets. Exit status 1: a program's result was wrong.
+
+Note: the name of one of the first groups decides whether it is for tuning (is_for_tuning); the sets in LATER never are. The
+time of the core is "assumed" from figures of its family, or "derived" from `joule calibrate` on this machine. The measured
+time is the lower quartile of --rounds rounds of --ms milliseconds, each call with new inputs; other load that is always on the
+same core still slows it down.
 """
 import argparse
 import json
@@ -25,9 +25,9 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(ROOT, os.environ.get("JOULE_BUILD", "build/release"))
 JOULEC = os.environ.get("JOULEC") or os.path.join(BUILD, "tools", "joulec", "joulec")
 COMPILE = ("-O2", "-I", os.path.join(ROOT, "include"))
-# Sets that were written by somebody who had not seen the model, after it was made. What it said of each at first sight stands in
-# docs/verification.md; after that all five were looked at, and faults were mended because of the first four. A strict test now
-# needs another set, at the end of LATER.
+# Sets that were written after the model, by people who had not seen it. The first results for each are in docs/verification.md;
+# since then all five were looked at, and faults found by the first four were corrected. A strict test needs a new set, at the
+# end of LATER.
 FRESH = {"bigint", "decimal", "flip", "hashing", "iir", "kmeans", "matvec", "merge", "runs", "spmv", "utf8", "vortices"}
 BLIND = {"automaton", "dct", "delta", "fletcher", "heap", "interp", "lu", "queue", "xtea", "yuv"}
 THIRD = {"clusters", "denoise", "find", "huffman", "knapsack", "parse", "paths", "polygon", "runge", "twister"}
@@ -38,29 +38,29 @@ HALVES = ("tuning", "held_out") + tuple(name for name, _ in LATER)
 
 
 def is_for_tuning(group):
-    """Fixed before anything was predicted."""
+    """Returns whether a group is for tuning. This was fixed before the first prediction."""
     return age_of(group) == 0 and zlib.crc32(group.encode()) % 2 == 0
 
 
 def half_of(group):
-    """Its name in HALVES, which are more than two since some sets came later."""
+    """Returns the name in HALVES (more than two since sets were added)."""
     if is_for_tuning(group):
         return "tuning"
     return next((name for name, groups in LATER if group in groups), "held_out")
 
 
 def age_of(group):
-    """0 for the first groups, then by set."""
+    """Returns 0 for the first groups, then the number of the set."""
     return next((1 + i for i, (_, groups) in enumerate(LATER) if group in groups), 0)
 
 
-# A later set comes behind all others: all inputs are made of one random sequence, and those of the others stay as they were.
+# Later sets come last: all inputs come from one random sequence, so that the inputs of earlier sets do not change.
 GROUPS = sorted((name[:-2] for name in os.listdir(HERE) if name.endswith(".c") and name != "measure.c"),
                 key=lambda group: (age_of(group), group))
 
 
 def build_all(folder, objects, *words):
-    """A program that measures all groups."""
+    """Builds a program that measures all groups, and returns its path."""
     program = os.path.join(folder, "measure")
     names = "-DGROUPS(X)=" + " ".join(f"X({group})" for group in GROUPS)
     subprocess.run([JOULEC, *COMPILE, *words, names, os.path.join(HERE, "measure.c"), "-o", program, *objects], check=True)
@@ -68,7 +68,7 @@ def build_all(folder, objects, *words):
 
 
 def take_profile(folder):
-    """The path of what one run of each program counts."""
+    """Returns the path of a profile of one run of each program."""
     counts = os.path.join(folder, "counts.profraw")
     program = build_all(folder, [os.path.join(HERE, group + ".c") for group in GROUPS], "--profile-generate")
     subprocess.run([program, "1", "0"], env={**os.environ, "LLVM_PROFILE_FILE": counts}, capture_output=True, check=True)
@@ -76,7 +76,7 @@ def take_profile(folder):
 
 
 def predict(group, folder, *words):
-    """What joulec says of each function, while it makes the object that is then measured; and of what core it spoke."""
+    """Compiles a group. Returns joulec's report by function, the core, and the class of its time."""
     report = os.path.join(folder, group + ".json")
     source, built = os.path.join(HERE, group + ".c"), os.path.join(folder, group + ".o")
     subprocess.run([JOULEC, *COMPILE, *words, "--energy-report", report, "-c", source, "-o", built], check=True)
@@ -86,7 +86,7 @@ def predict(group, folder, *words):
 
 
 def measure(folder, *words):
-    """(group, program, seconds, whether it was right) of each, in the order of groups."""
+    """Returns (group, program, seconds, whether the result was right) of each program, in the order of groups."""
     program = build_all(folder, [os.path.join(folder, group + ".o") for group in GROUPS])
     done = subprocess.run([program, *words], capture_output=True, text=True, check=False)
     rows = [line.split() for line in done.stdout.splitlines()]
@@ -96,12 +96,12 @@ def measure(folder, *words):
 
 
 def ranks(values):
-    """From 1; equal ones share the mean of their places."""
+    """Returns ranks from 1; equal values share their mean rank."""
     return [sum(v < value for v in values) + (sum(v == value for v in values) + 1) / 2 for value in values]
 
 
 def spearman(x, y):
-    """None where one of them is all the same."""
+    """Returns the rank correlation; None if all values of one list are equal."""
     a, b = ranks(x), ranks(y)
     mean = (len(a) + 1) / 2
     across = sum((p - mean) * (q - mean) for p, q in zip(a, b))
@@ -115,7 +115,7 @@ def quantile(values, part):
 
 
 def compare(rows, predictions):
-    """One record for each program."""
+    """Returns one record for each program."""
     programs = []
     for group, name, seconds, is_right in rows:
         function = predictions[group][name]
@@ -165,18 +165,19 @@ def print_tables(heading, programs, groups, halves):
     for name, h in halves.items():
         if not h["programs"]:
             continue
-        print(f"{name.replace('_', ' ')}: {h['programs']} programs; error, as a factor either way: median {h['median_factor']:.2f}, "
+        print(f"{name.replace('_', ' ')}: {h['programs']} programs; error factor: median {h['median_factor']:.2f}, "
               f"p90 {h['p90_factor']:.2f}; {h['inside']} inside; Spearman from 0.8 in {h['groups_from_0.8']} of {h['groups']} groups, "
               f"median {h['median_spearman']:.2f}")
 
 
 def main():
-    parser = argparse.ArgumentParser(description="joulec's predictions of time, against this machine")
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
-    parser.add_argument("--profile", action="store_true", help="predict from what a run of each program counted, too")
-    parser.add_argument("--same-inputs", action="store_true", help="in each call; else they are new, as a core seldom knows data by heart")
-    parser.add_argument("--rounds", type=int, default=25, help="of which the lower quartile is taken (1 to 101)")
-    parser.add_argument("--ms", type=int, default=1, help="each round of a program lasts at least (0: one call)")
+    parser = argparse.ArgumentParser(description="Compares joulec's predictions of time with measurements on this machine.")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    parser.add_argument("--profile", action="store_true", help="also use a profile of one run of each program")
+    parser.add_argument("--same-inputs", action="store_true",
+                        help="use the same inputs in each call (default: new ones, because branch predictors learn repeated data)")
+    parser.add_argument("--rounds", type=int, default=25, help="rounds, of which the lower quartile is taken (1 to 101)")
+    parser.add_argument("--ms", type=int, default=1, help="minimum duration of a round in ms (0: one call)")
     options = parser.parse_args()
     predictions, core, time_class = {}, "", ""
     with tempfile.TemporaryDirectory() as folder:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Tables from a folder of the NVML probe's raw events: analyse.py FOLDER
+"""Prints tables from the raw events of the NVML probe: analyse.py FOLDER
 
-Everything is in CLOCK_MONOTONIC seconds, watts and joules. A polled value is dated at the end of the call that first
-brought it; the driver's ring is dated by its own stamps, moved from REALTIME to MONOTONIC where they are on REALTIME.
+Units are CLOCK_MONOTONIC seconds, watts and joules. The time of a polled value is the end of the call that first
+returned it; samples of the driver's ring have their own time stamps, converted from REALTIME to MONOTONIC if needed.
 """
 import csv
 import os
@@ -39,7 +39,7 @@ def load(folder):
 
 
 def print_periods(series):
-    print("\nspacing of changed values, ms (5 %, median, 95 %), and the spread of the values")
+    print("\nspacing of changed values, ms (5 %, median, 95 %), and the range of the values")
     for (phase, sensor), points in sorted(series.items()):
         if sensor == "ring age" or len(points) < 3:
             continue
@@ -50,7 +50,7 @@ def print_periods(series):
 
 
 def print_ring(series):
-    print("\nage of the ring's samples when first seen, ms (least, median, most)")
+    print("\nage of the ring's samples when first seen, ms (min, median, max)")
     for (phase, sensor), points in sorted(series.items()):
         if sensor == "ring age":
             ages = [p[1] * 1e3 for p in points]
@@ -58,7 +58,7 @@ def print_ring(series):
 
 
 def hold(points, begin, end):
-    """Integral of a step function that keeps each value until the next one."""
+    """Returns the integral of a step function that keeps each value until the next one."""
     total = 0.0
     for (t, watts), (after, _) in zip(points, points[1:] + [(end, 0)]):
         total += watts * max(0.0, min(after, end) - max(t, begin))
@@ -66,7 +66,8 @@ def hold(points, begin, end):
 
 
 def trapezoid(points, begin, end):
-    """Only changes are kept, so a value that stood still for long is held until one update before the next."""
+    """Returns the integral of linear ramps. Only changes are recorded, so a value that did not change is held until
+    one update period before the next change."""
     period = statistics.median(b[0] - a[0] for a, b in zip(points, points[1:]))
     total = 0.0
     for (a, p), (b, q) in zip(points, points[1:]):
@@ -149,7 +150,7 @@ def print_levels(series):
 
 
 def print_observer(phases):
-    print("\npower by the counter alone, W (does watching cost energy?)")
+    print("\npower by the counter alone, W (shows whether polling costs energy)")
     for phase, p in phases.items():
         seconds = (p["end_us"] - p["begin_us"]) / 1e6
         if seconds > 0:

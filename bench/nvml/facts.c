@@ -1,7 +1,7 @@
-/* bench/nvml/facts.c - what the board is and which of its interfaces answer.
+/* bench/nvml/facts.c - writes facts.txt: properties of the board, and which NVML functions work.
  *
- * Owns facts.txt: one "name: value" a line, with the return code where a call failed. Newcomers: pids are not
- * written, and neither are serial numbers.
+ * Each line is "name: value", with the return code if a call failed. Note: process ids and serial numbers are
+ * not written.
  */
 #include <string.h>
 #include "probe.h"
@@ -41,7 +41,7 @@ static void write_symbols(struct probe *probe)
     fputc('\n', probe->facts);
 }
 
-/* Code and content of what comes in more than one number. */
+/* Writes return code and content of structures. */
 static void write_structs(struct probe *p)
 {
     nvml_device d = p->device;
@@ -90,7 +90,7 @@ static void write_board(struct probe *p)
     write_structs(p);
 }
 
-/* Asks for every field of interest in every scope, and says on which clock the stamps are. */
+/* Reads each field in every scope, and compares its time stamp with the clocks. */
 static void write_fields(struct probe *p)
 {
     static const unsigned ids[] = {82, 83, 185, 186, 187, 188, 189, 190, 191, 192};
@@ -133,7 +133,8 @@ static void write_rings(struct probe *p)
     }
 }
 
-/* The stride of the records shows in where the second pid lies; a single process shows it by what follows it. */
+/* Finds the size of a process record: how many bytes the driver has written shows it, even for a single
+ * process. */
 static void write_processes(struct probe *p)
 {
     unsigned char raw[64 * 32];

@@ -1,19 +1,19 @@
-/* bench/nvml/latency.c - how long each call takes.
+/* bench/nvml/latency.c - measures how long each NVML call takes, and writes latency.csv.
  *
- * Owns the list of calls that Joule makes and a row of latency.csv for each of them. Newcomers: a call that fails is
- * timed too, because a source pays for failures as well; the row carries the last return code.
+ * Note: calls that fail are also timed, because a source waits for them, too; the row has the last return
+ * code.
  */
 #include <stdbool.h>
 #include <stdlib.h>
 #include "probe.h"
 
 #define MOST_CALLS   300
-#define MOST_TIME_US 2500000 /* for one function: a call of 12 ms still gets its 200 */
+#define MOST_TIME_US 2500000 /* limit per function; allows 200 calls of 12 ms */
 
 static char buffer[NVML_NAME_SIZE];
 static struct nvml_gpm_metrics gpm;
 
-/* X(word for the table, function, arguments); `d` is the device. */
+/* X(name in the table, function, arguments); `d` is the device. */
 #define CALLS(X)                                                                                             \
     X("DeviceGetTotalEnergyConsumption", DeviceGetTotalEnergyConsumption, (d, &wide))                        \
     X("DeviceGetPowerUsage", DeviceGetPowerUsage, (d, &narrow))                                              \
@@ -128,7 +128,7 @@ static void write_row(FILE *file, const char *condition, const char *call, int64
     fflush(file);
 }
 
-/* Times one expression until MOST_CALLS or MOST_TIME_US. */
+/* Times one call until MOST_CALLS or MOST_TIME_US is reached. */
 #define MEASURE(word, call, arguments)                                                                       \
     if (p->api.call == NULL) {                                                                               \
         fprintf(p->latency, "%s,%s,0,0,%d,,,\n", condition, word, NVML_ERROR_FUNCTION_NOT_FOUND);            \

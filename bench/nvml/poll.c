@@ -1,9 +1,8 @@
-/* bench/nvml/poll.c - polls each sensor as fast as it answers and keeps the moments at which its value changed.
+/* bench/nvml/poll.c - polls each sensor as fast as it responds, and records when its value changes.
  *
- * Owns the polling threads: one for each field, one for the driver's ring of samples, one for GPM. Each has its own
- * thread because a slow call would otherwise hide the changes of a quick one.
- * Newcomers: a change is seen at the end of the call that first brought the new value, and lies after the end of the
- * call before it; both moments are kept.
+ * There is one thread for each field, one for the driver's ring of samples, and one for GPM, because a slow
+ * call would hide changes of other sensors. Note: a change happens between the end of the last call with the
+ * old value and the end of the first call with the new one; both times are recorded.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -12,13 +11,14 @@
 
 #define MAX_EVENTS  40000
 #define RING_SIZE   4096
-#define IDLE_GAP_US 300 /* between two polls: leaves the driver's locks to the other threads */
+#define IDLE_GAP_US 300 /* pause between polls, so that other threads get the driver's locks */
 
 enum poll_kind { POLL_FIELD, POLL_USAGE, POLL_COUNTER, POLL_RING, POLL_GPM };
 
 struct event {
-    int64_t before_us, after_us; /* end of the last call with the old value, end of the first with the new */
-    int64_t stamp_us;            /* the driver's own stamp; 0: none */
+    /* end of the last call with the old value, and of the first with the new one */
+    int64_t before_us, after_us;
+    int64_t stamp_us; /* the driver's time stamp; 0: none */
     double value;
 };
 
@@ -26,7 +26,7 @@ struct poller {
     struct probe *probe;
     enum poll_kind kind;
     const char *name;
-    unsigned id, scope; /* of a field, or the kind of samples */
+    unsigned id, scope; /* id and scope of a field; or the kind of samples */
     int64_t end_us;
     struct event *events;
     size_t count;
@@ -122,7 +122,7 @@ static const unsigned gpm_ids[] = {NVML_GPM_METRIC_GRAPHICS_UTIL, NVML_GPM_METRI
                                    NVML_GPM_METRIC_FP32_UTIL};
 #define GPM_COUNT (sizeof gpm_ids / sizeof gpm_ids[0])
 
-/* Writes straight to its file: only one GPM thread runs at a time. */
+/* Writes to its file without a lock, because only one GPM thread runs at a time. */
 static void poll_gpm(struct poller *poller)
 {
     const struct nvml_api *api = &poller->probe->api;

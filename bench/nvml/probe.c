@@ -1,9 +1,9 @@
-/* bench/nvml/probe.c - finds out how the sensors of an NVIDIA board behave. Usage: probe FOLDER SQUARE_WAVE
+/* bench/nvml/probe.c - measures how the sensors of an NVIDIA board behave. Usage: probe FOLDER SQUARE_WAVE
  *
- * Owns the plan: idle, steady load, steps, square waves of several periods, with every sensor polled meanwhile.
- * SQUARE_WAVE is the program that makes the load ("-" for none); it is called as SQUARE_WAVE HIGH_MS LOW_MS SECONDS
- * and prints the moments of its edges. Takes about five minutes (JOULE_PROBE_SCALE shortens every phase).
- * Newcomers: the results are raw events in FOLDER; analyse.py turns them into tables.
+ * Runs idle, steady load, steps and square waves of several periods while polling every sensor. SQUARE_WAVE
+ * is the program that makes the load ("-" for none); it is called as SQUARE_WAVE HIGH_MS LOW_MS SECONDS PHASE
+ * and prints the times of its edges. Takes about five minutes; JOULE_PROBE_SCALE scales the duration of each
+ * phase. The results are raw events in FOLDER, from which analyse.py makes tables.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -56,7 +56,8 @@ static FILE *create(const char *folder, const char *name, const char *header)
     return file;
 }
 
-/* Starts the load with its output (the edges) appended to FOLDER/edges.csv; -1 without one. */
+/* Starts the load and appends its output (the edges) to FOLDER/edges.csv. Returns its process id; -1: there
+ * is no load. */
 static pid_t start_load(const char *folder, const char *program, const char *phase, double high_ms,
                         double low_ms, double seconds)
 {
@@ -91,7 +92,7 @@ static int64_t realtime_less_monotonic_us(void)
 
 enum watch { WATCH_ALL, WATCH_NOTHING, WATCH_LATENCY };
 
-/* One phase: polls for `seconds` (or does nothing, or times calls), between two readings of the counter. */
+/* Runs one phase between two readings of the energy counter: polls for `seconds`, sleeps, or times calls. */
 static void run_phase(struct probe *probe, const char *phase, double seconds, enum watch watch)
 {
     int64_t begin_us = now_us();
@@ -108,15 +109,15 @@ static void run_phase(struct probe *probe, const char *phase, double seconds, en
     fflush(NULL);
 }
 
-/* A phase during which the load runs; it starts a second before and ends after. */
+/* Runs a phase under load. The load starts 2.5 s before and ends after. */
 static void run_loaded(struct probe *probe, const char *folder, const char *program, const char *phase,
                        double high_ms, double low_ms, double seconds, enum watch watch)
 {
     pid_t child = start_load(folder, program, phase, high_ms, low_ms, seconds + 3.5);
-    sleep_us(2500000); /* a CUDA context takes a second or two */
+    sleep_us(2500000); /* creating a CUDA context takes one or two seconds */
     run_phase(probe, phase, seconds, watch);
     if (child > 0 && watch == WATCH_LATENCY)
-        kill(child, SIGTERM); /* how long that takes is not known beforehand */
+        kill(child, SIGTERM); /* the duration of these phases is not known in advance */
     if (child > 0)
         waitpid(child, NULL, 0);
 }

@@ -1,9 +1,8 @@
-/* bench/nvml/probe.h - what the parts of the NVML probe share.
+/* bench/nvml/probe.h - shared parts of the NVML probe, which measures how the sensors of a real board behave.
  *
- * The probe finds out how a real board's sensors behave: how long each call takes, how often values change, on which
- * clock they are stamped, and whether counter and power agree. It reads only; no setting of the card is touched.
- * Newcomers: everything measured goes into CSV files as raw events in CLOCK_MONOTONIC microseconds; analyse.py makes
- * sense of them, here or elsewhere.
+ * It measures how long calls take, how often values change, which clock stamps them, and whether counter and
+ * power agree. It changes no setting of the board. Note: results are raw events in CSV files, with times in
+ * CLOCK_MONOTONIC microseconds; analyse.py evaluates them.
  */
 #ifndef PROBE_H
 #define PROBE_H
@@ -15,13 +14,13 @@
 struct probe {
     struct nvml_api api;
     nvml_device device;
-    int64_t init_us; /* how long Init_v2 took */
+    int64_t init_us; /* duration of Init_v2 */
     FILE *facts;     /* facts.txt: one "name: value" a line */
     FILE *latency;   /* latency.csv */
-    FILE *polls;     /* polls.csv: each change of a polled value */
-    FILE *ring;      /* ring.csv: the driver's own samples */
+    FILE *polls;     /* polls.csv: changes of polled values */
+    FILE *ring;      /* ring.csv: samples from the driver's ring */
     FILE *gpm;       /* gpm.csv */
-    FILE *phases;    /* phases.csv: what ran when, and the energy counter at both ends */
+    FILE *phases;    /* phases.csv: times of the phases, with the energy counter at both ends */
 };
 
 static inline int64_t clock_us(clockid_t clock)
@@ -42,14 +41,14 @@ static inline void sleep_us(int64_t us)
     nanosleep(&span, NULL);
 }
 
-/* Whether the library has the function; `call` is a name without "nvml". */
+/* True if the library has the function; `call` is a name without "nvml". */
 #define HAS(probe, call) ((probe)->api.call != NULL)
 
-/* What the board is, which fields answer, what the ring looks like. */
+/* Writes facts.txt: properties of the board, which fields work, and the ring's format. */
 void facts_write(struct probe *probe);
-/* Times every call that Joule uses; `condition` is a word for the table. */
+/* Times every call that Joule uses; `condition`: a word for the table. */
 void latency_measure(struct probe *probe, const char *condition);
-/* Polls all sensors for a time, in one thread each; `phase` is a word for the tables. */
+/* Polls all sensors for `seconds`, in one thread each; `phase`: a word for the tables. */
 void poll_sensors(struct probe *probe, const char *phase, double seconds);
 
 #endif

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Measures how the sensors of this machine's NVIDIA board behave: run.sh FOLDER
-# Needs gcc, an NVIDIA driver, and nvcc for the load (without it only the idle phases mean something).
-# Takes under seven minutes; changes no setting of the card. Results: at most eight files in FOLDER.
+# Measures how the sensors of this machine's NVIDIA board behave. Usage: run.sh FOLDER
+# Needs gcc, an NVIDIA driver, and nvcc for the load (without nvcc only the idle phases are meaningful).
+# Takes less than seven minutes; changes no setting of the board. Writes at most eight files to FOLDER.
 set -u
 out=${1:?usage: run.sh FOLDER}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -19,6 +19,6 @@ mkdir -p "$out"
     fi
     echo "load: ${wave##*/}"
     timeout 400 "$work/probe" "$out" "$wave"
-    echo "probe ended with $?"
+    echo "probe ended with status $?"
     python3 "$here/analyse.py" "$out"
 } 2>&1 | tee "$out/log.txt"

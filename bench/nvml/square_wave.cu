@@ -1,9 +1,9 @@
-/* bench/nvml/square_wave.cu - a load that is on and off by the clock.  square_wave HIGH_MS LOW_MS SECONDS [PHASE]
+/* bench/nvml/square_wave.cu - a GPU load that switches on and off. square_wave HIGH_MS LOW_MS SECONDS [PHASE]
  *
- * Keeps every multiprocessor busy with fused multiply-adds for HIGH_MS, then waits LOW_MS, and so on for SECONDS.
- * Prints "PHASE,up,TIME" and "PHASE,down,TIME" (CLOCK_MONOTONIC microseconds) for each edge at the end, and how
- * many operations it did. Takes a few megabytes of plain device memory and nothing else.
- * Newcomers: kernels are a quarter of a millisecond long, so that an edge is late by half a millisecond at most.
+ * Keeps every multiprocessor busy with fused multiply-adds for HIGH_MS, then waits for LOW_MS, and repeats
+ * for SECONDS. At the end it prints "PHASE,up,TIME" and "PHASE,down,TIME" (CLOCK_MONOTONIC microseconds) for
+ * each edge, and the number of operations. Uses a few megabytes of device memory. Note: a kernel takes a
+ * quarter of a millisecond, so an edge is at most half a millisecond late.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     check(cudaMalloc(&values, count * sizeof *values));
     check(cudaMemset(values, 0, count * sizeof *values));
 
-    /* How many rounds are a quarter of a millisecond? */
+    /* Find the number of rounds that takes a quarter of a millisecond. */
     long long rounds = 8, start;
     burn<<<blocks, threads>>>(values, rounds);
     check(cudaDeviceSynchronize());
@@ -92,7 +92,8 @@ int main(int argc, char **argv)
         while (now_us() < high_end - 250) {
             burn<<<blocks, threads>>>(values, rounds);
             check(cudaEventRecord(ends[kernels % 2]));
-            check(cudaEventSynchronize(ends[++kernels % 2])); /* the one before: one ahead keeps the board busy */
+            /* waits for the previous kernel: one queued kernel keeps the board busy */
+            check(cudaEventSynchronize(ends[++kernels % 2]));
         }
         check(cudaDeviceSynchronize());
         down.push_back(now_us());

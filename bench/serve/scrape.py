@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""`joule serve` beside prometheus-node-exporter: what a scrape costs, in one run, in turns.
+"""Compares the cost of a scrape of `joule serve` with that of prometheus-node-exporter, in turns.
 
 usage: bench/serve/scrape.py [SECONDS]
 
-Owns both servers, on free loopback ports, ended by their process ids. Joule serves 16 boards of a fake NVIDIA driver
-at a reading each second and at its default of ten, and this machine as it is; node-exporter serves this machine.
-Newcomers: processor time is the kernel's count for all threads of a process; times of scrapes are the client's, with this
-client's own work in them. Prints a table and JSON lines.
+Starts the servers on free loopback ports and ends them. Joule serves 16 boards of a fake NVIDIA driver, read once and
+ten times per second, and this machine; node-exporter serves this machine. Prints a table and JSON lines.
+Note: CPU time is that of all threads of a process. The time of a scrape includes the work of this client.
 """
 import http.client
 import json
@@ -89,7 +88,7 @@ def servers():
             address = "127.0.0.1:%d" % free.getsockname()[1]
         list_.append(Served("node-exporter, this machine", [exporter, "--web.listen-address=" + address], address))
     else:
-        print("prometheus-node-exporter: not measured, it is not installed")
+        print("prometheus-node-exporter: not measured: not installed")
     return list_
 
 
