@@ -129,7 +129,7 @@ class Calibrate(unittest.TestCase):
     def test_joulec_without_one(self):
         report, message = self.joulec()
         self.assertEqual((report["time_class"], report["calibration"]), ("assumed", {"state": "none"}))
-        self.assertRegex(message, r"nothing was measured here; 'joule calibrate' does \[JW0101\]")
+        self.assertRegex(message, r"run 'joule calibrate' to measure this machine \[JW0101\]")
         self.assertNotIn("JW0102", message)
         self.assertEqual(self.doctor()["uncalibrated"]["command"], "joule calibrate")
 
@@ -142,7 +142,7 @@ class Calibrate(unittest.TestCase):
         self.assertEqual(report["calibration"]["state"], "good")
         self.assertAlmostEqual(report["calibration"]["time_log_sd"], kept["time"]["log_sd"])
         self.assertEqual({function["quality"] for function in report["functions"]}, {"E"})
-        self.assertRegex(message, r"no sensor was there; times were measured here on \d{4}-\d\d-\d\d \[JW0101\]")
+        self.assertRegex(message, r"there is no energy sensor; times were measured here on \d{4}-\d\d-\d\d \[JW0101\]")
         self.assertIn("calibrated", self.doctor())
 
     @unittest.skipUnless(JOULEC, "this build has no joulec")
@@ -166,7 +166,7 @@ class Calibrate(unittest.TestCase):
         self.put(json.dumps(kept))
         report, message = self.joulec()
         self.assertEqual((report["time_class"], report["calibration"]["state"]), ("derived", "old"))
-        self.assertRegex(message, r"warning: .*calibration\.json is 200 days old; 'joule calibrate' makes it anew \[JW0102\]")
+        self.assertRegex(message, r"warning: .*calibration\.json is 200 days old; run 'joule calibrate' to replace it \[JW0102\]")
         self.assertEqual(self.doctor()["calibration_old"]["command"], "joule calibrate")
 
     @unittest.skipUnless(JOULEC, "this build has no joulec")
@@ -178,7 +178,7 @@ class Calibrate(unittest.TestCase):
         self.put(json.dumps(kept))
         report, message = self.joulec()
         self.assertEqual((report["time_class"], report["calibration"]["state"]), ("assumed", "foreign"))
-        self.assertRegex(message, r"is of another CPU and not used; 'joule calibrate' makes one of this \[JW0102\]")
+        self.assertRegex(message, r"was measured on another CPU and is ignored; run 'joule calibrate' on this machine \[JW0102\]")
         self.assertIn("uncalibrated", self.doctor())
 
     @unittest.skipUnless(JOULEC, "this build has no joulec")

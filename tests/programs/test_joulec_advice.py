@@ -97,7 +97,7 @@ int two(struct big *x, unsigned i, unsigned c) { while (c) { if (i >= x->n && gr
     def test_who_is_told(self):
         walk = "float f(void) { float s = 0; for (int x = 0; x < 2048; x++)\nfor (int y = 0; y < 2048; y++) s += image[y][x]; return s; }\n"
         self.assertNotIn("remark", self.advise(walk)[1])
-        remark = r"a\.c:8:1: remark: this loop walks across the rows of image: let it and the loop in line 7 change places; " \
+        remark = r"a\.c:8:1: remark: this loop walks across the rows of image: interchange it with the loop in line 7; " \
                  r"saves about \d+ % of 'f', [\d.]+ [munp]?J \(modelled\) \[JA0201\]"
         self.assertRegex(self.advise(walk, "--energy-advice")[1], remark)
         self.assertRegex(self.advise('JOULE_BUDGET("max_joules=90J")\n' + walk.replace("float f", "float f", 1))[1].replace("a.c:9", "a.c:8")

@@ -57,11 +57,11 @@ class Baseline(Folder):
         self.assertRegex(done.stderr, r"a\.c:10:31: error: 'leaf' takes .* as in base\.json \[JE0007\]|"
                          r"a\.c:10:31: error: 'leaf' takes \d+ % more joules than in base\.json \[JE0007\]")
         self.assertRegex(done.stderr, r"a\.c:11:5: error: 'caller' takes .*\[JE0007\]")
-        self.assertRegex(done.stderr, r"a\.c:11:\d+: note: it calls 'leaf', which takes more, too")
-        self.assertRegex(done.stderr, r"a\.c:13:5: warning: 'calls_out' may take .*: unknown is 'other', which only this one has \[JW0108\]")
-        self.assertRegex(done.stderr, r"  baseline  \S+ nJ then, limit \+5 %\n  estimate  \S+ nJ now, ")
+        self.assertRegex(done.stderr, r"a\.c:11:\d+: note: it calls 'leaf', which also takes more")
+        self.assertRegex(done.stderr, r"a\.c:13:5: warning: 'calls_out' may take .*: the cost of 'other' is unknown, and only the new version has it \[JW0108\]")
+        self.assertRegex(done.stderr, r"  baseline  \S+ nJ before, limit \+5 %\n  estimate  \S+ nJ now, ")
         self.assertNotRegex(done.stderr, "'sum' takes|'new_name' takes|'fresh' takes")
-        self.assertRegex(done.stderr, r"against base\.json: 2 over \+5 %, 1 that may be over \+5 %, 2 the same, 1 new, 1 gone, 1 renamed\n")
+        self.assertRegex(done.stderr, r"compared with base\.json: 2 over \+5 %, 1 that may be over \+5 %, 2 the same, 1 new, 1 gone, 1 renamed\n")
         self.assertRegex(done.stderr, r" renamed +new_name, was old_name  a\.c:12\n")
         self.assertRegex(done.stderr, r" gone +removed  a\.c:12\n")
         changes = self.changes()
@@ -150,8 +150,8 @@ class Baseline(Folder):
         for key, value, message in (("core", "another", r"cannot compare with bad\.json: the core of 'a\.c' is another there"),
                                     ("table", "prices-7", r"the table of prices of 'a\.c' is prices-7 there and "),
                                     ("figures", "0" * 16, "the revision of prices, caches and latencies"),
-                                    ("figures", None, "an older joulec wrote it"),
-                                    ("schema", "report-7", r"bad\.json:1: it is no report of joulec")):
+                                    ("figures", None, "it was written by an older joulec"),
+                                    ("schema", "report-7", r"bad\.json:1: not a report of joulec")):
             self.write("bad.json", json.dumps({**report, key: value}) + "\n")
             done = self.refuse(message, "--energy-baseline=bad.json")
             self.assertIn("\nhint: ", done.stderr)
@@ -164,8 +164,8 @@ class Baseline(Folder):
     def test_wrong_words(self):
         self.keep()
         for words in (["--energy-fail-over=5"], ["--energy-fail-over=-1%"], ["--energy-fail-over=%"], ["--energy-fail-over=nan%"]):
-            self.refuse("is a percentage from 0%, such as 5%, not", "--energy-baseline=base.json", *words)
-        self.refuse("add --energy-baseline FILE", "--energy-check", "--energy-fail-over=5%")
+            self.refuse("must be a percentage of at least 0%, such as 5%, not", "--energy-baseline=base.json", *words)
+        self.refuse("--energy-fail-over needs --energy-baseline FILE", "--energy-check", "--energy-fail-over=5%")
         self.refuse("--energy-baseline needs a file", "--energy-baseline=")
         before = self.read("base.json")
         self.refuse("named twice", "--energy-baseline=base.json", "--energy-report=base.json")
@@ -174,7 +174,7 @@ class Baseline(Folder):
     def test_other_options_are_named(self):
         self.keep()
         done = self.compile("--energy-baseline=base.json", "-O3", "-fcolor-diagnostics")
-        self.assertRegex(done.stderr, r"warning: base\.json is of a build with '-O2', and this one has '-O2 -O3': .*\[JW0109\]")
+        self.assertRegex(done.stderr, r"warning: base\.json is of a build with '-O2', but this build has '-O2 -O3', .*\[JW0109\]")
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_file_without_an_entry_is_named(self):
@@ -197,13 +197,13 @@ class Baseline(Folder):
         self.assertEqual(done.returncode, 0, done.stderr)
         done = self.joulec("--energy-database=db.json", "--energy-baseline=base.json")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertRegex(done.stdout, r"against base\.json: \d+ the same\n")
+        self.assertRegex(done.stdout, r"compared with base\.json: \d+ the same\n")
         self.write("src/a.c", AFTER)
         self.database("src/b.c", "src/a.c")
         done = self.joulec("--energy-database=db.json", "--energy-baseline=base.json", "--energy-report=now.json", "--energy-fail-over=2%")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"src/a\.c:10:31: error: 'leaf' takes .*\[JE0007\]")
-        self.assertRegex(done.stdout, r"against base\.json: 2 over \+2 %, 1 that may be over \+2 %, \d the same, 1 new, 2 gone, 1 renamed\n")
+        self.assertRegex(done.stdout, r"compared with base\.json: 2 over \+2 %, 1 that may be over \+2 %, \d the same, 1 new, 2 gone, 1 renamed\n")
         self.assertRegex(done.stdout, r" over +leaf  src/a\.c:10\n")
         self.assertRegex(done.stdout, r" gone +vanished  src/gone\.c:1\n")
         lines = [json.loads(line) for line in self.read("now.json").splitlines()]

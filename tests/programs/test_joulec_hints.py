@@ -110,7 +110,7 @@ JOULE_BUDGET("max_joules=1nJ") double table(const double *p) { double s = 0; for
         done = self.compile(CHECKS + text.replace('"max_joules=1nJ"', '"max_joules=1J"').replace("10uJ\") double said", "1J\") double said"),
                             "--energy-check")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("what bounds this loop, at 65535 rounds, says nothing of how often it runs; it is taken to run 100 times", done.stderr)
+        self.assertIn("this loop is bounded only by 65535 iterations, which is no estimate, and is assumed to run 100 times", done.stderr)
 
     def test_what_nothing_bounds_has_no_limit(self):
         """A guess gives neither an upper end nor a probability, in any report."""
@@ -122,7 +122,7 @@ JOULE_BUDGET("max_joules=1nJ") double table(const double *p) { double s = 0; for
             low, high = free_run["interval_" + what]
             self.assertTrue(low > 0 and high is None, what)
         done = self.compile(text, "--energy-check")
-        self.assertRegex(done.stderr, r"estimate  .* as guessed, at least [\d.]+ .?J, by how often its loops in line \d run, which nothing bounds")
+        self.assertRegex(done.stderr, r"estimate  .* as a guess, at least [\d.]+ .?J: loops in line \d have no bound")
         self.assertNotIn("90 %,", done.stderr)
         self.assertNotIn("bounds_joules", free_run)
 
@@ -137,7 +137,7 @@ int calls(const int *p) { int s = 0; for (int i = 0; i < 100; i++) s += other(p[
         done = self.joulec("-I", INCLUDE, "--emit", "eir", "-O2", self.write("a.c", text))
         self.assertEqual(done.returncode, 0, done.stderr)
         parts = {part.split()[0]: part for part in done.stdout.split("\nfunction ")[1:]}
-        entered = {name: re.findall("each time entered (.*)", part) for name, part in parts.items()}
+        entered = {name: re.findall("per entry (.*)", part) for name, part in parts.items()}
         for name, count in (("row", 2), ("calls", 1)):
             self.assertEqual(len(entered[name]), count, parts[name])
             for line in entered[name]:

@@ -113,7 +113,7 @@ class Inputs(Folder):
             self.write(f"twice{i}", f"@twice{i + 1} @twice{i + 1} {' ' * 9999}")
         done = self.joulec("@twice0", "-c", "kept.c")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("response files hold more than 64 MiB", done.stderr)
+        self.assertIn("response files expand to more than 64 MiB", done.stderr)
 
     def test_a_response_file_that_is_a_pipe(self):
         """It can be read once, and joulec reads it before clang does."""
@@ -132,7 +132,7 @@ class Inputs(Folder):
         self.assertIn("<stdin>:4:", self.judged("-x", "c", "-", "-c", text=text))
         self.assertIn("<stdin>:3:", self.judged("-c", "-xc", "-", text=DEAR))
         marked = DEAR.replace("i < 1000", "i < x").replace("for", "JOULE_LOOP(500, 1000) for")
-        self.assertIn("712.5 times round in a call (bounded)", self.judged("-x", "c", "-", "-c", text=marked))
+        self.assertIn("712.5 iterations per call (bounded)", self.judged("-x", "c", "-", "-c", text=marked))
         done = self.joulec("-x", "c", "-", "-o", "program", text=KEPT)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.runs("program")
@@ -206,7 +206,7 @@ class Inputs(Folder):
         self.write("shy.c", "#ifdef __JOULEC__\n#error not for joulec\n#endif\n" + DEAR)
         done = self.joulec("-c", "shy.c", "-o", "shy.o")
         self.assertEqual(done.returncode, 125, done.stderr)
-        self.assertIn("shy.c: could not be checked", done.stderr)
+        self.assertIn("shy.c: cannot check", done.stderr)
         self.assertIn("error: not for joulec", done.stderr)
         self.assertFalse(os.path.exists(self.path("shy.o")))
         self.write("wrong.c", DEAR + "int g(void) { return nobody; }\n")
@@ -220,7 +220,7 @@ class Inputs(Folder):
         for words, text in ((["dear.cc"], None), (["kept.c", "dear.cc", "more.cc"], None), (["-x", "objective-c", "kept.c"], None),
                             (["-x", "c++", "-"], DEAR)):
             done = self.joulec("-c", f"-I{INCLUDE}", *words, text=text)
-            self.assertEqual((done.returncode, done.stderr.count("its budgets could not be checked")), (125, 1), (words, done.stderr))
+            self.assertEqual((done.returncode, done.stderr.count("cannot check its budgets")), (125, 1), (words, done.stderr))
             self.assertEqual([name for name in os.listdir(self.folder) if name.endswith(".o")], [], words)
         done = self.joulec("-c", "dear.c", "dear.cc", f"-I{INCLUDE}")
         self.assertEqual((done.returncode, done.stderr.count("[JE0001]")), (1, 1), done.stderr)
@@ -294,7 +294,7 @@ class Inputs(Folder):
     def test_budgets_stay_in_what_is_preprocessed_before(self):
         """As ccache and distcc compile: clang -E, and later what it wrote."""
         self.write("near.c", DEAR.replace("1000", "x").replace("for", "JOULE_LOOP(500, 1000) for"))
-        for source, said in (("dear.c", "dear.c:3:"), ("near.c", "712.5 times round in a call (bounded)")):
+        for source, said in (("dear.c", "dear.c:3:"), ("near.c", "712.5 iterations per call (bounded)")):
             for words in (["-E", source, "-o", "out.i"], ["-P", "-E", source, "-o", "out.i"], ["-Qunused-arguments", "-E", "-c", source, "-o", "out.i"]):
                 self.assertEqual(self.joulec(*words).returncode, 0)
                 self.assertEqual("-P" not in words and said not in self.judged("-c", "out.i"), False, words)
@@ -320,7 +320,7 @@ class Inputs(Folder):
     def test_a_budget_has_a_unit(self):
         done = self.joulec("--energy-budget", "100", "-c", "kept.c")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("needs a unit, such as 100nJ", done.stderr)
+        self.assertIn("needs a unit (J, mJ, uJ, nJ, pJ or Wh), such as 100nJ", done.stderr)
 
 
 if __name__ == "__main__":

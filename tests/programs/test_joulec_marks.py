@@ -126,10 +126,10 @@ int f(struct s *s, int n) {
     def test_what_is_wrong_is_said_where_it_stands(self):
         cases = (("JOULE_LOOP(10, 1) for (int i = 0; i < n; i++) s ^= x[i] * s;", "JOULE_LOOP(10, 1): min 10 is above max 1"),
                  ("JOULE_LOOP(1, n) for (int i = 0; i < n; i++) s ^= x[i] * s;", "JOULE_LOOP(1, n): 'n' is not a whole number"),
-                 ("JOULE_LOOP(-1, 1) for (int i = 0; i < n; i++) s ^= x[i] * s;", "JOULE_LOOP(-1, 1): no loop runs -1 times"),
-                 ("JOULE_LOOP(1, 2); for (int i = 0; i < n; i++) s ^= x[i] * s;", "JOULE_LOOP(1, 2): it stands before ';'"),
-                 ("JOULE_LOOP(1, 2) s++;", "JOULE_LOOP(1, 2): it stands before 's'"),
-                 ("} JOULE_LOOP(1, 2) int f2(int n) {", "JOULE_LOOP(1, 2): it stands outside of a function"))
+                 ("JOULE_LOOP(-1, 1) for (int i = 0; i < n; i++) s ^= x[i] * s;", "JOULE_LOOP(-1, 1): min is -1, but must be at least 0"),
+                 ("JOULE_LOOP(1, 2); for (int i = 0; i < n; i++) s ^= x[i] * s;", "JOULE_LOOP(1, 2): it is before ';'"),
+                 ("JOULE_LOOP(1, 2) s++;", "JOULE_LOOP(1, 2): it is before 's'"),
+                 ("} JOULE_LOOP(1, 2) int f2(int n) {", "JOULE_LOOP(1, 2): it is outside a function"))
         for words, message in cases:
             with self.subTest(words):
                 done = self.compile("int s, *x;\nvoid f(int n) {\n  " + words + "\n}\n", "--energy-check")
@@ -142,7 +142,7 @@ int f(struct s *s, int n) {
     def test_the_code_knows_better(self):
         text = "int f(const int *x) { int s = 1;\nJOULE_LOOP(1, 10)\nfor (int i = 0; i < 1000; i++) s ^= x[i] * s; return s; }\n"
         found = self.report(text)
-        self.assertIn("a.c:3:1: warning: JOULE_LOOP(1, 10) is wrong: this loop runs 1000 times, as its code shows; that is used [JW0105]", found["stderr"])
+        self.assertIn("a.c:3:1: warning: JOULE_LOOP(1, 10) is wrong and ignored: the code shows that this loop runs 1000 times [JW0105]", found["stderr"])
         self.assertEqual(found["functions"]["f"]["loops"][0]["iterations_each"], [1000, 1000, 1000])
 
     def test_of_bounds_the_middle(self):
@@ -337,20 +337,20 @@ class Warmth(Source):
         self.assertTrue(a["thermal_aware"] and not b["thermal_aware"])
         self.assertTrue(0 < a["warmer_kelvin"] < 100 and b["warmer_kelvin"] == 0)
         self.assertLess(b["energy_joules"], a["energy_joules"])
-        self.assertEqual(found["stderr"].count("from where the table holds, as its own power makes the machine"), 1)
+        self.assertEqual(found["stderr"].count("from the temperature of the table, caused by its own power"), 1)
 
     def test_a_state(self):
         joules = []
         for state, kelvin in (("cool", -20), ("-10K", -10), ("nominal", 0), ("warm", 15), ("+20", 20), ("hot", 30)):
             found = self.report('JOULE_BUDGET("max_joules=1pJ") int f' + WORK, "--thermal-state", state)
             self.assertEqual(found["functions"]["f"]["warmer_kelvin"], kelvin)
-            self.assertEqual("as --thermal-state says" in found["stderr"], kelvin != 0)
+            self.assertEqual("set by --thermal-state" in found["stderr"], kelvin != 0)
             joules.append(found["functions"]["f"]["energy_joules"])
         self.assertEqual(joules, sorted(joules))
         for wrong in ("boiling", "300K", "K", ""):
             done = self.compile("int f" + WORK, "--energy-check", "--thermal-state=" + wrong)
             self.assertEqual(done.returncode, 2)
-            self.assertIn("--thermal-state is cool, nominal, warm, hot, or kelvins", done.stderr)
+            self.assertIn("--thermal-state must be cool, nominal, warm, hot, or a difference", done.stderr)
 
 
 class Devices(Source):
@@ -361,7 +361,7 @@ class Devices(Source):
         kernel, caller = found["functions"]["k"], found["functions"]["f"]
         self.assertEqual((kernel["device"], kernel["energy_joules"], kernel["verdict"], kernel["loops"]), ("gpu", None, "undecided", []))
         self.assertEqual((caller["device"], caller["verdict"]), ("cpu", "undecided"))
-        self.assertIn("note: 'k' runs on a GPU: its budget is not judged here, joule run measures it [JN0201]", found["stderr"])
+        self.assertIn("note: 'k' runs on a GPU: its budget is not checked; measure it with joule run [JN0201]", found["stderr"])
 
     def test_strict(self):
         done = self.compile(self.TEXT, "--energy-policy=strict")
@@ -385,7 +385,7 @@ class Files(Source):
             done = self.compile(text, "--energy-budget", limit)
             self.assertEqual(done.returncode, code)
             self.assertEqual("error: energy budget is exceeded in the whole file [JE0001]" in done.stderr, code == 1)
-            self.assertEqual(" of it in a call of 'a'" in done.stderr, code == 1)
+            self.assertEqual(" of it in one call of 'a'" in done.stderr, code == 1)
 
     def test_what_was_inlined_counts_for_its_caller(self):
         found = self.report("int leaf" + WORK + "int middle(const int *x) { { int k = leaf(x); return k + 1; } }\n"
@@ -400,7 +400,7 @@ class Files(Source):
 
     def test_wrong_words(self):
         for words, message in ((["--energy-budget", "5W"], "unknown unit"), (["--energy-budget=-1nJ"], "energy cannot be negative"),
-                               (["--energy-budget=0nJ"], "--energy-budget is above 0")):
+                               (["--energy-budget=0nJ"], "--energy-budget must be above 0")):
             done = self.compile("int x;\n", *words)
             self.assertEqual(done.returncode, 2)
             self.assertIn(message, done.stderr)
@@ -476,12 +476,12 @@ int main(void) { twice(9); even(4); printf("%d %d\\n", calls[0], calls[1]); }
 
     def test_without_it_the_message_asks_for_it(self):
         done = self.compile('JOULE_BUDGET("max_joules=1uJ") int f(int n) { return n < 2 ? n : f(n - 1) * n + f(n - 2) / 3; }\n', "--energy-check")
-        self.assertIn("'f' calls itself in the end, here and in 1 more call, nobody knows how often: write JOULE_DEPTH(n) before it", done.stderr)
+        self.assertIn("'f' is recursive, here and in 1 more call, and its depth is unknown: write JOULE_DEPTH(n) before it", done.stderr)
         done = self.compile('JOULE_BUDGET("max_joules=1uJ") int f(int a, int b) { return b ? f(b, a % b) : a; }\n', "--energy-check")
-        self.assertIn("where a call of 'f' by itself makes it, as the last thing done, write JOULE_DEPTH(n) before 'f'", done.stderr)
+        self.assertIn("if it is a tail call of 'f', write JOULE_DEPTH(n) before 'f'", done.stderr)
 
     def test_wrong_numbers(self):
-        for number, words in (("n", "'n' is not a whole number"), ("0", "it is a number from 1 to 1000000"), ("2000000", "it is a number from 1 to 1000000")):
+        for number, words in (("n", "'n' is not a whole number"), ("0", "expected a number from 1 to 1000000"), ("2000000", "expected a number from 1 to 1000000")):
             done = self.compile(f"JOULE_DEPTH({number}) int f(int n) {{ return n ? f(n - 1) * n : 0; }}\n", "--energy-check")
             self.assertEqual(done.returncode, 1)
             self.assertIn(f"JOULE_DEPTH({number}) of 'f': {words}", done.stderr)

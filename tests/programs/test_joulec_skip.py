@@ -132,7 +132,7 @@ int f(void) { joule_meter *meter; joule_error error; joule_quantity energy;
         self.write("a.cc", "#include <joule/budget.h>\n" + BUDGET + LONG)
         done, _ = self.compile("-I", INCLUDE, "a.cc")
         self.assertEqual(done.returncode, 125)
-        self.assertRegex(done.stderr, r"a\.cc: its budgets could not be checked: joulec judges C alone")
+        self.assertRegex(done.stderr, r"a\.cc: cannot check its budgets: joulec checks only C")
         self.assertFalse(os.path.exists(self.path("a.o")))
         self.write("b.cc", "#include <cstddef>\nint f(std::size_t n) { return (int)n; }\n")
         done, runs = self.compile("b.cc")

@@ -91,7 +91,7 @@ int only_with_openmp(int x) {{ return x; }}
         for budget, code in (("100pJ", 1), ("10mJ", 0)):
             done = self.compile(self.THREADS.format(f'JOULE_BUDGET("max_joules={budget}") '), "--energy-check", "-fopenmp", "-w", "--energy-run=no")
             self.assertEqual(done.returncode, code, done.stderr)
-            self.assertIn("note: OpenMP's threads are counted as one that does the work of all", done.stderr)
+            self.assertIn("note: OpenMP's threads are counted as one thread that does all the work", done.stderr)
             self.assertEqual("error: energy budget is exceeded in 'dot'" in done.stderr, code == 1)
         self.assertTrue(self.report(self.THREADS.format(""), "-fopenmp", "-w")["threads_as_one"])
         self.assertFalse(self.report("int f(int x) { return x; }", "-fopenmp", "-w")["threads_as_one"])

@@ -244,8 +244,8 @@ void copy(char *x, const char *y, unsigned long n) { __builtin_memcpy(x, y, n); 
         self.assertEqual({name for name, function in found.items() if function["verdict"] == "undecided"},
                          {name for name, doubts in opened.items() if doubts})
         said = self.compile(text, "--energy-check").stderr
-        self.assertIn("nothing bounds the bytes that 'memcpy' goes over: write JOULE_ASSUME(n <= ...) before it", said)
-        self.assertIn("nothing bounds the bytes that 'memset' goes over in line 5; pass a number", said)
+        self.assertIn("the bytes that 'memcpy' accesses have no bound: write JOULE_ASSUME(n <= ...) before it", said)
+        self.assertIn("the bytes that 'memset' accesses in line 5 have no bound; pass a constant", said)
 
     def test_what_is_copied_comes_from_a_cache_that_holds_it(self):
         text = "".join(f"void copy{kib}(char *x, const char *y) {{ __builtin_memcpy(x, y, {kib << 10}); }}\n"

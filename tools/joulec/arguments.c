@@ -92,7 +92,7 @@ int arguments_become_clang(const char **words)
     execvp(words[0], (char **)words);
     if (errno == E2BIG && response_fold(words, &folded) >= 0)
         execvp(words[0], (char **)folded.words);
-    complain("", "cannot run %s: %s; JOULEC_CLANG names another", words[0], strerror(errno));
+    complain("", "cannot run %s: %s\nhint: set JOULEC_CLANG to another clang", words[0], strerror(errno));
     return EXIT_USAGE;
 }
 
@@ -143,11 +143,11 @@ static bool read_page_words(const struct arguments *a)
     if (a->page == PAGE_NONE)
         return true;
     if (a->database)
-        complain("", "--emit and --lift are about C files that are named, not about a database");
+        complain("", "--emit and --lift cannot be used with --energy-database; name C files");
     else if (!a->source_count)
         complain("", "--emit and --lift need a C file");
     else if (a->source_count > 1 && a->page != PAGE_LIFT)
-        complain("", "--emit prints one C file, not %zu", a->source_count);
+        complain("", "--emit needs one C file, not %zu", a->source_count);
     else
         return true;
     return false;
@@ -166,7 +166,7 @@ static bool take_jobs(struct arguments *a)
         uint64_t jobs;
         const char *number = word[2] ? word + 2 : i + 1 < a->clang_count ? a->clang[++i] : "";
         if (!string_to_u64(number, 10, &jobs) || jobs < 1 || jobs > MOST_JOBS) {
-            complain("", "-j is a number from 1 to %d, not '%s'", MOST_JOBS, number);
+            complain("", "-j must be a number from 1 to %d, not '%s'", MOST_JOBS, number);
             return false;
         }
         a->jobs = (unsigned)jobs;
@@ -180,11 +180,13 @@ static bool read_database_words(struct arguments *a)
 {
     if (!a->database) {
         if (a->only)
-            complain("", "--energy-only is about a database: --energy-database FILE names it");
+            complain("", "--energy-only needs --energy-database FILE");
         return !a->only;
     }
     if (a->source_count) {
-        complain("", "%s: name a database or files, not both; --energy-only=%s takes one out of it",
+        complain("",
+                 "%s: name a database or files, not both\nhint: --energy-only=%s selects this file of the "
+                 "database",
                  a->sources[0], a->sources[0]);
         return false;
     }
@@ -200,12 +202,12 @@ static bool have_use(const struct arguments *a)
                                                     : NULL;
     bool is_read = !option || a->checks || a->page != PAGE_NONE;
     if (!isnan(a->fail_over) && !a->baseline) {
-        complain("", "--energy-fail-over is for a comparison: add --energy-baseline FILE");
+        complain("", "--energy-fail-over needs --energy-baseline FILE");
         return false;
     }
     if (!is_read)
-        complain("", "%s is for a check: add --energy-check, or --energy-report FILE%s", option,
-                 a->profile ? "; to build with a profile is -fprofile-instr-use=FILE" : "");
+        complain("", "%s needs --energy-check or --energy-report FILE%s", option,
+                 a->profile ? "\nhint: to build with a profile, use -fprofile-instr-use=FILE" : "");
     return is_read;
 }
 
@@ -243,7 +245,7 @@ static bool are_apart(struct arena *arena, const struct arguments *a)
     for (size_t i = 0; i < count; i++)
         streams += written[i] && strcmp(written[i], "-") == 0;
     if (streams > 1) {
-        complain("", "only one report can go to standard output: name a file for each other");
+        complain("", "cannot write several reports to standard output; name a file for all but one");
         return false;
     }
     paths[inputs++] = a->database;
@@ -392,7 +394,7 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
                               .others = arena_alloc(arena, (count + 1) * sizeof *out->others),
                               .other_languages = arena_alloc(arena, (count + 1) * sizeof *words)};
     if (!words || arena->is_out_of_memory) {
-        complain("", "no memory for so many words");
+        complain("", "out of memory");
         return false;
     }
     out->clang[out->clang_count++] = clang_path();

@@ -185,7 +185,7 @@ const char **library_words(struct arena *arena, const struct arguments *argument
     const char *folder = arena_copy(arena, found, strlen(found));
     char *path = arena_alloc(arena, size);
     if (!folder || !path) {
-        complain("", "no memory for the linker's words");
+        complain("", "out of memory");
         return NULL;
     }
     string_print(path, size, "%s/libjoule.%s", folder, is_archive ? "a" : "so");
@@ -193,7 +193,8 @@ const char **library_words(struct arena *arena, const struct arguments *argument
         return none;
     if (access(path, R_OK) != 0) {
         complain("",
-                 "%s is missing, and functions with budgets call it%s; --energy-run=no compiles them without",
+                 "cannot find %s, which functions with budgets call%s\nhint: --energy-run=no compiles them "
+                 "without these calls",
                  path, is_archive ? " in a program that is linked with -static" : "");
         return NULL;
     }

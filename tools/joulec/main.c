@@ -17,47 +17,42 @@
 const char tool_name[] = "joulec";
 
 static const char help[] =
-    "usage: joulec [--energy-... OPTIONS] ANY OPTIONS OF CLANG FILE...\n"
-    "       joulec --energy-database FILE [-j N] [--energy-... OPTIONS]\n"
+    "usage: joulec [--energy-OPTION...] [OPTION OF CLANG...] FILE...\n"
+    "       joulec --energy-database FILE [-j N] [--energy-OPTION...]\n"
     "\n"
-    "Compiles as clang does. With one of these, each C file is checked first:\n"
+    "Compiles like clang. These options check the energy of each C file before it is compiled:\n"
     "\n"
-    "      --energy-check            functions with JOULE_BUDGET(\"...\") must keep it\n"
-    "      --energy-report FILE      what every function is expected to take, as JSON ('-': standard "
-    "output)\n"
-    "      --energy-sarif FILE       what is wrong, as SARIF 2.1.0\n"
-    "      --energy-html FILE        the source with a bar of joules for each line, as a page to look at\n"
-    "      --energy-annotations=github       what is wrong, as commands in the log of a job at GitHub\n"
-    "      --energy-annotations=gitlab:FILE  what is wrong, as a code quality report of GitLab\n"
-    "      --energy-policy=strict    what is not proved is an error\n"
-    "      --energy-budget ENERGY    what the functions of a file may take together, one call of each that "
-    "no other\n"
-    "                                one calls: 100nJ\n"
-    "      --energy-baseline FILE    compare each function with a report that --energy-report wrote\n"
-    "      --energy-fail-over=PART   growth against it that is accepted (5%)\n"
-    "      --thermal-state STATE     how warm the machine is: cool, nominal, warm, hot, or kelvins such as "
-    "+20K\n"
-    "      --energy-loop-default=N   how often a loop that nothing bounds is taken to run (100; 10 in\n"
+    "      --energy-check            check the functions that have a JOULE_BUDGET(\"...\")\n"
+    "      --energy-report FILE      write the joules of every function as JSON ('-': standard output)\n"
+    "      --energy-sarif FILE       write the findings as SARIF 2.1.0\n"
+    "      --energy-html FILE        write the source as an HTML page with a bar of joules for each line\n"
+    "      --energy-annotations=github       print the findings as workflow commands of GitHub\n"
+    "      --energy-annotations=gitlab:FILE  write the findings as a code quality report of GitLab\n"
+    "      --energy-policy=strict    treat a budget that is not proved as an error\n"
+    "      --energy-budget ENERGY    limit each file as a whole, such as 100nJ: one call of each\n"
+    "                                function that no other function of the file calls\n"
+    "      --energy-baseline FILE    compare each function with a stored report of --energy-report\n"
+    "      --energy-fail-over=PART   growth that the comparison accepts (5%)\n"
+    "      --thermal-state STATE     temperature of the machine: cool, nominal, warm, hot, or a\n"
+    "                                difference in kelvin such as +20K\n"
+    "      --energy-loop-default=N   iterations assumed for a loop without a bound (100; 10 inside\n"
     "                                another such loop)\n"
     "      --energy-database FILE    check the C files of a compile_commands.json, and build nothing\n"
-    "      --energy-only=PART        of them those with PART in the name of their file or output\n"
-    "      --profile-generate        build a program that counts as it runs, for --profile-use\n"
-    "      --profile-use[=FILE]      take how often loops run from what it wrote (default.profraw)\n"
-    "  -j N                          so many at a time (as there are processors)\n"
-    "      --emit c|ir|eir           print a C file with what its functions and loops take, or LLVM's text\n"
-    "                                of it, or its blocks and loops with their costs; build nothing\n"
-    "      --lift c                  print what each function of C files takes, and build nothing\n"
-    "      --energy-advice           say of all functions what could take less, not only of those with a "
-    "budget\n"
-    "      --energy-run=no           leave functions with budgets as they are; else libjoule watches them "
-    "when "
-    "they\n"
-    "                                run (JOULE_ENERGY_JSON=1, joule run)\n"
-    "      --energy-help             print this and exit\n"
+    "      --energy-only=PART        check only entries with PART in the name of their file or output\n"
+    "      --profile-generate        build a program that records a profile for --profile-use\n"
+    "      --profile-use[=FILE]      take the iterations of loops from a profile (default.profraw)\n"
+    "  -j N                          check N files at a time (default: one for each processor)\n"
+    "      --emit c|ir|eir           print a C file with joules in comments, its LLVM IR, or its blocks\n"
+    "                                and loops with their costs; build nothing\n"
+    "      --lift c                  print the joules of each function, and build nothing\n"
+    "      --energy-advice           give advice for all functions, not only for those with a budget\n"
+    "      --energy-run=no           do not measure functions with budgets when the program runs\n"
+    "                                (JOULE_ENERGY_JSON=1 or joule run shows what was measured)\n"
+    "      --energy-help             print this help and exit\n"
     "\n"
-    "Exit status: clang's; 1: a budget is exceeded, or likely to be; 2: wrong usage; 3: undecided, under "
-    "strict.\n"
-    "JOULEC_CLANG names another clang, whose LLVM must not be newer than joulec's.\n";
+    "Exit status: clang's; 1: a budget is exceeded or likely to be; 2: wrong usage; 3: undecided,\n"
+    "with strict. Environment: JOULEC_CLANG: another clang, whose LLVM must not be newer than\n"
+    "joulec's.\n";
 
 static bool judges(const struct arguments *a)
 {
@@ -77,7 +72,7 @@ static const char **words_with_library(struct arena *arena, const struct argumen
         count++;
     const char **words = arena_alloc(arena, (a->clang_count + count + 1) * sizeof *words);
     if (!words) {
-        complain("", "no memory for the linker's words");
+        complain("", "out of memory");
         return NULL;
     }
     memcpy(words, a->clang, a->clang_count * sizeof *words);

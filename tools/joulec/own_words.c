@@ -14,7 +14,7 @@
 static bool take_nothing(const char *name, const char *value, const char *hint)
 {
     if (value)
-        complain("", "%s takes nothing behind '='%s", name, hint);
+        complain("", "%s takes no value%s", name, hint);
     return !value;
 }
 
@@ -36,7 +36,8 @@ static bool take_file(const char *name, const char *value, const char **out_file
     if (!value || !*value)
         complain("", "%s needs a file, or '-' for standard output", name);
     else if (value[0] == '-' && value[1])
-        complain("", "%s needs a file, and '%s' looks like an option; ./%s is a file", name, value, value);
+        complain("", "%s needs a file, but '%s' looks like an option\nhint: ./%s is a file of this name",
+                 name, value, value);
     else
         return true;
     return false;
@@ -71,7 +72,7 @@ static bool take_only(struct arguments *out, const char *value)
     out->only = value;
     if (value && *value)
         return true;
-    complain("", "--energy-only needs a part of a file's name, such as src/codec/");
+    complain("", "--energy-only needs a part of a file name, such as src/codec/");
     return false;
 }
 
@@ -97,7 +98,8 @@ static bool take_fail_over(struct arguments *out, const char *value)
             return true;
         }
     }
-    complain("", "--energy-fail-over is a percentage from 0%%, such as 5%%, not '%s'", value ? value : "");
+    complain("", "--energy-fail-over must be a percentage of at least 0%%, such as 5%%, not '%s'",
+             value ? value : "");
     return false;
 }
 
@@ -106,7 +108,7 @@ static bool take_policy(struct arguments *out, const char *value)
     out->is_strict = value && strcmp(value, "strict") == 0;
     if (out->is_strict || (value && strcmp(value, "default") == 0))
         return true;
-    complain("", "--energy-policy is 'default' or 'strict', not '%s'", value ? value : "");
+    complain("", "--energy-policy must be 'default' or 'strict', not '%s'", value ? value : "");
     return false;
 }
 
@@ -118,7 +120,7 @@ static bool take_annotations(struct arguments *out, const char *value)
     else if (value && string_starts(value, gitlab) && value[strlen(gitlab)])
         out->gitlab = value + strlen(gitlab);
     else
-        complain("", "--energy-annotations is 'github' or 'gitlab:FILE', not '%s'", value ? value : "");
+        complain("", "--energy-annotations must be 'github' or 'gitlab:FILE', not '%s'", value ? value : "");
     return out->is_github || out->gitlab;
 }
 
@@ -133,7 +135,7 @@ static bool take_emit(struct arguments *out, const char *value)
             out->page = kinds[i].page;
             return true;
         }
-    complain("", "--emit is 'c', 'ir' or 'eir', not '%s'", value ? value : "");
+    complain("", "--emit must be 'c', 'ir' or 'eir', not '%s'", value ? value : "");
     return false;
 }
 
@@ -142,7 +144,7 @@ static bool take_lift(struct arguments *out, const char *value)
     out->page = PAGE_LIFT;
     if (value && strcmp(value, "c") == 0)
         return true;
-    complain("", "--lift is 'c', not '%s': joulec knows no other language", value ? value : "");
+    complain("", "--lift must be 'c', not '%s': joulec supports no other language", value ? value : "");
     return false;
 }
 
@@ -150,7 +152,7 @@ static bool take_loops(struct arguments *out, const char *value)
 {
     if (value && string_to_double(value, &out->default_trips) && out->default_trips >= 1)
         return true;
-    complain("", "--energy-loop-default is a number from 1, not '%s'", value ? value : "");
+    complain("", "--energy-loop-default must be a number of at least 1, not '%s'", value ? value : "");
     return false;
 }
 
@@ -159,7 +161,7 @@ static bool take_run(struct arguments *out, const char *value)
     out->runs = value && strcmp(value, "yes") == 0;
     if (out->runs || (value && strcmp(value, "no") == 0))
         return true;
-    complain("", "--energy-run is 'yes' or 'no', not '%s'", value ? value : "");
+    complain("", "--energy-run must be 'yes' or 'no', not '%s'", value ? value : "");
     return false;
 }
 
@@ -167,16 +169,17 @@ static bool take_budget(struct arguments *out, const char *value)
 {
     joule_error error;
     if (!value || joule_parse(value, JOULE_DIMENSION_ENERGY, &out->file_joules, &error) != JOULE_OK) {
-        complain("", "--energy-budget is an energy, as 100nJ: %s", value ? error.message : "there is none");
+        complain("", "--energy-budget must be an energy, such as 100nJ: %s",
+                 value ? error.message : "it has no value");
         return false;
     }
     if (strchr("0123456789.", value[strlen(value) - 1])) {
-        complain("", "--energy-budget needs a unit, such as %snJ: J, mJ, uJ, nJ, pJ, Wh", value);
+        complain("", "--energy-budget needs a unit (J, mJ, uJ, nJ, pJ or Wh), such as %snJ", value);
         return false;
     }
     if (out->file_joules > 0)
         return true;
-    complain("", "--energy-budget is above 0, not '%s'", value);
+    complain("", "--energy-budget must be above 0, not '%s'", value);
     return false;
 }
 
@@ -201,8 +204,8 @@ static bool take_thermal_state(struct arguments *out, const char *value)
             return true;
     }
     complain("",
-             "--thermal-state is cool, nominal, warm, hot, or kelvins from nominal such as +20K (up to %d), "
-             "not '%s'",
+             "--thermal-state must be cool, nominal, warm, hot, or a difference from nominal such as +20K "
+             "(at most %d K), not '%s'",
              MOST_KELVIN, value ? value : "");
     return false;
 }
@@ -210,7 +213,8 @@ static bool take_thermal_state(struct arguments *out, const char *value)
 static bool take_profile_generate(struct arguments *out, const char *value)
 {
     out->clang[out->clang_count++] = "-fprofile-instr-generate";
-    return take_nothing("--profile-generate", value, ": LLVM_PROFILE_FILE=FILE says where a run writes");
+    return take_nothing("--profile-generate", value,
+                        "\nhint: set LLVM_PROFILE_FILE=FILE when the program runs");
 }
 
 static bool take_profile_use(struct arguments *out, const char *value)
@@ -264,6 +268,6 @@ int own_words_take(struct arguments *out, const char *word, const char *next)
     }
     if (!string_starts(word, "--energy-"))
         return 0;
-    complain("", "%s is not known: joulec --energy-help lists what is", word);
+    complain("", "unknown option %s; see joulec --energy-help", word);
     return -1;
 }

@@ -115,10 +115,10 @@ const char **response_expand(struct arena *arena, char **argv, const char *folde
     *out_count = words.count;
     done = done && add_word(&words, NULL);
     if (words.is_too_long)
-        complain("", "response files hold more than %zu MiB of words: does one name others again and again?",
+        complain("", "response files expand to more than %zu MiB; does one include another repeatedly?",
                  MOST_TEXT >> 20);
     else if (!done)
-        complain("", "no memory for so many words");
+        complain("", "out of memory");
     return done ? words.list : NULL;
 }
 

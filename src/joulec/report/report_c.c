@@ -78,7 +78,7 @@ static void say_function(struct text *out, const struct function_result *r)
                 range_words(j->joules.low, j->joules.high, JOULE_DIMENSION_ENERGY).text,
                 figure_words(j->seconds.est, JOULE_DIMENSION_TIME).text);
     if (r->budget_words)
-        text_printf(out, "; budget: %s", r->bad_column ? "cannot be read" : verdict_name(j->worst));
+        text_printf(out, "; budget: %s", r->bad_column ? "invalid" : verdict_name(j->worst));
 }
 
 static void say_loop(struct text *out, const struct analysis *analysis, const struct remark *remark)
@@ -179,7 +179,7 @@ void report_c(const void *judged, struct text *out)
     struct arena arena = {0};
     struct page page = {.out = out, .judged = judged};
     if (!find_remarks(&page, &arena))
-        text_add(out, "/* joule: there is no memory for remarks */\n");
+        text_add(out, "/* joule: cannot add comments: out of memory */\n");
     copy_text(&page);
     arena_free(&arena);
 }

@@ -129,7 +129,7 @@ static void add_loop(const struct page *p, size_t index, unsigned depth)
     if (trips->entries.low != 1 || trips->entries.high != 1)
         text_printf(p->out, "; %s in a call: %s", trips_class_name(trips->total_cls),
                     trips_words(&trips->iterations).text);
-    text_add(p->out, "; each time entered ");
+    text_add(p->out, "; per entry ");
     add_bounds(p, joules, is_open_loop(p, (int32_t)index));
     text_add(p->out, "\n");
 }
@@ -175,7 +175,7 @@ static void add_function(const struct page *p)
     text_add(p->out, "\n");
     if (r->budget_words)
         text_printf(p->out, "  budget \"%s\": %s\n", r->budget_words,
-                    r->bad_column ? "cannot be read" : verdict_name(r->judgement.worst));
+                    r->bad_column ? "invalid" : verdict_name(r->judgement.worst));
     add_figures(p);
     for (size_t i = 0; i < r->sum.doubt_count; i++) {
         text_printf(p->out, "  open: %s", doubt_name(r->sum.doubts[i].kind));
@@ -191,12 +191,11 @@ void report_eir(const void *judged, struct text *out)
 {
     const struct judged *j = judged;
     const struct target *target = &j->analysis->target;
-    text_printf(
-        out,
-        "; %s as joulec counts it: at -O2, loops whole\n; core %s, table %s (%s)\n"
-        "; block NAME x TIMES (for each round or call): work; cycles; joules, with what it calls\n"
-        "; call NAME: joules for any arguments; what is known of them here is in those of the block\n",
-        j->source, target->core.id, target->table.id, joule_class_name(target->table.cls));
+    text_printf(out,
+                "; %s as joulec counts it: at -O2, loops left whole\n; core %s, table %s (%s)\n; block NAME "
+                "x TIMES (per iteration or call): work; cycles; joules, including calls\n; call NAME: joules "
+                "for any arguments; those of the block use what is known of its arguments\n",
+                j->source, target->core.id, target->table.id, joule_class_name(target->table.cls));
     for (size_t i = 0; i < j->analysis->result_count; i++)
         add_function(&(struct page){out, j->analysis, &j->analysis->results[i]});
 }

@@ -146,7 +146,7 @@ static void add_function(const struct page *p, const struct function_result *r)
         text_add(p->out, "; ");
         add_escaped(p->out, r->budget_words, strlen(r->budget_words));
         text_printf(p->out, ": <span class=%s>%s</span>", r->bad_column ? "bad" : verdict_name(j->worst),
-                    r->bad_column ? "cannot be read" : verdict_name(j->worst));
+                    r->bad_column ? "invalid" : verdict_name(j->worst));
     }
     text_add(p->out, "\n");
 }
@@ -179,7 +179,7 @@ static void add_source(struct page *p, const char *source)
     for (const char *c = source; *c; c++)
         p->count += *c == '\n';
     if (!gather(p, &arena))
-        text_add(p->out, "<p>There was no memory for the joules of its lines.</p>\n");
+        text_add(p->out, "<p>Cannot show the joules of its lines: out of memory.</p>\n");
     text_add(p->out, "<table>\n");
     while (*source) {
         size_t length = strcspn(source, "\n");
@@ -203,15 +203,15 @@ void report_html(const void *judged, struct text *out)
     struct page page = {.out = out, .judged = j};
     text_add(out, "<h2>");
     add_escaped(out, j->source, strlen(j->source));
-    text_printf(out, "</h2><p>Joules of a call of each function, by core %s and table %s (%s). ",
+    text_printf(out, "</h2><p>Joules per call of each function, for core %s and table %s (%s). ",
                 target->core.id, target->table.id, joule_class_name(target->table.cls));
-    text_add(out, "A line's bar is its part of them, with what it calls.</p>\n");
+    text_add(out, "The bar of a line shows its share, including calls.</p>\n");
     bool is_named = j->root && source_absolute(j->root, j->source, page.path, sizeof page.path);
     size_t size;
     char *source = is_named ? whole_source_file(page.path, &size) : NULL;
     if (source)
         add_source(&page, source);
     else
-        text_add(out, "<p>The source cannot be read again.</p>\n");
+        text_add(out, "<p>Cannot read the source.</p>\n");
     free(source);
 }

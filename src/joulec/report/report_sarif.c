@@ -288,7 +288,7 @@ void report_sarif_end(const void *log, struct text *out)
     for (size_t i = 0; i < l->refused_count; i++) {
         json_open(&json, NULL, '{');
         json_string(&json, "level", "error");
-        string_print(words, sizeof words, "%s was not checked: clang refuses it", l->refused[i]);
+        string_print(words, sizeof words, "%s was not checked: clang rejects it", l->refused[i]);
         add_text(&json, "message", words);
         json_close(&json, '}');
     }

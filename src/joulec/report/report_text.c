@@ -54,8 +54,8 @@ static void add_warmth(const struct message *m, const struct function_result *re
 {
     bool is_named = !isnan(m->judged->analysis->options.warmer_kelvin);
     if (result->warmer_kelvin != 0 || result->is_thermal_aware)
-        text_printf(m->out, "  warmth    %+.2g K from where the table holds, %s\n", result->warmer_kelvin,
-                    is_named ? "as --thermal-state says" : "as its own power makes the machine");
+        text_printf(m->out, "    warmth    %+.2g K from the temperature of the table, %s\n",
+                    result->warmer_kelvin, is_named ? "set by --thermal-state" : "caused by its own power");
 }
 
 static void add_figures(struct message *m, const struct finding *finding)

@@ -102,7 +102,7 @@ static bool read_nested(struct reading *r, int64_t *out)
 {
     char sign = r->text[r->at++];
     if (++r->depth > MOST_DEPTH)
-        return fail(r, "parentheses and signs are too deep");
+        return fail(r, "parentheses and signs are nested too deep");
     if (sign == '(') {
         if (!read_level(r, 0, out))
             return false;
@@ -144,7 +144,7 @@ static bool apply(struct reading *r, char operator, int64_t * left, int64_t righ
         break;
     default:
         if (right == 0 || (*left == INT64_MIN && right == -1))
-            return fail(r, "a division by 0");
+            return fail(r, "division by 0");
         *left = operator== '/' ? *left / right : * left % right;
     }
     return !overflows || fail(r, "a number is too large");

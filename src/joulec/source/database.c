@@ -127,16 +127,17 @@ static const char *read_words(struct arena *arena, const struct json_value *v, s
     const char *command = json_text_of(json_member(v, "command"));
     size_t count;
     if (list && list->kind != JSON_ARRAY)
-        return "its 'arguments' are no list";
+        return "'arguments' is not a list";
     if (!list && !command)
-        return "it has neither 'arguments' nor a 'command'";
+        return "'arguments' and 'command' are missing";
     const char **words = list ? words_of_list(arena, list, &count) : database_split(arena, command, &count);
     if (!words && count)
-        return list ? "its 'arguments' are not all strings" : "a quote in its 'command' does not end";
+        return list ? "'arguments' contains a value that is not a string"
+                    : "a quote in 'command' is not closed";
     if (!words)
-        return "there is no memory for it";
+        return "out of memory";
     if (!count)
-        return "its command is empty";
+        return "the command is empty";
     keep_options(e, words, count);
     return NULL;
 }
@@ -149,15 +150,15 @@ static const char *read_entry(struct arena *arena, const struct json_value *v, c
     e->file = json_text_of(json_member(v, "file"));
     e->output = json_text_of(json_member(v, "output"));
     if (!e->file || !*e->file)
-        return "it has no 'file'";
+        return "'file' is missing";
     if (!directory || !*directory)
-        return "it has no 'directory'";
+        return "'directory' is missing";
     if (!source_absolute(where, directory, folder, sizeof folder) ||
         !source_absolute(folder, e->file, path, sizeof path))
         return "its paths are too long";
     e->folder = arena_copy(arena, folder, strlen(folder));
     e->path = arena_copy(arena, path, strlen(path));
-    return e->folder && e->path ? read_words(arena, v, e) : "there is no memory for it";
+    return e->folder && e->path ? read_words(arena, v, e) : "out of memory";
 }
 
 joule_status database_read(struct arena *arena, char *text, size_t size, const char *what, const char *folder,
@@ -169,12 +170,12 @@ joule_status database_read(struct arena *arena, char *text, size_t size, const c
         return arena->is_out_of_memory ? JOULE_NO_MEMORY : JOULE_INVALID;
     if (list->kind != JSON_ARRAY)
         return error_set(out_error, JOULE_INVALID,
-                         "%s: a compilation database is a list: [{\"directory\": ...}]", what);
+                         "%s: not a compilation database, which is a list: [{\"directory\": ...}]", what);
     for (v = list->first; v; v = v->next)
         out->count++;
     out->entries = arena_alloc(arena, (out->count + 1) * sizeof *out->entries);
     if (!out->entries)
-        return error_set(out_error, JOULE_NO_MEMORY, "%s: no memory for %zu entries", what, out->count);
+        return error_set(out_error, JOULE_NO_MEMORY, "%s: out of memory", what);
     struct database_entry *e = out->entries;
     for (v = list->first; v; v = v->next, e++)
         e->problem = read_entry(arena, v, folder, e);

@@ -146,14 +146,14 @@ static joule_status read_bounds(struct span line, struct mark *out, joule_error 
     if (constant_read(line.at, line.length, &out->low, &end, error) != JOULE_OK)
         return JOULE_INVALID;
     line = (struct span){line.at + end, line.length - end};
-    *error = (joule_error){.message = "it takes two"};
+    *error = (joule_error){.message = "it needs two values"};
     if (!line.length || *line.at != ',')
         return JOULE_INVALID;
     line = (struct span){line.at + 1, line.length - 1};
     if (constant_read(line.at, line.length, &out->high, &end, error) != JOULE_OK)
         return JOULE_INVALID;
     line = (struct span){line.at + end, line.length - end};
-    *error = (joule_error){.message = "it takes two"};
+    *error = (joule_error){.message = "it needs two values"};
     bool is_closed = line.length && *line.at == ')';
     line = (struct span){line.at + is_closed, line.length - is_closed};
     skip_blanks(&line);
@@ -166,12 +166,12 @@ static void check_bounds(struct reading *r, uint32_t mark, struct span words)
     joule_error error;
     char said[sizeof error.message + 64];
     if (read_bounds(words, m, &error) != JOULE_OK)
-        string_print(said, sizeof said, "%s: min and max are numbers, or macros that are", error.message);
+        string_print(said, sizeof said, "%s: min and max must be numbers, or macros for numbers",
+                     error.message);
     else if (m->low < 0)
-        string_print(said, sizeof said, "no loop runs %lld times: the least is 0", (long long)m->low);
+        string_print(said, sizeof said, "min is %lld, but must be at least 0", (long long)m->low);
     else if (m->high < m->low)
-        string_print(said, sizeof said, "min %lld is above max %lld: the smaller one comes first",
-                     (long long)m->low, (long long)m->high);
+        string_print(said, sizeof said, "min %lld is above max %lld", (long long)m->low, (long long)m->high);
     else
         return;
     fault(r, mark, said);
@@ -182,7 +182,7 @@ static void end_waiting(struct reading *r, const char *before, struct span word)
     char said[160];
     if (r->waiting == MARK_NONE)
         return;
-    string_print(said, sizeof said, "it stands before %s%.*s%s: put it right before for, while or do", before,
+    string_print(said, sizeof said, "it is before %s%.*s%s: put it right before for, while or do", before,
                  (int)(word.length < 64 ? word.length : 64), word.at, word.length ? "'" : "");
     fault(r, r->waiting, said);
     r->waiting = MARK_NONE;
@@ -202,11 +202,11 @@ static void take_mark(struct reading *r, struct span line)
     out->list[mark] = (struct mark){.place = {file_here(r), r->line, 0},
                                     .words = keep_words(r, line.at, line.length < 200 ? line.length : 200)};
     if (!is(take_word(&line), "loop"))
-        fault(r, mark, "joule knows one pragma, loop(min, max)");
+        fault(r, mark, "unknown pragma; expected loop(min, max)");
     else
         check_bounds(r, mark, line);
     if (!r->depth)
-        fault(r, mark, "it stands outside of a function: put it right before a loop");
+        fault(r, mark, "it is outside a function: put it right before a loop");
     r->waiting = r->depth ? mark : MARK_NONE;
     r->between = BETWEEN_NOTHING;
 }

@@ -27,7 +27,7 @@ static void read_depth(struct function_result *result)
     if (!words || constant_read(words, strlen(words), &depth, &end, &result->bad_depth) != JOULE_OK)
         return;
     if (words[end] || depth < 1 || depth > RECURSION_MOST_DEPTH)
-        error_set(&result->bad_depth, JOULE_INVALID, "it is a number from 1 to %d", RECURSION_MOST_DEPTH);
+        error_set(&result->bad_depth, JOULE_INVALID, "expected a number from 1 to %d", RECURSION_MOST_DEPTH);
     else
         result->depth = (double)depth;
 }
@@ -42,7 +42,7 @@ static void read_budget(struct function_result *result)
     if (!other || result->bad_column)
         return;
     result->bad_column = 1;
-    error_set(&result->bad, JOULE_INVALID, "another declaration of it says \"%s\": say the same in both",
+    error_set(&result->bad, JOULE_INVALID, "another declaration has \"%s\"; write the same budget in both",
               other);
 }
 
@@ -362,8 +362,8 @@ joule_status analysis_make(const struct module *module, const struct cost_cpu *c
     *a = (struct analysis){.options = *options, .result_count = module->function_count};
     if (module->bodiless)
         return error_set(out_error, JOULE_UNSUPPORTED,
-                         "'%s' cannot be judged: with 'extern inline' its body is left to another file; say "
-                         "'static inline', or 'inline' alone",
+                         "cannot check '%s': 'extern inline' leaves its body to another file; write 'static "
+                         "inline', or 'inline' alone",
                          module->bodiless);
     a->target = *target;
     a->foreign = module->foreign;
@@ -372,7 +372,7 @@ joule_status analysis_make(const struct module *module, const struct cost_cpu *c
     if (!a->results || !make_room_for_marks(a) ||
         !scev_text_read(module->loop_text, strlen(module->loop_text), &text)) {
         analysis_free(a);
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for the loops of a translation unit");
+        return error_set(out_error, JOULE_NO_MEMORY, "out of memory");
     }
     for (size_t i = 0; i < module->function_count; i++)
         a->results[i].function = &module->functions[i];
@@ -390,7 +390,7 @@ joule_status analysis_make(const struct module *module, const struct cost_cpu *c
     scev_text_free(&text);
     if (status != JOULE_OK) {
         analysis_free(a);
-        return error_set(out_error, status, "no memory for a translation unit");
+        return error_set(out_error, status, "out of memory");
     }
     return JOULE_OK;
 }

@@ -67,7 +67,7 @@ joule_status baseline_check(const struct baseline *baseline, const struct target
         if (!unit->figures)
             return error_set(
                 out_error, JOULE_INVALID,
-                "cannot compare with %s: an older joulec wrote it, without what a comparison needs",
+                "cannot compare with %s: it was written by an older joulec and lacks what a comparison needs",
                 baseline->path);
         if (is_other(unit->figures, figures))
             return refuse(baseline, unit, "the revision of prices, caches and latencies", unit->figures,
@@ -179,7 +179,7 @@ static joule_status read_line(struct baseline *baseline, char *line, size_t leng
     if (!value)
         return out_error->status;
     if (!read_unit(&baseline->arena, value, &baseline->units[baseline->unit_count++]))
-        return error_set(out_error, JOULE_INVALID, "%s: it is no report of joulec", what);
+        return error_set(out_error, JOULE_INVALID, "%s: not a report of joulec", what);
     return JOULE_OK;
 }
 
@@ -200,9 +200,9 @@ joule_status baseline_read(char *text, size_t size, const char *path, struct bas
         line += length + 1;
     }
     if (b->arena.is_out_of_memory || !b->units)
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for %s", path);
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot read %s: out of memory", path);
     if (status == JOULE_OK && !b->unit_count)
-        return error_set(out_error, JOULE_INVALID, "%s: it is empty, and no report of joulec", path);
+        return error_set(out_error, JOULE_INVALID, "%s: empty, not a report of joulec", path);
     return status;
 }
 

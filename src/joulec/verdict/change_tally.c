@@ -170,13 +170,13 @@ void change_tally_print(const void *page, struct text *out)
 {
     const struct change_page *p = page;
     const struct change_tally *t = p->tally;
-    text_printf(out, "against %s: ", p->baseline->path);
+    text_printf(out, "compared with %s: ", p->baseline->path);
     add_counts(out, t, p->baseline->fail_over);
     if (!t->row_count)
         return;
-    text_printf(out, "  %10s  %10s  %-36s  %-9s  %s\n", "then", "now", "change (90 %)", "", "function");
+    text_printf(out, "  %10s  %10s  %-36s  %-9s  %s\n", "before", "now", "change (90 %)", "", "function");
     for (size_t i = 0; i < t->row_count; i++)
         add_row(out, &t->rows[i]);
     if (t->left_out)
-        text_printf(out, "  and %zu more; --energy-report has them all\n", t->left_out);
+        text_printf(out, "  and %zu more; --energy-report lists all\n", t->left_out);
 }

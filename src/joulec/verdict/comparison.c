@@ -10,7 +10,7 @@
 #define WORK_LOG_SD                                                                                          \
     0.1 /* error of work that only one side does: its dependence on operands, as in a verdict */
 #define LINES_LOG_SD 0.3 /* ... and on which cache lines move */
-#define GUESS        "how often a loop runs that nothing bounds"
+#define GUESS        "a loop without a bound"
 
 const char *change_name(enum change change)
 {

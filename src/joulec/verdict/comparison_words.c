@@ -45,11 +45,11 @@ static void say_other(const struct finding *f, struct text *out)
     if (!c->unit)
         text_printf(out, "%s has no entry for this file: none of its functions was compared", path);
     else if (differ(c->unit->build, c->build))
-        text_printf(out, "%s is of a build with '%s', and this one has '%s': a difference may come from that",
+        text_printf(out, "%s is of a build with '%s', but this build has '%s', which may cause differences",
                     path, c->unit->build ? c->unit->build : "", c->build ? c->build : "");
     else
-        text_printf(out, "%s is of joulec %s, and this is %s: a difference may come from that", path,
-                    c->unit->version ? c->unit->version : "of another release", joule_version());
+        text_printf(out, "%s was written by joulec %s, but this is joulec %s, which may cause differences",
+                    path, c->unit->version ? c->unit->version : "of an older release", joule_version());
 }
 
 static void say_grown(const struct growth *c, struct text *out)
@@ -79,12 +79,13 @@ void comparison_say(const struct finding *f, struct text *out)
     }
     const char *open = c->added ? c->added : c->removed;
     if (open)
-        text_printf(out, ": unknown is '%s', which only %s has", open, c->added ? "this one" : "that one");
+        text_printf(out, ": the cost of '%s' is unknown, and only the %s version has it", open,
+                    c->added ? "new" : "stored");
 }
 
 void comparison_say_before(const struct finding *f, struct text *out)
 {
-    text_printf(out, "%s then, limit %s",
+    text_printf(out, "%s before, limit %s",
                 figure_words(f->comparison->before->joules[BOUND_EST], JOULE_DIMENSION_ENERGY).text,
                 ratio_words(1 + comparisons_of(f)->baseline->fail_over).text);
 }
@@ -98,7 +99,7 @@ void comparison_say_now(const struct finding *f, struct text *out)
         text_printf(out, "  (%s to %s, 90 %%: errors that both share cancel)", ratio_words(c->low).text,
                     ratio_words(c->high).text);
     else
-        text_add(out, " of what is known");
+        text_add(out, " of the known part");
 }
 
 /* --- notes ---------------------------------------------------------------------------------------------- */
@@ -173,7 +174,7 @@ static bool note_callee(const struct finding *f, struct note *out)
             if (!callee)
                 continue;
             *out = (struct note){.place = call->place, .is_line = true};
-            string_print(out->words, sizeof out->words, "it calls '%s', which takes more, too: %s",
+            string_print(out->words, sizeof out->words, "it calls '%s', which also takes more: %s",
                          f->judged->analysis->results[call->callee].function->name,
                          ratio_words(callee->ratio).text);
             return true;
@@ -187,7 +188,7 @@ void comparison_notes(const struct finding *f, void (*each)(void *context, const
     struct note note;
     if (f->comparison->is_renamed) {
         note = (struct note){.place = source_place_of_name(f->result->function)};
-        string_print(note.words, sizeof note.words, "compared with '%s', which is gone and took as much",
+        string_print(note.words, sizeof note.words, "compared with '%s', which is gone and took the same",
                      f->comparison->before->name);
         each(context, &note);
     }

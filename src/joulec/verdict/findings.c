@@ -220,9 +220,9 @@ void findings_each(const struct judged *judged, void (*each)(void *context, cons
 static void say_vacuous(const struct finding *f, struct text *out)
 {
     bool is_heat = f->dimension == JOULE_DIMENSION_TEMPERATURE && !f->result->budget.is_sustained;
-    text_printf(out, "%s of '%s' can never be exceeded: a call takes %s at most%s", f->what,
+    text_printf(out, "%s of '%s' can never be exceeded: a call takes at most %s%s", f->what,
                 f->result->function->name, figure_words(f->figure->most, f->dimension).text,
-                is_heat ? "; add 'sustained' for calls without a pause" : "");
+                is_heat ? "; add 'sustained' to limit calls without a pause" : "");
 }
 
 static void say_mark(const struct finding *f, struct text *out)
@@ -235,30 +235,30 @@ static void say_mark(const struct finding *f, struct text *out)
     else if (m->fault)
         text_printf(out, "#pragma joule %s: %s", m->words, m->fault);
     else if (!by)
-        text_printf(out,
-                    "JOULE_LOOP(%lld, %lld) is not used: it cannot be told which of several loops is meant; "
-                    "give each a line of its own, or the inner one a function that is not inlined",
-                    (long long)m->low, (long long)m->high);
+        text_printf(
+            out,
+            "JOULE_LOOP(%lld, %lld) is ignored: it is ambiguous which of several loops it bounds; write each "
+            "loop on a line of its own, or move the inner loop to a function that is not inlined",
+            (long long)m->low, (long long)m->high);
     else if (by->per_entry.low == by->per_entry.high)
         text_printf(
-            out,
-            "JOULE_LOOP(%lld, %lld) is wrong: this loop runs %.0f times, as its code shows; that is used",
+            out, "JOULE_LOOP(%lld, %lld) is wrong and ignored: the code shows that this loop runs %.0f times",
             (long long)m->low, (long long)m->high, by->per_entry.high);
     else
-        text_printf(
-            out,
-            "JOULE_LOOP(%lld, %lld) is wrong: this loop runs %.0f to %.0f times, as its code shows; that is "
-            "used",
-            (long long)m->low, (long long)m->high, by->per_entry.low, by->per_entry.high);
+        text_printf(out,
+                    "JOULE_LOOP(%lld, %lld) is wrong and ignored: the code shows that this loop runs %.0f to "
+                    "%.0f times",
+                    (long long)m->low, (long long)m->high, by->per_entry.low, by->per_entry.high);
 }
 
 static void say_stale(const struct cpu_calibration *found, struct text *out)
 {
     if (found->state == CALIBRATION_OLD)
-        text_printf(out, "%s is %.0f days old; 'joule calibrate' makes it anew", found->path,
+        text_printf(out, "%s is %.0f days old; run 'joule calibrate' to replace it", found->path,
                     found->age_days);
     else if (found->state == CALIBRATION_FOREIGN)
-        text_printf(out, "%s is of another CPU and not used; 'joule calibrate' makes one of this",
+        text_printf(out,
+                    "%s was measured on another CPU and is ignored; run 'joule calibrate' on this machine",
                     found->path);
     else
         text_add(out, found->error.message);
@@ -270,26 +270,27 @@ static void say_advice(const struct finding *f, struct text *out)
     const struct loop *inner = a->inner < 0 ? NULL : &f->result->loops.list[a->inner];
     const char *name = a->name ? a->name : "its data";
     if (a->kind == ADVICE_LOOP_ORDER)
-        text_printf(out,
-                    "this loop walks across the rows of %s: let it and the loop in line %u change places",
+        text_printf(out, "this loop walks across the rows of %s: interchange it with the loop in line %u",
                     name, inner ? inner->place.line : 0);
     else if (a->kind == ADVICE_STRIDE)
         text_printf(
             out,
-            "this loop uses %.0f of each %.0f bytes of %s that it moves: keep what it reads side by side",
+            "this loop uses %.0f of each %.0f bytes of %s that it moves: store what it reads contiguously",
             a->used_bytes, f->judged->analysis->target.core.line_bytes, name);
     else if (a->kind == ADVICE_OVERLAP)
         text_printf(out,
-                    "the vectors that clang made of this loop are never used, since it writes where each "
-                    "round reads %s: read that into a variable before the loop, if no round changes it",
+                    "the vectorized version of this loop never runs, because the loop writes to memory that "
+                    "overlaps %s, which each iteration reads: read that into a variable before the loop, if "
+                    "no iteration changes it",
                     name);
     else if (a->kind == ADVICE_ALLOCATION)
-        text_printf(out, "%s and free run %.4g times in a call: allocate once before the loop", name,
+        text_printf(out, "%s and free run %.4g times per call: allocate once before the loop", name,
                     a->times);
     else
-        text_printf(
-            out, "%s runs %.4g times in a call, each time for a little more: double the size when it is full",
-            name, a->times);
+        text_printf(out,
+                    "%s runs %.4g times per call, and each time adds a constant size: double the size when "
+                    "it is full",
+                    name, a->times);
     text_printf(out, "; saves about %.0f %% of '%s', %s (modelled)", 100 * a->part, f->result->function->name,
                 figure_words(a->joules, JOULE_DIMENSION_ENERGY).text);
 }
@@ -304,7 +305,7 @@ static const char *budget_kind(const struct finding *f)
 
 void finding_say(const struct finding *finding, struct text *out)
 {
-    static const char *const said[] = {[VERDICT_LIKELY] = "is likely to be kept, which is not proved,",
+    static const char *const said[] = {[VERDICT_LIKELY] = "is likely to be kept, but not proved,",
                                        [VERDICT_UNDECIDED] = "may or may not be kept",
                                        [VERDICT_LIKELY_VIOLATED] = "is likely to be exceeded",
                                        [VERDICT_VIOLATED] = "is exceeded"};
@@ -322,27 +323,28 @@ void finding_say(const struct finding *finding, struct text *out)
         text_printf(out, "budget of '%s', column %zu: %s", name, finding->result->bad_column,
                     finding->result->bad.message);
     else if (finding->rule == RULE_PROFILE)
-        text_printf(out, "the profile has no counts of '%s' as it is now: make it anew by --profile-generate",
+        text_printf(out,
+                    "the profile has no counts for the current version of '%s': record it again with "
+                    "--profile-generate",
                     name);
     else if (finding->rule == RULE_VACUOUS)
         say_vacuous(finding, out);
     else if (finding->rule == RULE_STALE)
         say_stale(finding->judged->calibration, out);
     else if (finding->rule == RULE_FOREIGN)
-        text_printf(out,
-                    "this is code for %s, and figures are those of this machine's core, %s: no budget is "
-                    "decided by them",
-                    finding->judged->analysis->foreign, finding->judged->analysis->target.core.id);
+        text_printf(
+            out,
+            "this code is for %s, but figures are for the core of this machine, %s: no budget is decided",
+            finding->judged->analysis->foreign, finding->judged->analysis->target.core.id);
     else if (finding->rule == RULE_LEVEL)
-        text_printf(out,
-                    "figures are of -O2, and the build is at %s, where all takes more: nothing is proved",
+        text_printf(out, "figures are for -O2, but the build uses %s, which takes more: nothing is proved",
                     finding->judged->analysis->options.level);
     else if (finding->rule == RULE_THREADS)
         text_add(out,
-                 "OpenMP's threads are counted as one that does the work of all: joules lack what starts and "
-                 "joins them, seconds are of that one thread, and nothing is proved");
+                 "OpenMP's threads are counted as one thread that does all the work: joules do not include "
+                 "starting and joining threads, seconds are those of the one thread, and nothing is proved");
     else if (finding->rule == RULE_GPU_KERNEL)
-        text_printf(out, "'%s' runs on a GPU: its budget is not judged here, joule run measures it", name);
+        text_printf(out, "'%s' runs on a GPU: its budget is not checked; measure it with joule run", name);
     else if (finding->result == &finding->judged->analysis->whole)
         text_printf(out, "%s budget %s in %s", budget_kind(finding), said[finding->limit->verdict], name);
     else
@@ -368,13 +370,13 @@ static void say_missing(const struct doubt *doubt, struct text *out)
 {
     const char *name = doubt->name ? doubt->name : "";
     if (doubt->kind == DOUBT_POINTER)
-        text_add(out, "what is called through a pointer");
+        text_add(out, "calls through a pointer");
     else if (doubt->kind == DOUBT_SHAPE || doubt->kind == DOUBT_DEPTH)
-        text_add(out, "loops that are not counted");
+        text_add(out, "loops that cannot be counted");
     else if (doubt->kind == DOUBT_RECURSION || doubt->kind == DOUBT_FRAMES)
-        text_printf(out, "how often '%s' calls itself", name);
+        text_printf(out, "recursive calls of '%s'", name);
     else
-        text_printf(out, "what '%s' %s", name, doubt->kind == DOUBT_CALL ? "leaves open" : "takes");
+        text_printf(out, doubt->kind == DOUBT_CALL ? "a part of '%s'" : "'%s'", name);
 }
 
 /* Writes which part of the function, or of the file, has no figure. */
@@ -395,9 +397,9 @@ static void say_all_missing(const struct finding *f, struct text *out)
     }
     if (first)
         say_missing(first, out);
-    text_add(out, has_more ? " and more that nobody knows"
-                  : first  ? ", which nobody knows"
-                           : "something that nobody knows");
+    text_add(out, has_more ? " and more, whose cost is unknown"
+                  : first  ? ", whose cost is unknown"
+                           : "parts whose cost is unknown");
 }
 
 /* Writes what has no bound: "loops in line 5, 7 and more have no bound". */
@@ -410,7 +412,7 @@ static void say_guessed(const struct function_result *r, struct text *out)
         if (r->trips[i].cls != TRIPS_GUESSED || !line || line == last)
             continue;
         if (told < 3)
-            text_printf(out, "%s%u", told ? ", " : "how often its loops in line ", line);
+            text_printf(out, "%s%u", told ? ", " : "loops in line ", line);
         else if (told == 3)
             text_add(out, " and more");
         last = line;
@@ -418,13 +420,13 @@ static void say_guessed(const struct function_result *r, struct text *out)
     }
     for (size_t d = 0; d < r->sum.doubt_count && !told; d++)
         if (r->sum.doubts[d].kind == DOUBT_LENGTH) {
-            text_printf(out, "how many bytes '%s' goes over, which nothing bounds", r->sum.doubts[d].name);
+            text_printf(out, "the bytes that '%s' accesses have no bound", r->sum.doubts[d].name);
             return;
         } else if (r->sum.doubts[d].name) {
-            text_printf(out, "how often loops of '%s'", r->sum.doubts[d].name);
+            text_printf(out, "loops of '%s'", r->sum.doubts[d].name);
             told++;
         }
-    text_add(out, told ? " run, which nothing bounds" : "how often loops run that nothing bounds");
+    text_add(out, told ? " have no bound" : "some loops have no bound");
 }
 
 /* More digits would be meaningless: no model is that accurate in its tails. */
@@ -459,11 +461,11 @@ void finding_estimate(const struct finding *finding, struct text *out)
         say_all_missing(finding, out);
         text_printf(out, "  (%s)", cls);
     } else if (j->is_vague && !has_end) {
-        text_printf(out, "not known: at least %s, by ", low.text);
+        text_printf(out, "unknown, at least %s: ", low.text);
         say_guessed(finding->result, out);
         text_printf(out, "  (%s)", cls);
     } else if (!has_end) {
-        text_printf(out, "%s as guessed, at least %s, by ", est.text, low.text);
+        text_printf(out, "%s as a guess, at least %s: ", est.text, low.text);
         say_guessed(finding->result, out);
         text_printf(out, "  (%s)", cls);
     } else {
@@ -487,9 +489,10 @@ void finding_table(const struct judged *judged, struct text *out)
     } else if (is_calibrated) {
         cost_calibration_date(&found->calibration, date);
         text_printf(out,
-                    ": joules are its family's, no sensor was there; times were measured here on %s [JW0101]",
+                    ": joules of its CPU family, because there is no energy sensor; times were measured here "
+                    "on %s [JW0101]",
                     date);
     } else {
-        text_add(out, ": figures of its family, nothing was measured here; 'joule calibrate' does [JW0101]");
+        text_add(out, ": figures of its CPU family; run 'joule calibrate' to measure this machine [JW0101]");
     }
 }

@@ -56,7 +56,7 @@ static bool note_largest_function(const struct finding *f, struct note *out)
     if (!largest)
         return false;
     *out = (struct note){.place = source_place_of_name(largest->function), .is_line = true};
-    string_print(out->words, sizeof out->words, "%.0f %% of it in a call of '%s'", 100 * fmin(part, 1),
+    string_print(out->words, sizeof out->words, "%.0f %% of it in one call of '%s'", 100 * fmin(part, 1),
                  largest->function->name);
     return true;
 }
@@ -66,9 +66,9 @@ static void add_build(const struct loop *loop, char *words, size_t size)
 {
     size_t length = strlen(words);
     if (loop->is_unjoined)
-        string_print(words + length, size - length, "; not joined: nobody knows what the build makes of it");
+        string_print(words + length, size - length, "; not joined: it is unknown what the build makes of it");
     else if (loop->wide && loop->wide->at_once > 1)
-        string_print(words + length, size - length, "; %.0f rounds at once", loop->wide->at_once);
+        string_print(words + length, size - length, "; %.0f iterations at once", loop->wide->at_once);
 }
 
 /* Appends how the trip count is known: "(exact)". For a guess, the expected iterations may be fewer than
@@ -79,7 +79,7 @@ static void add_class(const struct function_result *r, int32_t loop, char *words
     double entries = r->frames[BOUND_EST] * r->sum.runs[loop].entries;
     size_t length = strlen(words);
     if (trips->cls == TRIPS_GUESSED && entries > 0 && entries < 0.995)
-        string_print(words + length, size - length, " (%s: %.0f times in %.2g %% of calls)",
+        string_print(words + length, size - length, " (%s: %.0f iterations in %.2g %% of calls)",
                      trips_class_name(trips->total_cls), trips->per_entry.est, 100 * entries);
     else
         string_print(words + length, size - length, " (%s)", trips_class_name(trips->total_cls));
@@ -95,7 +95,7 @@ static bool note_largest(const struct finding *f, struct note *out)
         return false;
     *out = (struct note){.place = f->result->loops.list[largest].place, .is_line = true};
     bool is_of_joules = f->dimension != JOULE_DIMENSION_POWER && f->dimension != JOULE_DIMENSION_TEMPERATURE;
-    string_print(out->words, sizeof out->words, "%.0f %% of %s in this loop, %.4g times round in a call",
+    string_print(out->words, sizeof out->words, "%.0f %% of %s in this loop, %.4g iterations per call",
                  100 * fmin(part, 1), is_of_joules ? "it" : "its energy",
                  f->result->frames[BOUND_EST] * f->result->sum.runs[largest].rounds);
     add_class(f->result, largest, out->words, sizeof out->words);
@@ -112,8 +112,8 @@ static void note_guess_within(const struct function_result *r, size_t loop, stru
     *out = (struct note){.place = r->loops.list[loop].place, .is_line = true};
     string_print(
         out->words, sizeof out->words,
-        "what bounds this loop, at %.0f rounds, says nothing of how often it runs; it is taken to run "
-        "%.0f times: write JOULE_ASSUME(%s <= 1000) before it, or what it is at most",
+        "this loop is bounded only by %.0f iterations, which is no estimate, and is assumed to run %.0f "
+        "times: write JOULE_ASSUME(%s <= 1000) before it, with the actual maximum instead of 1000",
         trips->per_entry.high, trips->per_entry.est, parameter ? parameter : "n");
 }
 
@@ -127,29 +127,26 @@ static void note_guess(const struct function_result *r, size_t loop, struct note
     if (!r->loops.list[loop].has_own_place)
         string_print(
             out->words, sizeof out->words,
-            "nothing bounds %s, taken to run %s: write JOULE_LOOP(min, max) before "
-            "its for, while or do; where a call of '%s' by itself makes it, as the last thing done, write "
-            "JOULE_DEPTH(n) before '%s'; where goto makes it, write it with one of the former, or "
-            "JOULE_ASSUME(n <= ...) before it",
-            r->loops.list[loop].place.line ? "the loop that goes on here" : "a loop of this function", times,
+            "%s has no bound and is assumed to run %s: write JOULE_LOOP(min, max) before its for, while or "
+            "do; if it is a tail call of '%s', write JOULE_DEPTH(n) before '%s'; if it is made by goto, "
+            "write it with for, while or do, or write JOULE_ASSUME(n <= ...) before it",
+            r->loops.list[loop].place.line ? "the loop around this line" : "a loop of this function", times,
             r->function->name, r->function->name);
     else if (!parameter)
         string_print(out->words, sizeof out->words,
-                     "nothing bounds this loop, taken to run %s: write JOULE_LOOP(min, max) or "
+                     "this loop has no bound and is assumed to run %s: write JOULE_LOOP(min, max) or "
                      "JOULE_ASSUME(n <= ...) before it",
                      times);
     else if (r->trips[loop].may_run_over && formula)
-        string_print(
-            out->words, sizeof out->words,
-            "nothing bounds this loop, taken to run %s; it runs %s times as LLVM leaves it, which runs "
-            "over for some of what '%s' may be: write JOULE_ASSUME(%s >= ...) before it, too, or what it "
-            "is at most",
-            times, formula, parameter, parameter);
+        string_print(out->words, sizeof out->words,
+                     "this loop has no bound and is assumed to run %s; LLVM's count, %s, overflows for some "
+                     "values of '%s': also write JOULE_ASSUME(%s >= ...) before it, or bound its maximum",
+                     times, formula, parameter, parameter);
     else
         string_print(out->words, sizeof out->words,
-                     "nothing bounds this loop, taken to run %s; it runs as '%s' says%s%s%s: "
-                     "write JOULE_ASSUME(%s <= 1000) before it, or what it is at most",
-                     times, parameter, formula ? " (as LLVM leaves it: " : "", formula ? formula : "",
+                     "this loop has no bound and is assumed to run %s; its count depends on '%s'%s%s%s: "
+                     "write JOULE_ASSUME(%s <= 1000) before it, with the actual maximum instead of 1000",
+                     times, parameter, formula ? " (in LLVM: " : "", formula ? formula : "",
                      formula ? " times)" : "", parameter);
 }
 
@@ -173,14 +170,13 @@ static bool say_loop(const struct function_result *callee, char *words, size_t s
     unsigned line = callee->loops.list[loop].place.line;
     const char *parameter = callee->words[loop].parameter;
     if (parameter)
-        string_print(
-            words, size,
-            ": its loop in line %u runs by '%s'; pass a number, or bound it: JOULE_ASSUME(... <= 1000) "
-            "before the call",
-            line, parameter);
+        string_print(words, size,
+                     ": the count of its loop in line %u depends on '%s'; pass a constant, or write "
+                     "JOULE_ASSUME(... <= 1000) before the call",
+                     line, parameter);
     else
         string_print(words, size,
-                     ": nothing bounds its loop in line %u; write JOULE_LOOP(min, max) before that", line);
+                     ": its loop in line %u has no bound; write JOULE_LOOP(min, max) before that loop", line);
     return true;
 }
 
@@ -195,7 +191,7 @@ static void say_doubt(const struct function_result *callee, char *words, size_t 
     const struct doubt *doubt = &callee->sum.doubts[nth];
     if (doubt->kind == DOUBT_LENGTH)
         string_print(words, size,
-                     ": nothing bounds the bytes that '%s' goes over in line %u; pass a number, or bound it: "
+                     ": the bytes that '%s' accesses in line %u have no bound; pass a constant, or write "
                      "JOULE_ASSUME(... <= 1000) before the call",
                      doubt->name, doubt->place.line);
     else
@@ -208,7 +204,7 @@ static void say_doubt(const struct function_result *callee, char *words, size_t 
 static void note_call(const struct finding *f, const struct doubt *doubt, const char *more, struct note *out)
 {
     const struct function_result *callee = result_of(f, doubt->name);
-    string_print(out->words, sizeof out->words, "'%s' leaves open what it takes when it is called here%s",
+    string_print(out->words, sizeof out->words, "the cost of '%s' is unknown for the arguments here%s",
                  doubt->name, more);
     size_t length = strlen(out->words);
     if (callee && !say_loop(callee, out->words + length, sizeof out->words - length))
@@ -222,52 +218,48 @@ static void note_doubt(const struct finding *f, const struct doubt *doubt, const
     switch (doubt->kind) {
     case DOUBT_CALLEE:
         string_print(out->words, sizeof out->words,
-                     "nobody knows what '%s' takes%s: it has no body here; give it one in this file or in a "
-                     "header that "
-                     "it includes, or measure it with joule run",
+                     "the cost of '%s' is unknown%s: it has no body here; define it in this file or in a "
+                     "header that it includes, or measure it with joule run",
                      doubt->name, more);
         break;
     case DOUBT_POINTER:
-        string_print(
-            out->words, sizeof out->words,
-            "nobody knows all that may be called through this pointer: call functions of this file by name, "
-            "as in a switch, or by a static const table of them; or measure it with joule run");
+        string_print(out->words, sizeof out->words,
+                     "it is unknown which functions this pointer may call: call functions of this file by "
+                     "name, as in a switch, or through a static const table; or measure it with joule run");
         break;
     case DOUBT_DEVICE:
         string_print(out->words, sizeof out->words,
-                     "'%s' runs on a GPU, which is not judged here: measure it with joule run", doubt->name);
+                     "'%s' runs on a GPU, which is not modelled: measure it with joule run", doubt->name);
         break;
     case DOUBT_RECURSION:
         string_print(out->words, sizeof out->words,
-                     "'%s' calls itself in the end%s, nobody knows how often: write JOULE_DEPTH(n) before it",
+                     "'%s' is recursive%s, and its depth is unknown: write JOULE_DEPTH(n) before it",
                      doubt->name, more);
         break;
     case DOUBT_FRAMES:
         string_print(out->words, sizeof out->words,
-                     "'%s' calls itself more than once, which is too often at this JOULE_DEPTH: it needs a "
-                     "smaller one, or fewer calls of itself",
+                     "'%s' calls itself several times, so this JOULE_DEPTH allows too many calls: use a "
+                     "smaller depth, or fewer recursive calls",
                      doubt->name);
         break;
     case DOUBT_LENGTH:
-        string_print(
-            out->words, sizeof out->words,
-            "nothing bounds the bytes that '%s' goes over%s: write JOULE_ASSUME(n <= ...) before it, or "
-            "before the loop that LLVM made it of, where JOULE_LOOP does not reach it",
-            doubt->name, more);
+        string_print(out->words, sizeof out->words,
+                     "the bytes that '%s' accesses have no bound%s: write JOULE_ASSUME(n <= ...) before it, "
+                     "or before the loop that LLVM has replaced by it, for which JOULE_LOOP has no effect",
+                     doubt->name, more);
         break;
     case DOUBT_CALL:
         note_call(f, doubt, more, out);
         break;
     case DOUBT_DEPTH:
         string_print(out->words, sizeof out->words,
-                     "loops of this function are nested more than %d deep: inner ones are not counted",
+                     "loops of this function are nested more than %d deep: deeper loops are not counted",
                      LOOPS_MOST_DEPTH);
         break;
     default:
         string_print(out->words, sizeof out->words,
-                     "a jump leads into the middle of a loop of this function, so nobody counts its rounds: "
-                     "jump to its "
-                     "beginning");
+                     "a jump leads into the middle of a loop of this function, so its iterations cannot be "
+                     "counted: jump to the beginning of the loop");
     }
 }
 
@@ -398,8 +390,7 @@ static void each_open(const struct finding *f, void (*each)(void *context, const
     if (!untold)
         return;
     note = (struct note){0};
-    string_print(note.words, sizeof note.words, "and %zu more that are open; --energy-report has them all",
-                 untold);
+    string_print(note.words, sizeof note.words, "and %zu more; --energy-report lists all", untold);
     each(context, &note);
 }
 

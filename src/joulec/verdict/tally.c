@@ -85,7 +85,7 @@ static void add_verdicts(struct text *out, const struct tally *tally)
     for (int i = VERDICT_PROVED; i <= VERDICT_VIOLATED; i++)
         add_count(out, &between, tally->verdicts[i], said[i]);
     add_count(out, &between, tally->verdicts[VERDICT_NONE], "without a limit");
-    add_count(out, &between, tally->bad_budgets, "that cannot be read");
+    add_count(out, &between, tally->bad_budgets, "invalid");
     text_add(out, between[0] == ',' ? "\n" : "");
 }
 
@@ -108,12 +108,12 @@ void tally_print(const void *page, struct text *out)
     text_printf(out, "%zu C file%s, %zu function%s, %zu with a budget\n", p->files, p->files == 1 ? "" : "s",
                 t->functions, t->functions == 1 ? "" : "s", t->budgets);
     add_verdicts(out, t);
-    add_count(out, &between, p->refused, "that clang refuses");
-    add_count(out, &between, p->broken, p->broken == 1 ? "broken entry" : "broken entries");
+    add_count(out, &between, p->refused, "rejected by clang");
+    add_count(out, &between, p->broken, p->broken == 1 ? "invalid entry" : "invalid entries");
     add_count(out, &between, p->not_c, "not in C");
     text_add(out, between[0] == ',' ? "\n" : "");
     if (p->foreign)
-        text_printf(out, "without options that clang does not know: %zu, such as %s\n", p->foreign,
+        text_printf(out, "checked without options that clang does not know: %zu, such as %s\n", p->foreign,
                     p->unknown);
     if (p->baseline) {
         struct change_page changes = {&t->changes, p->baseline};
@@ -122,7 +122,7 @@ void tally_print(const void *page, struct text *out)
     }
     if (!t->row_count)
         return;
-    text_printf(out, "\nlargest, joules of a call (%s, table %s)\n  %10s  %10s    %-10s  %-15s  %s\n",
+    text_printf(out, "\nmost joules per call (%s, table %s)\n  %10s  %10s    %-10s  %-15s  %s\n",
                 joule_class_name(t->cls), t->table, "estimate", "5 %", "95 %", "verdict", "function");
     for (size_t i = 0; i < t->row_count; i++)
         add_row(out, &t->rows[i]);

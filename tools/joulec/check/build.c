@@ -37,7 +37,7 @@ static const char *open_bitcode(struct arena *arena, int *out_fd)
     string_print(path, sizeof path, "/proc/self/fd/%d", *out_fd);
     const char *kept = *out_fd < 0 ? NULL : arena_copy(arena, path, strlen(path));
     if (!kept)
-        complain("", "no file in memory for bitcode: %s", strerror(*out_fd < 0 ? errno : ENOMEM));
+        complain("", "cannot create a file in memory: %s", strerror(*out_fd < 0 ? errno : ENOMEM));
     return kept;
 }
 
@@ -122,11 +122,10 @@ static bool may_call(const struct arguments *arguments, const struct instrument_
     for (size_t i = 0; i < arguments->source_count; i++)
         function_count += plans[i].function_count;
     if (why && function_count)
-        complain(
-            "",
-            "functions with budgets are not watched when they run: with %s there is no libjoule to call; "
-            "--energy-run=no builds so without this message",
-            why);
+        complain("",
+                 "functions with budgets are not measured at run time: %s excludes libjoule\nhint: "
+                 "--energy-run=no suppresses this message",
+                 why);
     return !why;
 }
 
@@ -176,9 +175,8 @@ int build_unjudged(struct arena *arena, const struct arguments *arguments, const
     if (code == 0) {
         tell_why(arena, arguments, source);
         complain("",
-                 "%s: could not be checked: clang compiles it, but not as joulec counts it, see above: at "
-                 "-O2 with "
-                 "__JOULEC__ defined; mend that, or leave out --energy-check and its like for this file",
+                 "%s: cannot check: clang compiles this file, but not at -O2 with __JOULEC__ defined, see "
+                 "above\nhint: correct that, or omit the --energy options for this file",
                  source);
     }
     return code > 0 ? code : EXIT_OWN_FAILURE;

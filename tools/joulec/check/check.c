@@ -39,7 +39,7 @@ bool check_hold_input(void)
     int fd = memfd_create("joulec-input", MFD_CLOEXEC);
     has_input = fd >= 0 && output_copy_all(STDIN_FILENO, fd) && dup2(fd, STDIN_FILENO) >= 0;
     if (!has_input)
-        complain("", "standard input cannot be read: %s", strerror(errno));
+        complain("", "cannot read standard input: %s", strerror(errno));
     if (fd >= 0)
         close(fd);
     return has_input;
@@ -100,7 +100,7 @@ int check_run_clang(const struct order *order, const char **words, int fd)
 {
     int code = check_run(order, words, fd);
     if (code < 0)
-        complain("", "cannot run %s: %s; JOULEC_CLANG names another", words[0], strerror(errno));
+        complain("", "cannot run %s: %s\nhint: set JOULEC_CLANG to another clang", words[0], strerror(errno));
     return code;
 }
 
@@ -169,7 +169,7 @@ static bool judge_module(const struct order *order, const struct module *module,
     bool done = tell_analysis(order, &analysis, outputs, out);
     if (done && order->arena &&
         instrument_plan_make(order->arena, module, &analysis, &out->plan) != JOULE_OK) {
-        complain("", "%s: no memory", order->name);
+        complain("", "%s: out of memory", order->name);
         done = false;
     }
     analysis_free(&analysis);
@@ -191,8 +191,8 @@ static void tell_unread(const struct order *order, const char *message)
                   reader = version_behind(message, "Reader: 'LLVM ");
     if (writer > reader && reader)
         complain("",
-                 "%s: %s is of LLVM %lu, newer than the LLVM %lu of this joulec, which cannot read what it "
-                 "makes; JOULEC_CLANG must name clang %lu or older",
+                 "%s: cannot read bitcode of %s: it has LLVM %lu, and this joulec has LLVM %lu\nhint: set "
+                 "JOULEC_CLANG to clang %lu or older",
                  order->name, order->arguments->clang[0], writer, reader, reader);
     else
         complain("", "%s: %s", order->name, message);
@@ -205,7 +205,7 @@ static bool read_bitcode(const struct order *order, int fd, const struct module_
     joule_error error;
     char path[64];
     if (lseek(fd, 0, SEEK_END) == 0) {
-        complain("", "%s: clang compiles nothing with these options, so nothing can be checked", order->name);
+        complain("", "%s: cannot check: clang compiles nothing with these options", order->name);
         return false;
     }
     string_print(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -265,7 +265,7 @@ static bool read_profile(const struct order *order, struct arena *arena, struct 
     if (fd >= 0)
         close(fd);
     if (!done) {
-        complain("", "%s: the counts of %s cannot be read", order->name, order->arguments->profile);
+        complain("", "%s: cannot read the counts of %s", order->name, order->arguments->profile);
         return false;
     }
     done = profile_read(&module, out);
@@ -288,8 +288,8 @@ static bool is_refused_without(const struct order *order, struct arena *arena, c
     if (fd >= 0)
         close(fd);
     if (code == 0)
-        complain("", "%s: clang cannot use the profile %s: make it anew by --profile-generate", order->name,
-                 order->arguments->profile);
+        complain("", "%s: clang rejects the profile %s\nhint: record it again with --profile-generate",
+                 order->name, order->arguments->profile);
     return code > 0;
 }
 
@@ -325,7 +325,7 @@ char *check_read_clang(const struct order *order, struct arena *arena, const cha
     char *text = code == 0 ? whole_fd(arena, fd) : NULL;
     out->is_refused = code > 0;
     if (code == 0 && !text)
-        complain("", "%s: no memory for its text", order->name);
+        complain("", "%s: out of memory", order->name);
     if (fd >= 0)
         close(fd);
     return text;

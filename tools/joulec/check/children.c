@@ -22,7 +22,7 @@ bool children_open(struct children *children, size_t most)
 {
     *children = (struct children){.most = most, .list = calloc(most, sizeof *children->list)};
     if (!children->list) {
-        complain("", "no memory for %zu processes", most);
+        complain("", "out of memory");
         return false;
     }
     signal(SIGCHLD, SIG_DFL);
@@ -89,7 +89,7 @@ bool children_start(struct children *children, const struct outputs *real, size_
     if (child->pid == 0)
         live(children, child, real, work, context);
     if (child->pid < 0) {
-        complain("", "cannot start another process: %s; -j N starts fewer at a time", strerror(errno));
+        complain("", "cannot start a process: %s\nhint: -j N starts fewer at a time", strerror(errno));
         close_all(child);
         return false;
     }

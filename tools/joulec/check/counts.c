@@ -39,10 +39,10 @@ static bool find_profdata(const char *clang, char *path, size_t size)
         return false;
     if (path[0] == '/' && access(path, X_OK) == 0)
         return true;
-    complain(
-        "",
-        "--profile-use needs llvm-profdata of the same version as %s: install LLVM's tools (Debian: llvm)",
-        clang);
+    complain("",
+             "cannot find llvm-profdata of the same version as %s, which --profile-use needs\nhint: install "
+             "LLVM's tools (Debian: llvm)",
+             clang);
     return false;
 }
 
@@ -50,11 +50,10 @@ static bool is_readable(const char *file)
 {
     if (access(file, R_OK) == 0)
         return true;
-    complain(
-        "",
-        "%s: %s; a program that joulec --profile-generate built writes default.profraw where it runs, or "
-        "what LLVM_PROFILE_FILE says",
-        file, strerror(errno));
+    complain("",
+             "cannot read %s: %s\nhint: a program built with --profile-generate writes default.profraw, or "
+             "the file that LLVM_PROFILE_FILE names",
+             file, strerror(errno));
     return false;
 }
 
@@ -72,11 +71,10 @@ int counts_open(const struct arguments *arguments, char *path, size_t size)
         string_print(path, size, "/proc/%d/fd/%d", (int)getpid(), fd);
         return fd;
     }
-    complain(
-        "",
-        "%s cannot be used: it is no profile of this clang's version; build with --profile-generate, run the "
-        "program, and name what it wrote",
-        file);
+    complain("",
+             "cannot use %s: not a profile of this version of clang\nhint: build with --profile-generate, "
+             "run the program, and name the file that it writes",
+             file);
     if (fd >= 0)
         close(fd);
     return -1;

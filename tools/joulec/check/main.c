@@ -128,7 +128,7 @@ int main(int argc, char **argv)
         string_copy(root, sizeof root, "/");
     int code = EXIT_OWN_FAILURE;
     if (!machine_read(&machine))
-        complain("", "no memory");
+        complain("", "out of memory");
     else
         code = check(&arena, &machine, &arguments, root);
     arena_free(&arena);

@@ -88,8 +88,8 @@ bool others_have_budget(struct arena *arena, const struct arguments *arguments)
             found = arguments->others[i];
     if (found)
         complain("",
-                 "%s: its budgets could not be checked: joulec judges C alone; move the functions that have "
-                 "them to a C file, or leave out --energy-check and its like for this file",
+                 "%s: cannot check its budgets: joulec checks only C\nhint: move functions with budgets to a "
+                 "C file, or omit the --energy options for this file",
                  found);
     return found;
 }

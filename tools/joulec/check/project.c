@@ -48,8 +48,10 @@ static bool read_database(struct project *p)
     const char *name = p->arguments->database;
     p->text = whole_file(name, &size);
     if (!p->text || !source_absolute(p->root, name, path, sizeof path)) {
-        complain("", "cannot read %s: %s; cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON writes one", name,
-                 strerror(errno));
+        complain("",
+                 "cannot read %s: %s\nhint: cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON writes a compilation "
+                 "database",
+                 name, strerror(errno));
         return false;
     }
     *strrchr(path, '/') = '\0'; /* the folder of the database */
@@ -69,14 +71,14 @@ static void find_folder(struct database_entry *e)
 {
     struct stat info;
     if (!e->problem && (stat(e->folder, &info) != 0 || !S_ISDIR(info.st_mode)))
-        e->problem = "there is no such 'directory'";
+        e->problem = "its 'directory' does not exist";
 }
 
 static void leave_out(struct project *p, const struct database_entry *e)
 {
     p->not_c++;
     if (is_wanted(p, e) && e->path && others_may_have_budget(e->path))
-        complain("", "%s: it has a JOULE_BUDGET, and is not in C: nothing of it was checked", e->file);
+        complain("", "%s: not checked: it has a JOULE_BUDGET, but is not in C", e->file);
 }
 
 /* Selects the C files that are wanted, and reports invalid entries. */
@@ -86,14 +88,14 @@ static bool choose(struct project *p)
     p->left = arena_alloc(&p->arena, (p->database.count + 1) * sizeof *p->left);
     p->has_left = arena_alloc(&p->arena, (p->database.count + 1) * sizeof *p->has_left);
     if (!p->chosen || !p->left || !p->has_left) {
-        complain("", "no memory for %zu files", p->database.count);
+        complain("", "out of memory");
         return false;
     }
     for (size_t i = 0; i < p->database.count; i++) {
         struct database_entry *e = &p->database.entries[i];
         find_folder(e);
         if (e->problem)
-            complain("", "%s: entry %zu%s%s: %s; it is left out", p->arguments->database, i + 1,
+            complain("", "%s: entry %zu%s%s: %s; the entry is ignored", p->arguments->database, i + 1,
                      e->file ? ", " : "", e->file ? e->file : "", e->problem);
         if (e->problem)
             p->broken++;
@@ -213,13 +215,13 @@ static void tell(struct project *p, const struct leaving *left)
         if (left->bytes[i])
             outputs_add(&p->outputs, (enum piece)i, left->bytes[i], left->sizes[i]);
     if (left->signal)
-        complain("", "%s: its check ended by signal %d (%s): it was not checked", name, left->signal,
+        complain("", "%s: not checked: signal %d (%s) ended its check", name, left->signal,
                  strsignal(left->signal));
     if (left->ending.is_broken)
-        complain("", "%s: its command in %s is wrong, see above; it is left out", name,
+        complain("", "%s: not checked: its command in %s is invalid, see above", name,
                  p->arguments->database);
     if (left->ending.checked.is_refused)
-        complain("", "%s: clang refuses it, see above: it was not checked", name);
+        complain("", "%s: not checked: clang rejects it, see above", name);
     count(p, e, &left->ending);
 }
 
@@ -350,8 +352,7 @@ int project_check(const struct machine *machine, const struct arguments *argumen
             code = check_files(&p);
         else
             complain("", "%s: %s", arguments->database,
-                     arguments->only ? "nothing of that name is among its C files"
-                                     : "there is no C file in it");
+                     arguments->only ? "no C file matches --energy-only" : "it contains no C file");
     }
     arena_free(&p.arena);
     free(p.text);

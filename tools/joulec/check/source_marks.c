@@ -141,14 +141,14 @@ static bool read_text(const struct order *order, const char *root, int fd, struc
     arena_free(&arena);
     if (code != 0) {
         if (code > 0)
-            complain("", "%s: clang -E ends with %d, so no JOULE_LOOP can be read", order->name, code);
+            complain("", "%s: cannot read JOULE_LOOP: clang -E ended with status %d", order->name, code);
         return false;
     }
     struct view text = view_open(fd);
     bool done = marks_read(text.bytes, text.size, out) && (!order->folder || rename_files(order, root, out));
     view_close(text);
     if (!done)
-        complain("", "%s: no memory for its JOULE_LOOP", order->name);
+        complain("", "%s: out of memory", order->name);
     return done;
 }
 

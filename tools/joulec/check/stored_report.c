@@ -13,12 +13,12 @@ static void complain_with_hint(const struct arguments *a, const char *message)
 {
     if (a->database)
         complain("",
-                 "%s\nhint: write it on this machine, of the version to compare with: joulec "
+                 "%s\nhint: write it on this machine, for the version to compare with: joulec "
                  "--energy-database %s --energy-report %s",
                  message, a->database, a->baseline);
     else
         complain("",
-                 "%s\nhint: write it on this machine, of the version to compare with: joulec OPTIONS "
+                 "%s\nhint: write it on this machine, for the version to compare with: joulec OPTIONS "
                  "--energy-report %s -c FILE...",
                  message, a->baseline);
 }

@@ -94,7 +94,7 @@ static const char **end_line(struct line *line)
     add(line, NULL);
     if (!line->arena->is_out_of_memory)
         return line->words;
-    complain("", "out of memory for a command line of clang's");
+    complain("", "out of memory");
     return NULL;
 }
 

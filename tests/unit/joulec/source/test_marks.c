@@ -68,12 +68,12 @@ static void test_what_is_no_number(void **state)
     check_no_number("(3", "a parenthesis is not closed");
     check_no_number("1 < 2", "'<' is not a whole number");
     check_no_number("1 <", "'<' is not a whole number");
-    check_no_number("1 / 0", "a division by 0");
+    check_no_number("1 / 0", "division by 0");
     check_no_number("1 << 63", "a shift is out of range");
     check_no_number("9223372036854775808", "a number is too large");
     check_no_number("9223372036854775807 + 1", "a number is too large");
     check_no_number("((((((((((((((((((((((((((((((((((1))))))))))))))))))))))))))))))))))",
-                    "parentheses and signs are too deep");
+                    "parentheses and signs are nested too deep");
 }
 
 /* --- the text --------------------------------------------------------------------------------------------------- */
@@ -142,27 +142,26 @@ static void test_what_a_mark_stands_before(void **state)
 static void test_a_mark_without_a_loop(void **state)
 {
     (void)state;
-    check_fault("#pragma joule loop(1, 2)\nint x;\n",
-                "it stands outside of a function: put it right before a loop");
+    check_fault("#pragma joule loop(1, 2)\nint x;\n", "it is outside a function: put it right before a loop");
     check_fault("f() {\n#pragma joule loop(1, 2)\nx(); for (;;) ; }\n",
-                "it stands before 'x': put it right before for, while or do");
+                "it is before 'x': put it right before for, while or do");
     check_fault("f() {\n#pragma joule loop(1, 2)\n; for (;;) ; }\n",
-                "it stands before ';': put it right before for, while or do");
+                "it is before ';': put it right before for, while or do");
     check_fault("f() {\n#pragma joule loop(1, 2)\n}\nf() { for (;;) ; }\n",
-                "it stands before '}': put it right before for, while or do");
+                "it is before '}': put it right before for, while or do");
     check_fault("f() {\n#pragma joule loop(1, 2)\n\"for\" }\n",
-                "it stands before a string: put it right before for, while or do");
+                "it is before a string: put it right before for, while or do");
     check_fault("f() {\n#pragma joule loop(1, 2)\n",
-                "it stands before the end of the file: put it right before for, while or do");
+                "it is before the end of the file: put it right before for, while or do");
     check_fault("f() {\n#pragma joule loop(1, 2)\n[[x; for (;;) ; }\n",
-                "it stands before ';': put it right before for, while or do");
+                "it is before ';': put it right before for, while or do");
     /* The `while` that ends a `do` is no loop. */
     check_fault("f() { do { x();\n#pragma joule loop(1, 2)\n} while (x); }\n",
-                "it stands before '}': put it right before for, while or do");
+                "it is before '}': put it right before for, while or do");
     check_fault("f() { do { x(); }\n#pragma joule loop(1, 2)\n while (x); }\n",
-                "it stands before 'while': put it right before for, while or do");
+                "it is before 'while': put it right before for, while or do");
     check_fault("f() { do x();\n#pragma joule loop(1, 2)\n while (x()); }\n",
-                "it stands before 'while': put it right before for, while or do");
+                "it is before 'while': put it right before for, while or do");
 }
 
 /* Whether the last `while` is a loop's, with the first keyword's line and that in which its loop ends. */
@@ -198,16 +197,16 @@ static void test_wrong_numbers(void **state)
     static const struct {
         const char *words, *fault;
     } cases[] = {
-        {"loop(3, 2)", "min 3 is above max 2: the smaller one comes first"},
-        {"loop(-1, 2)", "no loop runs -1 times: the least is 0"},
-        {"loop(1, n)", "'n' is not a whole number: min and max are numbers, or macros that are"},
-        {"loop(1)", "it takes two: min and max are numbers, or macros that are"},
-        {"loop(1, 2, 3)", "it takes two: min and max are numbers, or macros that are"},
-        {"loop(1, 2) 3", "it takes two: min and max are numbers, or macros that are"},
-        {"loop 1, 2", "(min, max) is missing: min and max are numbers, or macros that are"},
-        {"loop(", "a number is missing: min and max are numbers, or macros that are"},
-        {"unroll(2)", "joule knows one pragma, loop(min, max)"},
-        {"", "joule knows one pragma, loop(min, max)"},
+        {"loop(3, 2)", "min 3 is above max 2"},
+        {"loop(-1, 2)", "min is -1, but must be at least 0"},
+        {"loop(1, n)", "'n' is not a whole number: min and max must be numbers, or macros for numbers"},
+        {"loop(1)", "it needs two values: min and max must be numbers, or macros for numbers"},
+        {"loop(1, 2, 3)", "it needs two values: min and max must be numbers, or macros for numbers"},
+        {"loop(1, 2) 3", "it needs two values: min and max must be numbers, or macros for numbers"},
+        {"loop 1, 2", "(min, max) is missing: min and max must be numbers, or macros for numbers"},
+        {"loop(", "a number is missing: min and max must be numbers, or macros for numbers"},
+        {"unroll(2)", "unknown pragma; expected loop(min, max)"},
+        {"", "unknown pragma; expected loop(min, max)"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

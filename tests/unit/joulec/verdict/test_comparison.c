@@ -228,12 +228,12 @@ static void expect_refused(const char *form, const char *reason)
 static void test_what_is_no_report_is_refused(void **state)
 {
     (void)state;
-    expect_refused("", "base.json: it is empty");
-    expect_refused("\n \n", "base.json: it is empty");
+    expect_refused("", "base.json: empty");
+    expect_refused("\n \n", "base.json: empty");
     expect_refused("{", "base.json:1");
-    expect_refused("[]\n", "base.json:1: it is no report of joulec");
-    expect_refused("{\"schema\":\"joule-report-1\",\"functions\":[]}\n", "base.json:1: it is no report");
-    expect_refused(UNIT("a.c", "skylake", "", "{}"), "base.json:1: it is no report");
+    expect_refused("[]\n", "base.json:1: not a report of joulec");
+    expect_refused("{\"schema\":\"joule-report-1\",\"functions\":[]}\n", "base.json:1: not a report");
+    expect_refused(UNIT("a.c", "skylake", "", "{}"), "base.json:1: not a report");
     expect_refused(UNIT("a.c", "skylake", "", F("f", "1")) "\n{\"schema\":1}\n", "base.json:3");
 }
 
@@ -252,7 +252,7 @@ static void test_other_conditions_are_refused(void **state)
              "{\"schema\":\"joulec-report-1\",\"program\":\"a.c\",\"table\":\"%%s\",\"core\":\"%s\","
              "\"functions\":[]}\n",
              target.core.id);
-    expect_refused(form, "an older joulec wrote it");
+    expect_refused(form, "it was written by an older joulec");
     snprintf(form, sizeof form,
              "{\"schema\":\"joulec-report-1\",\"program\":\"a.c\",\"table\":\"%%s\",\"core\":\"%s\","
              "\"figures\":\"0000000000000000\",\"functions\":[]}\n",

@@ -105,12 +105,13 @@ static void test_loops_that_were_inlined_twice(void **state)
     add_loop(t, 0, 0, NULL);
     add_loop(t, 1, 7, NULL);
     add_loop(t, 1, 9, NULL);
-    const char *const of_one[] = {"7: nothing bounds this loop, taken to run 100 times: ",
-                                  "5: nothing bounds this loop, taken to run 100 times; it runs as 'n'",
-                                  "5: nothing bounds this loop, taken to run 100 times; it runs as 'm'",
-                                  "0: nothing bounds", "0: nothing bounds"};
+    const char *const of_one[] = {
+        "7: this loop has no bound and is assumed to run 100 times: ",
+        "5: this loop has no bound and is assumed to run 100 times; its count depends on 'n'",
+        "5: this loop has no bound and is assumed to run 100 times; its count depends on 'm'",
+        "0: a loop of this function has no bound", "0: a loop of this function has no bound"};
     expect(t, &t->results[0], RULE_UNDECIDED, of_one, 5);
-    const char *const of_all[] = {"7: ", "5: ", "5: ", "0: ", "0: ", "9: nothing bounds this loop"};
+    const char *const of_all[] = {"7: ", "5: ", "5: ", "0: ", "0: ", "9: this loop has no bound"};
     expect(t, NULL, RULE_UNDECIDED, of_all, 6);
     expect(t, NULL, RULE_JOULES, NULL, 0);
     free(t);
@@ -127,11 +128,11 @@ static void test_doubts_are_told_once(void **state)
     add_doubt(t, 1, DOUBT_CALLEE, "x", 13);
     add_doubt(t, 1, DOUBT_CALLEE, "y", 14);
     add_loop(t, 1, 12, NULL);
-    const char *const of_one[] = {"3: nobody knows what 'x' takes, here and in 1 more call: ", "4: ", "6: "};
+    const char *const of_one[] = {"3: the cost of 'x' is unknown, here and in 1 more call: ", "4: ", "6: "};
     expect(t, &t->results[0], RULE_UNDECIDED, of_one, 3);
     const char *const of_all[] = {
-        "3: nobody knows what 'x' takes, here and in 2 more calls: ", "4: nobody knows all",
-        "6: nobody knows all", "12: nothing bounds", "14: nobody knows what 'y' takes: "};
+        "3: the cost of 'x' is unknown, here and in 2 more calls: ", "4: it is unknown which functions",
+        "6: it is unknown which functions", "12: this loop has no bound", "14: the cost of 'y' is unknown: "};
     expect(t, NULL, RULE_UNDECIDED, of_all, 5);
     free(t);
 }
@@ -152,7 +153,7 @@ static void test_rounds_are_those_of_a_call(void **state)
         r->sum.call.of[b].amount[COST_UOPS] = 4000;
         r->frames[b] = 4;
     }
-    const char *const expected[] = {"7: 100 % of it in this loop, 100 times round in a call (exact)"};
+    const char *const expected[] = {"7: 100 % of it in this loop, 100 iterations per call (exact)"};
     expect(t, r, RULE_JOULES, expected, 1);
     free(t);
 }
