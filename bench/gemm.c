@@ -14,7 +14,7 @@
 #include "peak.h"
 #include "forge/backends/cpu/isa.h"
 
-enum { LARGEST = 2048, ROUNDS_LEAST = 5, ROUNDS_MOST = 201 };
+enum { LARGEST = 2048, MIN_ROUNDS = 5, MAX_ROUNDS = 201 };
 static const double ROUND_NS = 1.5e9; /* total time per size */
 
 static float *a, *b, *c, *exact;
@@ -143,13 +143,13 @@ static void check(int64_t n)
 
 static void race(int64_t n)
 {
-    static double speeds[CONTESTANTS][ROUNDS_MOST];
+    static double speeds[CONTESTANTS][MAX_ROUNDS];
     double medians[CONTESTANTS];
     int rounds = 0;
     check(n);
     int64_t begin_ns = thread_ns();
-    for (; rounds < ROUNDS_MOST; rounds++) {
-        if (rounds >= ROUNDS_LEAST && (double)(thread_ns() - begin_ns) > ROUND_NS)
+    for (; rounds < MAX_ROUNDS; rounds++) {
+        if (rounds >= MIN_ROUNDS && (double)(thread_ns() - begin_ns) > ROUND_NS)
             break;
         for (int i = 0; i < LIMIT; i++)
             speeds[i][rounds] = products[i] ? gflops(products[i], n) : NAN;

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "bench.h"
 
-enum { STEPS_MOST = 1000, KINDS_MOST = 256 };
+enum { MAX_STEPS = 1000, MAX_KINDS = 256 };
 
 static struct {
     unsigned long steps, rows, context, threads, layers;
@@ -104,7 +104,7 @@ static int by_seconds(const void *x, const void *y)
 
 static void print_kinds(double runs)
 {
-    static struct kind kinds[KINDS_MOST];
+    static struct kind kinds[MAX_KINDS];
     size_t count = 0, i;
     double seconds = 0;
     forge_launch_facts launch = {.struct_size = sizeof launch};
@@ -113,7 +113,7 @@ static void print_kinds(double runs)
         for (i = 0; i < count; i++)
             if (strcmp(kinds[i].facts.kernel, launch.kernel) == 0 && kinds[i].facts.phase == launch.phase)
                 break;
-        if (i == KINDS_MOST)
+        if (i == MAX_KINDS)
             continue;
         if (i == count)
             kinds[count++].facts = (forge_launch_facts){.kernel = launch.kernel, .phase = launch.phase};
@@ -136,7 +136,7 @@ static void print_kinds(double runs)
 
 static double run_steps(void)
 {
-    static double steps_s[STEPS_MOST];
+    static double steps_s[MAX_STEPS];
     for (unsigned long i = 0; i <= how.steps; i++) {
         forge_tensor loss;
         int64_t begin_ns = clock_now_ns();
@@ -166,8 +166,8 @@ int main(int argc, char **argv)
         if (wish)
             *wishes[i - 1] = wish;
     }
-    if (how.steps > STEPS_MOST)
-        how.steps = STEPS_MOST;
+    if (how.steps > MAX_STEPS)
+        how.steps = MAX_STEPS;
     double before = resident();
     build();
     set_tokens("tokens", forge_shape_of((int64_t)how.rows, (int64_t)how.context), 1);

@@ -14,7 +14,7 @@
 #include "forge/runtime/instance.h"
 #include "forge/ir/cost.h"
 
-#define LEAST_S 0.2
+#define MIN_SECONDS 0.2
 
 static double cpu_s(void)
 {
@@ -72,7 +72,7 @@ static double rate_of(const struct bench *b, enum op op, double *out_of_row)
         do {
             reference_of(op)(launch, 0, launch_pieces(launch));
             runs++;
-        } while (cpu_s() - begin_s < LEAST_S);
+        } while (cpu_s() - begin_s < MIN_SECONDS);
         double seconds = (cpu_s() - begin_s) / (double)runs;
         if (work / seconds < worst) {
             worst = work / seconds;

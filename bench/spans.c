@@ -148,15 +148,16 @@ static double clock_cost(void)
 
 static void measure(const struct network *network, double clock_ns)
 {
-    enum { MOST = 100000 };
+    enum { MAX_STEPS = 100000 };
     struct bench bench;
     forge_program_facts facts = {.struct_size = sizeof facts};
-    double *taken[2] = {calloc(MOST, sizeof **taken), calloc(MOST, sizeof **taken)};
+    double *taken[2] = {calloc(MAX_STEPS, sizeof **taken), calloc(MAX_STEPS, sizeof **taken)};
     size_t count = 0;
     begin(&bench, network);
     need(forge_program_query(bench.program, &facts), &(joule_error){0});
     step_seconds(&bench, false);
-    for (double start = now_s(); taken[0] && taken[1] && count < MOST && now_s() - start < SECONDS; count++)
+    for (double start = now_s(); taken[0] && taken[1] && count < MAX_STEPS && now_s() - start < SECONDS;
+         count++)
         for (int k = 0; k < 2; k++) { /* alternate the order */
             int without = (k + (int)count) % 2;
             taken[without][count] = step_seconds(&bench, without);

@@ -25,7 +25,7 @@ static const struct {
 
 #define GROUP_COUNT  (sizeof groups / sizeof *groups)
 #define MOST         (GROUP_COUNT * 8)
-#define MOST_ROUNDS  101
+#define MAX_ROUNDS   101
 #define WRONG_OUTPUT 0xa5 /* what nobody leaves behind */
 
 struct contest {
@@ -33,7 +33,7 @@ struct contest {
     const struct group *group;
     const struct program *program;
     bool is_right;
-    double ns[MOST_ROUNDS];
+    double ns[MAX_ROUNDS];
 };
 
 static uint64_t random_state = 88172645463325252u;
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
     int64_t round_ns = (argc > 2 ? atoi(argv[2]) : 1) * INT64_C(1000000);
     bool is_same = argc > 3 && strcmp(argv[3], "same") == 0, is_right = true;
     size_t count = 0;
-    rounds = rounds < 1 ? 1 : rounds > MOST_ROUNDS ? MOST_ROUNDS : rounds;
+    rounds = rounds < 1 ? 1 : rounds > MAX_ROUNDS ? MAX_ROUNDS : rounds;
     for (size_t i = 0; i < GROUP_COUNT; i++)
         count += prepare_group(i, contests + count);
     for (int round = 0; round < rounds; round++) {

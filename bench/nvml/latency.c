@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include "probe.h"
 
-#define MOST_CALLS   300
-#define MOST_TIME_US 2500000 /* limit per function; allows 200 calls of 12 ms */
+#define MAX_CALLS   300
+#define MAX_TIME_US 2500000 /* limit per function; allows 200 calls of 12 ms */
 
 static char buffer[NVML_NAME_SIZE];
 static struct nvml_gpm_metrics gpm;
@@ -128,14 +128,14 @@ static void write_row(FILE *file, const char *condition, const char *call, int64
     fflush(file);
 }
 
-/* Times one call until MOST_CALLS or MOST_TIME_US is reached. */
+/* Times one call until MAX_CALLS or MAX_TIME_US is reached. */
 #define MEASURE(word, call, arguments)                                                                       \
     if (p->api.call == NULL) {                                                                               \
         fprintf(p->latency, "%s,%s,0,0,%d,,,\n", condition, word, NVML_ERROR_FUNCTION_NOT_FOUND);            \
     } else {                                                                                                 \
         size_t calls = 0, failures = 0;                                                                      \
         int code = 0;                                                                                        \
-        for (int64_t start_us = now_us(); calls < MOST_CALLS && now_us() - start_us < MOST_TIME_US;) {       \
+        for (int64_t start_us = now_us(); calls < MAX_CALLS && now_us() - start_us < MAX_TIME_US;) {         \
             int64_t before_ns = clock_ns();                                                                  \
             nvml_return got = p->api.call arguments;                                                         \
             ns[calls++] = clock_ns() - before_ns;                                                            \
@@ -147,7 +147,7 @@ static void write_row(FILE *file, const char *condition, const char *call, int64
 
 void latency_measure(struct probe *p, const char *condition)
 {
-    static int64_t ns[MOST_CALLS];
+    static int64_t ns[MAX_CALLS];
     nvml_device d = p->device;
     CALLS(MEASURE)
     if (prepare_gpm(p)) {

@@ -165,8 +165,8 @@ static bool take_jobs(struct arguments *a)
         }
         uint64_t jobs;
         const char *number = word[2] ? word + 2 : i + 1 < a->clang_count ? a->clang[++i] : "";
-        if (!string_to_u64(number, 10, &jobs) || jobs < 1 || jobs > MOST_JOBS) {
-            complain("", "-j must be a number from 1 to %d, not '%s'", MOST_JOBS, number);
+        if (!string_to_u64(number, 10, &jobs) || jobs < 1 || jobs > MAX_JOBS) {
+            complain("", "-j must be a number from 1 to %d, not '%s'", MAX_JOBS, number);
             return false;
         }
         a->jobs = (unsigned)jobs;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include "base/arena.h"
 
-#define MOST_JOBS 128 /* each one needs several open files */
+#define MAX_JOBS 128 /* each one needs several open files */
 
 struct baseline;
 

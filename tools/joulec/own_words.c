@@ -8,7 +8,7 @@
 #include "base/string.h"
 #include "common/options.h"
 
-#define MOST_KELVIN 100
+#define MAX_KELVIN 100
 
 /* `hint`: appended to the message; may be "". */
 static bool take_nothing(const char *name, const char *value, const char *hint)
@@ -200,13 +200,13 @@ static bool take_thermal_state(struct arguments *out, const char *value)
     if (value && string_copy(number, sizeof number, value)) {
         if (string_ends(number, "K"))
             number[strlen(number) - 1] = '\0';
-        if (string_to_double(number, &out->warmer_kelvin) && fabs(out->warmer_kelvin) <= MOST_KELVIN)
+        if (string_to_double(number, &out->warmer_kelvin) && fabs(out->warmer_kelvin) <= MAX_KELVIN)
             return true;
     }
     complain("",
              "--thermal-state must be cool, nominal, warm, hot, or a difference from nominal such as +20K "
              "(at most %d K), not '%s'",
-             MOST_KELVIN, value ? value : "");
+             MAX_KELVIN, value ? value : "");
     return false;
 }
 

@@ -15,7 +15,7 @@
 #include "joulec/source/whole_file.h"
 
 /* bytes; response files that name each other twice would grow without end */
-#define MOST_TEXT ((size_t)64 << 20)
+#define MAX_TEXT_BYTES ((size_t)64 << 20)
 
 struct words {
     struct arena *arena;
@@ -108,7 +108,7 @@ static bool expand_word(struct words *words, const char *word, const struct open
 
 const char **response_expand(struct arena *arena, char **argv, const char *folder, size_t *out_count)
 {
-    struct words words = {.arena = arena, .folder = folder, .text_left = MOST_TEXT};
+    struct words words = {.arena = arena, .folder = folder, .text_left = MAX_TEXT_BYTES};
     bool done = true;
     for (char **word = argv + 1; *word && done; word++)
         done = expand_word(&words, *word, NULL);
@@ -116,7 +116,7 @@ const char **response_expand(struct arena *arena, char **argv, const char *folde
     done = done && add_word(&words, NULL);
     if (words.is_too_long)
         complain("", "response files expand to more than %zu MiB; does one include another repeatedly?",
-                 MOST_TEXT >> 20);
+                 MAX_TEXT_BYTES >> 20);
     else if (!done)
         complain("", "out of memory");
     return done ? words.list : NULL;

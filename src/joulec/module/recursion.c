@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define MOST_FRAMES 1e15
-#define MOST_STEPS  2e8 /* visited calls, over all levels and starts */
+#define MAX_FRAMES 1e15
+#define MAX_STEPS  2e8 /* visited calls, over all levels and starts */
 
 /* --- groups ----------------------------------------------------------------------------------------------------- */
 
@@ -276,7 +276,7 @@ bool recursion_frames(struct arena *scratch, const struct recursion *recursion, 
         if (deeper <= 0)
             break;
         sum += deeper;
-        if (!(sum <= MOST_FRAMES) || done > MOST_STEPS)
+        if (!(sum <= MAX_FRAMES) || done > MAX_STEPS)
             return false;
     }
     return true;

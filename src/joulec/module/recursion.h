@@ -14,7 +14,7 @@
 
 #include "joulec/module/module.h"
 
-#define RECURSION_MOST_DEPTH 1000000 /* a stack cannot hold more frames */
+#define RECURSION_MAX_DEPTH 1000000 /* a stack cannot hold more frames */
 
 /* Strongly connected components of the call graph: group g is members[begin[g] .. begin[g + 1]). Callees come
  * before callers. */

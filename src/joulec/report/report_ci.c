@@ -10,7 +10,7 @@
 #include "joule/report/json.h"
 #include "joulec/source/source.h"
 
-#define MOST_WORDS 4096 /* bytes of a message with its notes; longer ones are truncated */
+#define MAX_MESSAGE_BYTES 4096 /* bytes of a message with its notes; longer ones are truncated */
 
 static void add_note(void *context, const struct note *note)
 {
@@ -54,7 +54,7 @@ static void add_escaped(struct text *out, const char *words, bool is_property)
 static void add_command(void *context, const struct finding *f)
 {
     struct text *out = context, text;
-    char path[PATH_MAX], words[MOST_WORDS];
+    char path[PATH_MAX], words[MAX_MESSAGE_BYTES];
     unsigned column = source_column(&f->name);
     text_init(&text, words, sizeof words);
     say_all(f, &text);
@@ -87,7 +87,7 @@ static void add_quality(void *context, const struct finding *f)
 {
     struct text *out = context, text;
     struct json json = {.out = out, .follows = true};
-    char path[PATH_MAX], words[MOST_WORDS], fingerprint[20];
+    char path[PATH_MAX], words[MAX_MESSAGE_BYTES], fingerprint[20];
     text_init(&text, words, sizeof words);
     say_all(f, &text);
     string_print(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)report_fingerprint(f));

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/error.h"
 
-#define MOST_DEPTH 32 /* nested parentheses and signs */
+#define MAX_DEPTH 32 /* nested parentheses and signs */
 
 struct reading {
     const char *text;
@@ -101,7 +101,7 @@ static bool read_digits(struct reading *r, int64_t *out)
 static bool read_nested(struct reading *r, int64_t *out)
 {
     char sign = r->text[r->at++];
-    if (++r->depth > MOST_DEPTH)
+    if (++r->depth > MAX_DEPTH)
         return fail(r, "parentheses and signs are nested too deep");
     if (sign == '(') {
         if (!read_level(r, 0, out))

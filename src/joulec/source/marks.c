@@ -8,15 +8,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MOST_IN_LINE 16
+#define MAX_IN_LINE 16
 
 /* The loops of a function that begin on one line, and the keywords there. */
 struct line {
-    const struct marks_keyword *keywords[MOST_IN_LINE];
+    const struct marks_keyword *keywords[MAX_IN_LINE];
     size_t keyword_count;
-    size_t loops[MOST_IN_LINE]; /* outer loops first */
+    size_t loops[MAX_IN_LINE]; /* outer loops first */
     size_t loop_count;
-    unsigned columns[MOST_IN_LINE]; /* distinct columns, ascending */
+    unsigned columns[MAX_IN_LINE]; /* distinct columns, ascending */
     size_t column_count;
     bool has_mark, is_full;
 };
@@ -54,7 +54,7 @@ static void add_keywords(const struct marks *marks, const struct source_place *p
         if (k->is_label || !is_same_file(k->file, place->file))
             continue;
         out->has_mark = out->has_mark || k->mark != MARK_NONE;
-        out->is_full = out->is_full || out->keyword_count == MOST_IN_LINE;
+        out->is_full = out->is_full || out->keyword_count == MAX_IN_LINE;
         if (!out->is_full)
             out->keywords[out->keyword_count++] = k;
     }
@@ -83,7 +83,7 @@ static void add_loops(const struct loops *loops, const struct source_place *plac
     for (size_t i = 0; i < loops->count; i++) {
         if (!is_at(&loops->list[i], place))
             continue;
-        out->is_full = out->is_full || out->loop_count == MOST_IN_LINE;
+        out->is_full = out->is_full || out->loop_count == MAX_IN_LINE;
         if (out->is_full)
             return;
         out->loops[out->loop_count++] = i;

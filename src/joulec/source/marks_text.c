@@ -13,8 +13,8 @@
 #include "joulec/source/marks.h"
 #include "joulec/source/statement.h"
 
-#define MOST_LOOK_AHEAD 4096
-#define NO_LINE         UINT32_MAX /* line of a keyword that does not count */
+#define MAX_LOOK_AHEAD 4096
+#define NO_LINE        UINT32_MAX /* line of a keyword that does not count */
 
 struct span {
     const char *at;
@@ -232,7 +232,7 @@ static void take_directive(struct reading *r, struct span line)
  * follows. */
 static bool ends_here(const struct reading *r)
 {
-    const char *at = r->at, *most = r->end - r->at > MOST_LOOK_AHEAD ? r->at + MOST_LOOK_AHEAD : r->end;
+    const char *at = r->at, *most = r->end - r->at > MAX_LOOK_AHEAD ? r->at + MAX_LOOK_AHEAD : r->end;
     size_t depth = 0;
     for (; at < most; at++) {
         depth += *at == '(';
@@ -247,7 +247,7 @@ static bool ends_here(const struct reading *r)
 /* Returns true if `(0)` or `(false)` follows. */
 static bool is_never_again(const struct reading *r)
 {
-    const char *at = r->at, *most = r->end - r->at > MOST_LOOK_AHEAD ? r->at + MOST_LOOK_AHEAD : r->end;
+    const char *at = r->at, *most = r->end - r->at > MAX_LOOK_AHEAD ? r->at + MAX_LOOK_AHEAD : r->end;
     int64_t value;
     size_t end;
     joule_error error;

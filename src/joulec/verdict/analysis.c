@@ -9,7 +9,7 @@
 #include "joulec/trips/nest.h"
 #include "joulec/work/parameters.h"
 
-#define MOST_WARMER_KELVIN 100 /* chips shut down before */
+#define MAX_WARMER_KELVIN 100 /* chips shut down before */
 
 struct walk {
     struct analysis *analysis;
@@ -26,8 +26,8 @@ static void read_depth(struct function_result *result)
     result->depth_words = words;
     if (!words || constant_read(words, strlen(words), &depth, &end, &result->bad_depth) != JOULE_OK)
         return;
-    if (words[end] || depth < 1 || depth > RECURSION_MOST_DEPTH)
-        error_set(&result->bad_depth, JOULE_INVALID, "expected a number from 1 to %d", RECURSION_MOST_DEPTH);
+    if (words[end] || depth < 1 || depth > RECURSION_MAX_DEPTH)
+        error_set(&result->bad_depth, JOULE_INVALID, "expected a number from 1 to %d", RECURSION_MAX_DEPTH);
     else
         result->depth = (double)depth;
 }
@@ -90,7 +90,7 @@ static double own_warmth(const struct analysis *a, struct function_result *resul
         double joules = amounts_joules(&target, &result->sum.call, BOUND_EST);
         double watts = cycles > 0 ? joules * target.core.hz / cycles : 0;
         struct estimate power = estimate_make(watts, target.table.cls, 0, CAUSE_NONE, 0);
-        double next = fmin(cost_cooling_rise(&a->cooling, &power, INFINITY).value, MOST_WARMER_KELVIN);
+        double next = fmin(cost_cooling_rise(&a->cooling, &power, INFINITY).value, MAX_WARMER_KELVIN);
         if (isnan(next) || fabs(next - kelvin) < 0.01)
             break;
         kelvin = next;

@@ -13,7 +13,7 @@
 #include "joulec/verdict/comparison_words.h"
 #include "joulec/verdict/findings.h"
 
-#define MOST_NOTES_OF_FILE 10
+#define MAX_NOTES_OF_FILE 10
 
 struct share {
     const char *name;
@@ -369,7 +369,7 @@ static void each_open(const struct finding *f, void (*each)(void *context, const
 {
     const struct analysis *a = f->judged->analysis;
     bool is_whole = f->result == &a->whole;
-    size_t left = is_whole ? MOST_NOTES_OF_FILE : SIZE_MAX, untold = 0;
+    size_t left = is_whole ? MAX_NOTES_OF_FILE : SIZE_MAX, untold = 0;
     struct opens opens = {0};
     struct note note;
     for (size_t i = 0; i < (is_whole ? a->result_count : 1); i++)

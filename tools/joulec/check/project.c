@@ -323,7 +323,7 @@ static int check_files(struct project *p)
     size_t most = p->arguments->jobs ? p->arguments->jobs : processors > 0 ? (size_t)processors : 1;
     if (!outputs_open(&p->outputs, p->arguments, p->root))
         return EXIT_OWN_FAILURE;
-    bool is_open = children_open(&children, most < MOST_JOBS ? most : MOST_JOBS);
+    bool is_open = children_open(&children, most < MAX_JOBS ? most : MAX_JOBS);
     bool is_whole = is_open && check_chosen(p, &children);
     hide_progress(p);
     forget_rest(p);

@@ -139,10 +139,10 @@ static void test_a_function_that_calls_itself(void **state)
     assert_true(frames_of_one(1, 100) == 100);
     assert_true(frames_of_one(2, 10) == 1023);
     assert_true(frames_of_one(8, 4) == 585);
-    assert_true(frames_of_one(1, RECURSION_MOST_DEPTH) == RECURSION_MOST_DEPTH);
+    assert_true(frames_of_one(1, RECURSION_MAX_DEPTH) == RECURSION_MAX_DEPTH);
     assert_true(frames_of_one(0.5, 1000) == 2);
     assert_true(isnan(frames_of_one(2, 1000)));
-    assert_true(isnan(frames_of_one(1e300, RECURSION_MOST_DEPTH)));
+    assert_true(isnan(frames_of_one(1e300, RECURSION_MAX_DEPTH)));
 }
 
 static void test_frames_are_calls(void **state)
