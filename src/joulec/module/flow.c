@@ -70,7 +70,7 @@ static void find_before(struct flow *flow, const struct function *f)
 
 /* Returns the vertex with the minimal semidominator on the path from v to below the root of its tree, and
  * compresses the path. (EVAL in the paper.) */
-static uint32_t least(struct walk *w, uint32_t v)
+static uint32_t find_min_semi(struct walk *w, uint32_t v)
 {
     size_t depth = 0;
     if (w->ancestor[v] == FLOW_NONE)
@@ -92,7 +92,7 @@ static void find_semi(struct walk *w, uint32_t v)
     uint32_t block = w->block[v];
     for (uint32_t k = flow->before_begin[block]; k < flow->before_begin[block + 1]; k++) {
         uint32_t from = w->met[flow->before[k]];
-        uint32_t semi = from == FLOW_NONE ? FLOW_NONE : w->semi[least(w, from)];
+        uint32_t semi = from == FLOW_NONE ? FLOW_NONE : w->semi[find_min_semi(w, from)];
         if (semi < w->semi[v])
             w->semi[v] = semi;
     }
@@ -111,7 +111,7 @@ static void find_dominators(struct walk *w)
         find_semi(w, v);
         w->ancestor[v] = parent;
         for (uint32_t u = w->bucket[parent]; u != FLOW_NONE; u = w->next[u]) {
-            uint32_t by = least(w, u);
+            uint32_t by = find_min_semi(w, u);
             w->dominator[u] = w->semi[by] < w->semi[u] ? by : parent;
         }
         w->bucket[parent] = FLOW_NONE;
