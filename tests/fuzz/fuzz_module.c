@@ -236,7 +236,7 @@ static void check_figure(const struct figure *f, bool is_open)
         return;
     require(is_open ? isnan(f->high) : f->low >= 0 && f->high >= 0);
     require(!(f->low < 0) && !(f->low > f->est * rounding) && !(f->est > f->high * rounding));
-    require(!(f->least > f->est * rounding) && !(f->est > f->most * rounding));
+    require(!(f->min > f->est * rounding) && !(f->est > f->max * rounding));
 }
 
 static void check_limit(const struct limit *limit)

@@ -221,7 +221,7 @@ static void say_vacuous(const struct finding *f, struct text *out)
 {
     bool is_heat = f->dimension == JOULE_DIMENSION_TEMPERATURE && !f->result->budget.is_sustained;
     text_printf(out, "%s of '%s' can never be exceeded: a call takes at most %s%s", f->what,
-                f->result->function->name, figure_words(f->figure->most, f->dimension).text,
+                f->result->function->name, figure_words(f->figure->max, f->dimension).text,
                 is_heat ? "; add 'sustained' to limit calls without a pause" : "");
 }
 

@@ -43,8 +43,8 @@ static struct figure make_figure(const double value[BOUNDS], double log_sd, doub
     return (struct figure){.low = low > 0 ? est * exp(-down) : 0,
                            .est = est,
                            .high = est * exp(up),
-                           .least = low / far,
-                           .most = high * far};
+                           .min = low / far,
+                           .max = high * far};
 }
 
 static double normal_below(double z)
@@ -129,19 +129,19 @@ static void forget_power(const struct target *target, const struct cost_cooling 
     double watts = cost_joules(&target->table, &second) * exp(-Z_PROOF * log_sd);
     struct estimate power = estimate_make(watts, target->table.cls, 0, CAUSE_NONE, 0);
     struct estimate rise =
-        cost_cooling_rise(cooling, &power, is_sustained ? INFINITY : j->joules.least / watts);
+        cost_cooling_rise(cooling, &power, is_sustained ? INFINITY : j->joules.min / watts);
     double rise_log_sd = rise.value > 0 ? estimate_sd(&rise) / rise.value : 0;
-    j->watts.least = fmin(watts, j->watts.least);
-    j->kelvin.least = fmin(rise.value * exp(-Z_PROOF * rise_log_sd), j->kelvin.least);
-    j->watts.most = j->kelvin.most = NAN;
+    j->watts.min = fmin(watts, j->watts.min);
+    j->kelvin.min = fmin(rise.value * exp(-Z_PROOF * rise_log_sd), j->kelvin.min);
+    j->watts.max = j->kelvin.max = NAN;
 }
 
 /* Removes upper ends if loops have no bound or some work has no figure: a guess is not a limit. */
 static void forget_work_ends(struct judgement *j, bool is_sustained)
 {
     if (!is_sustained)
-        j->kelvin.high = j->kelvin.most = NAN;
-    j->joules.high = j->joules.most = j->seconds.high = j->seconds.most = NAN;
+        j->kelvin.high = j->kelvin.max = NAN;
+    j->joules.high = j->joules.max = j->seconds.high = j->seconds.max = NAN;
 }
 
 /* Removes the ends of watts and kelvin if some work has no figure: unknown is not 0. */
@@ -164,13 +164,13 @@ struct grounds {
 static enum verdict verdict_of(const struct figure *figure, double limit, double probability,
                                const struct grounds *grounds)
 {
-    if (figure->least > limit)
+    if (figure->min > limit)
         return VERDICT_VIOLATED;
     if (grounds->is_open || isnan(probability)) /* the table may have no price for all of it */
         return VERDICT_UNDECIDED;
     if (probability <= 0.5)
         return grounds->has_guess ? VERDICT_UNDECIDED : VERDICT_LIKELY_VIOLATED;
-    if (grounds->can_prove && figure->most <= limit)
+    if (grounds->can_prove && figure->max <= limit)
         return VERDICT_PROVED;
     return probability >= SURE ? VERDICT_LIKELY : VERDICT_UNDECIDED;
 }

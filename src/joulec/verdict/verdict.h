@@ -25,7 +25,7 @@ struct figure {
     double low, est, high;
     /* Limits for proofs: no possible path or trip count exceeds them, with a margin for the table's error
      * (Z_PROOF). NaN: unknown. */
-    double least, most;
+    double min, max;
 };
 
 struct limit {
@@ -47,7 +47,7 @@ struct judgement {
 /* Judges a function by the amounts of a call and their basis. BASIS_OPEN decides nothing, and BASIS_SEEN
  * proves nothing. With BASIS_OPEN or BASIS_MISSING joules and seconds have no upper end. With BASIS_MISSING
  * watts and kelvin, which more time may lower, have no ends at all. If calls may take several paths, watts
- * and kelvin have no `most`, and their `least` is that of an idle core, because paths are ordered by their
+ * and kelvin have no `max`, and their `min` is that of an idle core, because paths are ordered by their
  * joules. `budget` NULL: computes figures only. */
 void judge(const struct target *target, const struct function_sum *sum, const struct cost_cooling *cooling,
            const struct budget_text *budget, struct judgement *out);

@@ -65,8 +65,8 @@ static enum verdict verdict_at(const struct trial *t, double max_joules)
 static void check_figure(const struct figure *f)
 {
     const double rounding = 1 + 1e-9;
-    assert_true(f->least > 0 && f->least <= f->low * rounding && f->low < f->est);
-    assert_true(f->est < f->high && f->high <= f->most * rounding && isfinite(f->most));
+    assert_true(f->min > 0 && f->min <= f->low * rounding && f->low < f->est);
+    assert_true(f->est < f->high && f->high <= f->max * rounding && isfinite(f->max));
 }
 
 static void test_intervals_hold_the_estimate(void **state)
@@ -99,9 +99,9 @@ static void test_fewer_cycles_are_more_watts(void **state)
     assert_true(slow < j.watts.est && j.watts.est < fast);
     check_figure(&j.watts);
     t.call.of[BOUND_LOW] = t.call.of[BOUND_HIGH] = t.call.of[BOUND_EST];
-    double far = judge_by(&t, NULL).watts.most / j.watts.est;
-    NEAR(j.watts.most, fast * far);
-    NEAR(j.watts.least, slow / far);
+    double far = judge_by(&t, NULL).watts.max / j.watts.est;
+    NEAR(j.watts.max, fast * far);
+    NEAR(j.watts.min, slow / far);
 }
 
 static void test_no_work(void **state)
@@ -123,7 +123,7 @@ static void test_only_a_measured_table_proves(void **state)
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
         struct trial t = trial_of(classes[i]);
         bool is_measured = classes[i] == JOULE_CLASS_MEASURED || classes[i] == JOULE_CLASS_DERIVED;
-        struct judgement j = judge_joules(&t, 1.001 * judge_by(&t, NULL).joules.most);
+        struct judgement j = judge_joules(&t, 1.001 * judge_by(&t, NULL).joules.max);
         assert_int_equal(j.worst, is_measured ? VERDICT_PROVED : VERDICT_LIKELY);
         assert_int_equal(j.quality, is_measured ? 'A' : 'E');
     }
@@ -135,15 +135,14 @@ static void test_guesses_prove_nothing(void **state)
     struct trial t = trial_of(JOULE_CLASS_MEASURED);
     struct figure joules = judge_by(&t, NULL).joules;
     t.basis = BASIS_OPEN;
-    assert_int_equal(verdict_at(&t, 1.001 * joules.most), VERDICT_UNDECIDED);
-    assert_int_equal(verdict_at(&t, 1e6 * joules.most), VERDICT_UNDECIDED);
-    assert_false(judge_joules(&t, 1e6 * joules.most).joules_limit.is_vacuous);
+    assert_int_equal(verdict_at(&t, 1.001 * joules.max), VERDICT_UNDECIDED);
+    assert_int_equal(verdict_at(&t, 1e6 * joules.max), VERDICT_UNDECIDED);
+    assert_false(judge_joules(&t, 1e6 * joules.max).joules_limit.is_vacuous);
     assert_int_equal(verdict_at(&t, 0.9 * joules.est), VERDICT_UNDECIDED);
-    assert_int_equal(verdict_at(&t, 0.999 * joules.least), VERDICT_VIOLATED);
-    struct judgement j = judge_joules(&t, 1e6 * joules.most);
+    assert_int_equal(verdict_at(&t, 0.999 * joules.min), VERDICT_VIOLATED);
+    struct judgement j = judge_joules(&t, 1e6 * joules.max);
     assert_true(isnan(j.joules_limit.probability));
-    assert_true(isnan(j.joules.high) && isnan(j.joules.most) && isnan(j.seconds.high) &&
-                isnan(j.kelvin.high));
+    assert_true(isnan(j.joules.high) && isnan(j.joules.max) && isnan(j.seconds.high) && isnan(j.kelvin.high));
     NEAR(j.joules.low, joules.low);
 }
 
@@ -156,17 +155,17 @@ static void test_guesses_within_bounds(void **state)
     struct figure joules = judge_by(&t, NULL).joules;
     t.basis = BASIS_BOUNDED;
     t.has_guess = true;
-    assert_int_equal(verdict_at(&t, 1.001 * joules.most), VERDICT_PROVED);
+    assert_int_equal(verdict_at(&t, 1.001 * joules.max), VERDICT_PROVED);
     assert_int_equal(verdict_at(&t, 0.9 * joules.est), VERDICT_UNDECIDED);
-    assert_int_equal(verdict_at(&t, 1.001 * joules.least), VERDICT_UNDECIDED);
-    assert_int_equal(verdict_at(&t, 0.999 * joules.least), VERDICT_VIOLATED);
+    assert_int_equal(verdict_at(&t, 1.001 * joules.min), VERDICT_UNDECIDED);
+    assert_int_equal(verdict_at(&t, 0.999 * joules.min), VERDICT_VIOLATED);
     assert_int_equal(judge_by(&t, NULL).quality, 'D');
     NEAR(judge_by(&t, NULL).joules.high, joules.high);
-    const double undecided[] = {1.001 * joules.least, joules.low, 0.9 * joules.est, 1.01 * joules.est};
+    const double undecided[] = {1.001 * joules.min, joules.low, 0.9 * joules.est, 1.01 * joules.est};
     for (size_t i = 0; i < sizeof undecided / sizeof *undecided; i++)
         assert_true(isnan(judge_joules(&t, undecided[i]).joules_limit.probability));
     NEAR(judge_joules(&t, 1e9 * joules.est).joules_limit.probability, 0.9999);
-    NEAR(judge_joules(&t, 0.999 * joules.least).joules_limit.probability, 0.0001);
+    NEAR(judge_joules(&t, 0.999 * joules.min).joules_limit.probability, 0.0001);
 }
 
 static void test_probabilities_are_no_surer_than_the_model(void **state)
@@ -185,21 +184,20 @@ static void test_unknown_is_never_0(void **state)
     struct trial t = trial_of(JOULE_CLASS_MEASURED);
     struct judgement known = judge_by(&t, NULL);
     t.basis = BASIS_MISSING;
-    struct budget_text budget = {1e6 * known.joules.most, 1e6 * known.watts.most, 1e6 * known.kelvin.most,
-                                 false, true};
+    struct budget_text budget = {1e6 * known.joules.max, 1e6 * known.watts.max, 1e6 * known.kelvin.max, false,
+                                 true};
     struct judgement j = judge_by(&t, &budget);
     NEAR(j.joules.low, known.joules.low);
     NEAR(j.seconds.est, known.seconds.est);
-    assert_true(isnan(j.joules.high) && isnan(j.joules.most) && isnan(j.seconds.high) &&
-                isnan(j.seconds.most));
-    assert_true(isnan(j.watts.low) && isnan(j.watts.high) && isnan(j.kelvin.least) && isnan(j.kelvin.high));
+    assert_true(isnan(j.joules.high) && isnan(j.joules.max) && isnan(j.seconds.high) && isnan(j.seconds.max));
+    assert_true(isnan(j.watts.low) && isnan(j.watts.high) && isnan(j.kelvin.min) && isnan(j.kelvin.high));
     assert_true(isnan(j.joules_limit.probability) && isnan(j.watts_limit.probability));
     assert_true(isnan(j.kelvin_limit.probability));
     assert_int_equal(j.worst, VERDICT_UNDECIDED);
     assert_false(j.joules_limit.is_vacuous || j.watts_limit.is_vacuous || j.kelvin_limit.is_vacuous);
     assert_int_equal(j.quality, 'E');
-    assert_int_equal(verdict_at(&t, 0.999 * known.joules.least), VERDICT_VIOLATED);
-    budget = (struct budget_text){NAN, 1e-3 * known.watts.least, NAN, false, false};
+    assert_int_equal(verdict_at(&t, 0.999 * known.joules.min), VERDICT_VIOLATED);
+    budget = (struct budget_text){NAN, 1e-3 * known.watts.min, NAN, false, false};
     assert_int_equal(judge_by(&t, &budget).worst, VERDICT_UNDECIDED);
 }
 
@@ -227,7 +225,7 @@ static void test_quality(void **state)
     assert_int_equal(judge_by(&t, NULL).quality, 'B');
     t.basis = BASIS_SEEN;
     assert_int_equal(judge_by(&t, NULL).quality, 'C');
-    assert_int_equal(verdict_at(&t, 1.001 * judge_by(&t, NULL).joules.most), VERDICT_LIKELY);
+    assert_int_equal(verdict_at(&t, 1.001 * judge_by(&t, NULL).joules.max), VERDICT_LIKELY);
     t.basis = BASIS_OPEN;
     assert_int_equal(judge_by(&t, NULL).quality, 'D');
     t.target.table.cls = JOULE_CLASS_ASSUMED;
@@ -244,14 +242,14 @@ static void test_verdicts_follow_probability(void **state)
     NEAR(judge_joules(&t, f.high).joules_limit.probability, 0.95);
     double sd = log(f.high / f.est) / Z90, sure = f.est * exp(1.2815515655446004 * sd);
     NEAR(judge_joules(&t, sure).joules_limit.probability, 0.9);
-    assert_int_equal(verdict_at(&t, 1.001 * f.most), VERDICT_PROVED);
-    assert_int_equal(verdict_at(&t, 0.999 * f.most), VERDICT_LIKELY);
+    assert_int_equal(verdict_at(&t, 1.001 * f.max), VERDICT_PROVED);
+    assert_int_equal(verdict_at(&t, 0.999 * f.max), VERDICT_LIKELY);
     assert_int_equal(verdict_at(&t, 1.001 * sure), VERDICT_LIKELY);
     assert_int_equal(verdict_at(&t, 0.999 * sure), VERDICT_UNDECIDED);
     assert_int_equal(verdict_at(&t, 1.001 * f.est), VERDICT_UNDECIDED);
     assert_int_equal(verdict_at(&t, 0.999 * f.est), VERDICT_LIKELY_VIOLATED);
-    assert_int_equal(verdict_at(&t, 1.001 * f.least), VERDICT_LIKELY_VIOLATED);
-    assert_int_equal(verdict_at(&t, 0.999 * f.least), VERDICT_VIOLATED);
+    assert_int_equal(verdict_at(&t, 1.001 * f.min), VERDICT_LIKELY_VIOLATED);
+    assert_int_equal(verdict_at(&t, 0.999 * f.min), VERDICT_VIOLATED);
 }
 
 static void test_more_is_never_worse(void **state)
@@ -297,7 +295,7 @@ static void test_what_takes_more_proves_nothing(void **state)
     assert_int_equal(j.worst, VERDICT_LIKELY);
     assert_int_equal(j.joules_limit.verdict, VERDICT_LIKELY);
     assert_false(j.joules_limit.is_vacuous);
-    j = judge_joules(&t, 0.999 * joules.least);
+    j = judge_joules(&t, 0.999 * joules.min);
     judge_at_least(&j);
     assert_int_equal(j.worst, VERDICT_VIOLATED);
 }
@@ -307,13 +305,13 @@ static void test_the_worst_of_all_limits(void **state)
     (void)state;
     struct trial t = trial_of(JOULE_CLASS_MEASURED);
     struct judgement j = judge_by(&t, NULL);
-    struct budget_text budget = {2 * j.joules.most, 0.5 * j.watts.least, NAN, false, false};
+    struct budget_text budget = {2 * j.joules.max, 0.5 * j.watts.min, NAN, false, false};
     j = judge_by(&t, &budget);
     assert_int_equal(j.joules_limit.verdict, VERDICT_PROVED);
     assert_int_equal(j.watts_limit.verdict, VERDICT_VIOLATED);
     assert_int_equal(j.kelvin_limit.verdict, VERDICT_NONE);
     assert_int_equal(j.worst, VERDICT_VIOLATED);
-    budget.max_watts = 2 * j.watts.most;
+    budget.max_watts = 2 * j.watts.max;
     assert_int_equal(judge_by(&t, &budget).worst, VERDICT_PROVED);
 }
 
@@ -324,23 +322,23 @@ static void test_power_of_several_ways(void **state)
     struct trial t = trial_of(JOULE_CLASS_MEASURED);
     memset(t.target.table.log_sd, 0, sizeof t.target.table.log_sd);
     struct judgement one = judge_by(&t, NULL);
-    struct budget_text budget = {2 * one.joules.most, 2 * one.watts.most, NAN, false, false};
+    struct budget_text budget = {2 * one.joules.max, 2 * one.watts.max, NAN, false, false};
     assert_int_equal(judge_by(&t, &budget).watts_limit.verdict, VERDICT_PROVED);
     t.has_ways = true;
     struct judgement j = judge_by(&t, &budget);
     assert_int_equal(j.joules_limit.verdict, VERDICT_PROVED);
     assert_int_equal(j.watts_limit.verdict, VERDICT_LIKELY);
     NEAR(j.watts.high, one.watts.high);
-    budget.max_watts = 0.99 * one.watts.least;
+    budget.max_watts = 0.99 * one.watts.min;
     assert_int_equal(judge_by(&t, &budget).worst, VERDICT_LIKELY_VIOLATED);
-    budget.max_watts = 0.99 * j.watts.least;
+    budget.max_watts = 0.99 * j.watts.min;
     assert_int_equal(judge_by(&t, &budget).worst, VERDICT_VIOLATED);
     for (int b = 0; b < BOUNDS; b++) { /* that core */
         t.call.of[b] = (struct cost_features){.version = COST_VERSION};
         sum_set_time(&t.target, &t.call.of[b], 1000);
     }
-    assert_true(j.watts.least < judge_by(&t, NULL).watts.est &&
-                10 * j.watts.least > judge_by(&t, NULL).watts.est);
+    assert_true(j.watts.min < judge_by(&t, NULL).watts.est &&
+                10 * j.watts.min > judge_by(&t, NULL).watts.est);
 }
 
 /* The same of warmth, in one call and where one follows the other. */
@@ -355,11 +353,10 @@ static void test_warmth_of_several_ways(void **state)
         struct judgement one = judge_by(&t, &budget);
         t.has_ways = true;
         struct judgement j = judge_by(&t, &budget);
-        assert_true(isnan(j.kelvin.most) && j.kelvin.least > 0);
+        assert_true(isnan(j.kelvin.max) && j.kelvin.min > 0);
         NEAR(j.kelvin.high, one.kelvin.high);
-        assert_true(is_sustained ? j.kelvin.least < 0.9 * one.kelvin.least
-                                 : j.kelvin.least <= one.kelvin.least);
-        budget.max_temp_delta_kelvin = 0.99 * j.kelvin.least;
+        assert_true(is_sustained ? j.kelvin.min < 0.9 * one.kelvin.min : j.kelvin.min <= one.kelvin.min);
+        budget.max_temp_delta_kelvin = 0.99 * j.kelvin.min;
         assert_int_equal(judge_by(&t, &budget).worst, VERDICT_VIOLATED);
     }
 }
@@ -377,8 +374,8 @@ static void test_sustained_calls_are_warmer(void **state)
     NEAR(sustained.kelvin.est, t.cooling.kelvin_per_watt * sustained.watts.est);
     NEAR(once.kelvin.est,
          t.cooling.kelvin_per_watt * once.watts.est * -expm1(-once.seconds.est / t.cooling.seconds));
-    assert_true(once.kelvin.most < 1e-3);
-    budget.max_temp_delta_kelvin = 0.5 * sustained.kelvin.least;
+    assert_true(once.kelvin.max < 1e-3);
+    budget.max_temp_delta_kelvin = 0.5 * sustained.kelvin.min;
     assert_int_equal(judge_by(&t, &budget).worst, VERDICT_VIOLATED);
 }
 
@@ -389,7 +386,7 @@ static void test_warmth_is_never_proved(void **state)
     struct trial t = trial_of(JOULE_CLASS_MEASURED);
     struct budget_text budget = {NAN, NAN, 1, false, false};
     struct judgement j = judge_by(&t, &budget);
-    assert_true(j.kelvin.most < 1);
+    assert_true(j.kelvin.max < 1);
     assert_int_equal(j.kelvin_limit.verdict, VERDICT_LIKELY);
 }
 
