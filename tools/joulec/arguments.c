@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/string.h"
-#include "clang_words.h"
+#include "clang_options.h"
 #include "common/options.h"
 #include "common/output.h"
 #include "common/program_folder.h"
 #include "object_name.h"
-#include "own_words.h"
+#include "own_options.h"
 #include "response.h"
 
 #define DEFAULT_FAIL_OVER 0.05
@@ -122,7 +122,7 @@ const char *arguments_value(const struct arguments *a, const char *option)
         const char *word = a->clang[i];
         if (strcmp(word, option) == 0 && i + 1 < a->clang_count)
             value = a->clang[++i];
-        else if (clang_word_takes_next(word))
+        else if (clang_option_takes_next(word))
             i++;
         else if (string_starts(word, option) && word[strlen(option)])
             value = word + strlen(option);
@@ -348,8 +348,8 @@ static size_t take_clangs(struct arguments *out, const char *word, const char *n
         take_input(out, word, *language);
         return 1;
     }
-    bool is_pair = clang_word_takes_next(word) && next;
-    const char *said = clang_word_language(word, next);
+    bool is_pair = clang_option_takes_next(word) && next;
+    const char *said = clang_option_language(word, next);
     if (said)
         *language = strcmp(said, "none") == 0 ? NULL : said;
     take_stage(out, word, is_pair ? next : "");
@@ -363,7 +363,7 @@ static bool read_words(struct arena *arena, const char **words, struct arguments
 {
     const char *language = NULL;
     while (*words && strcmp(*words, "--") != 0) {
-        int taken = own_words_take(out, *words, words[1]);
+        int taken = own_options_parse(out, *words, words[1]);
         if (taken < 0)
             return false;
         out->is_plain = out->is_plain && !taken;
@@ -378,7 +378,7 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
     const char **words = response_expand(arena, argv, folder, &count);
     if (!words)
         return false;
-    words = clang_words_shorten(arena, words, &count);
+    words = clang_options_shorten(arena, words, &count);
     *out = (struct arguments){.is_plain = true,
                               .runs = true,
                               .compiles = true,

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "base/string.h"
-#include "clang_words.h"
+#include "clang_options.h"
 #include "common/options.h"
 #include "common/program_folder.h"
 #include "joulec/verdict/instrument.h"
@@ -116,7 +116,7 @@ static bool line_calls(const struct arguments *a)
     for (size_t i = 1; i < a->clang_count && !is_found; i++) {
         const char *word = a->clang[i];
         is_found = word_calls(a, word, i + 1 < a->clang_count ? a->clang[i + 1] : NULL);
-        i += clang_word_takes_next(word);
+        i += clang_option_takes_next(word);
     }
     return is_found;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/string.h"
-#include "clang_words.h"
+#include "clang_options.h"
 #include "common/options.h"
 #include "object_name.h"
 
@@ -105,8 +105,8 @@ static struct line line_without(struct arena *arena, const struct arguments *a,
     struct line line = {.arena = arena};
     for (size_t i = 0; i < a->clang_count; i++) {
         const char *word = a->clang[i];
-        bool is_pair = clang_word_takes_next(word) && i + 1 < a->clang_count;
-        if (!is_left_out(word) && !arguments_has_input(a, word) && !clang_word_language(word, "")) {
+        bool is_pair = clang_option_takes_next(word) && i + 1 < a->clang_count;
+        if (!is_left_out(word) && !arguments_has_input(a, word) && !clang_option_language(word, "")) {
             add(&line, word);
             if (is_pair)
                 add(&line, a->clang[i + 1]);
@@ -122,9 +122,9 @@ static const char *language_of(const struct arguments *a, const char *source)
 {
     const char *language = NULL;
     for (size_t i = 1; i < a->clang_count; i++) {
-        const char *said = clang_word_language(a->clang[i], a->clang[i + 1]);
+        const char *said = clang_option_language(a->clang[i], a->clang[i + 1]);
         language = said ? said : language;
-        i += clang_word_takes_next(a->clang[i]);
+        i += clang_option_takes_next(a->clang[i]);
     }
     for (size_t i = 0; i < a->source_count; i++)
         if (a->sources[i] == source)
@@ -160,7 +160,7 @@ static char level_of(const struct arguments *a)
         const char *word = a->clang[i];
         if (word[0] == '-' && word[1] == 'O')
             level = word[2] ? word[2] : '1';
-        i += clang_word_takes_next(word);
+        i += clang_option_takes_next(word);
     }
     return level;
 }
@@ -560,9 +560,9 @@ const char **words_of_build(struct arena *arena, const struct arguments *a, cons
     bool reads_text = replaced < end - first || has_text_beside(a);
     for (size_t i = 0; i < a->clang_count; i++) {
         const char *word = a->clang[i];
-        bool is_pair = clang_word_takes_next(word) && i + 1 < a->clang_count,
+        bool is_pair = clang_option_takes_next(word) && i + 1 < a->clang_count,
              is_source = source < a->source_count && word == a->sources[source];
-        const char *said = clang_word_language(word, a->clang[i + 1]);
+        const char *said = clang_option_language(word, a->clang[i + 1]);
         language = said ? said : language;
         if (is_source && source >= first && source < end && bitcode[source]) {
             add_bitcode(&line, bitcode[source], language);

@@ -1,12 +1,12 @@
-/* tools/joulec/clang_words.c - see clang_words.h. */
-#include "clang_words.h"
+/* tools/joulec/clang_options.c - see clang_options.h. */
+#include "clang_options.h"
 
 #include <string.h>
 #include "base/string.h"
 
-bool clang_word_takes_next(const char *word)
+bool clang_option_takes_next(const char *word)
 {
-    /* options of clang 14 and 19, except those that clang_words_shorten replaces */
+    /* options of clang 14 and 19, except those that clang_options_shorten replaces */
     static const char options[] =
         " -o -I -D -U -include -isystem -iquote -x -MF -MT -MQ -MJ -L -l -Xclang -Xlinker -Xassembler"
         " -Xpreprocessor -Xanalyzer -Xopenmp-target -Xoffload-linker -Xarch_host -Xarch_device -Xcuda-ptxas"
@@ -31,7 +31,7 @@ bool clang_word_takes_next(const char *word)
     return at;
 }
 
-const char *clang_word_language(const char *word, const char *next)
+const char *clang_option_language(const char *word, const char *next)
 {
     return !string_starts(word, "-x") ? NULL : word[2] ? word + 2 : next;
 }
@@ -62,11 +62,11 @@ static const char *short_form(const char *word, const char **out_value)
     *out_value = word[length] ? word + length + 1 : NULL;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (strlen(forms[i].name) == length && memcmp(forms[i].name, word, length) == 0)
-            return clang_word_takes_next(forms[i].option) || !*out_value ? forms[i].option : NULL;
+            return clang_option_takes_next(forms[i].option) || !*out_value ? forms[i].option : NULL;
     return NULL;
 }
 
-const char **clang_words_shorten(struct arena *arena, const char **said, size_t *count)
+const char **clang_options_shorten(struct arena *arena, const char **said, size_t *count)
 {
     const char **words = arena_alloc(arena, (2 * *count + 1) * sizeof *words);
     size_t kept = 0;
@@ -77,7 +77,7 @@ const char **clang_words_shorten(struct arena *arena, const char **said, size_t 
         words[kept++] = option ? option : *said;
         if (option && value)
             words[kept++] = value;
-        else if (!is_file && clang_word_takes_next(words[kept - 1]) && said[1])
+        else if (!is_file && clang_option_takes_next(words[kept - 1]) && said[1])
             words[kept++] = *++said;
     }
     *count = kept;

@@ -1,17 +1,17 @@
-/* tools/joulec/clang_words.h - knows which options of clang take a value, and their long forms. */
-#ifndef JOULEC_CLANG_WORDS_H
-#define JOULEC_CLANG_WORDS_H
+/* tools/joulec/clang_options.h - knows which options of clang take a value, and their long forms. */
+#ifndef JOULEC_CLANG_OPTIONS_H
+#define JOULEC_CLANG_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include "base/arena.h"
 
 /* Returns true if the option's value is the next argument. */
-bool clang_word_takes_next(const char *word);
+bool clang_option_takes_next(const char *word);
 /* Returns the language that `word` and `next` set for later files: "c" for "-x c". NULL: they set none. */
-const char *clang_word_language(const char *word, const char *next);
+const char *clang_option_language(const char *word, const char *next);
 /* Returns a copy of `said`, terminated by NULL, with long options replaced by their short forms, so that
  * callers need to know only one spelling. *count: the number of arguments, updated. NULL: out of memory. */
-const char **clang_words_shorten(struct arena *arena, const char **said, size_t *count);
+const char **clang_options_shorten(struct arena *arena, const char **said, size_t *count);
 
 #endif

@@ -1,5 +1,5 @@
-/* tools/joulec/own_words.c - see own_words.h. */
-#include "own_words.h"
+/* tools/joulec/own_options.c - see own_options.h. */
+#include "own_options.h"
 
 #include <joule/quantity.h>
 #include <math.h>
@@ -255,7 +255,7 @@ static const struct own {
     {"--profile-use", take_profile_use, false, false},
 };
 
-int own_words_take(struct arguments *out, const char *word, const char *next)
+int own_options_parse(struct arguments *out, const char *word, const char *next)
 {
     size_t length = strcspn(word, "=");
     const char *value = word[length] ? word + length + 1 : NULL;
