@@ -11,7 +11,7 @@
 #include "check.h"
 #include "common/options.h"
 #include "library.h"
-#include "words.h"
+#include "clang_commands.h"
 
 #define FAILED (-1)
 
@@ -45,8 +45,8 @@ static const char *open_bitcode(struct arena *arena, int *out_fd)
  * message. */
 static int save_text(struct arena *arena, const struct arguments *arguments, const char *source)
 {
-    const char *text = words_saved_name(arena, arguments, source, ".i");
-    const char **words = text ? words_of_saved_text(arena, arguments, source, text) : NULL;
+    const char *text = command_saved_name(arena, arguments, source, ".i");
+    const char **words = text ? command_save_text(arena, arguments, source, text) : NULL;
     return words ? check_run_clang(&here, words, STDOUT_FILENO) : FAILED;
 }
 
@@ -57,10 +57,10 @@ static int instrument_source(struct arena *arena, const struct arguments *argume
 {
     joule_error error;
     int fd, ready_fd;
-    const char *saved = words_saved_name(arena, arguments, source, ".bc");
+    const char *saved = command_saved_name(arena, arguments, source, ".bc");
     const char *path = open_bitcode(arena, &fd);
     const char *ready = saved || !path ? saved : open_bitcode(arena, &ready_fd);
-    const char **words = path && ready ? words_of_ship(arena, arguments, source) : NULL;
+    const char **words = path && ready ? command_front_end(arena, arguments, source) : NULL;
     int code = words ? check_run_clang(&here, words, fd) : FAILED;
     if (code == 0 && module_instrument(path, ready, plan, &error) != JOULE_OK) {
         complain("", "%s: %s", source, error.message);
@@ -104,7 +104,7 @@ static int build_apart(struct arena *arena, const struct arguments *arguments, c
     if (!take_part(arena, arguments, true, &part) || !take_part(arena, arguments, false, &others))
         return FAILED;
     for (size_t i = 0; i < part.source_count && code >= 0; i++) {
-        const char **words = words_of_build(arena, &part, bitcode, i, i + 1, no_library);
+        const char **words = command_build(arena, &part, bitcode, i, i + 1, no_library);
         int one = words ? check_run_clang(&here, words, STDOUT_FILENO) : FAILED;
         code = one < 0 || code == 0 ? one : code;
     }
@@ -143,11 +143,11 @@ int build_all(struct arena *arena, const struct arguments *arguments, const stru
             instrumented++;
         }
     }
-    if (code == 0 && instrumented && words_of_build_are_apart(arguments)) {
+    if (code == 0 && instrumented && command_builds_apart(arguments)) {
         code = build_apart(arena, arguments, bitcode);
     } else if (code == 0) {
         const char **library = library_words(arena, arguments, is_called);
-        const char **words = library ? words_of_build(arena, arguments, bitcode, 0, count, library) : NULL;
+        const char **words = library ? command_build(arena, arguments, bitcode, 0, count, library) : NULL;
         check_rewind_input();
         code = words ? arguments_become_clang(words) : FAILED;
     }
@@ -158,7 +158,7 @@ int build_all(struct arena *arena, const struct arguments *arguments, const stru
 static void tell_why(struct arena *arena, const struct arguments *arguments, const char *source)
 {
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    const char **words = words_of_count(arena, arguments, source, "/dev/null");
+    const char **words = command_count(arena, arguments, source, "/dev/null");
     if (words && nowhere >= 0)
         check_run_clang(&here, words, nowhere);
     if (nowhere >= 0)
@@ -168,7 +168,7 @@ static void tell_why(struct arena *arena, const struct arguments *arguments, con
 int build_unjudged(struct arena *arena, const struct arguments *arguments, const char *source)
 {
     static const struct order quiet = {.is_quiet = true};
-    const char **words = words_of_nothing(arena, arguments, source);
+    const char **words = command_discard(arena, arguments, source);
     int code = words ? check_run_clang(&quiet, words, STDOUT_FILENO) : FAILED;
     if (code > 0)
         code = check_run_clang(&here, arguments->clang, STDOUT_FILENO);

@@ -16,7 +16,7 @@
 #include "response.h"
 #include "source_marks.h"
 #include "stored_report.h"
-#include "words.h"
+#include "clang_commands.h"
 
 extern char **environ;
 
@@ -159,7 +159,7 @@ static bool judge_module(const struct order *order, const struct module *module,
                                        .marks = &aside->marks,
                                        .profile = arguments->counts ? &aside->profile : NULL,
                                        .warmer_kelvin = arguments->warmer_kelvin,
-                                       .level = words_low_level(arguments),
+                                       .level = command_low_level(arguments),
                                        .merges_threads = aside->merges_threads,
                                        .file_joules = arguments->file_joules};
     if (analysis_make(module, &machine->cpu, &machine->target, &options, &analysis, &error) != JOULE_OK) {
@@ -226,7 +226,7 @@ static void read_dropped_bodies(const struct order *order, const struct module_b
     int fd = memfd_create("joulec-bodies", MFD_CLOEXEC);
     struct order quiet = *order;
     quiet.is_quiet = true;
-    const char **words = words_of_count_with_bodies(&arena, order->arguments, order->source);
+    const char **words = command_count_with_bodies(&arena, order->arguments, order->source);
     string_print(path, sizeof path, "/proc/self/fd/%d", fd);
     if (words && fd >= 0 && check_run(&quiet, words, fd) == 0 &&
         module_read(path, build, &whole, NULL) == JOULE_OK) {
@@ -242,7 +242,7 @@ static bool check_bitcode(const struct order *order, int fd, struct aside *aside
                           struct checked *out)
 {
     struct module module;
-    struct module_build build = words_on_loops(order->arguments);
+    struct module_build build = command_loop_build(order->arguments);
     if (!read_bitcode(order, fd, &build, &module))
         return false;
     if (module.has_dropped_bodies && !module.bodiless)
@@ -258,7 +258,7 @@ static bool read_profile(const struct order *order, struct arena *arena, struct 
     struct module module;
     if (!order->arguments->counts)
         return true;
-    const char **words = words_of_profile(arena, order->arguments, order->source);
+    const char **words = command_read_profile(arena, order->arguments, order->source);
     int fd = memfd_create("joulec-seen", MFD_CLOEXEC);
     bool done =
         words && fd >= 0 && check_run_clang(order, words, fd) == 0 && read_bitcode(order, fd, NULL, &module);
@@ -282,7 +282,7 @@ static bool is_refused_without(const struct order *order, struct arena *arena, c
     again.arguments = &plain;
     again.is_quiet = true;
     plain.counts = NULL;
-    const char **words = words_of_count(arena, &plain, order->source, dependencies);
+    const char **words = command_count(arena, &plain, order->source, dependencies);
     int fd = memfd_create("joulec-nothing", MFD_CLOEXEC);
     int code = words && fd >= 0 ? check_run_clang(&again, words, fd) : -1;
     if (fd >= 0)
@@ -302,10 +302,10 @@ static bool check_with(const struct order *order, const int fds[2], struct outpu
     memset(&aside, 0, sizeof aside);
     char dependencies[64];
     string_print(dependencies, sizeof dependencies, "/proc/%d/fd/%d", (int)getpid(), fds[1]);
-    const char **words = words_of_count(&arena, order->arguments, order->source, dependencies);
+    const char **words = command_count(&arena, order->arguments, order->source, dependencies);
     int code = words ? check_run_clang(order, words, fds[0]) : -1;
     out->is_refused = code > 0;
-    aside.merges_threads = words_merge_threads(order->arguments) && source_may_have_openmp(order, fds[1]);
+    aside.merges_threads = command_merges_threads(order->arguments) && source_may_have_openmp(order, fds[1]);
     bool done = code == 0 && source_marks_read(order, outputs->root, fds[1], &aside.marks) &&
                 read_profile(order, &arena, &aside.profile) &&
                 check_bitcode(order, fds[0], &aside, outputs, out);
@@ -341,7 +341,7 @@ static bool prepare_page(const struct order *order, struct arena *arena, struct 
     if (!is_ir && a->page != PAGE_C)
         return true;
     const char **words =
-        is_ir ? words_of_ir(arena, a, order->source) : words_of_text(arena, a, order->source);
+        is_ir ? command_print_ir(arena, a, order->source) : command_preprocess(arena, a, order->source);
     outputs->text = check_read_clang(order, arena, words, out);
     if (is_ir && outputs->text)
         outputs_add(outputs, PIECE_PAGE, outputs->text, strlen(outputs->text));

@@ -8,7 +8,7 @@
 #include "check.h"
 #include "common/options.h"
 #include "joulec/source/whole_file.h"
-#include "words.h"
+#include "clang_commands.h"
 
 static bool is_of_word(char c)
 {
@@ -57,7 +57,7 @@ static bool has_budget(struct arena *arena, const struct arguments *as_sources, 
     const struct order order = {.arguments = as_sources, .source = source, .name = source, .is_quiet = true};
     const char *text =
         strcmp(source, "-") == 0 || others_may_have_budget(source)
-            ? check_read_clang(&order, arena, words_of_text(arena, as_sources, source), &ignored)
+            ? check_read_clang(&order, arena, command_preprocess(arena, as_sources, source), &ignored)
             : NULL;
     return text && text_has_budget(text);
 }

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "common/options.h"
 #include "joulec/source/source.h"
-#include "words.h"
+#include "clang_commands.h"
 
 /* A mapped file. bytes is NULL if the file is empty or cannot be mapped. */
 struct view {
@@ -136,7 +136,7 @@ static bool rename_files(const struct order *order, const char *root, struct mar
 static bool read_text(const struct order *order, const char *root, int fd, struct marks *out)
 {
     struct arena arena = {0};
-    const char **words = words_of_text(&arena, order->arguments, order->source);
+    const char **words = command_preprocess(&arena, order->arguments, order->source);
     int code = words ? check_run_clang(order, words, fd) : -1;
     arena_free(&arena);
     if (code != 0) {

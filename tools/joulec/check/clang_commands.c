@@ -1,5 +1,5 @@
-/* tools/joulec/check/words.c - see words.h. */
-#include "words.h"
+/* tools/joulec/check/clang_commands.c - see clang_commands.h. */
+#include "clang_commands.h"
 
 #include <limits.h>
 #include <string.h>
@@ -187,7 +187,7 @@ static bool is_openmp(const char *word)
            !string_starts(word, "-fopenmp-version");
 }
 
-bool words_merge_threads(const struct arguments *a)
+bool command_merges_threads(const struct arguments *a)
 {
     static const char *const switches[] = {"-fopenmp", "-fopenmp=libomp", "-fopenmp=libiomp5", "-fno-openmp",
                                            NULL};
@@ -199,7 +199,7 @@ bool words_merge_threads(const struct arguments *a)
  * work of a region is in the function that contains it, and not behind calls of the runtime library. */
 static void add_threads(struct line *line, const struct arguments *a)
 {
-    if (!words_merge_threads(a))
+    if (!command_merges_threads(a))
         return;
     for (size_t i = 0; i < line->count; i++)
         if (is_openmp(line->words[i]))
@@ -209,8 +209,8 @@ static void add_threads(struct line *line, const struct arguments *a)
 }
 
 /* Returns the user's arguments that the front end needs, `added`, and the source. */
-static const char **words_for_front_end(struct arena *arena, const struct arguments *a,
-                                        const char *const *added, const char *source)
+static const char **front_end_words(struct arena *arena, const struct arguments *a, const char *const *added,
+                                    const char *source)
 {
     struct line line = line_without(arena, a, is_uncounted);
     add_level(&line, a);
@@ -240,8 +240,8 @@ static const char *profile_word(struct arena *arena, const struct arguments *a)
 }
 
 /* `kept`: an additional option of clang -cc1; NULL: none. */
-static const char **count_words(struct arena *arena, const struct arguments *a, const char *source,
-                                const char *dependencies, const char *kept)
+static const char **make_count(struct arena *arena, const struct arguments *a, const char *source,
+                               const char *dependencies, const char *kept)
 {
     const char *const added[] = {"-O2",
                                  "-fno-vectorize",
@@ -261,18 +261,18 @@ static const char **count_words(struct arena *arena, const struct arguments *a, 
                                  kept ? "-Xclang" : NULL,
                                  kept,
                                  NULL};
-    return words_for_front_end(arena, a, added, source);
+    return front_end_words(arena, a, added, source);
 }
 
-const char **words_of_count(struct arena *arena, const struct arguments *a, const char *source,
-                            const char *dependencies)
+const char **command_count(struct arena *arena, const struct arguments *a, const char *source,
+                           const char *dependencies)
 {
-    return count_words(arena, a, source, dependencies, NULL);
+    return make_count(arena, a, source, dependencies, NULL);
 }
 
-const char **words_of_count_with_bodies(struct arena *arena, const struct arguments *a, const char *source)
+const char **command_count_with_bodies(struct arena *arena, const struct arguments *a, const char *source)
 {
-    return count_words(arena, a, source, "/dev/null", "-flto=full");
+    return make_count(arena, a, source, "/dev/null", "-flto=full");
 }
 
 /* Updates *is_on for "-fNAME" and "-fno-NAME". */
@@ -284,7 +284,7 @@ static void take_switch(const char *word, const char *name, bool *is_on)
         *is_on = false;
 }
 
-struct module_build words_on_loops(const struct arguments *a)
+struct module_build command_loop_build(const struct arguments *a)
 {
     char level = level_of(a);
     bool vectorises = true, packs = true, unrolls = true;
@@ -302,22 +302,22 @@ struct module_build words_on_loops(const struct arguments *a)
                                  .unrolls = unrolls && is_fast};
 }
 
-const char *words_low_level(const struct arguments *a)
+const char *command_low_level(const struct arguments *a)
 {
     char level = level_of(a);
     return level == '0' ? "-O0" : level == '1' ? "-O1" : level == 'g' ? "-Og" : NULL;
 }
 
-const char **words_of_ir(struct arena *arena, const struct arguments *a, const char *source)
+const char **command_print_ir(struct arena *arena, const struct arguments *a, const char *source)
 {
-    const char **words = words_of_count(arena, a, source, "/dev/null");
+    const char **words = command_count(arena, a, source, "/dev/null");
     for (size_t i = 0; words && words[i]; i++)
         if (strcmp(words[i], "-c") == 0)
             words[i] = "-S";
     return words;
 }
 
-const char **words_of_profile(struct arena *arena, const struct arguments *a, const char *source)
+const char **command_read_profile(struct arena *arena, const struct arguments *a, const char *source)
 {
     const char *const added[] = {"-O2",
                                  "-Xclang",
@@ -330,10 +330,10 @@ const char **words_of_profile(struct arena *arena, const struct arguments *a, co
                                  "-o",
                                  "-",
                                  NULL};
-    return words_for_front_end(arena, a, added, source);
+    return front_end_words(arena, a, added, source);
 }
 
-const char **words_of_text(struct arena *arena, const struct arguments *a, const char *source)
+const char **command_preprocess(struct arena *arena, const struct arguments *a, const char *source)
 {
     static const char *const added[] = {
         "-O2", "-w", "-Qunused-arguments", "-D__JOULEC__=1", "-D__JOULEC_COUNTS__=1", "-E", "-o", "-", NULL};
@@ -437,7 +437,7 @@ static void add_names_in_bitcode(struct line *line, const struct arguments *a, c
     }
 }
 
-const char **words_of_ship(struct arena *arena, const struct arguments *a, const char *source)
+const char **command_front_end(struct arena *arena, const struct arguments *a, const char *source)
 {
     static const char *const added[] = {"-Qunused-arguments",
                                         "-D__JOULEC__=1",
@@ -461,15 +461,15 @@ static bool is_of_no_account(const char *word)
     return is_uncounted(word) && word[1] != 'O' && !string_starts(word, "-Werror");
 }
 
-const char **words_of_nothing(struct arena *arena, const struct arguments *a, const char *source)
+const char **command_discard(struct arena *arena, const struct arguments *a, const char *source)
 {
     static const char *const added[] = {"-Qunused-arguments", "-c", "-o", "/dev/null", NULL};
     struct line line = line_without(arena, a, is_of_no_account);
     return end_with_source(&line, a, added, source);
 }
 
-const char *words_saved_name(struct arena *arena, const struct arguments *a, const char *source,
-                             const char *ending)
+const char *command_saved_name(struct arena *arena, const struct arguments *a, const char *source,
+                               const char *ending)
 {
     const char *output = arguments_value(a, "-o"), *slash = output ? strrchr(output, '/') : NULL;
     const char *name = object_name_beside(arena, NULL, source, ending);
@@ -494,8 +494,8 @@ static bool is_output_or_dependency(const char *word)
     return is_output(word) || is_dependency(word);
 }
 
-const char **words_of_saved_text(struct arena *arena, const struct arguments *a, const char *source,
-                                 const char *output)
+const char **command_save_text(struct arena *arena, const struct arguments *a, const char *source,
+                               const char *output)
 {
     const char *const added[] = {"-Qunused-arguments", "-D__JOULEC__=1", "-E", "-o", output, NULL};
     struct line line = line_without(arena, a, is_output_or_dependency);
@@ -509,7 +509,7 @@ static void add_bitcode(struct line *line, const char *bitcode, const char *lang
     add_all(line, added);
 }
 
-bool words_of_build_are_apart(const struct arguments *a)
+bool command_builds_apart(const struct arguments *a)
 {
     return a->compiles && !a->links && a->source_count && a->input_count > 1 && !arguments_value(a, "-o");
 }
@@ -545,8 +545,8 @@ static const char *known_level(const char *word)
     return is_level && level > 3 ? "-O3" : word;
 }
 
-const char **words_of_build(struct arena *arena, const struct arguments *a, const char *const *bitcode,
-                            size_t first, size_t end, const char *const *library)
+const char **command_build(struct arena *arena, const struct arguments *a, const char *const *bitcode,
+                           size_t first, size_t end, const char *const *library)
 {
     /* the step of the source already reports unknown warnings; clang 19 warns that no input follows the last
      * -x */
