@@ -12,7 +12,7 @@
 #include "common/output.h"
 #include "joule/companion.h"
 #include "library.h"
-#include "response.h"
+#include "response_file.h"
 
 const char tool_name[] = "joulec";
 

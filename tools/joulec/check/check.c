@@ -13,7 +13,7 @@
 #include "common/output.h"
 #include "joule/sources/cpu/cpu_caches.h"
 #include "joulec/source/whole_file.h"
-#include "response.h"
+#include "response_file.h"
 #include "source_marks.h"
 #include "stored_report.h"
 #include "clang_commands.h"

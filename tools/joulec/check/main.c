@@ -11,8 +11,8 @@
 #include "check.h"
 #include "common/options.h"
 #include "common/output.h"
-#include "counts.h"
-#include "others.h"
+#include "merged_profile.h"
+#include "other_languages.h"
 #include "outputs.h"
 #include "project.h"
 #include "stored_report.h"
@@ -75,7 +75,7 @@ static int check_and_build(struct arena *arena, const struct machine *machine,
         return EXIT_OWN_FAILURE;
     if (arguments->page != PAGE_NONE)
         return all.is_refused ? 1 : arguments->checks ? check_exit_code(all.outcome) : 0;
-    bool has_unjudged = others_have_budget(arena, arguments);
+    bool has_unjudged = other_languages_have_budget(arena, arguments);
     if (all.is_refused)
         return build_unjudged(arena, arguments, refused);
     if (all.outcome != OUTCOME_GOOD)
@@ -102,7 +102,7 @@ static int check(struct arena *arena, const struct machine *machine, const struc
 {
     char path[64];
     struct arguments arguments = *given;
-    int counts = arguments.profile ? counts_open(&arguments, path, sizeof path) : -1;
+    int counts = arguments.profile ? merged_profile_open(&arguments, path, sizeof path) : -1;
     if (arguments.profile && counts < 0)
         return EXIT_USAGE;
     arguments.counts = arguments.profile ? path : NULL;

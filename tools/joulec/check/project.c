@@ -13,7 +13,7 @@
 #include "joulec/source/database.h"
 #include "joulec/source/source.h"
 #include "joulec/source/whole_file.h"
-#include "others.h"
+#include "other_languages.h"
 
 #define AHEAD 16 /* results per process that may wait until earlier entries are printed */
 
@@ -77,7 +77,7 @@ static void find_folder(struct database_entry *e)
 static void leave_out(struct project *p, const struct database_entry *e)
 {
     p->not_c++;
-    if (is_wanted(p, e) && e->path && others_may_have_budget(e->path))
+    if (is_wanted(p, e) && e->path && other_languages_may_have_budget(e->path))
         complain("", "%s: not checked: it has a JOULE_BUDGET, but is not in C", e->file);
 }
 

@@ -1,5 +1,5 @@
-/* tools/joulec/check/counts.c - see counts.h. */
-#include "counts.h"
+/* tools/joulec/check/merged_profile.c - see merged_profile.h. */
+#include "merged_profile.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -57,7 +57,7 @@ static bool is_readable(const char *file)
     return false;
 }
 
-int counts_open(const struct arguments *arguments, char *path, size_t size)
+int merged_profile_open(const struct arguments *arguments, char *path, size_t size)
 {
     char program[2 * PATH_MAX];
     const char *file = arguments->profile;

@@ -1,5 +1,5 @@
-/* tools/joulec/response.c - see response.h. */
-#include "response.h"
+/* tools/joulec/response_file.c - see response_file.h. */
+#include "response_file.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -47,7 +47,8 @@ static bool is_space(char c)
     return c && strchr(" \t\n\r\f\v", c);
 }
 
-/* Returns the argument at *at, unquoted in place. "": none is left, or an empty one, which clang drops, too. */
+/* Returns the argument at *at, unquoted in place. "": none is left, or an empty one, which clang drops,
+ * too. */
 static char *next_word(char **at)
 {
     char *c = *at, *word, *end, quote = '\0';

@@ -1,10 +1,10 @@
-/* tools/joulec/response.h - expands response files ("@FILE") in a command line by clang's rules.
+/* tools/joulec/response_file.h - expands response files ("@FILE") in a command line by clang's rules.
  *
  * FILE is split at white space, with quotes and backslashes, and may name further files. Note: an argument
  * "@FILE" stays as it is if the file cannot be read, so that clang reports the error.
  */
-#ifndef JOULEC_RESPONSE_H
-#define JOULEC_RESPONSE_H
+#ifndef JOULEC_RESPONSE_FILE_H
+#define JOULEC_RESPONSE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

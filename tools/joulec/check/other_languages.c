@@ -1,5 +1,5 @@
-/* tools/joulec/check/others.c - see others.h. */
-#include "others.h"
+/* tools/joulec/check/other_languages.c - see other_languages.h. */
+#include "other_languages.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static bool is_of_word(char c)
     return c == '_' || isalnum((unsigned char)c);
 }
 
-bool others_may_have_budget(const char *path)
+bool other_languages_may_have_budget(const char *path)
 {
     static const char word[] = "JOULE_BUDGET";
     size_t size;
@@ -56,7 +56,7 @@ static bool has_budget(struct arena *arena, const struct arguments *as_sources, 
     struct checked ignored;
     const struct order order = {.arguments = as_sources, .source = source, .name = source, .is_quiet = true};
     const char *text =
-        strcmp(source, "-") == 0 || others_may_have_budget(source)
+        strcmp(source, "-") == 0 || other_languages_may_have_budget(source)
             ? check_read_clang(&order, arena, command_preprocess(arena, as_sources, source), &ignored)
             : NULL;
     return text && text_has_budget(text);
@@ -73,7 +73,7 @@ static const char **readable_words(struct arena *arena, const struct arguments *
     return words;
 }
 
-bool others_have_budget(struct arena *arena, const struct arguments *arguments)
+bool other_languages_have_budget(struct arena *arena, const struct arguments *arguments)
 {
     struct arguments as_sources = *arguments;
     const char **words = readable_words(arena, arguments);
