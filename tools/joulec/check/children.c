@@ -18,9 +18,9 @@ static void add_signal(sigset_t *set, int signal)
         sigaddset(set, signal);
 }
 
-bool children_open(struct children *children, size_t most)
+bool children_open(struct children *children, size_t max_count)
 {
-    *children = (struct children){.most = most, .list = calloc(most, sizeof *children->list)};
+    *children = (struct children){.max_count = max_count, .list = calloc(max_count, sizeof *children->list)};
     if (!children->list) {
         complain("", "out of memory");
         return false;
@@ -58,28 +58,30 @@ static bool open_all(struct child *child, const struct outputs *real)
     return is_good && child->end_fd >= 0;
 }
 
-static void live(const struct children *children, const struct child *child, const struct outputs *real,
-                 void (*work)(void *context, size_t number, struct outputs *part, struct ending *out),
-                 void *context)
+static void run_child(const struct children *children, const struct child *child, const struct outputs *real,
+                      void (*work)(void *context, size_t number, struct outputs *part,
+                                   struct check_result *out),
+                      void *context)
 {
-    struct ending ending = {.has_failed = false};
+    struct check_result result = {.has_failed = false};
     struct outputs part = {
-        .is_github = real->is_github, .warnings = real->warnings, .root = real->root, .tally = &ending.tally};
+        .is_github = real->is_github, .warnings = real->warnings, .root = real->root, .tally = &result.tally};
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     sigprocmask(SIG_SETMASK, &children->old_mask, NULL);
     memcpy(part.fd, child->fds, sizeof part.fd);
     if (dup2(child->fds[PIECE_MESSAGES], STDERR_FILENO) < 0)
         _exit(EXIT_OWN_FAILURE);
-    work(context, child->number, &part, &ending);
+    work(context, child->number, &part, &result);
     for (int i = 0; i < PIECES; i++)
-        ending.has_failed = ending.has_failed || part.why[i];
-    bool is_written = output_write_all(child->end_fd, (const char *)&ending, sizeof ending);
+        result.has_failed = result.has_failed || part.why[i];
+    bool is_written = output_write_all(child->end_fd, (const char *)&result, sizeof result);
     _exit(is_written ? 0 : EXIT_OWN_FAILURE);
 }
 
 bool children_start(struct children *children, const struct outputs *real, size_t number,
-                    void (*work)(void *context, size_t number, struct outputs *part, struct ending *out),
+                    void (*work)(void *context, size_t number, struct outputs *part,
+                                 struct check_result *out),
                     void *context)
 {
     struct child *child = &children->list[children->count];
@@ -87,7 +89,7 @@ bool children_start(struct children *children, const struct outputs *real, size_
     bool is_good = open_all(child, real);
     child->pid = is_good ? fork() : -1;
     if (child->pid == 0)
-        live(children, child, real, work, context);
+        run_child(children, child, real, work, context);
     if (child->pid < 0) {
         complain("", "cannot start a process: %s\nhint: -j N starts fewer at a time", strerror(errno));
         close_all(child);
@@ -112,29 +114,30 @@ static char *read_all(int fd, size_t *out_size)
     return bytes;
 }
 
-static void collect(struct child *child, int status, struct leaving *out)
+static void collect(struct child *child, int status, struct child_result *out)
 {
     size_t size;
-    *out = (struct leaving){.number = child->number, .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
+    *out =
+        (struct child_result){.number = child->number, .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
     for (int i = 0; i < PIECES; i++)
         out->bytes[i] = read_all(child->fds[i], &out->sizes[i]);
     char *end = read_all(child->end_fd, &size);
-    if (end && size == sizeof out->ending)
-        memcpy(&out->ending, end, size);
+    if (end && size == sizeof out->check)
+        memcpy(&out->check, end, size);
     else
-        out->ending.has_failed = true;
+        out->check.has_failed = true;
     free(end);
     close_all(child);
 }
 
-void leaving_free(struct leaving *leaving)
+void child_result_free(struct child_result *result)
 {
     for (int i = 0; i < PIECES; i++)
-        free(leaving->bytes[i]);
+        free(result->bytes[i]);
 }
 
 /* Collects one child that has ended. False: none has. */
-static bool reap(struct children *children, struct leaving *out)
+static bool reap(struct children *children, struct child_result *out)
 {
     int status;
     for (size_t i = 0; i < children->count; i++) {
@@ -147,7 +150,7 @@ static bool reap(struct children *children, struct leaving *out)
     return false;
 }
 
-bool children_wait(struct children *children, struct leaving *out)
+bool children_wait(struct children *children, struct child_result *out)
 {
     while (!reap(children, out)) {
         int signal = sigwaitinfo(&children->awaited, NULL);

@@ -11,7 +11,7 @@
 #include "check.h"
 
 /* Result that a child sends to its parent. It contains no pointers. */
-struct ending {
+struct check_result {
     struct checked checked;
     bool has_failed;  /* the source could not be checked, after a message */
     bool is_broken;   /* the entry's command is invalid */
@@ -20,10 +20,10 @@ struct ending {
 };
 
 /* Result and outputs of a child that has ended. */
-struct leaving {
+struct child_result {
     size_t number;
     int signal; /* signal that ended it; 0: none */
-    struct ending ending;
+    struct check_result check;
     char *bytes[PIECES]; /* for free(); NULL: none */
     size_t sizes[PIECES];
 };
@@ -36,21 +36,22 @@ struct child {
 
 struct children {
     struct child *list;
-    size_t count, most;
+    size_t count, max_count;
     sigset_t old_mask, awaited;
     int signal; /* signal that asks this program to end; 0: none */
 };
 
-/* Prepares for at most `most` children at a time. False after a message. */
-bool children_open(struct children *children, size_t most);
+/* Prepares for at most `max_count` children at a time. False after a message. */
+bool children_open(struct children *children, size_t max_count);
 /* Runs work(context, number) in a new process. `real`: the outputs that are wanted. False after a message. */
 bool children_start(struct children *children, const struct outputs *real, size_t number,
-                    void (*work)(void *context, size_t number, struct outputs *part, struct ending *out),
+                    void (*work)(void *context, size_t number, struct outputs *part,
+                                 struct check_result *out),
                     void *context);
-/* Waits for the next child that ends. The caller frees *out by leaving_free. False: a signal asks this
+/* Waits for the next child that ends. The caller frees *out by child_result_free. False: a signal asks this
  * program to end. */
-bool children_wait(struct children *children, struct leaving *out);
-void leaving_free(struct leaving *leaving);
+bool children_wait(struct children *children, struct child_result *out);
+void child_result_free(struct child_result *result);
 /* Ends the remaining children, and waits for them. */
 void children_close(struct children *children);
 

@@ -26,9 +26,9 @@ struct project {
     struct database database;
     const struct database_entry **chosen;
     size_t chosen_count;
-    struct leaving *left; /* results of the chosen entries */
-    bool *has_left;
-    size_t begun, told; /* numbers of chosen entries that are started, and printed */
+    struct child_result *results; /* results of the chosen entries */
+    bool *has_result;
+    size_t begun, printed; /* numbers of chosen entries that are started, and printed */
     bool shows_progress;
     struct outputs outputs;
     struct tally tally;
@@ -85,9 +85,9 @@ static void leave_out(struct project *p, const struct database_entry *e)
 static bool choose(struct project *p)
 {
     p->chosen = arena_alloc(&p->arena, (p->database.count + 1) * sizeof *p->chosen);
-    p->left = arena_alloc(&p->arena, (p->database.count + 1) * sizeof *p->left);
-    p->has_left = arena_alloc(&p->arena, (p->database.count + 1) * sizeof *p->has_left);
-    if (!p->chosen || !p->left || !p->has_left) {
+    p->results = arena_alloc(&p->arena, (p->database.count + 1) * sizeof *p->results);
+    p->has_result = arena_alloc(&p->arena, (p->database.count + 1) * sizeof *p->has_result);
+    if (!p->chosen || !p->results || !p->has_result) {
         complain("", "out of memory");
         return false;
     }
@@ -123,7 +123,7 @@ static char **words_of(struct project *p, const struct database_entry *e)
 }
 
 /* Removes the options that clang has just reported as unknown. False: there were none. */
-static bool drop_unknown(struct project *p, struct arguments *own, struct ending *out)
+static bool drop_unknown(struct project *p, struct arguments *own, struct check_result *out)
 {
     static const char said[] = "unknown argument: '";
     const char *text = whole_fd(&p->arena, STDERR_FILENO);
@@ -144,7 +144,7 @@ static bool drop_unknown(struct project *p, struct arguments *own, struct ending
     return is_less && ftruncate(STDERR_FILENO, 0) == 0 && lseek(STDERR_FILENO, 0, SEEK_SET) == 0;
 }
 
-static void check_entry(void *context, size_t number, struct outputs *part, struct ending *out)
+static void check_entry(void *context, size_t number, struct outputs *part, struct check_result *out)
 {
     struct project *p = context;
     const struct database_entry *e = p->chosen[number];
@@ -175,11 +175,11 @@ static void check_entry(void *context, size_t number, struct outputs *part, stru
 static void show_progress(const struct project *p)
 {
     char from[PATH_MAX];
-    if (!p->shows_progress || p->told == p->chosen_count)
+    if (!p->shows_progress || p->printed == p->chosen_count)
         return;
-    const char *name = source_from(p->root, p->chosen[p->told]->path, from, sizeof from);
+    const char *name = source_from(p->root, p->chosen[p->printed]->path, from, sizeof from);
     size_t length = strlen(name), most = 60;
-    fprintf(stderr, "\r\033[K[%zu/%zu] %s", p->told, p->chosen_count,
+    fprintf(stderr, "\r\033[K[%zu/%zu] %s", p->printed, p->chosen_count,
             name + (length > most ? length - most : 0));
 }
 
@@ -189,47 +189,47 @@ static void hide_progress(const struct project *p)
         fputs("\r\033[K", stderr);
 }
 
-static void count(struct project *p, const struct database_entry *e, const struct ending *ending)
+static void count(struct project *p, const struct database_entry *e, const struct check_result *result)
 {
-    bool is_refused = ending->checked.is_refused;
-    p->checked += !ending->is_broken && !ending->has_failed && !is_refused;
-    p->broken += ending->is_broken;
+    bool is_refused = result->checked.is_refused;
+    p->checked += !result->is_broken && !result->has_failed && !is_refused;
+    p->broken += result->is_broken;
     p->refused += is_refused;
-    p->foreign += ending->unknown[0] != '\0';
-    if (ending->unknown[0])
-        string_copy(p->unknown, sizeof p->unknown, ending->unknown);
-    p->has_failed = p->has_failed || ending->has_failed;
-    p->outcome = outcome_worse(p->outcome, ending->checked.outcome);
+    p->foreign += result->unknown[0] != '\0';
+    if (result->unknown[0])
+        string_copy(p->unknown, sizeof p->unknown, result->unknown);
+    p->has_failed = p->has_failed || result->has_failed;
+    p->outcome = outcome_worse(p->outcome, result->checked.outcome);
     if (is_refused)
         outputs_refused(&p->outputs, e->path);
-    tally_merge(&p->tally, &ending->tally);
+    tally_merge(&p->tally, &result->tally);
 }
 
-static void tell(struct project *p, const struct leaving *left)
+static void print_result(struct project *p, const struct child_result *result)
 {
     char from[PATH_MAX];
-    const struct database_entry *e = p->chosen[left->number];
+    const struct database_entry *e = p->chosen[result->number];
     const char *name = source_from(p->root, e->path, from, sizeof from);
     hide_progress(p);
     for (int i = 0; i < PIECES; i++)
-        if (left->bytes[i])
-            outputs_add(&p->outputs, (enum piece)i, left->bytes[i], left->sizes[i]);
-    if (left->signal)
-        complain("", "%s: not checked: signal %d (%s) ended its check", name, left->signal,
-                 strsignal(left->signal));
-    if (left->ending.is_broken)
+        if (result->bytes[i])
+            outputs_add(&p->outputs, (enum piece)i, result->bytes[i], result->sizes[i]);
+    if (result->signal)
+        complain("", "%s: not checked: signal %d (%s) ended its check", name, result->signal,
+                 strsignal(result->signal));
+    if (result->check.is_broken)
         complain("", "%s: not checked: its command in %s is invalid, see above", name,
                  p->arguments->database);
-    if (left->ending.checked.is_refused)
+    if (result->check.checked.is_refused)
         complain("", "%s: not checked: clang rejects it, see above", name);
-    count(p, e, &left->ending);
+    count(p, e, &result->check);
 }
 
 /* Starts as many checks as may run now. False after a message. */
 static bool start_some(struct project *p, struct children *children)
 {
-    while (children->count < children->most && p->begun < p->chosen_count &&
-           p->begun < p->told + AHEAD * children->most)
+    while (children->count < children->max_count && p->begun < p->chosen_count &&
+           p->begun < p->printed + AHEAD * children->max_count)
         if (!children_start(children, &p->outputs, p->begun++, check_entry, p))
             return false;
     return true;
@@ -237,17 +237,17 @@ static bool start_some(struct project *p, struct children *children)
 
 static bool check_chosen(struct project *p, struct children *children)
 {
-    while (p->told < p->chosen_count) {
-        struct leaving left;
+    while (p->printed < p->chosen_count) {
+        struct child_result result;
         show_progress(p);
-        if (!start_some(p, children) || !children_wait(children, &left))
+        if (!start_some(p, children) || !children_wait(children, &result))
             return false;
-        p->left[left.number] = left;
-        p->has_left[left.number] = true;
-        while (p->told < p->chosen_count && p->has_left[p->told]) {
-            tell(p, &p->left[p->told]);
-            leaving_free(&p->left[p->told]);
-            p->has_left[p->told++] = false;
+        p->results[result.number] = result;
+        p->has_result[result.number] = true;
+        while (p->printed < p->chosen_count && p->has_result[p->printed]) {
+            print_result(p, &p->results[p->printed]);
+            child_result_free(&p->results[p->printed]);
+            p->has_result[p->printed++] = false;
         }
     }
     return true;
@@ -255,9 +255,9 @@ static bool check_chosen(struct project *p, struct children *children)
 
 static void forget_rest(struct project *p)
 {
-    for (size_t i = p->told; i < p->begun; i++)
-        if (p->has_left[i])
-            leaving_free(&p->left[i]);
+    for (size_t i = p->printed; i < p->begun; i++)
+        if (p->has_result[i])
+            child_result_free(&p->results[i]);
 }
 
 static bool is_stdout(const char *path)
