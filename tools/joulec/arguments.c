@@ -73,7 +73,7 @@ static enum warnings_kind warnings_kind_of(const struct arguments *a)
     const char *last = arguments_last_of(a, errors);
     if (arguments_last_of(a, none))
         return WARNINGS_HIDDEN;
-    return last && strcmp(last, "-Werror") == 0 ? WARNINGS_ARE_ERRORS : WARNINGS_TOLD;
+    return last && strcmp(last, "-Werror") == 0 ? WARNINGS_ARE_ERRORS : WARNINGS_SHOWN;
 }
 
 /* Keeps budgets in the output of -E, as ccache and distcc use it: they are checked when that output is
@@ -194,7 +194,7 @@ static bool read_database_words(struct arguments *a)
 }
 
 /* Checks that no option is given that only a check or a printed page would read. False after a message. */
-static bool have_use(const struct arguments *a)
+static bool check_options_apply(const struct arguments *a)
 {
     const char *option = a->profile                 ? "--profile-use"
                          : !isnan(a->warmer_kelvin) ? "--thermal-state"
@@ -212,7 +212,7 @@ static bool have_use(const struct arguments *a)
 }
 
 /* Lists the files that clang will write. Returns their number. */
-static size_t list_built(struct arena *arena, const struct arguments *a, const char **out)
+static size_t list_build_outputs(struct arena *arena, const struct arguments *a, const char **out)
 {
     const char *output = arguments_value(a, "-o");
     size_t count = 0;
@@ -231,7 +231,7 @@ static size_t list_built(struct arena *arena, const struct arguments *a, const c
 
 /* Checks that each output of joulec has a file of its own that is neither read nor built. False after a
  * message. */
-static bool are_apart(struct arena *arena, const struct arguments *a)
+static bool check_outputs_differ(struct arena *arena, const struct arguments *a)
 {
     const char *output = arguments_value(a, "-o"), *page = a->page == PAGE_NONE ? NULL
                                                            : output             ? output
@@ -253,7 +253,7 @@ static bool are_apart(struct arena *arena, const struct arguments *a)
     for (size_t i = 0; i < a->input_count; i++)
         if (strcmp(a->inputs[i], "-") != 0)
             paths[inputs++] = a->inputs[i];
-    inputs += list_built(arena, a, paths + inputs);
+    inputs += list_build_outputs(arena, a, paths + inputs);
     memcpy(paths + inputs, written, sizeof written);
     if (output_check_apart(paths, inputs, inputs + count, &error) == JOULE_OK)
         return true;
@@ -407,8 +407,8 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
         add_headers(arena, out);
     keep_budgets(out);
     out->warnings = warnings_kind_of(out);
-    bool is_used = have_use(out);
+    bool is_used = check_options_apply(out);
     if (isnan(out->fail_over))
         out->fail_over = DEFAULT_FAIL_OVER;
-    return is_used && are_apart(arena, out) && read_page_words(out) && read_database_words(out);
+    return is_used && check_outputs_differ(arena, out) && read_page_words(out) && read_database_words(out);
 }

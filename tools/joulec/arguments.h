@@ -18,7 +18,7 @@ struct baseline;
 enum page_kind { PAGE_NONE, PAGE_C, PAGE_IR, PAGE_EIR, PAGE_LIFT };
 
 /* Handling of warnings, from clang's -w and -Werror. */
-enum warnings_kind { WARNINGS_TOLD, WARNINGS_HIDDEN, WARNINGS_ARE_ERRORS };
+enum warnings_kind { WARNINGS_SHOWN, WARNINGS_HIDDEN, WARNINGS_ARE_ERRORS };
 
 struct arguments {
     bool is_plain; /* the command line has no option of joulec's, and none was added for clang */

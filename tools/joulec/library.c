@@ -171,7 +171,7 @@ static const char **static_words(struct arena *arena, const char *path)
     return kept;
 }
 
-const char **library_words(struct arena *arena, const struct arguments *arguments, bool is_called)
+const char **library_arguments(struct arena *arena, const struct arguments *arguments, bool is_called)
 {
     static const char *const static_options[] = {"-static", "-static-pie", NULL};
     static const char *const own_options[] = {"-ljoule", NULL};

@@ -10,6 +10,6 @@
 
 /* Returns the arguments to append to the link, terminated by NULL; empty if nothing calls libjoule.
  * is_called: an instrumented source of this command calls it. In memory of `arena`. NULL after a message. */
-const char **library_words(struct arena *arena, const struct arguments *arguments, bool is_called);
+const char **library_arguments(struct arena *arena, const struct arguments *arguments, bool is_called);
 
 #endif

@@ -62,9 +62,9 @@ static bool judges(const struct arguments *a)
 
 /* Returns the arguments for clang followed by those that link libjoule, because objects that were checked
  * elsewhere may be linked here. NULL after a message. */
-static const char **words_with_library(struct arena *arena, const struct arguments *a)
+static const char **add_library(struct arena *arena, const struct arguments *a)
 {
-    const char **library = library_words(arena, a, false);
+    const char **library = library_arguments(arena, a, false);
     size_t count = 0;
     if (!library || !*library)
         return library ? a->clang : NULL;
@@ -84,7 +84,7 @@ static const char **words_with_library(struct arena *arena, const struct argumen
  * limit on command lines. */
 static int become_clang(struct arena *arena, const struct arguments *a, char **argv)
 {
-    const char **words = words_with_library(arena, a);
+    const char **words = add_library(arena, a);
     if (!words)
         return EXIT_OWN_FAILURE;
     argv[0] = (char *)a->clang[0];

@@ -146,7 +146,7 @@ int build_all(struct arena *arena, const struct arguments *arguments, const stru
     if (code == 0 && instrumented && command_builds_apart(arguments)) {
         code = build_apart(arena, arguments, bitcode);
     } else if (code == 0) {
-        const char **library = library_words(arena, arguments, is_called);
+        const char **library = library_arguments(arena, arguments, is_called);
         const char **words = library ? command_build(arena, arguments, bitcode, 0, count, library) : NULL;
         check_rewind_input();
         code = words ? arguments_become_clang(words) : FAILED;
@@ -155,7 +155,7 @@ int build_all(struct arena *arena, const struct arguments *arguments, const stru
 }
 
 /* Shows clang's messages about the count build that it rejects. */
-static void tell_why(struct arena *arena, const struct arguments *arguments, const char *source)
+static void print_why(struct arena *arena, const struct arguments *arguments, const char *source)
 {
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     const char **words = command_count(arena, arguments, source, "/dev/null");
@@ -173,7 +173,7 @@ int build_unjudged(struct arena *arena, const struct arguments *arguments, const
     if (code > 0)
         code = check_run_clang(&here, arguments->clang, STDOUT_FILENO);
     if (code == 0) {
-        tell_why(arena, arguments, source);
+        print_why(arena, arguments, source);
         complain("",
                  "%s: cannot check: clang compiles this file, but not at -O2 with __JOULEC__ defined, see "
                  "above\nhint: correct that, or omit the --energy options for this file",

@@ -118,8 +118,8 @@ struct aside {
 };
 
 /* Compares with the stored report, if there is one, and prints the findings. False after a message. */
-static bool tell_analysis(const struct order *order, const struct analysis *analysis, struct outputs *outputs,
-                          struct checked *out)
+static bool print_analysis(const struct order *order, const struct analysis *analysis,
+                           struct outputs *outputs, struct checked *out)
 {
     struct arena arena = {0};
     struct comparisons comparisons;
@@ -139,7 +139,7 @@ static bool tell_analysis(const struct order *order, const struct analysis *anal
                             .comparisons = baseline ? &comparisons : NULL};
     if (!done)
         complain("", "%s: out of memory", order->name);
-    done = done && outputs_tell(outputs, &judged);
+    done = done && outputs_print(outputs, &judged);
     if (done)
         out->outcome = report_outcome(&judged);
     if (done && arguments->warnings == WARNINGS_ARE_ERRORS && report_has_warnings(&judged))
@@ -166,7 +166,7 @@ static bool judge_module(const struct order *order, const struct module *module,
         complain("", "%s: %s", order->name, error.message);
         return false;
     }
-    bool done = tell_analysis(order, &analysis, outputs, out);
+    bool done = print_analysis(order, &analysis, outputs, out);
     if (done && order->arena &&
         instrument_plan_make(order->arena, module, &analysis, &out->plan) != JOULE_OK) {
         complain("", "%s: out of memory", order->name);
@@ -185,7 +185,7 @@ static unsigned long version_behind(const char *message, const char *words)
 
 /* Prints why bitcode cannot be read. For bitcode of a newer LLVM, LLVM's own message hides that cause among
  * details of the format. */
-static void tell_unread(const struct order *order, const char *message)
+static void print_unread(const struct order *order, const char *message)
 {
     unsigned long writer = version_behind(message, "(Producer: 'LLVM"),
                   reader = version_behind(message, "Reader: 'LLVM ");
@@ -211,7 +211,7 @@ static bool read_bitcode(const struct order *order, int fd, const struct module_
     string_print(path, sizeof path, "/proc/self/fd/%d", fd);
     if (module_read(path, build, out, &error) == JOULE_OK)
         return true;
-    tell_unread(order, error.message);
+    print_unread(order, error.message);
     return false;
 }
 

@@ -68,7 +68,7 @@ static int check_and_build(struct arena *arena, const struct machine *machine,
     bool done = hold_input(arguments) && check_all(arena, machine, arguments, &outputs, &all, plans);
     const char *refused = outputs.refused_count ? outputs.refused[0] : NULL;
     if (done && arguments->compared && change_tally_differs(&tally.changes))
-        outputs_tell_changes(&outputs, &tally.changes, arguments->compared);
+        outputs_print_changes(&outputs, &tally.changes, arguments->compared);
     bool is_whole = done && (arguments->page == PAGE_NONE || !all.is_refused);
     bool is_written = outputs_close(&outputs, is_whole);
     if (!done || (is_whole && !is_written))

@@ -23,7 +23,7 @@ static const struct form {
 static const page_print_fn pages[] = {
     [PAGE_C] = report_c, [PAGE_EIR] = report_eir, [PAGE_LIFT] = report_lift};
 
-static const page_print_fn messages[] = {[WARNINGS_TOLD] = report_messages,
+static const page_print_fn messages[] = {[WARNINGS_SHOWN] = report_messages,
                                          [WARNINGS_HIDDEN] = report_messages_but_warnings,
                                          [WARNINGS_ARE_ERRORS] = report_messages_as_errors};
 
@@ -57,7 +57,7 @@ static bool add_page(struct outputs *out, enum piece piece, page_print_fn print,
     return page;
 }
 
-bool outputs_tell(struct outputs *out, const struct judged *judged)
+bool outputs_print(struct outputs *out, const struct judged *judged)
 {
     if (out->tally)
         tally_add(out->tally, judged);
@@ -69,8 +69,8 @@ bool outputs_tell(struct outputs *out, const struct judged *judged)
     return !out->is_github || add_page(out, PIECE_MESSAGES, report_github, judged);
 }
 
-void outputs_tell_changes(struct outputs *out, const struct change_tally *changes,
-                          const struct baseline *baseline)
+void outputs_print_changes(struct outputs *out, const struct change_tally *changes,
+                           const struct baseline *baseline)
 {
     const struct change_page page = {changes, baseline};
     add_page(out, PIECE_MESSAGES, change_tally_print, &page);

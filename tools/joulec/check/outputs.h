@@ -35,11 +35,11 @@ struct outputs {
 /* Opens the outputs. `root`: the current folder. False after a message. */
 bool outputs_open(struct outputs *out, const struct arguments *arguments, const char *root);
 /* Writes all findings of a source. False after a message: out of memory. */
-bool outputs_tell(struct outputs *out, const struct judged *judged);
+bool outputs_print(struct outputs *out, const struct judged *judged);
 /* Prints the table of functions that differ from the stored report, with the messages. */
-void outputs_tell_changes(struct outputs *out, const struct change_tally *changes,
-                          const struct baseline *baseline);
-/* Adds bytes that outputs_tell wrote in another process. */
+void outputs_print_changes(struct outputs *out, const struct change_tally *changes,
+                           const struct baseline *baseline);
+/* Adds bytes that outputs_print wrote in another process. */
 void outputs_add(struct outputs *out, enum piece piece, const char *bytes, size_t count);
 void outputs_refused(struct outputs *out, const char *source);
 /* is_whole: all sources were checked; otherwise files keep their old contents. False after a message. */
