@@ -1,4 +1,4 @@
-/* joulec/verdict/findings.c - see findings.h. */
+/* joulec/verdict/findings.c - add_finding findings.h. */
 #include "joulec/verdict/findings.h"
 
 #include <math.h>
@@ -14,20 +14,20 @@ static bool is_error(const struct judged *judged, enum verdict verdict)
     return verdict >= VERDICT_LIKELY_VIOLATED || (judged->is_strict && verdict > VERDICT_PROVED);
 }
 
-struct seeing {
+struct listing {
     void (*each)(void *context, const struct finding *finding);
     void *context;
     struct finding finding;
 };
 
-static void see(struct seeing *s, enum rule rule, bool is_error)
+static void add_finding(struct listing *s, enum rule rule, bool is_error)
 {
     s->finding.rule = rule;
     s->finding.is_error = is_error;
     s->each(s->context, &s->finding);
 }
 
-static void set_limit(struct seeing *s, const char *what, joule_dimension dimension,
+static void set_limit(struct listing *s, const char *what, joule_dimension dimension,
                       const struct figure *figure, const struct limit *limit)
 {
     s->finding.what = what;
@@ -36,31 +36,31 @@ static void set_limit(struct seeing *s, const char *what, joule_dimension dimens
     s->finding.limit = limit;
 }
 
-static void see_vacuous(struct seeing *s, const char *what, joule_dimension dimension,
+static void add_vacuous(struct listing *s, const char *what, joule_dimension dimension,
                         const struct figure *figure, const struct limit *limit)
 {
     set_limit(s, what, dimension, figure, limit);
     if (limit->is_vacuous)
-        see(s, RULE_VACUOUS, false);
+        add_finding(s, RULE_VACUOUS, false);
 }
 
-static void see_limit(struct seeing *s, enum rule rule, const char *what, joule_dimension dimension,
+static void add_limit(struct listing *s, enum rule rule, const char *what, joule_dimension dimension,
                       const struct figure *figure, const struct limit *limit)
 {
     bool fails = is_error(s->finding.judged, limit->verdict);
     set_limit(s, what, dimension, figure, limit);
     if (limit->verdict != VERDICT_NONE && (limit->verdict > VERDICT_LIKELY || fails))
-        see(s, limit->verdict == VERDICT_UNDECIDED ? RULE_UNDECIDED : rule, fails);
+        add_finding(s, limit->verdict == VERDICT_UNDECIDED ? RULE_UNDECIDED : rule, fails);
 }
 
 /* A budget of GPU code is not proved, which is an error under strict. */
-static void see_gpu_kernel(struct seeing *s, const struct function_result *r)
+static void add_gpu_kernel(struct listing *s, const struct function_result *r)
 {
     const struct judgement *j = &r->judgement;
     if (j->worst == VERDICT_NONE)
         return;
     s->finding.is_note = !s->finding.judged->is_strict;
-    see(s, RULE_GPU_KERNEL, s->finding.judged->is_strict);
+    add_finding(s, RULE_GPU_KERNEL, s->finding.judged->is_strict);
 }
 
 static bool gives_advice(const struct judged *judged, const struct function_result *r)
@@ -70,7 +70,7 @@ static bool gives_advice(const struct judged *judged, const struct function_resu
 
 /* Returns true if the same advice was already given for this place, which occurs in several functions if it
  * is inlined. */
-static bool is_told(const struct judged *judged, const struct advice *advice)
+static bool is_repeated(const struct judged *judged, const struct advice *advice)
 {
     const struct analysis *a = judged->analysis;
     for (size_t i = 0; i < a->result_count && advice->place.file; i++)
@@ -85,10 +85,10 @@ static bool is_told(const struct judged *judged, const struct advice *advice)
     return false;
 }
 
-static void see_advice(struct seeing *s, const struct function_result *r)
+static void add_advice(struct listing *s, const struct function_result *r)
 {
     for (size_t i = 0; i < r->advice_count; i++) {
-        if (is_told(s->finding.judged, &r->advice[i]))
+        if (is_repeated(s->finding.judged, &r->advice[i]))
             continue;
         s->finding = (struct finding){.judged = s->finding.judged,
                                       .result = r,
@@ -97,11 +97,11 @@ static void see_advice(struct seeing *s, const struct function_result *r)
                                                                       : source_place_of_name(r->function),
                                       .mark = MARK_NONE,
                                       .advice = &r->advice[i]};
-        see(s, RULE_LOOP_ORDER + r->advice[i].kind, false);
+        add_finding(s, RULE_LOOP_ORDER + r->advice[i].kind, false);
     }
 }
 
-static void see_function(struct seeing *s, const struct function_result *r)
+static void add_function(struct listing *s, const struct function_result *r)
 {
     const struct judgement *j = &r->judgement;
     s->finding = (struct finding){.judged = s->finding.judged,
@@ -110,26 +110,26 @@ static void see_function(struct seeing *s, const struct function_result *r)
                                   .mark = MARK_NONE};
     const struct profile *profile = s->finding.judged->analysis->options.profile;
     if (r->bad_depth.message[0])
-        see(s, RULE_BAD_MARK, true);
+        add_finding(s, RULE_BAD_MARK, true);
     if (r->bad_column)
-        see(s, RULE_BAD_BUDGET, true);
+        add_finding(s, RULE_BAD_BUDGET, true);
     if (r->is_gpu_kernel) {
-        see_gpu_kernel(s, r);
+        add_gpu_kernel(s, r);
         return;
     }
     if (profile && !profile_find(profile, r->function->name))
-        see(s, RULE_PROFILE, false);
-    see_vacuous(s, "max_joules", JOULE_DIMENSION_ENERGY, &j->joules, &j->joules_limit);
-    see_vacuous(s, "max_watts", JOULE_DIMENSION_POWER, &j->watts, &j->watts_limit);
-    see_vacuous(s, "max_temp_delta", JOULE_DIMENSION_TEMPERATURE, &j->kelvin, &j->kelvin_limit);
-    see_limit(s, RULE_JOULES, "max_joules", JOULE_DIMENSION_ENERGY, &j->joules, &j->joules_limit);
-    see_limit(s, RULE_WATTS, "max_watts", JOULE_DIMENSION_POWER, &j->watts, &j->watts_limit);
-    see_limit(s, RULE_TEMPERATURE, "max_temp_delta", JOULE_DIMENSION_TEMPERATURE, &j->kelvin,
+        add_finding(s, RULE_PROFILE, false);
+    add_vacuous(s, "max_joules", JOULE_DIMENSION_ENERGY, &j->joules, &j->joules_limit);
+    add_vacuous(s, "max_watts", JOULE_DIMENSION_POWER, &j->watts, &j->watts_limit);
+    add_vacuous(s, "max_temp_delta", JOULE_DIMENSION_TEMPERATURE, &j->kelvin, &j->kelvin_limit);
+    add_limit(s, RULE_JOULES, "max_joules", JOULE_DIMENSION_ENERGY, &j->joules, &j->joules_limit);
+    add_limit(s, RULE_WATTS, "max_watts", JOULE_DIMENSION_POWER, &j->watts, &j->watts_limit);
+    add_limit(s, RULE_TEMPERATURE, "max_temp_delta", JOULE_DIMENSION_TEMPERATURE, &j->kelvin,
               &j->kelvin_limit);
 }
 
 /* Adds at most one finding for each mark. */
-static void see_mark(struct seeing *s, uint32_t mark)
+static void add_mark(struct listing *s, uint32_t mark)
 {
     const struct analysis *a = s->finding.judged->analysis;
     const struct mark *m = &a->options.marks->list[mark];
@@ -142,11 +142,11 @@ static void see_mark(struct seeing *s, uint32_t mark)
                                   .result = &a->whole,
                                   .name = source_place_of_mark(&m->place, nth),
                                   .mark = mark};
-    see(s, m->fault ? RULE_BAD_MARK : RULE_UNUSED_MARK, m->fault != NULL);
+    add_finding(s, m->fault ? RULE_BAD_MARK : RULE_UNUSED_MARK, m->fault != NULL);
 }
 
 /* Adds findings about the whole file, if it has any budget. */
-static void see_machine(struct seeing *s)
+static void add_machine(struct listing *s)
 {
     const struct analysis *a = s->finding.judged->analysis;
     const struct cpu_calibration *found = s->finding.judged->calibration;
@@ -156,29 +156,29 @@ static void see_machine(struct seeing *s)
     bool is_stale = found && found->state != CALIBRATION_NONE && found->state != CALIBRATION_GOOD;
     s->finding = (struct finding){.judged = s->finding.judged, .result = &a->whole, .mark = MARK_NONE};
     if (is_judged && a->options.level)
-        see(s, RULE_LEVEL, false);
+        add_finding(s, RULE_LEVEL, false);
     if (is_judged && a->options.merges_threads) {
         s->finding.is_note = true;
-        see(s, RULE_THREADS, false);
+        add_finding(s, RULE_THREADS, false);
         s->finding.is_note = false;
     }
     if (is_judged && a->foreign)
-        see(s, RULE_FOREIGN, false);
+        add_finding(s, RULE_FOREIGN, false);
     else if (is_judged && is_stale)
-        see(s, RULE_STALE, false);
+        add_finding(s, RULE_STALE, false);
 }
 
 /* Adds findings about the whole file that make a comparison doubtful. */
-static void see_baseline(struct seeing *s)
+static void add_baseline(struct listing *s)
 {
     const struct comparisons *c = s->finding.judged->comparisons;
     s->finding = (struct finding){
         .judged = s->finding.judged, .result = &s->finding.judged->analysis->whole, .mark = MARK_NONE};
     if (c && (!c->unit || comparisons_differ(c)))
-        see(s, RULE_OTHER_BASELINE, false);
+        add_finding(s, RULE_OTHER_BASELINE, false);
 }
 
-static void see_comparison(struct seeing *s, const struct function_result *r, const struct growth *c)
+static void add_comparison(struct listing *s, const struct function_result *r, const struct growth *c)
 {
     const struct judged *judged = s->finding.judged;
     bool is_over = c->change == CHANGE_OVER;
@@ -188,30 +188,30 @@ static void see_comparison(struct seeing *s, const struct function_result *r, co
                                   .mark = MARK_NONE,
                                   .comparison = c};
     if (is_over || c->change == CHANGE_UNDECIDED)
-        see(s, is_over ? RULE_GROWN : RULE_GROWN_UNDECIDED, is_over || judged->is_strict);
+        add_finding(s, is_over ? RULE_GROWN : RULE_GROWN_UNDECIDED, is_over || judged->is_strict);
 }
 
 void findings_each(const struct judged *judged, void (*each)(void *context, const struct finding *finding),
                    void *context)
 {
-    struct seeing s = {each, context, {.judged = judged}};
-    see_machine(&s);
-    see_baseline(&s);
+    struct listing s = {each, context, {.judged = judged}};
+    add_machine(&s);
+    add_baseline(&s);
     const struct marks *marks = judged->analysis->options.marks;
     for (uint32_t i = 0; marks && i < marks->count; i++)
-        see_mark(&s, i);
+        add_mark(&s, i);
     for (size_t i = 0; i < judged->analysis->result_count; i++) {
         const struct function_result *result = &judged->analysis->results[i];
         if (result->budget_words || result->bad_depth.message[0])
-            see_function(&s, result);
+            add_function(&s, result);
         if (judged->comparisons)
-            see_comparison(&s, result, &judged->comparisons->of[i]);
+            add_comparison(&s, result, &judged->comparisons->of[i]);
         if (gives_advice(judged, result))
-            see_advice(&s, result);
+            add_advice(&s, result);
     }
     const struct function_result *whole = &judged->analysis->whole;
     s.finding = (struct finding){.judged = judged, .result = whole, .mark = MARK_NONE};
-    see_limit(&s, RULE_JOULES, "max_joules", JOULE_DIMENSION_ENERGY, &whole->judgement.joules,
+    add_limit(&s, RULE_JOULES, "max_joules", JOULE_DIMENSION_ENERGY, &whole->judgement.joules,
               &whole->judgement.joules_limit);
 }
 
