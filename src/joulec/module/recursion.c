@@ -11,11 +11,11 @@
 /* --- groups ----------------------------------------------------------------------------------------------------- */
 
 struct search {
-    uint32_t *order;      /* order in which functions were reached, from 1; 0: not reached */
-    uint32_t *low;        /* low link */
-    uint32_t *next;       /* next call of each function to visit */
-    uint32_t *open, *way; /* functions without a group yet; the path of the search */
-    size_t open_count, way_count;
+    uint32_t *order;       /* order in which functions were reached, from 1; 0: not reached */
+    uint32_t *low;         /* low link */
+    uint32_t *next;        /* next call of each function to visit */
+    uint32_t *open, *path; /* functions without a group yet; the path of the search */
+    size_t open_count, path_count;
     uint32_t last;
     struct groups *out;
 };
@@ -50,7 +50,7 @@ static void begin_function(struct search *s, uint32_t f)
     s->order[f] = s->low[f] = ++s->last;
     s->next[f] = s->out->called_begin[f];
     s->open[s->open_count++] = f;
-    s->way[s->way_count++] = f;
+    s->path[s->path_count++] = f;
 }
 
 /* Makes a group of `f` and all functions opened since. */
@@ -69,19 +69,19 @@ static void close_group(struct search *s, uint32_t f)
 
 static void end_function(struct search *s, uint32_t f)
 {
-    s->way_count--;
+    s->path_count--;
     if (s->low[f] == s->order[f])
         close_group(s, f);
-    uint32_t caller = s->way_count ? s->way[s->way_count - 1] : f;
+    uint32_t caller = s->path_count ? s->path[s->path_count - 1] : f;
     if (s->low[f] < s->low[caller])
         s->low[caller] = s->low[f];
 }
 
-static void look_from(struct search *s, uint32_t root)
+static void search_from(struct search *s, uint32_t root)
 {
     begin_function(s, root);
-    while (s->way_count) {
-        uint32_t f = s->way[s->way_count - 1];
+    while (s->path_count) {
+        uint32_t f = s->path[s->path_count - 1];
         if (s->next[f] == s->out->called_begin[f + 1]) {
             end_function(s, f);
             continue;
@@ -95,7 +95,7 @@ static void look_from(struct search *s, uint32_t root)
 }
 
 /* Sets is_called_in_loop. */
-static void look_into_loops(const struct module *module, struct groups *groups)
+static void find_calls_in_loops(const struct module *module, struct groups *groups)
 {
     const int32_t *targets;
     for (size_t i = 0; i < module->function_count; i++)
@@ -118,7 +118,7 @@ joule_status groups_find(struct arena *arena, const struct module *module, struc
                                   .place_of = arena_alloc(arena, count * sizeof *out_groups->place_of),
                                   .members = arena_alloc(arena, count * sizeof *out_groups->members),
                                   .begin = arena_alloc(arena, (count + 1) * sizeof *out_groups->begin)};
-    uint32_t **lists[] = {&s.order, &s.low, &s.next, &s.open, &s.way};
+    uint32_t **lists[] = {&s.order, &s.low, &s.next, &s.open, &s.path};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         *lists[i] = arena_alloc(&scratch, count * sizeof **lists[i]);
     bool is_good =
@@ -127,9 +127,9 @@ joule_status groups_find(struct arena *arena, const struct module *module, struc
         memset(out_groups->group_of, 0xff, count * sizeof *out_groups->group_of);
     for (uint32_t f = 0; is_good && f < module->function_count; f++)
         if (!s.order[f])
-            look_from(&s, f);
+            search_from(&s, f);
     if (is_good)
-        look_into_loops(module, out_groups);
+        find_calls_in_loops(module, out_groups);
     arena_free(&scratch);
     return is_good ? JOULE_OK : JOULE_NO_MEMORY;
 }

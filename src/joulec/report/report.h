@@ -17,7 +17,7 @@ enum outcome report_outcome(const struct judged *judged);
 void report_messages(const void *judged, struct text *out);
 /* The same with warnings as errors, and without warnings. */
 void report_messages_as_errors(const void *judged, struct text *out);
-void report_messages_but_warnings(const void *judged, struct text *out);
+void report_messages_without_warnings(const void *judged, struct text *out);
 bool report_has_warnings(const struct judged *judged);
 /* One JSON object (docs/joulec.schema.json) and a newline. */
 void report_object(const void *judged, struct text *out);

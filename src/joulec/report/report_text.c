@@ -133,12 +133,12 @@ void report_messages_as_errors(const void *judged, struct text *out)
     print_messages(judged, AS_ERRORS, out);
 }
 
-void report_messages_but_warnings(const void *judged, struct text *out)
+void report_messages_without_warnings(const void *judged, struct text *out)
 {
     print_messages(judged, HIDDEN, out);
 }
 
-static void look_for_warning(void *has, const struct finding *finding)
+static void find_warning(void *has, const struct finding *finding)
 {
     *(bool *)has = *(bool *)has || may_be_error(finding);
 }
@@ -146,7 +146,7 @@ static void look_for_warning(void *has, const struct finding *finding)
 bool report_has_warnings(const struct judged *judged)
 {
     bool has = false;
-    findings_each(judged, look_for_warning, &has);
+    findings_each(judged, find_warning, &has);
     return has;
 }
 

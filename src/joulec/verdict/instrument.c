@@ -7,7 +7,7 @@
 
 const char *const instrument_calls[] = {"joule_budget_scope_begin", "joule_budget_count", NULL};
 
-static void look_at_calls(const struct function *function, struct instrument_plan *plan)
+static void read_calls(const struct function *function, struct instrument_plan *plan)
 {
     for (size_t b = 0; b < function->block_count; b++)
         for (size_t c = 0; c < function->blocks[b].call_count; c++) {
@@ -56,7 +56,7 @@ joule_status instrument_plan_make(struct arena *arena, const struct module *modu
     if (!out_plan->functions)
         return JOULE_NO_MEMORY;
     for (size_t i = 0; i < module->function_count; i++)
-        look_at_calls(&module->functions[i], out_plan);
+        read_calls(&module->functions[i], out_plan);
     joule_class cls =
         analysis->target.table.cls == JOULE_CLASS_ASSUMED ? JOULE_CLASS_ASSUMED : JOULE_CLASS_MODELLED;
     for (size_t i = 0; i < analysis->result_count; i++) {

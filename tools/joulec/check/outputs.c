@@ -24,7 +24,7 @@ static const page_print_fn pages[] = {
     [PAGE_C] = report_c, [PAGE_EIR] = report_eir, [PAGE_LIFT] = report_lift};
 
 static const page_print_fn messages[] = {[WARNINGS_SHOWN] = report_messages,
-                                         [WARNINGS_HIDDEN] = report_messages_but_warnings,
+                                         [WARNINGS_HIDDEN] = report_messages_without_warnings,
                                          [WARNINGS_ARE_ERRORS] = report_messages_as_errors};
 
 static page_print_fn print_of(const struct outputs *out, enum piece piece)
