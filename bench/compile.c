@@ -23,7 +23,7 @@ static void need(joule_status status, const joule_error *error)
     exit(1);
 }
 
-/* --- networks ------------------------------------------------------------------------------------------------ */
+/* --- networks ------------------------------------------------------------------------------------------- */
 
 static forge_value labels(forge_builder *b, int64_t rows)
 {
@@ -91,7 +91,7 @@ struct network {
     forge_value (*loss)(forge_builder *b, unsigned layers);
 };
 
-/* --- measuring ------------------------------------------------------------------------------------------------ */
+/* --- measuring ------------------------------------------------------------------------------------------ */
 
 struct times {
     double ms[STEPS];

@@ -181,7 +181,7 @@ static uint64_t toss(uint64_t rounds)
     return heads;
 }
 
-/* --- the same, counted ------------------------------------------------------------------------------------------ */
+/* --- work of these loops -------------------------------------------------------------------------------- */
 
 /* cache lines per iteration: none; one from L2; one from the level that holds 64 MiB */
 enum place { NO_LINES, NEAR_LINES, FAR_LINES };

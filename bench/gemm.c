@@ -19,7 +19,7 @@ static const double ROUND_NS = 1.5e9; /* total time per size */
 
 static float *a, *b, *c, *exact;
 
-/* --- contestants -------------------------------------------------------------------------------------------- */
+/* --- contestants ---------------------------------------------------------------------------------------- */
 
 typedef void product_fn(int64_t n);
 
@@ -96,7 +96,7 @@ static product_fn *find_onednn(void)
     return dnnl_sgemm ? onednn : NULL;
 }
 
-/* --- the limit ---------------------------------------------------------------------------------------------- */
+/* --- the limit ------------------------------------------------------------------------------------------ */
 
 /* Returns the current GFLOP/s limit of one thread; NaN: unknown. */
 static double limit(void)
@@ -105,7 +105,7 @@ static double limit(void)
     return isa_choose(getenv("FORGE_ISA"), &isa, NULL) == JOULE_OK ? peak_thread_gflops(isa_name(isa)) : NAN;
 }
 
-/* --- the race ----------------------------------------------------------------------------------------------- */
+/* --- measuring ------------------------------------------------------------------------------------------ */
 
 enum { OURS, OPENBLAS, ONEDNN, LIMIT, CONTESTANTS };
 static const char *const names[] = {"forge", "openblas", "onednn", "limit"};

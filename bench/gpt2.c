@@ -89,7 +89,7 @@ static void set_tokens(const char *input, forge_shape shape, uint32_t seed)
     forge_buffer_release(buffer);
 }
 
-/* --- what it was spent on ------------------------------------------------------------------------------------- */
+/* --- time by kernel ------------------------------------------------------------------------------------- */
 
 struct kind {
     forge_launch_facts facts; /* sums over all its launches */

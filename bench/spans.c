@@ -37,7 +37,7 @@ static double now_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* --- networks ------------------------------------------------------------------------------------------------ */
+/* --- networks ------------------------------------------------------------------------------------------- */
 
 struct network {
     const char *name;
@@ -76,7 +76,7 @@ static forge_value loss_of_gpt(forge_builder *b)
     return forge_cross_entropy(b, logits, label(b, 256));
 }
 
-/* --- measuring ------------------------------------------------------------------------------------------------ */
+/* --- measuring ------------------------------------------------------------------------------------------ */
 
 struct bench {
     forge_device *device;

@@ -15,7 +15,7 @@
 #include "common/program_folder.h"
 #include "joulec/verdict/instrument.h"
 
-/* --- what calls it ------------------------------------------------------------------------------------------ */
+/* --- search for calls ----------------------------------------------------------------------------------- */
 
 static bool has_names(const char *bytes, size_t size)
 {
@@ -121,7 +121,7 @@ static bool line_calls(const struct arguments *a)
     return is_found;
 }
 
-/* --- the words that link it --------------------------------------------------------------------------------- */
+/* --- arguments that link it ----------------------------------------------------------------------------- */
 
 /* For example "x86_64-linux-gnu". */
 static bool is_multiarch(const char *name)

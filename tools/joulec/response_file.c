@@ -123,7 +123,7 @@ const char **response_expand(struct arena *arena, char **argv, const char *folde
     return done ? words.list : NULL;
 }
 
-/* --- pipes -------------------------------------------------------------------------------------------------- */
+/* --- pipes ---------------------------------------------------------------------------------------------- */
 
 /* Returns "@/proc/self/fd/N" for a copy of the pipe in memory, which this program and clang after it can
  * read. NULL: it cannot be copied. */
@@ -150,7 +150,7 @@ void response_hold_pipes(struct arena *arena, char **argv)
     }
 }
 
-/* --- words that are too many for a command line --------------------------------------------------------------- */
+/* --- writing response files ----------------------------------------------------------------------------- */
 
 /* Quotes an argument so that next_word and clang read it unchanged. */
 static void write_quoted(FILE *file, const char *word)

@@ -66,7 +66,7 @@ static void find_before(struct flow *flow, const struct function *f)
             flow->before[begin[f->blocks[b].edges[e].to + 1]++] = b;
 }
 
-/* --- dominators, all by the number of the first walk --------------------------------------------------------- */
+/* --- dominators, by preorder number --------------------------------------------------------------------- */
 
 /* Returns the vertex with the minimal semidominator on the path from v to below the root of its tree, and
  * compresses the path. (EVAL in the paper.) */
@@ -143,7 +143,7 @@ static void number_tree(struct walk *w)
     }
 }
 
-/* --- all -------------------------------------------------------------------------------------------------------- */
+/* --- whole computation ---------------------------------------------------------------------------------- */
 
 static bool alloc_flow(struct arena *arena, const struct function *f, struct flow *out)
 {

@@ -16,7 +16,7 @@ struct search {
     uint32_t *stack;
 };
 
-/* --- headers ------------------------------------------------------------------------------------------------ */
+/* --- headers -------------------------------------------------------------------------------------------- */
 
 /* Finds all back edges: from a block to one that dominates it. */
 static void find_headers(struct search *s)
@@ -44,7 +44,7 @@ static void find_headers(struct search *s)
     }
 }
 
-/* --- bodies ------------------------------------------------------------------------------------------------- */
+/* --- bodies --------------------------------------------------------------------------------------------- */
 
 static int32_t outermost(struct search *s, int32_t loop)
 {
@@ -165,7 +165,7 @@ static void cut_depth(struct search *s)
     }
 }
 
-/* --- lists -------------------------------------------------------------------------------------------------- */
+/* --- lists of members, nodes and exits ------------------------------------------------------------------ */
 
 /* Turns counts at [2 + l] into offsets at [1 + l]. Each item that is then added for l increments [1 + l], so
  * that in the end list l begins at [l]. */
@@ -273,7 +273,7 @@ static bool list_all(struct search *s, struct arena *arena)
     return out->exits;
 }
 
-/* --- all ---------------------------------------------------------------------------------------------------- */
+/* --- whole computation ---------------------------------------------------------------------------------- */
 
 static bool alloc_lists(struct arena *arena, size_t blocks, struct loops *out)
 {

@@ -8,7 +8,7 @@
 #define MAX_FRAMES 1e15
 #define MAX_STEPS  2e8 /* visited calls, over all levels and starts */
 
-/* --- groups ----------------------------------------------------------------------------------------------------- */
+/* --- groups --------------------------------------------------------------------------------------------- */
 
 struct search {
     uint32_t *order;       /* order in which functions were reached, from 1; 0: not reached */
@@ -166,7 +166,7 @@ struct recursion_call *groups_list_calls(struct arena *arena, const struct group
     return last ? list : NULL;
 }
 
-/* --- frames ----------------------------------------------------------------------------------------------------- */
+/* --- frames --------------------------------------------------------------------------------------------- */
 
 /* Calls by caller: list[begin[m] .. begin[m + 1]) are indices of the calls of member m. */
 struct by_caller {

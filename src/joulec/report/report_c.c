@@ -32,7 +32,7 @@ struct page {
     unsigned line;
 };
 
-/* --- remarks ------------------------------------------------------------------------------------------------ */
+/* --- remarks -------------------------------------------------------------------------------------------- */
 
 static int by_line(const void *a, const void *b)
 {
@@ -91,7 +91,7 @@ static void say_loop(struct text *out, const struct analysis *analysis, const st
         figure_words(each * remark->result->sum.runs[remark->loop].entries, JOULE_DIMENSION_ENERGY).text);
 }
 
-/* --- the text ----------------------------------------------------------------------------------------------- */
+/* --- the text ------------------------------------------------------------------------------------------- */
 
 /* Reads a line marker, such as: # 12 "file.c" 1 3. False: the line is not a marker. */
 static bool read_marker(struct page *p, const char *line, size_t length)

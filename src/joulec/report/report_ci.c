@@ -39,7 +39,7 @@ static const char *path_of(const struct finding *f, char buffer[PATH_MAX])
     return source_from(f->judged->root, f->name.file ? f->name.file : f->judged->source, buffer, PATH_MAX);
 }
 
-/* --- GitHub ------------------------------------------------------------------------------------------------- */
+/* --- GitHub --------------------------------------------------------------------------------------------- */
 
 /* Note: ':' and ',' must be escaped only in properties. */
 static void add_escaped(struct text *out, const char *words, bool is_property)
@@ -72,7 +72,7 @@ void report_github(const void *judged, struct text *out)
     findings_each(judged, add_command, out);
 }
 
-/* --- GitLab ------------------------------------------------------------------------------------------------- */
+/* --- GitLab --------------------------------------------------------------------------------------------- */
 
 static const char *severity_of(const struct finding *f)
 {

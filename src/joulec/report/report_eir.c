@@ -38,7 +38,7 @@ static void add_bounds(const struct page *p, const double joules[BOUNDS], bool i
                 is_open ? " and more" : figure_words(joules[BOUND_HIGH], JOULE_DIMENSION_ENERGY).text);
 }
 
-/* --- blocks ------------------------------------------------------------------------------------------------- */
+/* --- blocks --------------------------------------------------------------------------------------------- */
 
 static void add_work(const struct page *p, const struct block *block)
 {
@@ -99,7 +99,7 @@ static void add_block(const struct page *p, uint32_t index, unsigned depth)
     }
 }
 
-/* --- loops -------------------------------------------------------------------------------------------------- */
+/* --- loops ---------------------------------------------------------------------------------------------- */
 
 /* Returns true if the loop, a loop in it or a call in it has no bound. */
 static bool is_open_loop(const struct page *p, int32_t loop)
@@ -149,7 +149,7 @@ static void add_region(const struct page *p, int32_t loop, unsigned depth)
     }
 }
 
-/* --- functions ---------------------------------------------------------------------------------------------- */
+/* --- functions ------------------------------------------------------------------------------------------ */
 
 static void add_figures(const struct page *p)
 {

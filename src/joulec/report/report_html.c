@@ -50,7 +50,7 @@ struct page {
     char path[PATH_MAX]; /* absolute path of the source */
 };
 
-/* --- gathering ---------------------------------------------------------------------------------------------- */
+/* --- collecting joules by line -------------------------------------------------------------------------- */
 
 /* Returns the line of a place; NULL: it is in another file. */
 static struct line *line_of(struct page *p, const struct source_place *place)
@@ -116,7 +116,7 @@ static bool gather(struct page *p, struct arena *arena)
     return true;
 }
 
-/* --- printing ----------------------------------------------------------------------------------------------- */
+/* --- printing ------------------------------------------------------------------------------------------- */
 
 /* Replaces each byte that is not UTF-8 by U+FFFD, because the page is UTF-8. */
 static void add_escaped(struct text *out, const char *words, size_t length)

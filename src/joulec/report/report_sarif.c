@@ -15,7 +15,7 @@
 #define SCHEMA "https://json.schemastore.org/sarif-2.1.0.json"
 #define ROOT   "%SRCROOT%" /* the name that readers of SARIF expect */
 
-/* --- paths -------------------------------------------------------------------------------------------------- */
+/* --- paths ---------------------------------------------------------------------------------------------- */
 
 /* Percent-encodes all but unreserved characters and '/' (RFC 3986). */
 static void add_escaped(struct text *out, const char *path)
@@ -53,7 +53,7 @@ static void add_folder(struct json *json, const char *key, const char *root)
     json_close(json, '}');
 }
 
-/* --- results ------------------------------------------------------------------------------------------------ */
+/* --- results -------------------------------------------------------------------------------------------- */
 
 static void add_text(struct json *json, const char *key, const char *words)
 {
@@ -231,7 +231,7 @@ void report_sarif(const void *judged, struct text *out)
     findings_each(judged, add_result, out);
 }
 
-/* --- the log ------------------------------------------------------------------------------------------------ */
+/* --- the log -------------------------------------------------------------------------------------------- */
 
 static void add_rule(struct json *json, enum rule rule)
 {

@@ -150,7 +150,7 @@ bool report_has_warnings(const struct judged *judged)
     return has;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------------------- */
+/* --- outcome -------------------------------------------------------------------------------------------- */
 
 static enum outcome outcome_of(const struct judged *judged, const struct function_result *result)
 {

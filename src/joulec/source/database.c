@@ -8,7 +8,7 @@
 #include "base/string.h"
 #include "joulec/source/source.h"
 
-/* --- a shell's words ---------------------------------------------------------------------------------------- */
+/* --- splitting a command -------------------------------------------------------------------------------- */
 
 static bool is_space(char c)
 {
@@ -71,7 +71,7 @@ const char **database_split(struct arena *arena, const char *command, size_t *ou
     return words;
 }
 
-/* --- entries ------------------------------------------------------------------------------------------------ */
+/* --- entries -------------------------------------------------------------------------------------------- */
 
 /* Returns the strings of an array. NULL: as for database_split. */
 static const char **words_of_list(struct arena *arena, const struct json_value *list, size_t *out_count)

@@ -113,7 +113,7 @@ static void set_unclear(const struct line *line, bool *out_is_unclear)
             out_is_unclear[line->keywords[i]->mark] = true;
 }
 
-/* --- loops without a place of their own ---------------------------------------------------------------------------------- */
+/* --- loops without a place of their own ----------------------------------------------------------------- */
 
 static bool is_in(const struct marks_keyword *keyword, const struct source_place *place)
 {
@@ -186,7 +186,7 @@ static uint32_t mark_around(const struct marks *marks, const struct loops *loops
     return MARK_NONE;
 }
 
-/* --- loops that LLVM had made one ---------------------------------------------------------------------------------------- */
+/* --- merged loops --------------------------------------------------------------------------------------- */
 
 static bool is_around(const struct marks_keyword *keyword, const struct marks_keyword *other)
 {
@@ -276,7 +276,7 @@ static bool is_clear(const struct marks *marks, const struct loops *loops,
     return parted != PARTED_UNSURE || !may_be_two(marks, loops, keyword, loop, out_is_unclear);
 }
 
-/* --- all loops ------------------------------------------------------------------------------------------------------------ */
+/* --- all loops of a function ---------------------------------------------------------------------------- */
 
 static uint32_t mark_at(const struct marks *marks, const struct loops *loops, size_t loop,
                         bool *out_is_unclear)

@@ -42,7 +42,7 @@ struct reading {
     bool is_out_of_memory;
 };
 
-/* --- characters ----------------------------------------------------------------------------------------------- */
+/* --- characters ----------------------------------------------------------------------------------------- */
 
 static bool is_word(char c)
 {
@@ -79,7 +79,7 @@ static struct span take_word(struct span *line)
     return word;
 }
 
-/* --- where it is ---------------------------------------------------------------------------------------------- */
+/* --- line markers --------------------------------------------------------------------------------------- */
 
 /* Returns the file name of the last line marker, unescaped; NULL: unknown. */
 static const char *file_here(struct reading *r)
@@ -119,7 +119,7 @@ static void take_place(struct reading *r, struct span line)
         r->file.length += 1 + (r->file.at[r->file.length] == '\\' && r->file.length + 2 < line.length);
 }
 
-/* --- marks ------------------------------------------------------------------------------------------------------ */
+/* --- marks ---------------------------------------------------------------------------------------------- */
 
 static const char *keep_words(struct reading *r, const char *words, size_t length)
 {
@@ -226,7 +226,7 @@ static void take_directive(struct reading *r, struct span line)
     }
 }
 
-/* --- the text between --------------------------------------------------------------------------------------------- */
+/* --- tokens --------------------------------------------------------------------------------------------- */
 
 /* Returns true if this `while`, after a `do` without braces, ends the `do`: nothing but a semicolon
  * follows. */
@@ -436,7 +436,7 @@ static void take_line(struct reading *r)
     r->line++;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------ */
+/* --- the whole text ------------------------------------------------------------------------------------- */
 
 bool marks_are_possible(const char *text, size_t size)
 {

@@ -211,7 +211,7 @@ void baseline_free(struct baseline *baseline)
     arena_free(&baseline->arena);
 }
 
-/* --- finding -------------------------------------------------------------------------------------------- */
+/* --- searching ------------------------------------------------------------------------------------------ */
 
 static const char *without_dots(const char *path)
 {

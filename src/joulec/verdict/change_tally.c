@@ -114,7 +114,7 @@ bool change_tally_differs(const struct change_tally *tally)
     return tally->row_count > 0;
 }
 
-/* --- a page --------------------------------------------------------------------------------------------- */
+/* --- printing ------------------------------------------------------------------------------------------- */
 
 static void add_count(struct text *out, const char **between, size_t count, const char *what)
 {

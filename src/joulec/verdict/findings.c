@@ -7,7 +7,7 @@
 #include "joulec/trips/figure_words.h"
 #include "joulec/verdict/comparison_words.h"
 
-/* --- findings ----------------------------------------------------------------------------------------------- */
+/* --- findings ------------------------------------------------------------------------------------------- */
 
 static bool is_error(const struct judged *judged, enum verdict verdict)
 {
@@ -215,7 +215,7 @@ void findings_each(const struct judged *judged, void (*each)(void *context, cons
               &whole->judgement.joules_limit);
 }
 
-/* --- words -------------------------------------------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------------------------------- */
 
 static void say_vacuous(const struct finding *f, struct text *out)
 {

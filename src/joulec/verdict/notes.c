@@ -263,7 +263,7 @@ static void note_doubt(const struct finding *f, const struct doubt *doubt, const
     }
 }
 
-/* --- each thing once -------------------------------------------------------------------------------------------- */
+/* --- removing duplicates -------------------------------------------------------------------------------- */
 
 /* An unknown: a loop without a bound, or a doubt. */
 struct open {

@@ -64,7 +64,7 @@ void tally_merge(struct tally *tally, const struct tally *more)
     change_tally_merge(&tally->changes, &more->changes);
 }
 
-/* --- a page ------------------------------------------------------------------------------------------------- */
+/* --- printing ------------------------------------------------------------------------------------------- */
 
 static void add_count(struct text *out, const char **between, size_t count, const char *what)
 {

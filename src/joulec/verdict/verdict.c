@@ -23,7 +23,7 @@ const char *verdict_name(enum verdict verdict)
     return (unsigned)verdict < sizeof names / sizeof *names ? names[verdict] : "none";
 }
 
-/* --- figures ------------------------------------------------------------------------------------------------ */
+/* --- figures -------------------------------------------------------------------------------------------- */
 
 static double log_ratio(double a, double b)
 {
@@ -152,7 +152,7 @@ static void forget_power_ends(struct judgement *j)
         *both_ways[i] = (struct figure){NAN, both_ways[i]->est, NAN, NAN, NAN};
 }
 
-/* --- verdicts ----------------------------------------------------------------------------------------------- */
+/* --- verdicts ------------------------------------------------------------------------------------------- */
 
 /* Grounds of a verdict. */
 struct grounds {

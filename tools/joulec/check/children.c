@@ -36,7 +36,7 @@ bool children_open(struct children *children, size_t max_count)
     return true;
 }
 
-/* --- one of them -------------------------------------------------------------------------------------------- */
+/* --- one child ------------------------------------------------------------------------------------------ */
 
 static void close_all(struct child *child)
 {
@@ -100,7 +100,7 @@ bool children_start(struct children *children, const struct outputs *real, size_
     return true;
 }
 
-/* --- what they leave ---------------------------------------------------------------------------------------- */
+/* --- results of children -------------------------------------------------------------------------------- */
 
 /* Reads a whole file, for free(). NULL: out of memory, or fd is -1. */
 static char *read_all(int fd, size_t *out_size)

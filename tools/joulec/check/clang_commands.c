@@ -65,7 +65,7 @@ static bool is_of_text(const char *word)
     return is_dependency(word) || strcmp(word, "-include") == 0 || strcmp(word, "-imacros") == 0;
 }
 
-/* --- a line that is being made ------------------------------------------------------------------------------ */
+/* --- assembling a command line -------------------------------------------------------------------------- */
 
 struct line {
     struct arena *arena; /* arena->is_out_of_memory is set if an argument is missing */
@@ -150,7 +150,7 @@ static const char **end_with_source(struct line *line, const struct arguments *a
     return end_line(line);
 }
 
-/* --- the build that is counted ------------------------------------------------------------------------------ */
+/* --- count build ---------------------------------------------------------------------------------------- */
 
 /* Returns the character after the last -O; '1' for -O alone, as in clang; '0' without -O. */
 static char level_of(const struct arguments *a)
@@ -348,7 +348,7 @@ const char **command_preprocess(struct arena *arena, const struct arguments *a, 
     return end_line(&line);
 }
 
-/* --- what the user gets ------------------------------------------------------------------------------------- */
+/* --- the user's build ----------------------------------------------------------------------------------- */
 
 static bool has_word(const struct arguments *a, const char *word)
 {

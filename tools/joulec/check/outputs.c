@@ -83,7 +83,7 @@ void outputs_refused(struct outputs *out, const char *source)
     out->refused_count += list != NULL;
 }
 
-/* --- files -------------------------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------------------------------------- */
 
 static void write_frame(struct outputs *out, enum piece piece, page_print_fn print, const char *words)
 {

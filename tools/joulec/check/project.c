@@ -38,7 +38,7 @@ struct project {
     enum outcome outcome;
 };
 
-/* --- the database ------------------------------------------------------------------------------------------- */
+/* --- the database --------------------------------------------------------------------------------------- */
 
 static bool read_database(struct project *p)
 {
@@ -107,7 +107,7 @@ static bool choose(struct project *p)
     return true;
 }
 
-/* --- one file, in a process of its own ---------------------------------------------------------------------- */
+/* --- one entry, in a child process ---------------------------------------------------------------------- */
 
 /* Returns the entry's arguments followed by those of the command line. */
 static char **words_of(struct project *p, const struct database_entry *e)
@@ -170,7 +170,7 @@ static void check_entry(void *context, size_t number, struct outputs *part, stru
         out->has_failed = !check_source(&order, part, &out->checked);
 }
 
-/* --- all of them -------------------------------------------------------------------------------------------- */
+/* --- all entries ---------------------------------------------------------------------------------------- */
 
 static void show_progress(const struct project *p)
 {
