@@ -260,7 +260,8 @@ static void find_renamed(struct comparisons *c, const struct analysis *a, const 
     c->gone_count = left;
 }
 
-/* Replaces the names of renamed callees without a figure by those of the stored report. True: there was one. */
+/* Replaces the names of renamed callees without a figure by those of the stored report. True: there was
+ * one. */
 static bool take_old_names(const struct comparisons *c, const struct analysis *a,
                            struct baseline_function *now)
 {

@@ -109,7 +109,7 @@ static void test_loops_that_were_inlined_twice(void **state)
         "7: this loop has no bound and is assumed to run 100 times: ",
         "5: this loop has no bound and is assumed to run 100 times; its count depends on 'n'",
         "5: this loop has no bound and is assumed to run 100 times; its count depends on 'm'",
-        "0: a loop of this function has no bound", "0: a loop of this function has no bound"};
+        "0: this loop has no bound", "0: this loop has no bound"};
     expect(t, &t->results[0], RULE_UNDECIDED, of_one, 5);
     const char *const of_all[] = {"7: ", "5: ", "5: ", "0: ", "0: ", "9: this loop has no bound"};
     expect(t, NULL, RULE_UNDECIDED, of_all, 6);
