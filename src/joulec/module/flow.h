@@ -17,7 +17,7 @@ struct flow {
     uint32_t *rank; /* of each block: its position in `order`; FLOW_NONE: unreachable */
     /* predecessors of block b: before[before_begin[b] .. before_begin[b + 1]) */
     uint32_t *before, *before_begin;
-    /* Of each block: its preorder number in the dominator tree, and the last number in its subtree. */
+    /* For each block: its preorder number in the dominator tree, and the last number in its subtree. */
     uint32_t *tree_first, *tree_last;
     uint32_t *dominator; /* of each reachable block: its immediate dominator; of the entry: itself */
 };

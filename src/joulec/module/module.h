@@ -178,7 +178,7 @@ struct block {
     /* In an innermost loop: the block's part of the longest loop-carried dependence chain, as work on that
      * chain. If has_chain is false: the longest chain within the block; empty: unknown. */
     double chain[WORK_KINDS];
-    bool has_chain;       /* `chain` is known; in an outer loop: it is known that there is no such chain */
+    bool has_chain;       /* `chain` is known; in an outer loop: there is certainly no such chain */
     bool is_chain_stored; /* in an innermost loop: the chain is carried through memory */
     /* header of an innermost loop: it depends on nothing from the loop's previous entry */
     bool begins_anew;
@@ -199,8 +199,8 @@ struct block {
     bool is_cold;           /* it calls a function with the attribute cold */
     bool is_by_data;        /* its branch depends on values from memory */
     enum question question; /* what that branch tests */
-    /* Of two edges, edges[period_edge] is taken once per `period` executions: a counter with a constant step
-     * reaches its end and is reset. 0: unknown. */
+    /* If there are two edges: edges[period_edge] is taken once per `period` executions, because a counter with
+     * a constant step reaches its end and is reset. 0: unknown. */
     double period;
     uint32_t period_edge;
     struct call *calls;

@@ -34,7 +34,7 @@ static const char head[] =
     "@media(max-width:40rem){td.t{display:none}td.b{min-width:3rem}}\n"
     "</style>\n";
 
-/* What a source line does in one call of a function. */
+/* Joules and executions of a source line in one call of a function. */
 struct line {
     const struct function_result *begins; /* function that is defined on this line; NULL: none */
     const struct function_result *of;     /* function whose figures follow */

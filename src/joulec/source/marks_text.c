@@ -21,7 +21,7 @@ struct span {
     size_t length;
 };
 
-/* What is currently skipped between a mark and its loop. */
+/* The part between a mark and its loop that is being skipped. */
 enum between { BETWEEN_NOTHING, BETWEEN_GROUP, BETWEEN_LABEL };
 
 struct reading {
