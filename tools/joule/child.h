@@ -16,9 +16,9 @@
 
 /* Signal state at the start of joule; the command gets the same. */
 struct signals {
-    sigset_t taken, before;
-    bool ignored_children; /* SIGCHLD was ignored, which would hide the status of the command */
-    bool leads_session;    /* then only this process gets SIGHUP when the terminal closes */
+    sigset_t taken, before; /* the blocked signals, and the mask before */
+    bool ignored_children;  /* SIGCHLD was ignored, which would hide the status of the command */
+    bool leads_session;     /* then only this process gets SIGHUP when the terminal closes */
 };
 
 /* Saves the state and blocks signals. Call before any thread starts. */
