@@ -199,10 +199,10 @@ typedef enum forge_reduce_kind {
     FORGE_ARGMAX = 5, /* one axis; index of the first maximum; i64 */
     FORGE_REDUCE_KINDS
 } forge_reduce_kind;
-/* Reduces the axes whose bits are set: bit i is dimension i. keeps_dims: reduced dimensions stay, with size
+/* Reduces the axes whose bits are set: bit i is dimension i. keep_dims: reduced dimensions stay, with size
  * 1; else they are removed. Accumulates in f32 for narrower floats, otherwise in the element type. */
 FORGE_API forge_value forge_reduce(forge_builder *builder, forge_reduce_kind kind, forge_value x,
-                                   uint32_t axes, bool keeps_dims);
+                                   uint32_t axes, bool keep_dims);
 
 /* Flags of forge_scan. */
 enum {
@@ -262,16 +262,16 @@ typedef struct forge_window {
     uint32_t before, after; /* padding; less than the extent of the window */
 } forge_window;
 /* Returns the sum, mean, maximum (NaN propagates) or minimum of each window. axes: bit i is dimension i.
- * windows: one for each of these axes, in order. Padding is ignored; with counts_padding, means count it as
+ * windows: one for each of these axes, in order. Padding is ignored; with count_padding, means count it as
  * zeros. A window of padding only gives 0 (sum), NaN (mean), -infinity (maximum) or infinity (minimum). */
 FORGE_API forge_value forge_window_reduce(forge_builder *builder, forge_reduce_kind kind, forge_value x,
-                                          uint32_t axes, const forge_window *windows, bool counts_padding);
+                                          uint32_t axes, const forge_window *windows, bool count_padding);
 /* Return the maximum or mean of windows with the same size in all spatial dimensions of x
  * [n, channels, spatial...]. stride 0: equal to size. */
 FORGE_API forge_value forge_max_pool(forge_builder *builder, forge_value x, uint32_t size, uint32_t stride,
                                      uint32_t padding);
 FORGE_API forge_value forge_avg_pool(forge_builder *builder, forge_value x, uint32_t size, uint32_t stride,
-                                     uint32_t padding, bool counts_padding);
+                                     uint32_t padding, bool count_padding);
 /* Returns the elements of each window: the dimensions of x, with the number of windows for those in axes,
  * then the sizes of the windows. Padded elements have the value `padding`. Floats only. */
 FORGE_API forge_value forge_unfold(forge_builder *builder, forge_value x, uint32_t axes,

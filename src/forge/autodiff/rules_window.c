@@ -114,7 +114,7 @@ static forge_value count_elements(struct gradient *r, const struct window_attrib
     for (uint32_t k = 0; k < FORGE_MAX_RANK; k++)
         if (a->windows.axes >> k & 1)
             size *= a->windows.size[k];
-    if (a->counts_padding)
+    if (a->count_padding)
         return forge_scalar(b, dtype, size);
     struct window_attributes sum = {FORGE_SUM, 0, a->windows};
     forge_value ones = forge_broadcast(b, forge_scalar(b, dtype, 1), forge_value_shape(b, r->inputs[0]));

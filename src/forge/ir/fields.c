@@ -54,7 +54,7 @@ static const struct field select_fields[] = {END};
 static const struct field cast_fields[] = {FIELD(RESULT_DTYPE, "dtype", cast, dtype), END};
 static const struct field reduce_fields[] = {
     KIND(reduce, FORGE_REDUCE_KINDS, reduce_name), FIELD(AXES, "axes", reduce, axes),
-    FLAG("keeps_dims", reduce, keeps_dims, 1), FIELD(ACCUMULATE, "accumulate", reduce, accumulate), END};
+    FLAG("keeps_dims", reduce, keep_dims, 1), FIELD(ACCUMULATE, "accumulate", reduce, accumulate), END};
 static const struct field matmul_fields[] = {FLAG("transpose_a", matmul, flags, FORGE_TRANSPOSE_A),
                                              FLAG("transpose_b", matmul, flags, FORGE_TRANSPOSE_B),
                                              FIELD(ACCUMULATE, "accumulate", matmul, accumulate), END};
@@ -84,7 +84,7 @@ static const struct field conv_fields[] = {FLAG("transposed", conv, flags, CONV_
                                            FIELD(ACCUMULATE, "accumulate", conv, accumulate),
                                            END};
 static const struct field window_fields[] = {KIND(window, FORGE_REDUCE_KINDS, reduce_name), WINDOWS(window),
-                                             FLAG("counts_padding", window, counts_padding, 1), END};
+                                             FLAG("counts_padding", window, count_padding, 1), END};
 static const struct field unfold_fields[] = {WINDOWS(unfold), FIELD(REAL, "padding", unfold, padding), END};
 static const struct field fold_fields[] = {WINDOWS(fold), FIELD(RESULT_SHAPE, "shape", fold, shape), END};
 static const struct field share_fields[] = {WINDOWS(share), END};

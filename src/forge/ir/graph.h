@@ -51,7 +51,7 @@ struct cast_attributes {
 struct reduce_attributes {
     uint32_t kind;
     uint32_t axes;
-    uint32_t keeps_dims;
+    uint32_t keep_dims;
     forge_dtype accumulate;
 };
 struct matmul_attributes {
@@ -99,7 +99,7 @@ struct windows {
 };
 struct window_attributes {
     uint32_t kind; /* forge_reduce_kind */
-    uint32_t counts_padding;
+    uint32_t count_padding;
     struct windows windows;
 };
 struct unfold_attributes {

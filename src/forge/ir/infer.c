@@ -244,7 +244,7 @@ bool infer_reduce(struct inference *i)
         bool is_reduced = a->axes >> k & 1;
         if (is_reduced && a->kind >= FORGE_MAXIMUM && a->kind != FORGE_PRODUCT && x->shape.dims[k] == 0)
             return infer_fail(i, "%s of no elements", reduce_name(a->kind));
-        if (!is_reduced || a->keeps_dims)
+        if (!is_reduced || a->keep_dims)
             shape.dims[shape.rank++] = is_reduced ? 1 : x->shape.dims[k];
     }
     return infer_add_output(i, a->kind == FORGE_ARGMAX ? FORGE_I64 : x->dtype, &shape);

@@ -27,9 +27,9 @@ static bool has_rank(forge_builder *b, const struct composite_attributes *a, for
 }
 
 /* Returns the mean of x^2 over the axes. */
-static forge_value mean_square(forge_builder *b, forge_value x, uint32_t axes, bool keeps_dims)
+static forge_value mean_square(forge_builder *b, forge_value x, uint32_t axes, bool keep_dims)
 {
-    return forge_reduce(b, FORGE_MEAN, forge_unary(b, FORGE_SQUARE, x), axes, keeps_dims);
+    return forge_reduce(b, FORGE_MEAN, forge_unary(b, FORGE_SQUARE, x), axes, keep_dims);
 }
 
 /* 1 / sqrt(variance + epsilon) */

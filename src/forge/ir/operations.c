@@ -309,9 +309,9 @@ forge_dtype builder_accumulator(forge_dtype dtype)
 }
 
 forge_value forge_reduce(forge_builder *builder, forge_reduce_kind kind, forge_value x, uint32_t axes,
-                         bool keeps_dims)
+                         bool keep_dims)
 {
-    struct reduce_attributes attributes = {kind, axes, keeps_dims,
+    struct reduce_attributes attributes = {kind, axes, keep_dims,
                                            builder_accumulator(forge_value_dtype(builder, x))};
     return builder_emit(builder, OP_REDUCE, &attributes, sizeof attributes, &x, 1);
 }

@@ -51,15 +51,15 @@ static struct windows windows_of(uint32_t axes, const forge_window *windows)
 }
 
 forge_value forge_window_reduce(forge_builder *builder, forge_reduce_kind kind, forge_value x, uint32_t axes,
-                                const forge_window *windows, bool counts_padding)
+                                const forge_window *windows, bool count_padding)
 {
-    struct window_attributes attributes = {kind, kind == FORGE_MEAN && counts_padding,
+    struct window_attributes attributes = {kind, kind == FORGE_MEAN && count_padding,
                                            windows_of(axes, windows)};
     return builder_emit(builder, OP_WINDOW, &attributes, sizeof attributes, &x, 1);
 }
 
 static forge_value pool(forge_builder *builder, forge_reduce_kind kind, forge_value x, forge_window window,
-                        bool counts_padding)
+                        bool count_padding)
 {
     forge_window windows[FORGE_MAX_RANK];
     uint32_t rank = forge_value_shape(builder, x).rank;
@@ -68,7 +68,7 @@ static forge_value pool(forge_builder *builder, forge_reduce_kind kind, forge_va
     if (builder_is_ok(builder) && x && (rank < 3 || rank > 5))
         forge_builder_fail(builder, "a pool takes [n, channels, 1 to 3 spatial dimensions], not rank %u",
                            rank);
-    return forge_window_reduce(builder, kind, x, ((1u << rank) - 1) & ~3u, windows, counts_padding);
+    return forge_window_reduce(builder, kind, x, ((1u << rank) - 1) & ~3u, windows, count_padding);
 }
 
 forge_value forge_max_pool(forge_builder *builder, forge_value x, uint32_t size, uint32_t stride,
@@ -79,10 +79,10 @@ forge_value forge_max_pool(forge_builder *builder, forge_value x, uint32_t size,
 }
 
 forge_value forge_avg_pool(forge_builder *builder, forge_value x, uint32_t size, uint32_t stride,
-                           uint32_t padding, bool counts_padding)
+                           uint32_t padding, bool count_padding)
 {
     forge_window window = {.size = size, .stride = stride, .before = padding, .after = padding};
-    return pool(builder, FORGE_MEAN, x, window, counts_padding);
+    return pool(builder, FORGE_MEAN, x, window, count_padding);
 }
 
 forge_value forge_unfold(forge_builder *builder, forge_value x, uint32_t axes, const forge_window *windows,

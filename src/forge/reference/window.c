@@ -201,7 +201,7 @@ void reference_window(const struct launch *launch, size_t first, size_t end)
     double size = 1;
     for (uint32_t k = 0; k < s.rank; k++)
         size *= (double)s.dims[k].taps;
-    fold_rows(launch, &s, (forge_reduce_kind)a->kind, a->counts_padding ? size : 0, first, end);
+    fold_rows(launch, &s, (forge_reduce_kind)a->kind, a->count_padding ? size : 0, first, end);
 }
 
 /* --- shared out ------------------------------------------------------------------------------------------- */

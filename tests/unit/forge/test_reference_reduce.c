@@ -53,12 +53,12 @@ static size_t result_of(size_t position, uint32_t axes)
     return result;
 }
 
-static forge_shape reduced(uint32_t axes, bool keeps_dims)
+static forge_shape reduced(uint32_t axes, bool keep_dims)
 {
     const forge_dim dims[3] = {A, B, C};
     forge_shape shape = {0};
     for (uint32_t i = 0; i < 3; i++)
-        if (!(axes >> i & 1) || keeps_dims)
+        if (!(axes >> i & 1) || keep_dims)
             shape.dims[shape.rank++] = axes >> i & 1 ? 1 : dims[i];
     return shape;
 }
@@ -88,15 +88,15 @@ static void check_integers(const struct view *out, size_t i, const struct best *
     assert_true(got == wanted);
 }
 
-static void check_reduction(const struct view *x, uint32_t kind, uint32_t axes, bool keeps_dims)
+static void check_reduction(const struct view *x, uint32_t kind, uint32_t axes, bool keep_dims)
 {
     static struct best best[ELEMENTS];
     static double results[ELEMENTS];
     forge_dtype dtype = x->dtype;
     bool is_float = dtype_row(dtype)->kind == DTYPE_FLOAT;
     struct view out =
-        view_packed(kind == FORGE_ARGMAX ? FORGE_I64 : dtype, results, reduced(axes, keeps_dims));
-    run_reference(OP_REDUCE, &(struct reduce_attributes){kind, axes, keeps_dims, dtype}, x, 1, &out, 1);
+        view_packed(kind == FORGE_ARGMAX ? FORGE_I64 : dtype, results, reduced(axes, keep_dims));
+    run_reference(OP_REDUCE, &(struct reduce_attributes){kind, axes, keep_dims, dtype}, x, 1, &out, 1);
     memset(best, 0, sizeof best);
     for (size_t i = 0; i < ELEMENTS; i++) {
         double number;

@@ -60,7 +60,7 @@ static bool is_same(double a, double b)
 
 /* The value of one window, element by element. */
 static double reduce(forge_reduce_kind kind, const struct view *parts, const struct view *inside,
-                     size_t first, size_t size, bool counts_padding, double least, double most)
+                     size_t first, size_t size, bool count_padding, double least, double most)
 {
     double result = kind == FORGE_MAXIMUM ? least : kind == FORGE_MINIMUM ? most : 0, count = 0;
     for (size_t i = first; i < first + size; i++) {
@@ -75,7 +75,7 @@ static double reduce(forge_reduce_kind kind, const struct view *parts, const str
         else
             result += x;
     }
-    return kind == FORGE_MEAN ? result / (counts_padding ? (double)size : count) : result;
+    return kind == FORGE_MEAN ? result / (count_padding ? (double)size : count) : result;
 }
 
 struct trial {
