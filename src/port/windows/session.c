@@ -61,7 +61,8 @@ bool session_has_clients(struct session *session)
 joule_status session_create_shared(char *out_path, size_t size, joule_error *out_error)
 {
     (void)out_path, (void)size;
-    return error_set(out_error, JOULE_UNSUPPORTED, "a session is not shared between processes on Windows");
+    return error_set(out_error, JOULE_UNSUPPORTED,
+                     "cannot share a session between processes: not supported on Windows");
 }
 
 void session_remove_leftovers(void) {}
