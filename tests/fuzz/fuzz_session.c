@@ -172,7 +172,7 @@ static void check_row(const struct tag_row *row, double machine_joules)
     check_quantity(r->window);
     check_quantity(r->attributed);
     check_quantity(r->self);
-    check_quantity(row->stamps);
+    check_quantity(row->timestamp_joules);
     double limit = is_counted ? 1.5 * machine_joules : 1.001 * machine_joules;
     require(isnan(r->attributed.value) || r->attributed.value <= limit + 1e-6);
     require(isnan(r->self.value) || r->self.value <= limit + 1e-6);
