@@ -186,7 +186,7 @@ class Calibrate(unittest.TestCase):
         self.put('{"schema":"joule-calibration-1"}')
         report, message = self.joulec()
         self.assertEqual(report["calibration"]["state"], "broken")
-        self.assertRegex(message, r"calibration\.json: 'unix_seconds' is missing or out of range; 'joule calibrate'")
+        self.assertRegex(message, r"calibration\.json: 'unix_seconds' is missing or out of range; run 'joule calibrate'")
         self.assertIn("[JW0102]", message)
         self.assertEqual(self.doctor()["calibration_broken"]["command"], "joule calibrate")
 

@@ -184,7 +184,7 @@ class Records(Folder):
         self.assertEqual(run(JOULE, "record", "-q", "-o", path, "--", "true").returncode, 0)
 
     def test_a_large_file_that_is_no_record(self):
-        for magic, reason in ((b"", "not a joule record"), (b"JOULEREC\1\0\0\0\20\0\0\0", "too long")):
+        for magic, reason in ((b"", "not a joule record"), (b"JOULEREC\1\0\0\0\20\0\0\0", "too large for a record")):
             path = self.path("large")
             with open(path, "wb") as file:
                 file.write(magic)

@@ -116,7 +116,7 @@ class Boards(unittest.TestCase):
 
     def test_the_doctor_says_so(self):
         with Guarded("boards=1") as helper:
-            for environment, said in ((NO_LIBRARY, "holds up no program there."), (helper.environment, "JOULE_SOURCES=-nvml")):
+            for environment, said in ((NO_LIBRARY, "blocks no program."), (helper.environment, "JOULE_SOURCES=-nvml")):
                 found = json.loads(joule("doctor", "--json", JOULE_HELPER=helper.path, **environment).stdout)
                 whys = {f["id"]: f["why"] for f in found["findings"]}
                 self.assertIn(said, whys["helper_guards"])

@@ -185,7 +185,7 @@ static void test_refused_tensors(void **state)
     refuse(FORGE_Q8_0, (forge_shape){0}, JOULE_INVALID, "blocks of 32");
     refuse(FORGE_U8, (forge_shape){.rank = 9}, JOULE_INVALID, "rank 9");
     refuse(FORGE_U8, forge_shape_of(INT64_MAX), JOULE_NO_MEMORY,
-           "u8[9223372036854775807]: 9223372036854775807 bytes");
+           "u8[9223372036854775807] of 9223372036854775807 bytes");
     forge_tensor tensor;
     assert_int_equal(forge_tensor_new(FORGE_F32, NULL, &tensor, NULL), JOULE_INVALID);
     assert_int_equal(forge_tensor_new(FORGE_F32, &forge_shape_of(1), NULL, NULL), JOULE_INVALID);
@@ -202,7 +202,7 @@ static void test_views(void **state)
     assert_int_equal(forge_tensor_view(buffer, 88, FORGE_F32, &three, &view, NULL), JOULE_OK);
     assert_ptr_equal(forge_tensor_data(&view), (char *)forge_buffer_data(buffer) + 88);
     assert_int_equal(forge_tensor_view(buffer, 92, FORGE_F32, &three, &view, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "12 bytes from offset 92"));
+    assert_non_null(strstr(error.message, "12 bytes at offset 92"));
     assert_int_equal(forge_tensor_view(buffer, SIZE_MAX - 3, FORGE_F32, &three, &view, &error),
                      JOULE_INVALID);
     assert_int_equal(forge_tensor_view(buffer, 6, FORGE_F32, &three, &view, &error), JOULE_INVALID);
