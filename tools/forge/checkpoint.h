@@ -7,7 +7,7 @@
 #define FORGE_CHECKPOINT_TOOL_H
 
 #include <forge/checkpoint.h>
-#include "spent.h"
+#include "spent_energy.h"
 #include "trainee.h"
 
 /* Metadata of a checkpoint beside its slots. */

@@ -159,7 +159,8 @@ static void check_budget(struct training *t)
 static void count_spent(struct training *t)
 {
     joule_error error = {0};
-    joule_status status = t->options.checkpoint ? spent_update(&t->spent, energy_now(t), &error) : JOULE_OK;
+    joule_status status =
+        t->options.checkpoint ? spent_energy_update(&t->spent, energy_now(t), &error) : JOULE_OK;
     if (status == JOULE_OK || t->has_complained)
         return;
     t->has_complained = true;
@@ -231,7 +232,7 @@ static joule_status save(struct training *t, joule_error *error)
     if (status != JOULE_OK)
         return status;
     t->spent.has_checkpoint = true;
-    return spent_write(&t->spent, energy, error);
+    return spent_energy_write(&t->spent, energy, error);
 }
 
 static joule_status train_epoch(struct training *t, joule_error *error)
@@ -304,8 +305,8 @@ static joule_status predict(struct training *t, joule_error *error)
 static joule_status take_spent(struct training *t, const struct resumed *resumed, joule_error *error)
 {
     joule_quantity kept = resumed->energy;
-    struct spent *spent = &t->spent;
-    joule_status status = spent_read(spent, error);
+    struct spent_energy *spent = &t->spent;
+    joule_status status = spent_energy_read(spent, error);
     if (status != JOULE_OK && status != JOULE_ABSENT)
         return status;
     bool is_ours =
@@ -323,8 +324,8 @@ static joule_status take_spent(struct training *t, const struct resumed *resumed
     else if (*resumed->id)
         complain("train", "cannot read %s: no such file; joules since the last checkpoint are not counted",
                  spent->path);
-    spent_end(spent);
-    status = spent_begin(spent, t->options.checkpoint, error);
+    spent_energy_end(spent);
+    status = spent_energy_begin(spent, t->options.checkpoint, error);
     if (*resumed->id)
         string_copy(spent->id, sizeof spent->id, resumed->id);
     spent->has_checkpoint = t->is_resumed;
@@ -354,7 +355,7 @@ static joule_status start(struct training *t, joule_error *error)
     joule_options how = {.struct_size = sizeof how, .period_s = METER_PERIOD_S};
     joule_status status = JOULE_OK;
     if (t->options.checkpoint)
-        status = spent_begin(&t->spent, t->options.checkpoint, error);
+        status = spent_energy_begin(&t->spent, t->options.checkpoint, error);
     if (status == JOULE_OK && t->options.resumes)
         status = resume(t, error);
     if (status == JOULE_OK)
@@ -362,8 +363,9 @@ static joule_status start(struct training *t, joule_error *error)
     if (status == JOULE_OK)
         status = forge_energy_start(t->trainee.instance, t->meter, JOULE_TOTAL, error);
     joule_quantity nothing = {.cls = JOULE_CLASS_NONE};
-    return status == JOULE_OK ? spent_write(&t->spent, t->has_before ? t->energy_before : nothing, error)
-                              : status;
+    return status == JOULE_OK
+               ? spent_energy_write(&t->spent, t->has_before ? t->energy_before : nothing, error)
+               : status;
 }
 
 static bool write_json(const struct training *t, joule_error *error)
@@ -406,7 +408,7 @@ static void print_memory(const struct trainee *n)
 static void keep_spent(struct training *t)
 {
     joule_error error = {0};
-    if (spent_write(&t->spent, t->energy, &error) != JOULE_OK)
+    if (spent_energy_write(&t->spent, t->energy, &error) != JOULE_OK)
         complain("train", "%s", error.message);
 }
 
@@ -534,7 +536,7 @@ int training_run(const struct training_options *options)
     int code = is_reported ? exit_code(&t) : EXIT_OWN_FAILURE;
     trainee_close(&t.trainee);
     joule_close(t.meter);
-    spent_end(&t.spent);
+    spent_energy_end(&t.spent);
     free(t.epochs);
     free(t.sample);
     return code;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include "base/string.h"
 #include "nan_trace.h"
-#include "spent.h"
+#include "spent_energy.h"
 #include "trainee.h"
 
 struct training_options {
@@ -42,7 +42,7 @@ struct training {
     joule_meter *meter;
     bool is_resumed;
     uint64_t first_step;
-    struct spent spent;
+    struct spent_energy spent;
     bool has_before;                /* joules of earlier runs are counted */
     joule_quantity energy_before;   /* joules of the earlier runs */
     double after_checkpoint_joules; /* part of energy_before that was spent after the checkpoint */

@@ -1,5 +1,8 @@
-/* tools/forge/spent.c - see spent.h. Five lines of text: name and version, id, checkpoint, joules, class. */
-#include "spent.h"
+/* tools/forge/spent_energy.c - see spent_energy.h.
+ *
+ * The file has five lines of text: name and version, id, checkpoint, joules, class.
+ */
+#include "spent_energy.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,10 +20,10 @@
 #define PERIOD_NS  NS_PER_S
 #define COST_RATIO 50 /* writing takes at most 2 % of the time */
 
-joule_status spent_begin(struct spent *spent, const char *checkpoint, joule_error *out_error)
+joule_status spent_energy_begin(struct spent_energy *spent, const char *checkpoint, joule_error *out_error)
 {
     uint64_t number;
-    *spent = (struct spent){.joules = {.cls = JOULE_CLASS_NONE}};
+    *spent = (struct spent_energy){.joules = {.cls = JOULE_CLASS_NONE}};
     if (getrandom(&number, sizeof number, 0) != sizeof number)
         number = (uint64_t)clock_wall_ns();
     string_print(spent->id, sizeof spent->id, "%016" PRIx64, number);
@@ -30,7 +33,7 @@ joule_status spent_begin(struct spent *spent, const char *checkpoint, joule_erro
     return error_set(out_error, JOULE_NO_MEMORY, "cannot keep the joules of a training: out of memory");
 }
 
-void spent_end(struct spent *spent)
+void spent_energy_end(struct spent_energy *spent)
 {
     free(spent->path);
     spent->path = NULL;
@@ -69,7 +72,7 @@ static bool read_class(const char *word, joule_class *out_cls)
     return false;
 }
 
-static bool parse(struct spent *spent, char *text)
+static bool parse(struct spent_energy *spent, char *text)
 {
     joule_quantity q = {0};
     char *first = take_line(&text, FIRST_LINE), *id = first ? take_line(&text, "training ") : NULL;
@@ -87,7 +90,7 @@ static bool parse(struct spent *spent, char *text)
     return spent->has_checkpoint || strcmp(checkpoint, "none") == 0;
 }
 
-joule_status spent_read(struct spent *spent, joule_error *out_error)
+joule_status spent_energy_read(struct spent_energy *spent, joule_error *out_error)
 {
     struct file file;
     char text[MAX_BYTES + 1] = "";
@@ -112,7 +115,7 @@ joule_status spent_read(struct spent *spent, joule_error *out_error)
 
 /* --- writing -------------------------------------------------------------------------------------------- */
 
-joule_status spent_write(struct spent *spent, joule_quantity joules, joule_error *out_error)
+joule_status spent_energy_write(struct spent_energy *spent, joule_quantity joules, joule_error *out_error)
 {
     char page[MAX_BYTES];
     struct text text;
@@ -138,10 +141,10 @@ joule_status spent_write(struct spent *spent, joule_quantity joules, joule_error
     return status;
 }
 
-joule_status spent_update(struct spent *spent, joule_quantity joules, joule_error *out_error)
+joule_status spent_energy_update(struct spent_energy *spent, joule_quantity joules, joule_error *out_error)
 {
     int64_t pause_ns = spent->pause_ns > PERIOD_NS ? spent->pause_ns : PERIOD_NS;
     if (!spent->path || clock_now_ns() - spent->written_ns < pause_ns)
         return JOULE_OK;
-    return spent_write(spent, joules, out_error);
+    return spent_energy_write(spent, joules, out_error);
 }

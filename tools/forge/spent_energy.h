@@ -1,0 +1,36 @@
+/* tools/forge/spent_energy.h - keeps the joules of a training in CHECKPOINT.joules, a file beside its
+ * checkpoint.
+ *
+ * A checkpoint stores the energy spent until it was written. A run that is killed later has spent more, and
+ * the run that resumes spends it again. This file is replaced about once a second, so that a budget counts
+ * both.
+ */
+#ifndef FORGE_SPENT_ENERGY_H
+#define FORGE_SPENT_ENERGY_H
+
+#include <joule/quantity.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SPENT_ID 17
+
+struct spent_energy {
+    char *path;            /* NULL: no file is kept */
+    char id[SPENT_ID];     /* id of the training: the file belongs to checkpoints with the same id */
+    bool has_checkpoint;   /* a checkpoint was written */
+    joule_quantity joules; /* joules of all runs */
+    int64_t written_ns, pause_ns;
+};
+
+/* Begins a new training that has spent nothing. Errors: NO_MEMORY. */
+joule_status spent_energy_begin(struct spent_energy *spent, const char *checkpoint, joule_error *out_error);
+/* Takes id, joules and has_checkpoint from the file. ABSENT: the file does not exist. INVALID: it has other
+ * contents. */
+joule_status spent_energy_read(struct spent_energy *spent, joule_error *out_error);
+/* Replaces the file atomically and returns when it is on the disk. */
+joule_status spent_energy_write(struct spent_energy *spent, joule_quantity joules, joule_error *out_error);
+/* As spent_energy_write, if the last write was at least a second ago and 50 times its own duration ago. */
+joule_status spent_energy_update(struct spent_energy *spent, joule_quantity joules, joule_error *out_error);
+void spent_energy_end(struct spent_energy *spent);
+
+#endif
