@@ -45,7 +45,7 @@ static void join(const struct marks *marks)
     for (int32_t i = 0; i < MOST_LOOPS && (size_t)i < marks->keyword_count; i++)
         list[loops.count++] = (struct loop){.parent = i % 2 ? i - 1 : -1,
                                             .has_own_place = i % 5 != 3,
-                                            .parted = (enum parted)(i % (PARTED_UNSURE + 1)),
+                                            .may_be_two = i % 3 == 1,
                                             .place = {"a.c", marks->keywords[i].line, (unsigned)i % 3}};
     if (is_unclear)
         marks_join(marks, &loops, mark_of, is_unclear);

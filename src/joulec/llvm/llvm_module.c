@@ -35,7 +35,7 @@ struct reader {
     LLVMModuleRef module;
     LLVMTargetDataRef layout;
     struct pointers functions; /* as in out->functions */
-    unsigned loop_kind, weight_kind, parted_kind;
+    unsigned loop_kind, weight_kind;
     char here[PATH_MAX];  /* the folder in which this program runs; empty: unknown */
     LLVMMetadataRef file; /* the last one that was asked for, and its path */
     const char *path;
@@ -112,21 +112,9 @@ static struct source_place loop_place(struct reader *r, LLVMValueRef last)
     return place_at(r, place);
 }
 
-static enum parted parted_of(struct reader *r, LLVMValueRef last)
-{
-    LLVMValueRef node = LLVMGetMetadata(last, r->parted_kind), number;
-    int64_t parted;
-    if (!node || LLVMGetMDNodeNumOperands(node) != 1)
-        return PARTED_NOT;
-    LLVMGetMDNodeOperands(node, &number);
-    bool is_known = number && llvm_constant(number, &parted) && parted >= 0 && parted <= PARTED_UNSURE;
-    return is_known ? (enum parted)parted : PARTED_NOT;
-}
-
 static void read_last(struct reader *r, LLVMValueRef last, struct block *out)
 {
     out->loop_place = loop_place(r, last);
-    out->parted = parted_of(r, last);
     out->branch_place = place_of(r, last);
 }
 
@@ -279,6 +267,8 @@ static bool read_loops(struct reader *r, LLVMBasicBlockRef *blocks, const struct
                    llvm_find_creeps(r->arena, r->layout, blocks, numbers, function, &loops);
     if (is_good)
         note_calls_in_loops(function, &loops);
+    if (is_good)
+        llvm_find_merged(blocks, numbers, function, &loops);
     if (is_good)
         llvm_judge_turns(blocks, numbers, function, &loops);
     is_good = is_good && llvm_find_periods(r->layout, blocks, numbers, function, &loops);
@@ -545,9 +535,6 @@ static bool read_architecture(struct reader *r)
 static joule_status read_parsed(struct reader *r, const struct module_build *build, joule_error *error)
 {
     llvm_settle(r->module);
-    llvm_join_loops(r->module);
-    llvm_fork_branches(r->module);
-    llvm_part_loops(r->module);
     joule_status status = run_passes(r, NAMES, error);
     r->layout = LLVMGetModuleDataLayout(r->module);
     if (status == JOULE_OK &&
@@ -581,8 +568,7 @@ joule_status module_read(const char *path, const struct module_build *build, str
     struct reader r = {.arena = &out_module->arena,
                        .out = out_module,
                        .loop_kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9),
-                       .weight_kind = LLVMGetMDKindIDInContext(context, "prof", 4),
-                       .parted_kind = llvm_parted_kind(context)};
+                       .weight_kind = LLVMGetMDKindIDInContext(context, "prof", 4)};
     if (!getcwd(r.here, sizeof r.here))
         r.here[0] = '\0';
     joule_status status = llvm_parse(context, path, &r.module, out_error);

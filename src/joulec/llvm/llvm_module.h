@@ -36,52 +36,6 @@ joule_status llvm_parse(LLVMContextRef context, const char *path, LLVMModuleRef 
 void llvm_settle(LLVMModuleRef module);
 /* Asks for the distance of two values where a loop ends when they meet. Last: who reads the module then sees what nobody runs. */
 void llvm_meet(LLVMModuleRef module);
-/* Makes one loop again of two of which LLVM has let one be around the other. */
-void llvm_join_loops(LLVMModuleRef module);
-/* Makes two branches again of one that goes on with a count by one question, and begins it anew by another. */
-void llvm_fork_branches(LLVMModuleRef module);
-/* Makes two loops again of one that goes on with a count on some ways, and begins it anew on others once it has ended. What is
- * known of their places is a number, an enum parted, at the branches back, of this kind. */
-void llvm_part_loops(LLVMModuleRef module);
-unsigned llvm_parted_kind(LLVMContextRef context);
-enum llvm_owner {
-    OWNER_NONE,
-    OWNER_LIKELY_INNER, /* its place is where its count ends: it is that of both where both are one */
-    OWNER_INNER,
-    OWNER_OUTER
-};
-/* Whose node two loops have that became one: `end` ends the inner one's count, and `back` are the blocks from which the outer one goes
- * back. The outer one's place is around all that, the inner one's is not around what leads back. In doubt nobody's: a single loop,
- * too, may set its count back. */
-enum llvm_owner llvm_owner_of(LLVMValueRef node, LLVMValueRef end, const LLVMBasicBlockRef *back,
-                              size_t count);
-/* A node for the inner one, with all that is said in its own. LLVM, which had one loop, made no vectors of it and did not
- * unroll it, and nor is that to be done where the build is made. */
-LLVMValueRef llvm_inner_node(LLVMContextRef context, LLVMValueRef node, enum llvm_owner owner);
-/* Of the last thing done in a block that has a place; NULL: none has. */
-LLVMMetadataRef llvm_last_place(LLVMBasicBlockRef block);
-
-/* --- blocks --------------------------------------------------------------------------------------------------- */
-
-/* What a phi is where one comes from a block; NULL: none comes from there. */
-LLVMValueRef llvm_incoming(LLVMValueRef phi, LLVMBasicBlockRef from);
-/* Whether it is `value` where one comes from any. */
-bool llvm_is_incoming(LLVMValueRef phi, LLVMValueRef value);
-/* Lets it be `value` where one comes from a block. */
-void llvm_add_incoming(LLVMValueRef phi, LLVMValueRef value, LLVMBasicBlockRef from);
-/* Lets a block lead `to` where it led to `old`. */
-void llvm_lead(LLVMBasicBlockRef from, LLVMBasicBlockRef old, LLVMBasicBlockRef to);
-/* Blocks that were seen, in the order in which they were. */
-#define LLVM_WALK_BLOCKS 256
-struct llvm_walk {
-    LLVMBasicBlockRef list[LLVM_WALK_BLOCKS];
-    size_t count;
-};
-/* Once. False: there are too many. */
-bool llvm_walk_add(struct llvm_walk *walk, LLVMBasicBlockRef block);
-/* Whether a loop that begins with `block` is gone back to at the end of `from`, and not another one there, which runs before: then the
- * other way of a branch would lead there again. */
-bool llvm_goes_back(LLVMBasicBlockRef from, LLVMBasicBlockRef block);
 
 /* --- work ----------------------------------------------------------------------------------------------------- */
 
@@ -114,6 +68,10 @@ void llvm_judge_turns(LLVMBasicBlockRef *from, const struct numbering *blocks, s
  * such blocks. `from` are LLVM's blocks, as in function->blocks, and `blocks` their numbers. False: no memory. */
 bool llvm_find_periods(LLVMTargetDataRef layout, LLVMBasicBlockRef *from, const struct numbering *blocks,
                        struct function *function, const struct loops *loops);
+/* Sets may_be_two of the header of each loop that may be two nested loops of the source. `from` are LLVM's blocks, as in
+ * function->blocks, and `blocks` their numbers. */
+void llvm_find_merged(LLVMBasicBlockRef *from, const struct numbering *blocks, struct function *function,
+                      const struct loops *loops);
 /* NULL: through a pointer. */
 LLVMValueRef llvm_called_function(LLVMValueRef call);
 bool llvm_is_call(LLVMValueRef value);

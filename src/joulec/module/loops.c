@@ -126,10 +126,10 @@ static void fill(struct search *s, int32_t number)
             if (!goes_back_further(s, from, header))
                 take_place(loop, place_behind(s, from));
             loop->last = s->function->blocks[from].place;
-            loop->parted = s->function->blocks[from].parted;
             depth = push(s, number, from, depth);
         }
     }
+    loop->may_be_two = s->function->blocks[header].may_be_two;
     loop->has_own_place = loop->place.file != NULL;
     take_place(loop, &s->function->blocks[header].place);
     while (depth) {

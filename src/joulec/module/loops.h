@@ -32,8 +32,8 @@ struct loop {
     bool is_outer;                   /* it contains another loop */
     bool is_unjoined;                /* it is unknown what the build makes of it */
     bool has_own_place;              /* `place` is that of its keyword, not of its first instruction */
-    enum parted parted;
-    uint32_t first, end; /* its blocks, including inner loops: loops->members[first .. end) */
+    bool may_be_two;                 /* LLVM may have merged two nested loops of the source into it */
+    uint32_t first, end;             /* its blocks, including inner loops: loops->members[first .. end) */
 };
 
 /* An edge: block and index among the edges of this block. */

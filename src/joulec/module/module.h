@@ -151,19 +151,6 @@ struct edge {
     double seen;
 };
 
-/* Whether LLVM merged a loop with another one, so that both have one place in the source. */
-enum parted {
-    PARTED_NOT,
-    /* this is the outer loop, and the place is its own if there is a keyword for the inner loop, too */
-    PARTED_OUTER,
-    /* in such an outer loop, without a place; its keyword is in the outer loop's statement */
-    PARTED_INSIDE,
-    /* this is the inner loop, and the place is its own if there is a keyword for the outer loop, too */
-    PARTED_INNER,
-    PARTED_LOST,  /* the place may be of either, or both are one loop of the source that resets its counter */
-    PARTED_UNSURE /* this may be two loops, or one that resets its counter */
-};
-
 /* Kinds of branch conditions. */
 enum question {
     QUESTION_LIMIT, /* compares with a limit; or any other condition */
@@ -210,7 +197,7 @@ struct block {
     struct source_place own_place;
     struct source_place branch_place; /* of its branch; file NULL: unknown */
     struct source_place loop_place;   /* place of the loop of which this is a latch; file NULL: none */
-    enum parted parted;               /* for that loop */
+    bool may_be_two;                  /* of a header: LLVM may have merged two nested loops of the source */
 };
 
 /* An innermost loop as built. */

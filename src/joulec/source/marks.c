@@ -153,10 +153,6 @@ static bool may_be_of(const struct marks_keyword *keyword, const struct loops *l
     const struct source_place *place = &loops->list[loop].place, *last = &loops->list[loop].last;
     if (!is_in(keyword, place) || (last->file && !is_in(keyword, last)))
         return false;
-    int32_t outer = loops->list[loop].parent;
-    if (loops->list[loop].parted == PARTED_INSIDE &&
-        (outer < 0 || keyword->line <= loops->list[outer].place.line))
-        return false;
     *out = standing_of(keyword, loops, loop);
     return *out != TAKEN;
 }
@@ -169,7 +165,7 @@ static uint32_t mark_around(const struct marks *marks, const struct loops *loops
 {
     const struct marks_keyword *end = marks->keywords + marks->keyword_count, *first = NULL;
     unsigned line = loops->list[loop].place.line;
-    bool has_free = false, is_one = loops->list[loop].parted < PARTED_LOST;
+    bool has_free = false, is_one = !loops->list[loop].may_be_two;
     enum standing standing;
     for (const struct marks_keyword *k = marks->keywords; k < end && k->line <= line; k++) {
         if (!may_be_of(k, loops, loop, &standing))
@@ -194,43 +190,20 @@ static bool is_around(const struct marks_keyword *keyword, const struct marks_ke
     return is_in(keyword, &begin);
 }
 
-/* Returns true if the outer loop's statement contains a free keyword for its inner loop. */
-static bool is_one_of_two(const struct marks *marks, const struct loops *loops,
-                          const struct marks_keyword *own, size_t outer)
-{
-    enum standing standing;
-    for (size_t i = outer + 1; i < loops->count; i++)
-        for (size_t k = 0; k < marks->keyword_count && loops->list[i].parent == (int32_t)outer; k++)
-            if (!loops->list[i].has_own_place && is_around(own, &marks->keywords[k]) &&
-                may_be_of(&marks->keywords[k], loops, i, &standing) && standing == FREE)
-                return true;
-    return false;
-}
-
-/* Returns true if a loop may be two loops of the source: another keyword, around its own or within its
- * statement, has no loop left. The marks of these keywords are then unclear. */
+/* Returns true if a loop, which may be two by its code, may be two by its source: another keyword, around its own
+ * or within its statement, has no other loop in the same nest. The marks of these keywords are then unclear. */
 static bool may_be_two(const struct marks *marks, const struct loops *loops, const struct marks_keyword *own,
                        size_t loop, bool *out_is_unclear)
 {
     bool may = false;
     for (const struct marks_keyword *k = marks->keywords; k < marks->keywords + marks->keyword_count; k++) {
-        if (k == own || !(is_around(k, own) || is_around(own, k)) || standing_of(k, loops, loop) != FREE)
+        if (k == own || !(is_around(k, own) || is_around(own, k)) || standing_of(k, loops, loop) == TAKEN)
             continue;
         may = true;
         if (k->mark != MARK_NONE)
             out_is_unclear[k->mark] = true;
     }
     return may;
-}
-
-/* Returns true if a keyword around the loop's own one has no loop by its own place. */
-static bool has_one_around(const struct marks *marks, const struct loops *loops,
-                           const struct marks_keyword *own, size_t loop)
-{
-    for (const struct marks_keyword *k = marks->keywords; k < marks->keywords + marks->keyword_count; k++)
-        if (k != own && is_around(k, own) && standing_of(k, loops, loop) == FREE)
-            return true;
-    return false;
 }
 
 /* Returns true if the loop is the outermost one within a loop that a goto makes: LLVM may have merged both
@@ -265,15 +238,9 @@ static bool may_be_of_outer(const struct loops *loops, const struct marks_keywor
 static bool is_clear(const struct marks *marks, const struct loops *loops,
                      const struct marks_keyword *keyword, size_t loop, bool *out_is_unclear)
 {
-    enum parted parted = loops->list[loop].parted;
-    if (parted == PARTED_LOST || may_be_of_goto(marks, loops, keyword, loop) ||
-        may_be_of_outer(loops, keyword, loop))
+    if (may_be_of_goto(marks, loops, keyword, loop) || may_be_of_outer(loops, keyword, loop))
         return false;
-    if (parted == PARTED_OUTER)
-        return is_one_of_two(marks, loops, keyword, loop);
-    if (parted == PARTED_INNER)
-        return has_one_around(marks, loops, keyword, loop);
-    return parted != PARTED_UNSURE || !may_be_two(marks, loops, keyword, loop, out_is_unclear);
+    return !loops->list[loop].may_be_two || !may_be_two(marks, loops, keyword, loop, out_is_unclear);
 }
 
 /* --- all loops of a function ---------------------------------------------------------------------------- */
@@ -284,7 +251,7 @@ static uint32_t mark_at(const struct marks *marks, const struct loops *loops, si
     struct line line = {.has_mark = false};
     const struct source_place *place = &loops->list[loop].place;
     add_keywords(marks, place, &line);
-    if (!line.has_mark && loops->list[loop].parted != PARTED_UNSURE)
+    if (!line.has_mark && !loops->list[loop].may_be_two)
         return MARK_NONE;
     add_loops(loops, place, &line);
     size_t nth = 0;

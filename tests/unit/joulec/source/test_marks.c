@@ -296,8 +296,8 @@ struct trial {
     bool is_unclear[MOST];
 };
 
-/* Loops at "line:column" with blanks between; '>' before it: in the loop before; then of one that LLVM had made one with another
- * 'o': the outer one by its place, 'l': lost, 'u': unsure; then '-': not by its keyword. */
+/* Loops at "line:column" with blanks between; '>' before it: in the loop before; then 'u': it may be two loops of the
+ * source; then '-': it has no place of its own. */
 static struct trial join(const char *text, const char *places)
 {
     struct trial t = {.marks = read_text(text), .loops = {.count = 0}};
@@ -305,11 +305,8 @@ static struct trial join(const char *text, const char *places)
         struct loop *loop = &t.list[t.loops.count++];
         loop->parent = *at == '>' ? (int32_t)t.loops.count - 2 : -1;
         at += *at == '>';
-        loop->parted = *at == 'o'   ? PARTED_OUTER
-                       : *at == 'l' ? PARTED_LOST
-                       : *at == 'u' ? PARTED_UNSURE
-                                    : PARTED_NOT;
-        at += loop->parted != PARTED_NOT;
+        loop->may_be_two = *at == 'u';
+        at += loop->may_be_two;
         loop->has_own_place = *at != '-';
         loop->place.file = "a.c";
         assert_int_equal(sscanf(at + (*at == '-'), "%u:%u", &loop->place.line, &loop->place.column), 2);
@@ -379,20 +376,6 @@ static void test_loops_without_a_place_around_a_loop_that_is_gone(void **state)
     check_join(FILE_OF(MARK "while (x)\n" MARK "for (;;)\nx++;\n"), "-5:1", ".", "01");
     /* The inner one twice, one of them without its place, and the outer one gone. */
     check_join(FILE_OF(MARK "for (;;)\nfor (;;)\nx++;\n"), "4:1 -5:1", "..", "0");
-}
-
-static void test_two_loops_that_were_one(void **state)
-{
-    (void)state;
-#define TWO MARK "while (x) {\nx = 0;\nfor (;;)\ny++;\n}\n" /* lines 3 to 7, 5 to 6 */
-    check_join(FILE_OF(TWO), "o3:1 >-6:1", "0.", "");
-    check_join(FILE_OF(TWO), "o3:1 >-4:1", "..", "0"); /* the inner one is not in a statement of its own */
-    check_join(FILE_OF(MARK "while (x) {\nx = 0;\ny++;\n}\n"), "o3:1 >-5:1", "..",
-               "0"); /* it sets its count back */
-    check_join(FILE_OF(TWO), "l-4:1 >l-6:1", "..", "0");
-    check_join(FILE_OF(MARK "while (x) {\nx = 0;\ny++;\n}\n"), "l-4:1 >l-5:1", "..", "0");
-    check_join(FILE_OF("while (x) {\nx = 0;\n" MARK "for (;;)\ny++;\n}\n"), "-3:1 >5:1", ".0", "");
-#undef TWO
 }
 
 /* It may be two where there are two keywords, and has its mark where there is one. */
@@ -473,7 +456,6 @@ int main(void)
         cmocka_unit_test(test_loops_are_found_again),
         cmocka_unit_test(test_loops_without_a_place),
         cmocka_unit_test(test_loops_without_a_place_around_a_loop_that_is_gone),
-        cmocka_unit_test(test_two_loops_that_were_one),
         cmocka_unit_test(test_a_loop_that_may_be_two),
         cmocka_unit_test(test_loops_by_goto),
         cmocka_unit_test(test_do_while_0_is_no_loop),
