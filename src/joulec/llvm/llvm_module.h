@@ -34,8 +34,6 @@ joule_status llvm_parse(LLVMContextRef context, const char *path, LLVMModuleRef 
 
 /* Makes sums again of choices between a sum and what it is in one case. */
 void llvm_settle(LLVMModuleRef module);
-/* Asks for the distance of two values where a loop ends when they meet. Last: who reads the module then sees what nobody runs. */
-void llvm_meet(LLVMModuleRef module);
 
 /* --- work ----------------------------------------------------------------------------------------------------- */
 
