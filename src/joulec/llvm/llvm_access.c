@@ -178,7 +178,7 @@ static double bytes_of(LLVMTargetDataRef layout, LLVMValueRef value)
 
 struct llvm_place llvm_place_at(LLVMTargetDataRef layout, LLVMValueRef address, double bytes)
 {
-    struct llvm_place place = {.address = address, .bytes = bytes, .is_exact = true};
+    struct llvm_place place = {.is_exact = true};
     struct part part = {0, 0};
     double at = 0;
     for (int steps = 0; steps < MOST_BASE_STEPS && (llvm_is_cast(address) || llvm_is_indexed(address));
@@ -193,20 +193,13 @@ struct llvm_place llvm_place_at(LLVMTargetDataRef layout, LLVMValueRef address, 
         address = LLVMGetOperand(address, 0);
     }
     place.extent = (struct extent){address, place.is_exact ? at : part.low,
-                                   place.is_exact ? at + place.bytes : part.high};
+                                   place.is_exact ? at + bytes : part.high};
     return place;
 }
 
 struct llvm_place llvm_place_of(LLVMTargetDataRef layout, LLVMValueRef access)
 {
     return llvm_place_at(layout, llvm_address_of(access), bytes_of(layout, access));
-}
-
-bool llvm_is_same_place(const struct llvm_place *a, const struct llvm_place *b)
-{
-    bool is_equal =
-        a->is_exact && b->is_exact && a->extent.base == b->extent.base && a->extent.low == b->extent.low;
-    return a->bytes == b->bytes && (a->address == b->address || is_equal);
 }
 
 /* Formulas go through the operations that scalar evolution knows, and so not by their names. */

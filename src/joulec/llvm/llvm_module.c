@@ -271,7 +271,6 @@ static bool read_loops(struct reader *r, LLVMBasicBlockRef *blocks, const struct
         llvm_find_merged(blocks, numbers, function, &loops);
     if (is_good)
         llvm_judge_turns(blocks, numbers, function, &loops);
-    is_good = is_good && llvm_find_periods(r->layout, blocks, numbers, function, &loops);
     function->has_loops = is_good && loops.count > 0;
     return is_good;
 }

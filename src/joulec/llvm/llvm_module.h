@@ -62,10 +62,6 @@ bool llvm_is_by_data(LLVMBasicBlockRef block, enum question *out_question);
  * end the loop are by data, too, where that counter begins with data each time. */
 void llvm_judge_turns(LLVMBasicBlockRef *from, const struct numbering *blocks, struct function *function,
                       const struct loops *loops);
-/* Where a count goes on by the same step until a branch finds it to be what it is compared with, and is set back there: the period of
- * such blocks. `from` are LLVM's blocks, as in function->blocks, and `blocks` their numbers. False: no memory. */
-bool llvm_find_periods(LLVMTargetDataRef layout, LLVMBasicBlockRef *from, const struct numbering *blocks,
-                       struct function *function, const struct loops *loops);
 /* Sets may_be_two of the header of each loop that may be two nested loops of the source. `from` are LLVM's blocks, as in
  * function->blocks, and `blocks` their numbers. */
 void llvm_find_merged(LLVMBasicBlockRef *from, const struct numbering *blocks, struct function *function,
@@ -136,17 +132,12 @@ struct extent {
 bool llvm_extents_meet(const struct extent *a, const struct extent *b);
 /* Bytes at an address, as far as constants say where. */
 struct llvm_place {
-    LLVMValueRef address;
     struct extent extent;
-    double bytes;
     bool is_exact; /* it is all of the extent, and not a part */
 };
 struct llvm_place llvm_place_at(LLVMTargetDataRef layout, LLVMValueRef address, double bytes);
 /* Where a load or a store goes. */
 struct llvm_place llvm_place_of(LLVMTargetDataRef layout, LLVMValueRef access);
-bool llvm_is_same_place(const struct llvm_place *a, const struct llvm_place *b);
-/* Whether a call in the function that counts at this place may write there; *looks grows by the instructions that were looked at. */
-bool llvm_call_may_write(LLVMValueRef call, const struct llvm_place *place, size_t *looks);
 /* What the loops' text calls a value: a global, or a constant place in one, is "@name". NULL: no memory. */
 const char *llvm_address_name(struct arena *arena, LLVMValueRef address);
 /* Loads, stores and values of a block, and local variables of a function; global ones of a module. False: no memory. */

@@ -186,10 +186,6 @@ struct block {
     bool is_cold;           /* it calls a function with the attribute cold */
     bool is_by_data;        /* its branch depends on values from memory */
     enum question question; /* what that branch tests */
-    /* If there are two edges: edges[period_edge] is taken once per `period` executions, because a counter with
-     * a constant step reaches its end and is reset. 0: unknown. */
-    double period;
-    uint32_t period_edge;
     struct call *calls;
     size_t call_count;
     struct source_place place; /* of the first instruction that has a place */

@@ -18,20 +18,6 @@ static const double wrong_by_data[] = {[QUESTION_LIMIT] = 1.0 / 8,
 /* A predictor remembers the last 93 taken branches or more (Yavarzadeh and others, "Half&Half", 2023, of Intel's since Haswell),
  * so it sees the end of a loop that is shorter. */
 #define MOST_FORESEEN 90
-/* Turns of a count are foreseen where up to some 36 taken branches lie between two of them: on a Rocket Lake 36 rounds of a bare loop, 18
- * of one with another taken branch in each, 10 calls from a loop (timed on 22 November 2026). Two in each passing (assumed). */
-#define MOST_COUNTED 18
-
-/* What comes once in a period is a surprise where that is longer than a predictor remembers, or where the data choose the count. The
- * high end is twice that, as where somebody has said how likely the ways are. */
-static void foresee_period(const struct block *block, double out_wrong[BOUNDS])
-{
-    double once = 1 / block->period, most = fmin(once, 1 - once);
-    bool is_foreseen = !block->is_by_data && block->period <= MOST_COUNTED;
-    out_wrong[BOUND_EST] = is_foreseen ? 0 : most;
-    out_wrong[BOUND_HIGH] = fmin(2 * most, 0.5);
-}
-
 /* Edges among which a predictor chooses; edges that end the program are not counted. */
 struct choice {
     size_t count;
@@ -62,10 +48,6 @@ void foresight_of_block(const struct block *block, const enum heat *heat, double
     double even =
         1 - 1 / fmax((double)choice.count, 1); /* misprediction rate where all edges are equally likely */
     memset(out_wrong, 0, BOUNDS * sizeof *out_wrong);
-    if (block->period > 0 && isnan(block->edges[0].probability)) {
-        foresee_period(block, out_wrong);
-        return;
-    }
     if (!block->is_by_data || choice.count < 2)
         return;
     out_wrong[BOUND_EST] = choice.is_known ? 1 - choice.most : wrong_by_data[block->question];

@@ -89,8 +89,6 @@ static int asks_equal(const struct block *b, const struct edge *edge)
 static double likelihood_by_question(const struct ways *w, const struct block *b, const struct edge *edge,
                                      const struct leads *leads, int32_t loop)
 {
-    if (b->period > 0)
-        return edge == &b->edges[b->period_edge] ? 1 / b->period : 1 - 1 / b->period;
     bool to_loop = leads_to_loop(w, edge->to, loop);
     bool others = leads->has_others || (leads->has_first && leads->first != edge->to);
     int equal = asks_equal(b, edge);

@@ -75,29 +75,6 @@ static void test_what_is_likely_is_guessed(void **state)
     check_block(true, 2, (double[]){0.5, 0.5}, 0.5, 0.5);
 }
 
-/* Edge 0 is taken once in it; NAN: nobody has said how likely it is. */
-static void check_period(double period, bool is_by_data, double probability, double est, double high)
-{
-    struct edge edges[2] = {{1, probability}, {2, 1 - probability}};
-    double wrong[BOUNDS];
-    struct block block = {.edges = edges, .edge_count = 2, .is_by_data = is_by_data, .period = period};
-    foresight_of_block(&block, NULL, wrong);
-    NEAR(wrong[BOUND_LOW], 0);
-    NEAR(wrong[BOUND_EST], est);
-    NEAR(wrong[BOUND_HIGH], high);
-}
-
-static void test_once_in_a_period(void **state)
-{
-    (void)state;
-    check_period(8, false, NAN, 0, 0.25);
-    check_period(8, true, NAN, 0.125, 0.25);
-    check_period(100, false, NAN, 0.01, 0.02);
-    check_period(1.25, true, NAN, 0.2, 0.4);
-    check_period(100, true, 0.25, 0.25, 0.5);
-    check_period(100, false, 0.25, 0, 0);
-}
-
 static void check_loop(double low, double est, double high, bool ends_by_data, double est_wrong,
                        double high_wrong)
 {
@@ -158,7 +135,6 @@ int main(void)
                                        cmocka_unit_test(test_what_is_asked),
                                        cmocka_unit_test(test_paths_that_hardly_ever_run),
                                        cmocka_unit_test(test_what_is_likely_is_guessed),
-                                       cmocka_unit_test(test_once_in_a_period),
                                        cmocka_unit_test(test_ends_of_loops),
                                        cmocka_unit_test(test_a_branch_by_data_costs_cycles)};
     return cmocka_run_group_tests(tests, NULL, NULL);

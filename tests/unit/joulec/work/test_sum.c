@@ -257,27 +257,6 @@ static void test_time_is_cycles_and_the_packages_share(void **state)
     trial_free(t);
 }
 
-/* The way to block 1 is taken once in ten times. */
-static void check_once_in_ten(const char *edges, double est)
-{
-    struct trial *t = trial_new(edges, (double[]){0, 100, 0, 0});
-    t->times[0] = (struct loop_times){{4, 4, 4}};
-    t->bodies[0].blocks[0].period = 10;
-    t->bodies[0].blocks[0].period_edge = t->bodies[0].edges[0][0].to != 1;
-    t->bodies[0].blocks[0].question = QUESTION_EQUAL;
-    NEAR(add_up(t, 0)->call.of[BOUND_EST].amount[COST_INT_OPS], est);
-    trial_free(t);
-}
-
-static void test_an_arm_that_is_taken_once_in_a_period(void **state)
-{
-    (void)state;
-    check_once_in_ten("0>1 0>2 1>3 2>3", 10);
-    check_once_in_ten("0>2 0>1 1>3 2>3", 10);
-    check_once_in_ten("0>1 0>2 1>1 1>3 2>3", 40);     /* a loop is there */
-    check_once_in_ten("0>1:0.5 0>2:0.5 1>3 2>3", 50); /* somebody has said more */
-}
-
 static void test_each_loop_is_kept(void **state)
 {
     (void)state;
@@ -493,7 +472,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_time_is_cycles_and_the_packages_share),
-        cmocka_unit_test(test_an_arm_that_is_taken_once_in_a_period),
         cmocka_unit_test(test_each_loop_is_kept),
         cmocka_unit_test(test_several_ways),
         cmocka_unit_test(test_call_of_a_summed_function),
