@@ -17,7 +17,8 @@ static bool is_invariant(LLVMValueRef value)
     return !LLVMIsAInstruction(value);
 }
 
-bool llvm_is_step_from(LLVMValueRef value, LLVMValueRef phi)
+/* Returns true if `value` is a constant step from it. */
+static bool is_step_from(LLVMValueRef value, LLVMValueRef phi)
 {
     if (!LLVMIsAInstruction(value))
         return false;
@@ -38,7 +39,7 @@ bool llvm_is_step_from(LLVMValueRef value, LLVMValueRef phi)
 bool llvm_is_counter(LLVMValueRef phi)
 {
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
-        if (llvm_is_step_from(LLVMGetIncomingValue(phi, i), phi))
+        if (is_step_from(LLVMGetIncomingValue(phi, i), phi))
             return true;
     return false;
 }
@@ -144,95 +145,4 @@ bool llvm_is_by_data(LLVMBasicBlockRef block, enum question *out_question)
         return false;
     *out_question = question_of(LLVMGetCondition(last));
     return is_data(LLVMGetCondition(last));
-}
-
-/* --- what changes once --------------------------------------------------------------------------------------- */
-
-/* A loop among those of its function. */
-struct loop_here {
-    const struct numbering *blocks;
-    const struct loops *loops;
-    int32_t loop;
-};
-
-static bool is_from_outside(const struct loop_here *here, LLVMValueRef value)
-{
-    int32_t block =
-        LLVMIsAInstruction(value) ? llvm_number_of(here->blocks, LLVMGetInstructionParent(value)) : -1;
-    return block < 0 || !loop_has(here->loops, here->loop, (uint32_t)block);
-}
-
-/* Whatever way the loop goes round, it is the same step. */
-static bool always_steps(const struct loop_here *here, LLVMValueRef phi)
-{
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-        int32_t from = llvm_number_of(here->blocks, LLVMGetIncomingBlock(phi, i));
-        bool is_inside = from >= 0 && loop_has(here->loops, here->loop, (uint32_t)from);
-        if (is_inside && !llvm_is_step_from(LLVMGetIncomingValue(phi, i), phi))
-            return false;
-    }
-    return true;
-}
-
-/* The counter of the loop that a value is, or is a sum of with what stays; NULL: it is none. */
-static LLVMValueRef counter_of(const struct loop_here *here, LLVMValueRef value)
-{
-    if (is_from_outside(here, value))
-        return NULL;
-    if (LLVMIsAPHINode(value)) {
-        uint32_t header = here->loops->list[here->loop].header;
-        bool is_of_header = llvm_number_of(here->blocks, LLVMGetInstructionParent(value)) == (int32_t)header;
-        return is_of_header && always_steps(here, value) ? value : NULL;
-    }
-    LLVMValueRef counter = NULL;
-    bool is_sum = LLVMGetNumOperands(value) > 0 && LLVMGetNumOperands(value) <= 2;
-    for (int i = 0; i < LLVMGetNumOperands(value) && is_sum; i++) {
-        LLVMValueRef operand = LLVMGetOperand(value, (unsigned)i);
-        LLVMValueRef phi = LLVMIsAPHINode(operand) ? counter_of(here, operand) : NULL;
-        is_sum = phi || is_from_outside(here, operand);
-        counter = phi ? phi : counter;
-    }
-    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
-    bool is_step = opcode == LLVMAdd || opcode == LLVMSub || opcode == LLVMZExt || opcode == LLVMSExt;
-    return is_sum && is_step ? counter : NULL;
-}
-
-/* The counter that the end of a block compares with what stays; NULL: it does not. */
-static LLVMValueRef turning(const struct loop_here *here, LLVMValueRef last)
-{
-    LLVMValueRef condition =
-        last && LLVMIsABranchInst(last) && LLVMIsConditional(last) ? LLVMGetCondition(last) : NULL;
-    if (!condition || !LLVMIsAICmpInst(condition))
-        return NULL;
-    LLVMValueRef a = LLVMGetOperand(condition, 0), b = LLVMGetOperand(condition, 1);
-    LLVMValueRef counter = is_from_outside(here, b) ? counter_of(here, a) : NULL;
-    return !counter && is_from_outside(here, a) ? counter_of(here, b) : counter;
-}
-
-/* Whether a counter begins with data, and with others each time that its loop is entered. */
-static bool begins_by_data(const struct loop_here *here, LLVMValueRef counter)
-{
-    const struct loop_here around = {here->blocks, here->loops, here->loops->list[here->loop].parent};
-    for (unsigned i = 0; i < LLVMCountIncoming(counter) && around.loop >= 0; i++) {
-        LLVMValueRef value = LLVMGetIncomingValue(counter, i);
-        if (is_from_outside(here, value) && !is_from_outside(&around, value) && is_data(value))
-            return true;
-    }
-    return false;
-}
-
-void llvm_judge_turns(LLVMBasicBlockRef *from, const struct numbering *blocks, struct function *function,
-                      const struct loops *loops)
-{
-    for (uint32_t b = 0; b < function->block_count; b++) {
-        struct block *block = &function->blocks[b];
-        struct loop_here here = {blocks, loops, loops->innermost[b]};
-        LLVMValueRef counter = here.loop < 0 ? NULL : turning(&here, LLVMGetBasicBlockTerminator(from[b]));
-        if (!counter)
-            continue;
-        if (!loop_is_left_from(loops, here.loop, block))
-            block->is_by_data = false;
-        else
-            block->is_by_data = block->is_by_data || begins_by_data(&here, counter);
-    }
 }

@@ -269,8 +269,6 @@ static bool read_loops(struct reader *r, LLVMBasicBlockRef *blocks, const struct
         note_calls_in_loops(function, &loops);
     if (is_good)
         llvm_find_merged(blocks, numbers, function, &loops);
-    if (is_good)
-        llvm_judge_turns(blocks, numbers, function, &loops);
     function->has_loops = is_good && loops.count > 0;
     return is_good;
 }

@@ -54,14 +54,8 @@ bool llvm_is_intrinsic(LLVMValueRef call, enum work *out_work);
 double llvm_reducing_steps(LLVMValueRef call);
 /* A phi that goes on by the same step each time. */
 bool llvm_is_counter(LLVMValueRef phi);
-/* Whether `value` is such a step from it. */
-bool llvm_is_step_from(LLVMValueRef value, LLVMValueRef phi);
 /* Whether values from memory decide which way a block's last instruction goes; and what it asks. */
 bool llvm_is_by_data(LLVMBasicBlockRef block, enum question *out_question);
-/* Where a loop's counter is compared with what stays as the loop runs, the way changes once: such blocks are by data no more. Those that
- * end the loop are by data, too, where that counter begins with data each time. */
-void llvm_judge_turns(LLVMBasicBlockRef *from, const struct numbering *blocks, struct function *function,
-                      const struct loops *loops);
 /* Sets may_be_two of the header of each loop that may be two nested loops of the source. `from` are LLVM's blocks, as in
  * function->blocks, and `blocks` their numbers. */
 void llvm_find_merged(LLVMBasicBlockRef *from, const struct numbering *blocks, struct function *function,

@@ -57,17 +57,6 @@ static void test_values_of_the_round(void **state)
     expect("%c = icmp ult i32 %n, %limit", true);
 }
 
-static void test_a_counter_passes_what_stays_once(void **state)
-{
-    (void)state;
-    expect("%c = icmp ult i32 %i, %limit", false);
-    expect("%c = icmp sgt i32 %limit, %i1", false);
-    expect("%k = sub i32 %limit, %i\n  %c = icmp eq i32 %k, 7", false);
-    expect("%w = zext i32 %i to i64\n  %c = icmp ult i64 %w, %wide", false);
-    expect("%w = trunc i32 %i to i8\n  %v = trunc i32 %limit to i8\n  %c = icmp ult i8 %w, %v",
-           true); /* in each 256 */
-}
-
 static void test_no_data_at_all(void **state)
 {
     (void)state;
@@ -75,56 +64,11 @@ static void test_no_data_at_all(void **state)
     expect("%k = and i32 %i, 1\n  %c = icmp eq i32 %k, 0", false);
 }
 
-/* A loop in another one, which counts down to 0 from %start. */
-static void expect_end(const char *start, bool is_by_data)
-{
-    static const char inner_before[] = "define void @f(POINTER %in, POINTER %out, i32 %many) {\n"
-                                       "entry:\n"
-                                       "  %first = load i32, POINTER %in\n"
-                                       "  br label %b\n"
-                                       "b:\n"
-                                       "  %i = phi i64 [ 0, %entry ], [ %i1, %e ]\n"
-                                       "  %at = getelementptr i32, POINTER %in, i64 %i\n"
-                                       "  %x = load i32, POINTER %at\n"
-                                       "  br label %k\n"
-                                       "k:\n";
-    static const char inner_behind[] = "  store volatile i32 %left, POINTER %out\n"
-                                       "  %left1 = sub i32 %left, 1\n"
-                                       "  %over = icmp eq i32 %left1, 0\n"
-                                       "  br i1 %over, label %e, label %k\n"
-                                       "e:\n"
-                                       "  %i1 = add i64 %i, 1\n"
-                                       "  %done = icmp eq i64 %i1, 100\n"
-                                       "  br i1 %done, label %end, label %b\n"
-                                       "end:\n"
-                                       "  ret void\n"
-                                       "}\n";
-    const char *const parts[] = {inner_before, start, inner_behind};
-    struct module module;
-    module_text_read(parts, 3, &module);
-    const struct function *f = &module.functions[0];
-    for (size_t b = 0; b < f->block_count; b++)
-        if (strcmp(f->blocks[b].name, "k") == 0 && f->blocks[b].is_by_data != is_by_data)
-            fail_msg("ends %sby data: %s", is_by_data ? "not " : "", start);
-    module_free(&module);
-}
-
-static void test_counters_that_begin_with_data(void **state)
-{
-    (void)state;
-    expect_end("  %left = phi i32 [ %x, %b ], [ %left1, %k ]\n", true);
-    expect_end("  %left = phi i32 [ %first, %b ], [ %left1, %k ]\n", false); /* the same each time */
-    expect_end("  %left = phi i32 [ %many, %b ], [ %left1, %k ]\n", false);
-    expect_end("  %left = phi i32 [ 7, %b ], [ %left1, %k ]\n", false);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values_of_the_round),
-        cmocka_unit_test(test_a_counter_passes_what_stays_once),
         cmocka_unit_test(test_no_data_at_all),
-        cmocka_unit_test(test_counters_that_begin_with_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
