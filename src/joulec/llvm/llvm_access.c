@@ -140,11 +140,6 @@ bool llvm_may_share(LLVMTargetDataRef layout, LLVMValueRef a, LLVMValueRef b)
     return !(of_a.high <= of_b.low || of_b.high <= of_a.low);
 }
 
-bool llvm_extents_meet(const struct extent *a, const struct extent *b)
-{
-    return a->base && a->base == b->base && !(a->high <= b->low || b->high <= a->low);
-}
-
 /* A global as loops' text has it. */
 static const char *global_name(struct arena *arena, LLVMValueRef global)
 {
@@ -174,32 +169,6 @@ static double bytes_of(LLVMTargetDataRef layout, LLVMValueRef value)
     bool is_store = LLVMGetInstructionOpcode(value) == LLVMStore;
     double bytes = llvm_size_of(layout, LLVMTypeOf(is_store ? LLVMGetOperand(value, 0) : value));
     return bytes > 0 ? bytes : 8;
-}
-
-struct llvm_place llvm_place_at(LLVMTargetDataRef layout, LLVMValueRef address, double bytes)
-{
-    struct llvm_place place = {.is_exact = true};
-    struct part part = {0, 0};
-    double at = 0;
-    for (int steps = 0; steps < MOST_BASE_STEPS && (llvm_is_cast(address) || llvm_is_indexed(address));
-         steps++) {
-        if (llvm_is_indexed(address)) {
-            bool is_exact = narrow(layout, address, &part);
-            if (!place.is_exact) /* an index that is not constant may lead on from there to anywhere */
-                part = (struct part){-INFINITY, INFINITY};
-            place.is_exact = is_exact && place.is_exact;
-            at += part.low;
-        }
-        address = LLVMGetOperand(address, 0);
-    }
-    place.extent = (struct extent){address, place.is_exact ? at : part.low,
-                                   place.is_exact ? at + bytes : part.high};
-    return place;
-}
-
-struct llvm_place llvm_place_of(LLVMTargetDataRef layout, LLVMValueRef access)
-{
-    return llvm_place_at(layout, llvm_address_of(access), bytes_of(layout, access));
 }
 
 /* Formulas go through the operations that scalar evolution knows, and so not by their names. */

@@ -3,8 +3,7 @@
  * A chain begins with a phi of the header, goes through operations that wait for one another, and ends where the value comes
  * back to that phi. Of several ways the one with most cycles counts, whatever the branches do.
  * Or it comes back through memory: by a store to the place that the next round loads, or to a place of the same variable that
- * what was loaded from that variable decides. A core lets loads wait for such a store, since it has often seen them meet. Calls
- * store and load, too, in variables whose address they are handed.
+ * what was loaded from that variable decides. A core lets loads wait for such a store, since it has often seen them meet.
  * Of blocks that are in no such loop, the longest chain inside is taken.
  * Newcomers: addresses that a load waits for are on the way. Of memory only what each round does is looked at, and no place that
  * goes on with a counter, from which the next rounds go away.
@@ -12,7 +11,7 @@
 #include "joulec/llvm/llvm_steps.h"
 
 #define MOST_STEPS (1 << 22) /* of instructions of a loop times its phis: larger ones stay unknown */
-#define MOST_LOOKS (1 << 19) /* the same times its stores and calls: the chains of others stay unknown */
+#define MOST_LOOKS (1 << 19) /* the same times its stores: the chains of others stay unknown */
 
 struct walk {
     struct steps s; /* of one loop */
@@ -24,7 +23,7 @@ struct walk {
 /* What ends a chain and is no step of it waits for this. */
 static void take_end(const struct walk *w, struct step *end, LLVMValueRef operand)
 {
-    steps_take_wait(&w->s, end, (struct wait){llvm_number_of(&w->s.numbers, operand), 0, NULL});
+    steps_take_wait(&w->s, end, (struct wait){llvm_number_of(&w->s.numbers, operand), 0});
 }
 
 /* What comes back to the phi. */
@@ -45,7 +44,7 @@ static void find_moving(struct walk *w)
         struct step *step = &w->s.list[i];
         step->is_moving = i < w->phis && llvm_is_counter(step->value);
         bool is_made = i >= w->phis && !LLVMIsALoadInst(step->value);
-        for (uint32_t k = 0; k < step->operand_count && is_made; k++)
+        for (uint32_t k = 0; k < step->wait_count && is_made; k++)
             step->is_moving = step->is_moving || w->s.list[w->s.waits[step->first_wait + k].on].is_moving;
     }
 }
@@ -71,57 +70,47 @@ static bool may_meet(const struct walk *w, size_t store, size_t load)
     return llvm_may_share(w->s.layout, to, from) && (at < 0 || !w->s.list[at].is_moving);
 }
 
-/* What may leave something for the next round: a store to one place, or to one that no counter leads away from; or a call. */
+/* What may leave something for the next round: a store to one place, or to one that no counter leads away from. */
 static bool is_writer(const struct walk *w, size_t i)
 {
     if (!LLVMIsAStoreInst(w->s.list[i].value))
-        return handed_is_writer(&w->s, i);
+        return false;
     int32_t at = steps_address(&w->s, i);
     return at < 0 || (!w->s.list[at].is_moving &&
                       llvm_number_of(&w->s.numbers, llvm_base_of(llvm_address_of(w->s.list[i].value))) < 0);
 }
 
-/* Whether this step writes what another one would, at one place. */
+/* Whether both store to one place, which is the same in each round. */
 static bool is_instead(const struct walk *w, size_t i, size_t writer)
 {
-    LLVMValueRef own = LLVMIsAStoreInst(w->s.list[i].value),
-                 other = LLVMIsAStoreInst(w->s.list[writer].value);
-    if (!own || !other)
-        return handed_is_instead(&w->s, i, writer);
-    return steps_address(&w->s, writer) < 0 && llvm_address_of(own) == llvm_address_of(other);
+    LLVMValueRef own = LLVMIsAStoreInst(w->s.list[i].value);
+    return own && steps_address(&w->s, writer) < 0 &&
+           llvm_address_of(own) == llvm_address_of(w->s.list[writer].value);
 }
 
-/* A chain begins with what reads what the writer may have left a round ago. False: there is nothing. */
+/* A chain begins with what loads what the store may have left a round ago. False: there is nothing. */
 static bool begin_with_readers(struct walk *w, size_t writer)
 {
     bool is_fresh = false, is_any = false; /* is_fresh: this round has written there itself */
-    bool is_store = LLVMIsAStoreInst(w->s.list[writer].value);
     if (!runs_each_round(w, w->s.list[writer].block))
         return false;
     for (size_t i = 0; i < w->s.count; i++) {
         struct step *step = &w->s.list[i];
-        bool is_loaded = is_store && LLVMIsALoadInst(step->value) && may_meet(w, writer, i);
-        step->begins = is_loaded ? NULL : handed_meets(&w->s, writer, i);
-        step->is_begin = !is_fresh && (is_loaded || step->begins) && runs_each_round(w, step->block);
+        bool is_loaded = LLVMIsALoadInst(step->value) && may_meet(w, writer, i);
+        step->is_begin = !is_fresh && is_loaded && runs_each_round(w, step->block);
         is_any = is_any || step->is_begin;
         is_fresh = is_fresh || (is_instead(w, i, writer) && runs_each_round(w, step->block));
     }
     return is_any;
 }
 
-/* What the writer waits for. A place that is not the same each time must itself wait for what was loaded. */
+/* What the store waits for. A place that is not the same each time must itself wait for what was loaded. */
 static struct step back_by(const struct walk *w, size_t writer)
 {
     struct step back = steps_end();
-    LLVMValueRef store = LLVMIsAStoreInst(w->s.list[writer].value);
-    int32_t at = store ? steps_address(&w->s, writer) : -1;
-    if (store && (at < 0 || w->s.list[at].cycles >= 0))
-        for (unsigned k = 0; k < 2; k++)
-            take_end(w, &back, LLVMGetOperand(store, k));
-    if (!store) {
-        steps_take_wait(&w->s, &back, (struct wait){(int32_t)writer, 0, NULL});
-        back.by = steps_begin_of(&w->s, &back);
-    }
+    int32_t at = steps_address(&w->s, writer);
+    for (unsigned k = 0; k < 2 && (at < 0 || w->s.list[at].cycles >= 0); k++)
+        take_end(w, &back, LLVMGetOperand(w->s.list[writer].value, k));
     return back;
 }
 
@@ -133,10 +122,8 @@ static struct step find_back(struct walk *w, size_t i)
     bool is_phi = i < w->phis;
     if (!is_phi && !begin_with_readers(w, i))
         return steps_end();
-    for (size_t k = 0; is_phi && k < w->s.count; k++) {
+    for (size_t k = 0; is_phi && k < w->s.count; k++)
         w->s.list[k].is_begin = k == i;
-        w->s.list[k].begins = NULL;
-    }
     steps_walk(&w->s, w->phis);
     return is_phi ? back_to(w, i) : back_by(w, i);
 }
@@ -170,16 +157,6 @@ static bool find_longest(struct walk *w, uint32_t block)
     return true;
 }
 
-static bool find_paths(struct walk *w)
-{
-    if (w->loops->count || w->loops->is_irregular)
-        return true;
-    if (!steps_lay_out(&w->s, w->loops->flow.order, w->loops->flow.reached))
-        return false;
-    steps_find_paths(&w->s);
-    return true;
-}
-
 /* --- loops ------------------------------------------------------------------------------------------------------- */
 
 /* The longest chain of all, shared out. False: the loop is too large to tell. */
@@ -203,7 +180,7 @@ static bool find_longest_chain(struct walk *w, bool *out_is_stored)
     }
     if (longest > 0) {
         struct step back = find_back(w, longest_end);
-        steps_keep(&w->s, &back, VIA_NOTHING);
+        steps_keep(&w->s, &back);
     }
     *out_is_stored = longest > 0 && longest_end >= w->phis;
     return true;
@@ -263,7 +240,6 @@ bool llvm_find_chains(LLVMTargetDataRef layout, LLVMBasicBlockRef *from, struct 
         if (!function->blocks[b].has_chain && (loop < 0 || loops->list[loop].is_outer))
             is_good = find_longest(&w, b);
     }
-    is_good = is_good && find_paths(&w);
     arena_free(&scratch);
     return is_good;
 }

@@ -117,21 +117,6 @@ LLVMValueRef llvm_base_of(LLVMValueRef address);
 bool llvm_may_share(LLVMTargetDataRef layout, LLVMValueRef a, LLVMValueRef b);
 /* Bytes of a type; NaN: nobody knows before it runs. */
 double llvm_size_of(LLVMTargetDataRef layout, LLVMTypeRef type);
-/* Bytes of a variable; base NULL: of none. */
-struct extent {
-    LLVMValueRef base;
-    double low, high; /* from its begin; infinite: any of it */
-};
-/* Whether they may have bytes in common. Pointers from different places are taken to lead to different ones. */
-bool llvm_extents_meet(const struct extent *a, const struct extent *b);
-/* Bytes at an address, as far as constants say where. */
-struct llvm_place {
-    struct extent extent;
-    bool is_exact; /* it is all of the extent, and not a part */
-};
-struct llvm_place llvm_place_at(LLVMTargetDataRef layout, LLVMValueRef address, double bytes);
-/* Where a load or a store goes. */
-struct llvm_place llvm_place_of(LLVMTargetDataRef layout, LLVMValueRef access);
 /* What the loops' text calls a value: a global, or a constant place in one, is "@name". NULL: no memory. */
 const char *llvm_address_name(struct arena *arena, LLVMValueRef address);
 /* Loads, stores and values of a block, and local variables of a function; global ones of a module. False: no memory. */

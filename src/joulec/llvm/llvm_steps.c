@@ -13,7 +13,7 @@ static size_t most_waits(const struct steps *s)
 {
     size_t most = 0;
     for (size_t i = 0; i < s->count; i++)
-        most += (size_t)LLVMGetNumOperands(s->list[i].value) + handed_add(s, i, NULL);
+        most += (size_t)LLVMGetNumOperands(s->list[i].value);
     return most;
 }
 
@@ -36,11 +36,8 @@ static bool lay_out_waits(struct steps *s)
         for (int k = 0; k < LLVMGetNumOperands(step->value); k++) {
             int32_t on = llvm_number_of(&s->numbers, LLVMGetOperand(step->value, (unsigned)k));
             if (on >= 0)
-                s->waits[count++] =
-                    (struct wait){on, step->call ? 1 : llvm_waits(step->value, (unsigned)k), NULL};
+                s->waits[count++] = (struct wait){on, step->call ? 1 : llvm_waits(step->value, (unsigned)k)};
         }
-        step->operand_count = count - step->first_wait;
-        count += handed_add(s, i, s->waits + count);
         step->wait_count = count - step->first_wait;
     }
     return s->waits != NULL;
@@ -72,8 +69,7 @@ bool steps_lay_out(struct steps *s, const uint32_t *blocks, size_t block_count)
         add_block(s, blocks[i]);
     for (size_t i = 0; i < count; i++)
         values[i] = s->list[i].value;
-    return llvm_number_all(s->arena, (void *const *)values, count, &s->numbers) && handed_find(s) &&
-           lay_out_waits(s);
+    return llvm_number_all(s->arena, (void *const *)values, count, &s->numbers) && lay_out_waits(s);
 }
 
 int32_t steps_address(const struct steps *s, size_t access)
@@ -95,7 +91,6 @@ void steps_take_wait(const struct steps *s, struct step *step, struct wait wait)
         step->cycles = before + wait.times * step->latency;
         step->from = wait.on;
         step->waits = wait.times;
-        step->by = wait.variable;
     }
 }
 
@@ -105,7 +100,6 @@ static void walk_to(const struct steps *s, size_t number, bool is_begin, bool ha
 {
     struct step *step = &s->list[number];
     step->from = -1;
-    step->by = NULL;
     step->waits = is_begin && has_waits ? step->waits_at_once : 0;
     step->cycles = is_begin ? step->waits * step->latency : -1;
     for (uint32_t i = step->first_wait; i < step->first_wait + step->wait_count && has_waits; i++)
@@ -123,26 +117,11 @@ int32_t steps_walk_all(struct steps *s)
 {
     int32_t last = -1;
     for (size_t i = 0; i < s->count; i++) {
-        s->list[i].begins = NULL;
         walk_to(s, i, true, true);
         if (last < 0 || s->list[i].cycles > s->list[last].cycles)
             last = (int32_t)i;
     }
     return last;
-}
-
-LLVMValueRef steps_begin_of(const struct steps *s, const struct step *end)
-{
-    const struct step *first = end;
-    while (first->from >= 0)
-        first = &s->list[first->from];
-    return first == end ? NULL : first->begins;
-}
-
-static enum via via_of(const struct step *call, LLVMValueRef to)
-{
-    LLVMValueRef from = call->from >= 0 ? call->by : call->begins;
-    return !to ? VIA_RESULT : to == from ? VIA_STATE : VIA_MEMORY;
 }
 
 void steps_add_work(const struct step *step, double out_chain[WORK_KINDS])
@@ -152,17 +131,10 @@ void steps_add_work(const struct step *step, double out_chain[WORK_KINDS])
         out_chain[work] += step->waits;
 }
 
-void steps_keep(struct steps *s, const struct step *end, enum via path)
+void steps_keep(struct steps *s, const struct step *end)
 {
-    LLVMValueRef by = end->by; /* what the next one finds it in */
-    for (int32_t i = end->from; i >= 0; i = s->list[i].from) {
-        struct step *step = &s->list[i];
-        bool is_loop = path == VIA_NOTHING;
-        steps_add_work(step, is_loop ? s->function->blocks[step->block].chain : s->function->path[path]);
-        if (step->call)
-            *(is_loop ? &step->call->in_chain : &step->call->in_path[path]) = via_of(step, by);
-        by = step->by;
-    }
+    for (int32_t i = end->from; i >= 0; i = s->list[i].from)
+        steps_add_work(&s->list[i], s->function->blocks[s->list[i].block].chain);
 }
 
 /* --- calls beside each other -------------------------------------------------------------------------------------- */

@@ -82,10 +82,6 @@ struct promise {
     size_t calls_before; /* number of calls in its block before it */
 };
 
-/* How the result of a call reaches the instruction that waits for it: as return value; through variables that
- * it got by address or that are global; or through the variables from which it computed it. */
-enum via { VIA_NOTHING, VIA_RESULT, VIA_MEMORY, VIA_STATE, VIAS };
-
 struct call {
     const char *name; /* NULL: a call through a pointer */
     /* index of the called function, if it has a body in this module; -1: it has none, or a call through a
@@ -96,8 +92,6 @@ struct call {
     bool is_in_loop;
     /* no instruction of the next iteration of its innermost loop waits for it, and it writes no memory */
     bool is_beside;
-    enum via in_chain;      /* how the next step of its innermost loop's dependence chain depends on it */
-    enum via in_path[VIAS]; /* the same for the critical paths of its function */
     struct operand *arguments;
     size_t argument_count;
     /* Calls through a pointer: possible targets with a body. If is_closed, there are no others. */
@@ -220,9 +214,6 @@ struct function {
     size_t parameter_count;
     bool is_local; /* all its calls are in this module and name it */
     bool has_loops;
-    /* Critical paths of a function without loops, as work: to its result, from any input; from variables that
-     * it reads to variables that it writes; and to the same variables. Empty: no such path, or unknown. */
-    double path[VIAS][WORK_KINDS];
     struct wide_loop *wide; /* sorted by place, then by descending at_once */
     size_t wide_count;
     const struct function **inlined; /* functions of the module that were inlined into it */

@@ -256,26 +256,6 @@ static void sum_runs(struct region *r, const struct loop_times *times)
     }
 }
 
-/* What a call adds to a path of its function. */
-static double path_of_call(const struct region *r, const struct call *call, enum via kind)
-{
-    enum via via = call->in_path[kind];
-    const struct function_sum *callee = via == VIA_NOTHING ? NULL : r->callees[call->number];
-    return callee ? fmax(callee->path_cycles[via], callee->call.of[BOUND_EST].amount[COST_CYCLES]) : 0;
-}
-
-static void sum_paths(struct region *r)
-{
-    const struct function *f = r->function;
-    for (enum via kind = VIA_RESULT; kind < VIAS; kind++) {
-        double cycles = sum_latency_cycles(f->path[kind], &r->target->core);
-        for (size_t b = 0; b < f->block_count; b++)
-            for (size_t c = 0; c < f->blocks[b].call_count; c++)
-                cycles += path_of_call(r, &f->blocks[b].calls[c], kind);
-        r->out->path_cycles[kind] = cycles;
-    }
-}
-
 /* A loop whose end is a surprise, or that calls, hides little of what comes behind it. */
 static double entry_uops(const struct region *r, size_t loop, const struct loop_times *times)
 {
@@ -323,7 +303,6 @@ static void sum_regions(struct region *r, const struct loop_times *times)
     r->entry_uops = INFINITY;
     r->out->call = sum_region(r, -1, NULL);
     sum_runs(r, times);
-    sum_paths(r);
     if (r->loops->is_irregular)
         region_add_missing(r, DOUBT_SHAPE, NULL, r->function->place);
     if (r->loops->is_too_deep)

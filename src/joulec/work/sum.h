@@ -61,10 +61,9 @@ enum basis { BASIS_EXACT, BASIS_BOUNDED, BASIS_SEEN, BASIS_OPEN, BASIS_MISSING }
 
 struct function_sum {
     struct amounts call;
-    double path_cycles[VIAS]; /* that who waits for what a call leaves waits at least; 0: nobody knows */
-    double bytes[BOUNDS];     /* that a call touches; who knows the addresses fills them in */
-    enum basis basis;         /* that of its callees, and of its doubts; who counted the loops adds theirs */
-    bool has_ways;            /* its work may differ from call to call; the caller adds the loops */
+    double bytes[BOUNDS]; /* that a call touches; who knows the addresses fills them in */
+    enum basis basis;     /* that of its callees, and of its doubts; who counted the loops adds theirs */
+    bool has_ways;        /* its work may differ from call to call; the caller adds the loops */
     bool has_guess; /* a trip count is bounded, but its likely value is guessed; the caller adds the loops */
     struct block_sum *blocks; /* of each block; zeros where it cannot be reached */
     struct amounts *loops;    /* of each loop, what it takes each time that it is entered */

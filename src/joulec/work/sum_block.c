@@ -147,20 +147,6 @@ static void finish_block(const struct region *r, uint32_t block, enum bound boun
     sum_set_cycles(r->target, bound, &flow, work);
 }
 
-/* Where calls are part of a loop's chain, a round takes as long as that at least. */
-static void wait_for_calls(const struct region *r, const struct block *block, struct amounts *sum)
-{
-    double cycles = 0;
-    for (size_t i = 0; i < block->call_count; i++) {
-        const struct function_sum *callee = r->callees[block->calls[i].number];
-        cycles += callee ? callee->path_cycles[block->calls[i].in_chain] : 0;
-    }
-    if (cycles > 0)
-        cycles += sum_longest_cycles(block, &r->target->core);
-    if (cycles > sum->of[BOUND_EST].amount[COST_CYCLES])
-        sum_set_time(r->target, &sum->of[BOUND_EST], cycles);
-}
-
 struct amounts region_of_block(struct region *r, uint32_t block)
 {
     const struct block *b = &r->function->blocks[block];
@@ -174,7 +160,6 @@ struct amounts region_of_block(struct region *r, uint32_t block)
     }
     for (size_t i = 0; i < b->call_count; i++)
         add_call(r, &b->calls[i], &sum);
-    wait_for_calls(r, b, &sum);
     return sum;
 }
 
