@@ -23,7 +23,7 @@ static void count(const struct scev_function *function, const struct trips_loop 
         check_order(&out[i].per_entry);
         check_order(&out[i].iterations);
         check_order(&out[i].entries);
-        require(out[i].sigma >= 0 && out[i].total_sigma >= 0 && out[i].cls <= out[i].total_cls);
+        require(out[i].cls <= out[i].total_cls);
         require(low < high || out[i].total_cls > TRIPS_SYMBOLIC ||
                 out[i].iterations.low == out[i].iterations.high);
     }

@@ -15,8 +15,6 @@
 
 #define MOST_NODES_PER_LOOP     (1 << 21) /* some 2^19 evaluations */
 #define MOST_NODES_PER_FUNCTION (1 << 22)
-#define WIDEST_SIGMA            1.5
-#define PROFILE_SIGMA           0.2
 
 enum end { LOW, EST, HIGH };
 
@@ -28,15 +26,6 @@ static double number_at(const struct trips_range *range, enum end end)
 static double clamp(double value, double low, double high)
 {
     return fmin(fmax(value, low), high);
-}
-
-/* Of the logarithm, where the range holds 90 %. */
-static double sigma_of(const struct trips_range *range)
-{
-    if (range->high <= range->low)
-        return 0;
-    return isinf(range->high) ? WIDEST_SIGMA
-                              : fmin(log(range->high / fmax(range->low, 0.5)) / 3.29, WIDEST_SIGMA);
 }
 
 /* How often a loop is taken to go round of which nothing is known. */
@@ -132,7 +121,6 @@ static void use_profile(const struct trips_loop *loop, struct trips *out, struct
     if (out->cls == TRIPS_GUESSED && loop->seen_low <= loop->seen_mean)
         range->low = fmax(loop->seen_low, 1);
     range->est = clamp(loop->seen_mean, range->low, range->high);
-    out->sigma = fmin(out->sigma, PROFILE_SIGMA);
     out->cls = out->cls == TRIPS_GUESSED ? TRIPS_PROFILED : out->cls;
     out->is_guess_within = false;
 }
@@ -162,7 +150,6 @@ static void plan_range(struct counting *counting, size_t at, const struct trips_
         range.est = middle_of(counting, at, &(struct trips_range){range.low, 0, likely});
     if (loop->may_leave_early)
         range.est = rounds_until(range.est, loop->early_probability);
-    out->sigma = sigma_of(&range);
     use_profile(loop, out, &range);
     range.est = clamp(range.est, range.low, range.high);
     out->per_entry = (struct trips_range){clamp(1, range.low, range.high),
@@ -188,7 +175,6 @@ static void plan_formula(struct counting *counting, size_t at)
     out->per_entry = range;
     out->is_guess_within = plan->has_types;
     out->cls = plan->has_symbols ? TRIPS_SYMBOLIC : TRIPS_EXACT;
-    out->sigma = plan->has_ranges ? sigma_of(&range) : 0;
     out->refutes_annotation = is_refuted(&counting->loops[at], &range);
 }
 
@@ -334,19 +320,11 @@ static void weaken(enum trips_class *cls, enum trips_class limit)
     *cls = *cls < limit ? limit : *cls;
 }
 
-/* From the class and sigma of each loop on the way. */
+/* The weakest class of the loops around it, and its own. */
 static void judge_total(const struct counting *counting, size_t loop)
 {
-    struct trips *out = &counting->out[loop];
-    double squares = 0;
-    bool is_range = true; /* all doubt lies between low and high */
-    for (uint32_t at = (uint32_t)loop; at != TRIPS_NONE; at = counting->loops[at].parent) {
-        const struct trips *one = &counting->out[at];
-        weaken(&out->total_cls, one->cls);
-        squares += one->sigma * one->sigma + (counting->loops[at].entry == TRIPS_SOMETIMES ? 0.25 : 0);
-        is_range = is_range && one->cls <= TRIPS_SYMBOLIC && counting->loops[at].entry != TRIPS_SOMETIMES;
-    }
-    out->total_sigma = is_range ? sigma_of(&out->iterations) : sqrt(squares);
+    for (uint32_t at = (uint32_t)loop; at != TRIPS_NONE; at = counting->loops[at].parent)
+        weaken(&counting->out[loop].total_cls, counting->out[at].cls);
 }
 
 static void set_total(struct counting *counting, size_t loop, const struct trips_sums sums[3])

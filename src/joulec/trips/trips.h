@@ -98,7 +98,6 @@ struct trips {
     /* Of one entry. `est` is the mean over all entries, and low and high hold each of them. */
     enum trips_class cls;
     struct trips_range per_entry;
-    double sigma;            /* of the logarithm */
     bool refutes_annotation; /* what follows from the code is another count: the code's is taken */
     bool is_guess_within; /* BOUNDED, but the bounds are no evidence of the likely count: `est` is guessed */
     bool may_run_over;    /* its formula differs from the machine's count for some values of the symbols */
@@ -106,7 +105,6 @@ struct trips {
      * symbolic with low = est = high is what a count by execution gives, as long as called functions return. */
     enum trips_class total_cls;
     struct trips_range iterations, entries;
-    double total_sigma;
 };
 
 /* Returns true if the trip count is guessed, with or without bounds. */

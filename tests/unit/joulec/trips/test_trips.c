@@ -70,7 +70,6 @@ static void test_classes_of_one_loop(void **state)
     check_range(&trips->per_entry, 1000, 1000, 1000);
     check_range(&trips->iterations, 1000, 1000, 1000);
     check_range(&trips->entries, 1, 1, 1);
-    assert_true(trips->sigma == 0 && trips->total_sigma == 0);
     scev_text_free(&nest.text);
 
     READ(&nest, 2147483646, "(-1 + %n)");
@@ -78,7 +77,6 @@ static void test_classes_of_one_loop(void **state)
     assert_int_equal(trips->total_cls, TRIPS_GUESSED);
     check_range(&trips->per_entry, 1, 100, INFINITY);
     check_range(&trips->iterations, 0, 100, INFINITY); /* the guard may prevent it */
-    assert_true(trips->sigma == 1.5);
     trips = count_n(&nest, 50, 50, 50);
     assert_int_equal(trips->total_cls, TRIPS_SYMBOLIC);
     check_range(&trips->iterations, 50, 50, 50);
@@ -90,7 +88,6 @@ static void test_classes_of_one_loop(void **state)
     check_range(&trips->iterations, 0, 10, 40);
     check_range(&trips->entries, 0, 1, 1);
     check_range(&trips->per_entry, 1, 10, 40);
-    assert_true(trips->total_sigma > 0);
     nest.loops[0].entry = TRIPS_ALWAYS; /* then 0 would be 2^32 */
     assert_int_equal(count_n(&nest, 0, 0, 0)->total_cls, TRIPS_GUESSED);
     scev_text_free(&nest.text);
@@ -125,7 +122,6 @@ static void test_annotations_and_profiles(void **state)
     trips = count_with(&nest, NULL, 0);
     assert_int_equal(trips->total_cls, TRIPS_PROFILED);
     check_range(&trips->per_entry, 1, 12, INFINITY);
-    assert_true(trips->total_sigma == 0.2);
     loop->seen_low = 8;
     loop->seen_high = 16;
     trips = count_with(&nest, NULL, 0);
@@ -404,7 +400,6 @@ static void test_unknown_outer_loop_and_known_inner_one(void **state)
     assert_int_equal(trips->cls, TRIPS_EXACT);
     assert_int_equal(trips->total_cls, TRIPS_GUESSED);
     check_range(&trips->iterations, 0, 4950, INFINITY);
-    assert_true(trips->total_sigma == 1.5);
     scev_text_free(&nest.text);
 }
 
