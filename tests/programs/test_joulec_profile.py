@@ -178,7 +178,7 @@ int main(int count, char **words)
         self.assertIn(found["f"]["frames"], ([1, 1, None], [1, 2.6, 3.25]))
 
     def test_two_loops_of_which_llvm_makes_one(self):
-        """The inner one goes on past the end of variables, which clang makes a switch of without counts."""
+        """The profile has counts of both, and the merged loop takes neither. Other versions of LLVM leave two loops."""
         self.count("""#include <stdbool.h>
 unsigned short lowest[512]; struct { unsigned short a, b; } roads[400];
 __attribute__((noinline)) void passes(void)
@@ -207,9 +207,12 @@ int main(void)
 }
 """)
         found, _ = self.report("--profile-use")
-        rounds = [loop["iterations_each"][1] for loop in found["passes"]["loops"]]
-        self.assertEqual(len(rounds), 2)
-        self.assertTrue(100 < rounds[0] < 402 and rounds[1] in (400, 401), rounds)
+        loops = found["passes"]["loops"]
+        rounds = [loop["iterations_each"][1] for loop in loops]
+        if len(rounds) == 1:
+            self.assertEqual((loops[0]["class"], loops[0]["iterations"][2]), ("guessed", None))
+        else:
+            self.assertTrue(len(rounds) == 2 and 100 < rounds[0] < 402 and rounds[1] in (400, 401), rounds)
 
     def merge(self, runs=1):
         merged = self.path("merged.profdata")

@@ -1,7 +1,7 @@
 /* joulec/llvm/llvm_merged.c - finds loops that may be two nested loops of the source.
  *
- * LLVM merges two nested loops if it knows that the inner one runs at least once: both then have one header. Their common header
- * resets the inner loop's count on some back edges, and continues it on the others.
+ * LLVM merges two nested loops if it knows that the inner one runs at least once: both then have one header.
+ * Their common header resets the inner loop's count on some back edges, and continues it on the others.
  */
 #include "joulec/llvm/llvm_module.h"
 
@@ -17,7 +17,8 @@ struct leaves {
     bool is_full;
 };
 
-/* Returns true if `value` is computed from the phi in the same iteration; *left: values that may still be visited. */
+/* Returns true if `value` is computed from the phi in the same iteration; *left: values that may still be
+ * visited. */
 static bool is_made_of(LLVMValueRef value, LLVMValueRef phi, LLVMBasicBlockRef header, int depth, int *left)
 {
     if (value == phi)
@@ -44,7 +45,8 @@ static void add_leaf(struct leaves *leaves, LLVMValueRef value)
         leaves->list[leaves->count++] = value;
 }
 
-/* Replaces each choice among the leaves, a phi outside of the header or a select, by the values that it chooses from. */
+/* Replaces each choice among the leaves, a phi outside of the header or a select, by the values that it
+ * chooses from. */
 static void expand_choices(struct leaves *leaves)
 {
     for (size_t i = 0; i < leaves->count; i++) {

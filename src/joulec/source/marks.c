@@ -190,8 +190,8 @@ static bool is_around(const struct marks_keyword *keyword, const struct marks_ke
     return is_in(keyword, &begin);
 }
 
-/* Returns true if a loop, which may be two by its code, may be two by its source: another keyword, around its own
- * or within its statement, has no other loop in the same nest. The marks of these keywords are then unclear. */
+/* Returns true if a loop that may be two by its code may be two by its source: another keyword, around its
+ * own or within its statement, has no loop in the same nest. The marks of these keywords are then unclear. */
 static bool may_be_two(const struct marks *marks, const struct loops *loops, const struct marks_keyword *own,
                        size_t loop, bool *out_is_unclear)
 {

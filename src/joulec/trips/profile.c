@@ -162,7 +162,8 @@ static bool add_loops(struct reading *r, const struct loops *loops, const struct
         struct profile_loop loop = count_loop(counts, loops, i);
         if (loop.place.file)
             loop.place.file = arena_copy(&profile->arena, loop.place.file, strlen(loop.place.file));
-        if (loop.place.file && isfinite(loop.entries) && isfinite(loop.rounds))
+        loop.function = profile->function_count;
+        if (loop.place.file)
             profile->loops[profile->loop_count++] = loop;
     }
     return true;
@@ -302,6 +303,26 @@ static size_t loop_of_calls(const struct profile_function *seen, const struct lo
     return seen && seen->frames > 1 && !seen->has_loops_without_keyword && is_one ? loop : loops->count;
 }
 
+static bool has_loop_at(const struct loops *loops, const struct source_place *place)
+{
+    bool has = false;
+    for (size_t i = 0; i < loops->count && !has; i++)
+        has = loops->list[i].place.file && source_place_order(&loops->list[i].place, place) == 0;
+    return has;
+}
+
+/* Returns true if LLVM may have merged the loop with the one before or behind it in the source: that one has no
+ * other loop in the function. The counts are then those of one of both. */
+static bool may_be_merged(const struct profile *profile, const struct profile_loop *seen,
+                          const struct loops *loops)
+{
+    const struct profile_loop *end = profile->loops + profile->loop_count;
+    bool after = seen + 1 < end && seen[1].function == seen->function && !has_loop_at(loops, &seen[1].place);
+    bool before =
+        seen > profile->loops && seen[-1].function == seen->function && !has_loop_at(loops, &seen[-1].place);
+    return after || before;
+}
+
 static void set_seen(struct trips_loop *loop, double mean)
 {
     loop->has_profile = true;
@@ -318,7 +339,8 @@ void profile_join(const struct profile *profile, const struct function *function
         const struct profile_loop *seen = key.place.file ? bsearch(&key, profile->loops, profile->loop_count,
                                                                    sizeof *profile->loops, by_place)
                                                          : NULL;
-        if (!seen || seen->entries <= 0)
+        if (!seen || !(seen->entries > 0) || !isfinite(seen->rounds) ||
+            (loops->list[i].may_be_two && may_be_merged(profile, seen, loops)))
             continue;
         set_seen(&out[i], seen->rounds / seen->entries + runs_once_more(function, loops, (int32_t)i));
     }

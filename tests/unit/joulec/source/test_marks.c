@@ -296,8 +296,8 @@ struct trial {
     bool is_unclear[MOST];
 };
 
-/* Loops at "line:column" with blanks between; '>' before it: in the loop before; then 'u': it may be two loops of the
- * source; then '-': it has no place of its own. */
+/* Loops at "line:column" with blanks between; '>' before it: in the loop before; then 'u': it may be two loops of
+ * the source; then '-': it has no place of its own. */
 static struct trial join(const char *text, const char *places)
 {
     struct trial t = {.marks = read_text(text), .loops = {.count = 0}};
