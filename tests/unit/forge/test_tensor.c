@@ -206,7 +206,7 @@ static void test_views(void **state)
     assert_int_equal(forge_tensor_view(buffer, SIZE_MAX - 3, FORGE_F32, &three, &view, &error),
                      JOULE_INVALID);
     assert_int_equal(forge_tensor_view(buffer, 6, FORGE_F32, &three, &view, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "aligned"));
+    assert_non_null(strstr(error.message, "offset 6 is not a multiple of the 4 bytes that f32 needs"));
     assert_int_equal(forge_tensor_view(buffer, 97, FORGE_U8, &three, &view, NULL), JOULE_OK);
     assert_int_equal(forge_tensor_view(buffer, 6, FORGE_Q8_0, &forge_shape_of(32), &view, NULL), JOULE_OK);
     assert_int_equal(forge_tensor_view(buffer, 7, FORGE_Q8_0, &forge_shape_of(32), &view, NULL),
