@@ -1,6 +1,6 @@
-/* joule/abi.h - libjoule's structures that grow.
+/* joule/abi.h - sizes of libjoule's public structures in their first release.
  *
- * Owns the sizes that they had in their first release. Newcomers: these never change; base/abi.h has the rule.
+ * Note: these sizes never change, although the structures grow; base/abi.h explains how.
  */
 #ifndef JOULE_ABI_H
 #define JOULE_ABI_H

@@ -32,7 +32,7 @@
 #define KEPT_S           90 /* for later requests: Prometheus sends one every 15 to 60 s on one connection */
 #define MAX_WAIT_MS      1000
 #define TENANT_PERIOD_NS 1000000000LL
-#define HEADER_BYTES     16384 /* libmicrohttpd's memory for a connection; request line and headers must fit */
+#define HEADER_BYTES     16384 /* memory of a connection in libmicrohttpd, for request line and headers */
 
 struct place {
     int fd; /* -1: free, or being closed */

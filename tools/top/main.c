@@ -205,7 +205,7 @@ static void keep_active(struct top *top)
     top->ui.shown_count = kept;
 }
 
-/* Waits one period, so that there is energy to attribute, and prints one page. */
+/* Waits one period, so that energy can be attributed, and prints one page. */
 static int print_once(struct top *top)
 {
     struct timespec period = clock_timespec((int64_t)(top->settings.meter.period_s * 1e9));

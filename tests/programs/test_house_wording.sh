@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Comments, messages and pages follow the rules of tests/wording.py, and that script finds what breaks them.
+set -euo pipefail
+cd "$JOULE_SOURCE"
+faulty=$(mktemp --suffix=.h)
+trap 'rm -f "$faulty"' EXIT
+printf '/* Newcomers: rows move. */\n/* Of the device. */\nint max_look(void); /* %0120d */\n' 0 >"$faulty"
+found=$(python3 tests/wording.py "$faulty" || true)
+for rule in heading fragment verb "comment over"; do
+    grep -q ": $rule" <<<"$found" || { echo "wording.py does not find: $rule"; exit 1; }
+done
+exec python3 tests/wording.py
