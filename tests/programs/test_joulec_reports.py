@@ -651,7 +651,7 @@ add_library(other STATIC b.c)
         self.assertIn("but not proved", done.stdout)
 
     def test_what_is_wrong_is_said_when_it_is_configured(self):
-        for text, message in (("joule_check_energy(codec)", "no target is named 'codec'"),
+        for text, message in (("joule_check_energy(codec)", "no target 'codec'"),
                               ("add_library(codec INTERFACE)\njoule_check_energy(codec)", "compiles no sources"),
                               ("add_library(codec b.c)\njoule_check_energy(codec STRICKT)", "unknown argument 'STRICKT'")):
             shutil.rmtree(self.path("build"), ignore_errors=True)
