@@ -28,7 +28,7 @@ bool binding_is_packed(struct lowering *l, const struct program_binding *binding
         binding_packed(l, binding->buffer, (forge_dtype)binding->dtype, &binding->shape);
     for (uint32_t i = 0; i < binding->shape.rank; i++)
         if (binding->shape.dims[i] != 1 &&
-            (binding->strides[i] != ideal.strides[i] || binding->backwards >> i & 1))
+            (binding->strides[i] != ideal.strides[i] || binding->negative_strides >> i & 1))
             return false;
     return true;
 }
@@ -37,8 +37,8 @@ bool binding_is_packed(struct lowering *l, const struct program_binding *binding
 static bool move(struct lowering *l, struct program_binding *view, uint32_t dim, forge_dim count)
 {
     forge_dim way = dim_mul(&l->dims, count, view->strides[dim]);
-    view->offset = view->backwards >> dim & 1 ? dim_sub(&l->dims, view->offset, way)
-                                              : dim_add(&l->dims, view->offset, way);
+    view->offset = view->negative_strides >> dim & 1 ? dim_sub(&l->dims, view->offset, way)
+                                                     : dim_add(&l->dims, view->offset, way);
     return view->offset != DIM_FAILED;
 }
 
@@ -53,7 +53,7 @@ static bool cut(struct lowering *l, const struct cut *cut, struct program_bindin
         view->strides[i] = dim_mul(&l->dims, view->strides[i], step > 0 ? step : -step);
         if (view->strides[i] == DIM_FAILED)
             return false;
-        view->backwards ^= step < 0 ? 1u << i : 0;
+        view->negative_strides ^= step < 0 ? 1u << i : 0;
     }
     view->shape = *part;
     return true;
@@ -62,20 +62,20 @@ static bool cut(struct lowering *l, const struct cut *cut, struct program_bindin
 static void broadcast(const struct program_binding *x, struct program_binding *out)
 {
     uint32_t added = out->shape.rank - x->shape.rank;
-    out->backwards = 0;
+    out->negative_strides = 0;
     for (uint32_t i = added; i < out->shape.rank; i++) {
         bool is_same_size = x->shape.dims[i - added] == out->shape.dims[i];
         out->strides[i] = is_same_size ? x->strides[i - added] : 0;
-        out->backwards |= is_same_size ? (x->backwards >> (i - added) & 1) << i : 0;
+        out->negative_strides |= is_same_size ? (x->negative_strides >> (i - added) & 1) << i : 0;
     }
 }
 
 static void transpose(const struct program_binding *x, const uint32_t *order, struct program_binding *out)
 {
-    out->backwards = 0;
+    out->negative_strides = 0;
     for (uint32_t i = 0; i < out->shape.rank; i++) {
         out->strides[i] = x->strides[order[i]];
-        out->backwards |= (x->backwards >> order[i] & 1) << i;
+        out->negative_strides |= (x->negative_strides >> order[i] & 1) << i;
     }
 }
 
@@ -124,7 +124,7 @@ struct view binding_at_largest(struct lowering *l, const struct program_binding 
     for (uint32_t i = 0; i < view.shape.rank; i++) {
         int64_t stride = largest(l, binding->strides[i]);
         view.shape.dims[i] = largest(l, view.shape.dims[i]);
-        view.strides[i] = binding->backwards >> i & 1 ? -stride : stride;
+        view.strides[i] = binding->negative_strides >> i & 1 ? -stride : stride;
     }
     return view;
 }

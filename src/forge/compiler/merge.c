@@ -16,7 +16,7 @@ static bool is_arena(const struct lowering *l, uint32_t buffer)
 
 static bool same_view(const struct program_binding *a, const struct program_binding *b)
 {
-    return a->dtype == b->dtype && a->offset == b->offset && a->backwards == b->backwards &&
+    return a->dtype == b->dtype && a->offset == b->offset && a->negative_strides == b->negative_strides &&
            forge_shape_equal(&a->shape, &b->shape) && memcmp(a->strides, b->strides, sizeof a->strides) == 0;
 }
 

@@ -35,8 +35,8 @@ enum {
 struct small_float {
     int exponent_bits;
     int mantissa_bits;
-    uint32_t beyond; /* the pattern after the largest finite one: infinity, or NaN if the format has no
-                      * infinity */
+    /* The pattern after the largest finite one: infinity, or NaN if the format has no infinity. */
+    uint32_t overflow_pattern;
 };
 
 static const struct small_float f16_format = {5, 10, 0x7c00};
@@ -56,7 +56,7 @@ static inline double widen(uint32_t pattern, struct small_float format)
     uint64_t sign = (uint64_t)(pattern >> sign_place) << 63;
     uint32_t magnitude = pattern & ((1u << sign_place) - 1);
     uint32_t mantissa = magnitude & ((1u << format.mantissa_bits) - 1);
-    if (magnitude >= format.beyond)
+    if (magnitude >= format.overflow_pattern)
         return double_of(sign | F64_INFINITY | mantissa * ((F64_MANTISSA + 1) >> format.mantissa_bits));
     int exponent = (int)(magnitude >> format.mantissa_bits);
     uint32_t significand = exponent > 0 ? mantissa | 1u << format.mantissa_bits : mantissa;
@@ -84,7 +84,7 @@ static inline uint32_t narrow(double value, struct small_float format)
     int shift = F64_MANTISSA_BITS - format.mantissa_bits;
     if (magnitude > F64_INFINITY) {
         uint32_t payload = (uint32_t)((magnitude & F64_MANTISSA) >> shift);
-        return sign | format.beyond | (payload ? payload : 1u << (format.mantissa_bits - 1));
+        return sign | format.overflow_pattern | (payload ? payload : 1u << (format.mantissa_bits - 1));
     }
     /* Subnormal results keep a fixed last place, so more bits are dropped. A subnormal double is far below
      * half of any last place. */
@@ -96,7 +96,7 @@ static inline uint32_t narrow(double value, struct small_float format)
     uint32_t kept = (uint32_t)drop_bits(significand, shift + below);
     /* The implicit leading bit, and any carry, are added to the exponent field and so increment it. */
     uint32_t pattern = ((uint32_t)(exponent - 1 + below) << format.mantissa_bits) + kept;
-    return sign | (pattern < format.beyond ? pattern : format.beyond);
+    return sign | (pattern < format.overflow_pattern ? pattern : format.overflow_pattern);
 }
 
 /* Convert doubles to integers of 2 to 64 bits: truncate towards zero, saturate; NaN gives 0. */

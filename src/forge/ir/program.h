@@ -38,9 +38,9 @@ struct program_buffer {
 struct program_binding {
     uint32_t buffer;
     uint32_t dtype;
-    forge_dim offset;   /* of the element with all indices 0, in elements */
-    uint32_t backwards; /* bit i: the stride of dimension i is negative */
-    uint32_t reserved;  /* 0 */
+    forge_dim offset;          /* of the element with all indices 0, in elements */
+    uint32_t negative_strides; /* bit i: the stride of dimension i is negative */
+    uint32_t reserved;         /* 0 */
     forge_shape shape;
     forge_dim strides[FORGE_MAX_RANK]; /* absolute values, in elements; 0 from the rank on */
 };

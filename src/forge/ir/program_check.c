@@ -184,7 +184,7 @@ static bool check_binding(struct check *c, size_t i)
     const struct program_binding *binding = &program_bindings(c->program)[i];
     bool is_known = binding->buffer < c->program->buffers.count &&
                     is_shape(c, binding->dtype, &binding->shape) && dim_is_known(&c->dims, binding->offset) &&
-                    binding->backwards >> binding->shape.rank == 0;
+                    binding->negative_strides >> binding->shape.rank == 0;
     for (uint32_t k = 0; is_known && k < binding->shape.rank; k++)
         is_known = dim_is_known(&c->dims, binding->strides[k]);
     return is_known || invalid(c, "view %zu is invalid", i);

@@ -53,7 +53,7 @@ static void print_buffer(struct text *text, const forge_program *program, size_t
 static bool is_whole(const struct program_binding *binding)
 {
     forge_dim packed = 1;
-    bool is_packed = binding->offset == 0 && binding->backwards == 0;
+    bool is_packed = binding->offset == 0 && binding->negative_strides == 0;
     for (uint32_t i = binding->shape.rank; i-- > 0 && packed >= 0;) {
         is_packed &= binding->shape.dims[i] == 1 || binding->strides[i] == packed;
         packed = binding->shape.dims[i] < 0 ? -1 : packed * binding->shape.dims[i];
@@ -74,7 +74,7 @@ static void print_binding(struct text *text, const forge_program *program,
     dim_print(&dims, binding->offset, text);
     text_add(text, ", strides");
     for (uint32_t i = 0; i < binding->shape.rank; i++) {
-        text_add(text, binding->backwards >> i & 1 ? " -" : " ");
+        text_add(text, binding->negative_strides >> i & 1 ? " -" : " ");
         dim_print(&dims, binding->strides[i], text);
     }
     text_add(text, ")");

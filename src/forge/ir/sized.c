@@ -91,7 +91,7 @@ struct view sized_view(const struct sized *sized, const struct program_binding *
         (uint64_t)dim_substitute(binding->offset, sized->values) * forge_dtype_block_bytes(view.dtype);
     for (uint32_t i = 0; i < view.shape.rank; i++) {
         int64_t stride = dim_substitute(binding->strides[i], sized->values);
-        view.strides[i] = binding->backwards >> i & 1 ? -stride : stride;
+        view.strides[i] = binding->negative_strides >> i & 1 ? -stride : stride;
     }
     return view;
 }

@@ -279,10 +279,10 @@ static void test_messages(void **state)
     program->hash = program_hash(program);
     assert_refused(program, program->size_bytes, "lies outside its buffer");
     bindings[matmul->first_binding].strides[0] = 4;
-    bindings[matmul->first_binding].backwards = 1;
+    bindings[matmul->first_binding].negative_strides = 1;
     program->hash = program_hash(program);
     assert_refused(program, program->size_bytes, "lies outside its buffer");
-    bindings[matmul->first_binding].backwards = 0;
+    bindings[matmul->first_binding].negative_strides = 0;
     bindings[matmul->first_binding].strides[0] = -1;
     program->hash = program_hash(program);
     assert_refused(program, program->size_bytes, "view 0 is invalid");
