@@ -226,7 +226,7 @@ int next(void);
     def test_a_refused_mark_says_what_to_do(self):
         text = "void f(void) { bool has_changed = true;\nJOULE_LOOP(1, 512)\nwhile (has_changed) {\nhas_changed = false;\nfor (int i = 0; i < 400; i++) {\n%s}\n}\n}\n"
         said = self.report(text % self.ROUND)["stderr"]
-        self.assertTrue(not said or "give each a line of its own, or the inner one a function that is not inlined [JW0105]" in said, said)
+        self.assertTrue(not said or "write each loop on a line of its own, or move the inner loop to a function that is not inlined [JW0105]" in said, said)
 
     def test_one_that_goes_on_only_by_a_break(self):
         """Which of both it is cannot be told from one that sets its count back: neither mark bounds it."""
