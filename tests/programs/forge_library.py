@@ -65,7 +65,8 @@ class AdamW(ctypes.Structure):
 class Gpt(ctypes.Structure):
     _fields_ = [("struct_size", c_uint32), ("layers", c_uint32), ("heads", c_uint32), ("kv_heads", c_uint32),
                 ("vocabulary", c_int64), ("context", c_int64), ("width", c_int64), ("dtype", c_uint32),
-                ("is_training", c_bool), ("non_causal", c_bool), ("untied_lm_head", c_bool), ("dropout", c_double)]
+                ("is_training", c_bool), ("non_causal", c_bool), ("untied_lm_head", c_bool), ("checkpoint_activations", c_bool),
+                ("dropout", c_double)]
 
 
 class Schedule(ctypes.Structure):
