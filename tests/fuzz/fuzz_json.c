@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "base/json.h"
-#include "joule/report/json.h"
+#include "base/json_writer.h"
 #include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joule/report/json.h"
+#include "base/json_writer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,11 +5,11 @@
 #include <forge/program.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/json_writer.h"
 #include "commands.h"
 #include "common/options.h"
 #include "common/page.h"
 #include "files.h"
-#include "joule/report/json.h"
 
 #define SCHEMA      "forge-devices-1"
 #define MAX_DEVICES 32

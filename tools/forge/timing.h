@@ -10,7 +10,7 @@
 #include <forge/energy.h>
 #include <joule/joule.h>
 #include <signal.h>
-#include "joule/report/json.h"
+#include "base/json_writer.h"
 
 struct timing {
     uint64_t runs;

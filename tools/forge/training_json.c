@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/clock.h"
-#include "joule/report/json.h"
+#include "base/json_writer.h"
 #include "energy_table.h"
 #include "task.h"
 #include "training.h"

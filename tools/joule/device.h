@@ -10,7 +10,7 @@
 
 #include <joule/joule.h>
 #include "base/arena.h"
-#include "joule/report/json.h"
+#include "base/json_writer.h"
 
 struct device_row {
     joule_device info;

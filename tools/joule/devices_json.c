@@ -5,8 +5,8 @@
  * Note: each domain has all keys; null means unknown, or not applicable to the domain.
  */
 #include <math.h>
+#include "base/json_writer.h"
 #include "devices.h"
-#include "joule/report/json.h"
 
 #define SCHEMA "joule-devices-2"
 

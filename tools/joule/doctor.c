@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 #include <joule/joule.h>
+#include "base/json_writer.h"
 #include "commands.h"
 #include "joule/doctor/doctor.h"
-#include "joule/report/json.h"
 #include "joule/report/table.h"
 #include "common/options.h"
 #include "page.h"

@@ -16,9 +16,9 @@
 #include <time.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/json_writer.h"
 #include "base/string.h"
 #include "joule/attribute/baseline.h"
-#include "joule/report/json.h"
 #include "joule/report/report.h"
 #include "common/output.h"
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 #include "base/clock.h"
-#include "joule/report/json.h"
+#include "base/json_writer.h"
 
 #define STEPS        150
 #define STEP_NS      2000000000LL

@@ -3,8 +3,8 @@
  * Note: every key is always present. null means that the value is unknown, or does not apply to this domain.
  */
 #include <math.h>
+#include "base/json_writer.h"
 #include "joule/attribute/attribute_tenant.h"
-#include "joule/report/json.h"
 #include "joule/report/overview.h"
 
 #define SCHEMA "joule-serve-1"

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 #include <joule/joule.h>
-#include "joule/report/json.h"
+#include "base/json_writer.h"
 #include "joule/report/report.h"
 
 static void add_interval(struct json *json, const char *key, joule_quantity q)

@@ -7,7 +7,7 @@
 
 #include <limits.h>
 #include <string.h>
-#include "joule/report/json.h"
+#include "base/json_writer.h"
 #include "joulec/source/source.h"
 
 #define MAX_MESSAGE_BYTES 4096 /* bytes of a message with its notes; longer ones are truncated */

@@ -4,7 +4,7 @@
 #include <joule/base.h>
 #include <joule/quantity.h>
 #include <math.h>
-#include "joule/report/json.h"
+#include "base/json_writer.h"
 
 static void add_figure(struct json *json, const char *key, const char *interval_key,
                        const struct figure *figure)

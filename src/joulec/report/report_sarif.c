@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <string.h>
 #include "base/hash.h"
-#include "joule/report/json.h"
+#include "base/json_writer.h"
 #include "joulec/source/source.h"
 
 #define SCHEMA "https://json.schemastore.org/sarif-2.1.0.json"

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joule/report/json.h"
+#include "base/json_writer.h"
 #include "support/sample_report.h"
 
 static char *quoted(const char *bytes, size_t count)

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/json_writer.h"
 #include "joule/host/host.h"
-#include "joule/report/json.h"
 #include "joule/report/report.h"
 #include "joule/sources/cpu/cpu_calibration.h"
 

@@ -1,11 +1,11 @@
-/* joule/report/json.h - writes JSON.
+/* base/json_writer.h - writes JSON.
  *
  * It handles commas, quoting and numbers. It writes through a struct text, so it allocates nothing; a first
  * pass with an empty buffer gives the length.
  * Note: `key` is NULL inside an array. NaN and infinities become null, because JSON cannot represent them.
  */
-#ifndef JOULE_REPORT_JSON_H
-#define JOULE_REPORT_JSON_H
+#ifndef BASE_JSON_WRITER_H
+#define BASE_JSON_WRITER_H
 
 #include "base/string.h"
 

@@ -1,9 +1,9 @@
-/* joule/report/json.c - see json.h.
+/* base/json_writer.c - see json_writer.h.
  *
  * Note: command lines and vendors' names may contain any bytes. Bytes that are not UTF-8 (including overlong
  * forms and surrogates) are replaced, because a reader cannot parse a report that contains them.
  */
-#include "joule/report/json.h"
+#include "base/json_writer.h"
 
 #include <inttypes.h>
 #include <math.h>
