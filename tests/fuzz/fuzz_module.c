@@ -29,7 +29,7 @@ static unsigned take(struct input *in)
     return in->at < in->end ? *in->at++ : 0;
 }
 
-/* --- blocks ------------------------------------------------------------------------------------------------- */
+/* --- blocks --------------------------------------------------------------------------------------------- */
 
 enum way { ON, BRANCH, BACK, TO_END, FAR, LADDER, MANY, RETURN, DEAD, SELF, WAYS };
 
@@ -188,7 +188,7 @@ static void fill_function(struct module *m, size_t index, struct input *in)
         "joule.budget:max_joules=1uJ, max_watts=3, max_temp_delta=1, sustained";
 }
 
-/* --- LLVM's words ------------------------------------------------------------------------------------------- */
+/* --- LLVM's words --------------------------------------------------------------------------------------- */
 
 static void say_loops(const struct module *m, struct input *in, struct text *out)
 {
@@ -226,7 +226,7 @@ static char *loop_words(struct module *m, struct input *in)
     return buffer;
 }
 
-/* --- what must hold ----------------------------------------------------------------------------------------- */
+/* --- what must hold ------------------------------------------------------------------------------------- */
 
 /* An open figure has no upper end, since the work behind it has no limit. */
 static void check_figure(const struct figure *f, bool is_open)

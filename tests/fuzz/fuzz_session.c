@@ -56,7 +56,7 @@ static struct joule_host *make_host(void)
     return host;
 }
 
-/* --- commands ------------------------------------------------------------------------------------------------ */
+/* --- commands ------------------------------------------------------------------------------------------- */
 
 static void scribble(struct session_map *map, struct input *in)
 {
@@ -152,7 +152,7 @@ static int obey(joule_meter *meter, struct session_map *map, struct input *in)
     return readings;
 }
 
-/* --- answers -------------------------------------------------------------------------------------------------- */
+/* --- answers -------------------------------------------------------------------------------------------- */
 
 static void check_quantity(joule_quantity q)
 {

@@ -1,15 +1,14 @@
-/* support/allocations.h - how often memory was asked for.
+/* support/allocations.h - counts memory allocations, and makes one of them fail.
  *
- * Owns the count of calls of malloc, calloc, realloc and aligned_alloc by the library and the test; the C library's own calls
- * are not seen. Newcomers: a test that uses it stands in the list in tests/CMakeLists.txt, which makes the linker put these
- * functions in the place of the C library's.
- */
+ * Counts calls of malloc, calloc, realloc and aligned_alloc by the library and the test, not by the C library
+ * itself. Note: a test that uses this must be in the list in tests/CMakeLists.txt; the linker then replaces
+ * the C library's functions. */
 #ifndef SUPPORT_ALLOCATIONS_H
 #define SUPPORT_ALLOCATIONS_H
 
-/* So far, by all threads. */
+/* Number of allocations so far, by all threads. */
 extern _Atomic unsigned allocations;
-/* The allocation with this number fails; 0: none. */
+/* Number of the allocation that fails, counted as above; 0: none fails. */
 extern _Atomic unsigned failing_allocation;
 
 #endif

@@ -1,8 +1,7 @@
-/* support/chance.h - random numbers for simulations: the same ones in every run of a test.
+/* support/chance.h - random numbers for simulations, the same in every run of a test.
  *
- * Owns a xorshift generator and a normal variate that is cheap rather than exact in its tails (beyond three standard
- * deviations). Newcomers: one stream for the whole program; set chance_state to CHANCE_SEED to begin it again.
- */
+ * The generator is a xorshift; its normal variates are inexact beyond three standard deviations. Note: the
+ * program has one stream. Set chance_state to CHANCE_SEED to restart it. */
 #ifndef TEST_CHANCE_H
 #define TEST_CHANCE_H
 
@@ -20,7 +19,7 @@ static inline uint64_t chance_bits(void)
     return chance_state;
 }
 
-/* 0 to 1 */
+/* Returns a uniform variate from 0 to 1. */
 static inline double chance(void)
 {
     return (double)(chance_bits() >> 11) * 0x1p-53;
@@ -31,20 +30,21 @@ static inline double chance_between(double low, double high)
     return low + (high - low) * chance();
 }
 
-/* Any order of magnitude between the two is as likely as another. */
+/* Returns a number between `low` and `high` whose logarithm is uniformly distributed. */
 static inline double chance_scale(double low, double high)
 {
     return exp(chance_between(log(low), log(high)));
 }
 
-/* Mean 0, standard deviation 1: the sum of eight uniform variates. */
+/* Returns a normal variate with mean 0 and standard deviation 1: the scaled sum of eight uniform variates. */
 static inline double chance_normal(void)
 {
     uint64_t a = chance_bits(), b = chance_bits();
     const uint64_t lanes = UINT64_C(0x0000ffff0000ffff);
     uint64_t pairs = (a & lanes) + (a >> 16 & lanes) + (b & lanes) + (b >> 16 & lanes);
     double sum = (double)((pairs & 0xffffffff) + (pairs >> 32));
-    return (sum - 8 * 32767.5) * (1 / 53509.77); /* eight uniforms of 16 bits: sd 65536 sqrt(8 / 12) */
+    return (sum - 8 * 32767.5) * (1 / 53509.77); /* sum of eight uniform 16-bit numbers: sd = 65536 sqrt(8 /
+                                                  * 12) */
 }
 
 #endif

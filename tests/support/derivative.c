@@ -16,7 +16,7 @@
 #define ABSOLUTE 1e-5
 #define RELATIVE 1e-3
 
-/* Fixed weights between -1 and 1, so that no part of a result cancels another. */
+/* Returns the sum of `y` with fixed weights between -1 and 1, so that parts of the result do not cancel. */
 static forge_value weigh(forge_builder *b, forge_value y, uint32_t stream)
 {
     forge_shape shape = forge_value_shape(b, y);

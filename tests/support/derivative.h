@@ -1,8 +1,8 @@
-/* support/derivative.h - derivatives of a function against differences.
+/* support/derivative.h - compares derivatives of a function with finite differences.
  *
- * Owns the trial of one function in double: first derivatives of a weighted sum of its result, and derivatives of these.
- * Newcomers: whatever fails ends the test with the function's name; weights are fixed, so results can be compared.
- */
+ * Tries one function in double precision: the first derivatives of a weighted sum of its result, and their
+ * derivatives. Note: a failure ends the test with the function's name. Weights are fixed, so results can be
+ * compared between runs. */
 #ifndef SUPPORT_DERIVATIVE_H
 #define SUPPORT_DERIVATIVE_H
 
@@ -10,7 +10,7 @@
 
 #define DERIVATIVE_INPUTS 3
 
-/* A function of up to three arrays, and where its arguments may lie. */
+/* A function of up to three arrays, with the ranges of its arguments. */
 struct function {
     const char *name;
     forge_value (*build)(forge_builder *b, const forge_value *x, int kind);
@@ -18,10 +18,10 @@ struct function {
     size_t inputs;
     forge_shape shapes[DERIVATIVE_INPUTS];
     double low, high;
-    bool is_smooth; /* has second derivatives where it is tried */
+    bool is_smooth; /* second derivatives exist in these ranges */
 };
 
-/* A program that gives loss, gradients, and a directional derivative of the gradients. */
+/* A program that computes loss, gradients, and a directional derivative of the gradients. */
 struct trial {
     forge_device *device;
     forge_graph *graph;
@@ -31,13 +31,14 @@ struct trial {
     forge_tensor x[DERIVATIVE_INPUTS];
 };
 
-/* Compares all derivatives, by a trial of its own. */
+/* Compares all derivatives; creates and frees its own trial. */
 void derivative_check(const struct function *function);
 
 void derivative_begin(struct trial *trial, const struct function *function);
-/* With trial->x as it is now. */
+/* Runs the program with the inputs in trial->x. */
 void derivative_run(struct trial *trial, const struct function *function);
-/* d `what` ("loss" or "slope") / d every element of input i, by the program's `letter` (g or h) and by differences. */
+/* Compares d `what` ("loss" or "slope") / d each element of input i: the program's result `letter` (g or h)
+ * with a finite difference. */
 void derivative_compare(struct trial *trial, const struct function *function, size_t i, const char *what,
                         char letter);
 void derivative_end(struct trial *trial, const struct function *function);

@@ -1,8 +1,7 @@
 /* support/directional.c - see directional.h.
  *
- * Newcomers: directions are slots of the same program, so that products of gradients and directions are its outputs; before
- * each run all slots are put back, so that each draws the same random numbers.
- */
+ * Note: directions are slots of the same program, so that products of gradients and directions are outputs.
+ * All slots are restored before each run, so that each run draws the same random numbers. */
 #include "support/directional.h"
 
 #include <math.h>
@@ -32,10 +31,10 @@ struct trial {
     char names[MOST_VARIABLES][64];
     forge_tensor variables[MOST_VARIABLES], along[MOST_VARIABLES];
     size_t count;
-    unsigned char *slots; /* all, as they were at first */
+    unsigned char *slots; /* initial contents of all slots */
 };
 
-/* What the program says at a point. */
+/* The program's outputs at a point. */
 struct facts {
     double loss, slope, other_slope, bend;
 };
@@ -47,7 +46,7 @@ forge_value directional_variable(forge_builder *b, unsigned number, forge_shape 
     return forge_parameter(b, name, FORGE_F64, shape, (forge_init){FORGE_INIT_NORMAL, 0, 1});
 }
 
-/* --- the program -------------------------------------------------------------------------------------------- */
+/* --- the program ---------------------------------------------------------------------------------------- */
 
 static forge_value product(forge_builder *b, const forge_value *gradients, size_t count,
                            const char *direction)
@@ -93,9 +92,9 @@ static void load(struct trial *t)
         fail_msg("%s, seed %llu: %s", t->of->name, (unsigned long long)t->of->seed, error.message);
 }
 
-/* --- points ------------------------------------------------------------------------------------------------- */
+/* --- points --------------------------------------------------------------------------------------------- */
 
-/* All slots to `t->slots`, or back. */
+/* Copies all slots to `t->slots`, or back. */
 static void copy_slots(struct trial *t, bool is_back)
 {
     size_t at = 0;
@@ -112,7 +111,7 @@ static void copy_slots(struct trial *t, bool is_back)
     }
 }
 
-/* Slots begin by the seed; variables that begin as constants do not stay there. */
+/* Initializes slots from the seed. Variables that are constant at first are changed, too. */
 static void choose_point(struct trial *t, uint64_t seed)
 {
     struct workbench *m = &t->bench;
@@ -140,7 +139,7 @@ static double output(const struct trial *t, const char *name)
     return *(double *)forge_tensor_data(&tensor);
 }
 
-/* That many steps along the direction. */
+/* Returns the outputs after moving `steps` steps along the direction. */
 static struct facts look(struct trial *t, double steps)
 {
     copy_slots(t, true);
@@ -160,7 +159,7 @@ static bool is_near(double a, double b)
     return fabs(a - b) <= ABSOLUTE + RELATIVE * fabs(b);
 }
 
-/* Whether the slope of what was found before, at and behind a point is the same on both sides. */
+/* Returns true if the slopes on both sides agree. The arguments are outputs before, at and after a point. */
 static bool is_smooth(double before, double at, double behind)
 {
     return is_near((at - before) / EPSILON, (behind - at) / EPSILON);
@@ -175,7 +174,7 @@ static void compare(const struct trial *t, uint64_t seed, const char *what, doub
                  (unsigned long long)t->of->seed, (unsigned long long)seed, what, found, difference);
 }
 
-/* False: a kink is near. */
+/* Returns false if a kink is near. */
 static bool try_point(struct trial *t, uint64_t seed)
 {
     choose_point(t, seed);

@@ -1,10 +1,10 @@
-/* support/directional.h - derivatives of whole models along random directions.
+/* support/directional.h - checks derivatives of whole models along random directions.
  *
- * Owns the trial of a loss in double that depends on a graph's parameters: at random points, its slope along a direction by
- * the program and by differences (step 1e-6, tolerance 1e-5 + 1e-3 of the slope), and, where asked, how the slope along a
- * second direction changes along the first. Newcomers: where the slopes on both sides differ by more than the tolerance a kink
- * is near, and another point is taken; that is decided by the loss alone, so that a wrong gradient cannot hide behind it.
- */
+ * The loss is in double precision and depends on a graph's parameters. At random points, the program's slope
+ * along a direction is compared with a finite difference (step 1e-6, tolerance 1e-5 + 1e-3 of the slope). If
+ * is_second is set, the change of the slope along a second direction is compared, too. Note: if the slopes on
+ * both sides of a point differ by more than the tolerance, a kink is near and another point is taken. Only
+ * the loss decides this, so a wrong gradient cannot be taken for a kink. */
 #ifndef SUPPORT_DIRECTIONAL_H
 #define SUPPORT_DIRECTIONAL_H
 
@@ -12,19 +12,20 @@
 
 struct directional {
     const char *name;
-    forge_value (*loss)(forge_builder *b, const void *context); /* one f64, of f64 parameters */
+    /* returns one f64, computed from f64 parameters */
+    forge_value (*loss)(forge_builder *b, const void *context);
     const void *context;
-    uint64_t seed;   /* of points and directions */
-    unsigned points; /* where it is tried */
-    bool is_second;  /* second derivatives, too */
+    uint64_t seed;   /* for points and directions */
+    unsigned points; /* number of points to try */
+    bool is_second;  /* check second derivatives, too */
 };
 
-/* How often it had to look for another point so far, and how many were tried, in all checks of the program. */
+/* Numbers of points rejected because of a kink, and of points tried, in all checks of the program. */
 extern unsigned directional_kinks, directional_points;
 
 void directional_check(const struct directional *directional);
 
-/* A parameter in f64, normal with sd 1, by number. */
+/* Returns f64 parameter `number`; its elements are normal with standard deviation 1. */
 forge_value directional_variable(forge_builder *b, unsigned number, forge_shape shape);
 
 #endif

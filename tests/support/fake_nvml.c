@@ -7,7 +7,7 @@
 #include <string.h>
 #include "joule/sources/nvidia/nvml_abi.h"
 
-#define BEGIN_NS INT64_C(1000300000000) /* off every multiple of the fake's periods */
+#define BEGIN_NS INT64_C(1000300000000) /* not a multiple of any period of the fake */
 #define STEP_NS  INT64_C(100000000)
 
 static void *symbol(struct fake_nvml *fake, const char *name)

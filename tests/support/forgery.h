@@ -1,8 +1,7 @@
-/* tests/support/forgery.h - records that no writer makes.
+/* support/forgery.h - builds records that no writer produces.
  *
- * Owns putting a record together block by block, with checksums that are right whatever the contents. Newcomers: nothing
- * checks that a block is what its type says; that is the reader's part.
- */
+ * Appends blocks one by one, with correct checksums whatever the contents. Note: a block's contents are not
+ * checked against its type, because the reader under test must do that. */
 #ifndef TESTS_SUPPORT_FORGERY_H
 #define TESTS_SUPPORT_FORGERY_H
 
@@ -11,10 +10,10 @@
 
 struct forgery {
     uint8_t bytes[1 << 19];
-    size_t length, block; /* where the block under construction begins */
+    size_t length, block; /* block: offset of the block under construction */
 };
 
-/* A header and a first block. free(). */
+/* Returns a record with a header and a first block; the caller calls free(). */
 struct forgery *forge_begin(uint64_t begin_ns);
 void forge_block(struct forgery *f, enum record_block type);
 void forge_number(struct forgery *f, uint64_t value, size_t width);
@@ -22,7 +21,8 @@ void forge_double(struct forgery *f, double value);
 void forge_text(struct forgery *f, const char *text);
 void forge_end_of_block(struct forgery *f);
 
-/* Whole blocks: the next domain, which counts joules or is a gauge; a point on its curve; a gauge's reading; the end. */
+/* Append whole blocks: the next domain (a counter of joules or a gauge), a point of its curve, a gauge's
+ * reading, the end. */
 void forge_domain(struct forgery *f, uint32_t id, joule_reading_kind reading, const char *name);
 void forge_point(struct forgery *f, uint32_t id, int64_t time_ns, double joules);
 void forge_reading(struct forgery *f, uint32_t id, int64_t time_ns, double value);

@@ -1,9 +1,8 @@
-/* support/levels_trial.h - functions made by hand for what their loads ask of the levels of memory: blocks and loops as a graph,
- * addresses as scalar evolution prints them.
+/* support/levels_trial.h - builds functions by hand to test what their loads take from each memory level.
  *
- * Owns the way from these to lines in a call. Newcomers: <cmocka.h> is included before. The core has 32 KiB, 1 MiB and 32 MiB; every
- * expectation is lines in a call, from L2, L3 and DRAM.
- */
+ * Blocks and loops are given as a graph, addresses as scalar evolution prints them. Results are cache lines
+ * per call. The core has caches of 32 KiB, 1 MiB and 32 MiB; expectations are lines per call from L2, L3 and
+ * DRAM. Note: include <cmocka.h> first. */
 #ifndef SUPPORT_LEVELS_TRIAL_H
 #define SUPPORT_LEVELS_TRIAL_H
 
@@ -18,7 +17,7 @@
 #define MIB        (1024 * KIB)
 #define NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) <= 0.02 * fabs((double)(b)) + 1e-9)
 
-/* Nests of loops whose headers are blocks 1, 2, 3; all is done in the innermost. */
+/* Loop nests whose headers are blocks 1, 2, 3; all accesses are in the innermost loop. */
 static const char *const nests[] = {"", "0>1 1>1 1>2", "0>1 1>2 2>2 2>3 3>1 3>4",
                                     "0>1 1>2 2>3 3>3 3>4 4>2 4>5 5>1 5>6"};
 static const char *const names[MOST] = {"b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7"};
@@ -60,7 +59,7 @@ static inline void add_edges(struct trial *t, const char *edges)
     }
 }
 
-/* values: lines of the printer. */
+/* `values` are lines as the printer of scalar evolution writes them. */
 static inline struct trial *trial_new(unsigned depth, const double *times, const char *values)
 {
     char words[1024];
@@ -90,7 +89,7 @@ static inline struct trial *trial_new(unsigned depth, const double *times, const
     return t;
 }
 
-/* In the innermost loop. */
+/* Adds a load to the innermost loop. */
 static inline struct access *add_load(struct trial *t, const char *address)
 {
     struct block *b = &t->blocks[t->depth];
@@ -104,7 +103,7 @@ static inline void add_value(struct trial *t, uint32_t block, const char *name)
     b->values[b->value_count++] = name;
 }
 
-/* A value of block `header` that goes on by 0 to `most`; from NULL: it begins with 0. */
+/* Adds a value of block `header` that grows by 0 to `most` per iteration. `from`: its start; NULL: 0. */
 static inline void add_creep(struct trial *t, uint32_t header, const char *name, double most,
                              const char *from)
 {

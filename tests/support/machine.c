@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include "support/test_data.h"
 
-static struct { /* nftw has no context */
+static struct { /* static, because callbacks of nftw get no context */
     struct joule_host *host;
     size_t root_length;
     const char *prefix;
@@ -120,7 +120,7 @@ double machine_mean_watts(joule_meter *meter, int32_t domain)
     return w.joules.value / w.covered_s;
 }
 
-/* --- parts of a scripted machine ------------------------------------------------------------------------------ */
+/* --- parts of a scripted machine ------------------------------------------------------------------------ */
 
 static void put_text(struct joule_host *host, const char *text, const char *path_format, ...)
 {
@@ -171,7 +171,7 @@ void machine_put_event(struct joule_host *host, const char *name, unsigned code,
     host_script_perf(host, &(struct host_perf_event){23, code, (int)cpu}, kernel_count_value, kernel);
 }
 
-/* --- a test's machine ------------------------------------------------------------------------------------------- */
+/* --- a test's machine ----------------------------------------------------------------------------------- */
 
 int machine_setup(void **state)
 {

@@ -1,9 +1,8 @@
-/* support/module_text.h - modules in LLVM's words, for whichever LLVM is there.
+/* support/module_text.h - parses LLVM IR text with the installed LLVM, of any supported release.
  *
- * Owns the way from text to a module that joulec has read. Newcomers: <cmocka.h> is included before. POINTER in a text stands for
- * what this LLVM calls one; before LLVM 15 pointers say what they point to, here 32-bit integers or, POINTER<type>, something else,
- * and from 17 on they cannot.
- */
+ * joulec then reads the parsed module. In the text, POINTER stands for a pointer type of this LLVM. Before
+ * LLVM 15 pointers are typed: POINTER is i32*, and POINTER<type> points to another type. From LLVM 17 on only
+ * opaque pointers exist. Note: include <cmocka.h> first. */
 #ifndef SUPPORT_MODULE_TEXT_H
 #define SUPPORT_MODULE_TEXT_H
 
@@ -29,7 +28,7 @@ static inline void module_text_write(FILE *file, const char *text, bool are_type
     fputs(text, file);
 }
 
-/* All parts behind each other. Fails the test where they are no module. */
+/* Reads the concatenated parts into `module`. Fails the test if they are not valid IR. */
 static inline void module_text_read(const char *const *parts, size_t count, struct module *out)
 {
     const struct module_build as_counted = {false, false, false};

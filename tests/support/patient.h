@@ -1,8 +1,7 @@
-/* tests/support/patient.h - a scripted machine and what the doctor finds there.
+/* support/patient.h - a scripted machine and joule doctor's findings about it.
  *
- * Owns the machine that the doctor's tests begin with, its examination, and assertions about findings.
- * Newcomers: findings live until the next examination; a test breaks the machine first.
- */
+ * Sets up the machine with which the doctor's tests begin, examines it, and asserts findings. Note: a test
+ * breaks the machine before it examines it. Findings live until the next examination. */
 #ifndef TEST_PATIENT_H
 #define TEST_PATIENT_H
 
@@ -11,30 +10,30 @@
 struct patient {
     struct joule_host *host;
     joule_meter *meter;
-    enum attribute_method run_method; /* what the trial is to have shown */
+    enum attribute_method run_method; /* result that the trial run is to have */
     struct diagnosis diagnosis;
 };
 
-/* For cmocka: a bare machine with an Intel CPU and no driver of its counters, a good clock, a user without rights who
- * can have cgroups. *state is the patient. */
+/* cmocka set-up: an Intel CPU without a driver for its counters, a good clock, and a user without privileges
+ * who can use cgroups. *state is the patient. */
 int patient_set_up(void **state);
 int patient_tear_down(void **state);
-extern const char patient_cpu[]; /* its /proc/cpuinfo; ends in an empty line */
+extern const char patient_cpu[]; /* contents of /proc/cpuinfo; ends with an empty line */
 
-/* A package that takes 60 W, or that may not be read. */
+/* Adds a package that draws 60 W; is_readable: the user may read it. */
 void patient_add_zone(struct joule_host *host, bool is_readable);
-/* Makes it a virtual machine of KVM's. */
+/* Makes it a KVM virtual machine. */
 void patient_make_virtual(struct joule_host *host);
 
-/* Opens a meter, reads for two seconds, examines. */
+/* Opens a meter, reads for two seconds, examines. clock_read_ns: cost of one clock reading. */
 void patient_examine(struct patient *patient, double clock_read_ns);
-/* NULL: no such finding. */
+/* Returns the finding with this id, or NULL. */
 const struct finding *patient_find(const struct patient *patient, const char *id);
 void patient_assert_absent(const struct patient *patient, const char *id);
-/* command_part: in its command; NULL: it has none. */
+/* Asserts that the finding exists. command_part: text in its command; NULL: it has no command. */
 void patient_assert_finding(const struct patient *patient, const char *id, enum finding_severity severity,
                             const char *command_part);
-/* Facts alone. */
+/* Asserts that all findings are facts that need no action. */
 void patient_assert_nothing_to_do(const struct patient *patient);
 
 #endif

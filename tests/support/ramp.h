@@ -1,7 +1,7 @@
-/* support/ramp.h - a counter of a known truth: constant watts since the scripted machine came up.
+/* support/ramp.h - a counter with known truth: constant watts from time 0 of the scripted machine.
  *
- * Owns the two forms in which hosts ask for it, text and value. Newcomers: it wraps at its modulus, as hardware does.
- */
+ * Gives the counter in both forms that a host uses, text and value. Note: it wraps at its modulus, as
+ * hardware does. */
 #ifndef TEST_RAMP_H
 #define TEST_RAMP_H
 
@@ -9,9 +9,9 @@
 
 struct ramp {
     double watts, unit_joules;
-    uint64_t start;    /* counts at time 0 */
-    uint64_t modulus;  /* 0: 64 bits */
-    int64_t frozen_ns; /* stands still from here on; 0: never */
+    uint64_t start;    /* count at time 0 */
+    uint64_t modulus;  /* 0: 2^64 */
+    int64_t frozen_ns; /* time from which the count stays constant; 0: never */
 };
 
 int ramp_value(void *ramp, int64_t time_ns, uint64_t *out_value);          /* script_value_fn */

@@ -1,8 +1,8 @@
 /* support/random_function.c - see random_function.h.
  *
- * Newcomers: values are of rank 3 at most, and of sd 1 or so: what could grow goes through a bounded function. Where a maker
- * does not fit what it was given it gives FORGE_NO_VALUE before it touches the builder.
- */
+ * Note: values have rank 3 at most and a standard deviation near 1. Results that could grow pass through a
+ * bounded function. A maker that cannot use its values returns FORGE_NO_VALUE before it touches the builder.
+ * */
 #include "support/random_function.h"
 
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static uint32_t below(struct maker *m, uint32_t limit)
     return (uint32_t)((z ^ z >> 31) >> 32) % limit;
 }
 
-/* Later ones are taken more often, so that functions are deep. */
+/* Returns a random value so far; prefers recent ones, so that functions are deep. */
 static forge_value any(struct maker *m)
 {
     uint32_t a = below(m, (uint32_t)m->count), b = below(m, (uint32_t)m->count);
@@ -54,7 +54,7 @@ static forge_value bounded(struct maker *m, forge_value x)
     return forge_unary(m->b, below(m, 2) ? FORGE_TANH : FORGE_SIN, x);
 }
 
-/* 0.5 and more. */
+/* Returns a value of 0.5 or more. */
 static forge_value positive(struct maker *m, forge_value x)
 {
     return forge_add(m->b, forge_unary(m->b, FORGE_SQUARE, x), number(m, 0.5));
@@ -69,7 +69,7 @@ static forge_value indices(struct maker *m, forge_shape shape, forge_dim limit)
     return forge_binary(m->b, FORGE_MOD, i, forge_scalar(m->b, FORGE_I64, (double)limit));
 }
 
-/* --- makers ------------------------------------------------------------------------------------------------- */
+/* --- makers --------------------------------------------------------------------------------------------- */
 
 static forge_value make_unary(struct maker *m)
 {
@@ -192,7 +192,7 @@ static forge_value make_gather(struct maker *m)
     return forge_gather_along(m->b, x, indices(m, shape, shape.dims[axis]), axis);
 }
 
-/* Some updates meet, and some miss. */
+/* Some updates have the same target, and some targets get none. */
 static forge_value make_scatter(struct maker *m)
 {
     forge_value x = any(m);
@@ -213,7 +213,8 @@ static forge_value make_scan(struct maker *m)
     static const forge_reduce_kind kinds[] = {FORGE_SUM, FORGE_PRODUCT, FORGE_MAXIMUM, FORGE_MINIMUM};
     forge_value x = any(m);
     uint32_t rank = shape_of(m, x).rank, kind = below(m, 4), flags = below(m, 4);
-    if (rank == 0 || (kind > 1 && flags & FORGE_SCAN_EXCLUSIVE)) /* of none: infinite */
+    /* an exclusive extremum over no elements is infinite */
+    if (rank == 0 || (kind > 1 && flags & FORGE_SCAN_EXCLUSIVE))
         return FORGE_NO_VALUE;
     return bounded(m, forge_scan(m->b, kinds[kind], x, below(m, rank), flags));
 }
@@ -229,7 +230,7 @@ static forge_value make_sort(struct maker *m)
                        : forge_top_k(m->b, x, 1, axis, &where);
 }
 
-/* [1, n, m] of what has a rank of 2 or 3: a batch with channels. */
+/* Returns a value of rank 2 or 3 as [1, n, m]: a batch with channels. */
 static forge_value image(struct maker *m)
 {
     forge_value x = any(m);
@@ -269,7 +270,8 @@ static forge_value make_window(struct maker *m)
         return FORGE_NO_VALUE;
     const forge_window *window = &windows[below(m, 3)];
     uint32_t axes = 1u << (1 + below(m, 2));
-    if (shape_of(m, x).dims[axes == 2 ? 1 : 2] < 3) /* a window of padding alone has no mean */
+    if (shape_of(m, x).dims[axes == 2 ? 1 : 2] < 3) /* the mean of a window that holds only padding is
+                                                     * undefined */
         return FORGE_NO_VALUE;
     if (below(m, 3))
         return forge_window_reduce(m->b, (forge_reduce_kind)below(m, 4), x, axes, window, false);
@@ -319,7 +321,7 @@ static forge_value (*const makers[])(struct maker *) = {
     make_sort,   make_conv,   make_window, make_random, make_composite, make_norm,
 };
 
-/* --- all ---------------------------------------------------------------------------------------------------- */
+/* --- all ------------------------------------------------------------------------------------------------ */
 
 static bool is_small(struct maker *m, forge_value x)
 {
@@ -327,7 +329,7 @@ static bool is_small(struct maker *m, forge_value x)
     return shape.rank <= 3 && forge_shape_elements(&shape) <= 64;
 }
 
-/* Begins and ends regions by numbers of its own, so that the function is the same without. */
+/* Begins and ends regions. Uses its own random numbers, so that the function is the same without regions. */
 static void mark(struct maker *m, struct maker *marks, bool *is_in_region)
 {
     if (below(marks, 3))
@@ -336,7 +338,7 @@ static void mark(struct maker *m, struct maker *marks, bool *is_in_region)
     *is_in_region = !*is_in_region;
 }
 
-/* A sum over all elements of the last few values, each in its own way. */
+/* Returns a sum over all elements of the last few values, each transformed differently. */
 static forge_value loss_of(struct maker *m)
 {
     forge_value loss = FORGE_NO_VALUE;

@@ -35,7 +35,7 @@ void bench_run(struct bench *bench, double seconds)
     machine_run(bench->meter, seconds, BENCH_TICK_S);
 }
 
-/* --- the machine -------------------------------------------------------------------------------------------- */
+/* --- the machine ---------------------------------------------------------------------------------------- */
 
 static ssize_t package_uj(void *unused, int64_t time_ns, char *buffer, size_t size)
 {
@@ -77,7 +77,7 @@ static void take_slots(struct bench *bench)
         atomic_store(&map->slots_used, FIRST_SLOT + BENCH_THREADS);
 }
 
-/* --- around a test ------------------------------------------------------------------------------------------- */
+/* --- around a test -------------------------------------------------------------------------------------- */
 
 static int set_up(void **state, double swing, bool with_board)
 {
@@ -120,7 +120,7 @@ int bench_tear_down(void **state)
     return 0;
 }
 
-/* --- regions ------------------------------------------------------------------------------------------------- */
+/* --- regions -------------------------------------------------------------------------------------------- */
 
 joule_region bench_put(struct bench *bench, unsigned thread, uint32_t tag, uint32_t flags, double begin_s,
                        double end_s)

@@ -14,7 +14,7 @@ static joule_quantity unknown(void)
     return sample_quantity(NAN, NAN, NAN, JOULE_CLASS_NONE);
 }
 
-/* A report that knows nothing but its name and what it cost. */
+/* Begins a report that holds only the program's name and cost. */
 static void start(struct report *report, const char *program)
 {
     report_init(report, program);

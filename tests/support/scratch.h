@@ -1,13 +1,12 @@
-/* support/scratch.h - a folder of a test's own, with one file in it that the test writes and reads.
+/* support/scratch.h - a temporary folder for a group of tests, with one file name in it.
  *
- * Owns the folder's making and removing, as set-up and tear-down of a group of tests. Newcomers: `scratch_path` names a file
- * that is not there until something writes it; whoever leaves other files in the folder must remove them, or tear-down fails.
- */
+ * Set-up creates the folder, tear-down removes it. Note: the file `scratch_path` does not exist until a test
+ * writes it. Tests must remove all other files, or tear-down fails. */
 #ifndef SUPPORT_SCRATCH_H
 #define SUPPORT_SCRATCH_H
 
 extern char scratch_folder[], scratch_path[];
-extern char scratch_partial[]; /* beside it, while it is written */
+extern char scratch_partial[]; /* the file's name while it is written */
 
 int scratch_set_up(void **state);
 int scratch_tear_down(void **state);

@@ -18,7 +18,7 @@ void load_add(struct load *load, double from_s, double watts)
     }
 }
 
-/* Without repetition. */
+/* Returns joules from time 0 to t_s if the levels do not repeat. */
 static double joules_of_levels(const struct load *load, double t_s)
 {
     double joules = 0;
@@ -38,7 +38,7 @@ double load_joules(const struct load *load, double t_s)
            joules_of_levels(load, t_s - rounds * load->repeat_s);
 }
 
-/* --- the register --------------------------------------------------------------------------------------------- */
+/* --- the register --------------------------------------------------------------------------------------- */
 
 static bool is_on(const struct trouble *trouble, double t_s)
 {
@@ -98,7 +98,7 @@ ssize_t sensor_microwatts(void *context, int64_t time_ns, char *text, size_t siz
     return snprintf(text, size, "%.0f\n", watts * 1e6);
 }
 
-/* --- the kernel's count --------------------------------------------------------------------------------------- */
+/* --- the kernel's count --------------------------------------------------------------------------------- */
 
 static int kernel_count_at(struct kernel_count *kernel, int64_t time_ns)
 {

@@ -30,7 +30,7 @@ struct seen session_read_all(bool ask_owners)
     struct seen seen = {0};
     if (reader.map != session_map(session_current()))
         reader_start(&reader, session_map(session_current()), 0);
-    reader.checked_ns = clock_now_ns(); /* owners are asked when the caller wants it */
+    reader.checked_ns = clock_now_ns(); /* owners are checked only if ask_owners is set */
     reader_round(&reader, clock_now_ns(), ask_owners, look, &seen);
     return seen;
 }

@@ -1,27 +1,26 @@
-/* support/session_rounds.h - what a reader sees of the session of this process, round by round.
+/* support/session_rounds.h - reads this process's session round by round, as a reader does.
  *
- * Owns one reader and the sums of what its last round handed on; children of a test, which have the same session.
- * Newcomers: what a round has read is gone from the rings; session_forget, as a test's set-up, reads all that others left.
- */
+ * Has one reader and the sums of its last round; runs child processes that share the session. Note: a round
+ * removes what it reads from the rings. As a set-up, session_forget reads all that other tests left. */
 #ifndef TEST_SESSION_ROUNDS_H
 #define TEST_SESSION_ROUNDS_H
 
 #include "joule/collector/reader.h"
 #include "joule/session/session.h"
 
-/* What one round handed on. */
+/* The result of one round. */
 struct seen {
     size_t slots, open, spans, over;
     uint64_t folded;
-    double folded_s, own_s; /* of folded regions: total time, and time less nested regions */
-    double span_s;          /* of finished spans */
+    double folded_s, own_s; /* of folded regions: total time, and time without nested regions */
+    double span_s;          /* total time of finished spans */
     struct span last;
 };
 
-/* One round; with ask_owners also over slots whose threads may be gone. */
+/* Reads one round; with ask_owners, also slots whose threads may have ended. */
 struct seen session_read_all(bool ask_owners);
 int session_forget(void **state);
-/* Runs `body` in a child; false: it returned false, or did not return. */
+/* Runs `body` in a child process. Returns false if it returned false or did not return. */
 bool session_in_child(bool (*body)(void *), void *argument);
 
 #endif

@@ -1,8 +1,7 @@
-/* support/small_program.h - running programs that may be anything, as long as they are small.
+/* support/small_program.h - runs arbitrary programs if they are small.
  *
- * Owns the bound on what is tried, and a run with inputs that are the same every time. Newcomers: a program that was accepted
- * may still be refused by the device or be too large; it must only never touch memory that is not its own.
- */
+ * Limits the size of programs and runs them with fixed inputs. Note: a device may still refuse an accepted
+ * program, or the program may be too large. It must never access memory outside its own. */
 #ifndef SUPPORT_SMALL_PROGRAM_H
 #define SUPPORT_SMALL_PROGRAM_H
 
@@ -39,7 +38,7 @@ static inline bool program_is_small(const forge_program *program)
 
 typedef void program_take_fn(const void *bytes, size_t size, void *context);
 
-/* A run in which each symbol is the largest that it can be, less `less` of its steps where there are so many. */
+/* Runs with each symbol at its maximum minus `less` steps, if it has that many. */
 static inline joule_status program_try_at(const forge_program *program, forge_instance *instance,
                                           int64_t less, program_take_fn *take, void *context)
 {
@@ -83,7 +82,7 @@ static inline joule_status program_try_at(const forge_program *program, forge_in
     return status;
 }
 
-/* Runs on states of its own, one for each of some sizes. Every output's bytes go to `take`. */
+/* Runs on separate states, one for each of some sizes. Passes every output's bytes to `take`. */
 static inline joule_status program_try(const forge_program *program, forge_device *device,
                                        program_take_fn *take, void *context)
 {

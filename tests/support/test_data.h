@@ -1,8 +1,7 @@
-/* support/test_data.h - where recordings that nobody in this project made are found.
+/* support/test_data.h - finds recordings that were made outside this project.
  *
- * Owns the search: JOULE_TEST_DATA, else ../shared/data beside the checkout. Newcomers: the data may be absent; a test
- * then says so and exits with TEST_SKIPPED instead of passing.
- */
+ * Searches JOULE_TEST_DATA, else ../shared/data beside the checkout. Note: the data may be absent. A test
+ * then says so and exits with TEST_SKIPPED. */
 #ifndef TEST_DATA_H
 #define TEST_DATA_H
 
@@ -10,9 +9,10 @@
 
 #define TEST_SKIPPED 77
 
-/* Path of a file or folder below the data, in static storage (one call at a time); NULL where it is absent. */
+/* Returns the path of a file or folder below the data, in static storage (one call at a time), or NULL if it
+ * is absent. */
 const char *test_data(const char *relative);
-/* The whole file, terminated, for free(); NULL where it cannot be read. */
+/* Returns the whole file, NUL-terminated, or NULL if it cannot be read; the caller calls free(). */
 char *test_read_file(const char *path, size_t *out_length);
 
 #endif

@@ -5,7 +5,7 @@
 
 #define PREFACE_BYTES 24
 
-/* --- messages ------------------------------------------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------------------------------- */
 
 static size_t put_varint(uint8_t *out, uint64_t value)
 {
@@ -16,7 +16,7 @@ static size_t put_varint(uint8_t *out, uint64_t value)
     return count;
 }
 
-/* Field `number` with these bytes. */
+/* Writes field `number` with these bytes. */
 static size_t put_bytes(uint8_t *out, unsigned number, const void *bytes, size_t length)
 {
     size_t count = put_varint(out, number << 3 | 2);
@@ -63,7 +63,7 @@ size_t tpu_service_message(const char *metric, const int64_t *ids, const double 
     return put_bytes(out_bytes, 1, body, size);
 }
 
-/* --- frames --------------------------------------------------------------------------------------------------- */
+/* --- frames --------------------------------------------------------------------------------------------- */
 
 size_t tpu_service_frame(unsigned type, unsigned flags, unsigned stream, const void *payload, size_t length,
                          uint8_t *out_bytes)
@@ -83,7 +83,7 @@ size_t tpu_service_frame(unsigned type, unsigned flags, unsigned stream, const v
     return sizeof header + length;
 }
 
-/* The name of the metric that the question's message asks for: the last bytes of the opening. */
+/* Returns true if the request asks for this metric. Its name is at the end of the client's first message. */
 static bool asks_for(const uint8_t *request, size_t length, const char *metric)
 {
     size_t name = strlen(metric);
@@ -107,8 +107,8 @@ static size_t answer_message(const struct tpu_service *service, const uint8_t *r
     return tpu_service_message(is_total ? total : used, service->ids, NULL, integers, service->cores, out);
 }
 
-/* Settings, a ping as gRPC's servers send to learn how fast the line is, headers, data in two padded or plain frames, and
- * trailers. */
+/* Writes settings, a ping (gRPC servers send one to estimate bandwidth), headers, data in two padded or plain
+ * frames, and trailers. */
 static size_t answer_call(const struct tpu_service *service, const uint8_t *request, size_t length,
                           uint8_t *out)
 {
@@ -134,7 +134,8 @@ static size_t answer_call(const struct tpu_service *service, const uint8_t *requ
     return count + tpu_service_frame(1, 4 | 1, 1, trailers, sizeof trailers, out + count);
 }
 
-/* Acknowledgements of settings and pings: the only frames that a client sends after its opening. */
+/* Returns how many settings and pings the frames acknowledge. A client sends nothing else after its first
+ * message. */
 static unsigned count_acknowledged(const uint8_t *frames, size_t length)
 {
     unsigned count = 0;
@@ -145,7 +146,7 @@ static unsigned count_acknowledged(const uint8_t *frames, size_t length)
 
 #define FIRST_BYTES (9 + 6 + 9 + 9 + 8) /* settings, an acknowledgement and a ping */
 
-/* Keeps back all but the first frames. */
+/* Sends only the first frames and keeps the rest for later. */
 static ssize_t hold(struct tpu_service *service, const uint8_t *answer, size_t length)
 {
     service->acknowledged = 0;

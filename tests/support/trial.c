@@ -15,14 +15,13 @@
 #include "support/machine.h"
 #include "support/truth.h"
 
-/* --- hardware ------------------------------------------------------------------------------------------------ */
+/* --- hardware ------------------------------------------------------------------------------------------- */
 
-/* How a sensor works, as far as its makers and those who measured it say. */
+/* How a sensor works, according to its vendor and to published measurements. */
 struct hardware {
     double tick_s; /* between two updates, each +-20 % */
-    double
-        mean_s;  /* power: the mean of that long before the update; 0: of the time since the update before */
-    double unit; /* joules, watts */
+    double mean_s; /* power is the mean over this time before the update; 0: since the previous update */
+    double unit;   /* joules, watts */
     double level_watts;
     bool keeps_samples;
 };
@@ -31,10 +30,10 @@ static struct {
     const struct hardware *hardware;
     int64_t begin_ns; /* virtual time at which the trial begins */
     double gain;
-    double tick_s, before_s, next_s; /* the last update up to now, the one before it and the next */
+    double tick_s, before_s, next_s; /* the last update up to now, the previous one, and the next one */
 } now;
 
-/* The last samples, where a driver keeps them. */
+/* The last samples, if the driver keeps them. */
 static struct {
     struct nvml_sample samples[64];
     size_t count;
@@ -66,7 +65,7 @@ static double seconds_of(int64_t time_ns)
     return (double)(time_ns - now.begin_ns) * 1e-9;
 }
 
-/* The counter stands at some value when a trial begins. */
+/* The counter has a nonzero value when a trial begins. */
 static double counter_joules(int64_t time_ns)
 {
     advance(seconds_of(time_ns));
@@ -82,7 +81,7 @@ static double sensor_watts(int64_t time_ns)
     return now.hardware->unit * round(watts / now.hardware->unit);
 }
 
-/* --- its files ----------------------------------------------------------------------------------------------- */
+/* --- its files ------------------------------------------------------------------------------------------ */
 
 static ssize_t microjoules_file(void *context, int64_t time_ns, char *text, size_t size)
 {
@@ -96,7 +95,7 @@ static ssize_t microwatts_file(void *context, int64_t time_ns, char *text, size_
     return snprintf(text, size, "%.0f\n", sensor_watts(time_ns) * 1e6);
 }
 
-/* At 12 V: the product is rounded in each of its factors. */
+/* Assumes 12 V; current and voltage are each rounded. */
 static ssize_t milliamperes_file(void *context, int64_t time_ns, char *text, size_t size)
 {
     (void)context;
@@ -196,7 +195,7 @@ static void put_battery(struct joule_host *host)
     host_script_file(host, SUPPLY "power_now", microwatts_file, NULL);
 }
 
-/* --- a board of NVIDIA's ------------------------------------------------------------------------------------- */
+/* --- a board of NVIDIA's -------------------------------------------------------------------------------- */
 
 static struct {
     struct joule_host *host;
@@ -310,7 +309,7 @@ static void put_nvml_ring(struct joule_host *host)
 {
     put_nvml(host, HOPPER, false, false);
     board.has_ring = true;
-    advance(1); /* it has been running */
+    advance(1); /* the board has already been running */
 }
 static void put_nvml_instant(struct joule_host *host)
 {
@@ -325,12 +324,12 @@ static void put_nvml_volta(struct joule_host *host)
     put_nvml(host, VOLTA, false, false);
 }
 
-/* --- the kernel's time ---------------------------------------------------------------------------------------- */
+/* --- the kernel's time ---------------------------------------------------------------------------------- */
 
-#define TICKS 100 /* of /proc/stat in a second */
+#define TICKS 100 /* per second in /proc/stat */
 #define CPUS  4
 
-static double busy_cpu_s; /* of the machine */
+static double busy_cpu_s; /* CPU seconds of the machine */
 
 static ssize_t stat_file(void *context, int64_t time_ns, char *text, size_t size)
 {
@@ -339,7 +338,7 @@ static ssize_t stat_file(void *context, int64_t time_ns, char *text, size_t size
     return snprintf(text, size, "cpu  %.0f 0 0 %.0f 0 0 0 0 0 0\n", busy, all - busy);
 }
 
-/* --- all of them --------------------------------------------------------------------------------------------- */
+/* --- all of them ---------------------------------------------------------------------------------------- */
 
 static const struct sensor_kind {
     const char *name, *source;
@@ -373,7 +372,7 @@ struct trial {
 struct trial *trial_open(const char *name)
 {
     struct trial *trial = calloc(1, sizeof *trial);
-    chance_state = CHANCE_SEED; /* what one sensor shows does not depend on which were tried before */
+    chance_state = CHANCE_SEED; /* so that a sensor's results do not depend on the sensors tried before */
     for (size_t i = 0; i < sizeof sensors / sizeof sensors[0]; i++)
         if (strcmp(sensors[i].name, name) == 0)
             trial->kind = &sensors[i];
@@ -404,7 +403,7 @@ void trial_close(struct trial *trial)
     free(trial);
 }
 
-/* The channel as its source described it, without a past. */
+/* Resets the channel to its source's description, without history. */
 static void forget(struct channel *ch)
 {
     const struct counter c = ch->counter;
@@ -440,7 +439,8 @@ static void read_at(struct trial *trial, double t_s)
     lane_read(trial->lane);
 }
 
-/* As the lane's thread does: on time, save for what waking takes, or at random times where sensors are fast. */
+/* Reads as the thread of the lane does: on time plus wake-up delay, or at random times if sensors are fast.
+ * */
 static void read_until(struct trial *trial, double begin_s, double end_s)
 {
     double period_s = (double)trial->lane->period_ns * 1e-9;
@@ -481,12 +481,12 @@ struct trial_outcome trial_run(struct trial *trial, enum trial_load load, const 
     return (struct trial_outcome){w.joules, truth_joules_at(end_s) - truth_joules_at(begin_s), now.gain};
 }
 
-/* --- what a report derives ----------------------------------------------------------------------------------- */
+/* --- what a report derives ------------------------------------------------------------------------------ */
 
 #define IDLE_S         5.0
-#define COMMAND_LOG_SD 0.3 /* of a CPU second's power, between programs */
+#define COMMAND_LOG_SD 0.3 /* standard deviation of the log of the power per CPU second, between programs */
 
-/* The command did `part` of the busy time; its CPU seconds and others' take different power. */
+/* The command used `part` of the busy time. Its CPU seconds and those of others take different power. */
 static struct attribution account(struct trial *trial, double begin_s, double end_s, double part)
 {
     double job_s = end_s - begin_s, own_s = part * job_s;

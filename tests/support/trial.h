@@ -1,10 +1,9 @@
 /* support/trial.h - a machine of known energy behind a real source, in virtual time.
  *
- * Owns the hardware between load and file (ticks, windows, units, an error of scale), and the scripted hosts
- * on which the library's own sources open. Each trial is another stretch of virtual time with another load.
- * Newcomers: how the hardware works is written down in trial.c, what the library believes of it is what its source
- * declares: nothing is handed from one to the other.
- */
+ * Models hardware between load and file (ticks, windows, units, scale error) and provides scripted hosts on
+ * which the library's sources open. Each trial is another period of virtual time with another load. Note:
+ * trial.c describes how the hardware works, the source declares what the library assumes. The two share no
+ * values, so that wrong assumptions show. */
 #ifndef TEST_TRIAL_H
 #define TEST_TRIAL_H
 
@@ -12,26 +11,26 @@
 #include "support/truth.h"
 
 struct trial; /* one sensor behind its source, opened once */
-/* One of the sensors that trial.c lists, by name. */
+/* Opens a sensor that trial.c lists, by name. */
 struct trial *trial_open(const char *name);
 void trial_close(struct trial *trial);
 
-/* Windows with a reading at either edge, as `joule run` takes them, or wherever they fall. */
+/* Windows with a reading at each edge, as `joule run` takes them, or at any position. */
 struct trial_plan {
     double window_s;
     bool is_asked;
 };
 
-/* What one trial says: the estimate and the truth. */
+/* Result of one trial: the estimate and the truth. */
 struct trial_outcome {
     struct estimate joules;
     double truth;
-    double gain; /* of this machine's sensor: what it shows over the truth */
+    double gain; /* ratio of shown to true energy for this machine's sensor */
 };
 
 struct trial_outcome trial_run(struct trial *trial, enum trial_load load, const struct trial_plan *plan);
 
-/* A job that ran among others on a machine that idles at some power before it, as `joule run` reports it. */
+/* A job among others, as `joule run` reports it. Before it, the machine idles at a known power. */
 struct trial_job {
     joule_quantity net, command;
     double net_truth, command_truth;

@@ -10,17 +10,17 @@ const char *const trial_load_names[] = {"steady", "noisy", "wandering", "square"
 #define STEPS 3000
 
 static struct {
-    double joules[STEPS + 1]; /* true, from the beginning of the trial */
+    double joules[STEPS + 1]; /* cumulative true energy since the beginning of the trial */
     double step_s;
 } truth;
 
-/* One load's power, moment by moment, in units of its level. */
+/* Relative power of one load over time; its level is 1. */
 struct shape {
     enum trial_load load;
-    double noise; /* of a step */
+    double noise; /* added in each step */
     double time_s, depth, duty, phase, slope;
-    double drift;  /* wandering */
-    double left_s; /* bursts: until the next change */
+    double drift;  /* for LOAD_WANDERING */
+    double left_s; /* for LOAD_BURSTS: time until the next change */
     bool is_on;
 };
 
@@ -75,9 +75,9 @@ double truth_joules_at(double t_s)
     return truth.joules[i] + (x - i) * (truth.joules[i + 1] - truth.joules[i]);
 }
 
-#define IDLE_SPREAD 0.05 /* of idle power, relative */
+#define IDLE_SPREAD 0.05 /* relative variation of idle power */
 
-/* Idling, then a job on top of it. *out_idle_joules: what idling used during the job. */
+/* Makes idle power and a job on top of it. *out_idle_joules: joules of the idle power during the job. */
 void truth_make_job(double begin_s, double end_s, double span_s, double level_watts, double *out_idle_joules)
 {
     double step_s = truth.step_s = span_s / STEPS, drift = chance_normal();

@@ -1,13 +1,12 @@
-/* support/ttar.h - recorded machines that come as a .ttar.gz text archive.
+/* support/ttar.h - loads recorded machines from .ttar.gz text archives into a scripted host.
  *
- * Owns the unpacking into a scripted host. Newcomers: nothing is written to disk.
- */
+ * Note: nothing is written to disk. */
 #ifndef TEST_TTAR_H
 #define TEST_TTAR_H
 
 #include "joule/host/host.h"
 
-/* A scripted host with the files and links of the archive; NULL where it cannot be read. */
+/* Returns a scripted host with the archive's files and links, or NULL if it cannot be read. */
 struct joule_host *ttar_load(const char *path);
 
 #endif

@@ -1,8 +1,7 @@
-/* support/workbench.h - a CPU with slots, and one program at a time on it.
+/* support/workbench.h - a CPU device with slots, and one program at a time on it.
  *
- * Owns what tests of programs do again and again: open, compile a builder's graph, set inputs, run, look at outputs and
- * slots. Functions without a status fail the test. Newcomers: another program can be loaded; the slots stay.
- */
+ * Compiles a builder's graph, sets inputs, runs, and compares outputs and slots. Functions without a status
+ * fail the test on an error. Note: if another program is loaded, the slots stay. */
 #ifndef SUPPORT_WORKBENCH_H
 #define SUPPORT_WORKBENCH_H
 
@@ -15,34 +14,35 @@ struct workbench {
     forge_instance *instance;
 };
 
-/* As set-up and tear-down of a test, whose state it then is: seed 42. */
+/* Set-up and tear-down of a test; *state is the workbench. The seed is 42. */
 int workbench_set_up(void **state);
 int workbench_tear_down(void **state);
 
-/* Device and slots, and nothing loaded; what is left of one that failed is for workbench_end. */
+/* Opens device and slots, without a program. After a failure, too, the caller calls workbench_end. */
 joule_status workbench_begin(struct workbench *bench, uint64_t seed, joule_error *error);
 void workbench_end(struct workbench *bench);
 
-/* Frees the builder. */
+/* Loads the builder's graph; frees the builder. */
 joule_status workbench_try_load(struct workbench *bench, forge_builder *b, joule_error *error);
 void workbench_load(struct workbench *bench, forge_builder *b);
 void workbench_unload(struct workbench *bench);
 
-/* All elements of an input, of the program's own type and shape, as they lie in memory until the next run. */
+/* Sets all elements of an input from memory of the program's type and shape; `elements` must live until the
+ * next run. */
 void workbench_set(struct workbench *bench, const char *input, const void *elements);
 void workbench_run(struct workbench *bench);
 forge_tensor workbench_output(const struct workbench *bench, const char *name);
 forge_tensor workbench_slot(const struct workbench *bench, const char *name);
 forge_program_facts workbench_facts(const struct workbench *bench);
 
-/* Bytes of tensors, one after the other, to compare later; begins as zeros. The caller frees `bytes`. */
+/* Bytes of tensors, concatenated, to compare later; initially zeros. The caller frees `bytes`. */
 struct kept {
     unsigned char *bytes;
     size_t size;
 };
 void workbench_keep(struct kept *kept, const forge_tensor *tensor);
 
-/* For f32. */
+/* Compares an f32 output with the expected elements. */
 void workbench_assert_output(const struct workbench *bench, const char *name, const float *expected,
                              size_t count);
 void workbench_assert_slot(const struct workbench *bench, const char *name, const float *expected,

@@ -32,7 +32,7 @@ static _Atomic int64_t fixed_ns = -1, start_ns = -1;
 static _Atomic unsigned starts;
 static _Atomic bool has_blocked, has_gone, is_read;
 
-/* --- the script ------------------------------------------------------------------------------------------------- */
+/* --- the script ----------------------------------------------------------------------------------------- */
 
 static bool set_key(void *context, const char *name, double value)
 {
@@ -90,7 +90,7 @@ unsigned fake_amd_starts(void)
     return starts;
 }
 
-/* --- time and life ---------------------------------------------------------------------------------------------- */
+/* --- time and life -------------------------------------------------------------------------------------- */
 
 int64_t fake_now_ns(void)
 {
@@ -129,7 +129,7 @@ bool fake_is_started(void)
     return starts > 0;
 }
 
-/* --- boards ----------------------------------------------------------------------------------------------------- */
+/* --- boards --------------------------------------------------------------------------------------------- */
 
 static unsigned listed(const struct fake_board *board)
 {

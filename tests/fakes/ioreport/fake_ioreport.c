@@ -87,7 +87,7 @@ void CFRelease(const void *pointer)
     destroy((struct object *)pointer);
 }
 
-/* --- CoreFoundation --------------------------------------------------------------------------------------------- */
+/* --- CoreFoundation ------------------------------------------------------------------------------------- */
 
 const void *CFStringCreateWithCString(const void *allocator, const char *text, uint32_t encoding)
 {
@@ -155,7 +155,7 @@ const void *CFArrayGetValueAtIndex(const void *array, long index)
     return object && index >= 0 && index < FAKE_IOREPORT_CHANNELS ? object->items[index] : NULL;
 }
 
-/* --- IOReport --------------------------------------------------------------------------------------------------- */
+/* --- IOReport ------------------------------------------------------------------------------------------- */
 
 const void *IOReportCopyChannelsInGroup(const void *group, const void *subgroup, uint64_t a, uint64_t b,
                                         uint64_t c)

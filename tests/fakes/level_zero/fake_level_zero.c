@@ -44,7 +44,7 @@ static _Atomic int64_t fixed_ns = -1, start_ns = -1;
 static _Atomic bool is_core, is_sysman, has_blocked;
 static _Atomic unsigned long calls;
 
-/* --- cards and their parts ------------------------------------------------------------------------------------ */
+/* --- cards and their parts ------------------------------------------------------------------------------ */
 
 static void add_part(unsigned c, enum part_kind kind, uint32_t type, int tile)
 {
@@ -115,7 +115,7 @@ unsigned long fake_level_zero_calls(void)
     return calls;
 }
 
-/* --- time and misfortunes ------------------------------------------------------------------------------------- */
+/* --- time and misfortunes ------------------------------------------------------------------------------- */
 
 static int64_t now_ns(void)
 {
@@ -172,7 +172,7 @@ static lz_code enter(lz_handle handle, enum part_kind kind, const struct part **
     (properties)->on_subdevice = part->tile >= 0;                                                            \
     (properties)->subdevice = part->tile >= 0 ? (uint32_t)part->tile : 0
 
-/* --- life ----------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 static lz_code begin(_Atomic bool *mode)
 {
@@ -246,7 +246,7 @@ lz_code zesDeviceGet(lz_handle driver, uint32_t *count, lz_handle *list)
 }
 #endif
 
-/* --- what a card is ------------------------------------------------------------------------------------------- */
+/* --- what a card is ------------------------------------------------------------------------------------- */
 
 /* Without the switch, handles of the compute side mean nothing to system management. */
 static bool may_manage(void)
@@ -298,7 +298,7 @@ static lz_code give_parts(lz_handle device, enum part_kind kind, uint32_t *count
     return give(count, list, have, have_count);
 }
 
-/* --- power ---------------------------------------------------------------------------------------------------- */
+/* --- power ---------------------------------------------------------------------------------------------- */
 
 lz_code zesDeviceEnumPowerDomains(lz_handle device, uint32_t *count, lz_handle *list)
 {
@@ -382,7 +382,7 @@ lz_code zesPowerGetLimitsExt(lz_handle power, uint32_t *count, struct lz_power_l
 }
 #endif
 
-/* --- the rest ------------------------------------------------------------------------------------------------- */
+/* --- the rest ------------------------------------------------------------------------------------------- */
 
 lz_code zesDeviceEnumTemperatureSensors(lz_handle device, uint32_t *count, lz_handle *list)
 {

@@ -165,7 +165,7 @@ nvml_return nvmlSystemGetCudaDriverVersion_v2(int *version)
     return NVML_SUCCESS;
 }
 
-/* --- finding boards ----------------------------------------------------------------------------------------- */
+/* --- finding boards ------------------------------------------------------------------------------------- */
 
 nvml_return nvmlDeviceGetCount_v2(unsigned *count)
 {

@@ -148,7 +148,7 @@ nvml_return nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned
     return NVML_SUCCESS;
 }
 
-/* --- MIG ---------------------------------------------------------------------------------------------------- */
+/* --- MIG ------------------------------------------------------------------------------------------------ */
 
 nvml_return nvmlDeviceGetMigMode(nvml_device device, unsigned *current, unsigned *pending)
 {
@@ -187,7 +187,7 @@ nvml_return nvmlDeviceGetComputeInstanceId(nvml_device instance, unsigned *id)
     return board->part >= 0 ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
 }
 
-/* --- GPM: a sample is a moment, and activity follows the square wave ---------------------------------------- */
+/* --- GPM: a sample is a moment, and activity follows the square wave ------------------------------------ */
 
 struct nvml_gpm_buffer {
     const struct fake_board *board;

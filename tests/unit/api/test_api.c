@@ -19,7 +19,7 @@
 #define NOT_A_DOMAIN                9999
 #define assert_status(call, status) assert_int_equal(call, JOULE_##status)
 
-/* --- a meter that tells package and temperature ------------------------------------------------------------- */
+/* --- a meter that tells package and temperature --------------------------------------------------------- */
 
 static struct joule_host *host;
 static joule_meter *meter;
@@ -62,7 +62,7 @@ static joule_region finished_region(void)
     return (joule_region){.begin_ns = 1000 * S + S / 4, .end_ns = 1000 * S + S / 2, .slot = 0xffffff};
 }
 
-/* --- NULL and nonsense -------------------------------------------------------------------------------------- */
+/* --- NULL and nonsense ---------------------------------------------------------------------------------- */
 
 static void test_opening_asks_for_sense(void **state)
 {
@@ -280,7 +280,7 @@ static void test_unknown_says_why(void **state)
     joule_close(denied);
 }
 
-/* --- older and newer callers -------------------------------------------------------------------------------- */
+/* --- older and newer callers ---------------------------------------------------------------------------- */
 
 /* A structure of `size` bytes that ends where the readable memory does. */
 static void *at_the_edge(size_t size)
@@ -356,7 +356,7 @@ static void test_a_newer_caller_is_refused_what_is_unknown(void **state)
     joule_close(opened);
 }
 
-/* --- fork --------------------------------------------------------------------------------------------------- */
+/* --- fork ----------------------------------------------------------------------------------------------- */
 
 /* The number of the first promise that is not kept; 0: all are. */
 static int broken_in_child(joule_region *running, joule_budget *budget)

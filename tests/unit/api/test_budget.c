@@ -126,7 +126,7 @@ static joule_budget_result end(joule_budget *budget)
     return result;
 }
 
-/* --- judging ------------------------------------------------------------------------------------------------ */
+/* --- judging -------------------------------------------------------------------------------------------- */
 
 static joule_quantity normal(double value, double half_width)
 {
@@ -156,7 +156,7 @@ static void test_judge(void **state)
     assert_int_equal(joule_budget_judge(normal(5, 1), NAN), JOULE_BUDGET_NOT_MEASURED);
 }
 
-/* --- joules ------------------------------------------------------------------------------------------------- */
+/* --- joules --------------------------------------------------------------------------------------------- */
 
 static void test_near_and_over_are_told_once(void **state)
 {
@@ -214,7 +214,7 @@ static void test_nested_budgets_are_judged_for_themselves(void **state)
     assert_int_equal(inner_witness.told[inner_witness.count - 1], JOULE_BUDGET_OVER);
 }
 
-/* --- watts and kelvin --------------------------------------------------------------------------------------- */
+/* --- watts and kelvin ----------------------------------------------------------------------------------- */
 
 static void test_watts_over_the_last_second(void **state)
 {
@@ -294,7 +294,7 @@ static void test_no_sensor_is_not_measured(void **state)
     assert_int_equal(witness.count, 0);
 }
 
-/* --- tags --------------------------------------------------------------------------------------------------- */
+/* --- tags ----------------------------------------------------------------------------------------------- */
 
 static void add_span(struct fixture *fixture, uint32_t tag, int64_t begin_ns, int64_t end_ns)
 {
@@ -334,7 +334,7 @@ static void test_budget_of_a_tag(void **state)
     assert_true(isnan(session_get_budget(session_current(), other)));
 }
 
-/* --- bad input, callbacks, signals, threads ----------------------------------------------------------------- */
+/* --- bad input, callbacks, signals, threads ------------------------------------------------------------- */
 
 static void refuse(struct fixture *fixture, joule_budget_options options)
 {

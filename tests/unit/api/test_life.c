@@ -43,7 +43,7 @@ static bool in_child(bool (*body)(void *), void *argument)
     return exited_well(pid);
 }
 
-/* --- what this program does when a test starts it again, as a child of a session ----------------------------- */
+/* --- what this program does when a test starts it again, as a child of a session ------------------------ */
 
 static void do_regions(int count)
 {
@@ -146,7 +146,7 @@ static pid_t start_client(const char *what)
     return posix_spawn(&pid, own_path, NULL, NULL, arguments, environ) == 0 ? pid : -1;
 }
 
-/* --- a parent and its clients -------------------------------------------------------------------------------- */
+/* --- a parent and its clients --------------------------------------------------------------------------- */
 
 static joule_meter *open_sharing(void)
 {
@@ -227,7 +227,7 @@ static void without_its_session_a_child_is_no_client(void **state)
     assert_true(in_child(outlive_the_session, NULL));
 }
 
-/* --- forks -------------------------------------------------------------------------------------------------- */
+/* --- forks ---------------------------------------------------------------------------------------------- */
 
 static bool measure_in_child(void *unused)
 {
@@ -288,7 +288,7 @@ static void fork_while_sampling_and_inside_a_region(void **state)
     assert_true(in_child(forks_while_sampling, NULL));
 }
 
-/* --- begin, end and the collector at once --------------------------------------------------------------------- */
+/* --- begin, end and the collector at once --------------------------------------------------------------- */
 
 static _Atomic bool stop;
 static _Atomic uint64_t ended;
@@ -375,7 +375,7 @@ static void threads_and_the_collector_at_once(void **state)
     joule_close(meter);
 }
 
-/* --- measuring a call ---------------------------------------------------------------------------------------- */
+/* --- measuring a call ----------------------------------------------------------------------------------- */
 
 static void work(void *done)
 {
@@ -402,7 +402,7 @@ static void a_call_is_measured(void **state)
     assert_true(in_child(measure_a_call, NULL));
 }
 
-/* --- the shared library --------------------------------------------------------------------------------------- */
+/* --- the shared library --------------------------------------------------------------------------------- */
 
 struct library {
     joule_region (*begin)(uint32_t);

@@ -34,7 +34,7 @@ static void assert_near(double value, double wanted, double tolerance)
         fail_msg("%.17g instead of %.17g", value, wanted);
 }
 
-/* --- where a cgroup can be made ------------------------------------------------------------------------------ */
+/* --- where a cgroup can be made ------------------------------------------------------------------------- */
 
 static void test_locate(void **state)
 {
@@ -125,7 +125,7 @@ static void test_parents_in_a_circle(void **state)
     host->ops->close(host);
 }
 
-/* --- whose CPU time ------------------------------------------------------------------------------------------ */
+/* --- whose CPU time ------------------------------------------------------------------------------------- */
 
 #define BURN_S 0.15
 
@@ -317,7 +317,7 @@ static void test_a_child_from_before_does_not_count(void **state)
     assert_true(a.command_cpu_s < BURN_S / 2);
 }
 
-/* --- the living ---------------------------------------------------------------------------------------------- */
+/* --- the living ----------------------------------------------------------------------------------------- */
 
 static void test_the_living(void **state)
 {
@@ -399,7 +399,7 @@ static void test_leftovers_are_removed(void **state)
     cgroup_close(&next);
 }
 
-/* --- shares -------------------------------------------------------------------------------------------------- */
+/* --- shares --------------------------------------------------------------------------------------------- */
 
 static void test_machine_time(void **state)
 {
@@ -456,7 +456,7 @@ static struct estimate measured(double joules, double sd)
     return estimate_make(joules, JOULE_CLASS_MEASURED, sd, CAUSE_NONE, 0);
 }
 
-/* --- a process from before ------------------------------------------------------------------------------------ */
+/* --- a process from before ------------------------------------------------------------------------------ */
 
 /* In clock ticks; its children's are of those that it waited for. */
 static void put_process(struct joule_host *host, int pid, int parent, char letter, int own, int children,
@@ -508,7 +508,7 @@ static void test_a_process_from_before(void **state)
     host->ops->close(host);
 }
 
-/* --- energy --------------------------------------------------------------------------------------------------- */
+/* --- energy --------------------------------------------------------------------------------------------- */
 
 static void test_energy(void **state)
 {

@@ -16,7 +16,7 @@
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-/* --- names ------------------------------------------------------------------------------------------------------ */
+/* --- names ---------------------------------------------------------------------------------------------- */
 
 static void test_names(void **state)
 {
@@ -68,7 +68,7 @@ static void test_names(void **state)
     }
 }
 
-/* --- shares of the processors' energy --------------------------------------------------------------------------- */
+/* --- shares of the processors' energy ------------------------------------------------------------------- */
 
 /* A cgroup that uses `cpus` CPUs from from_s on. */
 struct user {
@@ -253,7 +253,7 @@ static void test_no_cgroups(void **state)
     tenants_free(&tenants);
 }
 
-/* --- shares of devices' energy ---------------------------------------------------------------------------------- */
+/* --- shares of devices' energy -------------------------------------------------------------------------- */
 
 /* One process has half of a board of 400 W for itself; looks at it for `seconds`, once a second. There is no sensor of
  * processors here. */
@@ -303,7 +303,7 @@ static void test_slow_device_is_waited_for(void **state)
     fake_nvml_close(&fake);
 }
 
-/* --- pods by name ------------------------------------------------------------------------------------------------- */
+/* --- pods by name --------------------------------------------------------------------------------------- */
 
 static void test_names_of_logs(void **state)
 {

@@ -197,7 +197,7 @@ static void bad_questions_are_refused(void **state)
     assert_int_equal(joule_tag_result(bench->meter, 4000000000u, &r), JOULE_ABSENT);
 }
 
-/* --- what becomes of many ------------------------------------------------------------------------------------ */
+/* --- what becomes of many ------------------------------------------------------------------------------- */
 
 static void the_table_has_the_largest_first(void **state)
 {

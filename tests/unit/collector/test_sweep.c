@@ -30,7 +30,7 @@ static int64_t draw_below(int64_t n)
     return (int64_t)(draw() % (uint64_t)n);
 }
 
-/* --- the slow twin: every instant between two edges, every region against every other ------------------------ */
+/* --- the slow twin: every instant between two edges, every region against every other ------------------- */
 
 static bool is_open(const struct region *r, int64_t from_ns, int64_t to_ns)
 {
@@ -108,7 +108,7 @@ static void slow_sweep(const struct sweep *s, struct share *shares, double *unat
     free(times);
 }
 
-/* --- random schedules --------------------------------------------------------------------------------------- */
+/* --- random schedules ----------------------------------------------------------------------------------- */
 
 #define SPAN_NS 100000
 #define STEPS   5

@@ -184,7 +184,7 @@ static void test_a_text_that_ends_early(void **state)
     free(text);
 }
 
-/* --- on a machine ------------------------------------------------------------------------------------------- */
+/* --- on a machine --------------------------------------------------------------------------------------- */
 
 struct found {
     struct joule_host *host;
@@ -275,7 +275,7 @@ static void test_old_foreign_and_broken(void **state)
     assert_string_equal(f->found.path, CALIBRATION_SYSTEM_PATH);
 }
 
-/* --- in use ------------------------------------------------------------------------------------------------- */
+/* --- in use --------------------------------------------------------------------------------------------- */
 
 static void test_times_alone(void **state)
 {

@@ -91,7 +91,7 @@ static struct fit_kernel *find(struct world *w, const char *name)
     return NULL;
 }
 
-/* --- time --------------------------------------------------------------------------------------------------- */
+/* --- time ----------------------------------------------------------------------------------------------- */
 
 static void test_the_typical_machine_is_found_as_it_is(void **state)
 {
@@ -145,7 +145,7 @@ static void test_times_come_back_within_their_ends(void **state)
         fail_msg("%zu of %zu", within, all);
 }
 
-/* --- energy ------------------------------------------------------------------------------------------------- */
+/* --- energy --------------------------------------------------------------------------------------------- */
 
 static void test_prices_come_back_within_their_ends(void **state)
 {
@@ -218,7 +218,7 @@ static void test_classes_that_look_alike_share_a_price(void **state)
                         prices.joules[i].high >= size * w.guessed.joules[i] / 1.05);
 }
 
-/* --- what is refused ---------------------------------------------------------------------------------------- */
+/* --- what is refused ------------------------------------------------------------------------------------ */
 
 static void assert_refused(const struct world *w, const char *word)
 {
@@ -290,7 +290,7 @@ static void test_joules_by_chance_are_no_table(void **state)
     assert_non_null(strstr(error.message, "--full"));
 }
 
-/* --- kernels ------------------------------------------------------------------------------------------------ */
+/* --- kernels -------------------------------------------------------------------------------------------- */
 
 /* They run, end, and stay in their memory; what they take is not looked at. */
 static void test_every_kernel_runs(void **state)

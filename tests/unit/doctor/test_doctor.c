@@ -26,7 +26,7 @@ static void add_events(struct joule_host *host)
     host_script_text(host, PMU "/events/energy-pkg.unit", "Joules\n");
 }
 
-/* --- machines ----------------------------------------------------------------------------------------------- */
+/* --- machines ------------------------------------------------------------------------------------------- */
 
 static void test_all_is_fine(void **state)
 {
@@ -283,7 +283,7 @@ static void test_counter_that_stands_still(void **state)
     assert_int_not_equal(patient->diagnosis.cpu_class, JOULE_CLASS_MEASURED);
 }
 
-/* --- filter, clock ------------------------------------------------------------------------------------------ */
+/* --- filter, clock -------------------------------------------------------------------------------------- */
 
 static int filter_is_on(void *context, int64_t time_ns, uint64_t *out_value)
 {

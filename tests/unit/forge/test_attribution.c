@@ -21,7 +21,7 @@ enum { CLASSES = 8, OPERATIONS = 24, GROUPS = OPERATIONS + 1, BETWEEN = OPERATIO
 #define OWN_LOG_SD  0.05
 #define IDLE_WATTS  30.0
 
-/* --- chance ------------------------------------------------------------------------------------------------- */
+/* --- chance --------------------------------------------------------------------------------------------- */
 
 /* SplitMix64: the same numbers everywhere. */
 static double uniform(uint64_t *state)
@@ -38,7 +38,7 @@ static double normal(uint64_t *state)
     return radius * cos(6.283185307179586 * uniform(state));
 }
 
-/* --- the machine -------------------------------------------------------------------------------------------- */
+/* --- the machine ---------------------------------------------------------------------------------------- */
 
 struct machine {
     uint64_t chance;
@@ -132,7 +132,7 @@ static void run_steps(struct machine *m, struct meter *meter, struct attribution
         tick(m, meter, a);
 }
 
-/* --- judging ------------------------------------------------------------------------------------------------ */
+/* --- judging -------------------------------------------------------------------------------------------- */
 
 struct verdict {
     int operations, covered; /* with at least 1 % of the energy; those within their 90 % interval */
@@ -278,7 +278,7 @@ static void test_intervals_hold_elsewhere(void **state)
         assert_true(covered(&of[i]) >= 0.85 && covered(&of[i]) <= 0.97);
 }
 
-/* --- by hand ------------------------------------------------------------------------------------------------ */
+/* --- by hand -------------------------------------------------------------------------------------------- */
 
 static void feed(struct attribution *a, double joules, const double *active_s, size_t count)
 {
@@ -418,7 +418,7 @@ static void test_a_meter_lends_its_class_and_error(void **state)
     attribution_free(a);
 }
 
-/* --- figures ------------------------------------------------------------------------------------------------ */
+/* --- figures -------------------------------------------------------------------------------------------- */
 
 static void report(const char *what, struct trial t)
 {

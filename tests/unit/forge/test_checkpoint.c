@@ -26,7 +26,7 @@
 static const char *const path = scratch_path, *const partial = scratch_partial;
 static joule_error error;
 
-/* --- something with state ------------------------------------------------------------------------------------ */
+/* --- something with state ------------------------------------------------------------------------------- */
 
 static joule_status begin(struct workbench *m, forge_builder *b, uint64_t seed)
 {
@@ -77,7 +77,7 @@ static uint64_t read_whole(const char *file_path)
     return c.step;
 }
 
-/* --- what goes in comes out ---------------------------------------------------------------------------------- */
+/* --- what goes in comes out ----------------------------------------------------------------------------- */
 
 static void test_there_and_back(void **state)
 {
@@ -187,7 +187,7 @@ static void test_what_does_not_fit(void **state)
     workbench_end(&n);
 }
 
-/* --- going on ------------------------------------------------------------------------------------------------ */
+/* --- going on ------------------------------------------------------------------------------------------- */
 
 enum { EXAMPLES = 50, BATCH = 8, FEATURES = 6, CLASSES = 3 };
 
@@ -296,7 +296,7 @@ static void test_going_on_gives_the_same_bits(void **state)
     end_training(&second);
 }
 
-/* --- ends in the middle -------------------------------------------------------------------------------------- */
+/* --- ends in the middle --------------------------------------------------------------------------------- */
 
 static int rounds(void)
 {
@@ -421,7 +421,7 @@ static void test_a_write_that_fails(void **state)
     workbench_end(&m);
 }
 
-/* --- a full disk --------------------------------------------------------------------------------------------- */
+/* --- a full disk ---------------------------------------------------------------------------------------- */
 
 static bool write_text(const char *file, const char *text)
 {

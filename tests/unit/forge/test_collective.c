@@ -100,7 +100,7 @@ static void they_are_written_and_read(void **state)
     forge_graph_free(graph);
 }
 
-/* --- gradients ----------------------------------------------------------------------------------------------- */
+/* --- gradients ------------------------------------------------------------------------------------------ */
 
 /* Of a collective, the gradient is another of what flows into it. */
 static void assert_goes_back(forge_collective_kind kind, forge_collective_kind back, uint32_t axis,
@@ -138,7 +138,7 @@ static void each_goes_back_by_another(void **state)
     assert_goes_back(FORGE_REDUCE_TO, FORGE_SEND_ALL, 0, 2);
 }
 
-/* --- programs ------------------------------------------------------------------------------------------------ */
+/* --- programs ------------------------------------------------------------------------------------------- */
 
 static forge_program *compile(const forge_group *group, forge_value (*of)(forge_builder *),
                               forge_device *device, joule_status wanted)

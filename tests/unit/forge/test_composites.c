@@ -61,7 +61,7 @@ static forge_graph *step(void)
     return finish(b);
 }
 
-/* --- names that are not believed ---------------------------------------------------------------------------- */
+/* --- names that are not believed ------------------------------------------------------------------------ */
 
 /* The library's, but for one sign. */
 static void nearly(forge_builder *b, const forge_value *in, size_t count, const void *context,
@@ -133,7 +133,7 @@ static void test_a_text_with_that_name(void **state)
     }
 }
 
-/* --- attributes --------------------------------------------------------------------------------------------- */
+/* --- attributes ----------------------------------------------------------------------------------------- */
 
 static void test_attributes_as_text(void **state)
 {
@@ -156,7 +156,7 @@ static void test_attributes_as_text(void **state)
     forge_graph_free(again);
 }
 
-/* --- gradients ---------------------------------------------------------------------------------------------- */
+/* --- gradients ------------------------------------------------------------------------------------------ */
 
 static const struct node *composite_named(const forge_graph *graph, const char *name)
 {
@@ -229,7 +229,7 @@ static void test_a_gradient_that_is_no_node(void **state)
     }
 }
 
-/* --- operands ----------------------------------------------------------------------------------------------- */
+/* --- operands ------------------------------------------------------------------------------------------- */
 
 /* A kernel that wants packed operands gets copies of others; two that are one value are seen in two ways. */
 static void test_operands_that_are_not_packed(void **state)
@@ -262,7 +262,7 @@ static void test_operands_that_are_not_packed(void **state)
     }
 }
 
-/* --- symbols ------------------------------------------------------------------------------------------------- */
+/* --- symbols -------------------------------------------------------------------------------------------- */
 
 /* The kernel takes runs of 8 elements and more. Where a run may be shorter, the composite is written out for all sizes. */
 static void test_a_kernel_for_some_sizes(void **state)
@@ -281,7 +281,7 @@ static void test_a_kernel_for_some_sizes(void **state)
     }
 }
 
-/* --- files -------------------------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------------------------------------- */
 
 static void nothing(const void *bytes, size_t size, void *context)
 {
@@ -366,7 +366,7 @@ static void test_programs_that_mean_harm(void **state)
     assert_trusted_but_for_harm(*state, compile(*state, step()));
 }
 
-/* --- items of a ledger --------------------------------------------------------------------------------------- */
+/* --- items of a ledger ---------------------------------------------------------------------------------- */
 
 static void test_composites_are_told_apart(void **state)
 {
@@ -385,7 +385,7 @@ static void test_composites_are_told_apart(void **state)
     forge_program_free(program);
 }
 
-/* --- threads ------------------------------------------------------------------------------------------------- */
+/* --- threads -------------------------------------------------------------------------------------------- */
 
 static void add_bytes(const void *bytes, size_t size, void *context)
 {

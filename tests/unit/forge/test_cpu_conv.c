@@ -110,7 +110,7 @@ static void test_phases(void **state)
     check(forge_shape_of(600, 64, 1), forge_shape_of(64, 60, 1), &o);
 }
 
-/* --- the order of sums --------------------------------------------------------------------------------------- */
+/* --- the order of sums ---------------------------------------------------------------------------------- */
 
 static double largest(const struct view *view)
 {

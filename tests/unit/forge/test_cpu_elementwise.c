@@ -47,7 +47,7 @@ static bool is_near(const struct view *out, const struct view *wanted, size_t i,
     return x == exact || (isnan(x) && isnan(exact));
 }
 
-/* --- one operand -------------------------------------------------------------------------------------------- */
+/* --- one operand ---------------------------------------------------------------------------------------- */
 
 /* Numbers of every size that f32 has, and the special ones. */
 static void *inputs(forge_dtype type, size_t count)
@@ -131,7 +131,7 @@ static void test_there_are_fast_ones_of_f64(void **state)
     }
 }
 
-/* --- two operands ------------------------------------------------------------------------------------------- */
+/* --- two operands --------------------------------------------------------------------------------------- */
 
 static void check_elements(enum isa isa, enum op op, const void *attributes, const struct view *in,
                            size_t count, forge_dtype dtype, forge_shape shape)

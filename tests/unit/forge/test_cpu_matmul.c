@@ -87,7 +87,7 @@ static void check_sizes(forge_dtype dtype, uint32_t flags, int64_t m, int64_t n,
                  forge_shape_of(m, n));
 }
 
-/* --- sizes -------------------------------------------------------------------------------------------------- */
+/* --- sizes ---------------------------------------------------------------------------------------------- */
 
 static void test_every_depth(void **state)
 {
@@ -174,7 +174,7 @@ static void test_no_elements(void **state)
     check_packed(FORGE_F32, forge_shape_of(0, 2, 3), forge_shape_of(3, 4), 0, forge_shape_of(0, 2, 4));
 }
 
-/* --- views -------------------------------------------------------------------------------------------------- */
+/* --- views ---------------------------------------------------------------------------------------------- */
 
 static void test_leading_dimensions(void **state)
 {
@@ -231,7 +231,7 @@ static void test_only_whole_f32_and_f64(void **state)
         assert_null(kernel_for(isa, &launch));
 }
 
-/* --- numbers ------------------------------------------------------------------------------------------------ */
+/* --- numbers -------------------------------------------------------------------------------------------- */
 
 /* Nothing is left out where a factor is 0, and nothing of the zeros that fill panels gets out. */
 static void test_nan_and_infinity(void **state)

@@ -61,7 +61,7 @@ static void test_rows_of_what_is_no_number(void **state)
     free(data);
 }
 
-/* --- cross_entropy ------------------------------------------------------------------------------------------ */
+/* --- cross_entropy -------------------------------------------------------------------------------------- */
 
 static void *labels_of(forge_dtype dtype, int64_t rows, int64_t classes)
 {

@@ -50,7 +50,7 @@ static void test_adamw_of_what_is_no_number(void **state)
     free(data);
 }
 
-/* --- in programs -------------------------------------------------------------------------------------------- */
+/* --- in programs ---------------------------------------------------------------------------------------- */
 
 static forge_value slot_value(forge_builder *b, const char *name, forge_shape shape)
 {

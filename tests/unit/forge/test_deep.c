@@ -46,7 +46,7 @@ static void need(joule_status status, const joule_error *error)
         fail_msg("%s", error->message);
 }
 
-/* --- a network ----------------------------------------------------------------------------------------------- */
+/* --- a network ------------------------------------------------------------------------------------------ */
 
 static forge_value loss_of(forge_builder *b, unsigned layers, bool checkpoint_activations)
 {

@@ -26,7 +26,7 @@
 #include "support/allocations.h"
 #include "support/workbench.h"
 
-/* --- a machine ---------------------------------------------------------------------------------------------- */
+/* --- a machine ------------------------------------------------------------------------------------------ */
 
 struct machine {
     struct workbench bench;
@@ -180,7 +180,7 @@ static void assert_near(double a, double b, double relative)
         fail_msg("%.12g is not %.12g", a, b);
 }
 
-/* --- shares ------------------------------------------------------------------------------------------------- */
+/* --- shares --------------------------------------------------------------------------------------------- */
 
 static void assert_adds_up(struct machine *m, forge_energy_sum sum)
 {
@@ -364,7 +364,7 @@ static void test_what_is_not_known_is_said(void **state)
     run(m, 2);
 }
 
-/* --- what it costs ------------------------------------------------------------------------------------------ */
+/* --- what it costs -------------------------------------------------------------------------------------- */
 
 static void test_spans_allocate_nothing(void **state)
 {
@@ -431,7 +431,7 @@ static void test_spans_make_no_system_call(void **state)
     assert_false(survives(m, true, true));
 }
 
-/* --- parts -------------------------------------------------------------------------------------------------- */
+/* --- parts ---------------------------------------------------------------------------------------------- */
 
 static void test_time_is_taken_once(void **state)
 {

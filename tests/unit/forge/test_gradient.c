@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include "support/derivative.h"
 
-/* --- element by element ------------------------------------------------------------------------------------- */
+/* --- element by element --------------------------------------------------------------------------------- */
 
 static forge_value unary(forge_builder *b, const forge_value *x, int kind)
 {
@@ -84,7 +84,7 @@ static void test_select_and_cast(void **state)
     derivative_check(&(struct function){"cast", twice_cast, 0, 1, {forge_shape_of(4)}, 0.2, 0.9, true});
 }
 
-/* --- across elements ---------------------------------------------------------------------------------------- */
+/* --- across elements ------------------------------------------------------------------------------------ */
 
 static forge_value reduced(forge_builder *b, const forge_value *x, int kind)
 {
@@ -166,7 +166,7 @@ static void test_matmul(void **state)
         "matmul of nothing", product, 0, 2, {forge_shape_of(2, 0), forge_shape_of(0, 3)}, -1, 1, true});
 }
 
-/* --- moving, composing -------------------------------------------------------------------------------------- */
+/* --- moving, composing ---------------------------------------------------------------------------------- */
 
 static forge_value moved(forge_builder *b, const forge_value *x, int kind)
 {
@@ -252,7 +252,7 @@ static void test_composites(void **state)
     derivative_check(&(struct function){"cross_entropy", entropy, 0, 1, {forge_shape_of(4, 5)}, -3, 3, true});
 }
 
-/* --- what is stated of kinks and ties ----------------------------------------------------------------------- */
+/* --- what is stated of kinks and ties ------------------------------------------------------------------- */
 
 static void expect(struct function f, const double *at0, const double *at1, const double *want0,
                    const double *want1)

@@ -26,7 +26,7 @@ static forge_value ids_of(forge_builder *b, int count, int limit, forge_shape sh
     return forge_reshape(b, i, shape);
 }
 
-/* --- layers ------------------------------------------------------------------------------------------------- */
+/* --- layers --------------------------------------------------------------------------------------------- */
 
 struct layer {
     const char *name;
@@ -230,7 +230,7 @@ static void test_layers(void **state)
                                                 .is_second = true});
 }
 
-/* --- models ------------------------------------------------------------------------------------------------- */
+/* --- models --------------------------------------------------------------------------------------------- */
 
 static forge_value loss_of_mlp(forge_builder *b, const void *context)
 {

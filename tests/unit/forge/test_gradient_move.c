@@ -93,7 +93,7 @@ static void test_pad(void **state)
         derivative_check(&(struct function){"pad", padded, value, 1, {forge_shape_of(2, 1, 3)}, -1, 1, true});
 }
 
-/* --- by indices --------------------------------------------------------------------------------------------- */
+/* --- by indices ----------------------------------------------------------------------------------------- */
 
 static forge_value indices_of(forge_builder *b, const int64_t *numbers, forge_shape shape)
 {
@@ -152,7 +152,7 @@ static void test_scatter(void **state)
     }
 }
 
-/* --- along an axis ------------------------------------------------------------------------------------------ */
+/* --- along an axis -------------------------------------------------------------------------------------- */
 
 static forge_value scanned(forge_builder *b, const forge_value *x, int kind)
 {

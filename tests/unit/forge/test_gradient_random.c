@@ -42,7 +42,7 @@ static void test_random_functions(void **state)
     assert_true(directional_kinks * 10 < directional_points);
 }
 
-/* --- recomputed --------------------------------------------------------------------------------------------- */
+/* --- recomputed ----------------------------------------------------------------------------------------- */
 
 enum { VARIABLES = 4, MOST_ELEMENTS = 12 };
 

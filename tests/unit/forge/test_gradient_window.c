@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include "support/derivative.h"
 
-/* --- convolutions -------------------------------------------------------------------------------------------- */
+/* --- convolutions --------------------------------------------------------------------------------------- */
 
 static const struct conv_case {
     const char *name;
@@ -76,7 +76,7 @@ static void test_one_value_as_both(void **state)
         &(struct function){"conv of itself", conv_of_itself, 0, 1, {forge_shape_of(2, 2, 3)}, -1, 1, true});
 }
 
-/* --- windows ------------------------------------------------------------------------------------------------- */
+/* --- windows -------------------------------------------------------------------------------------------- */
 
 static const struct window_case {
     const char *name;
@@ -154,7 +154,7 @@ static void test_unfold_and_fold(void **state)
             &(struct function){window_cases[i].name, there_and_back, i, 1, {window_cases[i].x}, -1, 1, true});
 }
 
-/* --- ties ---------------------------------------------------------------------------------------------------- */
+/* --- ties ----------------------------------------------------------------------------------------------- */
 
 static forge_value ties(forge_builder *b, const forge_value *x, int kind)
 {

@@ -142,7 +142,7 @@ static void test_what_no_cut_is(void **state)
     assert_refused(b, "concat does not take 0 inputs");
 }
 
-/* --- by indices --------------------------------------------------------------------------------------------- */
+/* --- by indices ----------------------------------------------------------------------------------------- */
 
 static forge_value integers(forge_builder *b, const char *name, forge_shape shape)
 {
@@ -199,7 +199,7 @@ static void test_what_no_indices_are(void **state)
     assert_refused(b, "cannot add bool into bool");
 }
 
-/* --- along an axis ------------------------------------------------------------------------------------------ */
+/* --- along an axis -------------------------------------------------------------------------------------- */
 
 static void test_scans_and_sorts(void **state)
 {

@@ -146,7 +146,7 @@ static void test_messages_of_convolutions(void **state)
     assert_message(b, "conv: set struct_size to sizeof(forge_conv_options)");
 }
 
-/* --- windows ------------------------------------------------------------------------------------------------- */
+/* --- windows -------------------------------------------------------------------------------------------- */
 
 static void test_windows(void **state)
 {
@@ -203,7 +203,7 @@ static void test_messages_of_windows(void **state)
     assert_message(b, "x must be floats");
 }
 
-/* --- random numbers ------------------------------------------------------------------------------------------ */
+/* --- random numbers ------------------------------------------------------------------------------------- */
 
 static void test_random(void **state)
 {

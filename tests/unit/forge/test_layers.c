@@ -35,7 +35,7 @@ static void assert_slot(struct workbench *m, const char *name, const char *shape
     assert_true((double)most <= reach && (double)most > 0.5 * reach);
 }
 
-/* --- convolutions -------------------------------------------------------------------------------------------- */
+/* --- convolutions --------------------------------------------------------------------------------------- */
 
 static void test_parameters_of_convolutions(void **state)
 {
@@ -98,7 +98,7 @@ static void test_messages(void **state)
     }
 }
 
-/* --- dropout -------------------------------------------------------------------------------------------------- */
+/* --- dropout -------------------------------------------------------------------------------------------- */
 
 enum { DROPPED = 1000 };
 
@@ -156,7 +156,7 @@ static void test_dropout(void **state)
     assert_memory_equal(run(m, "y"), x, sizeof x);
 }
 
-/* --- models --------------------------------------------------------------------------------------------------- */
+/* --- models --------------------------------------------------------------------------------------------- */
 
 /* Bars across or down: a few steps tell them apart. */
 static void test_cnn_learns(void **state)

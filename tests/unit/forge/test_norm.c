@@ -16,7 +16,7 @@
 
 enum { N = 3, CHANNELS = 4, HEIGHT = 2, WIDTH = 5, AREA = HEIGHT * WIDTH, COUNT = N * CHANNELS * AREA };
 
-/* --- one layer on [n, channels, height, width] ---------------------------------------------------------------- */
+/* --- one layer on [n, channels, height, width] ---------------------------------------------------------- */
 
 struct layer {
     struct workbench bench;
@@ -78,7 +78,7 @@ static void set(double *values, size_t count, double first, double step)
         values[i] = first + step * (double)i;
 }
 
-/* --- plain loops ---------------------------------------------------------------------------------------------- */
+/* --- plain loops ---------------------------------------------------------------------------------------- */
 
 struct moments {
     double mean, variance, square; /* of those that a predicate chooses */
@@ -134,7 +134,7 @@ static void assert_near(double found, double wanted)
         fail_msg("%.17g is not %.17g", found, wanted);
 }
 
-/* --- layers by themselves ------------------------------------------------------------------------------------- */
+/* --- layers by themselves ------------------------------------------------------------------------------- */
 
 static forge_value layer_norm(forge_builder *b, forge_value x)
 {
@@ -200,7 +200,7 @@ static void test_by_own_statistics(void **state)
     }
 }
 
-/* --- by a batch's statistics ---------------------------------------------------------------------------------- */
+/* --- by a batch's statistics ---------------------------------------------------------------------------- */
 
 static forge_value batch_norm_training(forge_builder *b, forge_value x)
 {
@@ -283,7 +283,7 @@ static void test_narrow_types(void **state)
     }
 }
 
-/* --- gradients, refusals -------------------------------------------------------------------------------------- */
+/* --- gradients, refusals -------------------------------------------------------------------------------- */
 
 static forge_value any(forge_builder *b, const forge_value *x, int kind)
 {

@@ -254,7 +254,7 @@ static void test_adamw_writes_in_place(void **state)
     workbench_end(&t.bench);
 }
 
-/* --- groups -------------------------------------------------------------------------------------------------- */
+/* --- groups --------------------------------------------------------------------------------------------- */
 
 /* With a gradient of 0 all that moves a parameter is decay. */
 static void test_groups(void **state)
@@ -310,7 +310,7 @@ static void test_frozen_parameters_stay(void **state)
     workbench_end(&t.bench);
 }
 
-/* --- wrong options ------------------------------------------------------------------------------------------- */
+/* --- wrong options -------------------------------------------------------------------------------------- */
 
 static void expect_refusal(struct trial *t, const char *text)
 {
@@ -371,7 +371,7 @@ static void test_given_gradients_have_the_bits_of_the_optimisers_own(void **stat
     }
 }
 
-/* --- schedules ----------------------------------------------------------------------------------------------- */
+/* --- schedules ------------------------------------------------------------------------------------------ */
 
 static double rate_at(forge_schedule s, uint64_t step)
 {

@@ -42,7 +42,7 @@ static forge_graph *small_graph(void)
                  "write \"w\" = %5 in_place\n");
 }
 
-/* --- order -------------------------------------------------------------------------------------------------- */
+/* --- order ---------------------------------------------------------------------------------------------- */
 
 static joule_status pass_on(const forge_graph *graph, forge_device *device, void *context,
                             forge_graph **out_graph, joule_error *out_error)
@@ -145,7 +145,7 @@ static void test_many_passes(void **state)
     forge_graph_free(graph);
 }
 
-/* --- what is told ------------------------------------------------------------------------------------------- */
+/* --- what is told --------------------------------------------------------------------------------------- */
 
 static void note_facts(const forge_pass_facts *facts, const forge_graph *graph, void *context)
 {
@@ -210,7 +210,7 @@ static void test_work_with_symbols_is_unknown(void **state)
     assert_int_equal(facts[1].nodes_after, 2);
 }
 
-/* --- rewriting ---------------------------------------------------------------------------------------------- */
+/* --- rewriting ------------------------------------------------------------------------------------------ */
 
 /* exp(log(x)) is x. */
 static forge_value simplify(forge_builder *b, const forge_node *node, const forge_value *inputs,
@@ -277,7 +277,7 @@ static void test_what_is_made_keeps_its_place(void **state)
     forge_graph_free(graph);
 }
 
-/* --- mistakes ----------------------------------------------------------------------------------------------- */
+/* --- mistakes ------------------------------------------------------------------------------------------- */
 
 static forge_value reshape_all(forge_builder *b, const forge_node *node, const forge_value *inputs,
                                void *context)

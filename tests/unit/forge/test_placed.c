@@ -39,7 +39,7 @@ static forge_value input_on(forge_builder *b, const char *name, const char *plac
     return value;
 }
 
-/* --- devices that can be watched ------------------------------------------------------------------------------ */
+/* --- devices that can be watched ------------------------------------------------------------------------ */
 
 /* Of one device; the run of the real one is behind it. */
 static struct watched {
@@ -101,7 +101,7 @@ static void watch_no_more(void)
         forge_device_close(watched[i].device);
 }
 
-/* --- both ways of running a graph ----------------------------------------------------------------------------- */
+/* --- both ways of running a graph ----------------------------------------------------------------------- */
 
 enum { DEVICES = 3 };
 
@@ -213,7 +213,7 @@ static void assert_same_bits(forge_graph *graph, uint64_t seed)
     forge_graph_free(graph);
 }
 
-/* --- the same bits --------------------------------------------------------------------------------------------- */
+/* --- the same bits -------------------------------------------------------------------------------------- */
 
 /* Layers on a and b in turns; the loss on neither. */
 static forge_graph *training(void)
@@ -293,7 +293,7 @@ static void results_that_nobody_computes(void **state)
     assert_same_bits(finish(b), 0);
 }
 
-/* --- segments -------------------------------------------------------------------------------------------------- */
+/* --- segments ------------------------------------------------------------------------------------------- */
 
 /* Two batches through two devices, in turns. */
 static forge_graph *pipeline(void)
@@ -334,7 +334,7 @@ static void a_stretch_ends_where_another_device_goes_on(void **state)
     forge_graph_free(graph);
 }
 
-/* --- events ---------------------------------------------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------------------------------------- */
 
 struct placed_run {
     forge_graph *graph;
@@ -421,7 +421,7 @@ static void nobody_waits_for_what_has_failed(void **state)
     watch_no_more();
 }
 
-/* --- what is refused ------------------------------------------------------------------------------------------- */
+/* --- what is refused ------------------------------------------------------------------------------------ */
 
 static void assert_refused(const forge_graph *graph, const forge_place *places, size_t count,
                            joule_status status, const char *message)

@@ -59,7 +59,7 @@ static const char *place_of(const forge_graph *graph, forge_value value)
     return graph->places[graph->values[value].place];
 }
 
-/* --- nodes --------------------------------------------------------------------------------------------------- */
+/* --- nodes ---------------------------------------------------------------------------------------------- */
 
 static void a_node_runs_where_the_builder_stands(void **state)
 {
@@ -132,7 +132,7 @@ static void a_body_has_no_places(void **state)
         b, "composite(f32[2]): mine: its body must not name places: it runs on the composite's place");
 }
 
-/* --- text ---------------------------------------------------------------------------------------------------- */
+/* --- text ----------------------------------------------------------------------------------------------- */
 
 static const char text[] = "forge graph 1\n"
                            "slot \"w\" : f32[2] = constant(0)\n"
@@ -178,7 +178,7 @@ static void bad_places_in_text(void **state)
                    "line 2, column 28: '' cannot be the name of a place: it must have 1 to 31 bytes");
 }
 
-/* --- transfers ----------------------------------------------------------------------------------------------- */
+/* --- transfers ------------------------------------------------------------------------------------------ */
 
 static void operands_are_brought_once(void **state)
 {
@@ -256,7 +256,7 @@ static void once_placed_nothing_may_be_missing(void **state)
     forge_graph_free(graph);
 }
 
-/* --- gradients and updates ----------------------------------------------------------------------------------- */
+/* --- gradients and updates ------------------------------------------------------------------------------ */
 
 static void gradients_go_back_where_values_came_from(void **state)
 {
@@ -323,7 +323,7 @@ static void an_update_runs_where_its_slot_lives(void **state)
     forge_graph_free(graph);
 }
 
-/* --- one device for all -------------------------------------------------------------------------------------- */
+/* --- one device for all --------------------------------------------------------------------------------- */
 
 static void run_steps(const forge_graph *graph, float *out_loss)
 {

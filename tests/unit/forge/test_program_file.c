@@ -68,7 +68,7 @@ static uint64_t hash_of_outputs(const forge_program *program)
     return hash;
 }
 
-/* --- another process ---------------------------------------------------------------------------------------- */
+/* --- another process ------------------------------------------------------------------------------------ */
 
 /* What this program does when it is started with a path: prints the hash of the outputs. */
 static int run_file(const char *path)
@@ -118,7 +118,7 @@ static void test_what_is_compiled_is_accepted(void **state)
     }
 }
 
-/* --- files -------------------------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------------------------------------- */
 
 static void test_files(void **state)
 {
@@ -165,7 +165,7 @@ static void test_the_page(void **state)
     forge_graph_free(graph);
 }
 
-/* --- harm --------------------------------------------------------------------------------------------------- */
+/* --- harm ----------------------------------------------------------------------------------------------- */
 
 static void assert_refused(const forge_program *program, size_t size, const char *words)
 {

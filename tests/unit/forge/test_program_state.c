@@ -10,7 +10,7 @@
 #include "forge/ir/program.h"
 #include "support/workbench.h"
 
-/* --- slots -------------------------------------------------------------------------------------------------- */
+/* --- slots ---------------------------------------------------------------------------------------------- */
 
 static void test_a_write_takes_effect_at_the_end(void **state)
 {
@@ -174,7 +174,7 @@ static void test_slots_begin_by_seed_and_name(void **state)
     }
 }
 
-/* --- in place ----------------------------------------------------------------------------------------------- */
+/* --- in place ------------------------------------------------------------------------------------------- */
 
 /* An update in place plans nothing, however large the slot. */
 static void test_in_place_costs_no_memory(void **state)

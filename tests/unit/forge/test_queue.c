@@ -33,7 +33,7 @@ static forge_queue *make_queue(void)
     return queue;
 }
 
-/* --- timelines ---------------------------------------------------------------------------------------------- */
+/* --- timelines ------------------------------------------------------------------------------------------ */
 
 static void a_timeline_only_grows(void **state)
 {
@@ -107,7 +107,7 @@ static void what_was_written_before_a_signal_is_seen_after_it(void **state)
     forge_timeline_free(back);
 }
 
-/* --- queues ------------------------------------------------------------------------------------------------- */
+/* --- queues --------------------------------------------------------------------------------------------- */
 
 static joule_status note(void *context, joule_error *error)
 {
@@ -193,7 +193,7 @@ static void bad_orders_are_refused(void **state)
     assert_int_equal(runs, 0);
 }
 
-/* --- two devices -------------------------------------------------------------------------------------------- */
+/* --- two devices ---------------------------------------------------------------------------------------- */
 
 /* y = tanh(x w) on a device of its own. */
 struct half {

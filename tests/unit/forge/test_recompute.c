@@ -91,7 +91,7 @@ static void print_saving(const char *what, const struct trace *plain, const stru
                   plain->facts.arena_bytes, 100 * (marked->facts.flop / plain->facts.flop - 1));
 }
 
-/* --- networks ------------------------------------------------------------------------------------------------ */
+/* --- networks ------------------------------------------------------------------------------------------- */
 
 enum { LAYERS = 36, ROWS = 256, WIDTH = 16, LAYER_BYTES = ROWS * WIDTH * 4 };
 /* Of all parameters: the optimiser takes them when all are there. */
@@ -230,7 +230,7 @@ static void test_norms_and_dropout(void **state)
     free(marked.kept.bytes);
 }
 
-/* --- marks --------------------------------------------------------------------------------------------------- */
+/* --- marks ---------------------------------------------------------------------------------------------- */
 
 static size_t count_marked(const forge_graph *graph)
 {

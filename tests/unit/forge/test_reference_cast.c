@@ -10,7 +10,7 @@
 #include "forge/core/dtype.h"
 #include "support/views.h"
 
-/* --- types ---------------------------------------------------------------------------------------------------- */
+/* --- types ---------------------------------------------------------------------------------------------- */
 
 /* All numbers that u4 can hold are the same in every type; bool has two of them. */
 static void test_cast_between_all_types(void **state)

@@ -14,7 +14,7 @@
 static const forge_dtype floats[] = {FORGE_F16, FORGE_BF16, FORGE_F32, FORGE_F64};
 enum { FLOATS = 4 };
 
-/* --- floats ------------------------------------------------------------------------------------------------- */
+/* --- floats --------------------------------------------------------------------------------------------- */
 
 /* The formulas of <forge/unary.def>, as they stand there. */
 static long double unary_wanted(forge_unary_kind kind, long double x)
@@ -314,7 +314,7 @@ static void test_select(void **state)
     }
 }
 
-/* --- nothing, and one's own place ----------------------------------------------------------------------------- */
+/* --- nothing, and one's own place ----------------------------------------------------------------------- */
 
 static void test_no_elements(void **state)
 {

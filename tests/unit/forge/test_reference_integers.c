@@ -14,7 +14,7 @@ static const forge_dtype integers[] = {FORGE_U8, FORGE_U16, FORGE_U32, FORGE_U64
                                        FORGE_I8, FORGE_I16, FORGE_I32, FORGE_I64};
 enum { INTEGERS = 8 };
 
-/* --- integers ----------------------------------------------------------------------------------------------- */
+/* --- integers ------------------------------------------------------------------------------------------- */
 
 typedef __int128 wide;
 

@@ -11,7 +11,7 @@
 #include "forge/core/dtype.h"
 #include "support/views.h"
 
-/* --- against loops -------------------------------------------------------------------------------------------- */
+/* --- against loops -------------------------------------------------------------------------------------- */
 
 /* Element [row, column] of the matrix that belongs to this matrix of the output. */
 static const void *element(const struct view *view, const forge_shape *out, size_t matrix, bool is_transposed,
@@ -143,7 +143,7 @@ static void test_views_with_steps(void **state)
     }
 }
 
-/* --- by hand -------------------------------------------------------------------------------------------------- */
+/* --- by hand -------------------------------------------------------------------------------------------- */
 
 static void test_sums_of_nothing_are_zero(void **state)
 {

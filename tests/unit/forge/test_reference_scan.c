@@ -106,7 +106,7 @@ static void test_scans_lose_nothing_and_keep_nan(void **state)
     assert_true(sums[0] == 1 && isnan(sums[1]) && isnan(sums[2]) && isnan(sums[3]));
 }
 
-/* --- sorting -------------------------------------------------------------------------------------------------- */
+/* --- sorting -------------------------------------------------------------------------------------------- */
 
 static bool comes_before(double a, double b, bool is_descending)
 {

@@ -274,7 +274,7 @@ static void test_rows_longer_than_a_tile(void **state)
     free(inside.data);
 }
 
-/* --- random numbers ------------------------------------------------------------------------------------------ */
+/* --- random numbers ------------------------------------------------------------------------------------- */
 
 static void test_random(void **state)
 {

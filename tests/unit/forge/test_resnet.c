@@ -110,7 +110,7 @@ static void test_messages(void **state)
     }
 }
 
-/* --- first values -------------------------------------------------------------------------------------------- */
+/* --- first values --------------------------------------------------------------------------------------- */
 
 static void test_first_weights(void **state)
 {
@@ -153,7 +153,7 @@ static void test_blocks_that_start_as_identity(void **state)
     }
 }
 
-/* --- gradients ----------------------------------------------------------------------------------------------- */
+/* --- gradients ------------------------------------------------------------------------------------------ */
 
 /* kind: stride, and 4 for a bottleneck. */
 static forge_value block(forge_builder *b, const forge_value *x, int kind)
@@ -171,7 +171,7 @@ static void test_gradients(void **state)
             &(struct function){"block", block, kinds[i], 1, {forge_shape_of(3, 3, 4, 4)}, -1, 1, false});
 }
 
-/* --- learning ------------------------------------------------------------------------------------------------ */
+/* --- learning ------------------------------------------------------------------------------------------- */
 
 static void test_it_learns(void **state)
 {

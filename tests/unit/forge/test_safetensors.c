@@ -54,7 +54,7 @@ static void expect_invalid(const char *header, size_t data_size, const char *par
 #define ENTRY(name, dtype, shape, offsets)                                                                   \
     "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 
-/* --- reading ------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static void test_reading(void **state)
 {
@@ -102,7 +102,7 @@ static void test_nothing_and_empty_tensors(void **state)
     forge_safetensors_close(file);
 }
 
-/* --- damage -------------------------------------------------------------------------------------------------- */
+/* --- damage --------------------------------------------------------------------------------------------- */
 
 static void test_broken_json(void **state)
 {
@@ -219,7 +219,7 @@ static void test_claims_cost_no_memory(void **state)
     assert_int_equal(setrlimit(RLIMIT_DATA, &old), 0);
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
 static forge_tensor make(forge_dtype dtype, forge_shape shape, int seed)
 {
@@ -324,7 +324,7 @@ static void test_one_writer_at_a_time(void **state)
     assert_int_equal(facts.st_size, 16);
 }
 
-/* --- files that others wrote --------------------------------------------------------------------------------- */
+/* --- files that others wrote ---------------------------------------------------------------------------- */
 
 static void test_foreign_files(void **state)
 {

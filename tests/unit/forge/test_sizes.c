@@ -18,7 +18,7 @@
 #include "support/allocations.h"
 #include "support/random_graph.h"
 
-/* --- a program, its states, and an instance ------------------------------------------------------------------- */
+/* --- a program, its states, and an instance ------------------------------------------------------------- */
 
 struct side {
     forge_program *program;
@@ -121,7 +121,7 @@ static unsigned run_counted(const struct side *side, const forge_graph *graph, c
     return allocations - before;
 }
 
-/* --- models --------------------------------------------------------------------------------------------------- */
+/* --- models --------------------------------------------------------------------------------------------- */
 
 typedef void build_fn(forge_builder *b, forge_dim batch, forge_dim length);
 
@@ -200,7 +200,7 @@ static forge_graph *build(build_fn *model, int64_t batch, int64_t length)
     return graph;
 }
 
-/* --- 200 sizes ------------------------------------------------------------------------------------------------ */
+/* --- 200 sizes ------------------------------------------------------------------------------------------ */
 
 enum { ROUNDS = 200 };
 
@@ -278,7 +278,7 @@ static void test_a_composite_with_a_kernel(void **state)
     end(&bounded);
 }
 
-/* --- all families --------------------------------------------------------------------------------------------- */
+/* --- all families --------------------------------------------------------------------------------------- */
 
 static void test_random_graphs(void **state)
 {
@@ -312,7 +312,7 @@ static void test_random_graphs(void **state)
     }
 }
 
-/* --- sizes that do not go together ---------------------------------------------------------------------------- */
+/* --- sizes that do not go together ---------------------------------------------------------------------- */
 
 /* y = a + b, z = -c, and one slot that counts. */
 static forge_program *sums(void)
@@ -435,7 +435,7 @@ static void test_graphs_that_cannot_be_bound(void **state)
     forge_graph_free(graph);
 }
 
-/* --- files that mean harm ------------------------------------------------------------------------------------- */
+/* --- files that mean harm ------------------------------------------------------------------------------- */
 
 /* A view whose offset is 512 / n, which is in the buffer where n is 64, and far behind it where n is 4. */
 static void test_a_view_that_leaves_its_buffer_at_some_sizes(void **state)
@@ -470,7 +470,7 @@ static void test_a_view_that_leaves_its_buffer_at_some_sizes(void **state)
     forge_graph_free(graph);
 }
 
-/* --- what is said of the work --------------------------------------------------------------------------------- */
+/* --- what is said of the work --------------------------------------------------------------------------- */
 
 static void run_at(forge_instance *instance, int64_t n, int times)
 {

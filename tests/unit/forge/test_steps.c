@@ -118,7 +118,7 @@ static void step(struct workbench *m, const struct network *network, struct inpu
     assert_int_equal(forge_instance_get(m->instance, "loss", out_loss, NULL), JOULE_OK);
 }
 
-/* --- bits --------------------------------------------------------------------------------------------------- */
+/* --- bits ----------------------------------------------------------------------------------------------- */
 
 /* The losses of a few steps, and all slots after them. */
 static struct kept train(const struct network *network, unsigned threads)
@@ -175,7 +175,7 @@ static void test_any_number_of_threads_gives_the_same_bits(void **state)
     unsetenv("FORGE_ISA");
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 static void test_steps_ask_for_no_memory(void **state)
 {

@@ -28,7 +28,7 @@ static forge_graph *parse(const char *text)
     return graph;
 }
 
-/* --- equal graphs ------------------------------------------------------------------------------------------- */
+/* --- equal graphs --------------------------------------------------------------------------------------- */
 
 static void assert_same_graph(const forge_graph *a, const forge_graph *b);
 
@@ -128,7 +128,7 @@ static char *assert_round_trip(const forge_graph *graph)
     return text;
 }
 
-/* --- tests -------------------------------------------------------------------------------------------------- */
+/* --- tests ---------------------------------------------------------------------------------------------- */
 
 static const char layer[] = "forge graph 1\n"
                             "symbol B : 1..64 by 8\n"
@@ -252,7 +252,7 @@ static void test_sizes_keep_their_order(void **state)
     forge_graph_free(graph);
 }
 
-/* --- messages ----------------------------------------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------------------------------- */
 
 static void assert_refused(const char *text, const char *words)
 {
@@ -304,7 +304,7 @@ static void test_messages_name_the_place(void **state)
                    "expected '}', and found the end of the text");
 }
 
-/* --- harm --------------------------------------------------------------------------------------------------- */
+/* --- harm ----------------------------------------------------------------------------------------------- */
 
 static void assert_refused_freely(char *text)
 {

@@ -15,7 +15,7 @@
 #include "support/derivative.h"
 #include "support/workbench.h"
 
-/* --- attention ------------------------------------------------------------------------------------------------ */
+/* --- attention ------------------------------------------------------------------------------------------ */
 
 struct sizes {
     int64_t b, heads, kv_heads, t, s, d, e;
@@ -187,7 +187,7 @@ static void test_gradients(void **state)
         derivative_check(&functions[i]);
 }
 
-/* --- rotary positions ----------------------------------------------------------------------------------------- */
+/* --- rotary positions ----------------------------------------------------------------------------------- */
 
 /* Pairs as complex numbers, turned. */
 static void test_rope(void **state)
@@ -218,7 +218,7 @@ static void test_rope(void **state)
     }
 }
 
-/* --- embedding ------------------------------------------------------------------------------------------------- */
+/* --- embedding ------------------------------------------------------------------------------------------ */
 
 static void test_embedding(void **state)
 {
@@ -242,7 +242,7 @@ static void test_embedding(void **state)
     assert_true(isnan(rows[3 * WIDTH]));
 }
 
-/* --- GPT-2 ----------------------------------------------------------------------------------------------------- */
+/* --- GPT-2 ---------------------------------------------------------------------------------------------- */
 
 static const forge_gpt_options gpt2 = {.struct_size = sizeof gpt2,
                                        .layers = 12,
@@ -377,7 +377,7 @@ static void test_causal_model(void **state)
     }
 }
 
-/* --- what is refused ------------------------------------------------------------------------------------------- */
+/* --- what is refused ------------------------------------------------------------------------------------ */
 
 static void assert_refused(forge_builder *b, const char *words)
 {

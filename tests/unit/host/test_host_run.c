@@ -198,7 +198,7 @@ static void test_the_caller_is_killed(void **state)
     unlink(path);
 }
 
-/* --- what surrounds it ------------------------------------------------------------------------------------------ */
+/* --- what surrounds it ---------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t children_told;
 

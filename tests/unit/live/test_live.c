@@ -34,7 +34,7 @@ static void assert_near(double value, double expected, double tolerance)
         fail_msg("%.9g is not within %g of %.9g", value, tolerance, expected);
 }
 
-/* --- what /proc says ------------------------------------------------------------------------------------------ */
+/* --- what /proc says ------------------------------------------------------------------------------------ */
 
 static long long ticks(double seconds)
 {
@@ -72,7 +72,7 @@ static void put_busy(struct machine_bench *bench)
     assert_true(host_script_text(bench->host, "/proc/stat", text));
 }
 
-/* --- time ----------------------------------------------------------------------------------------------------- */
+/* --- time ----------------------------------------------------------------------------------------------- */
 
 static void look(struct machine_bench *bench)
 {
@@ -119,7 +119,7 @@ static void begin(struct machine_bench *bench, double idle_watts)
     look(bench);
 }
 
-/* --- what comes out ------------------------------------------------------------------------------------------- */
+/* --- what comes out ------------------------------------------------------------------------------------- */
 
 static const struct seen_process *process(int pid)
 {
@@ -151,7 +151,7 @@ static const struct live_sum *conserved(void)
     return sum;
 }
 
-/* --- tests ---------------------------------------------------------------------------------------------------- */
+/* --- tests ---------------------------------------------------------------------------------------------- */
 
 static void test_shares_follow_cpu_time(void **state)
 {

@@ -21,7 +21,7 @@ static void assert_near(double value, double expected, double tolerance)
         fail_msg("%.9g is not within %g of %.9g", value, tolerance, expected);
 }
 
-/* --- a board of AMD ------------------------------------------------------------------------------------------- */
+/* --- a board of AMD ------------------------------------------------------------------------------------- */
 
 struct bench {
     struct machine_bench machine;
@@ -183,7 +183,7 @@ static void test_a_board_without_power_has_processes_all_the_same(void **state)
     live_close(live);
 }
 
-/* --- a board of NVIDIA ---------------------------------------------------------------------------------------- */
+/* --- a board of NVIDIA ---------------------------------------------------------------------------------- */
 
 static void test_nvidias_driver_names_processes(void **state)
 {

@@ -34,7 +34,7 @@ static double now_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* --- a machine whose counters rise -------------------------------------------------------------------------- */
+/* --- a machine whose counters rise ---------------------------------------------------------------------- */
 
 struct machine {
     char root[64];
@@ -115,7 +115,7 @@ static joule_meter *open_meter(const struct machine *machine, double wait_s)
     return joule_open(&options, &meter, NULL) == JOULE_OK ? meter : NULL;
 }
 
-/* --- what threads do ---------------------------------------------------------------------------------------- */
+/* --- what threads do ------------------------------------------------------------------------------------ */
 
 struct work {
     struct machine *machine;
@@ -276,7 +276,7 @@ static void test_any_function_from_any_thread(void **state)
     assert_true(work.finals > 0 && work.called > 0);
 }
 
-/* --- two ends ----------------------------------------------------------------------------------------------- */
+/* --- two ends ------------------------------------------------------------------------------------------- */
 
 struct pair {
     joule_region region;           /* a copy of the one that runs */
@@ -326,7 +326,7 @@ static void test_a_region_ends_once(void **state)
     assert_int_equal(none, 0);
 }
 
-/* --- fork --------------------------------------------------------------------------------------------------- */
+/* --- fork ----------------------------------------------------------------------------------------------- */
 
 /* The line where something was wrong; 0: nowhere. */
 static int in_child(struct work *work)
@@ -383,7 +383,7 @@ static void test_a_child_after_fork_measures_for_itself(void **state)
     assert_int_equal(work.line, 0);
 }
 
-/* --- exit --------------------------------------------------------------------------------------------------- */
+/* --- exit ----------------------------------------------------------------------------------------------- */
 
 static void *ask_for_ever(void *unused)
 {

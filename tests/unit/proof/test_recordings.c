@@ -36,7 +36,7 @@ static char *beside(const char *path, const char *name)
     return other;
 }
 
-/* --- MLPerf Tiny: microjoules per sample, summed over windows ------------------------------------------------- */
+/* --- MLPerf Tiny: microjoules per sample, summed over windows ------------------------------------------- */
 
 static size_t read_numbers(const char *path, double *out, size_t size)
 {
@@ -109,7 +109,7 @@ static void test_mlperf_tiny_windows(void **state)
     globfree(&traces);
 }
 
-/* --- MLPerf inference: 1 Hz watts of a certified analyzer ----------------------------------------------------- */
+/* --- MLPerf inference: 1 Hz watts of a certified analyzer ----------------------------------------------- */
 
 struct analyzer {
     double mean;
@@ -160,7 +160,7 @@ static void test_mlperf_inference_means(void **state)
     globfree(&logs);
 }
 
-/* --- Energy-Languages: wrapped package counters --------------------------------------------------------------- */
+/* --- Energy-Languages: wrapped package counters --------------------------------------------------------- */
 
 static void test_wrapped_rows_of_energy_languages(void **state)
 {
@@ -196,7 +196,7 @@ static void test_wrapped_rows_of_energy_languages(void **state)
     globfree(&tables);
 }
 
-/* --- a GPU's own sensor against a 4.8 kHz meter in its supply lines -------------------------------------------- */
+/* --- a GPU's own sensor against a 4.8 kHz meter in its supply lines ------------------------------------- */
 
 struct stretch {
     double begin_s, end_s;

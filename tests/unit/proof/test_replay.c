@@ -17,7 +17,7 @@
 
 #define HWMON "/sys/class/hwmon/hwmon0/"
 
-/* --- wraps ---------------------------------------------------------------------------------------------------- */
+/* --- wraps ---------------------------------------------------------------------------------------------- */
 
 static void test_one_wrap(void **state)
 {
@@ -141,7 +141,7 @@ static void test_a_pause_longer_than_a_wrap_is_not_guessed(void **state)
     assert_true(rig_channel(rig, "package-0")->counter.rejected == 1);
 }
 
-/* --- steps that no machine can make ---------------------------------------------------------------------------- */
+/* --- steps that no machine can make --------------------------------------------------------------------- */
 
 static void test_a_step_back_without_a_range(void **state)
 {
@@ -208,7 +208,7 @@ static void test_microjoules_cut_to_32_bits(void **state)
     rig_expect(rig, JOULE_TOTAL, 30000 - 7 * 50, 1, 7 * 0.5);
 }
 
-/* --- counters that stand still --------------------------------------------------------------------------------- */
+/* --- counters that stand still -------------------------------------------------------------------------- */
 
 static void test_a_counter_frozen_from_the_start(void **state)
 {
@@ -260,7 +260,7 @@ static void test_a_region_within_one_tick(void **state)
     expect_near(w.joules.value, 80 * 1e-4, 1e-4);
 }
 
-/* --- the kernel's 64-bit counts ----------------------------------------------------------------------------------- */
+/* --- the kernel's 64-bit counts ------------------------------------------------------------------------- */
 
 #define KERNEL_TIMER_S 655.36 /* for a unit of 2^-14 J */
 
@@ -337,7 +337,7 @@ static void test_steady_perf_events_are_no_mirrors(void **state)
     rig_expect(rig, JOULE_TOTAL, 600, 0.3, 0);
 }
 
-/* --- rights, time and files that go away --------------------------------------------------------------------------- */
+/* --- rights, time and files that go away ---------------------------------------------------------------- */
 
 static void test_a_right_that_is_taken_away(void **state)
 {

@@ -20,7 +20,7 @@ static struct load restless(void)
     return load;
 }
 
-/* --- mirrors, twins and totals ---------------------------------------------------------------------------------- */
+/* --- mirrors, twins and totals -------------------------------------------------------------------------- */
 
 /* Two dies that both show the package: 68 + 68 W where the wall shows 125 W. */
 static void test_mirrored_dies_count_once(void **state)
@@ -91,7 +91,7 @@ static void test_steady_power_is_no_mirror(void **state)
     rig_expect(rig, JOULE_TOTAL, 1360, 0.6, 0);
 }
 
-/* --- units, parts and wholes --------------------------------------------------------------------------------------- */
+/* --- units, parts and wholes ---------------------------------------------------------------------------- */
 
 static void put_registers(struct rig *rig, unsigned cpu, uint32_t address, struct sensor *sensor)
 {

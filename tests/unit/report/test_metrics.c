@@ -55,7 +55,7 @@ static double sample(const char *series)
     return NAN;
 }
 
-/* --- form ------------------------------------------------------------------------------------------------------- */
+/* --- form ----------------------------------------------------------------------------------------------- */
 
 static joule_quantity known(double value, joule_class cls)
 {
@@ -257,7 +257,7 @@ static void test_accept_chooses(void **state)
             fail_msg("'%s' should not give format %d", cases[i].accept, !cases[i].format);
 }
 
-/* --- devices ---------------------------------------------------------------------------------------------------- */
+/* --- devices -------------------------------------------------------------------------------------------- */
 
 static struct overview_device unknown_device(const char *name, const char *vendor)
 {
@@ -583,7 +583,7 @@ static void test_cut_page_has_the_same_length(void **state)
     free(copy);
 }
 
-/* --- figures ------------------------------------------------------------------------------------------------------ */
+/* --- figures -------------------------------------------------------------------------------------------- */
 
 /* Whatever the machine does not know: not a sample of any of its figures. Only the states of domains may be 0. */
 static void test_unknown_is_absent(void **state)

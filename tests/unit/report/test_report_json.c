@@ -168,7 +168,7 @@ static void test_device_of_a_function(void **state)
     report_free(&report);
 }
 
-/* --- CSV ---------------------------------------------------------------------------------------------------- */
+/* --- CSV ------------------------------------------------------------------------------------------------ */
 
 /* Fields of the row that begins at `row`, by RFC 4180. */
 static size_t count_fields(const char *row)
@@ -228,7 +228,7 @@ static void test_csv_has_a_row_for_each_run(void **state)
     report_free(&report);
 }
 
-/* --- the closed lists --------------------------------------------------------------------------------------- */
+/* --- the closed lists ----------------------------------------------------------------------------------- */
 
 static char *read_schema(void)
 {
@@ -263,7 +263,7 @@ static void test_every_word_is_in_the_schema(void **state)
         assert_in_schema(schema, attribute_method_name((enum attribute_method)i));
 }
 
-/* --- samples for the validator ------------------------------------------------------------------------------ */
+/* --- samples for the validator -------------------------------------------------------------------------- */
 
 static void write_sample(const char *folder, const char *name, void (*sample)(struct report *))
 {

@@ -172,7 +172,7 @@ static void test_long_names_are_cut(void **state)
     report_free(&report);
 }
 
-/* --- tables ------------------------------------------------------------------------------------------------- */
+/* --- tables --------------------------------------------------------------------------------------------- */
 
 static char *print_table(const struct table *table, size_t width)
 {

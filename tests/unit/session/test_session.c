@@ -267,7 +267,7 @@ static void every_tag_has_a_fold_of_its_own(void **state)
     assert_int_equal(slot.folds[SESSION_TAGS - 1].count, 0);
 }
 
-/* --- the board ---------------------------------------------------------------------------------------------- */
+/* --- the board ------------------------------------------------------------------------------------------ */
 
 static bool publish_and_ask(void *unused)
 {

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include "support/session_rounds.h"
 
-/* --- threads and processes ---------------------------------------------------------------------------------- */
+/* --- threads and processes ------------------------------------------------------------------------------ */
 
 static void *leave_one_open(void *unused)
 {

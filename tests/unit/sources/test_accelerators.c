@@ -42,7 +42,7 @@ static joule_device device(const struct machine_bench *bench, const char *name)
     return found;
 }
 
-/* --- which there are ------------------------------------------------------------------------------------------ */
+/* --- which there are ------------------------------------------------------------------------------------ */
 
 static void test_what_is_on_the_bus(void **state)
 {
@@ -116,7 +116,7 @@ static void test_machines_without_any(void **state)
     assert_int_equal(bench->meter->lanes[0]->sources[0]->state, JOULE_ABSENT);
 }
 
-/* --- monitors of their drivers -------------------------------------------------------------------------------- */
+/* --- monitors of their drivers -------------------------------------------------------------------------- */
 
 /* The first board's firmware counts microwatts, the second's milliwatts. */
 static void test_gaudi(void **state)

@@ -59,7 +59,7 @@ static void assert_near(double value, double expected, double tolerance)
                  expected);
 }
 
-/* --- what each release tells ------------------------------------------------------------------------------------ */
+/* --- what each release tells ---------------------------------------------------------------------------- */
 
 static void counts(void **test)
 {
@@ -202,7 +202,7 @@ static void missing_symbols_cost_one_figure(void **test)
     }
 }
 
-/* --- trouble ---------------------------------------------------------------------------------------------------- */
+/* --- trouble -------------------------------------------------------------------------------------------- */
 
 static void a_busy_library_is_asked_again(void **test)
 {
@@ -271,7 +271,7 @@ static void rocm_smi_is_let_go(void **test)
     }
 }
 
-/* --- whether to ask --------------------------------------------------------------------------------------------- */
+/* --- whether to ask ------------------------------------------------------------------------------------- */
 
 #define CARD "/sys/class/drm/card1/device/"
 #define ALL  "-estimated" /* a list that names none */
@@ -343,7 +343,7 @@ static void another_file_may_be_named(void **test)
     fake_amd_close(&fake);
 }
 
-/* --- real time -------------------------------------------------------------------------------------------------- */
+/* --- real time ------------------------------------------------------------------------------------------ */
 
 /* Where nothing is found nothing is read: the thread that looked for it is gone. */
 static void an_absent_library_keeps_no_thread(void **test)

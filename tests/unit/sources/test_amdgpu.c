@@ -22,7 +22,7 @@ static void assert_near(double value, double wanted)
         fail_msg("%.12g instead of %.12g", value, wanted);
 }
 
-/* --- tables --------------------------------------------------------------------------------------------------- */
+/* --- tables --------------------------------------------------------------------------------------------- */
 
 /* A table of a revision, all fields unsupported. */
 struct table {
@@ -72,7 +72,7 @@ static void test_each_revision(void **state)
     }
 }
 
-/* --- revision 1.9 ----------------------------------------------------------------------------------------------- */
+/* --- revision 1.9 --------------------------------------------------------------------------------------- */
 
 enum { U8, S8, U16, S16, U32, S32, U64, S64 };
 
@@ -161,7 +161,7 @@ static void test_other_revisions_say_nothing(void **state)
         assert_int_equal(gpu_metrics_read_energy("\x04\0\1", length, &counts, &modulus), JOULE_FAILED);
 }
 
-/* --- boards --------------------------------------------------------------------------------------------------- */
+/* --- boards --------------------------------------------------------------------------------------------- */
 
 /* What the board of the scripted machine does. */
 static struct truth {
@@ -348,7 +348,7 @@ static void test_a_recording_with_links_alone(void **state)
     assert_near(machine_mean_watts(bench->meter, want(bench, "gpu-0")->info.id), 200);
 }
 
-/* --- as a device ------------------------------------------------------------------------------------------------ */
+/* --- as a device ---------------------------------------------------------------------------------------- */
 
 static joule_device device_at(struct machine_bench *bench, size_t position)
 {
@@ -473,7 +473,7 @@ static void test_numbers_over_all_vendors(void **state)
     arena_free(&source.arena);
 }
 
-/* --- recorded boards ------------------------------------------------------------------------------------------- */
+/* --- recorded boards ------------------------------------------------------------------------------------ */
 
 static void test_recorded_tables(void **state)
 {

@@ -16,7 +16,7 @@ static void assert_near(double value, double wanted)
         fail_msg("%.12g instead of %.12g", value, wanted);
 }
 
-/* --- macmon --------------------------------------------------------------------------------------------------- */
+/* --- macmon --------------------------------------------------------------------------------------------- */
 
 #define POWERS                                                                                               \
     "\"cpu_power\":0.2,\"gpu_power\":0.017,\"ane_power\":0.0,\"all_power\":0.217,\"sys_power\":5.875,"       \
@@ -91,7 +91,7 @@ static void test_no_line_of_macmon(void **state)
             fail_msg("%s", texts[i]);
 }
 
-/* --- powermetrics --------------------------------------------------------------------------------------------- */
+/* --- powermetrics --------------------------------------------------------------------------------------- */
 
 static const char report[] = "Machine model: Mac14,2\n\n*** Sampled system activity (Fri Sep 11 13:41:46 "
                              "2026 -0700) (1002.90ms elapsed) ***\n\n"
@@ -173,7 +173,7 @@ static void test_powermetrics_lists(void **state)
     assert_false(powermetrics_parse(negative, strlen(negative), &power));
 }
 
-/* --- the sources ------------------------------------------------------------------------------------------------ */
+/* --- the sources ---------------------------------------------------------------------------------------- */
 
 static struct truth {
     const char *text;

@@ -22,7 +22,7 @@ static void assert_near(double value, double expected, double tolerance)
         fail_msg("%.9g is not within %g of %.9g", value, tolerance, expected);
 }
 
-/* --- fdinfo --------------------------------------------------------------------------------------------------- */
+/* --- fdinfo --------------------------------------------------------------------------------------------- */
 
 static struct drm_client client_of(const char *text)
 {
@@ -153,7 +153,7 @@ static void test_what_is_no_client(void **state)
               "drm-engine-a-name-that-is-too-long-for-us: 5 ns\ndrm-engine-x\ndrm-cycles-y: none\n");
 }
 
-/* --- processes ------------------------------------------------------------------------------------------------ */
+/* --- processes ------------------------------------------------------------------------------------------ */
 
 static void put(struct machine_bench *bench, const char *path, const char *text)
 {

@@ -17,7 +17,7 @@
 
 static struct grpc_response answer;
 
-/* --- what is said --------------------------------------------------------------------------------------------- */
+/* --- what is said --------------------------------------------------------------------------------------- */
 
 static void test_the_opening(void **state)
 {
@@ -46,7 +46,7 @@ static void test_what_is_too_long_is_not_said(void **state)
     assert_int_equal(grpc_write_request(path, message, 1, bytes), 0);
 }
 
-/* --- what is heard -------------------------------------------------------------------------------------------- */
+/* --- what is heard -------------------------------------------------------------------------------------- */
 
 /* All at once, then byte by byte; both end alike. */
 static int hear(const uint8_t *bytes, size_t size)
@@ -131,7 +131,7 @@ static void test_bounds(void **state)
     assert_int_equal(grpc_receive(&answer, frames, size, &reply), -EPROTO);
 }
 
-/* --- calls ---------------------------------------------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------------------------------------- */
 
 static int call(struct joule_host *host, size_t *out_size)
 {

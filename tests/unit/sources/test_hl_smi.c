@@ -67,7 +67,7 @@ static void test_lines_that_are_none(void **state)
     assert_int_equal(parse(LINE LINE LINE LINE LINE, boards), 4); /* no more than there is room for */
 }
 
-/* --- when it is run --------------------------------------------------------------------------------------------- */
+/* --- when it is run ------------------------------------------------------------------------------------- */
 
 static struct {
     const char *text;

@@ -88,7 +88,7 @@ static const struct source *source_of(const struct machine_bench *bench)
     return bench->meter->lanes[bench->meter->lane_count - 1]->sources[0];
 }
 
-/* --- energy and power ----------------------------------------------------------------------------------------- */
+/* --- energy and power ----------------------------------------------------------------------------------- */
 
 static void test_the_counter_is_the_board(void **state)
 {
@@ -140,7 +140,7 @@ static void test_a_board_that_tells_nothing_is_shown(void **state)
     assert_true(want(bench, "hpu-0")->info.remedy[0]);
 }
 
-/* --- several boards ------------------------------------------------------------------------------------------- */
+/* --- several boards ------------------------------------------------------------------------------------- */
 
 static void test_boards_are_numbered_by_the_bus(void **state)
 {
@@ -165,7 +165,7 @@ static void test_a_board_without_access_is_shown(void **state)
     assert_near(machine_mean_watts(bench->meter, want(bench, "hpu-0")->info.id), WATTS, 1);
 }
 
-/* --- misfortunes ---------------------------------------------------------------------------------------------- */
+/* --- misfortunes ---------------------------------------------------------------------------------------- */
 
 static void test_already_initialised_is_no_error(void **state)
 {
@@ -251,7 +251,7 @@ static void test_a_library_that_was_shut_down_is_started_again(void **state)
     assert_near(gpu_joules(bench).value, 10 * WATTS, 0.11 * WATTS);
 }
 
-/* --- gauges and facts ----------------------------------------------------------------------------------------- */
+/* --- gauges and facts ----------------------------------------------------------------------------------- */
 
 static void test_gauges(void **state)
 {
@@ -288,7 +288,7 @@ static void test_facts(void **state)
     assert_near(device.busy, 0.42, 1e-12);
 }
 
-/* --- a call that never returns -------------------------------------------------------------------------------- */
+/* --- a call that never returns -------------------------------------------------------------------------- */
 
 static void test_a_call_that_hangs_delays_nobody(void **state)
 {

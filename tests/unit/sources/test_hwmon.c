@@ -25,7 +25,7 @@ static const struct channel *want(joule_meter *meter, const char *name)
     return ch;
 }
 
-/* --- scripted chips ------------------------------------------------------------------------------------------- */
+/* --- scripted chips ------------------------------------------------------------------------------------- */
 
 /* Sets files "hwmon0/name=ina226" ...; content may hold anything. */
 static void put(struct machine_bench *bench, const char *file, const char *content)
@@ -129,7 +129,7 @@ static void test_given_power_beats_a_pair(void **state)
     assert_near(machine_mean_watts(bench->meter, ch->info.id), 1.49);
 }
 
-/* --- the ACPI power meter ---------------------------------------------------------------------------------------- */
+/* --- the ACPI power meter ------------------------------------------------------------------------------- */
 
 static void put_acpi(struct machine_bench *bench)
 {
@@ -248,7 +248,7 @@ static void test_xgene_is_a_sum(void **state)
     assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 42);
 }
 
-/* --- graphics ---------------------------------------------------------------------------------------------------- */
+/* --- graphics ------------------------------------------------------------------------------------------- */
 
 static void put_pci(struct machine_bench *bench, const char *address)
 {
@@ -461,7 +461,7 @@ static void test_sleeping_card_is_left_alone(void **state)
     assert_int_equal(ch->info.state, JOULE_OK);
 }
 
-/* --- what goes wrong --------------------------------------------------------------------------------------------- */
+/* --- what goes wrong ------------------------------------------------------------------------------------ */
 
 static void test_denied_is_listed(void **state)
 {

@@ -69,7 +69,7 @@ static joule_device device_of(const struct machine_bench *bench)
     return device;
 }
 
-/* --- what a board is ------------------------------------------------------------------------------------------ */
+/* --- what a board is ------------------------------------------------------------------------------------ */
 
 /* As an Arc Pro B70 with kernel 7.0 shows itself (aristocratos/btop, pull request 1457). */
 static void test_battlemage(void **state)
@@ -125,7 +125,7 @@ static void test_other_drivers(void **state)
     assert_int_equal(joule_device_count(bench->meter), 0);
 }
 
-/* --- limits --------------------------------------------------------------------------------------------------- */
+/* --- limits --------------------------------------------------------------------------------------------- */
 
 static void test_limits_of_the_card(void **state)
 {
@@ -180,7 +180,7 @@ static void test_a_tile_is_not_the_board(void **state)
     assert_true(device_of(bench).power_limit_watts == 600);
 }
 
-/* --- memory and clocks ---------------------------------------------------------------------------------------- */
+/* --- memory and clocks ---------------------------------------------------------------------------------- */
 
 /* What a driver answers of its memory, and how often it was asked. */
 static struct answer {
@@ -378,7 +378,7 @@ static void test_a_sleeping_board_is_not_asked(void **state)
     assert_int_equal(device_of(bench).state, JOULE_OK);
 }
 
-/* --- engines -------------------------------------------------------------------------------------------------- */
+/* --- engines -------------------------------------------------------------------------------------------- */
 
 /* A count that rises by so much a nanosecond. */
 struct rate {
@@ -518,7 +518,7 @@ static void test_engines_are_left_alone_where_joules_are_measured(void **state)
     assert_int_equal(want(bench, "gpu-0-busy")->failures, 0);
 }
 
-/* --- recorded boards ------------------------------------------------------------------------------------------ */
+/* --- recorded boards ------------------------------------------------------------------------------------ */
 
 /* The values that stand in the .snap files beside the recordings; the limits that they do not have from the files. */
 static void test_recorded_boards(void **state)

@@ -92,7 +92,7 @@ static ssize_t read_compatible(void *context, int64_t time_ns, char *buffer, siz
     return sizeof words;
 }
 
-/* --- boards --------------------------------------------------------------------------------------------------- */
+/* --- boards --------------------------------------------------------------------------------------------- */
 
 static void test_orin_nano(void **state)
 {
@@ -232,7 +232,7 @@ static void test_the_same_chip_elsewhere_is_hwmons(void **state)
     assert_near(watts_of(bench, "ina3221-channel-1"), 12);
 }
 
-/* --- troubles ------------------------------------------------------------------------------------------------- */
+/* --- troubles ------------------------------------------------------------------------------------------- */
 
 static void test_denied(void **state)
 {
@@ -292,7 +292,7 @@ static void test_absent(void **state)
     assert_int_equal(joule_domain_count(bench->meter), 0);
 }
 
-/* --- the GPU -------------------------------------------------------------------------------------------------- */
+/* --- the GPU -------------------------------------------------------------------------------------------- */
 
 static void test_gpu_load_and_clock(void **state)
 {

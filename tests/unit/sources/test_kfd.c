@@ -78,7 +78,7 @@ static joule_device run_s(struct machine_bench *bench, double seconds)
     return device;
 }
 
-/* --- processes ------------------------------------------------------------------------------------------------ */
+/* --- processes ------------------------------------------------------------------------------------------ */
 
 static void test_who_computes(void **state)
 {
@@ -138,7 +138,7 @@ static void test_one_process_in_both_drivers(void **state)
     assert_true(list[0].busy == 0);
 }
 
-/* --- partitions ----------------------------------------------------------------------------------------------- */
+/* --- partitions ----------------------------------------------------------------------------------------- */
 
 static void put_partitions(struct machine_bench *bench, const char *mode, unsigned count, unsigned shift)
 {
@@ -231,7 +231,7 @@ static void test_a_function_of_the_bus(void **state)
     free(kfd);
 }
 
-/* --- a recorded machine ---------------------------------------------------------------------------------------- */
+/* --- a recorded machine --------------------------------------------------------------------------------- */
 
 static void test_a_recorded_machine(void **state)
 {

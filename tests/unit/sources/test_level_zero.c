@@ -126,7 +126,7 @@ static void assert_state(struct machine_bench *bench, joule_status wanted, const
         fail_msg("\"%s\" does not say \"%s\"", source->remedy, word);
 }
 
-/* --- which domain is the board -------------------------------------------------------------------------------- */
+/* --- which domain is the board -------------------------------------------------------------------------- */
 
 static void test_the_card_is_the_board(void **state)
 {
@@ -172,7 +172,7 @@ static void test_tiles_are_never_added(void **state)
     assert_true(fabs(want(bench, "gpu-0-busy")->gauge - 0.75) < 1e-6);
 }
 
-/* --- which counts are trusted --------------------------------------------------------------------------------- */
+/* --- which counts are trusted --------------------------------------------------------------------------- */
 
 static void test_a_count_that_falls_is_a_gap(void **state)
 {
@@ -247,7 +247,7 @@ static void test_hwmon_is_preferred(void **state)
     }
 }
 
-/* --- boards that tell little ---------------------------------------------------------------------------------- */
+/* --- boards that tell little ---------------------------------------------------------------------------- */
 
 static void test_denied(void **state)
 {
@@ -318,7 +318,7 @@ static void test_a_board_that_is_listed_twice(void **state)
     assert_watts(bench, "gpu-0", machine_mean_watts(bench->meter, JOULE_TOTAL));
 }
 
-/* --- gauges and facts ----------------------------------------------------------------------------------------- */
+/* --- gauges and facts ----------------------------------------------------------------------------------- */
 
 static void test_what_a_board_is(void **state)
 {
@@ -385,7 +385,7 @@ static void test_garbage_is_no_temperature(void **state)
     assert_true(isnan(want(*state, "gpu-0-temperature")->gauge));
 }
 
-/* --- when the driver misbehaves ------------------------------------------------------------------------------- */
+/* --- when the driver misbehaves ------------------------------------------------------------------------- */
 
 static void test_a_lost_board(void **state)
 {
@@ -470,7 +470,7 @@ static void test_codes(void **state)
     assert_state(bench, JOULE_ABSENT, "no such GPU");
 }
 
-/* --- other ages of the library -------------------------------------------------------------------------------- */
+/* --- other ages of the library -------------------------------------------------------------------------- */
 
 static void test_no_library(void **state)
 {
@@ -546,7 +546,7 @@ static void test_missing_symbols(void **state)
     }
 }
 
-/* --- a call that hangs ---------------------------------------------------------------------------------------- */
+/* --- a call that hangs ---------------------------------------------------------------------------------- */
 
 static int64_t real_ns(void)
 {

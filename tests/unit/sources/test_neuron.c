@@ -32,7 +32,7 @@ static void assert_near(double value, double wanted, double tolerance)
         fail_msg("%g is not within %g of %g", value, tolerance, wanted);
 }
 
-/* --- the line ------------------------------------------------------------------------------------------------- */
+/* --- the line ------------------------------------------------------------------------------------------- */
 
 static void test_lines(void **state)
 {
@@ -86,7 +86,7 @@ static void test_pairs_of_watts(void **state)
         assert_false(watts_pair_parse(wrong[i], &pair));
 }
 
-/* --- a device ------------------------------------------------------------------------------------------------- */
+/* --- a device ------------------------------------------------------------------------------------------- */
 
 /* As the driver writes it: the last whole minute, of which each has 10 points of per cent more than the one before. */
 static struct {
@@ -264,7 +264,7 @@ static void test_what_it_is(void **state)
     assert_true(device.memory_total_bytes == JOULE_BYTES_UNKNOWN);
 }
 
-/* --- neuron-ls ------------------------------------------------------------------------------------------------ */
+/* --- neuron-ls ------------------------------------------------------------------------------------------ */
 
 #define LIST                                                                                                 \
     "[{\"neuron_device\":1,\"bdf\":\"cd:00.0\",\"memory_size\":1,\"neuron_processes\":[]},\n"                \

@@ -37,7 +37,7 @@ static void assert_near(double value, double wanted)
         fail_msg("%.12g instead of %.12g", value, wanted);
 }
 
-/* --- a program like theirs -------------------------------------------------------------------------------------- */
+/* --- a program like theirs ------------------------------------------------------------------------------ */
 
 /* Answers from a table with heading and units, as a capture has it. */
 static struct fake {
@@ -207,7 +207,7 @@ static joule_status state_of(joule_meter *meter, const char *name)
     return domain_of(meter, name).state;
 }
 
-/* --- tables ----------------------------------------------------------------------------------------------------- */
+/* --- tables --------------------------------------------------------------------------------------------- */
 
 static void test_three_boards(void **state)
 {
@@ -319,7 +319,7 @@ static void test_power_changes(void **state)
         fail_msg("%g W", after);
 }
 
-/* --- trouble ---------------------------------------------------------------------------------------------------- */
+/* --- trouble -------------------------------------------------------------------------------------------- */
 
 static void test_a_board_is_lost(void **state)
 {
@@ -458,7 +458,7 @@ static void test_not_beside_the_library(void **state)
     assert_int_equal(joule_device_count(open_meter(bench)), 3);
 }
 
-/* --- descriptions ----------------------------------------------------------------------------------------------- */
+/* --- descriptions --------------------------------------------------------------------------------------- */
 
 /* A driver that knows no tables; two boards, one that tells no power. */
 static void test_an_old_description(void **state)
@@ -641,7 +641,7 @@ static void test_broken_descriptions(void **state)
     expect_no_description("<!-- <gpu></gpu>");
 }
 
-/* --- captures of real machines ---------------------------------------------------------------------------------- */
+/* --- captures of real machines -------------------------------------------------------------------------- */
 
 /* What the figures of a capture are called in the metrics beside it, and their unit there. */
 static const struct {

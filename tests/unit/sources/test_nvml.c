@@ -50,7 +50,7 @@ static void assert_near(double value, double expected, double tolerance)
         fail_msg("%g is not within %g of %g", value, tolerance, expected);
 }
 
-/* --- energy and power --------------------------------------------------------------------------------------- */
+/* --- energy and power ----------------------------------------------------------------------------------- */
 
 static void counter_is_preferred(void **state)
 {
@@ -217,7 +217,7 @@ static void superchips_may_count_the_module(void **state)
     fake_nvml_close(&fake);
 }
 
-/* --- misfortunes -------------------------------------------------------------------------------------------- */
+/* --- misfortunes ---------------------------------------------------------------------------------------- */
 
 static void denied_board_is_shown_and_the_next_is_read(void **state)
 {
@@ -379,7 +379,7 @@ static void sleeping_board_is_not_woken(void **state)
     fake_nvml_close(&fake);
 }
 
-/* --- gauges ------------------------------------------------------------------------------------------------- */
+/* --- gauges --------------------------------------------------------------------------------------------- */
 
 static double gauge(const char *name)
 {
@@ -416,7 +416,7 @@ static void mig_measures_the_parent(void **state)
     fake_nvml_close(&fake);
 }
 
-/* --- description -------------------------------------------------------------------------------------------- */
+/* --- description ---------------------------------------------------------------------------------------- */
 
 static joule_device device_at(const char *line, const char *script, size_t position)
 {
@@ -519,7 +519,7 @@ static void process_records_of_32_bytes_are_known(void **state)
     fake_nvml_close(&fake);
 }
 
-/* --- time --------------------------------------------------------------------------------------------------- */
+/* --- time ----------------------------------------------------------------------------------------------- */
 
 static int64_t real_ns(void)
 {

@@ -76,7 +76,7 @@ static void test_values(void **state)
     assert_int_equal(pdu_parse_values("", values, 3), 0);
 }
 
-/* --- the source ------------------------------------------------------------------------------------------------- */
+/* --- the source ----------------------------------------------------------------------------------------- */
 
 static struct truth {
     struct {

@@ -175,7 +175,7 @@ static void test_one_cpu_for_each_package(void **state)
     assert_string_equal(channel(rig, "package-1")->zone, "cpu1/package");
 }
 
-/* --- refusals ----------------------------------------------------------------------------------------------- */
+/* --- refusals ------------------------------------------------------------------------------------------- */
 
 static void test_guest_with_zeroed_units(void **state)
 {

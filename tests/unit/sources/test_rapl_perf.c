@@ -80,7 +80,7 @@ static const struct source *source(struct rig *rig)
     return rig->meter->lanes[0]->sources[0];
 }
 
-/* --- readings ----------------------------------------------------------------------------------------------- */
+/* --- readings ------------------------------------------------------------------------------------------- */
 
 static void test_client(void **state)
 {
@@ -159,7 +159,7 @@ static void test_pace_keeps_folds_apart(void **state)
     assert_true(pace_s > 1);
 }
 
-/* --- packages, dies, cores ---------------------------------------------------------------------------------- */
+/* --- packages, dies, cores ------------------------------------------------------------------------------ */
 
 static void test_two_packages(void **state)
 {
@@ -255,7 +255,7 @@ static void test_three_views_of_a_package_count_once(void **state)
     assert_string_equal(twin->zone, channel(rig, "package-1@rapl_msr")->zone);
 }
 
-/* --- refusals ----------------------------------------------------------------------------------------------- */
+/* --- refusals ------------------------------------------------------------------------------------------- */
 
 static void expect_refusal(struct rig *rig, int error, joule_status status, const char *word)
 {

@@ -73,7 +73,7 @@ static void add_zone(struct joule_host *host, const char *id, const char *name, 
         host_script_text(host, path, "1000000\n");
 }
 
-/* --- recorded machines -------------------------------------------------------------------------------------- */
+/* --- recorded machines ---------------------------------------------------------------------------------- */
 
 static void check_exporter_values(struct rig *rig)
 {
@@ -166,7 +166,7 @@ static void test_hexadecimal_zones_and_dies(void **state)
     assert_string_equal(channel(rig, "dram-10")->info.device, "memory:10");
 }
 
-/* --- scripted machines -------------------------------------------------------------------------------------- */
+/* --- scripted machines ---------------------------------------------------------------------------------- */
 
 static void test_no_zones(void **state)
 {

@@ -20,7 +20,7 @@ static void assert_near(double value, double wanted)
         fail_msg("%.12g instead of %.12g", value, wanted);
 }
 
-/* --- lines ---------------------------------------------------------------------------------------------------- */
+/* --- lines ---------------------------------------------------------------------------------------------- */
 
 static void test_lines(void **state)
 {
@@ -77,7 +77,7 @@ static void test_garbage(void **state)
     }
 }
 
-/* --- the source ----------------------------------------------------------------------------------------------- */
+/* --- the source ----------------------------------------------------------------------------------------- */
 
 static struct truth {
     double supply_watts, environment_watts, control_watts; /* NaN: null */

@@ -111,7 +111,7 @@ static void test_no_line(void **state)
             fail_msg("\"%s\" was taken for a line", texts[i]);
 }
 
-/* --- the source ------------------------------------------------------------------------------------------------- */
+/* --- the source ----------------------------------------------------------------------------------------- */
 
 static struct truth {
     const char *text;

@@ -30,7 +30,7 @@ static void assert_near(double value, double wanted, double tolerance)
         fail_msg("%g is not within %g of %g", value, tolerance, wanted);
 }
 
-/* --- messages ------------------------------------------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------------------------------- */
 
 /* Bytes computed from tpu_metric_service.proto. */
 static void test_bytes(void **state)
@@ -79,7 +79,7 @@ static void test_points_without_number_or_value_are_left_out(void **state)
     assert_int_equal(count, 0);
 }
 
-/* --- chips ---------------------------------------------------------------------------------------------------- */
+/* --- chips ---------------------------------------------------------------------------------------------- */
 
 static struct tpu_service service;
 
@@ -163,7 +163,7 @@ static void test_wrong_settings_are_said(void **state)
     }
 }
 
-/* --- programs that come and go -------------------------------------------------------------------------------- */
+/* --- programs that come and go -------------------------------------------------------------------------- */
 
 static void test_without_a_program_nothing_is_known(void **state)
 {
@@ -234,7 +234,7 @@ static void test_percentages_of_no_meaning(void **state)
     assert_int_equal(want(bench, "tpu-1")->info.state, JOULE_OK);
 }
 
-/* --- facts ---------------------------------------------------------------------------------------------------- */
+/* --- facts ---------------------------------------------------------------------------------------------- */
 
 static void test_memory(void **state)
 {

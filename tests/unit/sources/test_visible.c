@@ -71,7 +71,7 @@ static void expect_all(struct visible_board *boards, size_t count, const struct 
         expect_all(boards, sizeof boards / sizeof boards[0], list, sizeof list / sizeof list[0]);            \
     } while (0)
 
-/* --- NVIDIA ----------------------------------------------------------------------------------------------------- */
+/* --- NVIDIA --------------------------------------------------------------------------------------------- */
 
 #define NVIDIA(bus, model, uuid)                                                                             \
     {                                                                                                        \
@@ -120,7 +120,7 @@ static void test_boards_without_id(void **state)
     EXPECT(boards, {{{"CUDA_VISIBLE_DEVICES", "GPU-2"}}, "++"}, {{{"CUDA_VISIBLE_DEVICES", "1"}}, "-+"});
 }
 
-/* --- AMD -------------------------------------------------------------------------------------------------------- */
+/* --- AMD ------------------------------------------------------------------------------------------------ */
 
 #define AMD(bus, uuid)                                                                                       \
     {                                                                                                        \
@@ -153,7 +153,7 @@ static void test_two_vendors(void **state)
            {{{"HIP_VISIBLE_DEVICES", "0"}}, "++-"}, {{{"ROCR_VISIBLE_DEVICES", "GPU-12"}}, "+++"});
 }
 
-/* --- Intel ------------------------------------------------------------------------------------------------------ */
+/* --- Intel ---------------------------------------------------------------------------------------------- */
 
 #define INTEL(bus, model)                                                                                    \
     {                                                                                                        \

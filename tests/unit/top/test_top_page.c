@@ -14,7 +14,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* --- words ---------------------------------------------------------------------------------------------------- */
+/* --- words ---------------------------------------------------------------------------------------------- */
 
 static void test_words(void **state)
 {
@@ -77,7 +77,7 @@ static void test_ranges_and_classes(void **state)
     assert_int_equal(class_letter(JOULE_CLASS_NONE), ' ');
 }
 
-/* --- columns -------------------------------------------------------------------------------------------------- */
+/* --- columns -------------------------------------------------------------------------------------------- */
 
 static void test_the_least_important_column_goes_first(void **state)
 {
@@ -103,7 +103,7 @@ static void test_the_least_important_column_goes_first(void **state)
     assert_true(c[0].is_shown && !c[4].is_shown); /* one always stays */
 }
 
-/* --- the grid ------------------------------------------------------------------------------------------------- */
+/* --- the grid ------------------------------------------------------------------------------------------- */
 
 static const char *row_of(const struct frame *frame, int y)
 {
@@ -148,7 +148,7 @@ static void test_wide_characters_cannot_shift_a_row(void **state)
     frame_free(&frame);
 }
 
-/* --- histories ------------------------------------------------------------------------------------------------ */
+/* --- histories ------------------------------------------------------------------------------------------ */
 
 static void test_bars_are_means(void **state)
 {

@@ -16,7 +16,7 @@ static struct model model;
 static struct ui ui;
 static struct frame frame;
 
-/* --- a machine ------------------------------------------------------------------------------------------------ */
+/* --- a machine ------------------------------------------------------------------------------------------ */
 
 static joule_quantity known(double value, joule_class cls)
 {
@@ -88,7 +88,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- reading a page ------------------------------------------------------------------------------------------- */
+/* --- reading a page ------------------------------------------------------------------------------------- */
 
 static const char *page(int width, int height)
 {
@@ -138,7 +138,7 @@ static void type(const char *keys)
         press(*keys);
 }
 
-/* --- rows ----------------------------------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------------------------------------- */
 
 static void test_devices_have_an_order(void **state)
 {
@@ -197,7 +197,7 @@ static void test_filter(void **state)
     assert_true(strlen(ui.filter) < sizeof ui.filter);
 }
 
-/* --- keys ----------------------------------------------------------------------------------------------------- */
+/* --- keys ----------------------------------------------------------------------------------------------- */
 
 static void test_a_selection_follows_its_process(void **state)
 {
@@ -268,7 +268,7 @@ static void test_other_keys(void **state)
             press(key);
 }
 
-/* --- pages ---------------------------------------------------------------------------------------------------- */
+/* --- pages ---------------------------------------------------------------------------------------------- */
 
 static void test_a_page_tells_all(void **state)
 {

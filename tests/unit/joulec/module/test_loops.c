@@ -173,7 +173,7 @@ static void test_places(void **state)
     graph_free(g);
 }
 
-/* --- by definition --------------------------------------------------------------------------------------------- */
+/* --- by definition -------------------------------------------------------------------------------------- */
 
 /* Which blocks `from` leads to, itself among them, by ways that do not pass `without`. */
 static unsigned led_to(const struct graph *g, uint32_t from, uint32_t without)
@@ -284,7 +284,7 @@ static void check_loops(const struct graph *g)
     assert_int_equal(g->loops.is_irregular, has_circle(g));
 }
 
-/* --- lists, by definition ------------------------------------------------------------------------------------------ */
+/* --- lists, by definition ------------------------------------------------------------------------------- */
 
 static void check_members(const struct graph *g)
 {
@@ -384,7 +384,7 @@ static void test_random_graphs(void **state)
     assert_true(regular > 100 && irregular > 100 && nested > 100);
 }
 
-/* --- depth --------------------------------------------------------------------------------------------------------- */
+/* --- depth ---------------------------------------------------------------------------------------------- */
 
 /* Headers 1 to depth, one inside the other, and behind them their last blocks. */
 static void check_depth(unsigned depth)

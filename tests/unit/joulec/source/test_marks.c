@@ -13,7 +13,7 @@
 
 #define MOST 8
 
-/* --- numbers ---------------------------------------------------------------------------------------------------- */
+/* --- numbers -------------------------------------------------------------------------------------------- */
 
 static void check_number(const char *text, int64_t expected)
 {
@@ -76,7 +76,7 @@ static void test_what_is_no_number(void **state)
                     "parentheses and signs are nested too deep");
 }
 
-/* --- the text --------------------------------------------------------------------------------------------------- */
+/* --- the text ------------------------------------------------------------------------------------------- */
 
 static struct marks read_text(const char *text)
 {
@@ -286,7 +286,7 @@ static void test_many_loops_end_at_once(void **state)
     free(text);
 }
 
-/* --- loops of the code ------------------------------------------------------------------------------------------ */
+/* --- loops of the code ---------------------------------------------------------------------------------- */
 
 struct trial {
     struct marks marks;

@@ -23,7 +23,7 @@
 
 static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
-/* --- functions ---------------------------------------------------------------------------------------------- */
+/* --- functions ------------------------------------------------------------------------------------------ */
 
 enum kind { WORK, BRANCH, LOOP, CALL };
 
@@ -172,7 +172,7 @@ static uint32_t emit(struct program *p, struct piece *piece, uint32_t from)
     return from;
 }
 
-/* --- random functions --------------------------------------------------------------------------------------- */
+/* --- random functions ----------------------------------------------------------------------------------- */
 
 static struct loop_times random_times(struct program *p)
 {
@@ -271,7 +271,7 @@ static void program_free(struct program *p)
     free(p);
 }
 
-/* --- the machine -------------------------------------------------------------------------------------------- */
+/* --- the machine ---------------------------------------------------------------------------------------- */
 
 /* One run, and what is drawn for it. */
 struct run {
@@ -451,7 +451,7 @@ static double joules_of(const struct run *run, struct cost_features *work, doubl
     return joules;
 }
 
-/* --- what is said, and what is so --------------------------------------------------------------------------- */
+/* --- what is said, and what is so ----------------------------------------------------------------------- */
 
 struct tally {
     size_t runs, above, below, seconds_within;

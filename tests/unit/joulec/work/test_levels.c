@@ -19,7 +19,7 @@ static struct trial *stream_of(double times, const char *values)
     return t;
 }
 
-/* --- one loop ------------------------------------------------------------------------------------------------ */
+/* --- one loop ------------------------------------------------------------------------------------------- */
 
 static void test_a_stream_comes_from_the_level_that_holds_it(void **state)
 {
@@ -101,7 +101,7 @@ static void test_one_place_stays_near(void **state)
     trial_free(t);
 }
 
-/* --- addresses that nobody knows ------------------------------------------------------------------------------ */
+/* --- addresses that nobody knows ------------------------------------------------------------------------ */
 
 static void test_unknown_addresses(void **state)
 {
@@ -174,7 +174,7 @@ static void test_a_chase_waits(void **state)
     trial_free(t);
 }
 
-/* --- nests ---------------------------------------------------------------------------------------------------- */
+/* --- nests ---------------------------------------------------------------------------------------------- */
 
 /* 1000 x 1000 by rows, and by columns: lines of a column are there for the next one where a column's lines fit. */
 static void test_rows_and_columns(void **state)
@@ -282,7 +282,7 @@ static void test_callees_push_out(void **state)
     trial_free(t);
 }
 
-/* --- any nest ------------------------------------------------------------------------------------------------- */
+/* --- any nest ------------------------------------------------------------------------------------------- */
 
 static double beyond(const struct trial *t, enum bound bound, enum cost_level level)
 {

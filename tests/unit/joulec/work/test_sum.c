@@ -129,7 +129,7 @@ static void check(struct trial *t, const char *name, const double expected[BOUND
     trial_free(t);
 }
 
-/* --- paths and loops --------------------------------------------------------------------------------------------- */
+/* --- paths and loops ------------------------------------------------------------------------------------ */
 
 static const struct shape {
     const char *name, *edges;
@@ -271,7 +271,7 @@ static void test_each_loop_is_kept(void **state)
     trial_free(t);
 }
 
-/* --- calls ------------------------------------------------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------------------------------------- */
 
 static void call(struct trial *t, size_t index, uint32_t block, const char *name, int32_t callee)
 {

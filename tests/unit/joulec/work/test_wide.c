@@ -115,7 +115,7 @@ static void test_branches_and_calls_stay(void **state)
     assert_null(t.list[1].wide);
 }
 
-/* --- rounds ----------------------------------------------------------------------------------------------------- */
+/* --- rounds --------------------------------------------------------------------------------------------- */
 
 /* 32 operations a round, and a line. */
 static struct amounts round_of(const struct target *target)
