@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Adds up gcov's counts, room by room.
+"""Prints the coverage of each source folder from gcov's counts.
 
-usage: coverage.py BUILD                     prints a table for each room of src/ and tools/
+usage: coverage.py BUILD                     prints a table of the folders of src/ and tools/
        coverage.py --record TABLE PAGE       puts the table into the chapter "Coverage" of PAGE
 
-A line that several objects contain counts as run if one of them ran it.
+A line that several objects contain is covered if one of them ran it.
 """
 import datetime
 import json
@@ -19,7 +19,7 @@ BATCH = 40
 
 
 def counted(batch):
-    """[(file, {line: times})] of objects; gcov prints a line of JSON for each."""
+    """Returns [(file, {line: count})] of objects; gcov prints a line of JSON for each."""
     answer = subprocess.run(["gcov", "--json-format", "--stdout", *batch], capture_output=True, text=True, check=True)
     found = []
     for line in answer.stdout.splitlines():
@@ -31,7 +31,7 @@ def counted(batch):
 
 
 def room_of(path):
-    """src/joule/sources/nvidia/nvml.c is in src/joule/sources."""
+    """Returns the folder under which a file is counted: src/joule/sources/nvidia/nvml.c is in src/joule/sources."""
     parts = os.path.relpath(path, ROOT).split(os.sep)
     if parts[0] not in ("src", "tools"):
         return None

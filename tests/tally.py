@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Counts what a run of ctest tried, case by case, and says why anything was skipped.
+"""Counts the test cases of a ctest run, and prints the reasons of skipped ones.
 
-Owns the reading of ctest's JUnit file: a cmocka program counts as many cases as it has, any other test counts as one.
-It runs nothing itself. Newcomers: a test that exits with 77 was skipped, and its last line is the reason; a test that
-leaves out a part prints "skipped: what: why" and passes.
+Reads ctest's JUnit file and runs nothing itself. A cmocka program counts as many cases as it has; any other test
+counts as one. Note: a test that exits with 77 was skipped, and its last line is the reason. A test that skips a part
+of itself prints "skipped: what: why" and passes.
 
 usage: tally.py JUNIT.xml [TALLY NAME]     appends "passed failed skipped NAME" to the file TALLY, for ./dev to add up
 """
@@ -15,7 +15,7 @@ CMOCKA_SUM = re.compile(r"^\[  (PASSED |SKIPPED|FAILED )\s*\] (\d+) test\(s\)", 
 
 
 def cmocka_reasons(output):
-    """(case, reason) for each case that called skip(): the reason is what it printed before."""
+    """Returns (case, reason) for each case that called skip(). The reason is the text that it printed before."""
     said, reasons = [], []
     for line in output.splitlines():
         if line.startswith("[ RUN      ]"):
@@ -31,7 +31,7 @@ def cmocka_reasons(output):
 
 
 def count(case):
-    """(passed, failed, [(name, reason)]) of one ctest test."""
+    """Returns (passed, failed, [(name, reason)]) of one ctest test."""
     output = case.findtext("system-out") or ""
     name, status = case.get("name"), case.get("status")
     lines = [line.strip() for line in output.splitlines() if line.strip()]

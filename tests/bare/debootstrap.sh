@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Proves that the README's two commands set up everything themselves: runs them in a minimal Debian 12 made for it.
+# Checks that the README's two commands need no preparation: runs them in a new, minimal Debian 12.
 #
 # usage: tests/bare/debootstrap.sh [COMMAND...]       default: "./dev demo" "./dev test"
 #
-# Owns a tree in a temporary folder and everything mounted there; both are gone afterwards. The committed state of this
-# clone is copied in, and the machine's apt configuration, so that packages come from where they come from here.
-# Needs root, debootstrap and packages to download; says so and exits with 77 otherwise.
+# Debian is installed in a temporary folder, which is removed at the end. This clone's committed state is copied
+# into it, and the machine's apt configuration, so that packages come from the same servers.
+# Needs root, debootstrap and packages to download. Without them, it prints that and exits with 77.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -13,7 +13,7 @@ if ((EUID != 0)) || ! command -v debootstrap >/dev/null; then
     echo "skipped: a bare Debian needs root and debootstrap"
     exit 77
 fi
-# Namespaces of its own: whatever is mounted or started in there goes with this script.
+# In its own namespaces, all mounts and processes end with this script.
 if [[ -z ${JOULE_BARE:-} ]]; then
     JOULE_BARE=1 exec unshare --mount --pid --fork --kill-child "$0" "$@"
 fi

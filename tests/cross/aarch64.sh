@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds libjoule and joule for aarch64 Linux and runs their unit tests, and a command under joule, in qemu-user.
+# Builds libjoule and joule for aarch64 Linux, and runs their unit tests and a command under joule in qemu-user.
 #
-# Owns the list of tests that mean nothing there. Needs Debian's packages gcc-aarch64-linux-gnu and qemu-user, and for
-# arm64 (dpkg --add-architecture arm64) libc6 and libcmocka-dev; says so and exits with 77 without them.
-# Newcomers: qemu-user passes on system calls. It knows no perf events and no seccomp, a program of the other machine
-# cannot start another one without binfmt_misc, and its own threads get in each other's way where processes are killed.
+# Needs Debian's packages gcc-aarch64-linux-gnu and qemu-user, and for arm64 (dpkg --add-architecture arm64) libc6
+# and libcmocka-dev. Without them, it prints that and exits with 77.
+# Note: the variable not_there lists tests that cannot work in qemu-user. It has no perf events and no seccomp.
+# An emulated program cannot start another one without binfmt_misc. Killing processes can disturb qemu's own threads.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -18,7 +18,7 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/toolchains/aa
     -DCMAKE_BUILD_TYPE=RelWithDebInfo -DJOULE_WERROR=ON -DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON
 cmake --build "$build"
 
-# They make processes, want seccomp or a CPU that qemu does not show, or take too long to be emulated.
+# These fork, need seccomp or CPU features that qemu does not have, or take too long under emulation.
 not_there='test_(confine|host_run|host_tree|threads|life|session_processes|report_client|attribute|intervals)'
 ctest --test-dir "$build" -L unit -E "$not_there" --timeout 300 --output-on-failure
 listing=$(qemu-aarch64 "$build/tools/joule/joule" devices --json --sources estimated,thermal)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds joulec with the newest LLVM of this machine, where it takes an older one by itself, and runs its tests.
+# Builds joulec with this machine's newest LLVM, which is not the default one, and runs its tests.
 #
-# Needs Debian's packages llvm-19-dev, clang-19 and libclang-rt-19-dev, or those of another version from 15 on; says so and
-# exits with 77 without them.
+# Needs Debian's packages llvm-19-dev, clang-19 and libclang-rt-19-dev, or those of another version from 15 on.
+# Without them, it prints that and exits with 77.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Runs the tests of the programs as they behave on other processors: a laptop's, servers', an unknown one, a single CPU
-# and a loaded machine.
+# Runs the programs' tests as on other processors: laptop, server, unknown, a single CPU, a loaded machine.
 #
-# A mount namespace puts another /proc/cpuinfo before the programs, from which libjoule and joulec take their models;
-# FORGE_ISA limits the instruction sets of the kernels. Note: CPUID and the caches stay those of this machine.
-# Exits with 77 where no mount namespace can be made. Needs a release build.
+# A mount namespace replaces /proc/cpuinfo, from which libjoule and joulec choose their models. FORGE_ISA limits
+# the instruction sets of the kernels. Note: CPUID and the caches stay those of this machine.
+# Needs a release build. Exits with 77 if no mount namespace can be made.
 #
 # usage: tests/cross/processors.sh [NAME...|all]   (without names: n100 unknown one-cpu; `--list` prints all names)
 set -euo pipefail
@@ -57,7 +56,7 @@ as_processor() { # ROW
         sh -c 'mount --bind "$1" /proc/cpuinfo && shift && exec "$@"' sh "$folder/$name.cpuinfo"
 }
 
-# Keeps every CPU busy for as long as the tests run.
+# Keeps every CPU busy while the tests run.
 under_load() {
     local loops=()
     for ((i = 0; i < $(nproc); i++)); do

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Shows that libjoule and joule compile and link for the systems that this one is not.
+# Checks that libjoule and joule compile and link for other operating systems.
 #
 # usage: tests/cross/zig.sh [TOOLCHAIN...]            default: all that are described below
 #
-# Owns a folder of builds, gone afterwards. Nothing of what is built is run: docs/devices.md says *compiles* of it.
-# Needs Zig as a Python package (pip install ziglang); says so and exits with 77 otherwise.
+# Nothing that is built is run; docs/devices.md therefore says *compiles*. Builds in a temporary folder.
+# Needs Zig as a Python package (pip install ziglang). Without it, it prints that and exits with 77.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

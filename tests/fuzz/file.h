@@ -1,8 +1,6 @@
-/* tests/fuzz/file.h - what the fuzz targets that read files share.
+/* tests/fuzz/file.h - gives fuzz targets their input as a file with a path, and the path of an output file.
  *
- * Owns the input as a file with a path, and the path of a second file, for what is written again. Newcomers: neither touches a
- * disk; the second one lies in a folder of its own, which is removed at exit.
- */
+ * Note: the input file is in memory. The output file is in its own folder, which is removed at exit. */
 #ifndef FUZZ_FILE_H
 #define FUZZ_FILE_H
 
@@ -12,7 +10,7 @@
 #include <unistd.h>
 #include "require.h"
 
-/* The same path every time; it holds the bytes of the last call. */
+/* Returns a path, the same at each call, to a file with these bytes. */
 static inline const char *fuzz_file(const uint8_t *bytes, size_t size)
 {
     static int fd = -1;

@@ -1,5 +1,5 @@
-/* Fuzz target: what AMD's programs write. Whatever it is, nothing beyond it is read, figures are numbers or unknown, and places
- * lie on a bus. */
+/* Fuzz target: output of AMD's programs. Nothing is read beyond the input, values are numbers or unknown, and
+ * addresses are valid on a bus. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Fuzz target: what macmon and powermetrics print. Nothing beyond the text is read, and no figure comes out that cannot be
- * one. */
+/* Fuzz target: output of macmon and powermetrics. Nothing is read beyond the text, and every value is
+ * possible. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

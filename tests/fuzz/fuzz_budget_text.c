@@ -1,4 +1,5 @@
-/* Fuzz target: budgets as texts. What is accepted has limits above 0; what is not has a column within the text and a message. */
+/* Fuzz target: budgets as text. An accepted budget has limits above 0; a refused one gives a column within
+ * the text and a message. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

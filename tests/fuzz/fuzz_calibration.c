@@ -1,4 +1,5 @@
-/* Fuzz target: a file of joule calibrate. What is taken keeps its ranges, and prices and times by it are no nonsense. */
+/* Fuzz target: a file of joule calibrate. Accepted values are in their ranges, and energies and times
+ * computed from them are plausible. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@ static void require_terms(const struct cost_term *terms, double most)
                                           terms[i].value <= terms[i].high && terms[i].high <= most));
 }
 
-/* As joulec asks, of a machine of the file's own CPU. */
+/* Computes energies as joulec does, for a machine with the file's CPU. */
 static void use(const struct cost_calibration *calibration)
 {
     struct cost_cpu cpu = {.family = calibration->family,
@@ -48,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct cost_calibration calibration;
     joule_error error;
-    char *text = malloc(size + 1); /* what is behind the text is not read */
+    char *text = malloc(size + 1); /* an exact copy, so that reads beyond its end are detected */
     require(text != NULL);
     memcpy(text, data, size);
     joule_status status = cost_calibration_parse(text, size, "file", &calibration, &error);

@@ -1,4 +1,5 @@
-/* Fuzz target: compilation databases, and commands as a shell splits them. An entry has a problem, or all that a check needs. */
+/* Fuzz target: compilation databases, and commands split as by a shell. An entry has a problem, or all that a
+ * check needs. */
 #include <stdlib.h>
 #include <string.h>
 #include "joulec/source/database.h"

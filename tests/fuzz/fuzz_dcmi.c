@@ -1,5 +1,5 @@
-/* Fuzz target: what a management controller says of its power, as bytes and as text. Nothing beyond the input is read, and
- * a reading that comes out is of a machine that draws power. */
+/* Fuzz target: power readings of a management controller, as bytes and as text. Nothing is read beyond the
+ * input, and accepted readings are those of a machine that draws power. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* Fuzz target: what /proc says of a process. The input is the fdinfo of a graphics driver, a zero byte, a later fdinfo of
- * the same, a zero byte, and a stat. Whatever they hold, no engine is active for longer than time passes. */
+/* Fuzz target: files of a process in /proc. The input is a graphics driver's fdinfo, a later fdinfo of the
+ * same file, and a stat, separated by zero bytes. For any input, no engine is active for longer than the
+ * elapsed time. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (drm_parse(later, &now) && is_client) {
         double active_s = drm_advance(&before, &now, 0.5);
         require(active_s >= 0 && active_s <= 0.5);
-        require(drm_advance(&before, &now, 0.5) == 0); /* the same again is nothing new */
+        require(drm_advance(&before, &now, 0.5) == 0); /* the same counts again mean no activity */
     }
     struct tree_process process;
     if (tree_parse(stat <= text + size ? stat : "", &process))

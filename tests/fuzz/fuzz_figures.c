@@ -1,4 +1,5 @@
-/* Any text as the figures of a machine to estimate for: what is taken is a number that can be computed with. */
+/* Fuzz target: the figures of a machine to estimate for. Accepted values are numbers that can be computed
+ * with. */
 #include <math.h>
 #include <string.h>
 #include "file.h"

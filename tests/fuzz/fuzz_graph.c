@@ -1,5 +1,5 @@
-/* Any bytes as the text of a graph: no crash, no leak, no memory beyond what the text itself could fill. What is a graph
- * is one that the verifier takes, and its text gives the same text again. */
+/* Fuzz target: the text of a graph. No crash, no leak, and memory use is limited by the text's length. An
+ * accepted graph passes the verifier, and its text is printed as the same text again. */
 #include <stdlib.h>
 #include <string.h>
 #include "forge/ir/build.h"

@@ -1,5 +1,5 @@
-/* Fuzz target: the answer of a gRPC server, any bytes in pieces of any size, and the TPU metrics in it. Nothing is read or
- * written past its room, an answer that was refused stays refused, and every point has a value that is a number.
+/* Fuzz target: a gRPC server's answer in pieces of any size, and its TPU metrics. Nothing is read or written
+ * out of bounds, a refused answer stays refused, and every point's value is a number.
  *
  * The first byte is the size of the pieces. */
 #include <errno.h>

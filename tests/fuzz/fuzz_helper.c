@@ -1,9 +1,9 @@
-/* Fuzz target: joule-helper and its client, each against an other side that says anything. What the helper takes for a request
- * is one; what a client is told makes no energy that falls or is not finite, whatever connection it comes over.
+/* Fuzz target: joule-helper and its client, each with a peer that sends any bytes. The helper accepts only
+ * valid requests. The client's energy never falls and is finite, over any connection.
  *
- * The first byte says which: 0: requests, of 16 bytes each. Else the client; the rest is what it is told, and the bits of the
- * byte say how far the other side plays by the rules: 1 headers are sound, but for the count; 2 stamps are of now; 4 answers
- * come late; 8 some break off. */
+ * First byte 0: the rest is requests of 16 bytes each. Else the rest is what the client receives, and the
+ * bits of the first byte say how far the peer follows the protocol: 1: headers are valid except for the
+ * count; 2: timestamps are current; 4: answers come late; 8: some answers are truncated. */
 #include <string.h>
 #include "joule/sources/helper/helper_wire.h"
 #include "machine.h"
@@ -34,7 +34,7 @@ static void listen_to(const uint8_t *data, size_t size)
     }
 }
 
-/* The next bytes of the input; zeros behind its end. */
+/* Takes the next bytes of the input; zeros after its end. */
 static void say(struct liar *liar, uint8_t *out, size_t size)
 {
     size_t count = size < liar->size ? size : liar->size;

@@ -1,5 +1,5 @@
-/* Fuzz target: what hl-smi prints. Whatever it is, numbers are not negative, texts are terminated and can be printed, and there are
- * no more boards than room. */
+/* Fuzz target: output of hl-smi. For any input, numbers are not negative, texts are terminated and printable,
+ * and boards do not exceed their array. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* Any bytes as an IDX file: no crash, no leak, no memory for what is only claimed. Written back as the format says, what
- * was read is the file again; and packing a file changes nothing of what is read from it.
+/* Fuzz target: IDX files. No crash, no leak, and no allocation for data that the file does not contain. A
+ * tensor written back gives the same file, and compressing a file does not change its tensor.
  *
- * The first byte of the input chooses: even, the rest is the file; odd, the rest is read plain and packed. */
+ * First byte even: the rest is the file. Odd: the rest is read plain and compressed. */
 #include <stdlib.h>
 #include <string.h>
 #include <forge/data.h>
@@ -23,7 +23,7 @@ static size_t size_bytes(const forge_tensor *tensor)
     return forge_dtype_size_bytes(tensor->dtype, forge_tensor_elements(tensor));
 }
 
-/* The format, written out once more: each byte of the file follows from the tensor. */
+/* A second implementation of the format: checks each byte of the file against the tensor. */
 static void require_written_back(const forge_tensor *tensor, const uint8_t *file, size_t size)
 {
     static const uint8_t codes[] = {[FORGE_U8] = 8,   [FORGE_I8] = 9,   [FORGE_I16] = 11,

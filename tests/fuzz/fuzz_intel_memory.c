@@ -1,4 +1,5 @@
-/* Fuzz target: the lists of memory regions of i915 and xe, by the first byte. No board uses more than it has. */
+/* Fuzz target: memory regions listed by i915 or xe; the first byte selects the driver. No board uses more
+ * memory than it has. */
 #include "joule/sources/intel/intel_gpu.h"
 #include "require.h"
 

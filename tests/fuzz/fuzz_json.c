@@ -1,4 +1,5 @@
-/* Any bytes as JSON: a tree, or one message. Written again as the tree has it, it is read as the same tree. */
+/* Fuzz target: JSON. Any bytes give a tree or one message. A tree that is written is read back as the same
+ * tree. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Names and strings go through the library's own writer; brackets are as deep as the reader allows. */
+/* Writes names and strings with the library's writer. The reader limits the depth. */
 static void write(struct text *out, const struct json_value *value)
 {
     static const char *const words[] = {"null", "false", "true"};
@@ -46,7 +47,7 @@ static char *written(const struct json_value *value, size_t *out_size)
     return bytes;
 }
 
-/* No answer that is not one; an item is what its brackets say. */
+/* Every query returns a valid result, and item kinds match their brackets. */
 static void check(const struct json_value *value)
 {
     uint64_t whole;
@@ -74,7 +75,7 @@ static const struct json_value *parse(struct arena *arena, char *bytes, size_t s
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena arena = {0};
-    char *bytes = malloc(size ? size : 1); /* exactly, so that a byte beyond is seen */
+    char *bytes = malloc(size ? size : 1); /* exact size, so that reads beyond its end are detected */
     require(bytes != NULL);
     memcpy(bytes, data, size);
     const struct json_value *root = parse(&arena, bytes, size);

@@ -1,7 +1,6 @@
-/* Any bytes, written as a JSON string, are a valid JSON string, and ASCII text comes back as it was.
+/* Fuzz target: any bytes written as a JSON string are valid JSON, and ASCII text is read back unchanged.
  *
- * The checker below follows RFC 8259 and RFC 3629 by their grammars and shares no code with the writer.
- */
+ * The checker below follows the grammars of RFC 8259 and RFC 3629 and shares no code with the writer. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@ static bool is_tail(uint8_t byte)
     return byte >= 0x80 && byte <= 0xbf;
 }
 
-/* UTF8-2, UTF8-3 and UTF8-4 of RFC 3629, written out. */
+/* UTF8-2, UTF8-3 and UTF8-4 of RFC 3629. */
 static size_t multibyte(const uint8_t *s, size_t left)
 {
     if (left >= 2 && s[0] >= 0xc2 && s[0] <= 0xdf && is_tail(s[1]))
@@ -31,7 +30,7 @@ static size_t multibyte(const uint8_t *s, size_t left)
     return 0;
 }
 
-/* Length of the escape at s, 0 for none; *out_byte is what it stands for. */
+/* Returns the length of the escape at s, or 0 if there is none; *out_byte is its meaning. */
 static size_t escape(const uint8_t *s, size_t left, uint8_t *out_byte)
 {
     static const char letters[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
@@ -49,8 +48,8 @@ static size_t escape(const uint8_t *s, size_t left, uint8_t *out_byte)
     return 6;
 }
 
-/* Reads back the string in text[0..length) with its quotes; false: it is not valid. Characters beyond ASCII are
- * left out of out_ascii. */
+/* Parses the string in text[0..length) with its quotes. Returns false if it is invalid. Leaves non-ASCII
+ * characters out of out_ascii. */
 static bool read_back(const uint8_t *text, size_t length, uint8_t *out_ascii, size_t *out_count)
 {
     if (length < 2 || text[0] != '"' || text[length - 1] != '"')

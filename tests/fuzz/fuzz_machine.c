@@ -1,9 +1,12 @@
-/* Fuzz target: any machine at all. Files, links, errors, events and registers under any name, read by every source:
- * no crash, no endless walk, and no energy that falls or is not finite.
+/* Fuzz target: a machine with any files, links, errors, events and registers, read by every source. No crash,
+ * no endless search, and energy never falls and is finite.
  *
- * The input is a list of entries, each ended by a byte 0xFE. The first byte says what it is:
- *     f PATH \n CONTENT         l PATH \n TARGET          e PATH \n ERRNO
- *     p TYPE CONFIG CPU STEP    r CPU ADDRESS STEP        (numbers decimal; the value grows by STEP a second) */
+ * The input is a list of entries, each ended by a byte 0xFE. The first byte selects the kind:
+ *     f PATH \n CONTENT
+ *     l PATH \n TARGET
+ *     e PATH \n ERRNO
+ *     p TYPE CONFIG CPU STEP
+ *     r CPU ADDRESS STEP       (decimal numbers; the value grows by STEP per second) */
 #include <inttypes.h>
 #include <stdio.h>
 #include "machine.h"

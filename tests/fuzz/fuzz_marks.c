@@ -1,5 +1,5 @@
-/* Any bytes as what clang -E writes: no crash, and what is found is in order: bounds that are right, keywords by line, each mark
- * at one keyword at most, and a fault where it is at none. */
+/* Fuzz target: output of clang -E. No crash, and results are consistent: valid bounds, keywords sorted by
+ * line, each mark at one keyword at most, and an error for each mark without one. */
 #include <string.h>
 #include "joulec/source/constant.h"
 #include "joulec/source/marks.h"
@@ -35,7 +35,7 @@ static void check_marks(const struct marks *marks)
     free(is_taken);
 }
 
-/* Loops where the first keywords stand. */
+/* Puts loops at the first keywords. */
 static void join(const struct marks *marks)
 {
     struct loop list[MOST_LOOPS];

@@ -1,5 +1,5 @@
-/* Fuzz target: what a client and a device can put into an exposition. The input is an Accept header and a device's name, each ended by
- * a zero byte. Whatever they hold, the page is UTF-8 and each of its lines a comment or a sample. */
+/* Fuzz target: text from clients and devices in the metrics page. The input is an Accept header and a device
+ * name, each ended by a zero byte. The page is always UTF-8, and each line is a comment or a sample. */
 #include <stdlib.h>
 #include <string.h>
 #include "joule/report/metrics.h"
@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* NAME{LABEL="...",...} VALUE, with quotes and backslashes escaped within the quotes. */
+/* Checks NAME{LABEL="...",...} VALUE, with quotes and backslashes escaped within the quotes. */
 static void check_sample(const char *line, const char *end)
 {
     bool is_quoted = false;

@@ -1,9 +1,10 @@
-/* Fuzz target: any translation unit, however odd its graphs, as it comes out of module_read: no crash, no endless walk, figures in
- * order, nothing proved by a table that nobody measured, and a report that is JSON. LLVM's own reader is not behind it.
+/* Fuzz target: translation units with any graphs, as module_read returns them. No crash, no endless loop,
+ * figures in order, nothing called proved that rests on unmeasured values, and a report that is JSON. LLVM's
+ * own parser is not tested.
  *
- * Bytes are made into functions of blocks. A block's ways on come from a short list of patterns that repeats, so that few bytes
- * make large graphs: three bytes each, how it goes on, how far, and what is done in it. What is left is LLVM's words on loops,
- * before which some are made up that fit. */
+ * Bytes are made into functions of blocks, three bytes for each: its pattern of successors, their distance,
+ * and its contents. Patterns come from a short list and repeat, so that few bytes make large graphs. The
+ * remaining bytes are LLVM's text about loops, after some generated lines that fit the graph. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,10 +16,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MOST_FUNCTIONS 4
 #define MOST_BLOCKS    3000
-#define FEW            250 /* of sizes: others make few blocks */
+#define FEW            250 /* a small number of blocks; other sizes are rare */
 #define MOST_PATTERN   24
 #define MOST_WAYS      300
-#define MOST_LOOPS     64 /* of which LLVM says something */
+#define MOST_LOOPS     64 /* loops for which LLVM's text is generated */
 
 struct input {
     const uint8_t *at, *end;
@@ -80,7 +81,7 @@ static void lead_on(struct arena *arena, struct block *b, size_t at, size_t coun
         go(b, count, at * (2 * far + 1) % count, probability);
         go(b, count, at + 1, probability);
         break;
-    case LADDER: /* two ways into each circle */
+    case LADDER: /* two entries into each cycle */
         go(b, count, at ^ 1, probability);
         go(b, count, at + 2, probability);
         break;
@@ -97,7 +98,7 @@ static void lead_on(struct arena *arena, struct block *b, size_t at, size_t coun
     }
 }
 
-/* Names stand for one another, round and round if need be. */
+/* Values may refer to each other, even in a cycle. */
 static void add_creeps(struct arena *arena, struct block *b, unsigned what)
 {
     static const char *const creepers[] = {"c", "p", "d", "local"}, *const from[] = {"",  "c",  "d",
@@ -114,7 +115,7 @@ static void add_creeps(struct arena *arena, struct block *b, unsigned what)
     }
 }
 
-/* Through a pointer: to none, one or two functions, which may be the same, and may be all. */
+/* An indirect call to none, one or two functions, which may be equal, or to all. */
 static void lead_somewhere(struct arena *arena, struct call *call, unsigned what, size_t functions)
 {
     call->target_count = what % 3;
@@ -228,7 +229,7 @@ static char *loop_words(struct module *m, struct input *in)
 
 /* --- what must hold ------------------------------------------------------------------------------------- */
 
-/* An open figure has no upper end, since the work behind it has no limit. */
+/* An open figure has no upper limit, since the work behind it has none. */
 static void check_figure(const struct figure *f, bool is_open)
 {
     const double rounding = 1 + 1e-9;
@@ -251,8 +252,7 @@ static void check_result(const struct function_result *r)
     check_figure(&r->judgement.joules, is_open);
     check_figure(&r->judgement.seconds, is_open);
     check_figure(&r->judgement.watts, r->judgement.basis == BASIS_MISSING);
-    bool is_warm_open =
-        isnan(r->judgement.kelvin.high); /* not of sustained work, which has a final temperature */
+    bool is_warm_open = isnan(r->judgement.kelvin.high); /* sustained work has only a final temperature */
     check_figure(&r->judgement.kelvin, is_warm_open);
     require(is_open || !is_warm_open || isnan(r->judgement.kelvin.est));
     check_limit(&r->judgement.joules_limit);

@@ -1,4 +1,5 @@
-/* Fuzz target: the text of neuron-ls. What is taken has memory, and there is no more of it than there is room for. */
+/* Fuzz target: output of neuron-ls. Accepted devices have memory, and their number does not exceed the array.
+ * */
 #include <stdlib.h>
 #include <string.h>
 #include "joule/sources/accelerator/neuron_list.h"

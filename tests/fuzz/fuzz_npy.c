@@ -1,5 +1,5 @@
-/* Any bytes as an .npy file: no crash, no leak, no memory for what is only claimed. What was read and is written again is
- * read as the same. */
+/* Fuzz target: .npy files. No crash, no leak, and no allocation for data that the file does not contain. A
+ * tensor written again is read as the same tensor. */
 #include <string.h>
 #include <forge/serialize.h>
 #include "file.h"

@@ -1,8 +1,9 @@
-/* Fuzz target: what nvidia-smi prints. Whatever it is, no crash, and no power, energy or gauge comes out that is negative,
- * infinite or beyond its limit.
+/* Fuzz target: output of nvidia-smi. No crash, and no power, energy or gauge that is negative, infinite or
+ * above its limit.
  *
- * The input is what the program says, each piece ended by a byte 0xFE: a table, a description, a list. The first byte of the
- * table, where it is no letter or digit, is the exit status. Each call gets them cut by some bytes more. */
+ * The input is the program's output in pieces, each ended by a byte 0xFE: a table, a description, a list. If
+ * the table's first byte is no letter or digit, it is the exit status. Each call truncates the output by a
+ * few bytes more. */
 #include <string.h>
 #include "joule/sources/nvidia/nvidia_smi.h"
 #include "machine.h"
@@ -39,7 +40,7 @@ static ssize_t run(void *context, int64_t time_ns, const char *const *argv, char
     return (ssize_t)length;
 }
 
-/* The readers by themselves, on text that ends where its memory does. */
+/* Calls the parsers directly, with text in an exact allocation. */
 static void read_alone(void)
 {
     struct smi_board *boards = calloc(4, sizeof *boards);

@@ -1,5 +1,5 @@
-/* Fuzz target: the lists of board names. For any content nothing beyond it is read, and a name that is found
- * is terminated and printable. */
+/* Fuzz target: lists of board names. Nothing is read beyond the input, and a found name is terminated and
+ * printable. */
 #include <string.h>
 #include "joule/sources/pci_names.h"
 #include "require.h"

@@ -1,5 +1,5 @@
-/* Fuzz target: the words that list plugs, and what snmpget prints. What comes out are identifiers of numbers and points, hosts
- * that are no options, and values that are whole numbers. */
+/* Fuzz target: the list of plugs, and output of snmpget. Identifiers hold only digits and dots, hosts cannot
+ * be read as options, and values are integers. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Any bytes as a program: no crash, and what is accepted, if it is small, runs within its own memory. The hash is made right
- * first, as it keeps out accidents and nobody who means harm. */
+/* Fuzz target: program files. No crash, and an accepted program, if it is small, runs within its own memory.
+ * The hash is corrected first, because it protects against accidents, not against attacks. */
 #include <stdlib.h>
 #include "../support/small_program.h"
 

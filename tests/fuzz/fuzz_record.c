@@ -1,5 +1,5 @@
-/* Any bytes as a record: no crash, no leak, whatever is kept obeys the laws of a curve, and samples come in order, each in
- * one short line. */
+/* Fuzz target: records. No crash, no leak; accepted curves are valid, and samples are in order, each in one
+ * short line. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static void store_u32(uint8_t *at, uint32_t value)
     memcpy(at, &value, 4);
 }
 
-/* Mends the checksums, so that the fuzzer reaches the contents; an odd first byte leaves them as they are. */
+/* Corrects the checksums, so that the fuzzer reaches the contents; keeps them if the first byte is odd. */
 static void mend(uint8_t *bytes, size_t size)
 {
     for (size_t at = RECORD_HEADER_SIZE; at + RECORD_BLOCK_SIZE <= size;) {

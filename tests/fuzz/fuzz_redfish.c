@@ -1,4 +1,4 @@
-/* Fuzz target: the lines of joule-redfish. Nothing beyond them is read, and no power comes out that cannot be one. */
+/* Fuzz target: output of joule-redfish. Nothing is read beyond the lines, and every power is possible. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

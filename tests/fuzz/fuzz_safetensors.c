@@ -1,5 +1,5 @@
-/* Any bytes as a safetensors file, and as a checkpoint: no crash, no leak, no memory for what is only claimed. What was read
- * and is written again is read as the same. */
+/* Fuzz target: safetensors files, also as checkpoints. No crash, no leak, and no allocation for data that the
+ * file does not contain. Tensors written again are read as the same tensors. */
 #include <stdlib.h>
 #include <string.h>
 #include <forge/checkpoint.h>
@@ -27,7 +27,7 @@ static size_t size_bytes(const forge_tensor *tensor)
     return forge_dtype_size_bytes(tensor->dtype, forge_tensor_elements(tensor));
 }
 
-/* All tensors; what they take is what the file has. */
+/* Reads all tensors; their total size cannot exceed that of the file. */
 static forge_named_tensor *read_all(const forge_safetensors *file, size_t most_bytes)
 {
     size_t count = forge_safetensors_count(file), all = 0;

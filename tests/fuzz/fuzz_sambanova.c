@@ -1,4 +1,4 @@
-/* Fuzz target: the output of sntilestat. For any output shares are between 0 and 1, paths are printable, and
+/* Fuzz target: output of sntilestat. For any output, fractions are between 0 and 1, paths are printable, and
  * devices and processes do not exceed their arrays. */
 #include <stdlib.h>
 #include <string.h>

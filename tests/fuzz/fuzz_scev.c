@@ -1,5 +1,5 @@
-/* Any bytes as the text of LLVM's scalar evolution printer: no crash, no endless sum; ranges are in order, and what is exact
- * for one argument lies in the range for many. */
+/* Fuzz target: output of LLVM's scalar evolution printer. No crash, no endless sum; ranges are in order, and
+ * an exact result for one argument lies in the range for many. */
 #include <math.h>
 #include <string.h>
 #include "joulec/trips/trips.h"
@@ -29,7 +29,7 @@ static void count(const struct scev_function *function, const struct trips_loop 
     }
 }
 
-/* Each loop within the one that is printed behind it. */
+/* Each loop is inside the one that is printed after it. */
 static void count_function(const struct scev_function *function, uint8_t shape)
 {
     struct trips_loop loops[MOST_LOOPS] = {0};

@@ -1,5 +1,5 @@
-/* Fuzz target: bytes from the network in `joule serve` and `joule top --hosts`. The first byte says which: 0
- * a report of another machine, 1 a Host header, else an Authorization header. */
+/* Fuzz target: network input of `joule serve` and `joule top --hosts`. First byte 0: a report of another
+ * machine; 1: a Host header; else an Authorization header. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
-/* Unknown is NaN, energy does not fall, and every figure can be drawn. */
+/* Unknown values are NaN, energy never falls, and every value can be drawn. */
 static void take_report(char *text, size_t size)
 {
     static struct frame frame;

@@ -1,14 +1,15 @@
-/* Fuzz target: a session's memory in which another process may have written anything. Regions are read from
- * it, get energy of a scripted machine, and are queried: no crash, no endless loop, and every figure is
- * unknown or plausible.
+/* Fuzz target: a session's memory, in which another process may write anything. Regions are read from it, get
+ * energy of a scripted machine, and are queried. No crash, no endless loop, and every value is unknown or
+ * plausible.
  *
- * The input is a list of commands, each a byte and its operands; what is missing at the end reads as 0:
- *     0 AREA OFFSET16 LENGTH8 BYTES   writes into the header, a slot, the tag table or the board
+ * The input is a list of commands, each a byte and its operands; missing bytes at the end are 0:
+ *     0 AREA OFFSET16 LENGTH8 BYTES             writes into the header, a slot, the tag table or the board
  *     1 SLOT TAG FLAGS INDEX BEGIN16 LENGTH16   a finished span, in milliseconds of the run
- *     2 SLOT TAG FLAGS BEGIN16        an open region
- *     3                               a reading
- *     4 SLOT                          a slot gets an owner
- *     5 SLOT TAG FLAGS LENGTH16 OWN16 folded regions, in ms; SLOT may stand for threads without a slot */
+ *     2 SLOT TAG FLAGS BEGIN16                  an open region
+ *     3                                         a reading
+ *     4 SLOT                                    gives a slot an owner
+ *     5 SLOT TAG FLAGS LENGTH16 OWN16           folded regions, in ms; SLOT may mean threads without a slot
+ *     */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -121,7 +122,7 @@ static void read_once(joule_meter *meter, int *readings)
     meter_tick(meter);
 }
 
-/* The number of readings. */
+/* Executes the commands. Returns the number of readings. */
 static int obey(joule_meter *meter, struct session_map *map, struct input *in)
 {
     int readings = 0;
@@ -160,7 +161,7 @@ static void check_quantity(joule_quantity q)
     require(isnan(q.value) || (q.low >= -1e-9 && q.high < 1e18));
 }
 
-/* No tag used more than the machine or less than 0, and all figures can be printed. */
+/* No tag used more than the machine or less than 0, and all values can be printed. */
 static void check_row(const struct tag_row *row, double machine_joules)
 {
     const joule_result *r = &row->result;

@@ -1,8 +1,9 @@
-/* Fuzz target: what sysfs and procfs files say. Whatever they hold, no crash, and no power, energy or gauge comes out
- * that is negative, infinite or beyond its limit.
+/* Fuzz target: contents of sysfs and procfs files. No crash, and no power, energy or gauge that is negative,
+ * infinite or above its limit.
  *
- * The input is one machine: the contents of `paths`, in order, each ended by a byte 0xFE; a missing one has no file.
- * Halfway through the run the contents move on by one file, so that a number turns into text under an open handle. */
+ * The input is one machine: the contents of `paths`, in order, each ended by a byte 0xFE. If one is missing,
+ * its file does not exist. Halfway through the run, each file gets the contents of the next one, so that a
+ * number becomes text under an open handle. */
 #include "machine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -87,7 +88,7 @@ static const char *const paths[] = {
 };
 #define PATHS (sizeof paths / sizeof paths[0])
 
-/* Where the contents go. */
+/* The destination of the contents. */
 struct writing {
     struct joule_host *host;
     size_t shift;

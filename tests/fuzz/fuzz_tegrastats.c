@@ -1,4 +1,4 @@
-/* Fuzz target: what tegrastats prints. Nothing beyond the text is read, and no figure comes out that cannot be one. */
+/* Fuzz target: output of tegrastats. Nothing is read beyond the text, and every value is possible. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* Fuzz target: what cgroups say. The input is, each ended by a zero byte, the path of a cgroup, its cpu.stat, the cpu.stat that is read
- * later, and the cgroup file of a process on a board. Whatever they hold, no tenant has more joules than there were. */
+/* Fuzz target: files of cgroups. The input is the path of a cgroup, its cpu.stat, a later cpu.stat, and the
+ * cgroup file of a process on a board, each ended by a zero byte. For any input, no tenant gets more joules
+ * than were used. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Any bytes as a text to learn from: no crash, no leak; tokens spell what was read, whole, and windows lie in it. */
+/* Fuzz target: texts to train on. No crash, no leak; tokens spell the whole text, and windows lie within it.
+ * */
 #include <string.h>
 #include <forge/data.h>
 #include "file.h"
@@ -13,7 +14,7 @@ static uint32_t token_at(const forge_tensor *tokens, size_t i)
     return token;
 }
 
-/* The bytes again. */
+/* The tokens spell the input bytes. */
 static void check_spelling(const forge_text *text, const uint8_t *data, size_t size)
 {
     forge_tensor tokens = forge_text_tokens(text);
@@ -56,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require((status == JOULE_OK) == (error.message[0] == '\0'));
     if (status != JOULE_OK)
         return 0;
-    if (size < 4 || data[2] != 0x1f || data[3] != 0x8b) /* gzip's sign: then it was unpacked */
+    if (size < 4 || data[2] != 0x1f || data[3] != 0x8b) /* gzip's magic number: the text was decompressed */
         check_spelling(text, data + 2, size - 2);
     check_windows(text, context);
     forge_text_free(text);

@@ -1,4 +1,4 @@
-/* Fuzz target: the number and unit parsers. What they accept must be in range, and must read back when written. */
+/* Fuzz target: parsers of numbers and units. Accepted values are in range and are read back when written. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void check_unit(const char *text, joule_dimension dimension)
     require(isfinite(value) && value >= 0);
     char written[64];
     require(joule_format(value, dimension, 15, written, sizeof written) < sizeof written);
-    /* the largest double rounds up to what is no double any more */
+    /* rounding the largest double up exceeds the range of double */
     if (value < 1e308)
         require(joule_parse(written, dimension, &back, NULL) == JOULE_OK &&
                 (fabs(back - value) <= 1e-14 * value || value < 1e-300));

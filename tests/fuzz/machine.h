@@ -1,8 +1,7 @@
-/* tests/fuzz/machine.h - what the fuzz targets that make up a whole machine share.
+/* tests/fuzz/machine.h - code of the fuzz targets that build a whole machine from their input.
  *
- * Owns taking the input apart, the rounds of readings, and what must hold for any meter afterwards.
- * Newcomers: a piece may hold any byte but the separator, also zeros, which end its text early.
- */
+ * Splits the input, runs rounds of readings, and checks what must hold for any meter. Note: a piece may hold
+ * any byte but the separator, also zeros, which end its text early. */
 #ifndef FUZZ_MACHINE_H
 #define FUZZ_MACHINE_H
 
@@ -15,8 +14,8 @@
 #define FUZZ_SEPARATOR 0xFE
 #define FUZZ_STEP_NS   INT64_C(600000000) /* virtual time between two rounds */
 
-/* Calls take() for at most `most` pieces of the input, each ended by a separator. `text` is a terminated copy that may be
- * written into; the byte after its end can be looked at. */
+/* Calls take() for at most `most` pieces of the input, each ended by a separator. `text` is a terminated copy
+ * that may be modified; the byte after its end can be read. */
 static inline void each_piece(const uint8_t *data, size_t size, size_t most,
                               void (*take)(void *context, size_t index, char *text), void *context)
 {
@@ -48,7 +47,7 @@ static inline void read_round(struct joule_host *host, joule_meter *meter)
     meter_tick(meter);
 }
 
-/* No energy falls or is not finite, and the total is not negative. */
+/* Requires that energies never fall and are finite, and that the total is not negative. */
 static inline void require_sound_energy(joule_meter *meter)
 {
     for (size_t i = 0; i < joule_domain_count(meter); i++) {
@@ -63,7 +62,7 @@ static inline void require_sound_energy(joule_meter *meter)
     require(isnan(w.joules.value) || w.joules.value >= 0);
 }
 
-/* What is told of a device is unknown or possible. */
+/* Requires that each value of a device is unknown or possible. */
 static inline void require_sound_devices(joule_meter *meter)
 {
     size_t count = joule_device_count(meter);

@@ -1,7 +1,6 @@
-/* tests/fuzz/require.h - what must hold for any input.
+/* tests/fuzz/require.h - require(), which ends a fuzz target if a condition does not hold.
  *
- * Owns the one way in which a fuzz target says that it does not. Newcomers: assert() would do nothing where NDEBUG is set.
- */
+ * Note: assert() would do nothing if NDEBUG is set. */
 #ifndef FUZZ_REQUIRE_H
 #define FUZZ_REQUIRE_H
 

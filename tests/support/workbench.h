@@ -27,8 +27,8 @@ joule_status workbench_try_load(struct workbench *bench, forge_builder *b, joule
 void workbench_load(struct workbench *bench, forge_builder *b);
 void workbench_unload(struct workbench *bench);
 
-/* Sets all elements of an input from memory of the program's type and shape; `elements` must live until the
- * next run. */
+/* Sets all elements of an input from memory of the program's type and shape; `elements` must stay valid until
+ * the next run has ended. */
 void workbench_set(struct workbench *bench, const char *input, const void *elements);
 void workbench_run(struct workbench *bench);
 forge_tensor workbench_output(const struct workbench *bench, const char *name);

@@ -1,4 +1,4 @@
-/* tests/fakes/amd/fake_boards.c - the script's text, and the boards. See fake_boards.h. */
+/* tests/fakes/amd/fake_boards.c - parses the script and computes the boards' readings. See fake_boards.h. */
 #include "fake_boards.h"
 
 #include <stdatomic.h>

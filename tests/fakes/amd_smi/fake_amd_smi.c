@@ -1,9 +1,8 @@
-/* tests/fakes/amd_smi/fake_amd_smi.c - a libamd_smi with the vendor's interface and scripted boards.
+/* tests/fakes/amd_smi/fake_amd_smi.c - a libamd_smi with AMD's interface and scripted boards.
  *
- * Newcomers: FAKE_AMD is the number behind ".so.": 1 has the names of ROCm 5.5 and thousandths of a degree, 24 and 25 have
- * the later names with one layout each of the answer to the power call. Sockets are boards, processors their partitions; a
- * handle from before the library was shut down is told from others by its generation.
- */
+ * FAKE_AMD is the library's major version. 1 has the names of ROCm 5.5, and temperatures in millidegrees. 24
+ * and 25 have the later names; each has its own layout of the power result. Sockets are boards, processors
+ * are their partitions. A handle holds a generation, so that handles from before a shutdown are refused. */
 #include <string.h>
 #include "fake_boards.h"
 #include "joule/sources/amd/amd_smi_abi.h"
@@ -48,11 +47,11 @@ static amd_code code_of(enum fake_fate fate)
     static const amd_code codes[] = {
         [FATE_FINE] = AMDSMI_STATUS_SUCCESS,   [FATE_UNSUPPORTED] = AMDSMI_STATUS_NOT_SUPPORTED,
         [FATE_DENIED] = AMDSMI_STATUS_NO_PERM, [FATE_BUSY] = AMDSMI_STATUS_BUSY,
-        [FATE_FAILS] = 14 /* a file */,        [FATE_NOT_FOUND] = AMDSMI_STATUS_NOT_FOUND};
+        [FATE_FAILS] = 14 /* FILE_ERROR */,    [FATE_NOT_FOUND] = AMDSMI_STATUS_NOT_FOUND};
     return codes[fate];
 }
 
-/* It counts nobody: whoever shuts it down does so for all. */
+/* There is no reference count: one shutdown ends the library for all users. */
 amd_code amdsmi_init(uint64_t flags)
 {
     if (flags != AMDSMI_INIT_AMD_GPUS)
@@ -232,7 +231,7 @@ amd_code GET_UUID(amd_handle processor, unsigned *length, char *uuid)
     static const char text[] = "ceff740f-0000-1000-8000-5eed00000000";
     BOARD(processor);
     if (*length < sizeof text)
-        return 41; /* too small */
+        return 41; /* INSUFFICIENT_SIZE */
     memcpy(uuid, text, sizeof text);
     *length = sizeof text;
     return code_of(fake_enter(board));

@@ -1,9 +1,8 @@
 /* tests/fakes/hlml/fake_hlml.c - a libhlml.so with the vendor's interface and scripted boards.
  *
- * Owns the vendor's symbols and layouts, and boards that all draw constant power. A script is a list of "key=value" with
- * blanks between; times count from the script on. Newcomers: time is the machine's until fake_hlml_set_time is
- * called, then it stands where it was put.
- */
+ * All boards draw constant power. A script is a list of "key=value", separated by blanks; times count from
+ * the script's start. Note: the clock is the machine's until fake_hlml_set_time is called; then it stands at
+ * the given time. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,20 +17,21 @@
 #define DECLARE(name, parameters) EXPORT hlml_return hlml_##name parameters;
 HLML_FUNCTIONS(DECLARE)
 
-/* For tests: false for a key that does not exist. */
+/* For tests: replaces the script. Returns false for an unknown key. */
 EXPORT bool fake_hlml_script(const char *text);
 EXPORT void fake_hlml_set_time(int64_t monotonic_ns);
 
 static struct script {
     double boards, watts;
-    double init;   /* what init returns */
+    double init;   /* result of init */
     double energy; /* 0: not supported, as in Intel's own mock */
     double first;  /* millijoules at the beginning */
-    /* When the counter stops, calls fail, calls hang, somebody shuts the library down; < 0: never. */
+    /* Times at which the counter stops, calls fail, calls hang, other code shuts the library down; < 0:
+     * never. */
     double freeze_s, fail_s, hang_s, shut_s;
-    double code, until_s; /* with which calls fail, and until when; 0: for ever */
+    double code, until_s; /* code: result of failing calls; until_s: end of the failures, 0: none */
     double silent;        /* 1: neither energy nor power */
-    double lost;          /* the board without a handle; < 0: none */
+    double lost;          /* number of the board without a handle; < 0: none */
 } script;
 
 static void make_usual(void)
@@ -114,7 +114,7 @@ static bool has_come(double at_s)
 
 static hlml_return enter(void)
 {
-    if (has_come(script.shut_s) && !was_shut) { /* by another user of it in this process */
+    if (has_come(script.shut_s) && !was_shut) { /* another user in this process shuts it down */
         was_shut = true;
         is_ready = false;
     }
@@ -154,7 +154,7 @@ hlml_return hlml_device_get_count(unsigned *count)
     return HLML_SUCCESS;
 }
 
-/* A handle is the board's number and one more. */
+/* A handle is the board's number plus 1. */
 hlml_return hlml_device_get_handle_by_index(unsigned index, hlml_device *device)
 {
     ENTER();
@@ -199,7 +199,7 @@ hlml_return hlml_get_driver_version(char *text, unsigned size)
     return put_text(text, size, "1.22.1-97ec1a4");
 }
 
-/* The first board of the library is the last on the bus. */
+/* The library's first board is the last one on the bus. */
 hlml_return hlml_device_get_pci_info(hlml_device device, struct hlml_pci_info *pci)
 {
     ENTER();

@@ -1,8 +1,8 @@
-/* fakes/ioreport/fake_ioreport.c - macOS' libIOReport, and the few functions of CoreFoundation behind it, for tests elsewhere.
+/* fakes/ioreport/fake_ioreport.c - a fake of macOS' libIOReport and of the CoreFoundation functions that it
+ * needs.
  *
- * Owns functions with the real names and forms, over objects of its own. What is released too often, is of the wrong kind, or
- * comes with an argument that Apple's own programs do not give is a fault that the test sees (fake_ioreport.h).
- */
+ * Functions have the real names and signatures. Faults are counted for the test (fake_ioreport.h): extra
+ * releases, objects of the wrong type, and arguments that Apple's own programs do not pass. */
 #include "fake_ioreport.h"
 
 #include <stdlib.h>
@@ -38,10 +38,10 @@ struct object {
     enum kind kind;
     char text[64];                          /* STRING */
     int64_t counts[FAKE_IOREPORT_CHANNELS]; /* SAMPLE */
-    struct object *array, *names[2];        /* given by Get: they live with their owner */
+    struct object *array, *names[2];        /* results of Get functions; they live as long as their owner */
     struct object *items[FAKE_IOREPORT_CHANNELS];
     int index;
-    const struct object *sample; /* of an array and of a channel */
+    const struct object *sample; /* for arrays and channels */
 };
 
 static struct object *make(enum kind kind)

@@ -1,4 +1,4 @@
-/* tests/fakes/level_zero/fake_card.c - the script's keys, their defaults, and its text. See fake_card.h. */
+/* tests/fakes/level_zero/fake_card.c - the script's keys, their defaults, and its parser. See fake_card.h. */
 #include "fake_card.h"
 
 #include <stddef.h>

@@ -1,10 +1,10 @@
-/* tests/fakes/level_zero/fake_level_zero.c - a libze_loader.so.1 with the vendor's interface and scripted cards.
+/* tests/fakes/level_zero/fake_level_zero.c - a libze_loader.so.1 with the vendor's interface and scripted
+ * cards.
  *
- * Owns the loader's life (two modes that must not meet), its manners (structures that must name their type, lists that are
- * counted and filled by one function, return codes) and the parts of a card. With FAKE_MINOR 3 it is a loader of that age:
- * without zesInit and what came later.
- * Newcomers: a handle is a pointer to a part. Time is the machine's until fake_level_zero_set_time is called.
- */
+ * Models the loader's life cycle (two modes that exclude each other), its rules (structures must hold their
+ * type, one function counts and fills lists, return codes), and a card's parts. With FAKE_MINOR 3 it is
+ * version 1.3: without zesInit and later functions. Note: a handle is a pointer to a part. The clock is the
+ * machine's until fake_level_zero_set_time is called. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,8 +18,8 @@
 #define EXPORT                    __attribute__((visibility("default")))
 #define DECLARE(name, parameters) EXPORT lz_code name parameters;
 LZ_FUNCTIONS(DECLARE)
-/* For tests: sets the script anew, as if the library had just been loaded; stops the clock at a time; whether both modes
- * were started; how often a card was asked for something. */
+/* For tests: replace the script, as if the library had just been loaded; stop the clock at a time. The last
+ * two return whether both modes were started, and the number of calls on cards. */
 EXPORT void fake_level_zero_script(const char *text);
 EXPORT void fake_level_zero_set_time(int64_t monotonic_ns);
 EXPORT bool fake_level_zero_is_mixed(void);
@@ -28,12 +28,12 @@ EXPORT unsigned long fake_level_zero_calls(void);
 enum part_kind { PART_DEVICE, PART_POWER, PART_TEMPERATURE, PART_ENGINE, PART_MEMORY };
 #define MOST_PARTS 24
 
-/* What a handle means: a part of a card, or of one of its tiles. */
+/* A part of a card or of one of its tiles; handles point to it. */
 struct part {
     struct fake_card *card;
     enum part_kind kind;
-    uint32_t type; /* in the interface's numbers */
-    int tile;      /* -1: of the whole card */
+    uint32_t type; /* number in the vendor's interface */
+    int tile;      /* -1: the whole card */
 };
 
 static struct fake_script script;
@@ -52,7 +52,7 @@ static void add_part(unsigned c, enum part_kind kind, uint32_t type, int tile)
         parts[c][part_counts[c]++] = (struct part){&script.cards[c], kind, type, tile};
 }
 
-/* A card with tiles lists their parts in front of its own, and has no memory but theirs. */
+/* A card with tiles lists their parts before its own; its memory belongs to the tiles. */
 static void add_parts(unsigned c)
 {
     const struct fake_card *card = &script.cards[c];
@@ -66,7 +66,8 @@ static void add_parts(unsigned c)
         if (card->memory_celsius > -273 && (tile >= 0 || card->tiles == 0))
             add_part(c, PART_TEMPERATURE, ZES_TEMP_SENSORS_MEMORY, tile);
         for (uint32_t type = card->engine_all != 0 ? ZES_ENGINE_GROUP_ALL : 5; type <= 6; type++)
-            if (type == ZES_ENGINE_GROUP_ALL || type >= 5) /* 5: render, 6: one that has a share of its own */
+            /* 5: render; 6: copy, which has its own busy fraction */
+            if (type == ZES_ENGINE_GROUP_ALL || type >= 5)
                 add_part(c, PART_ENGINE, type, tile);
         if (card->memory_gib > 0 && (tile >= 0 || card->tiles == 0))
             add_part(c, PART_MEMORY, ZES_MEM_LOC_DEVICE, tile);
@@ -124,7 +125,7 @@ static int64_t now_ns(void)
     return fixed_ns >= 0 ? fixed_ns : (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Seconds since an event of the script; negative: it has not come. */
+/* Returns seconds since an event of the script; negative: it is in the future. */
 static double since_s(double at_ms)
 {
     return at_ms < 0 || start_ns < 0 ? -1 : (double)(now_ns() - start_ns) / 1e9 - at_ms / 1e3;
@@ -138,7 +139,7 @@ static void block_once(const struct fake_card *card)
     nanosleep(&length, NULL);
 }
 
-/* What every call goes through. */
+/* Every call begins with this. */
 static lz_code enter(lz_handle handle, enum part_kind kind, const struct part **out_part)
 {
     const struct part *part = handle;
@@ -191,7 +192,7 @@ lz_code zeInit(uint32_t flags)
     return begin(&is_core);
 }
 
-/* Counts with room for none, else fills. */
+/* Counts if *count is 0, else fills the list. */
 static lz_code give(uint32_t *count, lz_handle *list, const lz_handle *have, size_t have_count)
 {
     NEED(count && (*count == 0 || list));
@@ -248,7 +249,7 @@ lz_code zesDeviceGet(lz_handle driver, uint32_t *count, lz_handle *list)
 
 /* --- what a card is ------------------------------------------------------------------------------------- */
 
-/* Without the switch, handles of the compute side mean nothing to system management. */
+/* Without the environment variable, system management refuses handles of the compute API. */
 static bool may_manage(void)
 {
     return is_sysman || script.sysman != 0;
@@ -332,7 +333,8 @@ lz_code zesPowerGetProperties(lz_handle power, struct lz_power_properties *prope
     return ZE_RESULT_SUCCESS;
 }
 
-/* A domain has a share of the card's power: all of it, nine tenths in the package, of which each tile has its part. */
+/* Returns a domain's power: the card has all of it, the package nine tenths, and each tile an equal part of
+ * these. */
 static double domain_watts(const struct part *part)
 {
     double share = part->type == ZES_POWER_DOMAIN_CARD ? 1 : 0.9;
@@ -371,7 +373,7 @@ lz_code zesPowerGetLimitsExt(lz_handle power, uint32_t *count, struct lz_power_l
     if (part->card->limits_extended == 0)
         return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
     NEED(count && *count >= 2 && limits && limits[0].head.type == ZES_STRUCTURE_TYPE_POWER_LIMIT_EXT_DESC);
-    limits[0].level = 3; /* peak, in milliamperes */
+    limits[0].level = 3; /* peak current, in milliamperes */
     limits[0].unit = 1;
     limits[0].limit = 40000;
     limits[1].level = ZES_POWER_LEVEL_SUSTAINED;
@@ -402,7 +404,8 @@ lz_code zesTemperatureGetState(lz_handle sensor, double *celsius)
 {
     ENTER(sensor, PART_TEMPERATURE);
     double own = part->type == ZES_TEMP_SENSORS_MEMORY ? part->card->memory_celsius : part->card->celsius;
-    *celsius = own + (part->tile > 0 ? part->tile : 0); /* each tile a degree warmer than the one before */
+    /* each tile is 1 degree warmer than the previous one */
+    *celsius = own + (part->tile > 0 ? part->tile : 0);
     return ZE_RESULT_SUCCESS;
 }
 
@@ -453,7 +456,7 @@ lz_code zesEngineGetActivity(lz_handle engine, struct lz_engine_stats *stats)
                                        : ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
     double share = part->type == 6 ? part->card->copy_busy : part->card->busy;
     double since_start_us = (double)(now_ns() - start_ns) / 1e3;
-    stats->time_us = (uint64_t)(since_start_us + 5e6); /* on a clock of the hardware's own */
+    stats->time_us = (uint64_t)(since_start_us + 5e6); /* the timestamp is of the hardware's own clock */
     stats->active_us = (uint64_t)(since_start_us * share + 7e6);
     return ZE_RESULT_SUCCESS;
 }

@@ -1,8 +1,6 @@
 /* tests/fakes/nvml/fake_condition.c - fans, video engines, the PCIe link and errors of the fake library.
  *
- * Traffic is steady, so that counts of bytes are a rate times the time. A board has one Xid error, at
- * xid_at_ms.
- */
+ * Traffic is constant, so byte counts are rate times time. A board has one Xid error, at xid_at_ms. */
 #include <stdlib.h>
 #include "fake_driver.h"
 

@@ -1,7 +1,7 @@
-/* tests/fakes/nvml/fake_power.c - the fake library's energy and power: calls, fields, the ring of samples, limits.
+/* tests/fakes/nvml/fake_power.c - the fake library's energy and power: calls, fields, the ring of samples,
+ * limits.
  *
- * Newcomers: each way may be there or not, by the board's script; which of them a real board has depends on its age.
- */
+ * Note: the board's script says which of these exist. On a real board, this depends on its age. */
 #include "fake_driver.h"
 
 static uint64_t counter_millijoules(const struct fake_board *board)
@@ -25,7 +25,7 @@ nvml_return nvmlDeviceGetTotalEnergyConsumption(nvml_device device, unsigned lon
     return NVML_SUCCESS;
 }
 
-/* 1 s means from Ampere on, except GA100, whose compute capability is 8.0. */
+/* From Ampere on, power usage is the mean of 1 s, except on GA100, whose compute capability is 8.0. */
 static bool usage_is_average(const struct fake_board *board)
 {
     return board->architecture >= NVML_DEVICE_ARCH_AMPERE && !(board->major == 8 && board->minor == 0);
@@ -42,7 +42,7 @@ nvml_return nvmlDeviceGetPowerUsage(nvml_device device, unsigned *milliwatts)
     return NVML_SUCCESS;
 }
 
-/* Adds what a scope has beside or instead of the board; negative: not supported. */
+/* Returns the power of a scope, given that of the board; negative: not supported. */
 static double in_scope(const struct fake_board *board, uint32_t scope, double watts)
 {
     if (scope == NVML_POWER_SCOPE_GPU)
@@ -89,7 +89,7 @@ static void put_field(const struct fake_board *board, struct nvml_field *field)
                                   ? in_scope(board, field->scope, fake_average_watts(board, fake_now_s()))
                                   : -1);
         break;
-    case NVML_FI_DEV_POWER_INSTANT: /* no board is known whose memory answers this one */
+    case NVML_FI_DEV_POWER_INSTANT: /* no known board supports the memory scope in this field */
         put_milliwatts(field, board->instant_field != 0 && field->scope != NVML_POWER_SCOPE_MEMORY
                                   ? in_scope(board, field->scope, fake_instant_watts(board, fake_now_s()))
                                   : -1);

@@ -1,4 +1,4 @@
-/* tests/fakes/nvml/fake_state.c - what the fake library tells beside energy: memory, clocks, processes, MIG, GPM. */
+/* tests/fakes/nvml/fake_state.c - other values of the fake library: memory, clocks, processes, MIG, GPM. */
 #include <stdlib.h>
 #include <string.h>
 #include "fake_driver.h"
@@ -16,7 +16,7 @@ nvml_return nvmlDeviceGetUtilizationRates(nvml_device device, struct nvml_utiliz
 static const uint64_t memory_bytes = 143771ull << 20, reserved_bytes = 600ull << 20,
                       used_bytes = 1024ull << 20;
 
-/* Of a MIG instance an eighth, of which each next one uses another 100 MiB. */
+/* A MIG instance has an eighth of the board's memory; each next instance uses 100 MiB more. */
 static struct nvml_memory_v2 memory_of(const struct fake_board *board)
 {
     uint64_t total = board->part < 0 ? memory_bytes : memory_bytes / 8;
@@ -102,8 +102,8 @@ nvml_return nvmlDeviceGetRunningProcessDetailList(nvml_device device, void *unus
     return NVML_ERROR_NOT_SUPPORTED;
 }
 
-/* The first process has as much of the board's time as all the others: halves, quarters ... The driver keeps older samples,
- * too, and one of a process that has ended. */
+/* Each process uses as much of the board's time as all later ones together: a half, a quarter ... The result
+ * also has older samples, and one of a process that has ended. */
 nvml_return nvmlDeviceGetProcessUtilization(nvml_device device, struct nvml_process_sample *samples,
                                             unsigned *count, unsigned long long last_seen_us)
 {
@@ -187,7 +187,7 @@ nvml_return nvmlDeviceGetComputeInstanceId(nvml_device instance, unsigned *id)
     return board->part >= 0 ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
 }
 
-/* --- GPM: a sample is a moment, and activity follows the square wave ------------------------------------ */
+/* --- GPM: a sample holds its time; activity follows the square wave ------------------------------ */
 
 struct nvml_gpm_buffer {
     const struct fake_board *board;

@@ -1,8 +1,7 @@
-/* tests/fakes/rocm_smi/fake_rocm_smi.c - a librocm_smi64 with the vendor's interface and scripted boards.
+/* tests/fakes/rocm_smi/fake_rocm_smi.c - a librocm_smi64 with AMD's interface and scripted boards.
  *
- * Newcomers: with FAKE_ROCM_5 it is a library of ROCm 5, which has rsmi_dev_power_ave_get alone for power. A NULL where an
- * answer should go asks whether the call is supported, as the real one has it.
- */
+ * Note: with FAKE_ROCM_5 it is a library of ROCm 5, whose only power call is rsmi_dev_power_ave_get. As in
+ * the real library, a NULL result pointer asks whether the call is supported. */
 #include "fake_boards.h"
 #include "joule/sources/amd/rocm_smi_abi.h"
 
@@ -46,7 +45,7 @@ rocm_code rsmi_dev_pci_id_get(uint32_t device, uint64_t *bdfid)
     BOARD(device);
     *bdfid = (uint64_t)fake_bus(board) << 8;
 #ifdef FAKE_ROCM_5
-    *bdfid |= partition; /* in the place of the function */
+    *bdfid |= partition; /* the partition number is in the bits of the PCI function */
 #else
     *bdfid |= (uint64_t)partition << 28;
 #endif
@@ -63,7 +62,7 @@ rocm_code rsmi_dev_energy_count_get(uint32_t device, uint64_t *counter, float *m
     return code_of(fake_counts(board, counter));
 }
 
-/* Microwatts of a board that has this kind of power. */
+/* Writes microwatts if the board has this kind of power. */
 static rocm_code put_watts(const struct fake_board *board, double kind, uint64_t *microwatts)
 {
     double watts = 0;
@@ -145,7 +144,7 @@ rocm_code rsmi_dev_name_get(uint32_t device, char *name, size_t size)
     for (const char *letter = "AMD Fake Instinct"; *letter && i + 1 < size; letter++)
         name[i++] = *letter;
     name[i] = '\0';
-    return i + 1 == size ? 11 /* too small */ : RSMI_STATUS_SUCCESS;
+    return i + 1 == size ? 11 /* INSUFFICIENT_SIZE */ : RSMI_STATUS_SUCCESS;
 }
 
 rocm_code rsmi_dev_unique_id_get(uint32_t device, uint64_t *id)
