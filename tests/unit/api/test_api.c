@@ -1,5 +1,5 @@
-/* The promises of the public headers: what every function answers to NULL and to nonsense, older and newer callers,
- * and handles from before fork. */
+/* The promises of the public headers: results for NULL and invalid arguments, older and newer callers, and
+ * handles from before a fork. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -137,7 +137,7 @@ static void test_windows(void **state)
     assert_true(isnan(part.value) && coverage == 0);
     assert_status(joule_window_joules(meter, NOT_A_DOMAIN, begin, end, &part, NULL), INVALID);
     assert_status(joule_window_joules(meter, JOULE_TOTAL, begin, end, NULL, NULL), INVALID);
-    host_script_set_time(host, last + S / 20); /* no reading since */
+    host_script_set_time(host, last + S / 20); /* no later reading */
     assert_status(joule_window_joules(meter, JOULE_TOTAL, begin, last + S / 20, &part, &coverage), PENDING);
     assert_true(part.value > 49 && coverage < 1);
 }
@@ -260,7 +260,7 @@ static void test_words_and_texts(void **state)
     assert_status(joule_report_json(meter, NULL, NULL, 1, &length), INVALID);
 }
 
-/* Nobody should wait for ever for what a reading does not bring. */
+/* Errors say why a value is unknown, so that callers do not wait for a reading that cannot give it. */
 static void test_unknown_says_why(void **state)
 {
     (void)state;
@@ -282,14 +282,14 @@ static void test_unknown_says_why(void **state)
 
 /* --- older and newer callers ---------------------------------------------------------------------------- */
 
-/* A structure of `size` bytes that ends where the readable memory does. */
+/* Returns `size` bytes that end where the readable memory ends. */
 static void *at_the_edge(size_t size)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (size + page - 1) / page * page;
     char *start = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(start, MAP_FAILED);
     assert_int_equal(mprotect(start + room, page, PROT_NONE), 0);
-    return start + room - size; /* left to the end of the program */
+    return start + room - size; /* freed at the end of the program */
 }
 
 static void test_a_structure_too_small_is_left_alone(void **state)
@@ -358,7 +358,7 @@ static void test_a_newer_caller_is_refused_what_is_unknown(void **state)
 
 /* --- fork ----------------------------------------------------------------------------------------------- */
 
-/* The number of the first promise that is not kept; 0: all are. */
+/* Returns the number of the first promise that is broken, or 0. */
 static int broken_in_child(joule_region *running, joule_budget *budget)
 {
     joule_quantity q;

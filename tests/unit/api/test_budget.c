@@ -1,4 +1,4 @@
-/* Budgets on a scripted machine whose power is known at every moment of a virtual time. */
+/* Budgets on a scripted machine whose power is known at every moment of virtual time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static ssize_t energy_uj(void *context, int64_t time_ns, char *buffer, size_t si
     return snprintf(buffer, size, "%.0f\n", true_joules(time_ns) * 1e6);
 }
 
-/* A kelvin more each second. */
+/* Rises by 1 kelvin per second. */
 static ssize_t millidegrees(void *context, int64_t time_ns, char *buffer, size_t size)
 {
     (void)context;
@@ -170,7 +170,7 @@ static void test_near_and_over_are_told_once(void **state)
     assert_int_equal(witness.count, 2);
     assert_int_equal(witness.told[0], JOULE_BUDGET_NEAR);
     assert_int_equal(witness.told[1], JOULE_BUDGET_OVER);
-    /* 240 J are used 4 s after the begin, 300 J 5 s after it; each is seen within two readings. */
+    /* 240 J are used 4 s after the begin, 300 J 5 s after it; each is detected within two readings. */
     assert_in_range(witness.when_ns[0], 6 * S - S / 5, 6 * S + S / 5);
     assert_in_range(witness.when_ns[1], 7 * S - S / 5, 7 * S + S / 5);
     joule_budget_result result = end(budget);
@@ -232,10 +232,10 @@ static void test_watts_over_the_last_second(void **state)
     joule_budget_result result = end(budget);
     assert_int_equal(result.status, JOULE_BUDGET_OVER);
     assert_true(fabs(result.peak_watts - 120) < 2);
-    assert_true(isnan(result.probability)); /* no joules were bounded */
+    assert_true(isnan(result.probability)); /* joules had no limit */
 }
 
-/* A budget that is shorter than the span of a mean is judged at its end, and told of then. */
+/* A budget that is shorter than the period of a mean is judged and reported at its end. */
 static void test_what_is_passed_at_the_end_is_told_there(void **state)
 {
     struct fixture *fixture = *state;
@@ -314,7 +314,7 @@ static void test_budget_of_a_tag(void **state)
     uint32_t tag = joule_tag("budgeted"), other = joule_tag("other");
     open_meter(fixture, "rapl_powercap");
     run_until(fixture, 2 * S);
-    add_span(fixture, tag, 1 * S, 2 * S); /* 60 J from before the budget */
+    add_span(fixture, tag, 1 * S, 2 * S); /* 60 J from before the budget began */
     run_until(fixture, 4 * S);
     joule_budget *budget = begin(fixture, (joule_budget_options){.max_joules = 100, .tag = tag}, &witness);
     run_until(fixture, 6 * S);
@@ -393,7 +393,7 @@ static void test_a_callback_may_use_the_meter(void **state)
               NULL);
     run_until(fixture, 5 * S);
     assert_int_equal(end(budget).status, JOULE_BUDGET_OVER);
-} /* the budgets that the callback began are freed with the meter */
+} /* budgets that the callback began are freed with the meter */
 
 static volatile sig_atomic_t terminations;
 

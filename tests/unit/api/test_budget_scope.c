@@ -1,8 +1,8 @@
-/* Scopes with a budget on a scripted machine of 60 W: who is told what and when, and that many threads enter at once.
+/* Scopes with a budget on a scripted machine of 60 W: which handler calls happen when, and many threads at
+ * once.
  *
- * Newcomers: regions have the true clock, so that the calls of a scope are made of spans in virtual time; the one region that
- * makes the scope known never gets its energy, and no mean counts it.
- */
+ * Note: regions use the true clock, so a scope's calls are made of spans in virtual time. The one region that
+ * registers the scope never gets its energy, and no mean counts it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static void hear(const joule_budget_event *event, void *context)
     snprintf(last.message, sizeof last.message, "%s", event->message);
     assert_int_equal(event->struct_size, sizeof *event);
     atomic_fetch_add(&told, 1);
-    if (context) /* a handler may look */
+    if (context) /* a handler may query */
         assert_int_equal(joule_sample_now(*(joule_meter **)context), JOULE_OK);
 }
 
@@ -90,7 +90,7 @@ static void run_until(struct fixture *fixture, int64_t end_ns)
     }
 }
 
-/* The tag of a site, which is entered once. */
+/* Returns the tag of a site after entering it once. */
 static uint32_t enter(joule_budget_site *site)
 {
     joule_region region = joule_budget_scope_begin(site);
@@ -117,7 +117,7 @@ static void test_the_mean_call_decides(void **state)
     joule_budget_site within = {.budget = "max_joules=50J", .function = "within", .line = 8};
     uint32_t dear = enter(&over), mixed = enter(&within);
     call(fixture, mixed, 2 * S, 2 * S + S / 10); /* 6 J */
-    call(fixture, mixed, 3 * S, 4 * S);          /* 60 J: over, were it alone */
+    call(fixture, mixed, 3 * S, 4 * S);          /* 60 J: over the limit if it were alone */
     run_until(fixture, 6 * S);
     assert_int_equal(told, 0);
     call(fixture, dear, 6 * S, 7 * S);
@@ -191,7 +191,7 @@ static joule_budget_site around = {.budget = "max_joules=1J", .function = "aroun
 static void jump(jmp_buf back)
 {
     joule_budget_scope_begin(&jumped);
-    joule_budget_scope_begin(&jumped); /* as by a function that calls itself */
+    joule_budget_scope_begin(&jumped); /* as in a recursive function */
     longjmp(back, 1);
 }
 
@@ -254,7 +254,7 @@ static void test_stamps_are_subtracted(void **state)
     struct tag_row row;
     assert_true(collector_row(fixture->meter->collector, tag, &row));
     double part = row.timestamp_joules.value / (row.timestamp_joules.value + row.result.attributed.value);
-    double stamped = (double)row.result.count; /* with the one that made the tag */
+    double stamped = (double)row.result.count; /* including the region that made the tag */
     assert_true(fabs(part - stamped * stamp_s / row.result.duration_s) < 1e-6 * part);
 }
 

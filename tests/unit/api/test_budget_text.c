@@ -1,4 +1,4 @@
-/* Budgets as texts: what is accepted, and at which column what is wrong. */
+/* Budgets as text: which are accepted, and at which column errors are reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* What libjoule's cost model says of this machine's CPUs: it always answers, and an older caller gets what it has room for. */
+/* libjoule's cost model for this machine's CPUs: it always returns a result, and fills an older caller's
+ * smaller structure. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* Regions in the life of real processes: forks, clients of a session, a kill, a library that comes and goes. */
+/* Regions in real processes: forks, clients of a session, a killed process, a library that is loaded and
+ * unloaded. */
 #include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
@@ -54,7 +55,7 @@ static void do_regions(int count)
     }
 }
 
-/* Asks for one region's figures like any program would. Exit status 0: they came, from the parent. */
+/* Queries one region as any program does. Exit status 0: the values came from the parent. */
 static int client_asks(void)
 {
     joule_meter *meter = NULL;
@@ -81,7 +82,8 @@ static void do_scopes(int count)
     }
 }
 
-/* For tests/programs/test_region_syscalls.sh: regions and scopes between two calls that a tracer can see. */
+/* For tests/programs/test_region_syscalls.sh: makes regions and scopes between two calls that a tracer can
+ * see. */
 static int make_marked_regions(void)
 {
     do_regions(1);
@@ -98,11 +100,11 @@ static void ask_slowly(joule_budget *budget, joule_budget_status status, void *i
     (void)budget;
     (void)status;
     *(_Atomic bool *)is_inside = true;
-    pause_ms(300); /* meanwhile the program ends */
+    pause_ms(300); /* the program ends during this time */
     joule_current_power_watts();
 }
 
-/* Leaves main() while a budget's callback is about to ask the default meter. */
+/* Returns from main() while a budget's callback is about to query the default meter. */
 static int end_inside_a_callback(void)
 {
     static _Atomic bool is_inside;
@@ -207,7 +209,7 @@ static void a_client_asks_its_parent(void **state)
     assert_true(in_child(serve_one_question, NULL));
 }
 
-/* Its parent is gone and its file with it: such a child measures for itself. */
+/* Parent and session file are gone: such a child measures itself. */
 static bool outlive_the_session(void *unused)
 {
     (void)unused;
@@ -246,7 +248,7 @@ static bool measure_in_child(void *unused)
     return good;
 }
 
-/* ThreadSanitizer lets no child of a threaded parent start threads. */
+/* ThreadSanitizer does not let the child of a threaded parent start threads. */
 #if defined(__SANITIZE_THREAD__)
 #define CHILDREN_HAVE_THREADS false
 #elif defined(__has_feature)

@@ -1,4 +1,5 @@
-/* Attribution: which CPU time is the command's, by each method, and what share of the energy follows from it. */
+/* Attribution: which CPU time belongs to the command, by each method, and which share of the energy results.
+ * */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,7 +28,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* In doubles: cmocka's own comparison knows floats only, which are the same to 1e-7. */
+/* Compares doubles; cmocka's own comparison uses floats, which are exact to 1e-7 only. */
 static void assert_near(double value, double wanted, double tolerance)
 {
     if (!(fabs(value - wanted) <= tolerance))
@@ -111,7 +112,7 @@ static void count_process(const struct tree_process *process, void *context)
     ++*(unsigned *)context;
 }
 
-/* Ids may be used again while /proc is read: 10 is the parent of 11, and that the parent of 10. */
+/* Ids can be reused while /proc is read: 10 is the parent of 11, and 11 the parent of 10. */
 static void test_parents_in_a_circle(void **state)
 {
     (void)state;
@@ -136,7 +137,7 @@ static double own_cpu_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Uses CPU time, tells how much, ends. */
+/* Uses CPU time, writes how much to the pipe, and exits. */
 static void burn_and_tell(int to)
 {
     while (own_cpu_s() < BURN_S)
@@ -147,7 +148,7 @@ static void burn_and_tell(int to)
     _exit(0);
 }
 
-/* A command of three: itself, a child that it waits for, and a daemon that it leaves behind. */
+/* Runs a command of three processes: itself, a child that it waits for, and a daemon that outlives it. */
 static void be_family(int to)
 {
     pid_t child = fork();
@@ -163,7 +164,7 @@ static void be_family(int to)
     burn_and_tell(to);
 }
 
-/* A command with a child in a session of its own; both wait to be killed. */
+/* Runs a command with a child in its own session; both wait to be killed. */
 static void be_couple(int to)
 {
     if (fork() == 0)
@@ -173,7 +174,7 @@ static void be_couple(int to)
     _exit(0);
 }
 
-/* The programs that this test starts are itself, told what to be and where to write. */
+/* This test starts itself as the commands; arguments say which one to be and where to write. */
 static const struct {
     const char *name;
     void (*be)(int to);
@@ -181,8 +182,7 @@ static const struct {
 
 struct part {
     const char *role;
-    char to
-        [12]; /* written here: what the child puts on the stack nobody takes off, as far as sanitizers know */
+    char to[12]; /* static, because sanitizers see the child's stack use as never released */
 };
 
 static void execute(void *context)
@@ -259,15 +259,15 @@ static void test_whole_family(void **state)
         skip();
     }
     if (method == ATTRIBUTE_WAIT4)
-        used_s -= BURN_S; /* nobody waited for the daemon */
+        used_s -= BURN_S; /* no process waited for the daemon */
     assert_int_equal(a.method, method);
     assert_true(a.command_cpu_s > used_s - 0.02);
-    assert_true(a.command_cpu_s < used_s + 0.1); /* forks cost a little */
+    assert_true(a.command_cpu_s < used_s + 0.1); /* forks cost some time */
     assert_true(a.share > 0 && a.share <= 1);
     assert_true(a.share_sd >= 0 && a.share_sd <= 0.6);
 }
 
-/* Sandboxes and old kernels have no clone3: the child then goes into its cgroup before it does anything. */
+/* Sandboxes and old kernels have no clone3. The child then enters its cgroup before it does anything else. */
 static void test_without_clone3(void **state)
 {
     (void)state;
@@ -340,7 +340,7 @@ static void test_the_living(void **state)
     assert_int_equal(attribute_alive(group, NULL, 0), 2);
     bool is_cgroup = attribute_group_method(group) == ATTRIBUTE_CGROUP;
     snprintf(folder, sizeof folder, "/sys/fs/cgroup/unified/joule-%d", getpid());
-    attribute_free(group); /* must not end them */
+    attribute_free(group); /* must not kill them */
     assert_int_equal(kill(pids[0], 0), 0);
     assert_int_equal(kill(pids[1], 0), 0);
     assert_true(!is_cgroup || stat(folder, &info) != 0);
@@ -352,7 +352,7 @@ static void test_the_living(void **state)
     close(ends[1]);
 }
 
-/* A run that was killed leaves its cgroup, maybe with processes in it and cgroups of theirs. */
+/* A killed run leaves its cgroup, which may contain processes and child cgroups. */
 static void test_leftovers_are_removed(void **state)
 {
     (void)state;
@@ -377,7 +377,7 @@ static void test_leftovers_are_removed(void **state)
         skip();
     }
     assert_int_equal(read(ends[0], &left, sizeof left), sizeof left);
-    assert_int_equal(read(ends[0], &status, 1), 0); /* it is sleep by now, and holds no lock */
+    assert_int_equal(read(ends[0], &status, 1), 0); /* it has called exec by now, and holds no lock */
     close(ends[0]);
     struct cgroup next;
     char name[40];
@@ -385,8 +385,8 @@ static void test_leftovers_are_removed(void **state)
     snprintf(name, sizeof name, "joule-%d", pid);
     assert_true(cgroup_open(&next, host_real()));
     assert_int_not_equal(fstatat(next.parent, name, &info, 0), 0);
-    assert_int_equal(kill(left, SIGKILL), 0); /* it was moved, not ended */
-    /* One whose owner lives is left alone. */
+    assert_int_equal(kill(left, SIGKILL), 0); /* it was moved, not killed */
+    /* A cgroup whose owner is alive stays. */
     struct cgroup own = next;
     pid = fork();
     if (pid == 0) {
@@ -412,7 +412,7 @@ static void test_machine_time(void **state)
     pid_t pid = attribute_spawn(group, end_at_once, NULL);
     waitpid(pid, NULL, 0);
     attribute_reaped(group, pid, 1.5);
-    attribute_reaped(group, pid + 1, 100); /* somebody else's */
+    attribute_reaped(group, pid + 1, 100); /* another process */
     host_script_text(host, "/proc/stat", "cpu  1200 60 380 80600 80 15 25 5999 105 5\ncpu0 1 2 3\n");
     struct attribution a = attribute_finish(group);
     double tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK);
@@ -426,7 +426,7 @@ static void test_machine_time(void **state)
     host->ops->close(host);
 }
 
-/* Nobody knows what the rest of the machine did in less than a tick: it is not nothing. */
+/* Below one tick, the rest of the machine's CPU time is unknown, not zero. */
 static void test_less_than_a_tick(void **state)
 {
     (void)state;
@@ -458,7 +458,7 @@ static struct estimate measured(double joules, double sd)
 
 /* --- a process from before ------------------------------------------------------------------------------ */
 
-/* In clock ticks; its children's are of those that it waited for. */
+/* CPU times in clock ticks; children's times are those of reaped children. */
 static void put_process(struct joule_host *host, int pid, int parent, char letter, int own, int children,
                         int start)
 {
@@ -475,9 +475,9 @@ static void test_a_process_from_before(void **state)
     double tick_s = 1 / (double)sysconf(_SC_CLK_TCK);
     struct joule_host *host = host_script_open();
     host_script_text(host, "/proc/stat", "cpu  1000 0 0 9000 0 0 0 0 0 0\n");
-    put_process(host, 40, 1, 'R', 500, 30, 77); /* what it did before does not count */
+    put_process(host, 40, 1, 'R', 500, 30, 77); /* earlier CPU time does not count */
     put_process(host, 41, 40, 'S', 60, 0, 80);
-    put_process(host, 99, 1, 'R', 5000, 0, 50); /* another's */
+    put_process(host, 99, 1, 'R', 5000, 0, 50); /* of another process */
     errno = 0;
     assert_null(attribute_attach(host, 42));
     assert_int_equal(errno, ESRCH);
@@ -485,7 +485,7 @@ static void test_a_process_from_before(void **state)
     assert_non_null(group);
     attribute_start(group);
     host_script_text(host, "/proc/stat", "cpu  1090 0 0 9000 0 0 0 0 0 0\n");
-    struct attribution nothing = attribute_finish(group); /* less than a tick of its own */
+    struct attribution nothing = attribute_finish(group); /* less than one tick */
     assert_true(isnan(nothing.command_cpu_s) && isnan(nothing.share));
     put_process(host, 40, 1, 'R', 520, 30, 77);
     put_process(host, 41, 40, 'S', 65, 0, 80);
@@ -496,12 +496,13 @@ static void test_a_process_from_before(void **state)
     assert_int_equal(share.method, ATTRIBUTE_TREE);
     assert_near(share.command_cpu_s, 32 * tick_s, 1e-9);
     assert_near(share.share, 0.32, 1e-9);
-    put_process(host, 41, 1, 'S', 65, 0, 80); /* they leave the tree: what they did in it was its own */
+    put_process(host, 41, 1, 'S', 65, 0, 80); /* they leave the tree: CPU time until then belongs to the
+                                               * command */
     assert_near(attribute_finish(group).command_cpu_s, 32 * tick_s, 1e-9);
     put_process(host, 40, 1, 'Z', 620, 100, 77);
-    assert_false(attribute_update(group)); /* the last figures, while nobody has asked for them */
+    assert_false(attribute_update(group)); /* the last values, before any query */
     assert_near(attribute_finish(group).command_cpu_s, 130 * tick_s, 1e-9);
-    put_process(host, 40, 1, 'R', 9000, 0, 1000); /* the number is somebody else's now */
+    put_process(host, 40, 1, 'R', 9000, 0, 1000); /* another process has the number now */
     assert_false(attribute_update(group));
     assert_near(attribute_finish(group).command_cpu_s, 130 * tick_s, 1e-9);
     attribute_free(group);
@@ -524,7 +525,7 @@ static void test_energy(void **state)
     struct estimate unknown = estimate_unknown();
     own = attribute_energy(&a, &total, &unknown);
     assert_near(own.value, 25, 1e-9);
-    struct estimate cold = measured(15, 4); /* less than idle, by noise */
+    struct estimate cold = measured(15, 4); /* less than idle energy, because of noise */
     own = attribute_energy(&a, &cold, &idle);
     assert_true(own.value >= 0 && own.value < 1e-9);
     assert_near(estimate_sd(&own), 0.25 * 5, 1e-9);
@@ -535,7 +536,7 @@ static void test_energy(void **state)
     assert_true(isnan(own.value));
 }
 
-/* What is shared out adds up: the shares of all that ran, and idle, are the total. */
+/* Shares add up: those of all processes, and idle, are the total. */
 static void test_shares_conserve(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What is left of a run without idling: the meter's scale leaves with it, the unsteadiness of idling stays. */
+/* A run minus idle energy: the meter's scale error scales with it, the variation of idle power stays. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

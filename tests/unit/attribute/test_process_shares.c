@@ -1,7 +1,7 @@
-/* Joules of single processes: that they and all others' are what the meter saw, that no sum ever falls, and how many are told.
+/* Energy of processes: shares and the rest add up to the meter's total, no sum ever falls, and the number of
+ * processes is limited.
  *
- * Newcomers: CPU time of a process is a function of virtual time, so that the truth of every share is known.
- */
+ * Note: a process's CPU time is a function of virtual time, so that every true share is known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,10 +19,10 @@
 #define JOB      "/slurm/uid_7/job_1"
 #define MOST     2
 #define MANY     40
-#define HZ       100.0 /* of clock ticks, as on every Linux */
+#define HZ       100.0 /* clock ticks per second, as on every Linux */
 #define NONE_YET 1e9
 
-/* A process that keeps `cpus` CPUs busy between two moments. */
+/* A process that uses `cpus` CPUs between two times. */
 struct worker {
     int pid;
     const char *name;
@@ -56,7 +56,7 @@ static const struct load load_200 = {.levels = {{0, 200}}, .count = 1};
 static struct sensor package;
 static struct worker first = {1, "init", 0, 0, NONE_YET};
 
-/* A package of 200 W with 4 CPUs, and processes 1000 ... of which each next one uses less. */
+/* A package of 200 W with 4 CPUs, and processes 1000 ..., each using less than the previous one. */
 static void put_machine(struct rig *rig, struct worker *workers, size_t count)
 {
     package = sensor_intel(&load_200);
@@ -88,7 +88,7 @@ static const struct process_row *row(const struct process_shares *shares, int pi
     return NULL;
 }
 
-/* A counter that stands in two rows, or is less than it was, is none. */
+/* A process must not have two rows, and its sums must not fall. */
 static void expect_growth(const struct process_shares *before, const struct process_row *old_rows,
                           const struct process_shares *now)
 {
@@ -105,7 +105,8 @@ static void expect_growth(const struct process_shares *before, const struct proc
     }
 }
 
-/* As joule serve: sensors ten times a second, processes once. At each look all joules are those of the windows settled. */
+/* Reads as joule serve does: sensors ten times per second, processes once. After each update, all joules are
+ * those of the settled windows. */
 static void run(struct tenants *tenants, int seconds)
 {
     for (int i = 0; i < seconds; i++) {
@@ -114,14 +115,14 @@ static void run(struct tenants *tenants, int seconds)
         if (before.count)
             memcpy(rows, before.rows, before.count * sizeof *rows);
         machine_run(tenants->meter, 1, 0.1);
-        assert_int_equal(tenants_update(tenants), JOULE_ABSENT); /* cgroups: there are none here */
+        assert_int_equal(tenants_update(tenants), JOULE_ABSENT); /* this machine has no cgroups */
         expect_growth(&before, rows, tenants->processes);
         double seen_s = (double)(tenants->begin_ns - tenants->meter->begin_ns) * 1e-9;
         expect_near(all_joules(tenants->processes), 200 * seen_s, 0.5);
     }
 }
 
-/* Two of a hundred times as many as there is room for: they have what is theirs, and the others what is left. */
+/* Two processes among a hundred times the maximum: they get their joules, and the others get the rest. */
 static void test_those_that_use_most(void **state)
 {
     struct rig *rig = *state;
@@ -141,7 +142,8 @@ static void test_those_that_use_most(void **state)
     process_shares_free(&shares);
 }
 
-/* Each has its turn of twenty seconds. No more are told apart than there is room for, until places are free again. */
+/* Processes run for twenty seconds each, one after another. Their rows are limited; later ones wait for free
+ * rows. */
 static void test_many_take_turns(void **state)
 {
     struct rig *rig = *state;
@@ -155,11 +157,11 @@ static void test_many_take_turns(void **state)
     struct tenants tenants = {.meter = rig->meter, .processes = &shares};
     run(&tenants, 20 * (MOST * ROWS_PER_PICKED_PROCESS) + 60);
     assert_int_equal(shares.count, MOST * ROWS_PER_PICKED_PROCESS);
-    assert_non_null(row(&shares, 2000)); /* idle, and still shown */
+    assert_non_null(row(&shares, 2000)); /* idle, but still listed */
     assert_true(shares.ended_cpu_joules == 0);
     double idle = row(&shares, 2000)->cpu_joules;
     run(&tenants, 300);
-    assert_null(row(&shares, 2000)); /* its place was needed, and what it had is kept */
+    assert_null(row(&shares, 2000)); /* its row was reused; its joules are kept in a sum */
     assert_true(shares.ended_cpu_joules >= idle && idle > 1000);
     tenants_free(&tenants);
     process_shares_free(&shares);
@@ -174,11 +176,11 @@ static void expect_share(const struct tenants *tenants, const struct worker *wor
     expect_near(found->cpu_joules, 50 * worker->cpus * seconds, tolerance);
 }
 
-/* While places are free a process has all of its joules, including those before the first look at it. At most
- * a first window is missing in which it used less than total / places. */
+/* While rows are free, a process gets all of its joules, including those before its first update. At most a
+ * first window is missing in which it used less than total / rows. */
 static void test_new_process_has_all_its_joules(void **state)
 {
-    /* Start times: between two choices, within a tick of a look, shortly before a look. */
+    /* Start times: between two selections, within a tick of an update, shortly before an update. */
     static const double begins_after_s[] = {0.3, 4.004, 7.25, 9.9};
     const double place_joules = 200.0 / (MOST * ROWS_PER_PICKED_PROCESS);
     const double tolerance[] = {2, 2, 2, place_joules};
@@ -207,7 +209,7 @@ static void test_new_process_has_all_its_joules(void **state)
     }
 }
 
-/* 2.5 of 4 CPUs are busy, half of one with work of no visible process. */
+/* 2.5 of 4 CPUs are busy, half a CPU of it with work of no visible process. */
 static ssize_t stat_of_machine(void *context, int64_t time_ns, char *text, size_t size)
 {
     double ticks = (double)time_ns * 1e-9 * HZ;
@@ -225,7 +227,7 @@ static void test_idle_time_is_told(void **state)
     put_worker(rig->host, &busy);
     struct process_shares shares = {.max_picked = MOST};
     struct tenants tenants = {.meter = rig->meter, .processes = &shares};
-    run(&tenants, 13); /* the first window has no idle time: there was no look before it */
+    run(&tenants, 13); /* the first window has no idle time, because no update came before it */
     double seconds = (double)(tenants.begin_ns - rig->meter->begin_ns) * 1e-9;
     expect_near(shares.idle_cpu_joules, 75 * (seconds - 1), 2);
     expect_near(shares.rest_cpu_joules, 25 * (seconds - 1) + 200, 4);
@@ -234,7 +236,7 @@ static void test_idle_time_is_told(void **state)
     process_shares_free(&shares);
 }
 
-/* Short processes cannot take all places: a long one gets its own row within ten seconds. */
+/* Short processes cannot fill all rows: a long one gets its own row within ten seconds. */
 static void test_short_processes_leave_places(void **state)
 {
     struct rig *rig = *state;
@@ -274,11 +276,11 @@ static void test_process_that_ends(void **state)
     double joules = row(&shares, 1000)->cpu_joules;
     assert_true(joules > 1000);
     machine_run(rig->meter, 1, 0.1);
-    tenants_settle(&tenants); /* up to the last look, as soon as the sensors have reported it */
+    tenants_settle(&tenants); /* up to the last update, as soon as the sensors have reported it */
     expect_near(all_joules(&shares), 200 * (double)(tenants.end_ns - rig->meter->begin_ns) * 1e-9, 0.5);
     joules = row(&shares, 1000)->cpu_joules;
     run(&tenants, 200);
-    assert_true(row(&shares, 1000)->cpu_joules == joules); /* for who asks now and then */
+    assert_true(row(&shares, 1000)->cpu_joules == joules); /* for callers that query only now and then */
     run(&tenants, 110);
     assert_null(row(&shares, 1000));
     expect_near(shares.ended_cpu_joules, joules, 1e-9);
@@ -286,7 +288,7 @@ static void test_process_that_ends(void **state)
     process_shares_free(&shares);
 }
 
-/* Another process with the same number is another one, at once. */
+/* A new process with a reused number gets a new row at once. */
 static void test_number_that_is_used_again(void **state)
 {
     struct rig *rig = *state;
@@ -305,7 +307,7 @@ static void test_number_that_is_used_again(void **state)
     process_shares_free(&shares);
 }
 
-/* Neither /proc nor a sensor: all is nobody's, or nothing. */
+/* Without /proc or without a sensor, no joules are attributed. */
 static void test_nothing_to_see(void **state)
 {
     struct rig *rig = *state;
@@ -323,7 +325,7 @@ static void test_nothing_to_see(void **state)
     process_shares_free(&shares);
 }
 
-/* Two processes on a board of 400 W, one of them in a job, and a third that /proc does not show. */
+/* Two processes on a board of 400 W, one of them in a job, and a third that is not in /proc. */
 static void test_device_goes_to_processes(void **state)
 {
     (void)state;
@@ -351,7 +353,7 @@ static void test_device_goes_to_processes(void **state)
     assert_string_equal(train->tenant_name.slurm_job, "1");
     assert_true(train->gpu_joules > 2000 && shares.other_gpu_joules > 1000 && shares.rest_gpu_joules > 1500);
     expect_near(train->gpu_joules + shares.other_gpu_joules + shares.rest_gpu_joules, 8400, 20);
-    assert_true(shares.cpu_class == JOULE_CLASS_NONE); /* no sensor tells of processors */
+    assert_true(shares.cpu_class == JOULE_CLASS_NONE); /* there is no sensor of processors */
     tenants_free(&tenants);
     process_shares_free(&shares);
     fake_nvml_close(&fake);

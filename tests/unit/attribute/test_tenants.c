@@ -1,7 +1,7 @@
-/* Jobs, containers, services and users: what their cgroups' paths say, and that their joules and nobody's are what the meter saw.
+/* Energy of jobs, containers, services and users: cgroup paths are parsed, and tenants and the rest add up to
+ * the meter's total.
  *
- * Newcomers: CPU time of a cgroup is a function of virtual time, so that the truth of every share is known.
- */
+ * Note: a cgroup's CPU time is a function of virtual time, so that every true share is known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static void test_names(void **state)
     (void)state;
     static const struct {
         const char *path;
-        struct tenant_name name; /* of no kind: not a tenant */
+        struct tenant_name name; /* kind none: not a tenant */
     } cases[] = {
         {"/slurm/uid_1000/job_42", {"slurm", "42", "1000", "", "", ""}},
         {"/slurm/uid_1000/job_42/step_0", {.kind = ""}},
@@ -109,7 +109,7 @@ static void put_machine(struct rig *rig, bool is_v2)
     host_script_text(rig->host, is_v2 ? V2 "/cpu.stat" : V1 "/tasks", "usage_usec 1\n");
 }
 
-/* As joule serve: sensors ten times a second, cgroups once. */
+/* Reads as joule serve does: sensors ten times per second, cgroups once. */
 static void run(struct tenants *tenants, double seconds)
 {
     for (int i = 0; i < (int)seconds; i++) {
@@ -127,7 +127,7 @@ static const struct tenant *tenant(const struct tenants *tenants, const char *pa
     return NULL;
 }
 
-/* All shares and nobody's are what the meter saw in the settled windows. */
+/* All shares and the rest add up to the meter's joules in the settled windows. */
 static void expect_conserved(const struct tenants *tenants, double joules)
 {
     double sum = tenants->rest_cpu_joules + tenants->ended_cpu_joules;
@@ -147,14 +147,14 @@ static void test_shares_by_cpu_time(void **state)
     host_script_file(rig->host, V2 "/system.slice/cron.service/cpu.stat", cpu_stat, &daemon);
     rig_open_powercap(rig);
     struct tenants tenants = {.meter = rig->meter};
-    run(&tenants, 11); /* ten windows have an end, of which nine are settled */
+    run(&tenants, 11); /* ten windows have ended, of which nine are settled */
     assert_int_equal(tenants.count, 3);
     expect_near(tenant(&tenants, "/system.slice/slurmstepd.scope/job_42")->cpu_joules, 900, 1);
     expect_near(tenant(&tenants, "/system.slice/slurmstepd.scope/job_42")->cpu_s, 18, 0.01);
     expect_near(tenant(&tenants, "/system.slice/docker-" ID ".scope")->cpu_joules, 225, 0.5);
     expect_near(tenant(&tenants, "/system.slice/cron.service")->cpu_joules, 0.45, 0.01);
     expect_near(tenants.rest_cpu_joules, 2000 - 900 - 225 - 0.45, 2);
-    expect_conserved(&tenants, 2000); /* with what the meter saw before the first look */
+    expect_conserved(&tenants, 2000); /* including the meter's joules before the first update */
     assert_int_equal(tenants.cpu_class, JOULE_CLASS_DERIVED);
     host_script_file(rig->host, V2 "/user.slice/user-1000.slice/cpu.stat", cpu_stat, &late);
     run(&tenants, 10);
@@ -165,7 +165,7 @@ static void test_shares_by_cpu_time(void **state)
     tenants_free(&tenants);
 }
 
-/* A job that begins between two looks has its joules from its begin on. */
+/* A job that begins between two updates gets its joules from its begin on. */
 static void test_job_that_begins(void **state)
 {
     struct rig *rig = *state;
@@ -184,7 +184,8 @@ static void test_job_that_begins(void **state)
     tenants_free(&tenants);
 }
 
-/* What was used since the last look at it stays nobody's; its joules are kept, first as its own. */
+/* Joules after a job's last update stay unattributed. Its earlier joules are kept, at first in its own row.
+ * */
 static void test_job_that_ends(void **state)
 {
     struct rig *rig = *state;
@@ -221,7 +222,8 @@ static void test_first_version_of_cgroups(void **state)
     tenants_free(&tenants);
 }
 
-/* CPU time that goes back (another cgroup with the same name), garbage, and what may not be read give nobody anything. */
+/* CPU time that falls (another cgroup with the same name), invalid text and unreadable files give no tenant
+ * any joules. */
 static void test_nonsense(void **state)
 {
     struct rig *rig = *state;
@@ -237,7 +239,7 @@ static void test_nonsense(void **state)
     assert_int_equal(tenants.count, 1);
     assert_true(tenant(&tenants, "/system.slice/a.service")->cpu_joules == 0);
     host_script_text(rig->host, V2 "/system.slice/a.service/cpu.stat", "usage_usec 900000000000\n");
-    run(&tenants, 3); /* more than all CPUs can: at most all there is */
+    run(&tenants, 3); /* more than all CPUs can use: at most the total is attributed */
     assert_true(tenant(&tenants, "/system.slice/a.service")->cpu_joules <= 201);
     expect_conserved(&tenants, 200 * 8);
     tenants_free(&tenants);
@@ -255,8 +257,8 @@ static void test_no_cgroups(void **state)
 
 /* --- shares of devices' energy -------------------------------------------------------------------------- */
 
-/* One process has half of a board of 400 W for itself; looks at it for `seconds`, once a second. There is no sensor of
- * processors here. */
+/* One process has half of a board of 400 W. Updates once per second for `seconds`. There is no sensor of
+ * processors. */
 static struct tenants look_at_board(struct fake_nvml *fake, const char *script, int seconds)
 {
     static struct user job = {0.1, 0};
@@ -288,7 +290,7 @@ static void test_device_goes_to_who_runs_on_it(void **state)
     fake_nvml_close(&fake);
 }
 
-/* What a sensor tells every few seconds is shared out then, all of it. */
+/* A slow sensor's joules are attributed completely when they arrive. */
 static void test_slow_device_is_waited_for(void **state)
 {
     (void)state;
@@ -356,7 +358,7 @@ static void test_pods_have_names(void **state)
     assert_string_equal(tenant(&tenants, FIRST)->name.pod, "web-0");
     assert_string_equal(tenant(&tenants, FIRST)->name.namespace, "shop");
     assert_string_equal(tenant(&tenants, FIRST)->name.container, "");
-    host_script_text(rig->host, LINK, ""); /* made after the container was started */
+    host_script_text(rig->host, LINK, ""); /* created after the container started */
     host_script_text(rig->host, "/var/log/containers/web-0_shop_nginx-0123.log", "");
     run(&tenants, 3);
     assert_string_equal(tenant(&tenants, FIRST)->name.container, "nginx");
@@ -367,7 +369,7 @@ static void test_pods_have_names(void **state)
     tenants_free(&tenants);
 }
 
-/* Folders are listed when somebody is new, a few times more, and then no more. */
+/* Folders are listed when a new process appears and a few times more, then not again. */
 static void test_pods_without_logs(void **state)
 {
     struct rig *rig = *state;
@@ -409,7 +411,7 @@ static const struct tenant_name *pod_after(struct tenants *tenants, struct fake_
     return tenants_pod_on(tenants, "gpu:0");
 }
 
-/* Two processes of one container, then of two of its containers, then one that is in no pod, or may be anybody. */
+/* Two processes of one container, then of two of its containers, then one in no pod or of unknown origin. */
 static void test_pod_that_has_a_board_alone(void **state)
 {
     (void)state;
@@ -440,7 +442,7 @@ static void test_pod_that_has_a_board_alone(void **state)
     fake_nvml_close(&fake);
 }
 
-/* There may be others that are not in the list. */
+/* The list may be incomplete. */
 static void test_no_pod_on_a_crowded_board(void **state)
 {
     (void)state;
@@ -458,7 +460,7 @@ static void test_no_pod_on_a_crowded_board(void **state)
     fake_nvml_close(&fake);
 }
 
-/* In a container numbers of processes mean others than the driver's. */
+/* Inside a container, process numbers differ from the driver's. */
 static void test_no_pod_where_numbers_mean_others(void **state)
 {
     (void)state;

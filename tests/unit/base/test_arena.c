@@ -1,4 +1,4 @@
-/* Arena memory is zeroed, aligned, apart, and stays where it is. */
+/* Arena memory is zeroed, aligned, does not overlap, and does not move. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static void test_zeroed_aligned_and_apart(void **state)
             assert_int_equal(pieces[i][b], i % 251 + 1);
     arena_free(&arena);
     assert_null(arena.last);
-    assert_non_null(arena_alloc(&arena, 1)); /* may be used again */
+    assert_non_null(arena_alloc(&arena, 1)); /* can be used again */
     arena_free(&arena);
     arena_free(&arena);
 }
@@ -49,7 +49,7 @@ static void test_copy(void **state)
     assert_string_equal(arena_copy(&arena, "package-0", 7), "package");
     assert_string_equal(arena_copy(&arena, "abc", 100), "abc");
     assert_string_equal(arena_copy(&arena, "abc", 0), "");
-    char sixteen[16]; /* not terminated: only `length` bytes may be looked at */
+    char sixteen[16]; /* not terminated: only `length` bytes may be read */
     memset(sixteen, 'x', sizeof sixteen);
     assert_int_equal(strlen(arena_copy(&arena, sixteen, sizeof sixteen)), 16);
     arena_free(&arena);

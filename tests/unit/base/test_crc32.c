@@ -1,4 +1,4 @@
-/* CRC-32: the published check value, and bit by bit, as records were written at first. */
+/* CRC-32: the published check value, and equality with the bitwise algorithm of the first records. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

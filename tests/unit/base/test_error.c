@@ -1,4 +1,4 @@
-/* Messages in a caller's joule_error: cut, wrapped, optional. */
+/* Messages in a caller's joule_error: truncated, prefixed, optional. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Files whose names or contents are not trusted: no wait for a pipe, no change to other files, no
- * leftovers. */
+/* Files whose names or contents are not trusted: no wait for a pipe, no change to other files, no temporary
+ * files left. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -44,7 +44,7 @@ static void expect_text(const char *name, const char *text)
     free(found);
 }
 
-/* Replaces `path` by a draft. */
+/* Replaces the contents of `path` through a temporary file. */
 static int replace(const char *text, bool is_exclusive)
 {
     struct file_draft draft;
@@ -90,7 +90,7 @@ static void test_whole_files_have_a_limit(void **state)
     assert_int_equal(truncate(path, (off_t)1 << 40), 0); /* refused before it is read */
     assert_null(file_read_whole(path, FILE_REGULAR, 1 << 20, &size));
     assert_int_equal(errno, EFBIG);
-    assert_null(file_read_whole("/dev/zero", FILE_DEVICE, 1 << 20, &size)); /* a device without an end */
+    assert_null(file_read_whole("/dev/zero", FILE_DEVICE, 1 << 20, &size)); /* an endless device */
     assert_int_equal(errno, EFBIG);
     assert_int_equal(truncate(path, 0), 0);
     expect_text(path, "");
@@ -162,7 +162,7 @@ static void test_another_writer_is_left_alone(void **state)
     expect_text(path, "mine");
 }
 
-/* An attacker who may write into the folder puts links there, so that a writer with more rights changes their
+/* An attacker who can write into the folder places links there, so that a privileged writer changes their
  * targets. */
 static void expect_untouched(const char *victim)
 {
@@ -201,7 +201,7 @@ static void test_a_name_that_was_taken_is_not_touched(void **state)
 }
 
 /* Many writers are killed at random: the file always has the content of one writer, and the last one leaves
- * no draft. */
+ * no temporary file. */
 static void test_writers_at_once(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Names and their numbers: what was put in is found, what was not is not, however many there are. */
+/* Index of names: inserted names are found, others are not, for any number of names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

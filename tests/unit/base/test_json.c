@@ -1,4 +1,4 @@
-/* JSON as a tree: what is JSON and what is not, and the questions that are asked of it. */
+/* JSON trees: which texts are valid, and the results of queries. */
 #include <locale.h>
 #include <math.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@ static const struct json_value *parse_bytes(struct parsed *p, const char *bytes,
     *p = (struct parsed){.root = NULL};
     assert_true(size < sizeof p->text);
     memcpy(p->text, bytes, size);
-    p->text[size] = 'x'; /* the end is where `size` says */
+    p->text[size] = 'x'; /* the text must end at `size` */
     p->root = json_parse(&p->arena, p->text, size, "tool", &p->error);
     assert_int_equal(p->root == NULL, p->error.status != JOULE_OK);
     return p->root;
@@ -122,7 +122,7 @@ static void test_numbers(void **state)
     expect_number("49.5", 49.5);
     expect_number("1E+3", 1000);
     expect_number("25e-1", 2.5);
-    expect_number("1e999", NAN); /* JSON, and beyond a double */
+    expect_number("1e999", NAN); /* valid JSON, but out of double's range */
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++)
         expect_broken(broken[i], "invalid number");
     expect_broken("01", "where the end is expected");
@@ -132,7 +132,7 @@ static void test_numbers(void **state)
     expect_broken("NaN", "where a value is expected");
 }
 
-/* Any locale of the surrounding program; skipped silently by the C library where it is not installed. */
+/* Uses a locale with a decimal comma; setlocale() has no effect if it is not installed. */
 static void test_numbers_in_another_locale(void **state)
 {
     (void)state;

@@ -1,5 +1,7 @@
-/* Bounded text and numbers, in the C locale and in one with a comma. The second is compiled by the test itself
- * (localedef), because a bare machine has none; without localedef that test is skipped. */
+/* Bounded text and numbers, in the C locale and in one with a decimal comma.
+ *
+ * The test builds the second locale itself (localedef), because a minimal system has none. Without localedef
+ * that part is skipped. */
 #include <float.h>
 #include <locale.h>
 #include <math.h>
@@ -47,7 +49,7 @@ static const char *double_text(double value)
     return buffer;
 }
 
-/* The k-th double of a sequence that visits all exponents. */
+/* Returns the k-th double of a sequence that visits all exponents. */
 static double scattered_double(uint64_t k)
 {
     uint64_t bits = k * UINT64_C(0x9e3779b97f4a7c15);
@@ -126,7 +128,7 @@ static void test_doubles_where_the_point_is_a_comma(void **state)
     }
     char buffer[8];
     snprintf(buffer, sizeof buffer, "%.1f", 1.5);
-    assert_string_equal(buffer, "1,5"); /* the locale does what the test is about */
+    assert_string_equal(buffer, "1,5"); /* the locale has the effect that this test needs */
     check_doubles();
     snprintf(buffer, sizeof buffer, "%.1f", 1.5);
     assert_string_equal(buffer, "1,5"); /* and is still set */
@@ -251,7 +253,7 @@ static void test_cpu_lists(void **state)
     assert_true(string_each_cpu("\n", see, &seen));
     assert_int_equal(seen.count, 0);
 
-    assert_false(string_each_cpu("0-1,x", see, &seen)); /* what was good is given */
+    assert_false(string_each_cpu("0-1,x", see, &seen)); /* the valid part was passed on */
     assert_int_equal(seen.count, 2);
     static const char *const bad[] = {"7-4",   "-1",          "1-",  "1,,2", "1,",
                                       "65536", "99999999999", "1 2", ",",    "a"};

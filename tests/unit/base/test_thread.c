@@ -1,4 +1,5 @@
-/* The thread pool: every item once, chunks that do not depend on the width, nesting, resizing, sleep. */
+/* The thread pool: each item runs once, chunks do not depend on the thread count, nested loops, resizing,
+ * sleep. */
 #include <dirent.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -28,9 +29,9 @@ static struct pool *make_pool(unsigned width)
 
 #define ITEMS 1000
 struct record {
-    _Atomic unsigned char times[ITEMS]; /* that an item was done */
-    _Atomic size_t begin_of[ITEMS];     /* the chunk that it was in */
-    _Atomic unsigned workers[64];       /* chunks that run now, by worker */
+    _Atomic unsigned char times[ITEMS]; /* how often an item was done */
+    _Atomic size_t begin_of[ITEMS];     /* begin of the item's chunk */
+    _Atomic unsigned workers[64];       /* number of running chunks, by worker */
     unsigned width;
     _Atomic bool is_wrong;
 };
@@ -86,7 +87,7 @@ static void test_huge_counts_do_not_overflow(void **state)
     (void)state;
     struct pool *pool = make_pool(3);
     struct record done = {.width = 3};
-    /* three chunks whose ends would pass SIZE_MAX if they were added up carelessly */
+    /* three chunks whose ends would overflow SIZE_MAX if added */
     parallel_for(pool, SIZE_MAX, SIZE_MAX / 2, count_only, &done);
     assert_int_equal(done.times[0], 3);
     assert_false(done.is_wrong);
@@ -190,7 +191,7 @@ static void test_many_callers(void **state)
     pool_free(pool);
 }
 
-/* Waits in each chunk until `want` workers are there at once. */
+/* Each chunk waits until `want` workers are in a chunk at once. */
 struct meeting {
     _Atomic unsigned present;
     unsigned want;
@@ -213,7 +214,7 @@ static void test_resize(void **state)
     for (size_t i = 0; i < 8; i++) {
         assert_int_equal(pool_resize(pool, widths[i], NULL), JOULE_OK);
         assert_int_equal(pool_width(pool), widths[i]);
-        struct meeting meeting = {.want = widths[i]}; /* hangs unless all of them take part */
+        struct meeting meeting = {.want = widths[i]}; /* hangs unless all workers take part */
         parallel_for(pool, widths[i], 1, meet, &meeting);
         assert_int_equal(meeting.present, widths[i]);
     }
@@ -230,7 +231,7 @@ static void test_resize(void **state)
 }
 
 struct places {
-    struct meeting meeting; /* first: meet() takes it */
+    struct meeting meeting; /* first member, because meet() casts to it */
     int cpu_of[4];
     bool has_signals[4];
 };
@@ -272,7 +273,7 @@ static void test_workers_stay_on_their_cpu_and_get_no_signals(void **state)
     assert_int_equal(pool_create(&options, &pool, &error), JOULE_INVALID);
 }
 
-/* Workers of this process that run or wait for a CPU. */
+/* Returns the number of workers of this process that run or are runnable. */
 static unsigned threads_not_asleep(void)
 {
     unsigned awake = 0;
@@ -327,7 +328,7 @@ static void test_after_fork_a_loop_runs_alone(void **state)
 
 int main(void)
 {
-    alarm(100); /* a lost wake-up hangs */
+    alarm(100); /* a lost wake-up would hang */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_item_once_in_the_same_chunks),
         cmocka_unit_test(test_huge_counts_do_not_overflow),

@@ -1,4 +1,4 @@
-/* Regions joined to the energy of a scripted machine of known power, in virtual time. */
+/* Regions get the energy of a scripted machine of known power, in virtual time. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -118,7 +118,7 @@ static void a_region_whose_end_never_comes_stops_taking(void **state)
     bench_run(bench, 0.5);
     unsigned index = bench_open(bench, 0, lost, 0.45);
     bench_run(bench, 0.2);
-    bench_lose(bench, 0, index, 0.45); /* and no span: folded, or gone */
+    bench_lose(bench, 0, index, 0.45); /* and without a span: folded or lost */
     bench_run(bench, 3);
     bench_put(bench, 1, kept, 0, 3, 3.5);
     bench_run(bench, 0.3);
@@ -127,7 +127,7 @@ static void a_region_whose_end_never_comes_stops_taking(void **state)
     bench_near(k.attributed.value, k.window.value, 1e-9);
 }
 
-/* More ends are awaited than there is room for: only the region that has waited longest is given up. */
+/* More missing ends than the limit: only the region that has waited longest is given up. */
 static void too_many_lost_regions_give_up_the_oldest(void **state)
 {
     struct bench *bench = *state;
@@ -197,7 +197,7 @@ static void bad_questions_are_refused(void **state)
     assert_int_equal(joule_tag_result(bench->meter, 4000000000u, &r), JOULE_ABSENT);
 }
 
-/* --- what becomes of many ------------------------------------------------------------------------------- */
+/* --- many regions ------------------------------------------------------------------------------------ */
 
 static void the_table_has_the_largest_first(void **state)
 {

@@ -1,4 +1,4 @@
-/* Regions of a machine with two devices: what they claim, foreign spans, the hook, two meters. */
+/* Regions on a machine with two devices: device claims, spans from other programs, the hook, two meters. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static void regions_claim_devices(void **state)
     bench_near(a.attributed.value, 50, 0.1);
 }
 
-/* The innermost claimant of each device, not the innermost region, has the share. */
+/* For each device, the innermost region that claims it has the share, even if others are further inside. */
 static void an_inner_region_takes_only_what_it_claims(void **state)
 {
     struct bench *bench = *state;
@@ -74,7 +74,7 @@ static void the_hook_is_called_at_both_edges(void **state)
 
 static joule_status add_span(struct bench *bench, uint32_t tag, double begin_s, double end_s)
 {
-    /* A clock in microseconds that began 500 s into ours and runs 1 % fast. */
+    /* A clock in microseconds that starts 500 s into ours and runs 1 % fast. */
     double scale_ns = 1000 / 1.01;
     joule_span span = {.struct_size = sizeof span,
                        .tag = tag,
@@ -96,7 +96,7 @@ static void foreign_spans_share_like_threads(void **state)
     assert_int_equal(add_span(bench, tag, 0.3, 0.7), JOULE_OK);
     assert_int_equal(add_span(bench, tag, 0.5, 0.9), JOULE_OK);
     joule_region host = bench_put(bench, 0, joule_tag("host"), JOULE_REGION_CPU, 0.3, 0.9);
-    bench_run(bench, 2); /* spans are waited for, a second */
+    bench_run(bench, 2); /* spans may come up to a second late */
     joule_result r = bench_tag(bench, tag, JOULE_OK), h = bench_result(bench, &host, JOULE_OK);
     assert_int_equal(r.count, 2);
     bench_near(r.coverage, 1, 1e-6);
@@ -111,7 +111,7 @@ static void late_spans_say_what_they_missed_and_are_waited_for(void **state)
     struct bench *bench = *state;
     uint32_t late = joule_tag("late span"), next = joule_tag("next span"), busy = joule_tag("busy");
     bench_run(bench, 0.5);
-    unsigned index = bench_open(bench, 0, busy, 0.5); /* so that sharing goes on */
+    unsigned index = bench_open(bench, 0, busy, 0.5); /* so that sharing continues */
     bench_run(bench, 4);
     assert_int_equal(add_span(bench, late, 1.5, 2.5), JOULE_OK);
     bench_run(bench, 11);
@@ -136,7 +136,7 @@ static void nonsense_spans_are_refused(void **state)
     assert_int_equal(joule_span_add(bench->meter, NULL), JOULE_INVALID);
 }
 
-/* Two meters of one process both see every region. */
+/* Two meters of one process both get every region. */
 static void two_meters_share_what_is_read(void **state)
 {
     struct bench *bench = *state;

@@ -1,5 +1,5 @@
-/* Folded regions, which found no room: only their number and times are known, by which they get their
- * energy. */
+/* Folded regions, which found the ring full: only their number and times are known, and their energy follows
+ * from these. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #define ROUNDS 10
 
-/* A thread that spends the fraction `busy` of the time in short regions: a few fit into the ring, the others
+/* A thread that spends the fraction `busy` of its time in short regions: a few fit into the ring, the others
  * are folded. */
 static void flood(struct bench *bench, unsigned thread, uint32_t tag, double from_s, double busy)
 {
@@ -108,7 +108,7 @@ static void a_flooded_thread_shares_with_others(void **state)
     bench_near(bench_tag(bench, kept, JOULE_OK).attributed.value, 25, 0.1);
 }
 
-/* Power swings between 20 and 80 W; the thread is busy for half of each tick. */
+/* Power varies between 20 and 80 W; the thread is busy for half of each tick. */
 static void power_that_wanders_is_in_the_interval(void **state)
 {
     struct bench *bench = *state;
@@ -125,7 +125,7 @@ static void power_that_wanders_is_in_the_interval(void **state)
     bench_near(r.attributed.value, truth, 0.05 * truth);
 }
 
-/* A region that was folded, and one whose figures were replaced by later ones. */
+/* A region that was folded, and one whose values were replaced by later ones. */
 static void a_single_folded_region_is_never_ok_and_unknown(void **state)
 {
     struct bench *bench = *state;
@@ -176,7 +176,7 @@ static void claims_of_folded_regions_are_kept(void **state)
     assert_int_equal(r.unsynchronised, 1);
 }
 
-/* More regions than can wait for a reading, for example because the sensor stands still. */
+/* More regions than can wait for a reading, for example because the sensor does not update. */
 static void too_many_waiting_regions_share_by_their_time(void **state)
 {
     enum { ROOM = 1 << 20, MORE = 1000000 };

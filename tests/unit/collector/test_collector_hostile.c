@@ -1,5 +1,5 @@
-/* Impossible entries that another program wrote into the shared memory are left out, counted, and reach no
- * figure. */
+/* Impossible entries that another program wrote into shared memory are rejected, counted, and change no
+ * result. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include "joule/collector/collector_state.h"
 #include "support/region_bench.h"
 
-/* Returns the number of entries left out since the last call. */
+/* Returns the number of entries rejected since the last call. */
 static uint64_t left_out(struct bench *bench)
 {
     static uint64_t before;
@@ -26,7 +26,7 @@ static struct tag_row row_of(struct bench *bench, uint32_t tag)
     return row;
 }
 
-/* No figure is negative, infinite or above what the machine used. */
+/* No value is negative, infinite or above what the machine used. */
 static void check_row(const struct tag_row *row, double machine_joules)
 {
     const joule_quantity *quantities[] = {&row->result.attributed, &row->result.self, &row->timestamp_joules};
@@ -143,7 +143,7 @@ static void ignore(void *context, const struct slot_update *update)
     (void)context, (void)update;
 }
 
-/* A shared session knows its begin. */
+/* A shared session has a known begin. */
 static void a_region_older_than_the_session_is_left_out(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Shares of energy add up, and their intervals hold the truth. */
+/* Shares of energy add up, and their intervals contain the truth. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,8 +17,8 @@ static double draw(void)
     return (double)(random_state >> 11) * 0x1p-53;
 }
 
-/* One thread holds one region all the time, seven have random ones at random depth, power wanders: all `self` add up to
- * what the meter saw, and thread shares to the window. */
+/* One thread holds one region all the time, seven have random ones at random depth, and power varies: all
+ * `self` add up to the meter's joules, and thread shares to the window. */
 static void all_shares_add_up_to_the_window(void **state)
 {
     struct bench *bench = *state;
@@ -77,8 +77,8 @@ static void parts_of_a_window_add_up(void **state)
     bench_near(p.attributed.value + w.attributed.value, w.window.value, 1e-9 * w.window.value);
 }
 
-/* A tag that was there all the time is as sure as the meter; one that was there half of the time, in slices that the
- * sensor cannot tell apart, is less sure, and its interval holds the truth. */
+/* A tag that is always open is as certain as the meter. One that is open half of the time, in slices shorter
+ * than the sensor's, is less certain, and its interval contains the truth. */
 static void unseen_slices_widen_the_interval(void **state)
 {
     struct bench *bench = *state;
@@ -102,7 +102,7 @@ static void unseen_slices_widen_the_interval(void **state)
     assert_true(s.window.low < q.value / 2 && s.window.high > q.value / 2);
 }
 
-/* Power that changes every 5 ms, which the readings cannot see. */
+/* Power changes every 5 ms, which the readings cannot resolve. */
 #define ROUGH_STEPS 20000
 static double rough_joules[ROUGH_STEPS + 1];
 
@@ -119,7 +119,8 @@ static ssize_t rough_uj(void *unused, int64_t time_ns, char *buffer, size_t size
     return snprintf(buffer, size, "%lld\n", (long long)(1e9 + rough_at(bench_seconds(time_ns)) * 1e6));
 }
 
-/* Of single regions of 1 to 500 ms. The rule for slices is a bound, so more may be covered than asked. */
+/* Coverage of intervals of single regions of 1 to 500 ms. The rule for slices is a bound, so coverage may
+ * exceed the nominal one. */
 static void intervals_hold_the_truth(void **state)
 {
     struct bench *bench = *state;

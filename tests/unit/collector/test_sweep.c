@@ -1,4 +1,5 @@
-/* Sharing energy: the sweep against a slow twin that follows the rule word by word, on random schedules. */
+/* Sharing energy: the sweep is compared with a slow direct implementation of the rule, on random schedules.
+ * */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +43,7 @@ static bool began_later(const struct region *a, const struct region *b)
     return a->begin_ns != b->begin_ns ? a->begin_ns > b->begin_ns : a->index > b->index;
 }
 
-/* The number of the innermost open region of region i's track that claims the group. */
+/* Returns the number of the innermost open region on region i's track that claims the group. */
 static size_t innermost(const struct sweep *s, size_t i, unsigned group, int64_t from_ns, int64_t to_ns)
 {
     if (s->regions[i].track == TRACK_ALONE)
@@ -175,7 +176,7 @@ static double step_energy(const struct sweep *s, unsigned group)
     return joules;
 }
 
-/* What regions were innermost for, and what nobody claimed, is all there was. */
+/* Shares of innermost regions, and the unclaimed rest, add up to the total. */
 static void check_conserved(const struct sweep *s, double relative)
 {
     for (unsigned g = 0; g < GROUPS; g++) {
@@ -212,7 +213,7 @@ static void random_schedules_are_shared_as_the_rule_says(void **state)
     sweep_free(&s);
 }
 
-/* Any cut of the time gives the same sums. */
+/* Splitting the time at any point gives the same sums. */
 static void two_halves_make_the_whole(void **state)
 {
     (void)state;
@@ -227,7 +228,8 @@ static void two_halves_make_the_whole(void **state)
         memset(halves, 0, sizeof halves);
         draw_steps(&s);
         for (int i = 1; i < STEPS; i++)
-            steps[i].watts[GROUP_CPU] = steps[0].watts[GROUP_CPU]; /* one power, so that steps may be cut */
+            /* constant power, so that steps can be split */
+            steps[i].watts[GROUP_CPU] = steps[0].watts[GROUP_CPU];
         draw_regions(&s, COUNT, 4);
         int64_t begin_ns = s.begin_ns, end_ns = s.end_ns, cut_ns = begin_ns + 1 + draw_below(SPAN_NS - 1);
         s.shares = whole;
@@ -250,7 +252,7 @@ static void two_halves_make_the_whole(void **state)
     sweep_free(&s);
 }
 
-/* 10^6 short regions on 250 threads: nothing gets lost in rounding. */
+/* 10^6 short regions on 250 threads: rounding loses nothing. */
 static void a_million_regions_conserve(void **state)
 {
     (void)state;

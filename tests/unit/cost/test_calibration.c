@@ -1,4 +1,4 @@
-/* A calibration as it is written, read, refused, found on a machine and put into a core and a table. */
+/* A calibration is written, read, rejected, found on a machine, and applied to a core and a table. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -24,7 +24,7 @@ static struct cost_term term(double value)
     return (struct cost_term){value, value * 0.9, value * 1.2};
 }
 
-/* With figures of its own for everything that can have one. */
+/* Everything that can be calibrated has a distinct value. */
 static struct calibrated *sample(bool has_energy)
 {
     static struct calibrated c;
@@ -58,7 +58,7 @@ static struct calibrated *sample(bool has_energy)
     return &c;
 }
 
-/* The file's text, for free(). */
+/* Returns the file's text; the caller calls free(). */
 static char *write_text(const struct calibrated *c)
 {
     struct text out;
@@ -121,7 +121,7 @@ static void test_what_is_written_is_read(void **state)
     check_round_trip(false);
 }
 
-/* The same text with the first `from` replaced. */
+/* Asserts that the text is rejected after its first `from` is replaced. */
 static void assert_broken(const char *from, const char *to)
 {
     char *text = write_text(sample(true)), *other = calloc(2, TEXT_SIZE), *at = strstr(text, from);
@@ -152,10 +152,10 @@ static void test_what_is_out_of_range_is_refused(void **state)
         {"\"log_sd\":0.125", "\"log_sd\":1e999"},
         {"\"hz\":{\"value\":2500000000", "\"hz\":{\"value\":0"},
         {"\"hz\":{\"value\":2500000000", "\"hz\":{\"value\":25000000000000"},
-        {"\"value\":5,\"low\":4.5", "\"value\":5,\"low\":5.5"}, /* overlap */
+        {"\"value\":5,\"low\":4.5", "\"value\":5,\"low\":5.5"}, /* overlaps */
         {"\"value\":5,\"low\":4.5", "\"value\":5,\"Low\":4.5"},
         {"\"uops\":{", "\"uopz\":{"},
-        {"\"uops\":{", "\"int_ops\":{"}, /* twice */
+        {"\"uops\":{", "\"int_ops\":{"}, /* duplicate */
         {"\"uops\":{\"value\":", "\"uops\":{\"value\":-"},
         {"\"energy\":{", "\"energi\":{"},
         {"\"class\":\"measured\"", "\"class\":\"modelled\""},
@@ -209,14 +209,14 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Of so many days ago. */
+/* Writes a calibration that is `days` days old. */
 static void put(struct found *f, const char *path, double days, unsigned stepping)
 {
     struct calibrated *c = sample(false);
     c->calibration.unix_seconds =
         f->host->ops->clock_ns(f->host, CLOCK_REALTIME) / 1000000000 - (int64_t)(days * DAY);
     c->calibration.stepping = stepping;
-    if (c->calibration.unix_seconds < 0) /* virtual time begins early */
+    if (c->calibration.unix_seconds < 0) /* virtual time begins before that */
         host_script_suspend(f->host, (int64_t)(2 * days * DAY) * 1000000000),
             c->calibration.unix_seconds += (int64_t)(2 * days * DAY);
     char *text = write_text(c);
@@ -250,7 +250,7 @@ static void test_the_users_own_comes_first(void **state)
     host_script_env(f->host, "XDG_CONFIG_HOME", "/etc/ada");
     assert_int_equal(look(f), CALIBRATION_GOOD);
     assert_string_equal(f->found.path, CALIBRATION_SYSTEM_PATH);
-    host_script_env(f->host, "XDG_CONFIG_HOME", "relative"); /* is none */
+    host_script_env(f->host, "XDG_CONFIG_HOME", "relative"); /* counts as not set */
     look(f);
     assert_string_equal(f->found.path, "/home/ada/.config/joule/calibration.json");
 }
@@ -271,7 +271,7 @@ static void test_old_foreign_and_broken(void **state)
     host_script_error(f->host, own, EACCES);
     assert_int_equal(look(f), CALIBRATION_BROKEN);
     put(f, CALIBRATION_SYSTEM_PATH, 1, 4);
-    assert_int_equal(look(f), CALIBRATION_GOOD); /* the user's is passed over */
+    assert_int_equal(look(f), CALIBRATION_GOOD); /* the user's file is ignored */
     assert_string_equal(f->found.path, CALIBRATION_SYSTEM_PATH);
 }
 
@@ -313,7 +313,7 @@ static void test_joules_as_well(void **state)
     assert_true(fabs(table.joules[COST_UOPS] / 1e-10 - (COST_UOPS + 1)) < 1e-9);
     struct estimate total = cost_of(&table, &work).total;
     assert_true(fabs(estimate_sd(&total) / total.value - hypot(0.14, 0.05)) < 1e-6);
-    work.amount[COST_SIMD_512] = 1; /* was not measured, so is not guessed */
+    work.amount[COST_SIMD_512] = 1; /* not measured, so no value is assumed */
     assert_true(isnan(cost_joules(&table, &work)));
 }
 

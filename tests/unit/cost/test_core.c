@@ -1,4 +1,5 @@
-/* What a core's work takes: the order of prices, sums, bounds of time, errors that cancel, power and warmth. */
+/* Costs of work on a core: the order of energies, sums, bounds of time, correlated errors, power and
+ * temperature. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +46,7 @@ static struct cost_run run(const struct bench *b, const struct cost_features *wo
     return run;
 }
 
-/* A thousand of one thing, and nothing else. */
+/* Returns 1,000 of one feature and nothing else. */
 static struct cost_features only(enum cost_feature feature)
 {
     struct cost_features work = {.version = COST_VERSION};
@@ -53,7 +54,7 @@ static struct cost_features only(enum cost_feature feature)
     return work;
 }
 
-/* Rounds of a loop as compiled code has them. */
+/* Returns iterations of a loop, as in compiled code. */
 static struct cost_features loop(double rounds)
 {
     struct cost_features work = {.version = COST_VERSION};
@@ -129,7 +130,7 @@ static void test_every_row_is_whole(void **state)
     }
     struct cost_core unknown_core;
     cost_core_describe(unknown, NAN, &unknown_core);
-    assert_string_equal(unknown_core.id, "generic"); /* that only others have no row */
+    assert_string_equal(unknown_core.id, "generic"); /* a model whose only rows are of other vendors */
     for (size_t i = 0; &cpus[i] != unknown; i++)
         assert_string_not_equal(bench_of(&cpus[i]).core.id, "generic");
 }
@@ -185,9 +186,9 @@ static void test_time_lies_between_the_bounds(void **state)
         double flat = cost_core_throughput(&b.core, &work), serial = cost_core_serial(&b.core, &work);
         struct cost_range open = cost_core_cycles(&b.core, &work, &no_order);
         assert_true(flat < open.est && open.est < serial);
-        assert_true(open.low < flat && serial < open.high); /* the description errs, too */
+        assert_true(open.low < flat && serial < open.high); /* the core's description has an error, too */
 
-        /* a known chain narrows it; a long one is what it takes */
+        /* a known chain narrows the time; a long one determines it */
         struct cost_flow none = {0, 1}, chain = {10 * serial, 1};
         struct cost_range free = cost_core_cycles(&b.core, &work, &none),
                           bound = cost_core_cycles(&b.core, &work, &chain);
@@ -218,12 +219,12 @@ static void test_limits_of_a_core(void **state)
     struct cost_features floats = only(COST_FP_FMAS);
     floats.amount[COST_FP_OPS] = 1000; /* on the same two units */
     NEAR(cost_core_throughput(&core, &floats), 1000);
-    /* a chain that begins anew runs beside the last one, of which the window of 224 holds one more, or half */
+    /* a restarted chain overlaps the previous one: the window of 224 holds one more, or half of one */
     NEAR(cost_core_restarted(&core, 60, 224), 30);
     NEAR(cost_core_restarted(&core, 60, 448), 40);
     NEAR(cost_core_restarted(&core, 60, 0), 60);
     NEAR(cost_core_restarted(&core, 0, 10), 0);
-    /* memory keeps its seconds whatever the frequency */
+    /* memory time does not depend on the frequency */
     struct cost_features lines = only(COST_DRAM_LINES);
     NEAR(cost_core_throughput(&core, &lines) / core.hz, 1000 * 64 / 12e9);
     NEAR(cost_core_serial(&core, &lines) / core.hz, 1000 * 90e-9);
@@ -240,7 +241,7 @@ static void test_the_level_that_holds(void **state)
     assert_int_equal(cost_core_level(&core, 2 << 20), COST_L3);
     assert_int_equal(cost_core_level(&core, 1e9), COST_DRAM);
     assert_int_equal(cost_core_level(&core, NAN), COST_DRAM);
-    core.cache_bytes[COST_L3] = 0; /* it has none */
+    core.cache_bytes[COST_L3] = 0; /* the core has no L3 */
     assert_int_equal(cost_core_level(&core, 2 << 20), COST_DRAM);
 }
 
@@ -266,11 +267,11 @@ static void test_nothing_and_unknown(void **state)
     assert_true(isnan(run(&b, &other, no_order).energy.total.value));
 
     struct bench small = bench_of(&cpus[9]);
-    struct cost_features wide = only(COST_SIMD_512); /* which it does not have */
+    struct cost_features wide = only(COST_SIMD_512); /* the core does not have it */
     assert_true(isnan(run(&small, &wide, no_order).energy.total.value));
 }
 
-/* Two programs on one machine: their ratio is better known than either. */
+/* Two programs on one machine: the ratio of their costs is more certain than either cost. */
 static void test_ratios_are_better_than_values(void **state)
 {
     (void)state;
@@ -282,7 +283,7 @@ static void test_ratios_are_better_than_values(void **state)
         other.amount[COST_FP_DIVS] += 100;
         other.amount[COST_DRAM_LINES] += 20;
         struct estimate a = run(&b, &one, known).energy.total, c = run(&b, &other, known).energy.total;
-        /* ln c - ln a, at the first order */
+        /* ln c - ln a, to first order */
         struct estimate ratio = estimate_add(estimate_scale(c, 1 / c.value), -1 / a.value, &a);
         assert_true(log_sd(&a) > 0.4 && log_sd(&c) > 0.4);
         assert_true(estimate_sd(&ratio) < 0.6 * log_sd(&a));
@@ -309,7 +310,7 @@ static void test_an_unknown_machine_is_less_sure(void **state)
     assert_true(given.hz_log_sd < typical.hz_log_sd);
 }
 
-/* A busy core counted from below needs about the watts that published figures of whole servers give it. */
+/* The bottom-up power of a busy core is near the watts that published measurements of whole servers give. */
 static void test_both_ways_of_counting_agree(void **state)
 {
     (void)state;
@@ -334,8 +335,8 @@ static void test_both_ways_of_counting_agree(void **state)
     assert_true(fabs(sum) < log(2) * (double)(sizeof cpus / sizeof *cpus));
 }
 
-/* The product of two matrices of 64 x 64 integers is some millijoules at most, and no nanojoules: 262,144 rounds of a
- * load, a multiplication and an addition each, as a compiler leaves them without vectors. */
+/* The product of two 64 x 64 integer matrices takes millijoules at most, and more than nanojoules: 262,144
+ * iterations of a load, a multiplication and an addition, compiled without vectors. */
 static void test_a_matrix_product_is_plausible(void **state)
 {
     (void)state;
@@ -355,7 +356,7 @@ static void test_a_matrix_product_is_plausible(void **state)
             fail_msg("%s: %g J in %g s", b.table.id, q.value, r.seconds.est);
         assert_true(r.watts.value > 0.1 && r.watts.value < 20);
     }
-    struct bench here = bench_of(&cpus[1]); /* where 0.35 ms were measured: 2 to 3.5 mJ at 5 to 10 W */
+    struct bench here = bench_of(&cpus[1]); /* measured: 0.35 ms, 2 to 3.5 mJ at 5 to 10 W */
     struct cost_run r = run(&here, &work, no_order);
     joule_quantity q = estimate_quantity(&r.energy.total);
     print_message("64^3: %.2f mJ [%.2f %.2f], %.2f ms [%.2f %.2f]\n", 1e3 * q.value, 1e3 * q.low,
@@ -375,11 +376,11 @@ static void test_warmth(void **state)
     NEAR(sustained.value, 4 * cooling.kelvin_per_watt);
     assert_int_equal(sustained.cls, JOULE_CLASS_ASSUMED);
     assert_true(log_sd(&sustained) > 0.4);
-    /* a microsecond: the energy over the heat capacity, and nothing that anyone could feel */
+    /* a microsecond: the energy over the heat capacity, an unnoticeable rise */
     struct estimate brief = cost_cooling_rise(&cooling, &watts, 1e-6);
     double capacity = cooling.seconds / cooling.kelvin_per_watt;
     assert_true(fabs(brief.value / (4e-6 / capacity) - 1) < 1e-6 && brief.value < 1e-3);
-    assert_true(log_sd(&brief) > log_sd(&sustained)); /* tau is not known, either */
+    assert_true(log_sd(&brief) > log_sd(&sustained)); /* tau is uncertain, too */
     double last = 0;
     for (double s = 0.1; s < 1e3; s *= 2) {
         double rise = cost_cooling_rise(&cooling, &watts, s).value;
@@ -398,7 +399,7 @@ static void test_warmth(void **state)
     }
 }
 
-/* Heat moves what leaks while a package idles, and no switching. */
+/* Temperature changes the leakage of an idle package, but no switching power. */
 static void test_a_warm_package_leaks(void **state)
 {
     (void)state;

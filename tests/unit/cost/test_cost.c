@@ -1,4 +1,4 @@
-/* The cost model: sums, unknowns, errors that cancel, and the choice of a seed. */
+/* The cost model: sums, unknown values, correlated errors, and the choice of a seed. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,7 +80,7 @@ static void test_errors_of_one_table_cancel(void **state)
     different.model = 143;
     cost_cpu_table(&different, &other);
     struct estimate c = cost_of(&other, &one).total, difference = estimate_add(a, -1, &c);
-    assert_true(estimate_sd(&difference) > estimate_sd(&a)); /* two tables know nothing of each other */
+    assert_true(estimate_sd(&difference) > estimate_sd(&a)); /* errors of two tables are independent */
 }
 
 static void test_families(void **state)
@@ -117,7 +117,7 @@ static void test_families(void **state)
     }
 }
 
-/* Whatever the CPU: positive, and within what CPUs are known to need. */
+/* For any CPU, values are positive and within the range of known CPUs. */
 static void test_every_seed_is_plausible(void **state)
 {
     (void)state;

@@ -1,5 +1,7 @@
-/* The fits of joule calibrate on machines that are known: terms come back within their ends, what is left out lies within the
- * stated error, and what cannot be a machine is refused. The kernels are the real ones; their times and joules are not. */
+/* The fits of joule calibrate on known machines: fitted terms are within their ranges, left-out kernels
+ * within the stated error, and impossible machines are refused.
+ *
+ * Kernels are the real ones; their times and joules are simulated. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +16,7 @@
 
 static const struct cost_cpu cpu = {"intel", 6, 85, "", 2, 40, 80, false};
 
-/* A machine unlike the typical one. */
+/* A machine that differs from the typical one. */
 struct world {
     struct cost_core typical, core;
     struct cost_table guessed, table;
@@ -50,7 +52,7 @@ static double joules_of(const struct world *w, const struct fit_kernel *k)
     return cost_joules(&w->table, &work);
 }
 
-/* All kernels, with the times and joules of this machine but for some noise. */
+/* Sets times and joules of all kernels on this machine, with some noise. */
 static void measure(struct world *w, double noise)
 {
     w->count = 0;
@@ -111,7 +113,7 @@ static void test_the_typical_machine_is_found_as_it_is(void **state)
                 isnan(speeds.latency[COST_BRANCHES].value));
 }
 
-/* Terms of the cost of which a kernel is made alone. */
+/* Terms of which a kernel measures only one. */
 static void test_times_come_back_within_their_ends(void **state)
 {
     (void)state;
@@ -126,7 +128,7 @@ static void test_times_come_back_within_their_ends(void **state)
         struct cost_speeds speeds;
         struct fit_errors errors;
         joule_error error;
-        if (fit_time(&w, &speeds, &errors, &error) != JOULE_OK) /* the machine itself is out of order */
+        if (fit_time(&w, &speeds, &errors, &error) != JOULE_OK) /* the machine itself is invalid */
             continue;
         fitted++;
         assert_true(errors.residual_log_sd < 0.08);
@@ -182,7 +184,7 @@ static void test_prices_come_back_within_their_ends(void **state)
         fail_msg("%.2f of what was left out is within", part);
 }
 
-/* The idle package and what a core adds are told apart whatever they are. */
+/* The idle power of the package and the power per core are separated for any values. */
 static void test_a_package_that_takes_nothing(void **state)
 {
     (void)state;
@@ -197,7 +199,7 @@ static void test_a_package_that_takes_nothing(void **state)
     assert_true(fabs(prices.joules[COST_CYCLES].value / w.table.joules[COST_CYCLES] - 1) < 0.2);
 }
 
-/* Chains alone: nothing tells a price from another, and together they are right. */
+/* Chains only: single costs cannot be separated, but their sum is correct. */
 static void test_classes_that_look_alike_share_a_price(void **state)
 {
     (void)state;
@@ -240,7 +242,7 @@ static void test_a_busy_machine_is_refused(void **state)
     struct cost_speeds speeds;
     struct fit_errors errors;
     w.kernels[3].cycles_log_sd = 0.4;
-    assert_int_equal(fit_time(&w, &speeds, &errors, NULL), JOULE_OK); /* one is left out */
+    assert_int_equal(fit_time(&w, &speeds, &errors, NULL), JOULE_OK); /* one kernel is left out */
     assert_true(isnan(errors.residual[3]));
     for (size_t i = 0; i < w.count; i += 5)
         w.kernels[i].cycles_log_sd = 0.2;
