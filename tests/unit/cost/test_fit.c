@@ -292,9 +292,9 @@ static void test_joules_by_chance_are_no_table(void **state)
     assert_non_null(strstr(error.message, "--full"));
 }
 
-/* --- kernels -------------------------------------------------------------------------------------------- */
+/* They run, end, and stay within their memory; their times are not checked. */
 
-/* They run, end, and stay in their memory; what they take is not looked at. */
+/* They run, end, and stay within their memory; their times are not checked. */
 static void test_every_kernel_runs(void **state)
 {
     (void)state;
@@ -302,7 +302,7 @@ static void test_every_kernel_runs(void **state)
     struct kernel_memory memory;
     size_t families[FIT_FAMILIES] = {0}, here = 0;
     cost_core_describe(&cpu, NAN, &core);
-    core.cache_bytes[COST_L3] = 4 << 20; /* less memory to make */
+    core.cache_bytes[COST_L3] = 4 << 20; /* less memory to allocate */
     assert_true(kernel_memory_make(&core, &memory));
     for (size_t i = 0; i < kernel_count; i++) {
         struct kernel_state *own = &memory.of[i];
@@ -321,7 +321,7 @@ static void test_every_kernel_runs(void **state)
     kernel_memory_free(&memory);
 }
 
-/* Every line of a ring comes once before the first comes again. */
+/* Each line of a ring is visited once before the first one is visited again. */
 static void test_rings_hold_all_lines(void **state)
 {
     (void)state;
@@ -345,7 +345,7 @@ static void test_rings_hold_all_lines(void **state)
     kernel_memory_free(&memory);
 }
 
-/* Each kind of work is in two families at the least, so that one can be left out. */
+/* Each kind of work is in at least two families, so that one can be left out. */
 static void test_each_term_stands_twice(void **state)
 {
     (void)state;
@@ -357,7 +357,8 @@ static void test_each_term_stands_twice(void **state)
         for (int family = 0; family < FIT_FAMILIES; family++)
             families += is_in[family];
         bool is_alone =
-            i == COST_ATOMICS || i == COST_SIMD_512 || i >= COST_L2_LINES; /* lines are the place's */
+            /* lines depend on the memory level */
+            i == COST_ATOMICS || i == COST_SIMD_512 || i >= COST_L2_LINES;
         assert_true(families >= (is_alone ? 0 : 2));
     }
 }

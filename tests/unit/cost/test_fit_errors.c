@@ -1,4 +1,4 @@
-/* What a fit misses, by a way of fitting that only says which family it went without. */
+/* Leave-one-out errors of a fit, with a fake fit that only reports which family was left out. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@ static const struct fit_kernel list[KERNELS] = {
 
 struct trial {
     enum fit_family impossible;
-    size_t unused; /* kernel */
+    size_t unused; /* index of the kernel */
 };
 
 static bool find(const void *of, enum fit_family without, double *out_x)
@@ -46,7 +46,7 @@ static void test_each_family_is_missed_by_the_fit_of_the_others(void **state)
     assert_true(find_errors(&(struct trial){FIT_FAMILIES, 3}, &errors));
     assert_true(errors.residual[0] == ALL && errors.residual[2] == ALL && isnan(errors.residual[3]));
     assert_true(errors.residual_log_sd == ALL);
-    assert_true(isnan(errors.left_out[0]) && isnan(errors.left_out[3])); /* the idle machine is in all */
+    assert_true(isnan(errors.left_out[0]) && isnan(errors.left_out[3])); /* the idle machine is in all fits */
     assert_true(errors.left_out[1] == FIT_CHAINS && errors.left_out[2] == FIT_UNITS);
     assert_true(isnan(errors.family_log_sd[FIT_IDLE]) && isnan(errors.family_log_sd[FIT_CACHES]));
     assert_true(errors.family_log_sd[FIT_UNITS] == FIT_UNITS);

@@ -1,4 +1,5 @@
-/* Least squares without negatives: against every choice of free unknowns, on problems with and without a clean answer. */
+/* Non-negative least squares, compared with every choice of free unknowns, on problems with and without an
+ * exact solution. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +51,8 @@ static struct rows random_rows(size_t count, size_t columns, double noise)
     return rows;
 }
 
-/* No step from the answer that stays above 0 is better: the problem is convex. */
+/* No step from the solution that keeps unknowns non-negative improves it; as the problem is convex, it is
+ * optimal. */
 static void assert_best(const struct rows *rows, const double *x)
 {
     double best = squares(rows, x);
@@ -80,7 +82,7 @@ static void test_nothing_near_is_better(void **state)
         assert_true(fabs(nnls_residual(&problem, x) - squares(&rows, x)) <= 1e-9 * (1 + problem.squares));
         assert_best(&rows, x);
     }
-    assert_true(held > 100); /* else nothing was tried */
+    assert_true(held > 100); /* else no constraint was active */
 }
 
 static void test_an_exact_answer_is_found(void **state)
@@ -96,7 +98,7 @@ static void test_an_exact_answer_is_found(void **state)
     assert_true(fabs(x[0] - 2) < 1e-9 && fabs(x[1] - 3) < 1e-9 && fabs(x[2]) < 1e-9);
 }
 
-/* Two columns that are one: any split is as good, and one is found. */
+/* Two equal columns: any split is optimal, and one is found. */
 static void test_columns_that_depend(void **state)
 {
     (void)state;
@@ -126,7 +128,7 @@ static void test_condition_of_what_is_apart(void **state)
     nnls_add(&problem, (double[]){0, 100, 0}, 1);
     nnls_add(&problem, (double[]){0, 0, 0}, 1);
     assert_true(fabs(nnls_condition(&problem, pair) - 1) <
-                1e-9); /* columns are scaled, and empty ones no matter */
+                1e-9); /* columns are scaled; empty ones have no effect */
     double c = 0.6;    /* cosine of two columns: 1 + c over 1 - c */
     nnls_begin(&problem, 2);
     nnls_add(&problem, (double[]){1, c}, 1);
@@ -134,7 +136,7 @@ static void test_condition_of_what_is_apart(void **state)
     assert_true(fabs(nnls_condition(&problem, pair) - (1 + c) / (1 - c)) < 1e-9);
 }
 
-/* Errors as they are: of many answers to one question with noise. */
+/* Stated errors are those of repeated solutions with noise. */
 static void test_errors_are_those_of_answers(void **state)
 {
     (void)state;
@@ -166,7 +168,7 @@ static void test_what_is_not_finite(void **state)
     nnls_begin(&problem, 1);
     nnls_add(&problem, (double[]){NAN}, 1);
     assert_false(nnls_solve(&problem, x));
-    nnls_begin(&problem, 2); /* no rows at all */
+    nnls_begin(&problem, 2); /* no rows */
     assert_true(nnls_solve(&problem, x));
     assert_true(x[0] <= 0 && x[1] <= 0);
 }

@@ -1,4 +1,4 @@
-/* Counters: one named case for each way in which published tools got them wrong. */
+/* Counters: one case for each way in which published tools misread them. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,8 +97,8 @@ static void test_sign_extended_perf_step_is_no_64_bit_wrap(void **state)
     close_to(total_joules(&c), 0);
 }
 
-/* The energy PMU widens a 32-bit register of 2^-16 J; a difference of 2^31 of its units comes out negative, and one
- * of 2^32 is lost without a trace. */
+/* The energy PMU widens a 32-bit register of 2^-16 J. A difference of 2^31 units becomes negative, and one of
+ * 2^32 is lost without any sign. */
 static void test_folded_register_bounds_a_64_bit_counter(void **state)
 {
     (void)state;
@@ -153,7 +153,7 @@ static void test_frozen(void **state)
     assert_false(counter_is_frozen(&c, 2));
 }
 
-/* Law: whatever the readings, what was counted is what was not rejected, and never more than physics allows. */
+/* For any readings, the counted sum is that of the accepted steps, and never more than physics allows. */
 static void test_random_readings_never_exceed_physics(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Curves: windows split and add up, edges cost variance, thinning loses nothing. */
+/* Curves: windows split and add up, edges add variance, thinning keeps all energy. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@ static void near(double a, double b, double tolerance)
         fail_msg("%.12g is not within %.3g of %.12g", a, tolerance, b);
 }
 
-/* `watts` at a point every 100 ms. */
+/* Returns a curve with `watts` at a point every 100 ms. */
 static struct curve steady(double watts, size_t points, size_t limit)
 {
     struct curve c;
@@ -65,7 +65,7 @@ static void test_points_are_found_by_their_time(void **state)
             count++;
         assert_int_equal(curve_count_until(&c, ms * MS), count);
     }
-    curve_append(&c, c.points[c.count - 1]); /* several may have one time */
+    curve_append(&c, c.points[c.count - 1]); /* several points may have one time */
     assert_int_equal(curve_count_until(&c, 99900 * MS), 1001);
     assert_int_equal(curve_count_until(&c, 99900 * MS - 1), 999);
     curve_free(&c);
@@ -77,7 +77,7 @@ static void test_the_tail_reaches_as_far_as_the_sensor_was_read(void **state)
 {
     (void)state;
     struct curve c = steady(50, 11, 100);
-    c.read_ns = 1040 * MS; /* read again, and it had not ticked */
+    c.read_ns = 1040 * MS; /* read again without a new tick */
     struct window w = curve_window(&c, &traits, 0, 1040 * MS);
     near(w.joules.value, 52, 1e-9);
     assert_false(w.is_final);
@@ -103,7 +103,7 @@ static void test_a_gap_is_not_covered(void **state)
     curve_free(&c);
 }
 
-/* Law: any split of a window sums to the window, also over gaps, thinned stretches and the tail. */
+/* Any split of a window adds up to the window, also over gaps, thinned parts and the tail. */
 static void test_splits_add_up(void **state)
 {
     (void)state;
@@ -181,7 +181,7 @@ static void test_an_edge_costs_what_the_tick_hides(void **state)
     curve_free(&c);
 }
 
-/* Inside one segment late stamps stretch the power, they do not add their whole energy to every slice. */
+/* Within one segment, late timestamps scale the power; they do not add their whole error to every slice. */
 static void test_a_slice_of_a_segment_errs_by_its_share(void **state)
 {
     (void)state;
@@ -198,7 +198,7 @@ static void test_a_slice_of_a_segment_errs_by_its_share(void **state)
     curve_free(&c);
 }
 
-/* What is late with every reading moves a level's change, and nothing where there is none. */
+/* A delay that all readings share moves a change of the level, and has no effect elsewhere. */
 static void test_shared_lateness_costs_what_power_changed(void **state)
 {
     (void)state;
@@ -219,7 +219,7 @@ static void test_shared_lateness_costs_what_power_changed(void **state)
     }
 }
 
-/* Readings that look back further than to the one before do not tell when what they hold was used. */
+/* If a reading is a mean over more than one period, the time of its energy is uncertain at both edges. */
 static void test_a_long_mean_blurs_both_edges(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Quantities: errors that add, errors that cancel, and what the interval then says. */
+/* Quantities: errors that add up, errors that cancel, and the resulting intervals. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,7 +97,7 @@ static void test_more_causes_than_places_never_shrink_the_error(void **state)
     assert_true(estimate_sd(&sum) >= sqrt(40));
 }
 
-/* Law: scaling scales everything, and weakening changes nothing but the class. */
+/* Scaling scales every field; weakening changes only the class. */
 static void test_scale_and_weaken(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The integrator against signals whose energy is known by analysis. */
+/* The integrator on signals whose energy is known analytically. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static double square(double t)
     return fmod(t, 2) < 1 ? 300 : 60;
 }
 
-/* Samples at `period_s` with jitter, up to ~10 s. */
+/* Takes samples at `period_s` with jitter, for about 10 s. */
 static struct integrator run(signal_fn signal, double period_s, double jitter)
 {
     struct integrator in = {.period_s = period_s};
@@ -55,7 +55,7 @@ static void test_a_sine_converges_with_the_square_of_the_period(void **state)
 {
     (void)state;
     struct integrator coarse = run(sine, 0.04, 0), fine = run(sine, 0.02, 0);
-    near(coarse.joules, 1000, 1e-6); /* whole periods: the trapezoid is exact */
+    near(coarse.joules, 1000, 1e-6); /* whole periods: the trapezoid rule is exact */
     struct integrator part = {.period_s = 0.01};
     for (int i = 0; i <= 25; i++)
         integrate_power(&part, i * 10 * MS, true, sine(i * 0.01));
@@ -78,7 +78,7 @@ static void test_duplicates_are_one_sample(void **state)
     (void)state;
     struct integrator once = {.period_s = 0.1}, often = {.period_s = 0.1};
     for (int ms = 0; ms <= 10000; ms += 10) {
-        double watts = 100 + 20 * (ms / 100 % 7) + 0.001 * (ms / 100); /* no two readings alike */
+        double watts = 100 + 20 * (ms / 100 % 7) + 0.001 * (ms / 100); /* all readings differ */
         if (ms % 100 == 0)
             integrate_power(&once, ms * MS, true, watts);
         integrate_power(&often, ms * MS, false, watts);
@@ -93,11 +93,11 @@ static void test_a_steady_reading_is_no_duplicate_for_ever(void **state)
     struct integrator in = {.period_s = 0.1};
     for (int ms = 0; ms <= 10000; ms += 10)
         integrate_power(&in, ms * MS, false, 250);
-    near(in.covered_s, 9.85, 0.051); /* a change that began in the last period may still be coming */
+    near(in.covered_s, 9.85, 0.051); /* a change that began in the last period may not be visible yet */
     near(in.joules / in.covered_s, 250, 1e-9);
 }
 
-/* A sensor that updates within 0.1 s and is read once a second: each equal value is a new sample. */
+/* A sensor that updates within 0.1 s is read once per second: an equal value is a new sample. */
 static void test_a_steady_reading_of_a_fast_sensor_is_news(void **state)
 {
     (void)state;
@@ -106,11 +106,12 @@ static void test_a_steady_reading_of_a_fast_sensor_is_news(void **state)
         integrate_power(&in, ms * MS, false, 110);
     near(in.covered_s, 2, 1e-9);
     near(in.joules, 220, 1e-9);
-    integrate_power(&in, 2050 * MS, false, 110); /* too soon: perhaps the same sample */
+    integrate_power(&in, 2050 * MS, false, 110); /* too early: possibly the same sample */
     near(in.covered_s, 2, 1e-9);
 }
 
-/* `high` periods at 300 W and `low` at 60 W, polled every poll_s: the mean over a minute in per cent of the truth. */
+/* Returns the mean over a minute as a percentage of the truth: `high` periods at 300 W, `low` at 60 W, polled
+ * every poll_s. */
 static double percent_of_truth(int high, int low, double poll_s, double seen)
 {
     struct integrator in = {.period_s = 0.1, .averaged_part = seen};
@@ -122,7 +123,8 @@ static double percent_of_truth(int high, int low, double poll_s, double seen)
     return 100 * in.joules / in.covered_s * (high + low) / (300.0 * high + 60.0 * low);
 }
 
-/* An equal reading may be an old one or a new one. Dropped as old, a level that stays would be too short. */
+/* An equal reading may be an old or a new sample. If equal ones were always dropped, constant levels would
+ * appear too short. */
 static void test_levels_that_stay_are_not_shortened(void **state)
 {
     (void)state;
@@ -146,7 +148,8 @@ static void test_gaps_are_not_bridged(void **state)
     assert_true(in.gaps == 1);
 }
 
-/* Three periods are bridged, more are not: by each reading's own time, by polls, and by energies of samples. */
+/* Gaps of up to three periods are bridged: by timestamps of readings, by polls, and by energies of samples.
+ * */
 static void test_a_gap_is_more_than_three_periods(void **state)
 {
     (void)state;

@@ -1,5 +1,7 @@
-/* Machines in trouble, scripted, and what the doctor says of each: the right finding, its command, and nothing that
- * would not help there. GPUs and cgroups have tests of their own. */
+/* Scripted machines with problems: the doctor reports the right finding and command, and nothing that would
+ * not help.
+ *
+ * GPUs and cgroups have their own tests. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +18,7 @@
 
 #define ALL_CAPABILITY "CapEff:\t000001ffffffffff\nCapBnd:\t000001ffffffffff\n"
 
-/* Events that perf_event_open refuses, because none is scripted. */
+/* Adds events that perf_event_open refuses, because none is scripted. */
 static void add_events(struct joule_host *host)
 {
     host_script_text(host, PMU "/type", "21\n");
@@ -67,7 +69,7 @@ static void add_helper(struct joule_host *host, int error)
     host_script_error(host, "unix:/run/joule/helper.sock", error);
 }
 
-/* A zone that only root may read: the helper is offered as far as it is installed. */
+/* Only root may read a zone: the finding depends on how far the helper is installed. */
 static void test_helper_is_offered(void **state)
 {
     struct patient *patient = *state;
@@ -118,7 +120,7 @@ static void test_events_denied(void **state)
     patient_add_zone(patient->host, false);
     patient_examine(patient, 25);
     patient_assert_finding(patient, "perf_denied", FINDING_ADVICE, "setcap cap_perfmon+ep");
-    patient_assert_absent(patient, "powercap_denied"); /* one way is enough, and this is the safer one */
+    patient_assert_absent(patient, "powercap_denied"); /* one solution is enough, and this one is safer */
     patient_assert_absent(patient, "no_rapl_driver");
 }
 
@@ -245,7 +247,7 @@ static int stands_still(void *context, int64_t time_ns, uint64_t *out_value)
     return 0;
 }
 
-/* A sensor that is not of the CPU counts as a sensor. */
+/* A sensor of another device counts as a sensor. */
 static void test_a_board_is_measured_where_the_cpu_is_not(void **state)
 {
     struct patient *patient = *state;
@@ -327,7 +329,7 @@ static void test_slow_clock_without_a_better_one(void **state)
 {
     struct patient *patient = *state;
     patient_add_zone(patient->host, true);
-    patient_examine(patient, 900); /* tsc, and yet slow: nothing better to switch to */
+    patient_examine(patient, 900); /* the clock is tsc, but slow: no better one exists */
     patient_assert_finding(patient, "clock_slow", FINDING_LIMIT, NULL);
 }
 

@@ -1,5 +1,5 @@
-/* What the doctor says where `joule run` cannot give a command a cgroup: why, by what it counts instead, and the way
- * out for whoever asks. */
+/* The doctor's findings if `joule run` cannot create a cgroup: the reason, the method that replaces it, and a
+ * solution. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #define READ_ONLY "35 24 0:30 / /sys/fs/cgroup ro,nosuid,nodev - cgroup2 cgroup rw\n"
 #define OLDER     "31 23 0:28 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n"
 
-/* A machine that is fine but for the trial and what it mounts. */
+/* Returns a machine without problems except the given trial and mounts. */
 static struct patient *mounted(void **state, const char *mounts)
 {
     struct patient *patient = *state;
@@ -122,7 +122,7 @@ static void test_kernel_without_cgroups(void **state)
     patient_assert_finding(patient, "cgroup_missing", FINDING_LIMIT, NULL);
 }
 
-/* On a recorded machine nothing is tried: what is mounted can be seen, and whether it works cannot. */
+/* On a recorded machine there is no trial: mounts are known, but not whether they work. */
 static void test_recorded_machine(void **state)
 {
     struct patient *patient = mounted(state, WRITABLE);

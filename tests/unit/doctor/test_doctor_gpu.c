@@ -1,4 +1,4 @@
-/* What the doctor says of GPUs: those that are read, and each way in which one is not. */
+/* The doctor's findings about GPUs: those that can be read, and each reason why one cannot. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ static void add_board(struct joule_host *host, const char *driver)
 {
     host_script_text(host, "/sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
     host_script_text(host, "/sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n");
-    host_script_text(host, "/sys/bus/pci/devices/0000:01:00.1/vendor", "0x10de\n"); /* its sound */
+    host_script_text(host, "/sys/bus/pci/devices/0000:01:00.1/vendor", "0x10de\n"); /* its audio function */
     host_script_text(host, "/sys/bus/pci/devices/0000:01:00.1/class", "0x040300\n");
     if (driver)
         host_script_link(host, "/sys/bus/pci/devices/0000:01:00.0/driver", driver);
@@ -82,7 +82,7 @@ static void bind(struct joule_host *host, const char *address, const char *drive
     host_script_text(host, path, "1\n");
 }
 
-/* A card of AMD's with its sound, in a machine whose CPU is measured. */
+/* Adds an AMD card with its audio function, in a machine whose CPU is measured. */
 static void add_amd_card(struct joule_host *host)
 {
     patient_add_zone(host, true);
@@ -165,7 +165,7 @@ static void test_amd_card_asleep(void **state)
     patient_assert_nothing_to_do(patient);
 }
 
-/* Eight accelerators whose driver tells nothing are one finding. */
+/* Eight accelerators whose driver gives no energy are one finding. */
 static void test_accelerators_without_meter(void **state)
 {
     struct patient *patient = *state;
@@ -211,7 +211,8 @@ static void test_intel_card_without_driver(void **state)
     patient_assert_finding(patient, "intel_gpu_no_driver", FINDING_ADVICE, "modprobe xe");
 }
 
-/* Both makers' graphics inside processors, and an accelerator there: in the package's energy, driver or not. */
+/* Integrated graphics of both vendors and an integrated accelerator: the package's energy includes them, with
+ * or without driver. */
 static void test_graphics_inside_processors(void **state)
 {
     struct patient *patient = *state;
@@ -224,7 +225,7 @@ static void test_graphics_inside_processors(void **state)
     patient_assert_nothing_to_do(patient);
 }
 
-/* There a card may well sit on the first bus. */
+/* In a virtual machine a card may be on the first bus. */
 static void test_card_of_a_virtual_machine(void **state)
 {
     struct patient *patient = *state;

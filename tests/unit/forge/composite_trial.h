@@ -1,9 +1,7 @@
-/* tests/unit/forge/composite_trial.h - kernels of composites against what they stand for.
+/* tests/unit/forge/composite_trial.h - compares kernels of composites with their bodies.
  *
- * Owns the comparison: a composite's body in f64, written out and computed by the reference, on the same inputs, with every
- * instruction set's kernel. Newcomers: the body is asked of the library by name and attributes, so a test says only what
- * goes in, and how far off a result may be.
- */
+ * The reference computes the composite's body in f64; each instruction set's kernel gets the same inputs.
+ * Note: the body comes from the library by name and attributes. A test only gives inputs and a tolerance. */
 #ifndef COMPOSITE_TRIAL_H
 #define COMPOSITE_TRIAL_H
 
@@ -17,7 +15,7 @@ struct trial {
     struct composite_attributes attributes;
     size_t input_count;
     struct view inputs[16]; /* packed */
-    double tolerance;       /* of the sum of a result's size and 1 */
+    double tolerance;       /* relative to the size of a result plus 1 */
 };
 
 static inline bool is_float(const struct view *view)
@@ -25,7 +23,7 @@ static inline bool is_float(const struct view *view)
     return forge_dtype_is_float(view->dtype);
 }
 
-/* The body, with f64 in place of f32. */
+/* Returns the body with f64 in place of f32. */
 static inline forge_graph *wide_body(const struct trial *t)
 {
     struct value values[16];
@@ -65,7 +63,8 @@ static inline void give_inputs(struct workbench *bench, const struct trial *t)
     }
 }
 
-/* Where a gradient is infinite or no number, it may be either: bodies have detours that cancel for finite numbers only. */
+/* If the body's gradient is infinite or NaN, the kernel's may be either. Bodies have terms that cancel for
+ * finite numbers only. */
 static inline void compare(const struct trial *t, const char *isa, size_t number, const struct view *got,
                            const double *exact)
 {
@@ -82,7 +81,7 @@ static inline void compare(const struct trial *t, const char *isa, size_t number
     }
 }
 
-/* Each output that may lie on an input does: the same bytes. */
+/* Runs again with each output on its input, if that is allowed, and expects the same bytes. */
 static inline void assert_in_place(enum isa isa, const struct launch *launch)
 {
     const struct cpu_kernel *kernel = kernel_for(isa, launch);

@@ -1,8 +1,7 @@
-/* tests/unit/forge/cpu_kernels.h - the CPU's kernels run without a device, for each instruction set that is here.
+/* tests/unit/forge/cpu_kernels.h - runs CPU kernels without a device, for each available instruction set.
  *
- * Owns random elements and the two ways of running a kernel. Newcomers: what is asked of every kernel is asked in
- * run_kernel: pieces in any order and any grouping give the same bytes, and the output's old elements (NaN) are not read.
- */
+ * Makes random elements, and runs a kernel in two ways. run_kernel checks the rules for all kernels: pieces
+ * in any order and grouping give the same bytes, and old elements of the output (NaN) are not read. */
 #ifndef CPU_KERNELS_H
 #define CPU_KERNELS_H
 
@@ -23,7 +22,7 @@
     for (enum isa isa = 0; isa < ISA_COUNT; isa++)                                                           \
         if (isa_is_here(isa))
 
-/* Between -1 and 1, with all digits. */
+/* Returns a number between -1 and 1 with a full mantissa. */
 static inline double random_number(void)
 {
     return (double)(int64_t)random_bits() * 0x1p-63;
@@ -40,7 +39,7 @@ static inline void *random_floats(forge_dtype dtype, size_t count)
     return data;
 }
 
-/* The one that a device would choose; NULL: the reference. */
+/* Returns the kernel that a device would choose; NULL: the reference. */
 static inline const struct cpu_kernel *kernel_for(enum isa isa, const struct launch *launch)
 {
     for (const struct cpu_kernel *kernel = isa_kernels(isa); kernel->name; kernel++)
@@ -61,7 +60,8 @@ static inline void run_some(const struct cpu_kernel *kernel, const struct launch
         kernel->run(launch, first, end);
 }
 
-/* Pieces all at once, or from the last to the first in uneven groups; memory that they share is full of NaN at first. */
+/* Runs all pieces at once, or from the last to the first in groups of unequal size. Their shared memory is
+ * full of NaN at first. */
 static inline void run_rounds(const struct cpu_kernel *kernel, const struct launch *launch, bool is_cut)
 {
     size_t grain, bytes = kernel->shared_bytes ? kernel->shared_bytes(launch) : 0;
@@ -81,7 +81,8 @@ static inline void run_rounds(const struct cpu_kernel *kernel, const struct laun
     free(shared);
 }
 
-/* All at once over NaN; then once more, from the last piece to the first in uneven groups: the same bytes. */
+/* Runs all at once into memory full of NaN, then from the last piece to the first in groups of unequal size.
+ * Results must be equal. */
 static inline void run_kernel(enum isa isa, const struct launch *launch)
 {
     const struct cpu_kernel *kernel = kernel_for(isa, launch);

@@ -1,7 +1,6 @@
-/* tests/unit/forge/random_conv.h - convolutions of random shapes.
+/* tests/unit/forge/random_conv.h - random convolutions with consistent shapes.
  *
- * Owns the choice of shapes and of ways to slide, in which every size fits. Newcomers: images may be 0.
- */
+ * Note: the number of images may be 0. */
 #ifndef RANDOM_CONV_H
 #define RANDOM_CONV_H
 
@@ -13,7 +12,8 @@ struct conv_case {
     forge_conv_options options;
 };
 
-/* How large a case may be: images, channels of a group, and spatial sizes (of transposed ones; beyond the kernel's span). */
+/* Limits of a case: images, channels of a group, spatial sizes (if transposed; else in addition to the
+ * kernel's span). */
 struct conv_most {
     int64_t images, in, out, transposed, beyond;
 };

@@ -1,9 +1,10 @@
-/* Sharing a meter's joules out among operations: against a machine whose truth is known, in virtual time.
+/* Attribution of a meter's joules to operations, on a simulated machine whose truth is known, in virtual
+ * time.
  *
- * The machine repeats a step of about a second: 24 operations of 8 classes. Each class has its own watts over idle power, an operation
- * differs a little from its class, and idle power drifts. The cost model that attribution begins with is wrong about each
- * class by 30 % or so. A meter ticks each 10 ms or 1 s with noise. Run with the argument "report" to see the figures.
- */
+ * The machine repeats a step of about a second: 24 operations of 8 classes. Each class has its own watts over
+ * idle power, operations differ a little from their class, and idle power drifts. The cost model at the start
+ * is wrong by about 30 % for each class. A meter ticks each 10 ms or 1 s with noise. Run with the argument
+ * "report" to print the results. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,17 +52,18 @@ struct machine {
 };
 
 struct meter {
-    double period_s, noise; /* sd of a window's joules over those */
-    /* the noise is of the ticks, as of a counter: what one window has too much the next lacks */
+    double period_s, noise; /* noise: sd of a window's joules, relative to them */
+    /* as a counter: an error at a tick adds to one window and is missing in the next */
     bool errs_at_ticks;
-    double claim;      /* what it says of that sd, over the truth */
-    double seen;       /* joules that it has told */
+    double claim;      /* the sd that the meter states, relative to the true one */
+    double seen;       /* joules that it has reported */
     double last_error; /* of the last tick */
 };
 
 static double drift_integral(const struct machine *m, double t)
 {
-    /* Warming up over half a minute, and something that comes and goes in two. */
+    /* Warm-up with a time constant of half a minute, and an oscillation with a period of about two minutes.
+     * */
     return m->drift_watts * (t + 30 * exp(-t / 30) - 10 * cos(t / 20));
 }
 
@@ -105,7 +107,7 @@ static void tick(struct machine *m, struct meter *meter, struct attribution *a)
     memset(m->active_s, 0, sizeof m->active_s);
 }
 
-/* Runs a group for a while, across the ticks of the meter. */
+/* Runs a group for a while, with the meter's ticks during that time. */
 static void launch(struct machine *m, struct meter *meter, struct attribution *a, int group, double seconds)
 {
     while (seconds > 0) {
@@ -135,7 +137,8 @@ static void run_steps(struct machine *m, struct meter *meter, struct attribution
 /* --- judging -------------------------------------------------------------------------------------------- */
 
 struct verdict {
-    int operations, covered; /* with at least 1 % of the energy; those within their 90 % interval */
+    int operations, covered; /* operations with at least 1 % of the energy; `covered`: those within their 90 %
+                              * interval */
     double worst, worst_by_time, squares, squares_by_time;
 };
 
@@ -189,7 +192,7 @@ struct trial {
     struct meter meter;
     int seeds;
     double drift_watts;
-    double speed; /* of the machine: over 1, steps are shorter than a second by that */
+    double speed; /* of the machine: if over 1, steps are shorter than a second by this factor */
 };
 
 static struct verdict simulate(struct trial t)
@@ -225,7 +228,7 @@ static double rms(double squares, const struct verdict *v)
     return sqrt(squares / v->operations);
 }
 
-/* The noise of one and the same sensor: white, so that a second has a tenth of the error of 10 ms. */
+/* Noise of the same sensor: white, so that the relative error over 1 s is a tenth of that over 10 ms. */
 static const struct trial fast = {{.period_s = 0.01, .noise = 0.01, .claim = 1}, 12, 4, 1},
                           slow = {{.period_s = 1, .noise = 0.001, .claim = 1}, 60, 4, 1};
 
@@ -252,7 +255,7 @@ static void test_a_meter_of_1_s(void **state)
     assert_recovers(&v, 0.2);
 }
 
-/* What the meter says of its noise does not decide. */
+/* The meter's statement about its noise has no great effect. */
 static void test_a_meter_that_is_wrong_about_itself(void **state)
 {
     (void)state;
@@ -265,7 +268,7 @@ static void test_a_meter_that_is_wrong_about_itself(void **state)
     }
 }
 
-/* Neither does whether it errs as a counter or as a sensor of power, nor that there is little to be told: intervals hold. */
+/* Intervals hold for errors of counters and of power sensors, and if there are few windows. */
 static void test_intervals_hold_elsewhere(void **state)
 {
     (void)state;
@@ -288,7 +291,7 @@ static void feed(struct attribution *a, double joules, const double *active_s, s
     attribution_add_window(a, &window, active_s);
 }
 
-/* Two kinds that always run for the same time, and a third. The prior is far off about the first two. */
+/* Two classes that always run for the same time, and a third one. The prior is far off for the first two. */
 static void test_what_always_runs_together_is_a_group(void **state)
 {
     (void)state;
@@ -312,7 +315,7 @@ static void test_what_always_runs_together_is_a_group(void **state)
     assert_true(first.low < 0.75 * both && first.high > 0.75 * both);
     assert_true(third.cls == JOULE_CLASS_DERIVED);
     attribution_answer_free(answer);
-    /* Where the cost model knows both well they need no joining. */
+    /* If the cost model knows both well, they are not joined. */
     prior[A] = prior[B] = (struct attribution_group){50, 0, 0.5, 0.02};
     answer = solve(a, prior);
     assert_int_equal(attribution_merge(answer, set), JOULE_OK);
@@ -336,13 +339,14 @@ static void test_one_window_is_shared_out_by_the_model(void **state)
     assert_float_equal(q[1].value, 11 * 3 / 5.6, 1e-6);
     assert_true(q[0].cls == JOULE_CLASS_MODELLED && q[0].low < 3.5 && q[0].high > 4.5);
     joule_quantity all = attribution_sum(answer, (bool[]){true, true, true});
-    assert_true(all.cls == JOULE_CLASS_DERIVED); /* nothing was shared out */
+    assert_true(all.cls == JOULE_CLASS_DERIVED); /* no joules were attributed */
     assert_float_equal(all.value, 11, 1e-9);
     attribution_answer_free(answer);
     attribution_free(a);
 }
 
-/* An operation that never ran used nothing; windows without energy, length or sense change nothing. */
+/* An operation that never ran used no energy. Windows without energy, without length or with invalid values
+ * change nothing. */
 static void test_holes(void **state)
 {
     (void)state;
@@ -394,7 +398,7 @@ static void test_nothing_is_not_an_answer(void **state)
     attribution_free(a);
 }
 
-/* A share is never better known than what was shared out. */
+/* A share is never more certain than the total. */
 static void test_a_meter_lends_its_class_and_error(void **state)
 {
     (void)state;

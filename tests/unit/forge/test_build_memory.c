@@ -67,8 +67,8 @@ static joule_status make(model_fn model, joule_error *error)
     return status;
 }
 
-/* Fails about `most` of the allocations, at even distances, or all where they are fewer; ten times as many in
- * a full test. */
+/* Makes about `most` of the allocations fail, at equal distances, or all if there are fewer; ten times as
+ * many in a full test. */
 static void check(model_fn model, unsigned most)
 {
     joule_error error = {0};

@@ -1,4 +1,4 @@
-/* That `forge check` would find a kernel that is wrong: on a device that spoils one element of what it computes. */
+/* `forge check` finds wrong kernels: it runs on a device that changes one element of the results. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +10,8 @@
 #include "forge/core/dtype.h"
 #include "forge/hal/device.h"
 
-static double spoilt_by;        /* of the element's magnitude; 0: nothing */
-static const char *spoilt_name; /* a composite's; NULL: the last launch */
+static double spoilt_by;        /* relative to the element; 0: no change */
+static const char *spoilt_name; /* name of a composite; NULL: the last launch */
 
 static const struct bound_launch *launch_to_spoil(const struct bound_launch *launches, size_t count)
 {
@@ -25,7 +25,7 @@ static const struct bound_launch *launch_to_spoil(const struct bound_launch *lau
 
 static unsigned times_spoilt;
 
-/* The middle element of a launch's first result. */
+/* Changes the middle element of a launch's first result. */
 static joule_status run_and_spoil(forge_device *device, const struct bound_launch *launches, size_t count,
                                   int64_t *ends_ns, joule_error *error)
 {
@@ -97,18 +97,18 @@ static void test_how_much_is_wrong(void **state)
     (void)state;
     forge_device *device = open_spoiling();
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        spoilt_by = 1e-3; /* of f16, an ulp */
+        spoilt_by = 1e-3; /* an ulp of f16 */
         double coarse = worst_of(device, OP_RESHAPE, CASE_VALUE, seed);
-        assert_true(coarse == 0 || coarse > 1); /* what is moved is moved exactly */
+        assert_true(coarse == 0 || coarse > 1); /* moved elements must be exact */
         spoilt_by = 1e-1;
         assert_true(worst_of(device, OP_MATMUL, CASE_VALUE, seed) > 1);
         spoilt_by = 1e-12;
-        assert_true(worst_of(device, OP_MATMUL, CASE_VALUE, seed) < 2000); /* f64's own bound is as narrow */
+        assert_true(worst_of(device, OP_MATMUL, CASE_VALUE, seed) < 2000); /* f64 has the same tolerance */
     }
     forge_device_close(device);
 }
 
-/* The loss is one of the outputs, and so is each gradient: which of them is spoilt, the two slopes differ. */
+/* Loss and gradients are outputs. If any of them is changed, the two slopes differ. */
 static void test_gradients(void **state)
 {
     (void)state;
@@ -132,7 +132,7 @@ static unsigned subject_of(const char *name)
     return subject;
 }
 
-/* Kernels of composites and of their gradients, each. */
+/* Kernels of composites and kernels of their gradients. */
 static void test_composites(void **state)
 {
     (void)state;

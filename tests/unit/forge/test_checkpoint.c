@@ -1,5 +1,7 @@
-/* Checkpoints: what goes in comes out; training goes on with the same bits; and whatever ends the writer, at whatever byte,
- * leaves the last one whole. JOULE_TEST_FULL=1 kills more often. */
+/* Checkpoints: contents are restored, training continues with the same bits, and a writer that ends at any
+ * byte leaves the previous one whole.
+ *
+ * JOULE_TEST_FULL=1 kills more often. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -34,7 +36,7 @@ static joule_status begin(struct workbench *m, forge_builder *b, uint64_t seed)
     return status == JOULE_OK ? workbench_try_load(m, b, &error) : status;
 }
 
-/* Two slots whose every element is the number of runs. */
+/* Two slots; every element is the number of runs. */
 static forge_builder *counters(int64_t elements)
 {
     forge_builder *b = forge_builder_new();
@@ -55,7 +57,7 @@ static forge_checkpoint checkpoint_of(uint64_t step)
                               .energy = {NAN, NAN, NAN, JOULE_CLASS_NONE, 0}};
 }
 
-/* The step of a whole checkpoint of counters: what it says, and every element of both slots. */
+/* Returns the step of a checkpoint of counters, after checking every element of both slots. */
 static uint64_t read_whole(const char *file_path)
 {
     forge_checkpoint c = {.struct_size = sizeof c};
@@ -162,7 +164,7 @@ static void test_what_is_no_checkpoint(void **state)
     assert_int_equal(forge_checkpoint_query(path, &c, NULL), JOULE_ABSENT);
 }
 
-/* Another network's checkpoint is refused, and changes neither slots nor seed. */
+/* A checkpoint of another network is refused, and changes neither slots nor seed. */
 static void test_what_does_not_fit(void **state)
 {
     (void)state;
@@ -242,7 +244,7 @@ static void end_training(struct training *t)
     forge_dataset_free(t->data);
 }
 
-/* *cursor: of the batch that comes next. */
+/* *cursor: position of the next batch. */
 static void train(struct training *t, int steps, forge_cursor *cursor)
 {
     forge_tensor columns[2];
@@ -304,8 +306,8 @@ static int rounds(void)
     return full && strcmp(full, "1") == 0 ? 50 : 10;
 }
 
-/* Counts, and writes a checkpoint after each run, without end; goes on from the last one. The file size at which the kernel
- * ends it, 0 for none, holds from the second checkpoint on. */
+/* Counts, and writes a checkpoint after each run, for ever; starts from the last checkpoint. From the second
+ * checkpoint on, the kernel ends the process at this file size (0: no limit). */
 _Noreturn static void write_for_ever(int told, rlim_t most_bytes)
 {
     struct workbench m;
@@ -327,7 +329,7 @@ _Noreturn static void write_for_ever(int told, rlim_t most_bytes)
     }
 }
 
-/* Starts such a writer; comes back when it has written its first checkpoint. */
+/* Starts such a writer; returns when it has written its first checkpoint. */
 static pid_t start_writer(rlim_t most_bytes)
 {
     int told[2];
@@ -368,7 +370,7 @@ static void test_kills_at_any_moment(void **state)
         expect_killed(child, SIGKILL);
         in_the_middle += access(partial, F_OK) == 0;
         uint64_t step = read_whole(path);
-        assert_true(step > last); /* each writer has gone on from where the last one was killed */
+        assert_true(step > last); /* each writer has continued from where the last one was killed */
         last = step;
     }
     print_message("%d of %d kills came while a file was half written\n", in_the_middle, rounds());
@@ -378,7 +380,7 @@ static void test_kills_at_any_moment(void **state)
 static void test_ends_at_any_byte(void **state)
 {
     (void)state;
-    const rlim_t size = 2 << 20; /* and a header */
+    const rlim_t size = 2 << 20; /* plus a header */
     unlink(path);
     srand(6);
     for (int i = 0; i < rounds(); i++) {
@@ -391,7 +393,7 @@ static void test_ends_at_any_byte(void **state)
     }
 }
 
-/* A writer that lives on is told, and nothing is left lying about. */
+/* A writer that survives gets an error, and no temporary files stay. */
 static void test_a_write_that_fails(void **state)
 {
     (void)state;
@@ -432,7 +434,8 @@ static bool write_text(const char *file, const char *text)
     return done;
 }
 
-/* A file system of 1 MiB on the folder, which only this process sees; as its own root where it is not the machine's. */
+/* Mounts a file system of 1 MiB on the folder, visible only to this process. If it is not root, it becomes
+ * root of a user namespace. */
 static bool mount_small(void)
 {
     char users[40], groups[40];
@@ -449,7 +452,7 @@ static bool mount_small(void)
            mount("tmpfs", scratch_folder, "tmpfs", 0, "size=1m") == 0;
 }
 
-/* In the child, where a failed assertion would go on with the other tests. */
+/* For the child process, where a failed cmocka assertion would run the remaining tests. */
 static void require(bool holds, const char *what)
 {
     if (holds)

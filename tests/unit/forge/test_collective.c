@@ -1,4 +1,4 @@
-/* Operations between processes: what they give, how they are written, their gradients as nodes, and groups of one and of more. */
+/* Operations between processes: results, text form, gradients, and groups of one and of more processes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,7 +102,7 @@ static void they_are_written_and_read(void **state)
 
 /* --- gradients ------------------------------------------------------------------------------------------ */
 
-/* Of a collective, the gradient is another of what flows into it. */
+/* The gradient of a collective is another collective of the incoming gradient. */
 static void assert_goes_back(forge_collective_kind kind, forge_collective_kind back, uint32_t axis,
                              uint32_t root)
 {
@@ -168,12 +168,12 @@ static void a_group_of_one_costs_nothing(void **state)
     forge_program *program = compile(&one, input, device, JOULE_OK);
     forge_program_facts facts = {.struct_size = sizeof facts};
     assert_int_equal(forge_program_query(program, &facts), JOULE_OK);
-    assert_int_equal(facts.launches, 1); /* neg, of x itself */
+    assert_int_equal(facts.launches, 1); /* only neg, applied to x */
     forge_program_free(program);
     forge_device_close(device);
 }
 
-/* Also where it could be taken for something that constants alone decide. */
+/* Even where the operation could be taken for a constant. */
 static void larger_groups_wait_for_a_transport(void **state)
 {
     (void)state;

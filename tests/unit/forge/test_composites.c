@@ -1,6 +1,5 @@
-/* The library's composites in graphs and programs: their names and attributes, their gradients, and that a kernel stands only
- * for what the library says.
- */
+/* The library's composites in graphs and programs: names, attributes and gradients; a kernel replaces only
+ * the library's own body. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +62,7 @@ static forge_graph *step(void)
 
 /* --- names that are not believed ------------------------------------------------------------------------ */
 
-/* The library's, but for one sign. */
+/* The library's body, except for one sign. */
 static void nearly(forge_builder *b, const forge_value *in, size_t count, const void *context,
                    forge_value *out)
 {
@@ -96,7 +95,7 @@ static void test_anothers_body_of_that_name(void **state)
     }
 }
 
-/* A graph's text with one word replaced, as a program. */
+/* Returns the program of a graph's text in which one word is replaced. */
 static forge_program *program_of(struct workbench *bench, const char *word, const char *other)
 {
     forge_graph *graph = step(), *changed = NULL;
@@ -197,7 +196,7 @@ static forge_value product(forge_builder *b, const forge_value *in, size_t count
     return all;
 }
 
-/* More values than a node has, more inputs, and a name that has no room for more. */
+/* More values than a node can have, more inputs, and a name at the maximal length. */
 static void test_a_gradient_that_is_no_node(void **state)
 {
     struct workbench *bench = *state;
@@ -231,7 +230,7 @@ static void test_a_gradient_that_is_no_node(void **state)
 
 /* --- operands ------------------------------------------------------------------------------------------- */
 
-/* A kernel that wants packed operands gets copies of others; two that are one value are seen in two ways. */
+/* A kernel that needs packed operands gets copies of others. One value may be used as two operands. */
 static void test_operands_that_are_not_packed(void **state)
 {
     struct workbench *bench = *state;
@@ -264,7 +263,8 @@ static void test_operands_that_are_not_packed(void **state)
 
 /* --- symbols -------------------------------------------------------------------------------------------- */
 
-/* The kernel takes runs of 8 elements and more. Where a run may be shorter, the composite is written out for all sizes. */
+/* The kernel needs runs of 8 elements or more. If a run may be shorter, the composite is expanded for all
+ * sizes. */
 static void test_a_kernel_for_some_sizes(void **state)
 {
     struct workbench *bench = *state;
@@ -298,7 +298,7 @@ static forge_program *compile(struct workbench *bench, forge_graph *graph)
     return program;
 }
 
-/* A word becomes another, and the hash is made right: it is refused, or runs within its own memory. */
+/* Changes one word and corrects the hash: the program is refused, or runs within its own memory. */
 static void try_with(struct workbench *bench, const forge_program *program, size_t at, uint32_t word)
 {
     forge_program *other = aligned_alloc(PROGRAM_ALIGNMENT, program->size_bytes);
@@ -324,7 +324,7 @@ static void assert_trusted_but_for_harm(struct workbench *bench, forge_program *
     forge_program_free(program);
 }
 
-/* A training step's way forward and back through these layers. */
+/* Forward and backward pass of a training step through these layers. */
 static forge_graph *training(bool has_runs)
 {
     forge_builder *b = forge_builder_new();
@@ -394,7 +394,7 @@ static void add_bytes(const void *bytes, size_t size, void *context)
         *hash = (*hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
 }
 
-/* Large enough to be shared out. */
+/* Large enough to be split between threads. */
 static forge_graph *large_training(void)
 {
     forge_builder *b = forge_builder_new();
@@ -427,7 +427,7 @@ static void test_any_number_of_threads(void **state)
     forge_program_free(program);
 }
 
-/* A name is another's, a composite that has no kernel, and a body. */
+/* A wrong name, a composite without a kernel, and an invalid body. */
 static void test_launches_that_are_none(void **state)
 {
     struct workbench *bench = *state;

@@ -1,5 +1,5 @@
-/* The CPU's kernels for attention, for each instruction set, against its body in f64: forward and back, causal or not, grouped,
- * more queries than a block has, and operands that lie anywhere. */
+/* The CPU's attention kernels, for each instruction set, against the body in f64: forward and backward,
+ * causal or not, grouped, several blocks of queries, any strides. */
 #include "unit/forge/composite_trial.h"
 
 enum { B, HEADS, KV_HEADS, T, S, D, E, SIZES };
@@ -9,7 +9,7 @@ static const int64_t cases[][SIZES] = {
     {1, 6, 1, 17, 33, 8, 2}, {1, 2, 1, 70, 70, 16, 9}, {2, 2, 2, 130, 141, 33, 32},
 };
 
-/* Inputs in `data`, one after the other; q, k, v, and of a gradient that of the result. */
+/* Inputs in `data`, concatenated: q, k, v, and for a gradient that of the result. */
 static struct trial trial_of(const int64_t *n, bool is_causal, bool is_gradient, float *data)
 {
     struct trial t = {.attributes = {.name = "attention", .reals = {0.4}, .numbers = {is_causal}},
@@ -53,7 +53,7 @@ static void test_gradient(void **state)
     check_cases(*state, true);
 }
 
-/* Scores far from 0, where only differences can be exponents. */
+/* Scores far from 0: only differences of scores can be exponents. */
 static void test_large_scores(void **state)
 {
     float *data = random_floats(FORGE_F32, 2000);
@@ -65,7 +65,7 @@ static void test_large_scores(void **state)
     free(data);
 }
 
-/* q, k and v as slices of one [b, t, heads, 3 d], as a layer has them: the same bytes. */
+/* q, k and v as slices of one [b, t, heads, 3 d], as in a layer: the same bytes. */
 static void test_strides(void **state)
 {
     (void)state;

@@ -1,7 +1,9 @@
-/* The CPU's kernels of batch_norm, forward and back, for each instruction set, against their bodies in f64. */
+/* The CPU's batch_norm kernels, forward and backward, for each instruction set, against their bodies in f64.
+ * */
 #include "unit/forge/composite_trial.h"
 
-/* x and g, and then what there is for each channel. Terms of a gradient are up to 1 / sqrt(epsilon) times as large as it. */
+/* Inputs are x and g, then the values for each channel. Terms of a gradient are up to 1 / sqrt(epsilon) times
+ * as large as the gradient. */
 static void check_batch_norm(struct workbench *bench, float *data, forge_shape shape)
 {
     size_t count = forge_shape_elements(&shape), channels = (size_t)shape.dims[1];
@@ -57,7 +59,7 @@ static void test_what_is_no_number(void **state)
     free(data);
 }
 
-/* Elements of a channel that do not follow each other are left to the body. */
+/* If a channel's elements are not contiguous, the expanded body is used. */
 static void test_short_runs(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
-/* The CPU's convolutions, for each instruction set, against the reference. Elements are small whole numbers, whose sums are
- * exact, so every bit is asked for; and random ones with all digits, whose bits tell in which order they were added: it is
- * the same for any cut and any number of threads. */
+/* The CPU's convolutions, for each instruction set, against the reference.
+ *
+ * Elements are small integers, whose sums are exact, so results must be equal. Random elements show the order
+ * of addition: it must not depend on the pieces or the number of threads. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +19,7 @@ static struct view whole_numbers(forge_dtype dtype, forge_shape shape, bool is_t
 {
     size_t count = forge_shape_elements(&shape);
     size_t bytes = forge_dtype_block_bytes(dtype);
-    char *data = malloc(count * bytes); /* no more: what is read beyond, is found */
+    char *data = malloc(count * bytes); /* exact size, so that reads beyond it are detected */
     assert_true(data || count == 0);
     for (size_t i = 0; i < count; i++) {
         double number = (double)pick(-2, 2);
@@ -26,7 +27,7 @@ static struct view whole_numbers(forge_dtype dtype, forge_shape shape, bool is_t
     }
     struct view view = view_packed(dtype, data, shape);
     int64_t stride = 1;
-    for (uint32_t k = 0; is_turned && k < shape.rank; k++) { /* the dimensions lie the other way round */
+    for (uint32_t k = 0; is_turned && k < shape.rank; k++) { /* the dimensions are in reverse order */
         view.strides[k] = stride;
         stride *= shape.dims[k];
     }
@@ -80,7 +81,7 @@ static void test_random_shapes(void **state)
         check_random(i & 1);
 }
 
-/* More rows, columns and depth than one block has, and taps that outnumber the outputs (a weight's gradient). */
+/* More rows, columns and depth than one block, and more taps than outputs (gradient of a weight). */
 static void test_large_shapes(void **state)
 {
     (void)state;
@@ -93,8 +94,8 @@ static void test_large_shapes(void **state)
     check(forge_shape_of(1, 40, 17, 17), forge_shape_of(40, 20, 3, 3), &o);
 }
 
-/* Transposed, with strides: outputs that no tap reaches, taps in common with the dilation, and pieces that only some phases
- * have, since the others have half as many outputs. */
+/* Transposed, with strides: outputs that no tap reaches, taps that share factors with the dilation, and
+ * pieces that only some phases have, because others have half as many outputs. */
 static void test_phases(void **state)
 {
     (void)state;
@@ -120,7 +121,7 @@ static double largest(const struct view *view)
     return most;
 }
 
-/* run_kernel asks for the same bytes from pieces in any order and any grouping. */
+/* run_kernel checks that pieces in any order and grouping give the same bytes. */
 static void check_cut(forge_dtype dtype, const struct conv_case *c)
 {
     forge_builder *b = forge_builder_new();
@@ -161,7 +162,7 @@ static void test_any_cut_of_real_numbers(void **state)
     }
 }
 
-/* A convolution, the square of its result, and what comes back to image and weight. */
+/* A convolution, the square of its result, and the gradients of image and weight. */
 static forge_builder *there_and_back(bool is_transposed)
 {
     forge_conv_options o = {

@@ -1,4 +1,4 @@
-/* The CPU as a device: its instruction set by name, and the same bits with any number of threads. */
+/* The CPU as a device: instruction sets by name, and equal bits with any number of threads. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
-/* The CPU's kernels of single elements, for each instruction set and type, against the reference: the same bits where one rounding
- * is all there is, within an ulp elsewhere; any views, any place in a run, in place.
- */
+/* The CPU's elementwise kernels, for each instruction set and type, against the reference.
+ *
+ * Results are equal if there is only one rounding, else within an ulp; for any view, any position in a run,
+ * and in place. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -16,13 +17,13 @@ static const float specials[] = {
     10,      -10,      13.1f,    -13.1f, .70710677f, 1.4142135f, 1 - 0x1p-24f, 1 + 0x1p-23f, -5.5f};
 enum { SPECIALS = sizeof specials / sizeof *specials };
 
-/* Steps from one f32 to another; NaN is equal to NaN. */
+/* Returns the distance of two f32 in ulps; NaN equals NaN. */
 static double ulps(float x, float exact)
 {
     int32_t a, b;
     if (isnan(x) || isnan(exact))
         return isnan(x) && isnan(exact) ? 0 : INFINITY;
-    if (fabsf(x) <= FLT_MIN && fabsf(exact) <= FLT_MIN) /* results below that may be flushed */
+    if (fabsf(x) <= FLT_MIN && fabsf(exact) <= FLT_MIN) /* smaller results may be flushed to zero */
         return 0;
     memcpy(&a, &x, 4);
     memcpy(&b, &exact, 4);
@@ -38,7 +39,7 @@ static void *at(forge_dtype type, void *data, size_t element)
     return (char *)data + element * forge_dtype_block_bytes(type);
 }
 
-/* Equal up to so many steps; of f64, up to none. */
+/* Equal within this many ulps; f64 must be exactly equal. */
 static bool is_near(const struct view *out, const struct view *wanted, size_t i, double most_ulps)
 {
     double x = view_number(out, i), exact = view_number(wanted, i);
@@ -49,7 +50,7 @@ static bool is_near(const struct view *out, const struct view *wanted, size_t i,
 
 /* --- one operand ---------------------------------------------------------------------------------------- */
 
-/* Numbers of every size that f32 has, and the special ones. */
+/* Numbers of all magnitudes of f32, and special values. */
 static void *inputs(forge_dtype type, size_t count)
 {
     char *data = random_floats(type, count);
@@ -157,7 +158,7 @@ static forge_dtype type_of(forge_dtype type, forge_binary_kind kind)
     return kind >= FORGE_EQ ? FORGE_BOOL : type;
 }
 
-/* Every pair of special numbers. */
+/* All pairs of special values. */
 static void test_every_binary(void **state)
 {
     (void)state;
@@ -178,7 +179,7 @@ static void test_every_binary(void **state)
     }
 }
 
-/* Lengths of runs up to two vectors and one, each operand in each way of lying in memory. */
+/* Run lengths up to two vectors plus one, with each memory layout of each operand. */
 static void test_runs_and_steps_of(forge_dtype type)
 {
     static const int64_t strides[][2] = {{40, 1}, {0, 1}, {1, 0}, {0, 0}, {1, 33}, {-40, -1}, {80, 2}};

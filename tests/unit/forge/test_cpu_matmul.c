@@ -1,6 +1,6 @@
-/* The CPU's products of matrices, for each instruction set, against the reference: error within 4 sqrt(K) eps sum |a||b|,
- * and bits that depend on nothing but the row, the column and the depth.
- */
+/* The CPU's matrix products, for each instruction set, against the reference.
+ *
+ * The error is within 4 sqrt(K) eps sum |a||b|, and bits depend only on row, column and depth. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@ static struct launch matmul(const struct matmul_attributes *attributes, const st
     return (struct launch){OP_MATMUL, attributes, in, 2, out, 1};
 }
 
-/* A buffer that a strided view reaches into, of magnitudes. */
+/* Returns a buffer of magnitudes, into which strided views can point. */
 static void *magnitudes(forge_dtype dtype, const void *data, size_t count)
 {
     char *copy = malloc(count * 8 + 1);
@@ -34,7 +34,7 @@ static void *magnitudes(forge_dtype dtype, const void *data, size_t count)
     return copy;
 }
 
-/* Views into two buffers of `count` elements. Leaves the result of the last instruction set in `out`. */
+/* Checks views into two buffers of `count` elements. `out` gets the result of the last instruction set. */
 static void check(struct view in[2], uint32_t flags, forge_dtype dtype, void *const buffers[2], size_t count,
                   const struct view *out)
 {
@@ -112,7 +112,7 @@ static void test_beyond_every_block(void **state)
     check_sizes(FORGE_F64, 1, 171, 515, 30);
 }
 
-/* Any rows and columns of a product are, bit for bit, that part of a larger product. */
+/* A product of some rows and columns equals that part of a larger product, bit by bit. */
 static void check_part(enum isa isa, const struct launch *whole, int64_t m, int64_t n)
 {
     struct view in[2] = {whole->inputs[0], whole->inputs[1]};
@@ -210,7 +210,7 @@ static void test_views_with_steps(void **state)
         struct view out = view_packed(dtype, results, forge_shape_of(2, 20, 20));
         check(in, flags, dtype, buffers, COUNT, &out);
         in[0].data = (char *)buffers[0] + 5000 * bytes;
-        in[0].strides[1] = 1; /* rows that overlap, and one that is repeated */
+        in[0].strides[1] = 1; /* overlapping rows, and one that is repeated */
         in[1].data = (char *)buffers[1] + bytes;
         in[1].strides[0] = 0;
         in[1].strides[1] = 1;
@@ -233,7 +233,7 @@ static void test_only_whole_f32_and_f64(void **state)
 
 /* --- numbers -------------------------------------------------------------------------------------------- */
 
-/* Nothing is left out where a factor is 0, and nothing of the zeros that fill panels gets out. */
+/* Products with a factor 0 are computed, and the zeros that pad panels do not reach the result. */
 static void test_nan_and_infinity(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static void test_nan_and_infinity(void **state)
         b[i] = 1;
     a[3 * N + 36] = NAN;
     a[20 * N + 1] = INFINITY;
-    b[5 * N + 36] = -INFINITY; /* meets zeros of a everywhere */
+    b[5 * N + 36] = -INFINITY; /* meets only zeros of a */
     EACH_ISA (isa) {
         run_kernel(isa, &launch);
         for (size_t i = 0; i < N; i++)

@@ -1,7 +1,9 @@
-/* The CPU's kernels of layer_norm and rms_norm, forward and back, for each instruction set, against their bodies in f64. */
+/* The CPU's kernels of layer_norm and rms_norm, forward and backward, for each instruction set, against their
+ * bodies in f64. */
 #include "unit/forge/composite_trial.h"
 
-/* Terms of a gradient are up to 1 / sqrt(epsilon) times as large as it. x, g, weight and bias one behind the other; `dims` are normalised. The gradient for every choice of what is wanted. */
+/* x, g, weight and bias are concatenated; the last `dims` dimensions are normalised. Tries each choice of
+ * requested gradients. Terms of a gradient are up to 1 / sqrt(epsilon) times as large as the gradient. */
 static void check_norm(struct workbench *bench, const char *name, float *data, forge_shape shape,
                        uint32_t dims, size_t own)
 {
@@ -54,7 +56,7 @@ static void test_every_number_of_rows(void **state)
     free(data);
 }
 
-/* A mean that is large against what is around it. */
+/* A mean much larger than the deviations from it. */
 static void test_rows_far_from_zero(void **state)
 {
     float *data = random_floats(FORGE_F32, 2 * 6 * 100 + 200);

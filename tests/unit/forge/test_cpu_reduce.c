@@ -1,6 +1,5 @@
-/* The CPU's reductions, for each instruction set and type, against the reference: sums to a rounding, extremes exactly; rows,
- * columns, views, nothing.
- */
+/* The CPU's reductions, for each instruction set and type, against the reference: sums within rounding,
+ * extremes exact; rows, columns, views, empty ones. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -13,7 +12,7 @@
 
 static const forge_reduce_kind kinds[] = {FORGE_SUM, FORGE_MEAN, FORGE_MAXIMUM, FORGE_MINIMUM};
 
-/* `depth`: how many terms there are, none beyond 1 if they are finite. f64 has nothing wider to be summed in. */
+/* `depth`: number of terms; finite terms are at most 1. f64 sums have no wider accumulator. */
 static bool is_right(const struct view *got, const struct view *exact, size_t i, forge_reduce_kind kind,
                      size_t depth)
 {
@@ -52,7 +51,7 @@ static void check_view(struct view x, uint32_t axes)
     free(wanted.data);
 }
 
-/* Of f32 from `data` on, and of as many numbers of f64, with all their digits. */
+/* Reduces f32 from `data` on, and the same number of f64 with full mantissas. */
 static void check(struct view x, uint32_t axes)
 {
     int64_t least = 0, most = 0;

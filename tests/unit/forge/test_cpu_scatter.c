@@ -1,6 +1,7 @@
-/* The CPU's scatters, for each instruction set, against the reference: every kind, rows of all lengths up to some tiles, rows
- * that are hit many times, indices that are out of reach, NaN, and what lies in place.
- */
+/* The CPU's scatters, for each instruction set, against the reference.
+ *
+ * Every kind, rows of all lengths up to some tiles, rows that are updated many times, indices out of range,
+ * NaN, in place. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +10,7 @@
 #include <cmocka.h>
 #include "unit/forge/cpu_kernels.h"
 
-/* Random floats, some of which are NaN or infinite; sometimes the dimensions lie the other way round, or repeat. */
+/* Random floats, sometimes NaN or infinite; sometimes with reversed or repeated dimensions. */
 static struct view floats(forge_dtype dtype, forge_shape shape)
 {
     size_t count = forge_shape_elements(&shape);
@@ -30,7 +31,7 @@ static void expect_same(const struct launch *launch, const struct view *wanted, 
     }
 }
 
-/* The output lies where x does. */
+/* The output is in the memory of x. */
 static void check_in_place(enum isa isa, const struct launch *launch, const struct view *wanted)
 {
     struct view in[] = {*wanted, launch->inputs[1], launch->inputs[2]};
@@ -45,7 +46,7 @@ static void check_in_place(enum isa isa, const struct launch *launch, const stru
     expect_same(&here, wanted, isa_name(isa));
 }
 
-/* Three dimensions, the axis in the middle. */
+/* Three dimensions; the axis is the middle one. */
 static void check(forge_dtype dtype, int64_t outer, int64_t size, int64_t inner, int64_t count, bool is_along)
 {
     forge_shape x = forge_shape_of(outer, size, inner), taken = forge_shape_of(outer, count, inner);
@@ -89,7 +90,7 @@ static void test_long_rows(void **state)
         check(inner & 1 ? FORGE_F32 : FORGE_F64, 2, 5, inner, 20, false);
 }
 
-/* What is added to an element is added in the order of its indices. */
+/* Updates of one element are added in the order of their indices. */
 static void test_order_of_sums(void **state)
 {
     (void)state;
@@ -97,9 +98,9 @@ static void test_order_of_sums(void **state)
     int32_t indices[] = {0, 0, 0, 0};
     for (int i = 0; i < 20; i++) {
         updates[i] = 0x1p24f;
-        updates[20 + i] = 1; /* is lost */
+        updates[20 + i] = 1; /* is lost to rounding */
         updates[40 + i] = -0x1p24f;
-        updates[60 + i] = 1; /* stays */
+        updates[60 + i] = 1; /* is kept */
     }
     struct view in[] = {view_packed(FORGE_F32, zeros, forge_shape_of(1, 20)),
                         view_packed(FORGE_I32, indices, forge_shape_of(4)),

@@ -1,9 +1,10 @@
-/* The CPU's kernels of softmax and cross_entropy, forward and back, for each instruction set, against their bodies in f64. */
+/* The CPU's kernels of softmax and cross_entropy, forward and backward, for each instruction set, against
+ * their bodies in f64. */
 #include "unit/forge/composite_trial.h"
 
 static const char *const names[] = {"softmax", "log_softmax"};
 
-/* Rows of x, and, for gradients, as many of g behind them. */
+/* Rows of x; for gradients, the same number of rows of g after them. */
 static void check_rows(struct workbench *bench, float *data, forge_shape shape)
 {
     size_t count = forge_shape_elements(&shape);
@@ -104,7 +105,7 @@ static void test_entropy(void **state)
     for (int64_t n = 1; n <= 2 * 16 + 1; n++)
         check_entropy(*state, logits + 1, dtypes[n % 6], 13, n);
     check_entropy(*state, logits, FORGE_I32, 13, 1001);
-    check_entropy(*state, logits, FORGE_U8, 13, 200); /* above what an i8 holds */
+    check_entropy(*state, logits, FORGE_U8, 13, 200); /* more than the maximum of i8 */
     check_entropy(*state, logits, FORGE_U8, 13, 256);
     check_entropy(*state, logits, FORGE_I32, 1, 5);
     check_entropy(*state, logits, FORGE_I32, 0, 5);
@@ -115,7 +116,7 @@ static void test_entropy_of_what_is_no_number(void **state)
 {
     float *logits = spread(20 * 8, 5);
     logits[9] = NAN;
-    logits[34] = logits[35] = NAN; /* its label is no class */
+    logits[34] = logits[35] = NAN; /* its label is not a class */
     check_entropy(*state, logits, FORGE_I64, 20, 8);
     logits[9] = logits[34] = logits[35] = 1;
     logits[17] = -INFINITY;
@@ -125,7 +126,7 @@ static void test_entropy_of_what_is_no_number(void **state)
     free(logits);
 }
 
-/* The body counts classes in the labels' own type, in which 300 of them have no numbers. */
+/* The body counts classes in the labels' type, which cannot represent 300 of them. */
 static void test_classes_without_numbers(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* The CPU's kernels for optimisers, for each instruction set, against their bodies in f64; and where in memory a step lies. */
+/* The CPU's optimiser kernels, for each instruction set, against their bodies in f64; and the memory that a
+ * step uses. */
 #include "unit/forge/composite_trial.h"
 
 #include "forge/ir/program.h"

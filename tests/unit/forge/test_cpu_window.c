@@ -1,6 +1,7 @@
-/* The CPU's kernels of windows, for each instruction set, against the reference. Elements are small whole numbers, so that
- * sums are exact and many elements are equal; every bit is asked for, but of what has been divided.
- */
+/* The CPU's window kernels, for each instruction set, against the reference.
+ *
+ * Elements are small integers, so that sums are exact and many elements are equal. Results must be equal,
+ * except after a division. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +11,7 @@
 #include "forge/ir/build.h"
 #include "unit/forge/cpu_kernels.h"
 
-/* Windows of any size along the last two dimensions or one of them, and what they slide over. */
+/* Windows of any size along the last two dimensions or one of them, and their input. */
 struct trial {
     forge_shape shape;
     uint32_t axes;
@@ -37,7 +38,7 @@ static struct trial any_trial(int64_t most_columns)
     return t;
 }
 
-/* Whole numbers, and sometimes an infinity or NaN; sometimes the dimensions lie the other way round, or repeat. */
+/* Integers, sometimes an infinity or NaN; sometimes with reversed or repeated dimensions. */
 static struct view numbers(forge_shape shape, bool has_specials)
 {
     size_t count = forge_shape_elements(&shape);
@@ -51,13 +52,13 @@ static struct view numbers(forge_shape shape, bool has_specials)
     return view_any_way(view);
 }
 
-/* Numbers are at most 2 x 16 large here. */
+/* Numbers are at most 2 x 16 here. */
 static bool is_same(double a, double b, bool is_exact)
 {
     return a == b || (isnan(a) && isnan(b)) || (!is_exact && fabs(a - b) <= 0x1p-18);
 }
 
-/* Of the node that gives y. A sum of shares may be rounded more than once. */
+/* Checks the node of y. A sum of shares may be rounded more than once. */
 static void check(forge_builder *b, forge_value y, const struct view *in, size_t count, bool is_exact)
 {
     if (b->has_failed)
@@ -118,7 +119,7 @@ static void test_random_windows(void **state)
     }
 }
 
-/* Those that networks have, at all widths up to two vectors and one. */
+/* Pools as networks use them, at all widths up to two vectors plus one. */
 static void test_pools(void **state)
 {
     (void)state;
@@ -132,7 +133,7 @@ static void test_pools(void **state)
         }
 }
 
-/* Everything equal, and nothing but -infinity: padding has no part in it. */
+/* All elements are equal, also all -infinity: padding has no share. */
 static void test_equals_at_the_edges(void **state)
 {
     (void)state;

@@ -1,5 +1,4 @@
-/* IDX files come back as they were written, of every type, plain and packed; and every kind of damage is named with its
- * byte. */
+/* IDX files of every type, plain and compressed, are read as written; errors name the byte of the damage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +23,7 @@ static void write_file(const void *bytes, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
-/* One gzip member; returns its size. */
+/* Writes one gzip member; returns its size. */
 static size_t pack(const void *bytes, size_t size, uint8_t *out, size_t room)
 {
     z_stream z = {.next_in = (Bytef *)(uintptr_t)bytes,
@@ -44,7 +43,7 @@ static joule_status read_bytes(const void *bytes, size_t size, forge_tensor *out
     return forge_idx_read(path, out_tensor, &error);
 }
 
-/* Refused, with the file's name and `part` in the message. */
+/* Expects an error whose message has the file's name and `part`. */
 static void expect_invalid(const void *bytes, size_t size, const char *part)
 {
     forge_tensor tensor = {0};
@@ -120,7 +119,7 @@ static void test_shapes(void **state)
     expect_tensor(deep, sizeof deep, FORGE_U8, &forge_shape_of(1, 1, 1, 1, 1, 1, 1, 1), "*");
 }
 
-/* Larger than every piece in which it is read. */
+/* Larger than any piece in which it is read. */
 static void test_large(void **state)
 {
     (void)state;
@@ -134,7 +133,7 @@ static void test_large(void **state)
     expect_tensor(file, 8 + COUNT, FORGE_U8, &forge_shape_of(COUNT), file + 8);
     size_t size = pack(file, 8 + COUNT, packed, 2 * COUNT);
     expect_tensor(packed, size, FORGE_U8, &forge_shape_of(COUNT), file + 8);
-    /* Members in a row are one file, wherever the cut is. */
+    /* Consecutive members are one file, wherever the boundary is. */
     size = pack(file, 500000, packed, 2 * COUNT);
     size += pack(file + 500000, 8 + COUNT - 500000, packed + size, 2 * COUNT - size);
     expect_tensor(packed, size, FORGE_U8, &forge_shape_of(COUNT), file + 8);
@@ -179,7 +178,7 @@ static void test_cut_anywhere(void **state)
     }
 }
 
-/* What was packed is a file that was cut before. */
+/* A file that was truncated before it was compressed. */
 static void test_cut_then_packed(void **state)
 {
     (void)state;
@@ -205,15 +204,15 @@ static void test_too_long(void **state)
     snprintf(part, sizeof part, "byte %zu: the gzip data ends here", size);
     packed[size] = 0;
     expect_invalid(packed, size + 1, part);
-    packed[size] = 0x1f; /* begins like another member */
+    packed[size] = 0x1f; /* looks like the begin of another member */
     packed[size + 1] = 0;
     expect_invalid(packed, size + 2, "bad gzip data");
     size += pack("", 0, packed + size, sizeof packed - size);
     expect_tensor(packed, size, FORGE_I16, &forge_shape_of(2, 3), sample_elements);
 }
 
-/* A wrong bit is found, but in the fields of gzip's header that say nothing about the contents, and in the bits that fill
- * the last byte of the packed data. What is read then is right. */
+/* A flipped bit is found, except in gzip header fields without influence on the contents, and in padding bits
+ * at the end of the compressed data. The contents are correct in these cases. */
 static void test_packed_damage(void **state)
 {
     (void)state;
@@ -246,7 +245,7 @@ static void test_claims_cost_nothing(void **state)
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     long before_kib = usage.ru_maxrss;
-    /* 2^50 elements of 8 bytes, in a file of a few. */
+    /* claims 2^50 elements of 8 bytes in a small file */
     uint8_t file[12 + 100000] = {0, 0, 0x0e, 2, 0x02, 0, 0, 0, 0x02, 0, 0, 0};
     expect_invalid(file, sizeof file,
                    "the file ends after 100000 bytes of elements; its header promises f64");

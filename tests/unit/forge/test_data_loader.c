@@ -1,5 +1,5 @@
-/* Batches are a pure function of seed, epoch and number: each example once an epoch, the same for any number of workers,
- * after any seek. */
+/* Batches are a pure function of seed, epoch and number: each example once per epoch, for any number of
+ * workers, after any seek. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static int set_up(void **state)
     }
     if (forge_dataset_new(columns, 2, &dataset, &error) != JOULE_OK)
         return -1;
-    forge_buffer_release(columns[0].buffer); /* the dataset holds its own */
+    forge_buffer_release(columns[0].buffer); /* the dataset has its own reference */
     forge_buffer_release(columns[1].buffer);
     return 0;
 }
@@ -59,7 +59,7 @@ static forge_loader *new_loader(const forge_loader_options *options)
     return loader;
 }
 
-/* The next batch's examples, after checking that its columns agree. */
+/* Returns the next batch's size and examples, after checking that its columns agree. */
 static size_t take(forge_loader *loader, int32_t out[EXAMPLES], forge_cursor *out_cursor)
 {
     forge_tensor columns[2];
@@ -77,7 +77,7 @@ static size_t take(forge_loader *loader, int32_t out[EXAMPLES], forge_cursor *ou
     return count;
 }
 
-/* An epoch's examples in order. */
+/* Returns an epoch's examples in order. */
 static size_t take_epoch(forge_loader *loader, int32_t out[EXAMPLES + BATCH])
 {
     size_t count = 0;
@@ -139,7 +139,7 @@ static void test_last_batch(void **state)
     assert_int_equal(take_epoch(loader, examples), EXAMPLES);
     forge_loader_free(loader);
 
-    options.batch_size = UINT32_MAX; /* one batch that is never full, and costs no more than the examples */
+    options.batch_size = UINT32_MAX; /* one incomplete batch, whose memory is that of the examples */
     options.keep_last = true;
     options.workers = 1;
     loader = new_loader(&options);
@@ -217,7 +217,7 @@ static void test_seek_equals_streaming(void **state)
         options.workers = workers;
         options.prefetch = 4;
         forge_loader *sought = new_loader(&options);
-        for (uint64_t place = 50; place-- > 0;) { /* backwards, in the middle of what is being made */
+        for (uint64_t place = 50; place-- > 0;) { /* backwards, into positions that workers are preparing */
             options.workers = 0;
             forge_loader *streamed = new_loader(&options);
             int32_t skipped[EXAMPLES];
@@ -233,7 +233,7 @@ static void test_seek_equals_streaming(void **state)
     }
 }
 
-/* A seek comes while workers copy long rows for places that are no longer wanted. */
+/* A seek while workers copy long rows for positions that are no longer needed. */
 static void test_seek_while_copying(void **state)
 {
     (void)state;
@@ -273,7 +273,7 @@ static void test_seek_far(void **state)
     forge_loader *loader = new_loader(&options);
     static const uint64_t epochs[] = {0, 1, UINT64_C(1) << 32, (UINT64_C(1) << 32) + 1};
     int32_t examples[4][EXAMPLES + BATCH];
-    for (size_t i = 0; i < 4; i++) { /* both halves of the epoch's number count */
+    for (size_t i = 0; i < 4; i++) { /* both halves of the epoch's number matter */
         forge_cursor cursor = {.epoch = epochs[i]}, first;
         assert_int_equal(forge_loader_seek(loader, cursor, &error), JOULE_OK);
         size_t count = take(loader, examples[i], &first);
@@ -290,12 +290,12 @@ static void test_seek_far(void **state)
     assert_int_equal(forge_loader_seek(loader, (forge_cursor){.epoch = UINT64_MAX / 11}, &error),
                      JOULE_INVALID);
     forge_cursor next;
-    take(loader, batch, &next); /* a seek that was refused changes nothing */
+    take(loader, batch, &next); /* a refused seek changes nothing */
     assert_true(next.epoch == epochs[3] + 1 && next.batch == 0);
     forge_loader_free(loader);
 }
 
-/* What was given stays as it is until the next call, however far ahead the workers are. */
+/* A batch stays unchanged until the next call, however far ahead the workers are. */
 static void test_batch_stays(void **state)
 {
     (void)state;
@@ -333,7 +333,7 @@ static void test_free_in_the_middle(void **state)
     forge_loader_free(NULL);
 }
 
-/* Every third example, from a place that changes with the epoch, in an order that does, too. */
+/* Every third example, from a start that changes with the epoch, in an order that changes, too. */
 static void test_stride(void **state)
 {
     (void)state;
@@ -363,7 +363,7 @@ static void test_stride(void **state)
             assert_int_equal(examples[i], STRIDE * i);
     }
     forge_loader_free(loader);
-    options.stride = UINT32_MAX; /* one example, and with shuffling any */
+    options.stride = UINT32_MAX; /* one example; with shuffling, it may be any */
     options.shuffle = true;
     loader = new_loader(&options);
     int32_t first = -1;
@@ -429,14 +429,14 @@ static void test_bad_datasets(void **state)
     columns[1].dtype = FORGE_U4;
     assert_int_equal(forge_dataset_new(columns, 2, &made, &error), JOULE_INVALID);
     columns[1] = first;
-    columns[1].shape.dims[1]++; /* beyond the buffer */
+    columns[1].shape.dims[1]++; /* larger than the buffer */
     assert_int_equal(forge_dataset_new(columns, 2, &made, &error), JOULE_INVALID);
     assert_int_equal(forge_dataset_new(columns, 0, &made, &error), JOULE_INVALID);
     assert_int_equal(forge_dataset_new(columns, 9, &made, &error), JOULE_INVALID);
     assert_null(made);
 
     columns[0] = first;
-    columns[0].shape.dims[0] = 0; /* no example: a dataset, but no batch */
+    columns[0].shape.dims[0] = 0; /* without examples the dataset is valid, but has no batch */
     assert_int_equal(forge_dataset_new(columns, 1, &made, &error), JOULE_OK);
     forge_loader_options options = usual();
     forge_loader *loader;

@@ -1,4 +1,4 @@
-/* MNIST is found in a folder, whole or in parts; the real one has the numbers that are known of it. */
+/* MNIST is found in a folder, whole or in parts; the published data set has its known properties. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 enum { PIXELS = 28 * 28 };
 
 static char folder[] = "/tmp/test_data_mnist.XXXXXX";
-static char names[16][64]; /* of the files there */
+static char names[16][64]; /* of the files in the folder */
 static size_t name_count;
 static joule_error error;
 
@@ -37,8 +37,8 @@ static int tear_down(void **state)
     return rmdir(folder);
 }
 
-/* Writes `count` rows whose bytes are all first, first + 1, ...; of `row` bytes, with the header of images where that is
- * PIXELS. gzopen packs names that end in .gz. */
+/* Writes `count` rows whose bytes are all first, first + 1, ...; a row has `row` bytes, and PIXELS means a
+ * header of images. gzopen compresses if the name ends in .gz. */
 static void put(const char *name, size_t row, unsigned first, unsigned count)
 {
     const uint8_t header[16] = {0, 0, 8, row == PIXELS ? 3 : 1, 0, 0, 0, (uint8_t)count, 0, 0, 0, 28, 0,
@@ -56,7 +56,7 @@ static void put(const char *name, size_t row, unsigned first, unsigned count)
     assert_int_equal(gzclose(file), Z_OK);
 }
 
-/* Images and labels of the training set in the folder are 0, 1, ... count - 1. */
+/* Expects images and labels 0, 1, ... count - 1 in the folder's training set. */
 static void expect_counting(size_t count)
 {
     forge_dataset *dataset;
@@ -90,7 +90,7 @@ static void test_whole(void **state)
     (void)state;
     put("train-images-idx3-ubyte.gz", PIXELS, 0, 5);
     put("train-labels-idx1-ubyte", 1, 0, 5);
-    put("t10k-images-idx3-ubyte", PIXELS, 100, 9); /* not asked for */
+    put("t10k-images-idx3-ubyte", PIXELS, 100, 9); /* not requested */
     expect_counting(5);
     forge_dataset *dataset;
     assert_int_equal(forge_dataset_mnist(folder, true, &dataset, &error), JOULE_ABSENT);
@@ -119,7 +119,7 @@ static void test_nothing_comes_twice(void **state)
     put("train-images-part0-idx3-ubyte.gz", PIXELS, 0, 3);
     put("train-images-part1-idx3-ubyte.gz", PIXELS, 3, 1);
     expect_counting(4);
-    put("train-images-idx3-ubyte.gz", PIXELS, 0, 4); /* whole: the parts are left out */
+    put("train-images-idx3-ubyte.gz", PIXELS, 0, 4); /* the whole file replaces the parts */
     expect_counting(4);
 }
 
@@ -141,7 +141,7 @@ static void test_wrong_contents(void **state)
     put("train-images-part0-idx3-ubyte", PIXELS, 0, 4);
     put("train-labels-idx1-ubyte", 1, 0, 5);
     expect_status(JOULE_INVALID, "4 images but 5 labels");
-    put("train-images-part1-idx3-ubyte", 1, 4, 1); /* labels under the name of images */
+    put("train-images-part1-idx3-ubyte", 1, 4, 1); /* labels in a file named as images */
     expect_status(JOULE_INVALID, "train-images-part1-idx3-ubyte: holds u8[1] where MNIST has u8[n,28,28]");
 }
 
@@ -156,7 +156,7 @@ static void expect_labels(const forge_dataset *dataset, const unsigned expected[
         assert_int_equal(counts[i], expected[i]);
 }
 
-/* MNIST as published has these numbers. */
+/* The published data set has these counts. */
 static void test_real(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Text as tokens: characters in order, bytes, windows that go through it, and what is no text. */
+/* Text as tokens: sorted characters, bytes, windows over the text, and invalid text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static forge_text *read_text(const char *string, forge_text_kind kind)
     return text;
 }
 
-/* The text again, token by token. */
+/* Expects that the tokens spell the string. */
 static void expect_spelt(const forge_text *text, const char *string)
 {
     forge_tensor tokens = forge_text_tokens(text);
@@ -100,7 +100,7 @@ static void test_bytes(void **state)
     forge_text_free(text);
 }
 
-/* 100 different bytes: 90 to learn from, 10 to look at. */
+/* 100 different bytes: 90 for training, 10 for evaluation. */
 static void test_windows(void **state)
 {
     (void)state;
@@ -112,7 +112,7 @@ static void test_windows(void **state)
     forge_dataset *parts[2];
     for (int i = 0; i < 2; i++)
         assert_int_equal(forge_dataset_text(text, i == 1, CONTEXT, &parts[i], &error), JOULE_OK);
-    forge_text_free(text); /* the datasets hold the tokens */
+    forge_text_free(text); /* the datasets keep the tokens */
     assert_int_equal(forge_dataset_examples(parts[0]), 86);
     assert_int_equal(forge_dataset_examples(parts[1]), 6);
     for (int i = 0; i < 2; i++) {

@@ -1,5 +1,7 @@
-/* Deep networks: from layers to an instance, the work for each layer stays the same. What is counted is how often names,
- * keys and attributes are compared; a search among all of them would make it grow with their number. */
+/* Deep networks: the work per layer is constant from layers to an instance.
+ *
+ * The test counts comparisons of names, keys and attributes; a search among all of them would grow with their
+ * number. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +67,7 @@ static forge_value loss_of(forge_builder *b, unsigned layers, bool checkpoint_ac
     return forge_cross_entropy(b, logits, labels);
 }
 
-/* A step of training; each parameter's gradient is an output, too. */
+/* A training step; each parameter's gradient is an output, too. */
 static forge_graph *graph_of(unsigned layers, bool checkpoint_activations)
 {
     joule_error error;
@@ -109,7 +111,7 @@ static void print_and_parse(const forge_graph *graph)
     free(text);
 }
 
-/* From layers to an instance, and to text and back. */
+/* Goes from layers to an instance, and to text and back. */
 static size_t comparisons_for(forge_device *device, unsigned layers, bool checkpoint_activations)
 {
     joule_error error;

@@ -1,4 +1,4 @@
-/* Sizes that are expressions: equal polynomials are one number, bounds hold, and nothing overflows in silence. */
+/* Sizes that are expressions: equal polynomials have one number, bounds hold, and overflow is reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static void test_symbols(void **state)
                 DIM_FAILED);
 }
 
-/* The laws of arithmetic, as equal numbers. */
+/* Laws of arithmetic: both sides have the same number. */
 static void test_laws(void **state)
 {
     struct fixture *f = *state;
@@ -72,13 +72,13 @@ static void test_laws(void **state)
                 assert_true(dim_mul(t, all[i], dim_add(t, all[j], all[k])) ==
                             dim_add(t, dim_mul(t, all[i], all[j]), dim_mul(t, all[i], all[k])));
             }
-            bool is_term = j < 6 || j == 7; /* a sum stays under the line */
+            bool is_term = j < 6 || j == 7; /* a sum is drawn below the fraction bar */
             if (all[j] != 0 && is_term)
                 assert_true(dim_div(t, dim_mul(t, all[i], all[j]), all[j]) == all[i]);
         }
 }
 
-/* Every expression has the value that arithmetic gives, and lies between its bounds. */
+/* Every expression has its arithmetic value, which lies within its bounds. */
 static void test_values(void **state)
 {
     struct fixture *f = *state;

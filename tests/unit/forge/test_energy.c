@@ -1,5 +1,7 @@
-/* Joules of operations: launches joined with windows of a meter. The model of the CPU answers on every machine, so a real
- * meter runs here; what its shares are worth is shown by test_attribution. Waiting for sensors is bounded. */
+/* Energy of operations: launches are joined with windows of a real meter, since the CPU model works on every
+ * machine.
+ *
+ * test_attribution shows how accurate shares are. The wait for sensors is limited. */
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -31,7 +33,7 @@
 struct machine {
     struct workbench bench;
     joule_meter *meter;
-    /* Folder of a package's counter, which a thread advances; empty: none. */
+    /* Folder of a package's counter, which a thread advances; empty: there is none. */
     char root[64];
     pthread_t counter;
     atomic_bool has_ended;
@@ -67,7 +69,7 @@ static void write_zone(const struct machine *m, const char *name, const char *te
     assert_int_equal(fclose(file), 0);
 }
 
-/* 30 W, whatever runs. */
+/* Counts 30 W, whatever runs. */
 static void *move_counter(void *context)
 {
     struct machine *m = context;
@@ -111,7 +113,7 @@ static int open_machine(void **state)
            workbench_begin(&m->bench, 1, NULL) != JOULE_OK;
 }
 
-/* Two layers, one within a scope of its own, and something of another phase. */
+/* Two layers, one in its own scope, and an operation of another phase. */
 static int load(struct machine *m)
 {
     forge_builder *b = forge_builder_new();
@@ -148,7 +150,7 @@ static void run(struct machine *m, int times)
         assert_int_equal(forge_instance_run(m->bench.instance, NULL), JOULE_OK);
 }
 
-/* Runs until the meter has seen so many windows. */
+/* Runs until the meter has this many windows. */
 static forge_energy_sum run_windows(struct machine *m, uint64_t windows)
 {
     forge_energy_sum sum = {.struct_size = sizeof sum};
@@ -273,7 +275,7 @@ static void test_joules_without_launches_are_unattributed(void **state)
     start(m);
     run_windows(m, 4);
     struct energy *e = m->bench.instance->energy;
-    assert_int_equal(forge_energy_finish(m->bench.instance, 1), JOULE_OK); /* all runs are taken */
+    assert_int_equal(forge_energy_finish(m->bench.instance, 1), JOULE_OK); /* all runs are collected */
     e->spans.capacity = 2;
     int64_t end_ns = clock_now_ns() + NS_PER_S / 20;
     do
@@ -337,7 +339,7 @@ static void test_launches_share_their_item(void **state)
     assert_string_equal(facts.op, "matmul");
     assert_string_equal(facts.scope, "net/first");
     assert_true(matmuls == 2 && facts.launches == 2 && facts.flop == 2 * 2 * 48.0 * 48 * 48);
-    assert_near(of_item, facts.joules.value, 0.2); /* the meter has not seen the last runs yet */
+    assert_near(of_item, facts.joules.value, 0.2); /* the meter has not reached the last runs yet */
     joule_quantity joules;
     assert_int_equal(forge_launch_energy(m->bench.instance, launches, &joules), JOULE_INVALID);
 }
@@ -370,19 +372,19 @@ static void test_spans_allocate_nothing(void **state)
 {
     struct machine *m = *state;
     start(m);
-    joule_meter *meter = m->meter; /* its threads allocate */
+    joule_meter *meter = m->meter; /* its threads allocate, too */
     m->meter = NULL;
     joule_close(meter);
     run(m, 2);
     unsigned before = allocations;
     run(m, 200);
     assert_int_equal(allocations, before);
-    void *volatile memory = malloc(1); /* they are counted */
+    void *volatile memory = malloc(1); /* allocations are counted */
     free(memory);
     assert_true(allocations == before + 1);
 }
 
-/* From now on any system call but exit ends the process. (Strict mode would take its clock away, too.) */
+/* From now on any system call but exit ends the process. Strict mode would also forbid reading the clock. */
 static bool forbid_system_calls(void)
 {
     struct sock_filter rules[] = {
@@ -451,7 +453,7 @@ static void test_time_is_taken_once(void **state)
     assert_near(active_s[0], 30e-9, 1e-9);
     assert_true(spans_take(&spans, 130, 205, item_of, active_s));
     assert_near(active_s[0], 45e-9, 1e-9);
-    assert_true(active_s[1] == 0); /* a launch of no length */
+    assert_true(active_s[1] == 0); /* a launch without length */
     assert_true(spans_take(&spans, 205, 300, item_of, active_s));
     assert_near(active_s[0], 80e-9, 1e-9);
     for (int64_t begin = 300; begin <= 500; begin += 100) { /* one too many */
@@ -487,7 +489,7 @@ static void test_scopes_are_cut_where_there_are_too_many(void **state)
     workbench_load(&m->bench, b);
     start(m);
     size_t count = forge_energy_count(m->bench.instance);
-    assert_true(count == 2 * MAX_ITEMS / 64 + 1); /* unary operations are one kind */
+    assert_true(count == 2 * MAX_ITEMS / 64 + 1); /* unary operations have one kind */
     assert_string_equal(m->bench.instance->energy->items.list[1].scope, "block1");
     assert_int_equal(m->bench.instance->energy->items.list[1].launches, 64);
 }

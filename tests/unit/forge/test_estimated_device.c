@@ -1,5 +1,5 @@
-/* The device that only estimates: its times and joules are those of the roofline, for a machine whose figures are given, and
- * nothing has a value. */
+/* The device that only estimates: times and joules follow the roofline model for a given machine; no values
+ * are computed. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ struct bench {
     forge_instance *instance;
 };
 
-/* y = relu(x w), one launch limited by FLOP and one by bytes; w = w + 1 besides. */
+/* y = relu(x w), one launch limited by FLOP and one by bytes; in addition w = w + 1. */
 static forge_graph *layer(void)
 {
     forge_builder *b = forge_builder_new();
@@ -87,12 +87,12 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* What each launch of `layer` takes by hand. */
+/* Returns the time of a launch of `layer`, computed by hand. */
 static double seconds_of(const forge_launch_facts *launch)
 {
     bool is_product = strcmp(launch->op, "matmul") == 0;
     double bytes = (is_product ? 3.0 : 2.0) * N * N * 4;
-    bytes += strcmp(launch->op, "binary") == 0 ? 4 : 0; /* the 1 */
+    bytes += strcmp(launch->op, "binary") == 0 ? 4 : 0; /* the constant 1 */
     double flop = is_product ? 2.0 * N * N * N : (double)N * N;
     assert_close(launch->flop, flop, 0.5);
     assert_close(launch->read_bytes + launch->written_bytes, bytes, 0.5);
@@ -112,7 +112,7 @@ static void assert_near(joule_quantity q, double value)
     assert_int_equal(q.cls, JOULE_CLASS_MODELLED);
 }
 
-/* Its own time: however long the test sleeps, launches take what they are expected to. */
+/* The device has its own clock: launches take their expected time, however long the test sleeps. */
 static void test_launches_take_what_the_roofline_says(void **state)
 {
     struct bench *bench = *state;
@@ -148,7 +148,7 @@ static void test_telemetry_counts_from_a_reset_on(void **state)
     assert_near(q, 3 * joules.value);
     assert_int_equal(forge_power_draw(bench->device, &q), JOULE_OK);
     assert_near(q, joules.value / seconds.value);
-    assert_true(q.high / q.value < joules.high / joules.value); /* what time errs by, power does not */
+    assert_true(q.high / q.value < joules.high / joules.value); /* errors of time do not apply to power */
     assert_int_equal(forge_reset_counters(bench->device), JOULE_OK);
     assert_close(forge_energy_consumed_joules(bench->device), 0, 0);
     assert_int_equal(forge_instance_run(bench->instance, NULL), JOULE_OK);
@@ -186,7 +186,7 @@ static void test_steps_phases_and_operations_add_up(void **state)
         assert_int_equal(item.group, i);
         items += item.joules.value;
     }
-    assert_string_equal(item.op, ""); /* the last: nothing is between launches */
+    assert_string_equal(item.op, ""); /* the last item: no time is between launches */
     assert_close(item.joules.value, 0, 0);
     assert_int_equal(forge_energy_total(instance, &sum), JOULE_OK);
     assert_near(sum.joules, items);
@@ -253,7 +253,7 @@ static void test_its_programs_are_those_of_the_cpu(void **state)
     unload(&cpu);
 }
 
-/* 64 GiB of weights: more than the machine has, and none of it is touched. */
+/* 64 GiB of weights: more than the machine has; none of it is touched. */
 static void test_what_does_not_fit_can_be_estimated(void **state)
 {
     (void)state;
@@ -355,7 +355,7 @@ static double expect_rows(const char *op, int64_t columns)
     return seconds;
 }
 
-/* A copy of long rows is not a loop over elements; a copy of short rows costs more, and a sort still more. */
+/* A copy of long rows is not a loop over elements; a copy of short rows costs more, and a sort most. */
 static void test_kernels_of_the_reference_have_rates_of_their_own(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Gradients against differences, in double: every operation, mode and way of broadcasting, and what is made of them. */
+/* Gradients against finite differences in double: every operation, mode and kind of broadcasting, and
+ * compositions. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,7 +66,7 @@ static forge_value chosen(forge_builder *b, const forge_value *x, int kind)
 
 static forge_value twice_cast(forge_builder *b, const forge_value *x, int kind)
 {
-    (void)kind; /* through i64 nothing flows; f64 to f64 is no node */
+    (void)kind; /* i64 has no gradient; a cast from f64 to f64 is not a node */
     forge_value whole = forge_cast(b, FORGE_F64, forge_cast(b, FORGE_I64, x[0]));
     return forge_add(b, forge_mul(b, x[0], x[0]), whole);
 }
@@ -121,7 +122,7 @@ static forge_value zero_product(forge_builder *b, const forge_value *x, int kind
     forge_value m = forge_constant(b, &mask);
     forge_buffer_release(mask.buffer);
     forge_value one = forge_scalar(b, FORGE_F64, 1);
-    /* x - x0 where the mask is 0: 0 at the point that is tried, and still a function of x. */
+    /* x - x0 where the mask is 0: it is 0 at the tested point, but still a function of x. */
     forge_value moved = forge_sub(b, x[0], forge_mul(b, x[1], forge_sub(b, one, m)));
     return forge_reduce(b, FORGE_PRODUCT, moved, 2, false);
 }
@@ -192,7 +193,7 @@ static forge_value same_twice_body(forge_builder *b, const forge_value *x, size_
     return forge_mul(b, forge_exp(b, x[0]), forge_unary(b, FORGE_SIN, x[1]));
 }
 
-/* A composite of one value given twice; and one of a value and what the body makes of it again. */
+/* A composite whose two operands are one value; and one of a value and a result of its body. */
 static forge_value composed(forge_builder *b, const forge_value *x, int kind)
 {
     forge_value inputs[] = {x[0], kind == 0 ? x[0] : kind == 1 ? forge_exp(b, x[0]) : x[0]};
@@ -201,7 +202,7 @@ static forge_value composed(forge_builder *b, const forge_value *x, int kind)
                      : y;
 }
 
-/* Three values, of which two are one. */
+/* Three values; two of them are the same. */
 static void three_values_body(forge_builder *b, const forge_value *x, size_t count, const void *context,
                               forge_value *out_values)
 {
@@ -212,7 +213,7 @@ static void three_values_body(forge_builder *b, const forge_value *x, size_t cou
     out_values[2] = product;
 }
 
-/* All of a composite's values used; only its second; and its first and third. */
+/* Uses all of a composite's values; only its second; or its first and third. */
 static forge_value composed_of_many(forge_builder *b, const forge_value *x, int kind)
 {
     forge_value y[3];
@@ -284,7 +285,8 @@ static forge_value summed_unary(forge_builder *b, const forge_value *x, int kind
 static void test_kinks(void **state)
 {
     (void)state;
-    /* The weights of the trial are part of these: only where the slope is 0 or the ratio known can bits be asked. */
+    /* Weights of the trial are factors here, so exact bits can be compared only if the slope is 0 or the
+     * ratio is known. */
     double zero = 0, none = 0;
     struct function relu = {"relu at 0", summed_unary, FORGE_RELU, 1, {forge_shape_of(1)}, 0, 0, false};
     expect(relu, &zero, NULL, &none, NULL);
@@ -292,7 +294,7 @@ static void test_kinks(void **state)
     expect(absolute, &zero, NULL, &none, NULL);
 }
 
-/* Of a binary kind at one place; times the weight of the trial. */
+/* Returns the slopes of a binary operation at one point, times the trial's weight. */
 static void slopes_at(int kind, double x, double z, double out[2])
 {
     struct function f = {"a place", binary, kind, 2, {forge_shape_of(1), forge_shape_of(1)}, 0, 0, false};
@@ -313,7 +315,7 @@ static void test_slopes_at_edges(void **state)
 {
     (void)state;
     double slopes[2];
-    slopes_at(FORGE_MOD, 1, 0.1, slopes); /* 0.1 in binary goes nine times into 1, and 1 / 0.1 is 10 */
+    slopes_at(FORGE_MOD, 1, 0.1, slopes); /* 0.1 in binary fits nine times into 1, and 1 / 0.1 is 10 */
     assert_true(slopes[0] != 0 && slopes[1] == -9 * slopes[0]);
     slopes_at(FORGE_POW, 0, 2, slopes);
     assert_true(slopes[0] == 0 && slopes[1] == 0);
@@ -342,7 +344,7 @@ static void test_ties(void **state)
     forge_instance_get(t.instance, "g0", &a, NULL);
     for (int i = 0; i < 4; i++)
         assert_true(((double *)forge_tensor_data(&a))[i] ==
-                    half / 2); /* the weight is the same: 1/4 of it, not 1/2 */
+                    half / 2); /* with the same weight: 1/4 of it, not 1/2 */
     derivative_end(&t, &most);
 }
 

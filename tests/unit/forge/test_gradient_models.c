@@ -1,4 +1,5 @@
-/* Layers in every mode, and whole models, against differences along random directions through all parameters and inputs. */
+/* Layers in every mode, and whole models, against finite differences along random directions in all
+ * parameters and inputs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +9,7 @@
 #include <cmocka.h>
 #include "support/directional.h"
 
-/* A weighted sum: no mean or norm of what is normalised is always the same. */
+/* Returns a weighted sum, because mean and norm of a normalised value are constant. */
 static forge_value weigh(forge_builder *b, forge_value y)
 {
     forge_shape shape = forge_value_shape(b, y);

@@ -1,4 +1,4 @@
-/* Gradients of families that move elements, against differences. */
+/* Gradients of operations that move elements, against finite differences. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,7 +107,7 @@ static forge_value indices_of(forge_builder *b, const int64_t *numbers, forge_sh
 
 static forge_value gathered(forge_builder *b, const forge_value *x, int kind)
 {
-    static const int64_t rows[] = {2, 0, -1, 2, 1, -3}; /* some twice, some from the end */
+    static const int64_t rows[] = {2, 0, -1, 2, 1, -3}; /* some twice, some counted from the end */
     forge_value indices = indices_of(b, rows, kind & 4 ? forge_shape_of(3, 2) : forge_shape_of(2, 3));
     uint32_t axis = kind & 1;
     return square(b, kind & 2 ? forge_gather_along(b, x[0], indices, axis)
@@ -123,7 +123,7 @@ static void test_gather(void **state)
     derivative_check(&(struct function){"gather along", gathered, 3, 1, {forge_shape_of(2, 3)}, -1, 1, true});
 }
 
-/* Two updates for one place, one that is dropped, one from the end. */
+/* Two updates of one element, one that is dropped, one index from the end. */
 static forge_value scattered(forge_builder *b, const forge_value *x, int kind)
 {
     static const int64_t places[] = {2, 0, 9, -1, 2, 0, 1, 1};
@@ -159,7 +159,7 @@ static forge_value scanned(forge_builder *b, const forge_value *x, int kind)
     return square(b, forge_scan(b, (forge_reduce_kind)(kind & 7), x[0], kind >> 3 & 1, (uint32_t)kind >> 4));
 }
 
-/* Of extremes only what is not exclusive: infinities have no slope. */
+/* Only inclusive extremes: infinities have no slope. */
 static void test_scan(void **state)
 {
     (void)state;
@@ -171,7 +171,7 @@ static void test_scan(void **state)
                     "scan", scanned, kinds[k] | mode << 3, 1, {forge_shape_of(4, 3)}, -1.5, 1.5, true});
 }
 
-/* The bounded part of an exclusive extreme. */
+/* Returns the finite part of an exclusive extreme. */
 static forge_value later_extremes(forge_builder *b, const forge_value *x, int kind)
 {
     bool is_reverse = kind >> 4 & FORGE_SCAN_REVERSE;
@@ -194,7 +194,7 @@ static void test_exclusive_extremes(void **state)
                                                 true});
 }
 
-/* Lines with no, one and two elements that are exactly 0 where it is tried. */
+/* Lines with zero, one and two elements that are exactly 0 at the tested point. */
 static forge_value products_with_zeros(forge_builder *b, const forge_value *x, int flags)
 {
     static const double mask[] = {1, 1, 1, 1, 1, 0, 1, 1, 0, 1, 0, 1};
@@ -232,7 +232,7 @@ static forge_value sorted(forge_builder *b, const forge_value *x, int kind)
 {
     forge_value indices, y = kind & 4 ? forge_top_k(b, x[0], 2, kind & 1, &indices)
                                       : forge_sort(b, x[0], kind & 1, kind & 2, &indices);
-    /* The indices are used, too, and nothing flows through them. */
+    /* Indices are used, too, but have no gradient. */
     return forge_mul(b, square(b, y), forge_cast(b, FORGE_F64, indices));
 }
 
@@ -243,7 +243,8 @@ static void test_sort(void **state)
         derivative_check(&(struct function){"sort", sorted, kind, 1, {forge_shape_of(4, 3)}, -1, 1, true});
 }
 
-/* Slices of [4, 6] that share x[0]'s columns among them, with gaps (kind 1), beside a use of all (kind 2) or from the last on (kind 3). */
+/* Slices of [4, 6] that divide x[0]'s columns among them, with gaps (kind 1), with a use of the whole (kind
+ * 2), or in reverse order (kind 3). */
 static forge_value side_by_side(forge_builder *b, const forge_value *x, int kind)
 {
     static const int64_t cuts[][4] = {{0, 1, 4, 6}, {1, 2, 4, 6}, {0, 2, 4, 6}, {6, 4, 1, 0}};
@@ -288,7 +289,7 @@ static void test_slices_side_by_side(void **state)
     }
 }
 
-/* Rows that are taken once or twice, before a use of all (kind 0), after it (1) or both (2). */
+/* Rows that are taken once or twice, before a use of the whole (kind 0), after it (1) or both (2). */
 static forge_value taken_beside(forge_builder *b, const forge_value *x, int kind)
 {
     static const int64_t rows[][3] = {{1, 3, 1}, {0, 1, 2}};

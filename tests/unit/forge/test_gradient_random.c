@@ -1,4 +1,6 @@
-/* First and second derivatives of random functions against differences, and with parts of them computed again on the way back.
+/* First and second derivatives of random functions against finite differences, also with parts recomputed in
+ * the backward pass.
+ *
  * JOULE_TEST_FULL=1 tries 10,000. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +16,7 @@
 
 static unsigned functions(void)
 {
-#ifdef __SANITIZE_THREAD__ /* no threads meet here, and each takes twenty times as long */
+#ifdef __SANITIZE_THREAD__ /* no threads are involved, and each function takes twenty times as long */
     return 40;
 #endif
     const char *full = getenv("JOULE_TEST_FULL");

@@ -1,4 +1,5 @@
-/* Gradients of convolutions and windows against differences: every kind of sliding, with first and second derivatives. */
+/* Gradients of convolutions and windows against finite differences: every kind of window, with first and
+ * second derivatives. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +62,7 @@ static void test_convolutions(void **state)
     }
 }
 
-/* Third order: the loss is of second order in x, through both inputs. */
+/* Third order: the loss is quadratic in x, through both inputs. */
 static forge_value conv_of_itself(forge_builder *b, const forge_value *x, int kind)
 {
     (void)kind;
@@ -123,7 +124,7 @@ static void test_windows(void **state)
             }
 }
 
-/* Of which the second derivative is not 0: it goes back through what was shared out. */
+/* Has a second derivative other than 0, through the shared gradient. */
 static forge_value square_of_window(forge_builder *b, const forge_value *x, int kind)
 {
     forge_value y = window(b, x, kind);
@@ -162,7 +163,7 @@ static forge_value ties(forge_builder *b, const forge_value *x, int kind)
     return forge_window_reduce(b, (forge_reduce_kind)kind, x[0], 1, &window, false);
 }
 
-/* [0 0 | 0 0 -1 | 5 5]: padding at both ends is no zero that could be a maximum. */
+/* [0 0 | 0 0 -1 | 5 5]: padding at both ends is not a zero that could be a maximum. */
 static void test_equals_share_and_padding_does_not(void **state)
 {
     (void)state;

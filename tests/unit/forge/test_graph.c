@@ -1,4 +1,4 @@
-/* Building graphs: shapes and types, messages, common subexpressions, what is dropped, provenance, copies. */
+/* Building graphs: shapes and types, messages, common subexpressions, dropped nodes, provenance, copies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ static void assert_shape(const forge_builder *b, forge_value value, const char *
     assert_string_equal(text, expected);
 }
 
-/* Finishing must fail with a message that holds these words. */
+/* Finishing must fail with a message that contains these words. */
 static void assert_refused(forge_builder *b, const char *words)
 {
     forge_graph *graph = NULL;
@@ -80,7 +80,7 @@ static void test_symbols_in_shapes(void **state)
     assert_refused(b, "reshape(f32[B,8]): [8,8] has another number");
 }
 
-/* -1 stands for the remaining size, also where it is the id of a symbol. */
+/* -1 stands for the remaining size, even if -1 is also the id of a symbol. */
 static void test_reshape_finds_the_size_that_is_left(void **state)
 {
     (void)state;
@@ -97,7 +97,7 @@ static void test_reshape_finds_the_size_that_is_left(void **state)
     assert_int_equal(flat.dims[1], forge_dim_mul(b, time, 8));
     forge_shape cut = forge_value_shape(b, forge_reshape(b, y, forge_shape_of(batch, 2, FORGE_REST)));
     assert_int_equal(cut.dims[2], forge_dim_mul(b, time, 4));
-    assert_int_equal(batch, -1); /* and yet */
+    assert_int_equal(batch, -1); /* although -1 is the symbol's id */
     assert_shape(b, forge_reshape(b, x, forge_shape_of(-1, 8)), "[3,8]");
     forge_builder_free(b);
     static const forge_dim wrong[][2] = {{-1, 7}, {-1, -1}, {-1, 0}, {-2, 4}, {FORGE_REST, FORGE_REST}};
@@ -118,7 +118,7 @@ static void test_messages_name_operation_and_shapes(void **state)
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2, 3));
     forge_value bad = forge_matmul(b, x, x, 0);
     assert_int_equal(bad, FORGE_NO_VALUE);
-    assert_int_equal(forge_add(b, bad, x), FORGE_NO_VALUE); /* goes on in silence */
+    assert_int_equal(forge_add(b, bad, x), FORGE_NO_VALUE); /* returns an error value without a message */
     assert_refused(b, "encoder/fc1: matmul(f32[2,3], f32[2,3]): the inner dimensions differ");
 
     b = forge_builder_new();
@@ -163,7 +163,7 @@ static void test_equal_nodes_are_one_and_unused_ones_go(void **state)
     assert_int_not_equal(forge_log(b, x), one);
     assert_int_equal(forge_scalar(b, FORGE_F32, 0.5), forge_scalar(b, FORGE_F32, 0.5));
     assert_int_not_equal(forge_scalar(b, FORGE_F32, 0.0), forge_scalar(b, FORGE_F32, -0.0));
-    for (int i = 0; i < 1000; i++) /* more than a few tables full */
+    for (int i = 0; i < 1000; i++) /* enough to fill the table several times */
         assert_int_equal(forge_scalar(b, FORGE_F64, i), forge_scalar(b, FORGE_F64, i));
     forge_output(b, "y", one);
     forge_graph *graph = finish(b);
@@ -212,7 +212,7 @@ static void test_constants_are_folded(void **state)
     assert_int_equal(two->op, OP_CONSTANT);
     assert_true(*(const float *)((const struct constant_attributes *)two->attributes)->bytes == 2);
     assert_int_equal(graph_producer(folded, folded->outputs[1].value)->op, OP_BROADCAST);
-    assert_int_equal(folded->node_count, 5); /* x, 2, the product, 6, and 6 made large */
+    assert_int_equal(folded->node_count, 5); /* x, 2, the product, 6, and 6 broadcast */
     forge_graph_free(graph);
     forge_graph_free(folded);
 }

@@ -1,4 +1,4 @@
-/* Building what moves elements: shapes, sizes that are expressions, and what is refused. */
+/* Building operations that move elements: shapes, sizes that are expressions, and refused arguments. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static void assert_shape(const forge_builder *b, forge_value value, const char *
     assert_string_equal(buffer, expected);
 }
 
-/* Finishing must fail with a message that holds these words. */
+/* Finishing must fail with a message that contains these words. */
 static void assert_refused(forge_builder *b, const char *words)
 {
     forge_graph *graph = NULL;
@@ -90,7 +90,7 @@ static void test_cuts_of_expressions(void **state)
     forge_value x = input(b, "x", forge_shape_of(2, more));
     forge_value rows = forge_slice_along(b, x, 1, 0, time), next = forge_slice_along(b, x, 1, 1, more);
     assert_shape(b, rows, "[2,T]");
-    assert_shape(b, forge_add(b, rows, next), "[2,T]"); /* each with the one after it */
+    assert_shape(b, forge_add(b, rows, next), "[2,T]"); /* each with the next one */
     assert_shape(b, forge_flip(b, x, 2), "[2,(T+1)]");
     assert_shape(b, forge_slice(b, x, NULL, NULL, (int64_t[]){1, 2}), "[2,((T+2)/2)]");
     assert_shape(b, forge_slice_along(b, x, 1, 0, 4), "[2,4]");

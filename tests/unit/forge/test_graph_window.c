@@ -1,4 +1,4 @@
-/* What convolutions, windows and random numbers make of shapes, also with symbols, and what they say where they refuse. */
+/* Shapes of convolutions, windows and random numbers, also with symbols, and messages of refused ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Layers of convolutions, dropout, and the models made of them. */
+/* Layers of convolutions, dropout, and models made of them. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -147,7 +147,7 @@ static void test_dropout(void **state)
             dropped += factor == 0;
             same += (y[i] == 0) == (z[i] == 0);
         }
-        assert_true(dropped > 190 && dropped < 310 && same < 750); /* five sd or so */
+        assert_true(dropped > 190 && dropped < 310 && same < 750); /* about five standard deviations */
         assert_memory_not_equal(y, first, sizeof first);
         memcpy(first, y, sizeof first);
     }
@@ -158,7 +158,7 @@ static void test_dropout(void **state)
 
 /* --- models --------------------------------------------------------------------------------------------- */
 
-/* Bars across or down: a few steps tell them apart. */
+/* Horizontal or vertical bars: a few steps suffice to classify them. */
 static void test_cnn_learns(void **state)
 {
     struct workbench *m = *state;
@@ -189,7 +189,7 @@ static void test_cnn_learns(void **state)
     assert_int_equal(workbench_slot(m, "cnn.fc1.weight").shape.rank, 2);
 }
 
-/* Dropout and both batch norms, forth and back. */
+/* Dropout and both batch norms, forward and backward. */
 static void test_norm_cnn_trains(void **state)
 {
     struct workbench *m = *state;
@@ -216,7 +216,7 @@ static void test_norm_cnn_trains(void **state)
     assert_int_equal(*(int64_t *)forge_tensor_data(&batches), 16);
 }
 
-/* Fills a slot from a safetensors file in memory whose header is known to be good. */
+/* Fills a slot from a valid safetensors file in memory. */
 static void take(struct workbench *m, const char *file, const char *name)
 {
     char key[80];
@@ -231,7 +231,7 @@ static void take(struct workbench *m, const char *file, const char *name)
     memcpy(forge_tensor_data(&tensor), file + 8 + header + begin, end - begin);
 }
 
-/* A network that others have trained: it knows the first 100 images, run by PyTorch too. */
+/* A network trained elsewhere classifies the first 100 images, with the same results as in PyTorch. */
 static void test_known_weights(void **state)
 {
     struct workbench *m = *state;

@@ -1,5 +1,5 @@
-/* Who made a NaN or an infinity: found by a checked run, also where results lie on what they are made of, and after a training
- * has gone wrong. */
+/* The origin of NaNs and infinities: found by a checked run, also for results in place, and after a training
+ * has diverged. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,7 +94,7 @@ static void test_a_product_that_overflows(void **state)
         "f32[2,3] 1 to 1e+30");
 }
 
-/* The slot is multiplied where it lies: what it held before is told. */
+/* The slot is multiplied in place: the report has its previous contents. */
 static void test_in_place(void **state)
 {
     struct workbench *bench = *state;
@@ -112,7 +112,7 @@ static void test_in_place(void **state)
     assert_int_equal(found.made.infinities, 1000);
     assert_int_equal(found.operands[0].infinities, 0);
     assert_true(found.operands[0].max == (double)3e20f);
-    check(bench, JOULE_OK); /* from here on it is infinite, which is nobody's doing */
+    check(bench, JOULE_OK); /* from here on the slot is infinite, and no operation is its origin */
 }
 
 static void test_a_slot(void **state)
@@ -161,7 +161,7 @@ static void test_a_cast_that_overflows(void **state)
     assert_message("of \"y\" f16[2]; from \"x\" f32[2] 6.55e+04 to 1e+06");
 }
 
-/* -infinity as a mask, and as padding below a maximum, is no mistake. */
+/* -infinity as a mask, and as padding below a maximum, is not an error. */
 static void test_infinities_that_are_meant(void **state)
 {
     struct workbench *bench = *state;
@@ -178,7 +178,7 @@ static void test_infinities_that_are_meant(void **state)
     check(bench, JOULE_OK);
 }
 
-/* log(0) that is not taken: told once, then known, and no veil over what comes later. */
+/* An unused log(0): it is reported once, then known, and does not hide later origins. */
 static void test_infinities_that_are_usual(void **state)
 {
     struct workbench *bench = *state;
@@ -233,7 +233,8 @@ static void test_a_learning_rate_that_is_too_high(void **state)
     while (isfinite(step(bench, rate)))
         bad++;
     assert_in_range(bad, 1, 5);
-    assert_int_equal(check(bench, JOULE_FAILED).origin, FORGE_ORIGIN_SLOT); /* too late: all is bad */
+    /* too late: all values are non-finite */
+    assert_int_equal(check(bench, JOULE_FAILED).origin, FORGE_ORIGIN_SLOT);
     assert_int_equal(forge_states_restore(bench->states, NULL), JOULE_OK);
     for (int i = 0; i < bad; i++)
         assert_true(isfinite(step(bench, rate)));
@@ -263,7 +264,7 @@ static void test_what_is_kept_comes_back(void **state)
     assert_true(losses[3] < losses[0]);
 }
 
-/* Checked or not: the same bits. */
+/* A checked run gives the same bits as an unchecked one. */
 static void test_a_checked_run_is_a_run(void **state)
 {
     struct workbench *bench = *state;

@@ -30,7 +30,7 @@ static forge_shape input_shape(void)
     return forge_shape_of(N, CHANNELS, HEIGHT, WIDTH);
 }
 
-/* Keeps the states that the layer has already. */
+/* Keeps existing states of the layer. */
 static void build(struct layer *layer, forge_dtype dtype, layer_fn *fn)
 {
     joule_error error = {0};
@@ -56,7 +56,7 @@ static double *slot(const struct layer *layer, const char *name)
     return forge_tensor_data(&tensor);
 }
 
-/* Runs it on numbers between low and high, which *out_x gets; returns the result. In double. */
+/* Runs the layer in double on numbers between low and high, which *out_x gets; returns the result. */
 static const double *run(struct layer *layer, double low, double high, uint32_t stream, const double **out_x)
 {
     double *x = forge_tensor_data(&layer->x);
@@ -81,11 +81,11 @@ static void set(double *values, size_t count, double first, double step)
 /* --- plain loops ---------------------------------------------------------------------------------------- */
 
 struct moments {
-    double mean, variance, square; /* of those that a predicate chooses */
+    double mean, variance, square; /* of the elements that a predicate selects */
     size_t count;
 };
 
-/* Of the elements that lie in the same part as element i. */
+/* Computes moments of the elements in the same part as element i. */
 static struct moments moments_of(const double *x, size_t i, bool (*together)(size_t a, size_t b))
 {
     struct moments m = {0};
@@ -164,7 +164,7 @@ static forge_value instance_norm(forge_builder *b, forge_value x)
 static const struct kind {
     layer_fn *fn;
     bool (*together)(size_t a, size_t b);
-    size_t weights; /* elements */
+    size_t weights; /* number of elements */
     bool has_bias, by_channel;
 } kinds[] = {
     {layer_norm, in_row, WIDTH, true, false},        {layer_norm_of_images, in_image, AREA, false, false},
@@ -194,7 +194,7 @@ static void test_by_own_statistics(void **state)
             double wanted = kind->fn == rms_norm ? x[i] / sqrt(m.square + EPSILON)
                                                  : (x[i] - m.mean) / sqrt(m.variance + EPSILON);
             double found = y[i] - bias[own] - wanted * weight[own];
-            assert_true(fabs(found) < 1e-9); /* the mean takes 4 digits of 16 */
+            assert_true(fabs(found) < 1e-9); /* the mean cancels 4 of 16 digits */
         }
         end(&layer);
     }
@@ -249,7 +249,7 @@ static void test_batch_norm(void **state)
     end(&layer);
 }
 
-/* Far from 0, one pass in f32 would give nonsense, and f16 has no room for sums. */
+/* Far from 0, a one-pass sum in f32 would lose all digits, and sums would overflow f16. */
 static void test_narrow_types(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* .npy files of all versions, orders and types; and what is wrong with one, with its byte. */
+/* .npy files of all versions, orders and types; errors name the byte of the damage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +69,7 @@ static void test_versions_and_spelling(void **state)
 static void test_orders(void **state)
 {
     (void)state;
-    /* a[i][j][k] = 100 i + 10 j + k, of shape (2, 3, 2), the first index fastest. */
+    /* a[i][j][k] = 100 i + 10 j + k, of shape (2, 3, 2), with the first index fastest. */
     int16_t fortran[12], c[12];
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 3; j++)

@@ -14,13 +14,14 @@
 
 enum { WEIGHTS = 6, BIASES = 3, ALL = WEIGHTS + BIASES, STEPS = 100 };
 
-/* One step of training: half the sum of curvature * (p - target)^2 over all parameters. */
+/* A training step. Loss: half the sum of curvature * (p - target)^2 over all parameters. */
 struct trial {
     forge_dtype dtype;
     forge_sgd_options sgd;
     forge_adamw_options adamw;
     bool is_adamw;
-    bool is_given; /* gradients are taken, summed over a group of one process, and given */
+    bool is_given; /* gradients are computed, summed over a group of one process, and passed to the optimiser
+                    * */
     struct workbench bench;
 };
 
@@ -99,7 +100,7 @@ static void begin(struct trial *t)
     workbench_load(&t->bench, build(t));
 }
 
-/* The elements of a slot as doubles. */
+/* Reads the elements of a slot as doubles. */
 static void get(struct trial *t, const char *slot, double *out)
 {
     forge_tensor tensor = workbench_slot(&t->bench, slot);
@@ -114,7 +115,7 @@ static void get_parameters(struct trial *t, double *out)
     get(t, "fc.bias", out + WEIGHTS);
 }
 
-/* Runs a step, and gives the norm of its gradients. */
+/* Runs a step; returns the norm of its gradients. */
 static double step(struct trial *t, double rate)
 {
     workbench_set(&t->bench, "rate", &rate);
@@ -135,7 +136,7 @@ static double rate_of(int s)
     return 0.02 / (1 + 0.05 * s);
 }
 
-/* The gradients, clipped, and their norm before. */
+/* Computes the clipped gradients; returns their norm before clipping. */
 static double gradients(const double *p, double max_norm, double *out)
 {
     double squares = 0;
@@ -216,7 +217,7 @@ static void test_adamw(void **state)
     }
 }
 
-/* What it remembers has names, types and shapes that a checkpoint can rely on. */
+/* The state has names, types and shapes that checkpoints can rely on. */
 static void test_slots_of_adamw(void **state)
 {
     (void)state;
@@ -236,7 +237,7 @@ static void test_slots_of_adamw(void **state)
     workbench_end(&t.bench);
 }
 
-/* The slots stay where they are. */
+/* The slots stay at their addresses. */
 static void test_adamw_writes_in_place(void **state)
 {
     (void)state;
@@ -256,7 +257,7 @@ static void test_adamw_writes_in_place(void **state)
 
 /* --- groups --------------------------------------------------------------------------------------------- */
 
-/* With a gradient of 0 all that moves a parameter is decay. */
+/* If the gradient is 0, only decay changes a parameter. */
 static void test_groups(void **state)
 {
     (void)state;

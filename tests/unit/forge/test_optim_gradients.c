@@ -140,11 +140,11 @@ static void test_two_optimisers_in_one_program(void **state)
     workbench_load(&bench, b);
     workbench_run(&bench);
     forge_tensor weight = workbench_slot(&bench, "maker.weight"), steps;
-    double wanted = 0.5 - 0.1 * 0.5; /* the other's value is its gradient */
+    double wanted = 0.5 - 0.1 * 0.5; /* the gradient is the other player's value */
     assert_true(fabs(*(double *)forge_tensor_data(&weight) - wanted) < 1e-15);
     forge_tensor once = workbench_output(&bench, "once"), never = workbench_output(&bench, "never");
     for (int i = 0; i < 3; i++) {
-        assert_true(((double *)forge_tensor_data(&once))[i] == 0.5); /* and not 1, as of a square */
+        assert_true(((double *)forge_tensor_data(&once))[i] == 0.5); /* a square would give 1 */
         assert_true(((double *)forge_tensor_data(&never))[i] == 0);
     }
     weight = workbench_slot(&bench, "judge.weight");

@@ -1,5 +1,5 @@
-/* The order of updates: each where its gradient is there, readers of old values before, all else as it was; and how much less
- * memory that takes. */
+/* The order of updates: each follows its gradient, readers of old values come before it, all else stays; and
+ * the memory that this saves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static forge_graph *ordered(forge_builder *b, forge_graph **out_graph)
     return made;
 }
 
-/* A deep network of layers of one width; max_norm: of all gradients together. */
+/* A deep network of equally wide layers; max_norm: limit for all gradients together. */
 static forge_builder *training(double max_norm)
 {
     forge_builder *b = forge_builder_new();
@@ -60,7 +60,7 @@ static uint32_t last_of_phase(const forge_graph *graph, forge_phase phase)
     return last;
 }
 
-/* Whoever reads a slot as it was stands before the node that makes it new. */
+/* Nodes that read a slot's old value must come before the node that updates it. */
 static void assert_readers_come_first(const forge_graph *graph)
 {
     for (uint32_t n = 0; n < graph->node_count; n++)
@@ -121,7 +121,7 @@ static void test_other_phases_stay(void **state)
     }
 }
 
-/* Seen through a transposition, too: the matrix is still used for x's gradient. */
+/* Also through a transposition: the matrix is still used for x's gradient. */
 static void test_readers_through_views(void **state)
 {
     (void)state;
@@ -142,7 +142,7 @@ static void test_readers_through_views(void **state)
     forge_graph_free(after);
 }
 
-/* Of as many gradients of weights only some are there at once. */
+/* Only some gradients of weights are alive at once. */
 static void test_memory(void **state)
 {
     struct workbench *m = *state;

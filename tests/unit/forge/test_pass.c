@@ -1,4 +1,4 @@
-/* Passes: their order, what is told of them, those that callers add, and mistakes in these. */
+/* Passes: their order and reports, passes that callers add, and errors in these. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -145,7 +145,7 @@ static void test_many_passes(void **state)
     forge_graph_free(graph);
 }
 
-/* --- what is told --------------------------------------------------------------------------------------- */
+/* --- reports ------------------------------------------------------------------------------------------- */
 
 static void note_facts(const forge_pass_facts *facts, const forge_graph *graph, void *context)
 {
@@ -185,7 +185,7 @@ static void test_work_is_counted(void **state)
     run_with_facts(finish(b), facts);
     double flop = 2 * 8 * 16 * 4 + 32 + 32, bytes = 4 * (8 * 16 + 16 * 4 + 32) + 4 * 96 + 4 * 65;
     assert_int_equal(facts[0].nodes_before, 9);
-    assert_int_equal(facts[0].nodes_after, 9); /* the sum of itself is one node, too */
+    assert_int_equal(facts[0].nodes_after, 9); /* x + x is one node, too */
     assert_int_equal(facts[1].nodes_after, 7);
     assert_true(facts[0].flop_before == flop + 1 && facts[0].flop_after == flop + 1);
     assert_true(facts[1].flop_before == flop + 1 && facts[1].flop_after == flop);
@@ -212,7 +212,7 @@ static void test_work_with_symbols_is_unknown(void **state)
 
 /* --- rewriting ------------------------------------------------------------------------------------------ */
 
-/* exp(log(x)) is x. */
+/* Replaces exp(log(x)) by x. */
 static forge_value simplify(forge_builder *b, const forge_node *node, const forge_value *inputs,
                             void *context)
 {
@@ -251,7 +251,7 @@ static void test_a_pass_of_ones_own(void **state)
     assert_int_equal(workbench_facts(m).launches, 2); /* the product, and its copy for one of two places */
     assert_int_equal(forge_instance_new(m->program, m->device, m->states, &m->instance, &error), JOULE_OK);
     workbench_set(m, "x", (float[]){1, -2, 3, 0});
-    workbench_run(m); /* without the logarithms, a negative number stays one */
+    workbench_run(m); /* without the logarithms, a negative number stays negative */
     workbench_assert_output(m, "y", (float[]){2, -4, 6, 0}, 4);
     workbench_assert_slot(m, "w", (float[]){2, -4, 6, 0}, 4);
 }
@@ -308,7 +308,7 @@ static joule_status replace(const forge_graph *graph, forge_device *device, void
     return JOULE_OK;
 }
 
-/* As if a pass of the library had a mistake: the graph's own promise does not hold. */
+/* Simulates a faulty pass of the library: the graph breaks an invariant. */
 static joule_status break_graph(const forge_graph *graph, forge_device *device, void *context,
                                 forge_graph **out_graph, joule_error *out_error)
 {

@@ -1,4 +1,5 @@
-/* One graph on several devices: the same bits as on one, work side by side, failures that reach the caller, and what is refused. */
+/* One graph on several devices: the same bits as on one, parallel work, failures that reach the caller, and
+ * refused graphs. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,12 +42,12 @@ static forge_value input_on(forge_builder *b, const char *name, const char *plac
 
 /* --- devices that can be watched ------------------------------------------------------------------------ */
 
-/* Of one device; the run of the real one is behind it. */
+/* State of a wrapped device; its run calls the real one. */
 static struct watched {
     forge_device *device;
     struct device_ops ops;
-    unsigned runs, fails_at; /* 0: never */
-    bool meets;              /* the other, while both run */
+    unsigned runs, fails_at; /* fails_at 0: never */
+    bool meets;              /* meets: waits for the other while both run */
 } watched[2];
 static const struct device_ops *real;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -54,7 +55,7 @@ static pthread_cond_t came = PTHREAD_COND_INITIALIZER;
 static unsigned arrived;
 static bool have_met;
 
-/* Returns when both are there, or after a while that is too long. */
+/* Returns when both have arrived, or after a timeout. */
 static void meet(void)
 {
     struct timespec end;
@@ -215,7 +216,7 @@ static void assert_same_bits(forge_graph *graph, uint64_t seed)
 
 /* --- the same bits -------------------------------------------------------------------------------------- */
 
-/* Layers on a and b in turns; the loss on neither. */
+/* Layers alternate between a and b; the loss is on neither. */
 static forge_graph *training(void)
 {
     forge_builder *b = forge_builder_new();
@@ -249,7 +250,8 @@ static void graphs_that_nobody_thought_of(void **state)
         assert_same_bits(random_graph(seed, 50, RANDOM_GRAPH_PLACES | (seed % 2)), seed);
 }
 
-/* Old values that go into each other's slots, on the same device and on another; some are read after the new ones are there. */
+/* Slots exchange their old values, on the same device and across devices; some old values are read after the
+ * new ones are computed. */
 static void slots_that_change_places(void **state)
 {
     (void)state;
@@ -277,7 +279,7 @@ static void slots_that_change_places(void **state)
     assert_same_bits(finish(b), 0);
 }
 
-/* An input, a constant and an old value as they are; an input that nobody takes. */
+/* Outputs that are an input, a constant or an old value; and an input without users. */
 static void results_that_nobody_computes(void **state)
 {
     (void)state;
@@ -295,7 +297,7 @@ static void results_that_nobody_computes(void **state)
 
 /* --- segments ------------------------------------------------------------------------------------------- */
 
-/* Two batches through two devices, in turns. */
+/* Two batches through two devices, alternating. */
 static forge_graph *pipeline(void)
 {
     forge_builder *b = forge_builder_new();
@@ -368,7 +370,8 @@ static void end(struct placed_run *r)
     forge_graph_free(r->graph);
 }
 
-/* Each device waits for the other in the middle of its work: in turns they would wait in vain. */
+/* Each device waits for the other in the middle of its work, which would not end if they ran one after the
+ * other. */
 static void two_devices_work_at_once(void **state)
 {
     (void)state;
@@ -400,14 +403,14 @@ static void a_failure_reaches_the_caller(void **state)
     must(forge_placed_instance_run(r.instance, &error));
     assert_int_equal(forge_placed_instance_run(r.instance, &error), JOULE_FAILED);
     assert_string_equal(error.message, "segment 1, on the device cpu: the board is gone");
-    assert_int_equal(watched[1].runs, 3); /* what comes after on this device has not begun */
+    assert_int_equal(watched[1].runs, 3); /* later work on this device has not begun */
     assert_int_equal(forge_placed_instance_run(r.instance, &error), JOULE_FAILED);
     assert_string_equal(error.message, "an earlier run failed midway: state may be partially updated");
     end(&r);
     watch_no_more();
 }
 
-/* The first device fails, and the second waits for what it does not give. */
+/* The first device fails while the second waits for its result. */
 static void nobody_waits_for_what_has_failed(void **state)
 {
     (void)state;

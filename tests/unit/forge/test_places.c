@@ -1,4 +1,4 @@
-/* Places of nodes: what makes two of one, how they are written, what lives where, and the transfers between. */
+/* Places of nodes: merging of places, text form, locations of slots and values, and transfers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -194,11 +194,11 @@ static void operands_are_brought_once(void **state)
     forge_output(b, "there", forge_exp(b, forge_transfer(b, x, "b")));
     forge_graph *graph = finish(b), *placed = transferred(graph);
     assert_int_equal(count_of(graph, OP_TRANSFER), 2);
-    assert_int_equal(count_of(placed, OP_TRANSFER), 2); /* to b, for all three; and back, as it was written */
+    assert_int_equal(count_of(placed, OP_TRANSFER), 2); /* to b, one for all three uses; and back */
     assert_int_equal(count_of(placed, OP_CONSTANT), 1);
     for (forge_value v = 1; v < placed->value_count; v++)
         if (graph_producer(placed, v)->op == OP_CONSTANT)
-            assert_string_equal(place_of(placed, v), "b"); /* made there instead of being brought */
+            assert_string_equal(place_of(placed, v), "b"); /* computed there instead of transferred */
     forge_graph *again = transferred(placed);
     assert_int_equal(again->node_count, placed->node_count);
     forge_graph_free(again);
@@ -219,7 +219,7 @@ static void what_came_from_here_is_taken_here(void **state)
     forge_graph_free(graph);
 }
 
-/* A pass that comes after, and forgets what it has to bring. */
+/* A later pass that omits the transfers. */
 static joule_status forgetful(const forge_graph *graph, forge_device *device, void *context,
                               forge_graph **out_graph, joule_error *out_error)
 {
@@ -247,7 +247,7 @@ static void once_placed_nothing_may_be_missing(void **state)
     assert_string_equal(error.message, "pass mine: binary(f32[2], f32[2]): it runs on 'b', but operand 0 "
                                        "is stored on 'a': a transfer is missing");
     forge_graph *placed = transferred(graph);
-    for (forge_value v = 1; v < placed->value_count; v++) /* the verifier sees it, too */
+    for (forge_value v = 1; v < placed->value_count; v++) /* the verifier finds it, too */
         placed->values[v].place = graph_producer(placed, v)->op == OP_TRANSFER ? 0 : placed->values[v].place;
     assert_int_equal(graph_verify(placed, &error), JOULE_FAILED);
     assert_non_null(
@@ -274,7 +274,7 @@ static void gradients_go_back_where_values_came_from(void **state)
     forge_output(b, "dx", gradient);
     forge_graph *graph = finish(b);
     const struct node *last = graph_producer(graph, graph->outputs[0].value);
-    assert_int_equal(last->op, OP_TRANSFER); /* of what tanh, on b, gives back */
+    assert_int_equal(last->op, OP_TRANSFER); /* of the gradient of tanh, on b */
     assert_string_equal(place_of(graph, node_input(graph, last, 0)), "b");
     for (size_t n = 0; n < graph->node_count; n++)
         if (graph->nodes[n].op == OP_BROADCAST)
@@ -283,7 +283,7 @@ static void gradients_go_back_where_values_came_from(void **state)
     forge_graph_free(graph);
 }
 
-/* Two layers on two places, the loss on the program's own. */
+/* Two layers on two places; the loss is on the program's own. */
 static forge_graph *training(const char *first, const char *second)
 {
     forge_builder *b = forge_builder_new();

@@ -1,5 +1,7 @@
-/* Plans of memory: what lives at one time never overlaps, the size is what the last item ends at, and each item is in the
- * lowest gap, which is found without looking at all others. */
+/* Memory plans: items alive at one time never overlap, the size is the end of the highest item, and each item
+ * is in the lowest gap.
+ *
+ * The gap is found without comparing an item with all others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +43,7 @@ static void test_plans_never_overlap(void **state)
 
 enum { MANY = 2000, SPAN = 2 * MANY };
 
-/* As in training: most live for a few launches, others until the way back comes by. */
+/* As in training: most items live for a few launches, others until the backward pass. */
 static struct plan_item *many_items(uint64_t sizes)
 {
     struct plan_item *items = calloc(MANY, sizeof *items);
@@ -70,7 +72,7 @@ static bool meet(const struct plan_item *a, const struct plan_item *b)
     return a->first <= b->last && b->first <= a->last;
 }
 
-/* By its end alone: no item fits lower, however the ones before it lie. */
+/* Checks the item's end only: no lower offset is free, for any order of earlier items. */
 static uint64_t lowest(const struct plan_item *items, size_t i)
 {
     uint64_t offset = 0;
@@ -83,7 +85,7 @@ static uint64_t lowest(const struct plan_item *items, size_t i)
     return offset;
 }
 
-/* Where each goes, by the rule alone: in order of size, as low as those before it let it. */
+/* Computes each offset by the definition: in order of size, as low as earlier items permit. */
 static void test_each_item_is_in_the_lowest_gap(void **state)
 {
     (void)state;
@@ -100,8 +102,8 @@ static void test_each_item_is_in_the_lowest_gap(void **state)
     }
 }
 
-/* The work is counted in looks: at a small part of all pairs, though half of all items live at one time. Each layer keeps
- * something until the way back comes by, and has something else for a moment. */
+/* Counts examined items: a small part of all pairs, although half of all items are alive at one time. Each
+ * layer keeps one item until the backward pass, and another for a short time. */
 static void test_few_are_looked_at(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Whole networks, compiled and not run: their plans are at most 2 % above what is alive at once. */
+/* Whole networks, compiled but not run: plans are at most 2 % larger than what is alive at once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

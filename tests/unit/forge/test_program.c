@@ -1,4 +1,4 @@
-/* From graph to results: views instead of copies, launches with several results, and what does not fit. */
+/* From graph to results: views instead of copies, launches with several results, and refused inputs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static void test_moves_leave_no_launch(void **state)
     workbench_assert_output(m, "y", (float[]){-1, -1, -4, -4, -2, -2, -5, -5, -3, -3, -6, -6}, 12);
 }
 
-/* Every second column from the right of the transposed, of which another part is taken. */
+/* Part of every second column, from the right, of the transposed matrix. */
 static void test_slices_leave_no_launch(void **state)
 {
     struct workbench *m = *state;
@@ -43,7 +43,7 @@ static void test_slices_leave_no_launch(void **state)
     workbench_assert_output(m, "none", NULL, 0);
 }
 
-/* A size may be known where the place is not. */
+/* A size may be known although the offset is not. */
 static void test_places_that_are_symbols(void **state)
 {
     struct workbench *m = *state;
@@ -67,7 +67,7 @@ static void test_places_that_are_symbols(void **state)
     }
 }
 
-/* A reshape of what is not packed moves elements; so does an output that is only a view. */
+/* A reshape of a value that is not packed moves elements; so does an output that is a view. */
 static void test_moves_that_must_copy(void **state)
 {
     struct workbench *m = *state;
@@ -91,7 +91,7 @@ static void test_moves_that_must_copy(void **state)
     workbench_assert_output(m, "ends", (float[]){1, 4, 1, 4, 2, 5, 2, 5, 3, 6, 3, 6}, 12);
 }
 
-/* Both values of one launch, one of them through a view and one into a slot. */
+/* Both results of one launch are used, one through a view and one in a slot. */
 static void test_a_launch_with_two_results(void **state)
 {
     struct workbench *m = *state;
@@ -111,7 +111,7 @@ static void test_a_launch_with_two_results(void **state)
     workbench_assert_output(m, "sorted", (float[]){-1, -1, -3, -4, -2, -5, -6, -9}, 8);
 }
 
-/* Updates for one place come in order, whatever thread puts them there. */
+/* Updates of one element are added in order, for any number of threads. */
 static void test_sums_do_not_depend_on_threads(void **state)
 {
     struct workbench *m = *state;

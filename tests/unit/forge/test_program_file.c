@@ -1,4 +1,4 @@
-/* Programs in files: the same bits in another process, nothing half written, and files that mean harm. */
+/* Programs in files: the same bits in another process, no partial files, and malicious files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +70,7 @@ static uint64_t hash_of_outputs(const forge_program *program)
 
 /* --- another process ------------------------------------------------------------------------------------ */
 
-/* What this program does when it is started with a path: prints the hash of the outputs. */
+/* Runs if this program is started with a path: prints the hash of the outputs. */
 static int run_file(const char *path)
 {
     forge_program *program = NULL;
@@ -127,7 +127,7 @@ static void test_files(void **state)
     joule_error error = {0};
     const char *path = in_folder("program.fprog");
     assert_int_equal(forge_program_write(program, path, NULL), JOULE_OK);
-    assert_int_equal(forge_program_write(program, path, NULL), JOULE_OK); /* over itself */
+    assert_int_equal(forge_program_write(program, path, NULL), JOULE_OK); /* over the same file */
     assert_int_equal(forge_program_read(path, &again, NULL), JOULE_OK);
     assert_memory_equal(program, again, program->size_bytes);
     forge_program_free(again);
@@ -138,7 +138,7 @@ static void test_files(void **state)
     assert_non_null(strstr(error.message, "it is a directory, not a file"));
     assert_int_equal(forge_program_read("/dev/zero", &again, &error), JOULE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "not a regular file"));
-    assert_int_equal(mkdir(path, 0700), 0); /* cannot be replaced: nothing is left behind */
+    assert_int_equal(mkdir(path, 0700), 0); /* cannot be replaced: no temporary file stays */
     assert_int_equal(forge_program_write(program, path, &error), JOULE_FAILED);
     rmdir(path);
     forge_program_free(program);
@@ -210,12 +210,12 @@ static void nothing(const void *bytes, size_t size, void *context)
     (void)bytes, (void)size, (void)context;
 }
 
-/* A word of the program becomes another, and the hash is made right: it is refused, or runs within its own memory. */
+/* Changes one word and corrects the hash: the program is refused, or runs within its own memory. */
 static void try_with(const forge_program *program, size_t at, uint32_t word)
 {
     forge_program *other = copy_of(program);
     memcpy((char *)other + at, &word, sizeof word);
-    if (other->size_bytes != program->size_bytes) { /* what is in the file is not what it says */
+    if (other->size_bytes != program->size_bytes) { /* the contents do not match the header */
         assert_refused(other, program->size_bytes, "");
         free(other);
         return;
@@ -293,7 +293,7 @@ static void test_messages(void **state)
     forge_program_free(program);
 }
 
-/* A kernel of another operation would read operands that are not there. */
+/* A kernel of another operation would read operands that do not exist. */
 static void test_a_kernel_has_to_be_of_its_operation(void **state)
 {
     (void)state;

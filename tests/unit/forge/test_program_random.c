@@ -1,4 +1,5 @@
-/* Random graphs, with memory shared as the compiler likes, and with a buffer of its own for each value: the same bits. */
+/* Random graphs give the same bits with the compiler's shared memory and with a separate buffer for each
+ * value. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,7 +74,7 @@ static void compare(const struct side *a, const struct side *b, const forge_grap
     }
 }
 
-/* Every value that was none becomes an output, so that it has a buffer that nothing else lies in. */
+/* Makes each other value an output, so that no other value shares its buffer. */
 static void show_everything(forge_graph *graph)
 {
     for (forge_value v = 1; v < graph->value_count; v++) {

@@ -1,4 +1,4 @@
-/* Slots of programs: when a write takes effect, what is written in place, and what stands in its way. */
+/* Slots of programs: when a write takes effect, which writes are in place, and what prevents that. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static void test_a_write_takes_effect_at_the_end(void **state)
     }
 }
 
-/* More elements than are filled at a time, and fewer bytes than elements. */
+/* More elements than are filled at once, and fewer bytes than elements. */
 static void test_an_input_that_was_never_set_is_refused(void **state)
 {
     struct workbench *bench = *state;
@@ -51,11 +51,11 @@ static void test_an_input_that_was_never_set_is_refused(void **state)
     assert_non_null(strstr(error.message, "input 'second' was never set"));
     assert_int_equal(forge_instance_run_checked(bench->instance, &found, &error), JOULE_INVALID);
     assert_non_null(strstr(error.message, "input 'second' was never set"));
-    workbench_assert_slot(bench, "sum", (float[]){0, 0}, 2); /* nothing was run */
+    workbench_assert_slot(bench, "sum", (float[]){0, 0}, 2); /* nothing ran */
     assert_int_equal(forge_instance_set_zeros(bench->instance, "third", &error), JOULE_ABSENT);
     assert_int_equal(forge_instance_set_zeros(bench->instance, NULL, &error), JOULE_OK);
     workbench_run(bench);
-    workbench_assert_output(bench, "y", (float[]){1, 2}, 2); /* what was set stays */
+    workbench_assert_output(bench, "y", (float[]){1, 2}, 2); /* the inputs are kept */
     workbench_set(bench, "second", (float[]){10, 20});
     workbench_run(bench);
     workbench_assert_output(bench, "y", (float[]){12, 24}, 2);
@@ -144,7 +144,7 @@ static void test_programs_share_slots_by_name(void **state)
     assert_non_null(strstr(error.message, "slot 'shared' is f32[1], but the program needs f32[2]"));
 }
 
-/* What a slot begins with depends on the seed and its name, and on nothing else. */
+/* A slot's initial contents depend on the seed and its name only. */
 static void test_slots_begin_by_seed_and_name(void **state)
 {
     struct workbench *m = *state;
@@ -176,7 +176,7 @@ static void test_slots_begin_by_seed_and_name(void **state)
 
 /* --- in place ------------------------------------------------------------------------------------------- */
 
-/* An update in place plans nothing, however large the slot. */
+/* An update in place needs no memory, however large the slot. */
 static void test_in_place_costs_no_memory(void **state)
 {
     struct workbench *m = *state;
@@ -184,7 +184,7 @@ static void test_in_place_costs_no_memory(void **state)
     forge_shape shape = forge_shape_of(1024, 1024);
     forge_slot w = forge_state(b, "w", FORGE_F32, shape, (forge_init){FORGE_INIT_CONSTANT, 4, 0});
     forge_value x = forge_input(b, "x", FORGE_F32, (forge_shape){0});
-    forge_value step = forge_mul(b, forge_read(b, w), x); /* reads w, and the subtraction reads it again */
+    forge_value step = forge_mul(b, forge_read(b, w), x); /* reads w; the subtraction reads it again */
     forge_write(b, w, forge_sub(b, forge_read(b, w), forge_mul(b, forge_neg(b, step), x)), true);
     workbench_load(m, b);
     assert_int_equal(workbench_facts(m).state_bytes, 4 << 20);
@@ -195,7 +195,8 @@ static void test_in_place_costs_no_memory(void **state)
     assert_true(((float *)forge_tensor_data(&tensor))[12345] == 20);
 }
 
-/* A slot of 256 MiB: what is planned, moved and counted is a row. Nothing is run, so nothing is allocated. */
+/* A slot of 256 MiB: planned memory, transfers and counted work are those of a row. Nothing runs, so nothing
+ * is allocated. */
 static void test_a_row_written_in_place_costs_a_row(void **state)
 {
     struct workbench *m = *state;
@@ -210,7 +211,7 @@ static void test_a_row_written_in_place_costs_a_row(void **state)
     assert_int_equal(forge_compile(graph, m->device, &m->program, NULL), JOULE_OK);
     forge_graph_free(graph);
     assert_int_equal(workbench_facts(m).state_bytes, 256 << 20);
-    assert_int_equal(workbench_facts(m).arena_bytes, 4096 + 64); /* the row and its number */
+    assert_int_equal(workbench_facts(m).arena_bytes, 4096 + 64); /* the row and its index */
     assert_int_equal(workbench_facts(m).launches, 3);
     const struct program_launch *last = &program_launches(m->program)[2];
     assert_true(last->op == OP_SCATTER && last->cost.written_bytes == 4096 &&
@@ -237,7 +238,7 @@ static void test_rows_written_in_place(void **state)
     workbench_assert_slot(m, "rows", (float[]){0, 0, 0, 0, -1, -1}, 6);
 }
 
-/* What an update passes through lies in the slot, too, unless something else needs it or the old value. */
+/* Intermediate results of an update are in the slot, too, unless another node needs them or the old value. */
 static void test_chains_of_updates_cost_no_memory(void **state)
 {
     struct workbench *m = *state;
@@ -250,7 +251,7 @@ static void test_chains_of_updates_cost_no_memory(void **state)
                 row = forge_broadcast(b, x, forge_shape_of(1, 256));
     forge_value one = forge_scatter(b, forge_mul(b, old, x), first, row, 0, FORGE_SCATTER_ADD);
     forge_value two = forge_scatter(b, one, forge_add(b, first, first), row, 0, FORGE_SCATTER_ADD);
-    forge_write(b, v, two, true); /* 2 x everywhere, and 2 x more in row 0 */
+    forge_write(b, v, two, true); /* 2 x everywhere, and another 2 x in row 0 */
     forge_value more = forge_sub(b, x, forge_read(b, p));
     forge_write(b, p, forge_mul(b, more, x), true);
     forge_output(b, "more", more);
@@ -267,7 +268,8 @@ static void test_chains_of_updates_cost_no_memory(void **state)
     assert_true(((float *)forge_tensor_data(&tensor))[999] == -2);
 }
 
-/* A part of something larger has no room in the slot; nor has what is made before the old value is read. */
+/* A part of a larger value cannot be in the slot, nor can a value that is computed before the old one is
+ * read. */
 static void test_chains_that_end(void **state)
 {
     struct workbench *m = *state;
@@ -290,7 +292,7 @@ static void test_chains_that_end(void **state)
     workbench_assert_slot(m, "u", (float[]){3, 9}, 2);
 }
 
-/* Nor has what is copied into another slot at the end. */
+/* Nor can a value that is copied into another slot at the end. */
 static void test_chains_mind_other_slots(void **state)
 {
     struct workbench *m = *state;
@@ -311,7 +313,7 @@ static void test_chains_mind_other_slots(void **state)
     workbench_assert_output(m, "old", (float[]){-7, -7}, 2);
 }
 
-/* Updates that are the slot's own old value would change while they are read. */
+/* If the updates were the slot's own old value, they would change while they are read. */
 static void test_in_place_minds_the_updates(void **state)
 {
     struct workbench *m = *state;
@@ -339,7 +341,7 @@ static void test_in_place_minds_the_updates(void **state)
     }
 }
 
-/* A product cannot be computed where its operand lies, and says who is in the way. */
+/* A product cannot overwrite its operand; the message names the obstacle. */
 static void test_in_place_that_cannot_be(void **state)
 {
     struct workbench *m = *state;
@@ -350,7 +352,7 @@ static void test_in_place_that_cannot_be(void **state)
     forge_write(b, w, forge_matmul(b, forge_read(b, w), forge_read(b, w), 0), true);
     assert_int_equal(workbench_try_load(m, b, &error), JOULE_FAILED);
     assert_non_null(strstr(error.message, "slot 'w' cannot be written in place: matmul in 'square'"));
-    /* Without that wish it is computed aside and copied. */
+    /* If in place is not requested, it is computed elsewhere and copied. */
     b = forge_builder_new();
     w = forge_state(b, "v", FORGE_F32, forge_shape_of(2, 2), (forge_init){FORGE_INIT_CONSTANT, 1, 0});
     forge_write(b, w, forge_matmul(b, forge_read(b, w), forge_read(b, w), 0), false);
@@ -360,7 +362,7 @@ static void test_in_place_that_cannot_be(void **state)
     workbench_assert_slot(m, "v", (float[]){8, 8, 8, 8}, 4);
 }
 
-/* Reading the transposed old value while writing the new one over it would be wrong. */
+/* Reading the transposed old value while overwriting it would be wrong. */
 static void test_in_place_minds_other_views(void **state)
 {
     struct workbench *m = *state;

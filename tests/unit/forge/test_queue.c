@@ -1,4 +1,4 @@
-/* Timelines and queues: what waits for what, failures that travel on, and two devices that work hand in hand. */
+/* Timelines and queues: dependencies, failures that propagate, and two devices that work in turns. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static void a_failed_timeline_says_why(void **state)
     pass(forge_timeline_signal(timeline, 2, &error), &error);
     forge_timeline_fail(timeline, "the first reason");
     forge_timeline_fail(timeline, "the second");
-    assert_int_equal(forge_timeline_wait(timeline, 2, -1, &error), JOULE_OK); /* it was there before */
+    assert_int_equal(forge_timeline_wait(timeline, 2, -1, &error), JOULE_OK); /* reached before the wait */
     assert_int_equal(forge_timeline_wait(timeline, 3, 1e300, &error), JOULE_FAILED);
     assert_string_equal(error.message, "the first reason");
     assert_int_equal(forge_timeline_signal(timeline, 3, &error), JOULE_FAILED);
@@ -69,7 +69,7 @@ static void a_failed_timeline_says_why(void **state)
 
 struct relay {
     forge_timeline *mine, *other;
-    uint64_t *sum; /* guarded by the timelines alone */
+    uint64_t *sum; /* only the timelines synchronise it */
 };
 
 static void *run_relay(void *argument)
@@ -195,7 +195,7 @@ static void bad_orders_are_refused(void **state)
 
 /* --- two devices ---------------------------------------------------------------------------------------- */
 
-/* y = tanh(x w) on a device of its own. */
+/* y = tanh(x w) on its own device. */
 struct half {
     forge_device *device;
     forge_states *states;
@@ -262,7 +262,7 @@ static void read_result(struct half *half, float out[33 * 17])
     memcpy(out, forge_tensor_data(&y), 33 * 17 * sizeof *out);
 }
 
-/* a -> b -> a -> ..., each with a queue, ordered by points alone. */
+/* a -> b -> a -> ..., each with a queue, ordered by timeline points only. */
 static void run_with_queues(struct half *a, struct half *b)
 {
     forge_queue *queues[2] = {make_queue(), make_queue()};

@@ -1,5 +1,6 @@
-/* Philox: known answers (our own copy of three, and all of Random123's where its file is there), what is made of its
- * bits, and that no way of asking changes a number. */
+/* Philox: known answers, distributions made of its bits, and independence of the size of requests.
+ *
+ * Known answers are three of our own copy, and all of Random123's if its file is available. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,7 +71,7 @@ static void test_where_numbers_come_from(void **state)
     (void)state;
     const forge_random random = {
         .key = UINT64_C(0x299f31d0a4093822), .step = 0x13198a2e, .stream = 0x03707344};
-    const uint64_t block = UINT64_C(0x05a308d3243f6a88); /* one that 4 times fits 64 bits */
+    const uint64_t block = UINT64_C(0x05a308d3243f6a88); /* 4 times this block fits in 64 bits */
     const uint32_t counter[4] = {0x243f6a88, 0x05a308d3, 0x13198a2e, 0x03707344},
                    key[2] = {0xa4093822, 0x299f31d0};
     uint32_t expected[4], bits[4];
@@ -90,13 +91,14 @@ static void test_where_numbers_come_from(void **state)
     }
 }
 
-/* Whatever is asked for at once, number i is number i. */
+/* Number i is the same for requests of any size. */
 static void test_any_split_gives_the_same(void **state)
 {
     (void)state;
     enum { COUNT = 131 };
     const forge_random random = {.key = 7, .step = 3, .stream = 1};
-    const uint64_t start = (UINT64_C(1) << 34) - 50; /* the low word of the counter overflows on the way */
+    const uint64_t start = (UINT64_C(1) << 34) - 50; /* the low word of the counter overflows within the
+                                                      * request */
     uint32_t bits[COUNT], part_bits[COUNT];
     float uniform[COUNT], normal[COUNT], part[COUNT];
     forge_random_bits(&random, start, COUNT, bits);
@@ -127,7 +129,7 @@ static void test_streams_differ(void **state)
     }
 }
 
-/* Mean of x, x^2, x^3 and x^4, and of x times the next x. */
+/* Computes means of x, x^2, x^3 and x^4, and of x times the next x. */
 static void find_moments(const float *x, int count, double moments[5])
 {
     memset(moments, 0, 5 * sizeof *moments);
@@ -192,7 +194,7 @@ static void test_permutation_is_one(void **state)
     assert_int_equal(order[0], 0);
 }
 
-/* The shuffle as random.h says it, draw by draw. */
+/* The shuffle as random.h defines it, draw by draw. */
 static void test_permutation_by_hand(void **state)
 {
     (void)state;
@@ -231,7 +233,7 @@ static void test_permutations_are_fair(void **state)
             chi_square += (counts[i] - 1000.0) * (counts[i] - 1000.0) / 1000;
         }
     assert_int_equal(orders, 24);
-    assert_true(chi_square < 57); /* 23 degrees of freedom: one seed in 10,000 is beyond */
+    assert_true(chi_square < 57); /* 23 degrees of freedom: one seed in 10,000 exceeds this */
 }
 
 int main(void)

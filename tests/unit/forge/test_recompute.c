@@ -1,4 +1,4 @@
-/* What is computed again on the way back: the same bits, less memory, and exactly the work that is said. */
+/* Recomputation in the backward pass: the same bits, less memory, and exactly the stated work. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,13 +16,13 @@
 
 static joule_error error;
 
-/* What training left behind: the loss of each step, and all slots. */
+/* Results of a training: the loss of each step, and all slots. */
 struct trace {
     forge_program_facts facts;
     struct kept kept;
 };
 
-/* A network with regions of so many layers; 0: none. */
+/* A network with regions of this many layers; 0: no regions. */
 typedef forge_value (*network_fn)(forge_builder *b, forge_value x, int region);
 
 static void begin_at(forge_builder *b, int layer, int region)
@@ -94,7 +94,7 @@ static void print_saving(const char *what, const struct trace *plain, const stru
 /* --- networks ------------------------------------------------------------------------------------------- */
 
 enum { LAYERS = 36, ROWS = 256, WIDTH = 16, LAYER_BYTES = ROWS * WIDTH * 4 };
-/* Of all parameters: the optimiser takes them when all are there. */
+/* Gradients of all parameters: the optimiser needs them all at once. */
 enum { GRADIENT_BYTES = LAYERS * (WIDTH * WIDTH + WIDTH) * 4 };
 
 static forge_value deep(forge_builder *b, forge_value x, int region)
@@ -109,8 +109,8 @@ static forge_value deep(forge_builder *b, forge_value x, int region)
     return x;
 }
 
-/* Of each region all layers but the last are computed again, whose result the next region takes. Alive at once are what
- * regions begin with, the layers of one region, and gradients. */
+/* In each region all layers but the last are recomputed; the next region stores the last one's result. At one
+ * time, the inputs of all regions, one region's layers, and gradients are alive. */
 static void test_a_deep_network(void **state)
 {
     (void)state;
@@ -148,7 +148,7 @@ static forge_value blocks(forge_builder *b, forge_value x, int region)
     return x;
 }
 
-/* With attention, norms and dropout, which are composites, and random numbers, which are other ones in each step. */
+/* With attention, norms and dropout, which are composites, and random numbers, which differ in each step. */
 static void test_transformer_blocks(void **state)
 {
     (void)state;
@@ -162,7 +162,7 @@ static void test_transformer_blocks(void **state)
     free(marked.kept.bytes);
 }
 
-/* GPT-2's smallest, 4 x 256 tokens, compiled and not run. */
+/* The smallest GPT-2, 4 x 256 tokens, compiled but not run. */
 static forge_program_facts plan_gpt(bool checkpoint_activations)
 {
     forge_gpt_options options = {.struct_size = sizeof options,
@@ -201,9 +201,9 @@ static void test_gpt_2(void **state)
     (void)state;
     struct trace plain = {.facts = plan_gpt(false)}, marked = {.facts = plan_gpt(true)};
     print_saving("GPT-2 by blocks", &plain, &marked);
-    double block_bytes = 4.0 * 256 * 768 * 4; /* of what one block hands to the next */
+    double block_bytes = 4.0 * 256 * 768 * 4; /* result of one block */
     double saved = (double)plain.facts.arena_bytes - (double)marked.facts.arena_bytes;
-    assert_true(saved > 11 * 4 * block_bytes); /* the inner layer of eleven at least */
+    assert_true(saved > 11 * 4 * block_bytes); /* at least the inner layer of eleven blocks */
     assert_true((double)marked.facts.arena_bytes <= 1.02 * (double)marked.facts.arena_bound_bytes);
     assert_true(marked.facts.flop < 1.25 * plain.facts.flop);
 }
@@ -218,7 +218,7 @@ static forge_value norms(forge_builder *b, forge_value x, int region)
     return forge_conv2d(b, "last", x, 3, 3, 1, 0, true);
 }
 
-/* Running statistics are written once, by the way forward. */
+/* Running statistics are written once, by the forward pass. */
 static void test_norms_and_dropout(void **state)
 {
     (void)state;
@@ -261,7 +261,7 @@ static forge_graph *marked_graph(void)
     return graph;
 }
 
-/* Neither passes nor the text make one of what is to be two. */
+/* Passes and text keep equal nodes apart if one is a recomputation. */
 static void test_marks_are_kept(void **state)
 {
     (void)state;
@@ -290,7 +290,7 @@ static void test_marks_are_kept(void **state)
     forge_graph_free(graph);
 }
 
-/* What is used outside is kept, and so is what was there before. */
+/* Values used outside a region are kept, and so are values from before it. */
 static void test_what_leaves_is_kept(void **state)
 {
     (void)state;

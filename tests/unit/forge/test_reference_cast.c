@@ -1,5 +1,5 @@
-/* Casts between all pairs of types, at the ends of their ranges, and to and from elements that share a byte or a block with
- * the next row. */
+/* Casts between all pairs of types, at the limits of their ranges, and of elements that share a byte or block
+ * with the next row. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 /* --- types ---------------------------------------------------------------------------------------------- */
 
-/* All numbers that u4 can hold are the same in every type; bool has two of them. */
+/* All numbers of u4 exist in every type; bool has two of them. */
 static void test_cast_between_all_types(void **state)
 {
     (void)state;
@@ -61,12 +61,13 @@ static void test_cast_at_the_ends(void **state)
     cast(FORGE_I8, &(int8_t){-1}, FORGE_U64, &large);
     assert_true(large == UINT64_MAX);
     cast(FORGE_U64, &(uint64_t){(UINT64_C(1) << 60) + (UINT64_C(1) << 36) + 1}, FORGE_F32, &number);
-    assert_true(number == 0x1.000002p60f); /* one rounding, not two */
+    assert_true(number == 0x1.000002p60f); /* rounded once, not twice */
     cast(FORGE_F64, &(double){1e39}, FORGE_F32, &number);
     assert_true(number == INFINITY);
 }
 
-/* Rows of 8, 37, 64 and 320 elements: blocks hold several rows, begin within rows, are one row, are many. */
+/* Rows of 8, 37, 64 and 320 elements: a block has several rows, begins within a row, is one row, or is part
+ * of one. */
 static void test_cast_blocks(void **state)
 {
     (void)state;

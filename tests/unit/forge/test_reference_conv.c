@@ -1,5 +1,5 @@
-/* Convolutions against their definition, written as plain loops: random shapes and ways to slide, whole numbers, so that
- * results are exact in every type. */
+/* Convolutions against plain loops of their definition: random shapes and strides, integers, so that results
+ * are exact in every type. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "forge/ir/build.h"
 #include "unit/forge/random_conv.h"
 
-/* An array of small whole numbers; its dimensions lie in memory in another order where asked. */
+/* An array of small integers; is_turned: another order of dimensions in memory. */
 static struct view array_of(forge_dtype dtype, forge_shape shape, bool is_turned)
 {
     size_t count = forge_shape_elements(&shape);
@@ -30,7 +30,7 @@ static struct view array_of(forge_dtype dtype, forge_shape shape, bool is_turned
     return view;
 }
 
-/* Of a view of rank 2 + axes, with up to 3 axes; 0 outside of it. */
+/* Returns an element of a view of rank 2 + axes, with up to 3 axes; 0 if it is outside. */
 static double at(const struct view *view, int64_t first, int64_t second, const int64_t *place)
 {
     uint32_t axes = view->shape.rank - 2;
@@ -60,8 +60,8 @@ static void index_of(const forge_shape *shape, uint32_t from, int64_t position, 
         out[k - from] = position % shape->dims[k];
 }
 
-/* Scatters each product to where it belongs: for a convolution and for a transposed one the same loop, with input and output
- * in each other's place. */
+/* Adds each product to its output. The loop is the same for a transposed convolution, with input and output
+ * exchanged. */
 static void convolve(const struct view *x, const struct view *weight, const forge_shape *out,
                      const forge_conv_options *o, double *sums)
 {

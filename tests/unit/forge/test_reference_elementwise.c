@@ -1,5 +1,5 @@
-/* Unary and binary operations on floats against libm in long double, and select: every kind, every type, every way that
- * elements may lie. */
+/* Unary and binary operations on floats against libm in long double, and select: every kind, type and memory
+ * layout. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@ enum { FLOATS = 4 };
 
 /* --- floats --------------------------------------------------------------------------------------------- */
 
-/* The formulas of <forge/unary.def>, as they stand there. */
+/* The formulas of <forge/unary.def>, unchanged. */
 static long double unary_wanted(forge_unary_kind kind, long double x)
 {
     const long double root_2_pi = sqrtl(2 / acosl(-1));
@@ -77,7 +77,7 @@ static long double unary_wanted(forge_unary_kind kind, long double x)
     }
 }
 
-/* Within a rounding of the type; for doubles, within this much. */
+/* Equal within a rounding of the type; doubles within this error. */
 static void assert_close(forge_dtype dtype, const void *element, long double wanted, double of_doubles)
 {
     unsigned char rounded[8];
@@ -108,7 +108,7 @@ static void fill_numbers(forge_dtype dtype, void *data, double *out_exact)
     dtype_row(dtype)->load(data, 0, NUMBERS, out_exact);
 }
 
-/* Of doubles. A gelu's exponent is itself rounded, so its error grows with it. */
+/* Returns the error for doubles. The exponent in gelu is itself rounded, so the error grows with it. */
 static double error_of(uint32_t kind, double x)
 {
     bool is_steep = kind == FORGE_GELU || kind == FORGE_GELU_TANH;
@@ -164,7 +164,7 @@ static void test_unary_far_numbers(void **state)
     assert_true(unary(FORGE_SOFTPLUS, -INFINITY) == 0);
     assert_true(unary(FORGE_SILU, INFINITY) == INFINITY);
     assert_true(unary(FORGE_GELU, INFINITY) == INFINITY);
-    assert_true(unary(FORGE_GELU, -20) < 0); /* small, and not lost */
+    assert_true(unary(FORGE_GELU, -20) < 0); /* small, but not flushed to 0 */
     assert_true(unary(FORGE_GELU_TANH, -10) < 0);
     assert_true(unary(FORGE_GELU_TANH, 1e200) == 1e200);
     assert_true(unary(FORGE_RELU, INFINITY) == INFINITY);
@@ -255,7 +255,7 @@ static long double binary_wanted(forge_binary_kind kind, double a, double b)
     }
 }
 
-/* A view with a dimension backwards, one repeated and holes; and one that lacks a dimension. */
+/* A view with a reversed dimension, a repeated one and gaps; and one that lacks a dimension. */
 static void test_binary_floats_however_they_lie(void **state)
 {
     (void)state;
@@ -267,7 +267,7 @@ static void test_binary_floats_however_they_lie(void **state)
                 continue;
             size_t size = forge_dtype_block_bytes(floats[t]);
             for (size_t i = 0; i < NUMBERS;
-                 i++) /* few enough that some are equal, and MOD's quotients exact */
+                 i++) /* small, so that some are equal and quotients of MOD are exact */
                 numbers[i] = (double)(random_bits() % 64) / 8 + 0.125;
             dtype_row(floats[t])->store(data, 0, NUMBERS, numbers);
             dtype_row(floats[t])->store(more, 1, NUMBERS - 1, numbers);
@@ -298,7 +298,7 @@ static void test_select(void **state)
     unsigned char condition[300], data[300 * 8], other[8], results[600 * 8];
     for (forge_dtype dtype = FORGE_BOOL; dtype <= FORGE_F64; dtype++) {
         size_t size = forge_dtype_block_bytes(dtype);
-        for (size_t i = 0; i < sizeof data; i++) /* any bytes: NaNs with something in them too */
+        for (size_t i = 0; i < sizeof data; i++) /* any bytes, also NaNs with a payload */
             data[i] = (unsigned char)random_bits();
         for (size_t i = 0; i < 300; i++)
             condition[i] = random_bits() % 2;

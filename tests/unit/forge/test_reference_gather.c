@@ -1,4 +1,5 @@
-/* Gather and scatter against plain loops, on views of every kind; and what a scatter in place touches. */
+/* Gather and scatter against plain loops, on views of every kind; and the memory that a scatter in place
+ * touches. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +26,7 @@ static bool is_signed(forge_dtype dtype)
     return dtype >= FORGE_I8;
 }
 
-/* Three dimensions with the axis in the middle, and indices of two dimensions or, along it, three. */
+/* Three dimensions with the axis in the middle; indices have two dimensions or, along the axis, three. */
 struct layout {
     int64_t size, count;
     bool is_along;
@@ -43,7 +44,7 @@ static struct layout any_layout(void)
     return l;
 }
 
-/* Where in x the element at a position of what is taken comes from; -1: beyond. */
+/* Returns the position in x of a gathered element; -1: out of range. */
 static int64_t place_in_x(const struct layout *l, const struct view *indices, size_t position)
 {
     size_t per_outer = forge_shape_elements(&l->taken) / OUTER, outer = position / per_outer;
@@ -150,7 +151,7 @@ static void test_max_keeps_nan(void **state)
     assert_true(isnan(out[0]) && isnan(out[1]) && out[2] == 4);
 }
 
-/* 256 MiB of which one row may be touched: anything else ends the test. */
+/* 256 MiB, of which only one row may be accessed: any other access ends the test. */
 static void test_in_place_touches_what_is_updated(void **state)
 {
     (void)state;
@@ -176,7 +177,7 @@ static void test_in_place_touches_what_is_updated(void **state)
         reference_scatter(&launch, pieces / 3, pieces);
     }
     for (int i = 0; i < COLUMNS; i++)
-        assert_true(((float *)row)[i] == (float)i); /* set, twice that, and the lower of both */
+        assert_true(((float *)row)[i] == (float)i); /* the value, twice the value, and the lower of both */
     munmap(memory, ROWS * row_bytes);
 }
 

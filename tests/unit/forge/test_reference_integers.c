@@ -1,5 +1,5 @@
-/* Unary and binary operations on integers and bool against 128-bit arithmetic: all pairs of 8 bits, ends and random numbers
- * of the rest. */
+/* Unary and binary operations on integers and bool against 128-bit arithmetic: all pairs of 8 bits; limits
+ * and random numbers of wider types. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,7 +81,7 @@ static uint64_t integers_wanted(forge_binary_kind kind, wide a, wide b)
     }
 }
 
-/* Every a with every b. */
+/* Checks every a with every b. */
 static void check_integers(forge_dtype dtype, const uint64_t *a, size_t a_count, const uint64_t *b,
                            size_t b_count)
 {

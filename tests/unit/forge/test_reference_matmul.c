@@ -1,6 +1,5 @@
-/* Products of matrices against three plain loops: every type and flag, leading dimensions that are broadcast, sizes beyond a
- * tile, views with steps, and nothing.
- */
+/* Matrix products against three plain loops: every type and flag, broadcast leading dimensions, sizes above a
+ * tile, strided views, empty ones. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +12,7 @@
 
 /* --- against loops -------------------------------------------------------------------------------------- */
 
-/* Element [row, column] of the matrix that belongs to this matrix of the output. */
+/* Returns element [row, column] of the operand's matrix for this matrix of the output. */
 static const void *element(const struct view *view, const forge_shape *out, size_t matrix, bool is_transposed,
                            size_t row, size_t column)
 {
@@ -56,7 +55,7 @@ static void check_element(const struct view in[2], const struct view *out, uint3
         dtype->load_bits(wanted, 0, 1, &bits);
         dtype->load_bits(out->data, position, 1, &got_bits);
         assert_true(bits == got_bits);
-    } else { /* the products are multiples of 1/64 and exact, so that the order of the sum does not count */
+    } else { /* products are multiples of 1/64 and exact, so that the order of the sum does not matter */
         dtype->store(wanted, 0, 1, &sum);
         dtype->load(wanted, 0, 1, &sum);
         dtype->load(out->data, position, 1, &got);
@@ -80,7 +79,7 @@ static void *random_elements(forge_dtype dtype, size_t count)
     return data;
 }
 
-/* Packed operands of these shapes, before their transposes. */
+/* Packed operands of these shapes, before transposition. */
 static void check(forge_dtype dtype, forge_shape a, forge_shape b, uint32_t flags, forge_shape out_shape)
 {
     struct view in[2] = {view_packed(dtype, random_elements(dtype, forge_shape_elements(&a)), a),
@@ -166,7 +165,7 @@ static void test_nan_goes_through_zeros(void **state)
     assert_true(isnan(results[0]) && isnan(results[1]) && isnan(results[2]) && results[3] == INFINITY);
 }
 
-/* In f16 or f32 the small ones would be rounded away one by one. */
+/* In f16 or f32 the small terms would be lost one by one. */
 static void test_rounded_once(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Reshape, broadcast, transpose and iota against plain indices; and the table of all functions. */
+/* Reshape, broadcast, transpose and iota against plain indexing; and the table of all functions. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 enum { SPACE = 4000 };
 
-/* Any bytes; returns the address of an element far enough from both ends for views that run either way. */
+/* Writes random bytes; returns the address of an element in their middle, for views in either direction. */
 static char *fill(unsigned char *data, size_t size_bytes)
 {
     for (size_t i = 0; i < SPACE * 8; i++)
@@ -71,7 +71,7 @@ static void test_broadcast(void **state)
     }
 }
 
-/* Each index of the result, put in its place among those of x. */
+/* Maps each index of the result to that of x. */
 static void check_transpose(const struct view *x, const struct transpose_attributes *attributes)
 {
     static unsigned char results[SPACE * 8];
@@ -144,7 +144,7 @@ static void test_iota(void **state)
                 if (dtype == FORGE_U8 || dtype == FORGE_I8)
                     wanted = dtype == FORGE_U8 ? (uint8_t)(unsigned)wanted
                                                : (int8_t)(uint8_t)((unsigned)wanted % 256);
-                if (dtype == FORGE_BF16) /* 8 bits of a number */
+                if (dtype == FORGE_BF16) /* bf16 holds 8 bits of a number */
                     wanted = bfloat_to_float(bfloat_from_double(wanted));
                 dtype_row(dtype)->load(results, i, 1, &got);
                 assert_true(got == wanted);

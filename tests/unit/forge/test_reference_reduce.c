@@ -1,4 +1,4 @@
-/* Reductions against plain loops: every kind and type, every set of axes, and the sums that doubles alone get wrong. */
+/* Reductions against plain loops: every kind, type and set of axes, and sums that plain doubles get wrong. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 enum { A = 3, B = 5, C = 70, ELEMENTS = A * B * C };
 
-/* What a reduction gives so far. */
+/* The result of a reduction so far. */
 struct best {
     long double value;
     uint64_t bits;
@@ -24,7 +24,7 @@ struct best {
 static void take(struct best *best, uint32_t kind, double x, uint64_t bits, bool is_unsigned)
 {
     bool is_greater = x > (double)best->value, is_less = x < (double)best->value;
-    if (is_unsigned) { /* 64 bits do not fit a double */
+    if (is_unsigned) { /* 64-bit integers do not fit in a double */
         is_greater = bits > best->bits;
         is_less = bits < best->bits;
     }
@@ -43,7 +43,7 @@ static void take(struct best *best, uint32_t kind, double x, uint64_t bits, bool
     }
 }
 
-/* Which element of the result position belongs to. */
+/* Returns the result element to which the input at this position belongs. */
 static size_t result_of(size_t position, uint32_t axes)
 {
     size_t index[3] = {position / (B * C), position / C % B, position % C}, dims[3] = {A, B, C}, result = 0;
@@ -115,7 +115,7 @@ static void check_reduction(const struct view *x, uint32_t kind, uint32_t axes, 
             check_integers(&out, i, &best[i]);
 }
 
-/* As many elements as there are places in the first of these views; the other has steps, and runs backwards. */
+/* The first view is packed and uses all elements; the other has strides and is reversed. */
 static void test_every_kind_type_and_axes(void **state)
 {
     (void)state;
@@ -189,10 +189,10 @@ static void test_sums_lose_nothing(void **state)
     assert_true(reduce(FORGE_SUM, swamped, 4) == 2);
     for (size_t i = 0; i < COUNT; i++) {
         data[i] = 0.1f;
-        numbers[i] = i == 0 ? 1 : 0x1p-53; /* each alone is rounded away */
+        numbers[i] = i == 0 ? 1 : 0x1p-53; /* each one alone is rounded away */
     }
     assert_true(reduce(FORGE_SUM, numbers, COUNT) == 1 + (COUNT - 1) * 0x1p-53);
-    exact = (double)0.1f * COUNT; /* has room in 53 bits */
+    exact = (double)0.1f * COUNT; /* fits in 53 bits */
     struct view in = view_packed(FORGE_F32, data, forge_shape_of(COUNT)),
                 out = view_packed(FORGE_F32, &sum, (forge_shape){0});
     run_reference(OP_REDUCE, &(struct reduce_attributes){FORGE_SUM, 1, 0, FORGE_F32}, &in, 1, &out, 1);

@@ -35,7 +35,8 @@ static bool is_unsigned(forge_dtype dtype)
     return dtype <= FORGE_U64;
 }
 
-/* Small enough that all sums and products are exact in every type; -1 and 0 make products turn and end. */
+/* Small numbers, so that sums and products are exact in every type; -1 and 0 change the sign and end a
+ * product. */
 static void check_scan(uint32_t kind, forge_dtype dtype, int64_t count, uint32_t flags)
 {
     struct scan_attributes attributes = {kind, 1, flags};
@@ -115,8 +116,8 @@ static bool comes_before(double a, double b, bool is_descending)
     return is_descending ? a > b : a < b;
 }
 
-/* Each result is the element that it says it is, comes not before the one before it, and nothing that was left out or
- * stood earlier should have come first. */
+/* Each result is the element with the stated index, results are in order, and no element that was left out or
+ * came earlier should precede it. */
 static void check_sort(struct view x, int64_t kept, bool is_descending)
 {
     int64_t count = x.shape.dims[1];

@@ -1,4 +1,4 @@
-/* Windows against their definition, written as plain loops over single elements; and random numbers against their function. */
+/* Windows against plain loops of their definition; and random numbers against their function. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "forge/ir/build.h"
 #include "support/views.h"
 
-/* Whole numbers from 0 (or, signed, -9) to 9, with one NaN or infinity now and then in floats. */
+/* Integers from 0 (or, if signed, -9) to 9; floats sometimes have a NaN or infinity. */
 static struct view array_of(forge_dtype dtype, forge_shape shape)
 {
     size_t count = forge_shape_elements(&shape);
@@ -34,8 +34,8 @@ static void index_of(const forge_shape *shape, size_t position, int64_t *out)
         out[k] = (int64_t)(position % (size_t)shape->dims[k]);
 }
 
-/* The position in `shape` of an element of the window that stands at `place`; -1: padding. `taps` has an entry for each of the
- * axes, in order. */
+/* Returns the position in `shape` of an element of the window at `place`; -1: padding. `taps` has an entry
+ * for each axis, in order. */
 static int64_t find(const forge_shape *shape, uint32_t axes, const forge_window *windows,
                     const int64_t *place, const int64_t *taps)
 {
@@ -58,7 +58,7 @@ static bool is_same(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* The value of one window, element by element. */
+/* Returns the value of one window, element by element. */
 static double reduce(forge_reduce_kind kind, const struct view *parts, const struct view *inside,
                      size_t first, size_t size, bool count_padding, double least, double most)
 {
@@ -82,7 +82,7 @@ struct trial {
     forge_shape shape, wide; /* of x, and with the windows' own dimensions */
     uint32_t axes;
     forge_window windows[4];
-    size_t size; /* elements of a window */
+    size_t size; /* number of elements of a window */
 };
 
 static struct trial any_trial(void)
@@ -104,7 +104,7 @@ static struct trial any_trial(void)
     return t;
 }
 
-/* Runs unfold on x, and holds it against find(). */
+/* Runs unfold on x, and compares the result with find(). */
 static struct view lay_out(struct trial *t, const struct view *x, double padding)
 {
     forge_builder *b = forge_builder_new();
@@ -137,7 +137,7 @@ static void check_window(const struct trial *t, forge_reduce_kind kind, bool cou
     size_t count = forge_shape_elements(&shape);
     struct view out = view_packed(x->dtype, calloc(count + 1, 8), shape);
     run_reference(OP_WINDOW, graph_producer(b->graph, y)->attributes, x, 1, &out, 1);
-    double least = -INFINITY, most = INFINITY; /* of integers: the ends of their range */
+    double least = -INFINITY, most = INFINITY; /* for integers: the ends of their range */
     if (!forge_dtype_is_float(x->dtype)) {
         least = x->dtype == FORGE_U8 ? 0 : x->dtype == FORGE_I16 ? -32768 : -0x1p63;
         most = x->dtype == FORGE_U8 ? 255 : x->dtype == FORGE_I16 ? 32767 : 0x1p63;
@@ -155,7 +155,7 @@ static void check_window(const struct trial *t, forge_reduce_kind kind, bool cou
     forge_builder_free(b);
 }
 
-/* The same windows of doubles serve for all types. */
+/* Windows of doubles give the expected results for all types. */
 static void check(forge_dtype dtype)
 {
     struct trial t = any_trial();
@@ -187,7 +187,7 @@ static void test_windows(void **state)
         check(types[i % 5]);
 }
 
-/* Every element of the windows goes back to where it came from. */
+/* Each element of the windows is added at the position that it came from. */
 static void test_fold(void **state)
 {
     (void)state;
@@ -215,7 +215,7 @@ static void test_fold(void **state)
     }
 }
 
-/* Each window's part goes to the elements that are equal to its y, by the windows as they are laid out. */
+/* Each window's share goes to the elements that equal its y, as the unfolded windows show. */
 static void test_share(void **state)
 {
     (void)state;

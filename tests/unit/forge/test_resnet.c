@@ -1,5 +1,5 @@
-/* Residual networks: names, shapes and numbers of parameters as torchvision has them, first values, gradients of both blocks,
- * and that they learn. */
+/* Residual networks: torchvision's names, shapes and parameter counts; initial values, gradients of both
+ * blocks, and learning. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static uint64_t parameters_of(const forge_builder *b)
     return count;
 }
 
-/* Numbers and state_dict's entries as in torchvision. */
+/* Counts and entries of the state_dict are those of torchvision. */
 static void test_sizes(void **state)
 {
     (void)state;
@@ -155,7 +155,7 @@ static void test_blocks_that_start_as_identity(void **state)
 
 /* --- gradients ------------------------------------------------------------------------------------------ */
 
-/* kind: stride, and 4 for a bottleneck. */
+/* kind: the stride, plus 4 for a bottleneck. */
 static forge_value block(forge_builder *b, const forge_value *x, int kind)
 {
     forge_resnet_options o = {.struct_size = sizeof o, .is_training = true};

@@ -1,5 +1,5 @@
-/* safetensors come back as they were written; files that others wrote are read; every kind of damage is named with its
- * byte, and costs no memory. */
+/* safetensors files are read as written, also those of other programs; errors name the byte of the damage and
+ * cost no memory. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -184,7 +184,7 @@ static void test_cut_and_foreign_files(void **state)
     assert_int_equal(forge_safetensors_open(NULL, &file, &error), JOULE_INVALID);
 }
 
-/* A file that shrinks after it was opened is no reason to crash. */
+/* A file that shrinks after it was opened must not cause a crash. */
 static void test_a_file_that_shrinks(void **state)
 {
     (void)state;
@@ -197,12 +197,12 @@ static void test_a_file_that_shrinks(void **state)
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const bool is_sanitized = true; /* a sanitizer's own memory is beyond any limit */
+static const bool is_sanitized = true; /* a sanitizer's own memory exceeds any limit */
 #else
 static const bool is_sanitized = false;
 #endif
 
-/* A header may claim what it likes: with 64 MiB in all there is room for no claim. */
+/* A header may claim any size: with 64 MiB in total, memory suffices for no claim. */
 static void test_claims_cost_no_memory(void **state)
 {
     (void)state;
@@ -292,7 +292,7 @@ static void test_what_cannot_be_written(void **state)
                      "two tensors 'a'");
     expect_unwritten((forge_named_tensor[]){{"\xff", x}}, 1, NULL, JOULE_INVALID, "cannot be the name");
     expect_unwritten((forge_named_tensor[]){{"b", x}, {"a\nb", x}}, 2, NULL, JOULE_INVALID,
-                     "the name of tensor 1 holds a control character"); /* no reader would take it */
+                     "the name of tensor 1 holds a control character"); /* no reader would accept it */
     assert_null(strchr(error.message, '\n'));
     expect_unwritten((forge_named_tensor[]){{"a\x7f", x}}, 1, NULL, JOULE_INVALID, "control character");
     expect_unwritten((forge_named_tensor[]){{NULL, x}}, 1, NULL, JOULE_INVALID, "cannot be the name");
@@ -306,7 +306,8 @@ static void test_what_cannot_be_written(void **state)
     forge_buffer_release(q.buffer);
 }
 
-/* Two writers of one path do not mix: one is told to come again, and what a killed one left is used again. */
+/* Two writers of one path do not mix: one gets an error and may retry. A killed writer's temporary file is
+ * reused. */
 static void test_one_writer_at_a_time(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Programs whose sizes are symbols: one for all sizes, without allocation, with the bits of one that was made for each. */
+/* Programs with symbolic sizes: one program for all sizes, without allocation, with the bits of a program for
+ * each size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,7 +65,7 @@ static void end(struct side *side)
     forge_states_free(side->states);
 }
 
-/* What both sides get; the shapes are those of a graph without symbols. */
+/* Makes the inputs of both sides; shapes are those of a graph without symbols. */
 static size_t make_inputs(const forge_graph *graph, uint32_t round, forge_tensor *out)
 {
     for (size_t i = 0; i < graph->input_count; i++) {
@@ -113,7 +114,7 @@ static void compare(const struct side *a, const struct side *b, const forge_grap
     }
 }
 
-/* Sets, runs, and gives the number of allocations that took. */
+/* Sets inputs and runs; returns the number of allocations. */
 static unsigned run_counted(const struct side *side, const forge_graph *graph, const forge_tensor *inputs)
 {
     unsigned before = allocations;
@@ -132,7 +133,7 @@ static void mlp(forge_builder *b, forge_dim batch, forge_dim length)
     forge_output(b, "y", forge_log_softmax(b, forge_mlp(b, "mlp", x, (int64_t[]){24, 5}, 2)));
 }
 
-/* The mean over the batch, in the loss and in the gradient, has a factor that depends on it. */
+/* The mean over the batch, in loss and gradient, has a factor that depends on the batch size. */
 static void mlp_training(forge_builder *b, forge_dim batch, forge_dim length)
 {
     (void)length;
@@ -175,7 +176,7 @@ static void block_training(forge_builder *b, forge_dim batch, forge_dim length)
               &(forge_sgd_options){.struct_size = sizeof(forge_sgd_options)});
 }
 
-/* A composite that the device has a kernel for, of a size that changes. */
+/* A composite for which the device has a kernel, of variable size. */
 static void update(forge_builder *b, forge_dim batch, forge_dim length)
 {
     forge_value in[ADAMW_INPUTS], out[3];
@@ -255,7 +256,7 @@ static void test_training_a_transformer_block(void **state)
     run_sizes(block_training);
 }
 
-/* The work is told by the composite's body, which a program does not have. */
+/* The work is that of the composite's body, which the program does not contain. */
 static void test_a_composite_with_a_kernel(void **state)
 {
     (void)state;
@@ -314,7 +315,7 @@ static void test_random_graphs(void **state)
 
 /* --- sizes that do not go together ---------------------------------------------------------------------- */
 
-/* y = a + b, z = -c, and one slot that counts. */
+/* y = a + b, z = -c, and a slot that counts runs. */
 static forge_program *sums(void)
 {
     forge_builder *b = forge_builder_new();
@@ -437,7 +438,7 @@ static void test_graphs_that_cannot_be_bound(void **state)
 
 /* --- files that mean harm ------------------------------------------------------------------------------- */
 
-/* A view whose offset is 512 / n, which is in the buffer where n is 64, and far behind it where n is 4. */
+/* A view whose offset is 512 / n: inside the buffer if n is 64, far outside if n is 4. */
 static void test_a_view_that_leaves_its_buffer_at_some_sizes(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Slots to files and back; and what is said when a file and the slots do not fit. */
+/* Slots are written to files and read back; and messages if file and slots do not match. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -115,7 +115,7 @@ static void test_other_shapes_and_types(void **state)
     workbench_end(&c);
 }
 
-/* More elements than one piece of the conversion holds. */
+/* More elements than one piece of the conversion. */
 static void test_converting_a_large_slot(void **state)
 {
     (void)state;
@@ -129,7 +129,7 @@ static void test_converting_a_large_slot(void **state)
     workbench_end(&b);
 }
 
-/* A layer's weights out of a network that PyTorch trained. */
+/* Reads one layer's weights from a network that was trained in PyTorch. */
 static void test_weights_that_others_trained(void **state)
 {
     (void)state;

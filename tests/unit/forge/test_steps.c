@@ -1,5 +1,5 @@
-/* Steps of training: the same bits in all slots whatever the number of threads, for each instruction set, and no memory asked
- * for once they run. */
+/* Training steps: equal bits in all slots with any number of threads, for each instruction set, and no
+ * allocation once they run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,7 +84,7 @@ static void load(struct workbench *m, const struct network *network)
     workbench_load(m, b);
 }
 
-/* Inputs of a step, made anew each time by its number. */
+/* Inputs of a step, computed from its number. */
 struct inputs {
     forge_tensor x, labels;
 };
@@ -120,7 +120,7 @@ static void step(struct workbench *m, const struct network *network, struct inpu
 
 /* --- bits ----------------------------------------------------------------------------------------------- */
 
-/* The losses of a few steps, and all slots after them. */
+/* Returns the losses of a few steps, and all slots after them. */
 static struct kept train(const struct network *network, unsigned threads)
 {
     struct workbench m;
@@ -150,7 +150,7 @@ static void compare_threads(const struct network *network, const char *isa)
     struct kept alone = train(network, 1);
     float loss[STEPS];
     memcpy(loss, alone.bytes, sizeof loss);
-    assert_true(loss[0] > 1 && loss[0] < 10 && loss[1] != loss[0]); /* it does train */
+    assert_true(loss[0] > 1 && loss[0] < 10 && loss[1] != loss[0]); /* the loss changes */
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
         struct kept together = train(network, threads[i]);
         if (together.size != alone.size || memcmp(together.bytes, alone.bytes, alone.size) != 0)
@@ -194,7 +194,7 @@ static void test_steps_ask_for_no_memory(void **state)
             step(&m, &networks[i], &in, k, &loss);
         if (allocations != before)
             fail_msg("%s: %u allocations in %d steps", networks[i].name, allocations - before, COUNTED);
-        void *volatile memory = malloc(1); /* they are counted */
+        void *volatile memory = malloc(1); /* allocations are counted */
         free(memory);
         assert_true(allocations == before + 1);
         free_inputs(&in);

@@ -1,4 +1,4 @@
-/* A device's energy: counted from a reset on, never taken back, and unknown as NaN. */
+/* A device's energy: counted from a reset on, never decreasing, and NaN if unknown. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static void test_energy_counts_from_a_reset_on(void **state)
     work();
     work();
     joule_status status = forge_energy_consumed(device, &before);
-    assert_int_equal(status, JOULE_OK); /* the model answers everywhere */
+    assert_int_equal(status, JOULE_OK); /* the CPU model works on every machine */
     assert_true(before.value > 0 && before.low < before.value && before.value < before.high);
     assert_true(forge_power_draw(device, &watts) == JOULE_OK && watts.value > 0);
     assert_int_equal(forge_reset_counters(device), JOULE_OK);
@@ -39,7 +39,7 @@ static void test_energy_counts_from_a_reset_on(void **state)
     assert_true(isnan(after.value) || after.value < before.value);
     joule_quantity all;
     assert_int_equal(joule_energy_joules(NULL, JOULE_CPU, &all), JOULE_OK);
-    assert_true(all.value >= before.value); /* the meter knows of no reset */
+    assert_true(all.value >= before.value); /* the meter itself is not reset */
     assert_true(forge_energy_consumed_joules(device) > 0);
     double celsius = forge_temperature_celsius(device);
     assert_true(isnan(celsius) || (celsius > -40 && celsius < 150));

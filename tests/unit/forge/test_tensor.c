@@ -1,4 +1,4 @@
-/* Shapes, buffers and tensors: arithmetic that overflows, references from many threads, and what a view refuses. */
+/* Shapes, buffers and tensors: arithmetic overflow, references from many threads, and refused views. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -222,7 +222,7 @@ static void test_what_is_packed(void **state)
 {
     (void)state;
     forge_tensor tensor = {.dtype = FORGE_F32, .shape = forge_shape_of(2, 1, 3), .strides = {3, 77, 1}};
-    assert_true(forge_tensor_is_packed(&tensor)); /* nobody steps along a dimension of 1 */
+    assert_true(forge_tensor_is_packed(&tensor)); /* the stride of a dimension of size 1 has no effect */
     tensor.strides[0] = 4;
     assert_false(forge_tensor_is_packed(&tensor));
     tensor.strides[0] = 3;

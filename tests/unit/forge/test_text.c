@@ -1,4 +1,4 @@
-/* Graphs as text: what it looks like, that nothing is lost, messages, and text that means harm. */
+/* Graphs as text: format, complete round trips, messages, and malicious text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +59,7 @@ static void assert_same_value(const forge_graph *a, const forge_graph *b, size_t
 {
     struct value x = a->values[v], y = b->values[v];
     assert_true(x.place ? y.place && strcmp(a->places[x.place], b->places[y.place]) == 0 : !y.place);
-    x.place = y.place; /* numbered as they come */
+    x.place = y.place; /* numbered in order of appearance */
     assert_memory_equal(&x, &y, sizeof x);
 }
 
@@ -114,7 +114,7 @@ static void assert_same_graph(const forge_graph *a, const forge_graph *b)
     assert_same_symbols(&a->dims, &b->dims);
 }
 
-/* Gives the text. */
+/* Returns the text. */
 static char *assert_round_trip(const forge_graph *graph)
 {
     char *text = print(graph);
@@ -211,7 +211,7 @@ static void test_random_graphs(void **state)
         for (size_t n = 0; n < graph->node_count; n++)
             has[graph->nodes[n].op] = true;
         free(assert_round_trip(graph));
-        if (seed % 4 == 0) { /* what passes make of it, too */
+        if (seed % 4 == 0) { /* also after passes */
             assert_int_equal(pass_expand(graph, NULL, NULL, &plain, NULL), JOULE_OK);
             free(assert_round_trip(plain));
             forge_graph_free(plain);
@@ -224,7 +224,7 @@ static void test_random_graphs(void **state)
                      op_name((enum op)op));
 }
 
-/* A body is built with the sizes of its graph, and makes new ones. */
+/* A body is built with its graph's sizes, and makes new ones. */
 static forge_value halves(forge_builder *b, const forge_value *inputs, size_t count, const void *context)
 {
     (void)count, (void)context;
@@ -334,8 +334,7 @@ static void test_nothing_is_bottomless(void **state)
     assert_refused(X "%2 = constant {1} : f32[4000000000]", "as many elements as the type says");
     assert_refused(X "%2 = constant {ff} : q8_0[4000000000]", "as many elements as the type says");
     char *text = repeat("forge graph 1\n", "", 0), line[200];
-    for (int i = 0; i < 40;
-         i++) { /* each body has the one before twice: 2^40 nodes, if it were written out */
+    for (int i = 0; i < 40; i++) { /* each body uses the previous one twice: 2^40 nodes if expanded */
         snprintf(line, sizeof line, "body $%d {\n%%1 = input \"0\" : f32[2]\n", i);
         size_t length = strlen(text);
         text = realloc(text, length + 1000);
@@ -360,7 +359,8 @@ static void test_every_cut_and_every_damage(void **state)
     forge_graph_free(graph);
     for (size_t i = 0; i < length; i += 1 + i / 100) {
         joule_error error = {0};
-        char *cut = malloc(i ? i : 1), kept = text[i]; /* of its own, so that a sanitizer sees who reads on */
+        char *cut = malloc(i ? i : 1), kept = text[i]; /* a separate allocation, so that a sanitizer finds
+                                                        * reads beyond it */
         memcpy(cut, text, i);
         graph = NULL;
         if (forge_graph_parse(cut, i, &graph, &error) == JOULE_OK)

@@ -1,5 +1,5 @@
-/* Attention against a plain loop in double, rotary positions against their closed form, their gradients, and the names and
- * sizes of GPT-2. */
+/* Attention against a plain loop in double, rotary positions against a closed form, gradients, and GPT-2's
+ * names and sizes. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static void fill(double *x, size_t count, uint32_t stream)
     }
 }
 
-/* One query of one head. */
+/* Attention of one query of one head. */
 static void look(const struct sizes *c, double scale, const double *q, const double *k, const double *v,
                  int64_t i, double *y)
 {
@@ -111,7 +111,7 @@ static void test_attention(void **state)
     }
 }
 
-/* Scores that only f32 can hold: in bf16 the larger two would be equal. */
+/* Scores that need f32: in bf16 the larger two would be equal. */
 static void test_softmax_is_wide(void **state)
 {
     struct workbench *m = *state;
@@ -189,7 +189,7 @@ static void test_gradients(void **state)
 
 /* --- rotary positions ----------------------------------------------------------------------------------- */
 
-/* Pairs as complex numbers, turned. */
+/* Rotates pairs as complex numbers. */
 static void test_rope(void **state)
 {
     struct workbench *m = *state;
@@ -236,7 +236,8 @@ static void test_embedding(void **state)
     double squares = 0;
     for (size_t i = 0; i < COUNT * WIDTH; i++)
         squares += (double)weights[i] * (double)weights[i];
-    assert_true(fabs(sqrt(squares / (COUNT * WIDTH)) - 0.5) < 0.04); /* five sd of the estimate */
+    /* five standard deviations of the estimate */
+    assert_true(fabs(sqrt(squares / (COUNT * WIDTH)) - 0.5) < 0.04);
     for (size_t i = 0; i < 3; i++)
         assert_memory_equal(rows + i * WIDTH, weights + ids[i] * WIDTH, WIDTH * sizeof *rows);
     assert_true(isnan(rows[3 * WIDTH]));
@@ -251,7 +252,7 @@ static const forge_gpt_options gpt2 = {.struct_size = sizeof gpt2,
                                        .context = 1024,
                                        .width = 768};
 
-/* "h.0.mlp.c_fc.bias [3072]" lies in the graph's text as a slot. */
+/* The graph's text has a slot such as "h.0.mlp.c_fc.bias [3072]". */
 static void assert_has(const char *text, const char *name, const char *shape)
 {
     char quoted[100];
@@ -311,7 +312,7 @@ static void test_own_head(void **state)
     forge_builder_free(b);
 }
 
-/* A row of letters that comes again and again: each is known from the one before. */
+/* A repeated sequence of letters: each letter follows from the previous one. */
 static void test_gpt_learns(void **state)
 {
     struct workbench *m = *state;
@@ -346,11 +347,11 @@ static void test_gpt_learns(void **state)
         last = *(float *)forge_tensor_data(&tensor);
         first = i ? first : last;
     }
-    assert_true(fabs((double)first - log(VOCABULARY)) < 0.2); /* it knows nothing: all are as likely */
+    assert_true(fabs((double)first - log(VOCABULARY)) < 0.2); /* untrained: all letters are equally likely */
     assert_true(last < 0.2f);
 }
 
-/* A later token changes nothing that comes before it. */
+/* A later token must not change earlier results. */
 static void test_causal_model(void **state)
 {
     struct workbench *m = *state;
@@ -425,7 +426,7 @@ static void test_messages(void **state)
     assert_refused(b, "an even d");
 }
 
-/* Batch and length that are known when it runs. */
+/* Batch and length are known at run time only. */
 static void test_symbols(void **state)
 {
     (void)state;

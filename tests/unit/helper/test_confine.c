@@ -1,5 +1,6 @@
-/* What joule-helper can still do once it is confined: its loop, and nothing that opens, makes, removes or becomes anything.
- * Each thing is tried by a child of its own, as the kernel ends the one that tries. */
+/* joule-helper after it is confined: its loop works, but it cannot open, create, remove or execute anything.
+ *
+ * A child process makes each attempt, because the kernel kills it. */
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -19,7 +20,7 @@
 
 static int pair[2], file;
 
-/* The status of a child that was confined and then did it. */
+/* Returns the wait status of a child that was confined and then made the attempt. */
 static int confined(void (*deed)(void))
 {
     pid_t pid = fork();

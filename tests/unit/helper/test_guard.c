@@ -1,5 +1,5 @@
-/* What joule-helper makes of the messages of a process that reads for it: values, silence, nonsense and the end of it. The test
- * is the worker. */
+/* joule-helper and messages of the worker process that reads for it: values, silence, invalid ones and the
+ * worker's end. The test plays the worker. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #define PACE_NS (NS_PER_S / 10)
 
 static struct guard guard;
-static int worker; /* its end */
+static int worker; /* its end of the socket */
 static int64_t now_ns;
 
 static struct channel board(enum channel_mode mode)
@@ -106,7 +106,7 @@ static void test_values_arrive(void **state)
     hear();
     assert_int_equal(guard_value(&guard, 0, now_ns).raw, 6000);
     assert_true(helper_watts_of(guard_value(&guard, 1, now_ns).raw) == 100);
-    hear(); /* nothing has come, and nothing is waited for */
+    hear(); /* nothing has arrived, and the call does not wait */
     assert_int_equal(guard_value(&guard, 0, now_ns).status, JOULE_OK);
 }
 
@@ -123,7 +123,7 @@ static void test_silence_is_stale(void **state)
     assert_int_equal(guard_value(&guard, 0, now_ns).status, JOULE_OK);
 }
 
-/* One of its sensors fails: that is the sensor's status, and its stamps go on. */
+/* One sensor fails: its status says so, and timestamps continue. */
 static void test_a_sensor_fails(void **state)
 {
     (void)state;
@@ -145,32 +145,33 @@ static void test_the_end(void **state)
     assert_int_equal(guard_value(&guard, 0, now_ns).status, JOULE_FAILED);
 }
 
-/* Of all that a client would hang up for: the guard is over, and never what a client sees. */
+/* After each message for which a client would close the connection, the guard fails. A client never sees the
+ * message. */
 static void test_nonsense_ends_it(void **state)
 {
     uint8_t none[HELPER_VALUE_BYTES] = {0};
     for (int i = 0; i < 9; i++) {
         int64_t later = now_ns + 1;
         switch (i) {
-        case 0: /* not in time */
+        case 0: /* too late */
             send_values(at(now_ns + NS_PER_S, 1), at(later, helper_raw_of(90)));
             break;
         case 1:
             send_values(at(now_ns - NS_PER_S, 1), at(later, helper_raw_of(90)));
             break;
-        case 2: /* no watts */
+        case 2: /* watts missing */
             send_values(at(later, 1), at(later, helper_raw_of(NAN)));
             break;
         case 3:
             send_values(at(later, 1), at(later, helper_raw_of(-1)));
             break;
-        case 4: /* no status */
+        case 4: /* status missing */
             send_values((struct helper_value){1, 1, 1, (joule_status)77}, at(later, helper_raw_of(90)));
             break;
         case 5: /* another count */
             tell(HELPER_READ, 1, none, sizeof none);
             break;
-        case 6: /* cut off */
+        case 6: /* truncated */
             tell(HELPER_READ, 2, none, sizeof none);
             break;
         case 7: /* another list */
@@ -193,7 +194,7 @@ static void test_none_comes(void **state)
     (void)state;
     guard.has_values = false;
     assert_int_equal(guard_wait_ready(&guard, clock_now_ns() + NS_PER_S / 100), JOULE_STALE);
-    assert_int_equal(guard_state(&guard, now_ns), JOULE_FAILED); /* it is not waited for again */
+    assert_int_equal(guard_state(&guard, now_ns), JOULE_FAILED); /* there is no second wait for it */
 }
 
 #define GUARD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -1,5 +1,5 @@
-/* What joule-helper offers and tells: one way to read each domain that a total needs, the one that works; in steps, where it
- * is coarse. */
+/* joule-helper's sensors: one working way to read each domain of the total; coarse counters are reported in
+ * steps. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #define HWMON "/sys/class/hwmon/hwmon0"
 
 static struct sensors sensors;
-static uint64_t count; /* of every register and event; it moves when it is read */
+static uint64_t count; /* of every register and event; each reading increases it */
 
 static int moving(void *context, int64_t time_ns, uint64_t *out_value)
 {
@@ -101,12 +101,12 @@ static void test_the_best_way_that_moves(void **state)
     add_pmu(*state, moving);
     add_zone(*state, "intel-rapl:0", "package-0\n");
     open_all();
-    assert_int_equal(sensors.count, 2); /* and no cores */
+    assert_int_equal(sensors.count, 2); /* without cores */
     expect(0, "cpu0/package", "rapl_perf");
     expect(1, "cpu0/dram", "rapl_perf");
 }
 
-/* An event that stands still gives way to a register that moves. */
+/* If an event is constant and a register is not, the register is used. */
 static void test_still_counters_give_way(void **state)
 {
     add_pmu(*state, still);
@@ -162,7 +162,7 @@ static void test_steps(void **state)
     assert_true(sensors.channels[0]->counter.grain_joules == 10);
     assert_true(sensors.channels[0]->info.update_period_s == 1);
     assert_true(sensors.channels[0]->counter.tick_s == 0.001);
-    /* Not when somebody asks, but every second on the second. */
+    /* Values change on each full second, not on request. */
     host_script_text(*state, ZONE "/energy_uj", "139999999\n");
     sensors_read(&sensors, 5300000000);
     assert_int_equal(sensors.values[0].raw, 130000000);

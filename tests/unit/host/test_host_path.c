@@ -1,4 +1,4 @@
-/* Paths: every link stays below the machine's root, and a walk always ends. */
+/* Paths: every link stays below the machine's root, and path resolution always ends. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Small files as text and numbers: trimmed where they can be read, empty where not. */
+/* Small files as text and numbers: trimmed if readable, else empty. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
-/* Programs that are run on the real machine: what comes back, and that nothing of them stays. The surrounding program's own
- * children and signals are not disturbed. */
+/* Programs run on the real machine: their output, and no processes that remain.
+ *
+ * The caller's own children and signals are not disturbed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -39,16 +40,16 @@ static struct outcome shell(const char *commands, int64_t timeout_ns)
     return run((const char *[]){"sh", "-c", commands, NULL}, timeout_ns, 4096);
 }
 
-/* A process is gone, or will be at once: what was killed needs a moment. */
+/* Expects that the process has ended or ends soon after a kill. */
 static void expect_gone(pid_t pid)
 {
     assert_true(pid > 1);
     while (kill(pid, 0) == 0)
-        usleep(1000); /* the limit of the test ends it */
+        usleep(1000); /* the test's time limit ends this loop */
 }
 
-/* A shell that writes its number and does not end: killed at the deadline, with a status of nobody. On a busy machine it gets
- * more time to write. */
+/* Runs a shell that writes its number and does not end. It is killed at the deadline and has no exit status.
+ * On a busy machine it gets more time to write. */
 static void expect_killed(const char *commands)
 {
     struct outcome outcome = {.length = 0};
@@ -57,7 +58,7 @@ static void expect_killed(const char *commands)
         assert_int_equal(outcome.length, -ETIMEDOUT);
         assert_int_equal(outcome.status, -1);
     }
-    expect_gone((pid_t)atoi(outcome.text)); /* what it wrote is there all the same */
+    expect_gone((pid_t)atoi(outcome.text)); /* its output is kept */
 }
 
 static void test_output_and_status(void **state)
@@ -112,7 +113,7 @@ static void test_what_cannot_be_run(void **state)
     rmdir(folder);
 }
 
-/* Only absolute folders are looked through, and the first that has it wins. */
+/* Only absolute folders are searched, and the first one that has the program is used. */
 static void test_path(void **state)
 {
     char folder[] = "/tmp/joule-run-XXXXXX", path[64], list[256], *before = strdup(getenv("PATH"));
@@ -147,15 +148,14 @@ static void test_more_than_the_buffer_holds(void **state)
     assert_string_equal(outcome.text, "1234567");
     assert_int_equal(outcome.status, -1);
     assert_int_equal(run((const char *[]){"yes", NULL}, LONG_NS, 4096).length,
-                     -ENOBUFS); /* never ends by itself */
+                     -ENOBUFS); /* does not end by itself */
 }
 
 static void test_hanging(void **state)
 {
     (void)state;
     expect_killed("echo $$; exec sleep 1000");
-    expect_killed(
-        "echo $$; exec >/dev/null; exec sleep 1000"); /* the pipe is closed, and it is still there */
+    expect_killed("echo $$; exec >/dev/null; exec sleep 1000"); /* closes the pipe, but continues to run */
 }
 
 static void test_ignoring_signals(void **state)
@@ -164,7 +164,8 @@ static void test_ignoring_signals(void **state)
     expect_killed("trap '' TERM INT HUP; echo $$; while :; do sleep 1000; done");
 }
 
-/* The program's own end counts, whoever holds the pipe; and nobody of its group outlives it. */
+/* The end of the program counts, even if another process holds the pipe; its whole process group is killed.
+ * */
 static void test_grandchild_holding_the_pipe(void **state)
 {
     (void)state;
@@ -174,7 +175,7 @@ static void test_grandchild_holding_the_pipe(void **state)
     expect_gone((pid_t)atoi(outcome.text));
 }
 
-/* Killed in the middle, a program leaves nothing behind. */
+/* If the caller is killed, the program leaves no processes. */
 static void test_the_caller_is_killed(void **state)
 {
     char path[] = "/tmp/joule-run-XXXXXX", command[64], text[32] = "";
@@ -224,7 +225,7 @@ static void test_children_of_others_are_left_alone(void **state)
     (void)state;
     assert_int_equal(sigaction(SIGCHLD, &tell, &before), 0);
     pthread_sigmask(SIG_SETMASK, NULL, &mask_before);
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nobody is there */
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     pid_t own = fork();
     if (own == 0) {
@@ -232,7 +233,8 @@ static void test_children_of_others_are_left_alone(void **state)
         close(ends[1]);
         _exit(read(ends[0], &byte, 1) == 1 ? 7 : 8);
     }
-    assert_int_equal(pthread_create(&waiter, NULL, wait_for_any, NULL), 0); /* gets none of ours */
+    /* must not get any of our children */
+    assert_int_equal(pthread_create(&waiter, NULL, wait_for_any, NULL), 0);
     assert_string_equal(shell("echo one", LONG_NS).text, "one\n");
     assert_int_equal(shell("exec sleep 1000", 1).length, -ETIMEDOUT);
     assert_int_equal(children_told, 0);
@@ -250,7 +252,7 @@ static void test_children_of_others_are_left_alone(void **state)
     close(ends[1]);
 }
 
-/* A program that ignores SIGCHLD has its children reaped by the kernel: their statuses would be lost. */
+/* If SIGCHLD is ignored, the kernel reaps children and their statuses would be lost. */
 static void test_where_children_and_pipes_are_ignored(void **state)
 {
     (void)state;
@@ -295,7 +297,7 @@ static void test_many_threads(void **state)
         pthread_join(threads[i], &good);
         assert_int_equal((intptr_t)good, 10);
     }
-    assert_int_equal(waitpid(-1, NULL, __WALL), -1); /* nobody was left behind */
+    assert_int_equal(waitpid(-1, NULL, __WALL), -1); /* no child is left */
     assert_int_equal(errno, ECHILD);
 }
 

@@ -1,4 +1,4 @@
-/* The scripted host: what a test registers is what sources see, in virtual time. */
+/* The scripted host: sources see what a test registers, in virtual time. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +54,7 @@ static void test_clocks(void **state)
     int64_t real = host->ops->clock_ns(host, CLOCK_REALTIME);
     assert_true(begin > 0);
     host_script_set_time(host, begin + 5 * S);
-    host_script_set_time(host, begin); /* never back */
+    host_script_set_time(host, begin); /* time never goes back */
     assert_true(host->ops->clock_ns(host, CLOCK_MONOTONIC) == begin + 5 * S);
     assert_true(host->ops->clock_ns(host, CLOCK_BOOTTIME) == begin + 5 * S);
     host_script_suspend(host, 60 * S);
@@ -75,7 +75,7 @@ static void test_files_change_with_time(void **state)
     host_script_set_time(host, 7 * S);
     host->ops->read_handle(host, handle, buffer, sizeof buffer);
     assert_string_equal(buffer, "at 7\n");
-    host->ops->read_handle(host, handle, buffer, 3); /* cut, and still terminated */
+    host->ops->read_handle(host, handle, buffer, 3); /* truncated, but terminated */
     assert_string_equal(buffer, "at");
 }
 
@@ -179,7 +179,8 @@ static void test_registers_and_events(void **state)
     assert_int_equal(host->ops->open_perf(host, &other), -EACCES);
 }
 
-/* Writes its last word and the time; more than the buffer holds for "long"; hangs for "hang". */
+/* Writes its last argument and the time; for "long" more than the buffer holds; for "hang" it does not end.
+ * */
 static ssize_t run_tool(void *context, int64_t time_ns, const char *const *argv, char *buffer, size_t size,
                         int *out_status)
 {

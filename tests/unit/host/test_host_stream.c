@@ -1,4 +1,5 @@
-/* Connections to services: on the real machine, below a recorded one, and scripted; deadlines, and services that go. */
+/* Connections to services: on the real machine, on a recorded one, and scripted; deadlines, and services that
+ * end. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <setjmp.h>
@@ -15,7 +16,7 @@
 #include "base/clock.h"
 #include "joule/host/host.h"
 
-#define LONG_NS (60 * NS_PER_S) /* never waited for */
+#define LONG_NS (60 * NS_PER_S) /* deadline that no test reaches */
 
 static char root[] = "/tmp/joule-stream-XXXXXX";
 static struct sockaddr_un place = {.sun_family = AF_UNIX};
@@ -46,7 +47,7 @@ static int tear_down(void **state)
     return rmdir(folder) == 0 && rmdir(root) == 0 ? 0 : -1;
 }
 
-/* A few words there and back, silence, and the other side's end. */
+/* Exchanges a few words, then expects silence and the end of the connection. */
 static void talk(struct joule_host *host, int handle, int server)
 {
     char text[16] = "";
@@ -62,7 +63,7 @@ static void talk(struct joule_host *host, int handle, int server)
     assert_memory_equal(text, "answer", 6);
     close(server);
     assert_int_equal(host->ops->receive(host, handle, text, sizeof text, soon_ns), 0);
-    int rc = 0; /* over TCP the first word is still taken */
+    int rc = 0; /* over TCP the first write still succeeds */
     for (int i = 0; i < 100 && rc == 0; i++)
         rc = host->ops->send(host, handle, "?", 1, soon_ns);
     assert_true(rc < 0); /* and no SIGPIPE */
@@ -83,7 +84,7 @@ static void test_below_a_recorded_machine(void **state)
     struct joule_host *host = host_tree_open(root);
     int handle = host->ops->open_stream(host, "unix:/run/service", 0);
     talk(host, handle, accept(listener, NULL, NULL));
-    assert_int_equal(host->ops->open_stream(host, address, 0), -ENOENT); /* outside it */
+    assert_int_equal(host->ops->open_stream(host, address, 0), -ENOENT); /* outside the root */
     assert_int_equal(host->ops->open_stream(host, "tcp:127.0.0.1:1", 0), -ECONNREFUSED);
     host->ops->close(host);
 }
@@ -122,7 +123,7 @@ static void test_nobody_there(void **state)
     assert_int_equal(host->ops->open_stream(host, deep, 0), -ENAMETOOLONG);
 }
 
-/* Whoever does not accept keeps nobody waiting. */
+/* A service that does not accept does not block the caller. */
 static void test_full_queue(void **state)
 {
     (void)state;
@@ -132,7 +133,7 @@ static void test_full_queue(void **state)
         handles[count++] = last;
     assert_true(count > 0 && count < 64);
     assert_int_equal(last, -EAGAIN);
-    /* Nor does one who does not read. */
+    /* Nor does one that does not read. */
     char bytes[4096] = "";
     int rc = 0;
     for (int i = 0; i < 4096 && rc == 0; i++)

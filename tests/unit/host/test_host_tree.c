@@ -1,4 +1,4 @@
-/* The recorded tree and the real machine: files below a folder, nothing outside of it, errors as recorded. */
+/* The recorded tree and the real machine: files below a folder, nothing outside it, errors as recorded. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -97,7 +97,7 @@ static void test_files_and_links(void **state)
     host->ops->close_handle(host, handle);
 }
 
-/* /etc/hostname exists on the machine that runs the test, and must not be seen. */
+/* /etc/hostname exists on the real machine, but must not be visible. */
 static void test_nothing_outside_is_seen(void **state)
 {
     struct joule_host *host = *state;

@@ -1,4 +1,4 @@
-/* Units: what is accepted, what is not and where, and that what is written reads back. */
+/* Units: accepted texts, errors and their columns, and written values that are read back. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -191,7 +191,7 @@ static void test_what_is_written_reads_back(void **state)
         joule_error error = {0};
         if (joule_parse(text, dimension, &back, &error) != JOULE_OK)
             fail_msg("%s: %s", text, error.message);
-        /* no further off than the digits left out, and stable from then on */
+        /* the error is at most that of the omitted digits; a second round trip changes nothing */
         if (fabs(back - value) > 0.5000001 * value * pow(10, 1 - digits))
             fail_msg("%.17g was written as %s", value, text);
         joule_format(back, dimension, digits, again, sizeof again);

@@ -1,6 +1,7 @@
-/* Large translation units take as much more work as they are larger, whatever their graphs: the steps that joulec does are counted,
- * with files of two sizes. Its sources are compiled again for this test, so that each of their blocks counts when it runs
- * (-fsanitize-coverage=trace-pc); what the C library and LLVM do is not counted. */
+/* joulec's work grows about linearly with the size of a translation unit, for any graph.
+ *
+ * The test counts joulec's steps for files of two sizes. joulec's sources are compiled again for it, with a
+ * counter in each block (-fsanitize-coverage=trace-pc). Steps of the C library and LLVM are not counted. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,7 @@
 
 #define SMALL 400
 #define TIMES 8
-/* Sorting and forests of sets take a little more than their share. */
+/* Sorting and union-find grow slightly more than linearly. */
 #define MOST_GROWTH (1.4 * TIMES)
 
 static uint64_t steps;
@@ -33,7 +34,7 @@ static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
 struct unit {
     struct module module;
-    char *text; /* LLVM's words */
+    char *text; /* LLVM's printed text */
     size_t text_size;
 };
 
@@ -90,7 +91,7 @@ static void call(struct unit *u, struct function *f, size_t block, size_t callee
         .name = name_of(u, "f", callee), .callee = (int32_t)callee, .number = (uint32_t)f->call_count++};
 }
 
-/* Each block leads to the next. */
+/* Each block leads to the next one. */
 static struct function *add_chain(struct unit *u, size_t blocks)
 {
     struct function *f = add_function(u, blocks);
@@ -124,7 +125,7 @@ static void loops_in_a_row(struct unit *u, size_t n)
 {
     struct function *f = add_chain(u, n);
     for (size_t b = 1; b + 2 < n; b += 2) {
-        lead(u, f, b - 1, n - 1); /* a guard, past all */
+        lead(u, f, b - 1, n - 1); /* a guard that skips the loops */
         lead(u, f, b, b);
     }
 }
@@ -150,7 +151,7 @@ static void nests_of_sixty(struct unit *u, size_t n)
     for (size_t first = 1; first + 122 < n; first += 122)
         for (size_t d = 0; d < 60; d++) {
             lead(u, f, first + 120 - d, first + d);
-            lead(u, f, first + 60, first + 121 - d); /* out of several at once */
+            lead(u, f, first + 60, first + 121 - d); /* exits several loops at once */
         }
 }
 
@@ -208,7 +209,7 @@ static void bound_depth(struct function *f)
     f->annotation_count = 1;
 }
 
-/* All call each other in the end, and one has a depth, which does not bound the others. */
+/* All functions call each other in the end; one has a depth, which does not bound the others. */
 static void calls_round(struct unit *u, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -228,7 +229,7 @@ static void calls_of_itself(struct unit *u, size_t n)
     }
 }
 
-/* Loops, and addresses, of which LLVM has something to say. */
+/* Loops and addresses for which scalar evolution has text. */
 static void formulas(struct unit *u, size_t n)
 {
     struct function *f = add_chain(u, n);
@@ -254,7 +255,7 @@ static void budgets(struct unit *u, size_t n)
     }
 }
 
-/* Nobody knows how often, or what is called. */
+/* Loop counts and callees are unknown. */
 static void budget_of_open_things(struct unit *u, size_t n)
 {
     static const char *const words[] = {"joule.budget:max_joules=1kJ"};

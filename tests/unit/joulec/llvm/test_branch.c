@@ -1,4 +1,5 @@
-/* Whether the data say which way a branch goes, of a loop in LLVM's words: %i counts, %limit was loaded before the loop and %x in it. */
+/* Detects branches of a loop that depend on data, in LLVM IR: %i counts, %limit was loaded before the loop
+ * and %x inside it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +32,8 @@ static const char behind[] = "\n  br i1 %c, label %then, label %e\n"
                              "  ret void\n"
                              "}\n";
 
-/* Of the branch in the middle; that at the end is for the data to say, who know %limit. */
+/* Expects this for the branch in the middle. The one at the end depends on data, because %limit was loaded.
+ * */
 static void expect(const char *condition, bool is_by_data)
 {
     const char *const parts[] = {before, condition, behind};

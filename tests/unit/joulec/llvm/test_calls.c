@@ -1,6 +1,8 @@
-/* What is known of arguments at calls, against counts by execution. CALLS names a text: the path of clang's bitcode of
- * tests/fixtures/calls/calls.c, and then a line "F COUNT" for each function of it that was run and each time that it was.
- * tests/programs/test_joulec_calls.py makes it; without it nothing is checked here but that a module can be read. */
+/* Known arguments at calls, compared with counts from execution.
+ *
+ * CALLS names a text: the path of the bitcode of tests/fixtures/calls/calls.c, then a line "F COUNT" for each
+ * run of function F. tests/programs/test_joulec_calls.py makes it. Without it, the test only checks that a
+ * module can be read. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +17,8 @@
 
 static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
-/* By integers alone, which all versions of LLVM write alike. `ticks` multiplies n times; its callers pass numbers. */
+/* Integers only, which all LLVM versions write the same way. `ticks` multiplies n times; its callers pass
+ * constants. */
 static const char module_text[] = "define i32 @ticks(i32 %n) {\n"
                                   "entry:\n"
                                   "  %some = icmp sgt i32 %n, 0\n"
@@ -163,7 +166,7 @@ static void test_a_callee_takes_what_it_takes_there(void **state)
     "  ret void\n"                                                                                           \
     "}\n"
 
-/* Loops in a loop that nothing bounds are taken to be short, whichever way they are called. */
+/* Unbounded inner loops are assumed to be short, for direct and indirect calls. */
 static void test_through_a_pointer_a_guess_is_as_short(void **state)
 {
     (void)state;
@@ -186,7 +189,7 @@ struct tally {
     unsigned runs, exact, bounded, open;
 };
 
-/* A count that was seen lies between the bounds, and is what is said where all is known. */
+/* The observed count lies between the bounds, and equals them if everything is known. */
 static void check_run(const struct subject *subject, const char *name, double counted, struct tally *tally)
 {
     const struct function_sum *sum = &result_of(subject, name)->sum;

@@ -1,5 +1,5 @@
-/* Chains that go from round to round through memory, of loops in LLVM's words: what a round does is written in many ways. %i counts,
- * %v and %w are variables, %x comes from a table. */
+/* Dependence chains through memory from one iteration to the next, written in many forms of LLVM IR. %i
+ * counts, %v and %w are variables, %x is from a table. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static const char behind[] = "\n  br label %e\n"
                              "  ret void\n"
                              "}\n";
 
-/* Steps of each kind in the loop's chain; %i alone is one addition. */
+/* Expects these steps of each kind in the loop's chain; %i alone is one addition. */
 static void expect(const char *round, bool is_stored, double loads, double products, double others)
 {
     const char *const parts[] = {before, round, behind};
@@ -94,10 +94,11 @@ static void test_places_that_are_loaded(void **state)
         "  %a = load i32, POINTER %v\n" PLACE("p", "%v", "%a") "  %b0 = load i32, POINTER %p\n" PLACE(
             "q", "%v", "%b0") "  store i32 %x, POINTER %q\n";
     expect(winner, true, 2, 0, 0);
-    static const char counted[] = PLACE(
-        "p", "%v", "%x") "  %a = load i32, POINTER %p\n"
-                         "  %m = mul i32 %a, 3\n"
-                         "  store i32 %m, POINTER %p\n"; /* the table says where: seldom the same twice */
+    static const char counted[] =
+        PLACE("p", "%v", "%x") "  %a = load i32, POINTER %p\n"
+                               "  %m = mul i32 %a, 3\n"
+                               /* the table gives the address: rarely the same one twice */
+                               "  store i32 %m, POINTER %p\n";
     expect(counted, false, 0, 0, 1);
     static const char in_place[] = "  %p = getelementptr i32, POINTER %v, i64 %i\n"
                                    "  %a = load i32, POINTER %p\n"
@@ -107,13 +108,13 @@ static void test_places_that_are_loaded(void **state)
     static const char into_other[] =
         "  %a = load i32, POINTER %v\n" PLACE("p", "%w", "%a") "  store i32 %x, POINTER %p\n";
     expect(into_other, false, 0, 0, 1);
-    static const char read_on[] = /* what is stored lies where no round looks again */
+    static const char read_on[] = /* no later iteration reads what is stored */
         "  %p = getelementptr i32, POINTER %v, i64 %i\n"
         "  %a = load i32, POINTER %p\n" PLACE("q", "%v", "%a") "  store i32 %x, POINTER %q\n";
     expect(read_on, false, 0, 0, 1);
 }
 
-/* Members of one variable, of which %x says the place; the first is at 0 and the other at 1. */
+/* Members of one variable at an index from %x; offsets are 0 and 1. */
 #define MEMBER(name, member, index)                                                                          \
     "  %" name                                                                                               \
     " = getelementptr { [9 x i32], [9 x i32] }, POINTER<{ [9 x i32], [9 x i32] }> @s, i64 0, i32 " member    \

@@ -1,5 +1,5 @@
-/* What creeps in a loop, of loops in LLVM's words: the way back to the phi %c of one header is written in many ways, and beside it
- * one of a pointer, %p. `%bit` is what the data say. */
+/* Values that grow by a bounded step per iteration, in LLVM IR: increments of the phi %c and of a pointer phi
+ * %p, in many forms. `%bit` depends on data. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "support/module_text.h"
 
-/* The way back is put between both; it makes %c1 and %p1, and ends in a block of its own. */
+/* The test inserts the increment between the two texts; it defines %c1 and %p1, and ends in its own block. */
 static const char before[] = "declare i64 @llvm.ctpop.i64(i64)\n"
                              "define i64 @f(i64 %n, POINTER %out) {\n"
                              "entry:\n"
@@ -57,7 +57,7 @@ static void expect(const struct module *module, const char *name, double low, do
 
 struct way {
     const char *text;
-    double low, high; /* equal: it does not creep */
+    double low, high; /* equal: %c has no bounded growth */
 };
 
 static void test_numbers(void **state)
@@ -86,7 +86,7 @@ static void test_numbers(void **state)
         {"br i1 %bit, label %t, label %m\nt:\n br label %m\n"
          "m:\n %y = phi i64 [ 2, %b ], [ 5, %t ]\n %c1 = add i64 %c, %y",
          2, 5},
-        {"%c1 = add i64 %c, 1", 0, 0}, /* scalar evolution knows it */
+        {"%c1 = add i64 %c, 1", 0, 0}, /* scalar evolution has a formula */
         {"%s = select i1 %bit, i64 1, i64 -1\n %c1 = add i64 %c, %s", 0, 0},
         {"%c2 = add i64 %c, 1\n %c1 = select i1 %bit, i64 %c2, i64 0", 0, 0},
         {"%c2 = add i64 %c, 1\n %c1 = select i1 %bit, i64 %c2, i64 %x", 0, 0},
@@ -148,7 +148,7 @@ static void test_where_it_begins(void **state)
     module_free(&module);
 }
 
-/* What both ways meet in has a name of its own, and is where %c is or a little beyond. */
+/* The merged value of both paths has its own name; it equals %c or is slightly larger. */
 static void test_what_follows_it(void **state)
 {
     (void)state;
@@ -158,11 +158,12 @@ static void test_what_follows_it(void **state)
                 SAME_POINTER, &module);
     expect(&module, "c1", 0, 0);
     assert_string_equal(find(&module, "c1")->from, "c");
-    assert_null(find(&module, "c2")); /* a formula says it */
+    assert_null(find(&module, "c2")); /* a formula exists */
     module_free(&module);
 }
 
-/* %d creeps in the loop inside, from what %c is; of %c nothing is said, as that loop may run any number of times. */
+/* %d grows in the inner loop, starting at %c. Nothing is known about %c, since the inner loop may run any
+ * number of times. */
 static void test_nests(void **state)
 {
     (void)state;
@@ -192,7 +193,8 @@ static void test_nests(void **state)
     }
 }
 
-/* So many ways that nobody walks them one by one: each value is looked at once, and of too many nothing is said. */
+/* So many paths that they cannot be followed one by one: each value is visited once, and above a limit
+ * nothing is assumed. */
 static void test_many_ways(void **state)
 {
     (void)state;

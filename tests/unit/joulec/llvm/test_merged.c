@@ -1,4 +1,4 @@
-/* Loops that may be two nested loops of the source, which LLVM merged. */
+/* Finds loops that may be two nested loops of the source, merged by LLVM. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static void check(const char *body, bool may_be_two)
     "  %next = add i64 %i, 1\n"                                                                              \
     "  %done = icmp eq i64 %next, 8\n"
 
-/* %i goes from 0 to 7; then something is asked, and it starts again. */
+/* %i goes from 0 to 7; then a condition is tested, and %i restarts. */
 static void test_a_count_that_is_reset(void **state)
 {
     (void)state;
@@ -49,7 +49,7 @@ static void test_a_count_that_is_reset(void **state)
           "  %chosen = select i1 %done, i64 %n, i64 %next\n"
           "  br i1 %either, label %b, label %end\n",
           true);
-    /* by what is loaded */
+    /* depends on a loaded value */
     check("  %i = phi i64 [ 0, %entry ], [ %chosen, %b ]\n"
           "  %at = getelementptr i64, POINTER<i64> %p, i64 %i\n"
           "  %next = load i64, POINTER<i64> %at\n"

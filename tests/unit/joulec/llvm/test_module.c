@@ -1,4 +1,4 @@
-/* Reading a module leaves nothing open, and standard error as it was, whichever of its files cannot be had. */
+/* Reading a module leaves no open files and restores standard error, whichever file cannot be opened. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ static int first_free(void)
     return fd;
 }
 
-/* With room for so many files beyond those that are open. */
+/* Allows this many files in addition to the open ones. */
 static joule_status read_with(int room)
 {
     struct rlimit limit, own;

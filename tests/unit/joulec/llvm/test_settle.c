@@ -1,5 +1,6 @@
-/* Sums that stand as a choice between themselves and what they are in one case: scalar evolution counts the loop once they are put
- * together again, and not where the choice is between different things. */
+/* Sums that LLVM turned into a select between the sum and its value in one case.
+ *
+ * Once they are restored, scalar evolution counts the loop. A select between different values stays. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +8,7 @@
 #include <cmocka.h>
 #include "support/module_text.h"
 
-/* A loop over %j, whose next value %next is made behind the question. */
+/* A loop over %j, whose next value %next is computed after the condition. */
 static const char before[] = "define i64 @f(i64 %n) {\n"
                              "entry:\n"
                              "  br label %b\n"
@@ -47,7 +48,7 @@ static void test_a_sum_in_two_cases(void **state)
     assert_true(is_counted(WAYS("eq", "%j", "4", "one", "other") "  %j1 = add i64 %j, 1\n" MEET("5")));
 }
 
-/* What is put in the place of the first stands behind the last. */
+/* The replacement of the first sum comes after the last one. */
 static void test_two_sums_of_one_place(void **state)
 {
     (void)state;
@@ -95,7 +96,7 @@ static void test_other_choices_stay(void **state)
     assert_false(is_counted(WAYS("eq", "%j", "0", "one", "other") "  %j1 = add i64 %k, 1\n" MEET("1")));
 }
 
-/* Another way leads into the block whose question was answered. */
+/* Another edge leads into the block whose condition is known. */
 static void test_two_ways_to_the_answer(void **state)
 {
     (void)state;

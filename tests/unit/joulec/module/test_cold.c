@@ -1,4 +1,4 @@
-/* Blocks hardly ever run if every path from them ends the program or calls a cold function. */
+/* Blocks rarely run if every path from them ends the program or calls a cold function. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ struct graph {
     uint32_t edge_count;
 };
 
-/* "01 02": edges from block to block. */
+/* "01 02": edges between blocks. */
 static void make(struct graph *g, const char *edges)
 {
     *g = (struct graph){.function = {.blocks = g->blocks}};

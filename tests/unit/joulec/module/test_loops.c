@@ -1,5 +1,7 @@
-/* Loops of functions made by hand, and of random graphs against what dominators and natural loops are by definition.
- * "0>1 1>1" is a graph of two blocks with two edges; its highest block is its last. */
+/* Loops of hand-made functions, and of random graphs, against the definitions of dominators and natural
+ * loops.
+ *
+ * "0>1 1>1" is a graph of two blocks with two edges; the block with the highest number is its last. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,7 +60,7 @@ static void graph_free(struct graph *g)
     free(g);
 }
 
-/* innermost: of each block a letter, the loop's place in the list from 'a'; '.': in none. */
+/* innermost: for each block a letter, its loop's index in the list from 'a'; '.': in no loop. */
 static const struct shape {
     const char *name, *edges, *innermost;
     size_t count;
@@ -88,7 +90,7 @@ static const struct shape {
     /* while (1) { if (2) continue; if (3) break; 4 } 5; with a return at 6. */
     {"exits and continue", "0>1 1>2 1>5 2>1 2>3 3>5 3>4 4>1 4>6", ".aaaa..", 1, {{1, -1, 1}}},
     {"a way into the middle", "0>1 0>2 1>2 2>1 1>3", "....", 0, .is_irregular = true},
-    /* The circle 2, 3 has two ways in; the loop around it has one. */
+    /* The cycle 2, 3 has two entries; the loop around it has one. */
     {"a way into the middle of an inner one",
      "0>1 1>2 1>3 2>3 3>2 3>4 4>1 4>5",
      ".aaaa.",
@@ -132,7 +134,7 @@ static void test_no_body(void **state)
     graph_free(g);
 }
 
-/* Block 1 leads into the loop and round, but nothing leads to it. */
+/* Block 1 leads into the loop and back, but is unreachable. */
 static void test_what_is_not_reached(void **state)
 {
     (void)state;
@@ -159,7 +161,7 @@ static void test_within(void **state)
     graph_free(g);
 }
 
-/* The last block knows the loop's place; else the header's own stands in. */
+/* The last block has the loop's source position; else the header's position is used. */
 static void test_places(void **state)
 {
     (void)state;
@@ -175,7 +177,7 @@ static void test_places(void **state)
 
 /* --- by definition -------------------------------------------------------------------------------------- */
 
-/* Which blocks `from` leads to, itself among them, by ways that do not pass `without`. */
+/* Returns the blocks reachable from `from`, itself included, on paths without `without`. */
 static unsigned led_to(const struct graph *g, uint32_t from, uint32_t without)
 {
     unsigned seen = from == without ? 0 : 1u << from, before;
@@ -194,7 +196,7 @@ static bool dominates(const struct graph *g, uint32_t a, uint32_t b)
     return !(led_to(g, 0, a) >> b & 1);
 }
 
-/* The blocks of the loop at `header`; 0: there is none. */
+/* Returns the blocks of the loop at `header`; 0: there is none. */
 static unsigned body_of(const struct graph *g, uint32_t header)
 {
     unsigned reached = led_to(g, 0, UINT32_MAX), body = 0;
@@ -210,11 +212,11 @@ static unsigned body_of(const struct graph *g, uint32_t header)
     return body;
 }
 
-/* Without the ways back of loops a graph that is regular has no circle. */
+/* Without back edges of loops, a reducible graph has no cycle. */
 static bool has_circle(const struct graph *g)
 {
     unsigned left = led_to(g, 0, UINT32_MAX), before;
-    do { /* takes away what leads nowhere */
+    do { /* removes blocks without successors */
         before = left;
         for (uint32_t b = 0; b < g->function.block_count; b++) {
             bool leads = false;
@@ -246,7 +248,7 @@ static void check_order(const struct graph *g)
                     assert_true(dominates(g, g->loops.flow.order[k], g->loops.flow.order[i]));
 }
 
-/* The smallest loop with block `b` that is larger than `than`; -1: none. */
+/* Returns the smallest loop with block `b` that is larger than `than`; -1: none. */
 static int32_t smallest_with(const struct graph *g, uint32_t b, const unsigned *bodies, unsigned than)
 {
     int32_t best = -1;
@@ -299,7 +301,7 @@ static void check_members(const struct graph *g)
     }
 }
 
-/* Whether a block is a node of the region: directly in it, or the header of a loop that is. */
+/* Returns true if the block is a node of the region: directly in it, or the header of a loop that is. */
 static bool is_node(const struct graph *g, uint32_t b, int32_t region)
 {
     int32_t inner = -1;
@@ -321,7 +323,7 @@ static void check_nodes(const struct graph *g)
     }
 }
 
-/* How often an edge is listed among the exits of `loop`. */
+/* Returns how often an edge is among the exits of `loop`. */
 static size_t count_exits(const struct graph *g, size_t loop, uint32_t block, uint32_t edge)
 {
     size_t count = 0;
@@ -349,7 +351,7 @@ static uint32_t below(uint32_t count)
     return (uint32_t)(chance_bits() >> 32) % count;
 }
 
-/* Mostly short ways forward and some back, as code has them; now and then one to anywhere. */
+/* Mostly short forward edges and some back edges, as in real code; sometimes an edge to any block. */
 static void add_random_edges(struct graph *g)
 {
     uint32_t count = 2 + below(MOST - 1);
@@ -386,7 +388,7 @@ static void test_random_graphs(void **state)
 
 /* --- depth ---------------------------------------------------------------------------------------------- */
 
-/* Headers 1 to depth, one inside the other, and behind them their last blocks. */
+/* Headers 1 to depth, each inside the previous one, followed by their last blocks. */
 static void check_depth(unsigned depth)
 {
     struct arena arena = {0};

@@ -1,4 +1,4 @@
-/* joulec's reading of compile_commands.json: a shell's words, and what of a command is an option. */
+/* joulec reads compile_commands.json: a shell's words, and which of them are compiler options. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include "base/string.h"
 #include "joulec/source/database.h"
 
-/* Words between bars; "!": the command is refused. */
+/* Words are separated by bars; "!": the command is refused. */
 static void expect_split(const char *command, const char *words)
 {
     struct arena arena = {0};
@@ -40,7 +40,7 @@ static void splits_as_a_shell(void **state)
     expect_split("cc a\\", "cc|a");
 }
 
-/* The first entry of a database in "/db", its words between bars. */
+/* Returns the first entry of a database in "/db", its words separated by bars. */
 static struct database_entry read_one(struct arena *arena, const char *json, char *words, size_t size)
 {
     struct database database;

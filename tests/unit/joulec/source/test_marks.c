@@ -1,5 +1,5 @@
-/* JOULE_LOOP as clang's preprocessor writes it: numbers, what is wrong with them, the keyword each one stands before, and the
- * loops that are left of it. */
+/* JOULE_LOOP in the output of clang's preprocessor: numbers and their errors, the keyword after each mark,
+ * and the loops that LLVM keeps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +85,7 @@ static struct marks read_text(const char *text)
     return marks;
 }
 
-/* The keyword that has a mark; exactly one does. */
+/* Returns the keyword that has a mark; there must be exactly one. */
 static const struct marks_keyword *only_keyword(const struct marks *marks)
 {
     const struct marks_keyword *found = NULL;
@@ -98,7 +98,7 @@ static const struct marks_keyword *only_keyword(const struct marks *marks)
     return found;
 }
 
-/* What stands in a function behind a mark in line 3, and the line of its loop there. */
+/* `behind` follows a mark in line 3 of a function; its loop is in line `line`. */
 static void check_loop(const char *behind, unsigned line)
 {
     char text[1024];
@@ -155,7 +155,7 @@ static void test_a_mark_without_a_loop(void **state)
                 "it is before the end of the file: put it right before for, while or do");
     check_fault("f() {\n#pragma joule loop(1, 2)\n[[x; for (;;) ; }\n",
                 "it is before ';': put it right before for, while or do");
-    /* The `while` that ends a `do` is no loop. */
+    /* The `while` at the end of a `do` is not a loop. */
     check_fault("f() { do { x();\n#pragma joule loop(1, 2)\n} while (x); }\n",
                 "it is before '}': put it right before for, while or do");
     check_fault("f() { do { x(); }\n#pragma joule loop(1, 2)\n while (x); }\n",
@@ -164,7 +164,8 @@ static void test_a_mark_without_a_loop(void **state)
                 "it is before 'while': put it right before for, while or do");
 }
 
-/* Whether the last `while` is a loop's, with the first keyword's line and that in which its loop ends. */
+/* Checks whether the last `while` belongs to a loop; first keyword's line, and the line in which its loop
+ * ends. */
 static void check_do(const char *text, size_t keywords, unsigned last_line)
 {
     char whole[256] = "f() {\n#pragma joule loop(1, 2)\n";
@@ -264,7 +265,7 @@ static void test_a_large_text(void **state)
     free(text);
 }
 
-/* Loops that a brace around them ends, a million at once: no deeper on the stack than one. */
+/* A million loops that end with one brace: the stack is no deeper than for one. */
 static void test_many_loops_end_at_once(void **state)
 {
     (void)state;
@@ -296,8 +297,8 @@ struct trial {
     bool is_unclear[MOST];
 };
 
-/* Loops at "line:column" with blanks between; '>' before it: in the loop before; then 'u': it may be two loops of
- * the source; then '-': it has no place of its own. */
+/* Loops at "line:column", separated by blanks. Prefix '>': inside the previous loop; then 'u': may be two
+ * loops of the source; then '-': without its own source position. */
 static struct trial join(const char *text, const char *places)
 {
     struct trial t = {.marks = read_text(text), .loops = {.count = 0}};
@@ -316,7 +317,7 @@ static struct trial join(const char *text, const char *places)
     return t;
 }
 
-/* `marks`: of each loop, its number or '.'; `unclear`: the marks that are. */
+/* `marks`: for each loop its mark's number or '.'; `unclear`: marks that fit no single loop. */
 static void check_join(const char *text, const char *places, const char *marks, const char *unclear)
 {
     struct trial t = join(text, places);
@@ -336,14 +337,15 @@ static void test_loops_are_found_again(void **state)
     (void)state;
     check_join(FILE_OF(MARK "for (;;) ;\n"), "3:1", "0", "");
     check_join(FILE_OF(MARK "for (;;) ;\nfor (;;) ;\n"), "3:1 4:1", "0.", "");
-    /* It may have become several, or none. */
+    /* LLVM may have turned it into several loops, or removed it. */
     check_join(FILE_OF(MARK "for (;;) ;\n"), "3:1 3:1", "00", "");
     check_join(FILE_OF(MARK "for (;;) ;\n"), "3:1 >3:1", "00", "");
-    /* A mark that is wrong bounds nothing. */
+    /* An invalid mark bounds nothing. */
     check_join(FILE_OF("#pragma joule loop(9, 1)\nfor (;;) ;\n"), "3:1", ".", "");
 }
 
-/* What LLVM has forgotten the place of is in one of the statements around what it begins with that no other loop is of. */
+/* A loop without source position belongs to one of the statements around its first instruction that no other
+ * loop belongs to. */
 static void test_loops_without_a_place(void **state)
 {
     (void)state;
@@ -351,9 +353,9 @@ static void test_loops_without_a_place(void **state)
     check_join(FILE_OF(WALK), "-4:1", "0", "");
     check_join(FILE_OF(WALK), "-7:1", "0", "");
     check_join(FILE_OF(WALK "x = 1;\n"), "-8:1", ".", "");
-    check_join(FILE_OF(WALK), "3:1 -4:1", "0.", ""); /* made by goto, it may be */
+    check_join(FILE_OF(WALK), "3:1 -4:1", "0.", ""); /* goto may have made it */
     check_join(FILE_OF(MARK "for (;;)\nfor (;;)\nx++;\ny++;\n"), "-5:1", ".",
-               "0"); /* it may be the inner one's */
+               "0"); /* it may be the inner one */
     check_join(FILE_OF(MARK "for (;;)\nfor (;;)\nx++;\ny++;\n"), "-5:1 >4:1", "0.", "");
     check_join(FILE_OF(MARK "for (;;)\nfor (;;)\nx++;\ny++;\n"), "4:1 -6:1", "..", "");
     check_join(FILE_OF(MARK "for (;;)\nfor (;;) {\nx++;\n}\ny++;\n"), "-6:1 >4:1", "0.", "");
@@ -365,7 +367,7 @@ static void test_loops_without_a_place(void **state)
 #undef WALK
 }
 
-/* The place of one and the loop of the other are gone: a mark is of neither. */
+/* One loop lost its position, the other was removed: the mark belongs to neither. */
 static void test_loops_without_a_place_around_a_loop_that_is_gone(void **state)
 {
     (void)state;
@@ -374,11 +376,11 @@ static void test_loops_without_a_place_around_a_loop_that_is_gone(void **state)
     check_join(FILE_OF("while (x) {\n" MARK "for (;;)\nx++;\ny++;\n}\n"), "-6:1", ".", "");
     check_join(FILE_OF("while (x)\n" MARK "for (;;)\nx++;\n"), "2:1 >-4:1", ".0", "");
     check_join(FILE_OF(MARK "while (x)\n" MARK "for (;;)\nx++;\n"), "-5:1", ".", "01");
-    /* The inner one twice, one of them without its place, and the outer one gone. */
+    /* The inner loop twice, once without its position; the outer one was removed. */
     check_join(FILE_OF(MARK "for (;;)\nfor (;;)\nx++;\n"), "4:1 -5:1", "..", "0");
 }
 
-/* It may be two where there are two keywords, and has its mark where there is one. */
+/* It may be two loops if there are two keywords; with one keyword, it gets the mark. */
 static void test_a_loop_that_may_be_two(void **state)
 {
     (void)state;
@@ -390,7 +392,8 @@ static void test_a_loop_that_may_be_two(void **state)
     check_join(FILE_OF(MARK "while (x) {\nx = 0;\ny++;\n}\n"), "u-5:1", ".", "0");
 }
 
-/* LLVM has one loop, with the place of the keyword, for it and for what a goto makes around it, unless there is one around that. */
+/* For the loop and a goto around it, LLVM has one loop at the keyword's position, unless another loop is
+ * around that. */
 static void test_loops_by_goto(void **state)
 {
     (void)state;
@@ -403,18 +406,18 @@ static void test_loops_by_goto(void **state)
                "..0", "");
     check_join(FILE_OF("again:\nwhile (x) {\n" MARK "for (;;)\ny++;\nif (y) goto again;\n}\n"), "3:1 >5:1",
                ".0", "");
-    /* Not around it, leading on, of another function, or no label. */
+    /* The goto is not around it, goes forward, is in another function, or its label is missing. */
     check_join(FILE_OF("again:\nif (y) { y--; goto again; }\n" MARK "while (x)\ny++;\n"), "5:1", "0", "");
     check_join(FILE_OF(MARK "while (x)\nif (y) goto behind;\nbehind:\ny = 3;\n"), "3:1", "0", "");
     check_join(FILE_OF("again:\n;\n}\ng() {\n" MARK "while (x)\nif (y) goto again;\n"), "7:1", "0", "");
     check_join(FILE_OF("x = y ? again : 3;\n" MARK "while (x)\nif (y) again(1);\n"), "4:1", "0", "");
     check_join(FILE_OF(MARK "while (x) { again: y++; if (y) goto again; }\n"), "3:1", ".",
-               "0"); /* lines are all that is known */
+               "0"); /* only lines are known */
     check_join(FILE_OF(MARK "while (x) {\nagain: y++;\nif (y) goto again;\n}\n"), "3:1", "0", "");
 #undef AGAIN
 }
 
-/* Macros are written so. */
+/* Macros are often written this way. */
 static void test_do_while_0_is_no_loop(void **state)
 {
     (void)state;
@@ -433,9 +436,9 @@ static void test_loops_of_one_line(void **state)
     (void)state;
     check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1 3:10", "0.", "");
     check_join(FILE_OF("for (;;)\n" MARK "# 2 \"a.c\"\n         for (;;) ;\n"), "2:1 2:10 2:10", ".00", "");
-    /* All of a macro has one place. */
+    /* All code of a macro has one position. */
     check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1 3:1", "0.", "");
-    /* One of the two is gone, or there are two of one of them. */
+    /* One of the two was removed, or one of them was duplicated. */
     check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1", ".", "0");
     check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1 3:1 3:1", "...", "0");
     check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1 3:10 3:10", "0..", "");

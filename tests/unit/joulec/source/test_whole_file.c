@@ -1,4 +1,5 @@
-/* Files that joulec reads as a whole: all of it is there, with a NUL behind, and what cannot be read says why. */
+/* Files that joulec reads at once: complete contents with a NUL at the end, and errors for unreadable files.
+ * */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,9 +11,9 @@
 #include <cmocka.h>
 #include "joulec/source/whole_file.h"
 
-#define LONG 100000 /* more than a buffer of stdio's */
+#define LONG 100000 /* more than a stdio buffer */
 
-/* An open file with these bytes; its path in `path`. */
+/* Returns an open file with these bytes; `path` gets its path. */
 static int file_of(char path[], const char *bytes, size_t size)
 {
     int fd = mkstemp(path);

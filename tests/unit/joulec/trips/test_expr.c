@@ -1,4 +1,5 @@
-/* Formulas of scalar evolution: reading, values over ranges, degrees, trends; and what must stay unknown. */
+/* Formulas of scalar evolution: parsing, values over ranges, degrees, trends; and results that must be
+ * unknown. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +9,7 @@
 #include <cmocka.h>
 #include "joulec/trips/scev_text.h"
 
-/* The formula with n, m and iteration number i bound; a name that is not bound has low > high. */
+/* Values of n, m and the iteration number i; an unbound name has low > high. */
 struct bound {
     int64_t n, m, i;
 };
@@ -68,7 +69,7 @@ static void test_values(void **state)
     check("-9223372036854775808", at, INT64_MIN);
 }
 
-/* Modulo 2^bits: as unsigned, a negative one is huge. */
+/* Modulo 2^bits: a negative value is a huge unsigned one. */
 static void test_negative_values_are_huge_ones(void **state)
 {
     (void)state;
@@ -156,7 +157,8 @@ static void test_large_values_do_not_overflow(void **state)
     assert_false(value_between("{0,+,1,+,1,+,1,+,1,+,1,+,1,+,1,+,1,+,1}<%loop>", far, far).is_known);
 }
 
-/* Sums and products run over alike in the machine's numbers and in ours, as often as they like; what is made of them then does not. */
+/* Sums and products wrap the same way in the machine's numbers and in ours, any number of times; later
+ * operations on them do not. */
 static void test_values_that_their_type_cannot_hold_are_unknown(void **state)
 {
     (void)state;
@@ -165,7 +167,7 @@ static void test_values_that_their_type_cannot_hold_are_unknown(void **state)
     assert_int_equal(expr_name(&pool, "n", 1), 0);
     static const struct {
         const char *text;
-        int64_t value; /* -1: not known */
+        int64_t value; /* -1: unknown */
     } cases[] = {
         {"(800000 * %n)", 4000000000},
         {"(1000000 * %n)", -1},
@@ -273,8 +275,7 @@ static void test_a_formula_behind_its_guard_is_negative_where_the_guard_fails(vo
     check_behind_guard("((-1 + (-1 * %n) + ((4 + %n) umax %m)) /u 4)", (struct bound){6, 7, 0}, 0);
     check_behind_guard("({-1,+,-1}<nw><%loop> + ({1,+,1}<nuw><nsw><%loop> smax %n))", (struct bound){3, 0, 3},
                        -1);
-    check_behind_guard("(-1 + (%n smax %m))", (struct bound){1, -3, 0},
-                       0); /* a maximum that the program has */
+    check_behind_guard("(-1 + (%n smax %m))", (struct bound){1, -3, 0}, 0); /* a maximum in the source */
     check_behind_guard("(-1 + (2 smax %m))", (struct bound){1, 0, 0}, 1);
 }
 

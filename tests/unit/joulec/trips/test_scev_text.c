@@ -1,4 +1,5 @@
-/* The printer's text, of LLVM 14 and 19: loops, exits, values; and lines that say nothing. */
+/* The printed text of scalar evolution in LLVM 14 and 19: loops, exits, values, and lines without
+ * information. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Classes, ranges and closed sums of trip counts, from facts written here. */
+/* Classes, ranges and closed sums of trip counts, from hand-made facts. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #define MOST 6
 
-/* Loops l0, l1 ..., each within the one before, with these counts of backedges taken; "" is unpredictable. */
+/* Loops l0, l1 ..., each inside the previous one, with these backedge-taken counts; "" is unpredictable. */
 struct nest {
     struct scev_text text;
     struct trips_loop loops[MOST];
@@ -76,7 +76,7 @@ static void test_classes_of_one_loop(void **state)
     trips = count_with(&nest, NULL, 0);
     assert_int_equal(trips->total_cls, TRIPS_GUESSED);
     check_range(&trips->per_entry, 1, 100, INFINITY);
-    check_range(&trips->iterations, 0, 100, INFINITY); /* the guard may prevent it */
+    check_range(&trips->iterations, 0, 100, INFINITY); /* the guard may skip the loop */
     trips = count_n(&nest, 50, 50, 50);
     assert_int_equal(trips->total_cls, TRIPS_SYMBOLIC);
     check_range(&trips->iterations, 50, 50, 50);
@@ -130,7 +130,7 @@ static void test_annotations_and_profiles(void **state)
 
     READ(&nest, 9, "9");
     nest.loops[0].has_annotation = true;
-    nest.loops[0].annotated_low = nest.loops[0].annotated_high = 3; /* LLVM knows better */
+    nest.loops[0].annotated_low = nest.loops[0].annotated_high = 3; /* LLVM's count is more precise */
     trips = count_with(&nest, NULL, 0);
     check_range(&trips->iterations, 10, 10, 10);
     assert_true(trips->refutes_annotation);
@@ -149,12 +149,12 @@ static struct trips count_annotated(struct nest *nest, double low, double high,
     return *count_with(nest, symbols, symbol_count);
 }
 
-/* What cannot be, and what is only more than need be said. */
+/* Annotations that are impossible, and ones that are wider than necessary. */
 static void test_annotations_against_the_code(void **state)
 {
     (void)state;
     struct nest nest;
-    READ(&nest, 63, ""); /* 64 at most */
+    READ(&nest, 63, ""); /* at most 64 */
     assert_true(count_annotated(&nest, 100, 200, NULL, 0).refutes_annotation);
     struct trips trips = count_annotated(&nest, 10, 200, NULL, 0);
     assert_false(trips.refutes_annotation);
@@ -165,14 +165,14 @@ static void test_annotations_against_the_code(void **state)
 
     READ(&nest, -1, "(-1 + %n)");
     struct trips_symbol n = {"n", 1, 500, 1000};
-    trips = count_annotated(&nest, 5, 20, &n, 1); /* the tighter one counts */
+    trips = count_annotated(&nest, 5, 20, &n, 1); /* the tighter one is used */
     assert_false(trips.refutes_annotation);
     check_range(&trips.iterations, 5, 12.5, 20);
     n.low = 30;
     assert_true(count_annotated(&nest, 5, 20, &n, 1).refutes_annotation);
     scev_text_free(&nest.text);
 
-    READ(&nest, -1, "99", "{0,+,1}<%l0>"); /* 1 to 100, 50.5 in the mean */
+    READ(&nest, -1, "99", "{0,+,1}<%l0>"); /* 1 to 100, mean 50.5 */
     assert_false(count_annotated(&nest, 0, 100, NULL, 0).refutes_annotation);
     assert_true(count_annotated(&nest, 0, 50, NULL, 0).refutes_annotation);
     scev_text_free(&nest.text);
@@ -203,7 +203,7 @@ static void test_how_a_loop_is_reached(void **state)
     scev_text_free(&nest.text);
 }
 
-/* One that is entered again and again mostly runs for little of what it may. */
+/* A loop that is entered many times usually runs for a small part of its bound. */
 static void test_bounds_of_an_inner_loop(void **state)
 {
     (void)state;
@@ -228,7 +228,7 @@ static void test_large_triangles_have_closed_sums(void **state)
     check_range(&nest.trips[1].iterations, two, two, two);
     check_range(&nest.trips[1].entries, n - 1, n - 1, n - 1);
     check_range(&nest.trips[2].iterations, three, three, three);
-    double entered = (n - 1) * (n - 2) / 2; /* not where the middle one's number is 0 */
+    double entered = (n - 1) * (n - 2) / 2; /* not entered if the middle one's number is 0 */
     check_range(&nest.trips[2].entries, entered, entered, entered);
     assert_int_equal(nest.trips[2].total_cls, TRIPS_SYMBOLIC);
     scev_text_free(&nest.text);
@@ -242,7 +242,7 @@ static void test_large_triangles_have_closed_sums(void **state)
     scev_text_free(&nest.text);
 }
 
-/* The closed sum is the sum one by one, where guards cut counts off as well. */
+/* A closed sum equals the sum term by term, also if guards clip counts. */
 static void test_closed_sums_are_those_of_counting(void **state)
 {
     (void)state;
@@ -284,7 +284,7 @@ static void test_a_sum_that_is_too_long_is_a_range(void **state)
     scev_text_free(&nest.text);
 }
 
-/* Where formulas go up and down with n, its ends are not those of the sum. */
+/* If formulas rise and fall with n, the range ends are not at the ends of n. */
 static void test_ranges_hold_every_value_between(void **state)
 {
     (void)state;
@@ -301,7 +301,7 @@ static void test_ranges_hold_every_value_between(void **state)
     scev_text_free(&nest.text);
 }
 
-/* As of a sieve: what is likely is about the sum, and the bounds hold it. */
+/* As in a sieve: the estimate is near the sum, and the bounds contain it. */
 static void test_a_sum_that_is_too_long_is_sampled(void **state)
 {
     (void)state;
@@ -322,7 +322,8 @@ static void test_a_sum_that_is_too_long_is_sampled(void **state)
     }
 }
 
-/* The machine's numbers run over where a formula's do not: then it bounds nothing, although both of its ends are small. */
+/* Machine numbers wrap where a formula's values do not. Then the formula bounds nothing, even if both of its
+ * ends are small. */
 static void test_formulas_that_run_over_somewhere_are_none(void **state)
 {
     (void)state;
@@ -335,11 +336,12 @@ static void test_formulas_that_run_over_somewhere_are_none(void **state)
     assert_true(trips->may_run_over && isinf(trips->iterations.high));
     nest.loops[0].entry = TRIPS_GUARDED; /* while (n--) */
     check_range(&count_n(&nest, 0, 50, 100)->iterations, 0, 50, 100);
-    nest.loops[0].is_ordered = true; /* asked by n != 0: -1 says that it is not entered, -2 nothing */
+    nest.loops[0].is_ordered = true; /* guarded by n != 0: -1 shows that the loop is not entered, -2 shows
+                                      * nothing */
     check_range(&count_n(&nest, 0, 50, 100)->iterations, 0, 50, 100);
     assert_int_equal(count_n(&nest, -1, 50, 100)->cls, TRIPS_GUESSED);
     static const struct trips_symbol entered = {"n", 0, 50, 100, 32};
-    nest.loops[0].entered = &entered; /* but -1 does not come here */
+    nest.loops[0].entered = &entered; /* but -1 cannot occur here */
     assert_int_equal(count_n(&nest, -1, 50, 100)->cls, TRIPS_SYMBOLIC);
     scev_text_free(&nest.text);
 }
@@ -365,7 +367,7 @@ static void test_guards_that_compare_what_has_run_over(void **state)
     scev_text_free(&nest.text);
 }
 
-/* What ranges alone do not say: that the loop around is entered, and how far it goes. */
+/* Facts beyond ranges: the outer loop is entered, and its upper limit. */
 static void test_formulas_that_never_run_over_where_they_are_reached(void **state)
 {
     (void)state;
@@ -403,7 +405,8 @@ static void test_unknown_outer_loop_and_known_inner_one(void **state)
     scev_text_free(&nest.text);
 }
 
-/* What the list of the loop around it has, an inner one's may lack: then the nest is no sum, but a range. */
+/* A symbol that the outer loop's list has may be missing in an inner one's. Then the nest has no closed sum,
+ * only a range. */
 static void test_a_symbol_that_only_the_loop_around_has(void **state)
 {
     (void)state;
@@ -429,7 +432,7 @@ static void test_names_of_other_loops_are_not_taken(void **state)
     (void)state;
     struct nest nest;
     READ(&nest, -1, "9", "{0,+,1}<%l0>", "{0,+,1}<%elsewhere>");
-    nest.loops[1].parent = TRIPS_NONE; /* l0 is not around it */
+    nest.loops[1].parent = TRIPS_NONE; /* l0 does not contain it */
     count_with(&nest, NULL, 0);
     assert_int_equal(nest.trips[1].cls, TRIPS_GUESSED);
     assert_int_equal(nest.trips[2].cls, TRIPS_GUESSED);

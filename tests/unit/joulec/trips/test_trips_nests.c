@@ -1,6 +1,7 @@
-/* Trips against counts by execution: nests that clang compiled, what opt printed of them, and what running them counted.
- * The texts lie in tests/fixtures/scev; TRIPS_NESTS names another. A line "# loop F HEADER PARENT ENTRY LAST" is a loop of
- * function F, and "# run F N M COUNT..." what its loops counted with these arguments. */
+/* Trip counts against execution: nests compiled by clang, opt's output about them, and their counts when run.
+ *
+ * The texts are in tests/fixtures/scev; TRIPS_NESTS names another one. A line "# loop F HEADER PARENT ENTRY
+ * LAST" is a loop of function F; "# run F N M COUNT..." gives its loops' counts for these arguments. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +21,7 @@ struct nest {
     struct trips_loop loops[MOST_LOOPS];
     size_t count;
     const struct scev_function *function;
-    bool is_doubtful; /* a loop is behind a condition, or stands behind one of several exits */
+    bool is_doubtful; /* a loop is behind a condition, or after one of several exits */
 };
 
 struct tally {
@@ -103,7 +104,7 @@ static void check_range(const struct nest *nest, size_t i, const struct trips *t
                 trips->per_entry.est <= trips->per_entry.high);
 }
 
-/* With the arguments known, with a range for each, and without any. */
+/* With known arguments, with a range for each, and without any. */
 static void check_run(const struct nest *nest, const char *line, struct tally *tally)
 {
     long n, m;

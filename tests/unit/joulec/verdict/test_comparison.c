@@ -24,7 +24,8 @@ static struct target target_of(void)
     return target;
 }
 
-/* Makes work with these joules of cycles, operations and lines; its ends are half and twice as much. */
+/* Makes work with these joules of cycles, operations and lines; the ends of its range are half and twice as
+ * much. */
 static struct baseline_function work_of(double cycles, double operations, double lines)
 {
     struct baseline_function f = {.name = "f"};
@@ -54,7 +55,7 @@ static void test_same_work_has_no_error(void **state)
     assert_true(g.ratio == 1 && g.low == 1 && g.high == 1 && g.probability == 1);
 }
 
-/* A report has 12 digits of each figure. */
+/* A report has 12 digits of each value. */
 static double stored(double joules)
 {
     char digits[32];
@@ -83,7 +84,7 @@ static void test_more_of_the_same_mix_is_far_surer_than_its_joules(void **state)
     struct growth g = compare(work_of(1, 2, 3), work_of(1.2, 2.4, 3.6));
     assert_int_equal(g.change, CHANGE_OVER);
     assert_true(fabs(g.ratio - 1.2) < 1e-9 && g.low < 1.2 && g.high > 1.2);
-    assert_true(g.high / g.low < 1.25); /* the table alone is a factor of 3 either way */
+    assert_true(g.high / g.low < 1.25); /* the table alone is uncertain by a factor of 3 in each direction */
     assert_true(g.low > 1 + LIMIT);
 }
 
@@ -104,7 +105,7 @@ static void test_another_mix_is_less_sure(void **state)
     assert_true(other.high / other.low > same.high / same.low);
 }
 
-/* Rounds and paths are at the same end of their ranges on both sides; a difference there is a range, not an
+/* Iterations and paths are compared at the same end of their ranges; a difference there is a range, not an
  * error. */
 static void test_ends_are_compared_with_ends(void **state)
 {
@@ -202,7 +203,7 @@ static joule_status read_text(const char *form, struct baseline *out, joule_erro
     struct target target = target_of();
     char figures[17];
     baseline_print_figures(&target, figures);
-    /* At most two units; the rest is not printed. */
+    /* At most two units; the rest is truncated. */
     snprintf(text, sizeof text, form, target.table.id, figures, target.table.id, figures);
     return baseline_read(text, strlen(text), "base.json", out, error);
 }
@@ -277,7 +278,7 @@ static void test_a_file_is_found_by_its_path(void **state)
     assert_ptr_equal(baseline_find(&baseline, "./lib/a.c", ""), &baseline.units[1]);
     assert_ptr_equal(baseline_find(&baseline, "/home/me/lib/a.c", ""), &baseline.units[1]);
     assert_ptr_equal(baseline_find(&baseline, "../src/a.c", ""), &baseline.units[0]);
-    assert_null(baseline_find(&baseline, "a.c", "")); /* both end so */
+    assert_null(baseline_find(&baseline, "a.c", "")); /* the names of both end like this */
     assert_null(baseline_find(&baseline, "other/a.c", ""));
     assert_null(baseline_find(&baseline, "la.c", ""));
     assert_non_null(baseline_find_function(&baseline.units[0], "f"));
@@ -293,7 +294,7 @@ struct file {
     struct function_result results[4];
 };
 
-/* Functions with these cycles each. */
+/* Makes functions with these cycles. */
 static void make_file(struct file *file, const char *const *names, const double *cycles, size_t count)
 {
     *file =
@@ -342,7 +343,7 @@ static void test_new_gone_and_renamed_functions(void **state)
     assert_null(c.of[1].before);
     assert_true(c.of[2].is_renamed && c.of[2].change == CHANGE_NONE);
     assert_string_equal(c.of[2].before->name, "old");
-    assert_int_equal(c.of[3].change, CHANGE_NEW); /* either of two may have been it */
+    assert_int_equal(c.of[3].change, CHANGE_NEW); /* either one may be the old function */
     assert_int_equal(c.gone_count, 3);
     assert_string_equal(c.gone[0]->name, "removed");
     assert_int_equal(comparisons_make(&arena, &baseline, &file.analysis, "b.c", "", &c), JOULE_OK);

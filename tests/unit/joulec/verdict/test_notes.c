@@ -1,4 +1,5 @@
-/* What is told of a figure: each thing that is open once, wherever it stands again, and rounds with those of all frames. */
+/* Notes about a figure: each unknown is reported once, wherever it recurs, and iterations include those of
+ * all frames. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,7 @@
 
 static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
-/* Two functions with loops that nothing bounds, and doubts. */
+/* Two functions with unbounded loops and other unknowns. */
 struct trial {
     struct analysis analysis;
     struct function_result results[2];
@@ -73,7 +74,8 @@ static void say(void *context, const struct note *note)
     snprintf(t->said + length, sizeof t->said - length, "%u: %s\n", note->place.line, note->words);
 }
 
-/* Of one function, or NULL: of all. Each note must begin as the lines of `expected` do. */
+/* Checks the notes of one function, or of all if NULL. Each note must begin as the corresponding line of
+ * `expected`. */
 static void expect(struct trial *t, const struct function_result *result, enum rule rule,
                    const char *const *expected, size_t count)
 {
@@ -91,7 +93,8 @@ static void expect(struct trial *t, const struct function_result *result, enum r
     assert_string_equal(line, "");
 }
 
-/* Whose parameters differ are told apart, and so are those whose place nobody knows. */
+/* Inlined copies with different parameters are reported separately, and so are those without a source
+ * position. */
 static void test_loops_that_were_inlined_twice(void **state)
 {
     (void)state;
@@ -137,7 +140,7 @@ static void test_doubts_are_told_once(void **state)
     free(t);
 }
 
-/* A function that calls itself four times runs its loop in each of these. */
+/* A function that calls itself four times runs its loop in each of these calls. */
 static void test_rounds_are_those_of_a_call(void **state)
 {
     (void)state;

@@ -1,7 +1,9 @@
-/* Verdicts on a machine whose truth is known. Random functions are judged by a table as a calibration leaves it, and then run on
- * machines that draw their prices from that table's covariance, their paths, rounds and order of work at random, and do what the
- * model knows nothing of: operands that move the energy, lines that collide in caches, frequencies that step.
- * Intervals must hold what they say, and nothing that was proved may be wrong. Figures of each group are printed. */
+/* Verdicts on a simulated machine whose truth is known.
+ *
+ * Random functions are judged with a calibrated table. They then run on machines whose costs are drawn from
+ * the table's covariance, with random paths, iterations and order of work. The machines also have effects
+ * that the model lacks: operands that change the energy, cache conflicts, frequency steps. Intervals must
+ * have their stated coverage, and nothing proved may be wrong. The test prints the results of each group. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,10 +18,10 @@
 #include "joulec/work/levels.h"
 #include "support/chance.h"
 
-#define FUNCTIONS 40 /* of each group */
+#define FUNCTIONS 40 /* in each group */
 #define MACHINES  25
 #define BUDGETS   4
-#define WIDEST    30 /* budgets are up to this factor from the truth, either way */
+#define WIDEST    30 /* budgets differ from the truth by up to this factor */
 
 static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
@@ -27,23 +29,24 @@ static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
 enum kind { WORK, BRANCH, LOOP, CALL };
 
-/* A piece of a program; `next` runs behind it. */
+/* A piece of a program; `next` runs after it. */
 struct piece {
     enum kind kind;
-    struct piece *next, *inside, *other; /* a loop's body; the arms of a branch, which may be empty */
-    uint32_t block;                      /* of work; else the first */
+    struct piece *next, *inside, *other; /* a loop's body; the branches of a condition, which may be empty */
+    uint32_t block;                      /* of work; else the first one */
     struct loop_times times;
-    const char *name; /* of a call */
+    const char *name; /* callee's name */
 };
 
 enum memory { NEAR_DATA, STREAMS, WILD_DATA };
 
-/* What functions of a group are made of. */
+/* Composition of a group's functions. */
 struct group {
     const char *name;
-    enum work most;                 /* of its micro-operations */
-    double chain;                   /* of its innermost loops, the part whose chain is known */
-    double branches, ranges, calls; /* how likely a piece is one; how likely a loop has only bounds */
+    enum work most;                 /* the most frequent micro-operation */
+    double chain;                   /* fraction of innermost loops whose chain is known */
+    double branches, ranges, calls; /* probability of each kind of piece; `ranges`: that a loop has only
+                                     * bounds */
     enum memory memory;
     bool has_guesses;
 };
@@ -75,7 +78,7 @@ struct program {
     struct block_memory *memory;
     struct loops loops;
     struct function_sum sum;
-    bool is_bounded; /* rounds of a loop are */
+    bool is_bounded; /* a loop's iterations have bounds */
 };
 
 static void *room(struct program *p, size_t size)
@@ -156,7 +159,7 @@ static uint32_t emit_loop(struct program *p, struct piece *piece, uint32_t from)
     return latch;
 }
 
-/* The last block of it all. */
+/* Returns the last block of the piece. */
 static uint32_t emit(struct program *p, struct piece *piece, uint32_t from)
 {
     for (; piece; piece = piece->next) {
@@ -195,7 +198,7 @@ static struct piece *random_piece(struct program *p, int depth, bool is_in_loop)
         piece->kind = BRANCH;
         piece->inside = random_pieces(p, depth - 1, is_in_loop);
         piece->other = chance() < 0.3 ? NULL : random_pieces(p, depth - 1, is_in_loop);
-        if (!piece->other) { /* a way of its own, as an edge has no twin */
+        if (!piece->other) { /* a separate block, because there is one edge between two blocks at most */
             piece->other = room(p, sizeof *piece);
             piece->other->block = add_block(p);
         }
@@ -273,7 +276,7 @@ static void program_free(struct program *p)
 
 /* --- the machine ---------------------------------------------------------------------------------------- */
 
-/* One run, and what is drawn for it. */
+/* One run, and its random draws. */
 struct run {
     const struct target *target;
     const struct program *program;
@@ -287,7 +290,8 @@ static double normal(void)
     return sqrt(-2 * log(1 - chance())) * cos(2 * M_PI * chance());
 }
 
-/* Where the three are 5 %, middle and 95 % points; beyond them it does not go far, as they are of what is possible. */
+/* Draws a value from its 5 %, middle and 95 % points. Beyond these it is clipped soon, because they are
+ * limits of what is possible. */
 static double drawn(double low, double est, double high, double z)
 {
     double side = z < 0 ? low : high;
@@ -335,7 +339,7 @@ static struct cost_features work_of(const struct run *run, uint32_t block)
     double accesses = b->work[WORK_LOAD] + b->work[WORK_STORE], part = chance(), lines = 0;
     for (int level = COST_L2; level < COST_LEVELS; level++)
         lines = fmax(lines, memory->lines[BOUND_HIGH][level]);
-    if (run->program->group->memory == WILD_DATA) { /* they are in whatever level */
+    if (run->program->group->memory == WILD_DATA) { /* the lines may be in any level */
         int level = part < 0.25 ? COST_L1 : part < 0.6 ? COST_L2 : part < 0.85 ? COST_L3 : COST_DRAM;
         if (level > COST_L1)
             work.amount[COST_L2_LINES + level - COST_L2] = lines;
@@ -351,7 +355,8 @@ static struct cost_features work_of(const struct run *run, uint32_t block)
     return work;
 }
 
-/* Between nothing that waits and all that does lies the order of work; beyond, what the core's description has wrong. */
+/* The order of work interpolates between no waiting and full waiting; errors of the core's description come
+ * on top. */
 static void set_cycles(const struct run *run, const struct cost_flow *flow, struct cost_features *work)
 {
     struct cost_core right = run->target->core;
@@ -408,7 +413,7 @@ static void add_call(const struct run *run, const struct piece *piece, struct co
     add(out, cycles / amounts.of[BOUND_EST].amount[COST_CYCLES], &amounts.of[BOUND_EST]);
 }
 
-/* What runs, in a mean run: a branch goes each way as often as is drawn. */
+/* Returns the work of a mean run: branches have the drawn probabilities. */
 static struct cost_features truth_of(const struct run *run, const struct piece *piece)
 {
     struct cost_features all = {.version = COST_VERSION};
@@ -432,7 +437,8 @@ static struct cost_features truth_of(const struct run *run, const struct piece *
     return all;
 }
 
-/* Joules of a run: prices of this machine, and what no model has. A core's voltage follows its frequency. */
+/* Returns joules of a run: this machine's costs, and effects that no model has. A core's voltage follows its
+ * frequency. */
 static double joules_of(const struct run *run, struct cost_features *work, double *out_seconds)
 {
     const struct cost_table *table = &run->target->table;
@@ -507,8 +513,8 @@ static void print_tally(const char *name, const struct tally *t)
                   t->wrongly_violated);
 }
 
-/* As a calibration leaves them: a sensor's error of scale, the error of programs that were not fitted, and terms that were
- * not told apart well. */
+/* Makes a calibrated table: a sensor's scale error, the error of programs outside the fit, and terms that
+ * could not be separated well. */
 static void calibrated(struct target *out)
 {
     cost_core_describe(&server, NAN, &out->core);
@@ -577,7 +583,7 @@ static void test_a_calibrated_table(void **state)
     assert_true(10 * all.decided >= 3 * all.verdicts);
 }
 
-/* It knows its own errors as well, and proves nothing. */
+/* An unmeasured table has valid errors, too, but proves nothing. */
 static void test_a_table_that_nobody_measured(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Verdicts: what may be proved and what not, at which probabilities they change, and intervals. */
+/* Verdicts: what may be called proved, the probabilities at which verdicts change, and intervals. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -86,7 +86,7 @@ static void test_intervals_hold_the_estimate(void **state)
     assert_true(isnan(j.joules_limit.probability));
 }
 
-/* In less time the same work takes more watts: the ends of power are not those of the work. */
+/* In less time the same work takes more watts: the range of power is not that of the work. */
 static void test_fewer_cycles_are_more_watts(void **state)
 {
     (void)state;
@@ -146,8 +146,8 @@ static void test_guesses_prove_nothing(void **state)
     NEAR(j.joules.low, joules.low);
 }
 
-/* Work with bounds and a guessed value between them: a bound may suffice for a verdict, but the guess is
- * never a reason for an error. */
+/* Work with bounds and an assumed value between them: a bound may suffice for a verdict, but the assumption
+ * never causes an error. */
 static void test_guesses_within_bounds(void **state)
 {
     (void)state;
@@ -177,7 +177,8 @@ static void test_probabilities_are_no_surer_than_the_model(void **state)
     NEAR(judge_joules(&t, est / 1e9).joules_limit.probability, 0.0001);
 }
 
-/* What counts for nothing may be anything: there is no upper end, and no probability. Less power may be, where it waits. */
+/* Work that is not counted may be anything: there is no upper end and no probability. Power may be lower, if
+ * that work waits. */
 static void test_unknown_is_never_0(void **state)
 {
     (void)state;
@@ -201,7 +202,7 @@ static void test_unknown_is_never_0(void **state)
     assert_int_equal(judge_by(&t, &budget).worst, VERDICT_UNDECIDED);
 }
 
-/* Loops that are guessed may leave so much that digits say nothing. */
+/* Assumed loop counts may be so uncertain that digits have no meaning. */
 static void test_a_vague_figure(void **state)
 {
     (void)state;
@@ -280,7 +281,7 @@ static void test_vacuous(void **state)
     assert_false(judge_joules(&t, 999 * high).joules_limit.is_vacuous);
     t.basis = BASIS_BOUNDED;
     assert_true(judge_joules(&t, 1001 * high).joules_limit.is_vacuous);
-    t.basis = BASIS_SEEN; /* which more may exceed */
+    t.basis = BASIS_SEEN; /* a higher value may exceed the budget */
     assert_false(judge_joules(&t, 1001 * high).joules_limit.is_vacuous);
 }
 
@@ -315,7 +316,8 @@ static void test_the_worst_of_all_limits(void **state)
     assert_int_equal(judge_by(&t, &budget).worst, VERDICT_PROVED);
 }
 
-/* A way of more watts may be neither the cheapest nor the dearest, but none has fewer than a core that waits. */
+/* The path with the highest power may be neither the cheapest nor the most expensive; no path has less power
+ * than a waiting core. */
 static void test_power_of_several_ways(void **state)
 {
     (void)state;
@@ -333,7 +335,7 @@ static void test_power_of_several_ways(void **state)
     assert_int_equal(judge_by(&t, &budget).worst, VERDICT_LIKELY_VIOLATED);
     budget.max_watts = 0.99 * j.watts.min;
     assert_int_equal(judge_by(&t, &budget).worst, VERDICT_VIOLATED);
-    for (int b = 0; b < BOUNDS; b++) { /* that core */
+    for (int b = 0; b < BOUNDS; b++) { /* a waiting core */
         t.call.of[b] = (struct cost_features){.version = COST_VERSION};
         sum_set_time(&t.target, &t.call.of[b], 1000);
     }
@@ -341,7 +343,7 @@ static void test_power_of_several_ways(void **state)
                 10 * j.watts.min > judge_by(&t, NULL).watts.est);
 }
 
-/* The same of warmth, in one call and where one follows the other. */
+/* The same for temperature, in one call and in repeated calls. */
 static void test_warmth_of_several_ways(void **state)
 {
     (void)state;
@@ -361,7 +363,7 @@ static void test_warmth_of_several_ways(void **state)
     }
 }
 
-/* A single call hardly warms anything; one after the other they come to R times the watts. */
+/* A single call hardly changes the temperature; repeated calls reach R times the watts. */
 static void test_sustained_calls_are_warmer(void **state)
 {
     (void)state;
@@ -379,7 +381,7 @@ static void test_sustained_calls_are_warmer(void **state)
     assert_int_equal(judge_by(&t, &budget).worst, VERDICT_VIOLATED);
 }
 
-/* Nobody measured the cooler. */
+/* The cooling is not measured. */
 static void test_warmth_is_never_proved(void **state)
 {
     (void)state;

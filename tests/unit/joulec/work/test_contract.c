@@ -1,4 +1,4 @@
-/* What is said of the C library's functions: whose names are known, with which types, and over how many bytes they go. */
+/* Facts about functions of the C library: their names, types, and the number of bytes that they access. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static double cycles(const struct amounts *amounts, enum bound bound)
     return amounts->of[bound].amount[COST_CYCLES];
 }
 
-/* A name that stands in the wrong row would not be found. */
+/* A name in the wrong row would not be found. */
 static void test_names(void **state)
 {
     (void)state;

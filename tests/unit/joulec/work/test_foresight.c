@@ -1,4 +1,4 @@
-/* How often a branch is guessed wrong: by what is known of it, and in sums of blocks and loops. */
+/* Branch misprediction rates: from facts about a branch, and in sums of blocks and loops. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -95,7 +95,7 @@ static void test_ends_of_loops(void **state)
     check_loop(0, 50, INFINITY, false, 1, 1);
 }
 
-/* 0 branches to 1 or 2, and both go on to 3. */
+/* 0 branches to 1 or 2, and both lead to 3. */
 static void test_a_branch_by_data_costs_cycles(void **state)
 {
     (void)state;

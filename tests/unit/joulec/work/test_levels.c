@@ -1,4 +1,4 @@
-/* Which level serves the loads of a loop. */
+/* The memory level that serves the loads of a loop. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static void test_a_stream_comes_from_the_level_that_holds_it(void **state)
     struct trial *t = stream_of(512, STREAM); /* 4 KiB */
     expect(t, BOUND_LOW, 0, 0, 0);
     expect(t, BOUND_EST, 0, 0, 0);
-    expect(t, BOUND_HIGH, 0, 0, 64); /* nobody asked for it before */
+    expect(t, BOUND_HIGH, 0, 0, 64); /* first access */
     NEAR(t->bytes[BOUND_EST], 4 * KIB);
     assert_true(t->memory[1].streamed >= 1);
     trial_free(t);
@@ -56,7 +56,7 @@ static void test_beyond_a_line_each_access_is_one(void **state)
     }
 }
 
-/* a[i], a[i + 1] and a[i + 2] are one stream, of which each carries a third. */
+/* a[i], a[i + 1] and a[i + 2] are one stream; each counts a third of its lines. */
 static void test_a_line_counts_once(void **state)
 {
     (void)state;
@@ -107,7 +107,7 @@ static void test_unknown_addresses(void **state)
 {
     (void)state;
     static const char loaded[] = "  %p = x\n  -->  (%a + (8 * (sext i32 %i to i64))<nsw>) U: full-set\n";
-    const char *const said[] = {loaded, /* an index that was loaded */
+    const char *const said[] = {loaded, /* a loaded index */
                                 "  %p = x\n  -->  %i U: full-set\n",
                                 "  %p = x\n  -->  (nonsense) U: full-set\n", ""};
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
@@ -138,7 +138,7 @@ static void test_a_variable_bounds_what_lies_in_it(void **state)
     expect(t, BOUND_EST, 0, 0, 0);
     expect(t, BOUND_HIGH, 0, 0, 64);
     t->global.bytes = 2 * MIB;
-    describe(t); /* one of 64 is in L1, half of them in L2 */
+    describe(t); /* a 64th of it is in L1, half of it in L2 */
     expect(t, BOUND_EST, 1e6 * (0.5 - 1. / 64), 5e5, 0);
     t->global.bytes = 1e12;
     describe(t);
@@ -159,7 +159,7 @@ static void test_local_variables_are_never_far(void **state)
     trial_free(t);
 }
 
-/* The next address is what was loaded: the chain waits for the line. */
+/* The next address is the loaded value: the chain waits for the line. */
 static void test_a_chase_waits(void **state)
 {
     (void)state;
@@ -176,7 +176,7 @@ static void test_a_chase_waits(void **state)
 
 /* --- nests ---------------------------------------------------------------------------------------------- */
 
-/* 1000 x 1000 by rows, and by columns: lines of a column are there for the next one where a column's lines fit. */
+/* 1000 x 1000 by rows, and by columns. The next column reuses a column's lines if they fit. */
 static void test_rows_and_columns(void **state)
 {
     (void)state;
@@ -195,7 +195,8 @@ static void test_rows_and_columns(void **state)
     trial_free(t);
 }
 
-/* Rows of a power of two of bytes: a column's lines share a 64th of the sets, and one more line in each row spreads them. */
+/* Row sizes of a power of two: a column's lines share a 64th of the sets. One more line per row spreads them.
+ * */
 static void test_columns_that_meet_in_few_sets(void **state)
 {
     (void)state;
@@ -210,8 +211,7 @@ static void test_columns_that_meet_in_few_sets(void **state)
     describe(t);
     expect(t, BOUND_EST, 1e6 - 125000, 125000, 0);
     trial_free(t);
-    double few[] = {1000,
-                    100}; /* 100 lines are in 128 places of the second level, and not in the 8 of the first */
+    double few[] = {1000, 100}; /* 100 lines fit in 128 ways of L2, but not in the 8 ways of L1 */
     t = trial_new(2, few, "  %p = x\n  -->  {{%a,+,8}<%b1>,+,8192}<%b2> U: full-set\n");
     add_load(t, "p");
     describe(t);
@@ -219,7 +219,7 @@ static void test_columns_that_meet_in_few_sets(void **state)
     trial_free(t);
 }
 
-/* The same with a side that nobody knows, taken to be as long as the loop runs. */
+/* The same with an unknown row length, assumed to be the loop's trip count. */
 static void test_unknown_strides(void **state)
 {
     (void)state;
@@ -238,7 +238,7 @@ static void test_unknown_strides(void **state)
     trial_free(t);
 }
 
-/* Rows by pointers: each in order, and each somewhere else. */
+/* Rows through pointers: each row is contiguous, but rows are anywhere. */
 static void test_rows_by_pointers(void **state)
 {
     (void)state;
@@ -252,7 +252,7 @@ static void test_rows_by_pointers(void **state)
     trial_free(t);
 }
 
-/* b[k][j] of a product of matrices of 200 x 200, loops i, k, j: all of it stays in L2 from one i to the next. */
+/* b[k][j] in a product of 200 x 200 matrices, loops i, k, j: all of it stays in L2 from one i to the next. */
 static void test_reuse_in_outer_loops(void **state)
 {
     (void)state;
@@ -343,7 +343,7 @@ static void test_bounds_hold_the_estimate(void **state)
     }
 }
 
-/* Also where the caches are smaller. */
+/* Also for smaller caches. */
 static void test_more_is_never_nearer(void **state)
 {
     (void)state;

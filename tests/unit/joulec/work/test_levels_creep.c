@@ -1,4 +1,5 @@
-/* Which level serves loads whose addresses go on by something or nothing: places that a filter leaves, and pointers. */
+/* The memory level of loads whose addresses grow by a bounded or zero step: outputs of a filter, and
+ * pointers. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +10,7 @@
 
 #define FILTER "  %p = x\n  -->  ((8 * (zext i32 %c to i64))<nuw> + %a) U: full-set\n"
 
-/* As a stream, if it goes on each time; at best it stays where it is. */
+/* Counts as a stream if it grows in each iteration; in the best case it does not grow. */
 static void test_a_filter_is_a_stream(void **state)
 {
     (void)state;
@@ -24,13 +25,13 @@ static void test_a_filter_is_a_stream(void **state)
         expect(t, BOUND_HIGH, 0, 0, fabs((double)most) * MIB);
         assert_true(t->memory[1].streamed >= 1);
         t->blocks[1].creep_count = 0;
-        describe(t); /* nothing is known of it */
+        describe(t); /* nothing is known about it */
         assert_true(t->memory[1].streamed <= 0);
         trial_free(t);
     }
 }
 
-/* Its address is the value itself, and it begins in a variable. */
+/* Its address is the value itself, which starts from a variable. */
 static void test_a_pointer_creeps_in_a_variable(void **state)
 {
     (void)state;
@@ -47,7 +48,7 @@ static void test_a_pointer_creeps_in_a_variable(void **state)
     trial_free(t);
 }
 
-/* Four stores after each other, with what each lets through between them: one stream. */
+/* Four consecutive stores, with conditional increments between them: one stream. */
 static void test_places_beside_each_other_are_one(void **state)
 {
     (void)state;
@@ -57,7 +58,7 @@ static void test_places_beside_each_other_are_one(void **state)
         FILTER "  %q = x\n  -->  ((8 * (zext i32 ((zext i1 %b to i32) + %c) to i64)) + %a) U: full-set\n"
                "  %r = x\n  -->  ((8 * (zext i32 %d to i64)) + %a) U: full-set\n");
     add_creep(t, 1, "c", 2, NULL);
-    add_creep(t, 1, "d", 0, "c"); /* where the ways meet behind it */
+    add_creep(t, 1, "d", 0, "c"); /* where the paths merge after it */
     add_load(t, "p");
     add_load(t, "q");
     add_load(t, "r");
@@ -66,7 +67,7 @@ static void test_places_beside_each_other_are_one(void **state)
     trial_free(t);
 }
 
-/* What the filter leaves goes to i - c, which goes on by 0 or 1, too. */
+/* Rejected elements go to i - c, which also grows by 0 or 1. */
 static void test_the_rest_is_a_stream(void **state)
 {
     (void)state;
@@ -81,7 +82,8 @@ static void test_the_rest_is_a_stream(void **state)
     trial_free(t);
 }
 
-/* 1000 rows of 1000: it begins anew with each, or goes on behind what the row before left, or stands at a place of the row's. */
+/* 1000 rows of 1000: the value restarts with each row, continues after the previous row, or starts at a
+ * position given by the row. */
 static void test_filters_in_nests(void **state)
 {
     (void)state;
@@ -104,7 +106,7 @@ static void test_filters_in_nests(void **state)
     }
 }
 
-/* Of the loop around: in the one inside it stays, as in any that it creeps in no more. */
+/* It grows in the outer loop: it is constant in the inner one. */
 static void test_what_creeps_around(void **state)
 {
     (void)state;

@@ -1,5 +1,8 @@
-/* Whether what a loop writes always meets what it reads, of a loop in another one: blocks 1 and 2 are their headers. Addresses are as
- * scalar evolution prints them. The inner loop writes 100 numbers of 4 bytes; the outer one runs 40 times. */
+/* Whether a loop's stores always overlap its loads, for a loop inside another one: blocks 1 and 2 are their
+ * headers.
+ *
+ * Addresses are as scalar evolution prints them. The inner loop writes 100 numbers of 4 bytes; the outer one
+ * runs 40 times. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +17,7 @@
 static struct edge into_outer = {1, NAN}, into_inner = {2, NAN}, round_inner[] = {{2, NAN}, {3, NAN}},
                    round_outer[] = {{1, NAN}, {4, NAN}};
 
-/* The inner loop's overlap, and that only a comparison of ranges is asked. */
+/* Returns the inner loop's overlap. Only ranges are to be compared. */
 static enum overlap overlap_of(const char *written, const char *read, double object_bytes)
 {
     char words[1024];
@@ -64,11 +67,13 @@ static void test_places_of_a_row(void **state)
 {
     (void)state;
     assert_int_equal(overlap_of(ROW, "{@data,+,404}<%b1>", 1e6),
-                     OVERLAP_ONE_PLACE); /* its k'th, in round k */
-    assert_int_equal(overlap_of(ROW, "{(396 + @data),+,400}<%b1>", 1e6), OVERLAP_ONE_PLACE); /* its last */
-    assert_int_equal(overlap_of(ROW, "{(400 + @data),+,400}<%b1>", 1e6), OVERLAP_NONE);      /* behind it */
-    assert_int_equal(overlap_of(ROW, "@data", 1e6), OVERLAP_NONE);              /* in the first round only */
-    assert_int_equal(overlap_of(ROW, "{@data,+,415}<%b1>", 1e6), OVERLAP_NONE); /* not in the last */
+                     OVERLAP_ONE_PLACE); /* its k-th number, in iteration k */
+    /* its last one */
+    assert_int_equal(overlap_of(ROW, "{(396 + @data),+,400}<%b1>", 1e6), OVERLAP_ONE_PLACE);
+    assert_int_equal(overlap_of(ROW, "{(400 + @data),+,400}<%b1>", 1e6), OVERLAP_NONE); /* after it */
+    /* in the first iteration only */
+    assert_int_equal(overlap_of(ROW, "@data", 1e6), OVERLAP_NONE);
+    assert_int_equal(overlap_of(ROW, "{@data,+,415}<%b1>", 1e6), OVERLAP_NONE); /* not in the last one */
     assert_int_equal(overlap_of(ROW, "{{(8 + @data),+,400}<%b1>,+,8}<%b2>", 1e6), OVERLAP_MOVING);
 }
 
@@ -78,7 +83,7 @@ static void test_one_distance_is_llvms_to_judge(void **state)
     assert_int_equal(overlap_of(ROW, "{{(4 + @data),+,400}<%b1>,+,4}<%b2>", 1e6), OVERLAP_NONE);
 }
 
-/* The same terms, but not as often. */
+/* The same terms, but fewer times. */
 static void test_what_is_unknown(void **state)
 {
     (void)state;

@@ -1,6 +1,8 @@
-/* What a call takes, of functions made by hand. Blocks do integer operations only, whose cycles and joules are so many times
- * those of one: `unit` is the price of one at each bound, and every expectation counts operations.
- * "0>1:0.9 0>2" is a graph of three blocks and the probability of one edge. */
+/* The cost of a call, for hand-made functions.
+ *
+ * Blocks do integer operations only, whose cycles and joules are multiples of one operation's: `unit` is its
+ * cost at each bound, and every expectation counts operations. "0>1:0.9 0>2" is a graph of three blocks with
+ * the probability of one edge. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +52,7 @@ static bool is_near(double a, double b)
     return fabs(a - b) <= 1e-9 * fabs(b);
 }
 
-/* ops: of each block, -1 behind the last. */
+/* ops: operations of each block; -1 ends the list. */
 static void set_function(struct trial *t, size_t index, const char *edges, const double *ops)
 {
     struct function *f = &t->functions[index];
@@ -112,7 +114,7 @@ static void trial_free(struct trial *t)
     free(t);
 }
 
-/* So many operations at each bound, and no doubts. */
+/* Expects this many operations at each bound, and no unknowns. */
 static void check(struct trial *t, const char *name, const double expected[BOUNDS])
 {
     const struct function_sum *sum = add_up(t, 0);
@@ -148,13 +150,13 @@ static const struct shape {
     {"a block that is not reached", "0>2 1>2", {1, 1000, 10}, {11, 11, 11}},
     {"a dear dead end", "0>1 0>2", {1, 10, 1000}, {11, 11, 1001}, .dead_ends = "2"},
     {"a cheap dead end", "0>1 0>2", {1, 10, 0}, {11, 11, 11}, .dead_ends = "2"},
-    /* assert() calls a function first that says why. */
+    /* assert() first calls a function that prints the reason. */
     {"ways to dead ends alone",
      "0>1 0>2 2>3 3>4 3>5",
      {1, 100, 10, 20, 1, 1},
      {101, 101, 101},
      .dead_ends = "45"},
-    /* It never comes back, and takes something before. */
+    /* It never returns, but does some work first. */
     {"dead ends alone", "0>1", {1, 10}, {11, 11, 11}, .dead_ends = "1"},
     {"a loop", "0>1 1>1 1>2", {1, 10, 2}, {23, 53, 93}, .times = {{{2, 5, 9}}}},
     {"a loop at the entry", "0>0 0>1", {10, 2}, {22, 52, 92}, .times = {{{2, 5, 9}}}},
@@ -169,7 +171,7 @@ static const struct shape {
      {0, 1, 100, 0},
      {10, 110, 1010},
      .times = {{{10, 10, 10}}}},
-    /* A round is one that goes on; the last one may end at the first way out. */
+    /* An iteration must reach the back edge; the last one may end at the first exit. */
     {"break, no way round",
      "0>1 1>2 1>4 2>3 2>4 3>1",
      {0, 1, 2, 3, 0},
@@ -180,7 +182,8 @@ static const struct shape {
      {1, 10, 100, 10, 1},
      {2 + 1 * 220, 2 + 2 * 420, 2 + 3 * 620},
      .times = {{{1, 2, 3}}, {{2, 4, 6}}}},
-    /* The inner loop's last block leads to the outer one's first, with none between; that is left from its first block. */
+    /* The inner loop's last block leads directly to the outer one's first, from which the outer loop is left.
+     * */
     {"an inner loop that goes straight on with the outer",
      "0>1 1>2 1>4 2>3 3>2 3>1",
      {0, 1, 10, 100, 0},
@@ -196,13 +199,13 @@ static const struct shape {
      {1, 10, 5, 2},
      {8, 3 + 0.5 * 40 + 0.5 * 5, 83},
      .times = {{{2, 4, 8}}}},
-    /* if (n > 0) do ... while (...): who asks only that mostly goes in. */
+    /* if (n > 0) do ... while (...): the condition alone is mostly true. */
     {"a guard, which mostly lets in",
      "0>1 0>2 1>1 1>2",
      {1, 10, 2},
      {3, 3 + 0.95 * 40, 43},
      .times = {{{4, 4, 4}}}},
-    /* Two ways out of the loop, one of which ends the program: all that returns went the other. */
+    /* Two exits of the loop, one of which ends the program: all calls that return took the other one. */
     {"a loop with a way to a dead end",
      "0>1 1>2 1>4 2>1 2>3",
      {0, 1, 10, 100, 0},
@@ -220,7 +223,7 @@ static const struct shape {
      {0, 1, 10, 100, 200},
      {123, 33 + 150, 233},
      .times = {{{3, 3, 3}}}},
-    /* while (1): what can be said is what its rounds take. */
+    /* while (1): only the cost of its iterations is known. */
     {"a loop without a way out", "0>1 1>1", {1, 10}, {21, 31, 41}, .times = {{{2, 3, 4}}}},
 };
 
@@ -326,7 +329,7 @@ static bool has_ways(const char *edges, const char *name)
     return has;
 }
 
-/* Also where each of them is as long as the other. */
+/* Also if all paths have the same length. */
 static void test_several_ways(void **state)
 {
     (void)state;
@@ -417,7 +420,7 @@ static void test_loops_that_begin_anew_run_beside_each_other(void **state)
     assert_true(cycles_of_inner(true, 1e6, BOUND_EST) > 0.99 * cycles_of_inner(false, 1e6, BOUND_EST));
 }
 
-/* What is in doubt is named, with its place, and adds nothing. */
+/* An unknown is reported with its place, and adds nothing. */
 static void check_doubt(const char *name, int32_t callee, enum doubt_kind kind)
 {
     struct trial *t = trial_new("0>1 0>2", (double[]){1, 10, 10});
@@ -435,7 +438,7 @@ static void test_doubtful_calls(void **state)
 {
     (void)state;
     check_doubt("f", 0, DOUBT_RECURSION);
-    check_doubt("g", 1, DOUBT_RECURSION); /* that comes back to f, or it would have been added up */
+    check_doubt("g", 1, DOUBT_RECURSION); /* that calls f again, or it would have been added */
     check_doubt("nobody_knows", -1, DOUBT_CALLEE);
     check_doubt(NULL, -1, DOUBT_POINTER);
 }
