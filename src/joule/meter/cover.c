@@ -1,4 +1,4 @@
-/* joule/meter/cover.c - computes the energy of a total over a window; cover_choice.h chooses its domains. */
+/* joule/meter/cover.c - computes the energy of totals over a window. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -22,6 +22,7 @@ void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t e
     cover_choose(meter, domain, begin_ns, end_ns, out_cover);
 }
 
+/* Returns the state of a channel; JOULE_PENDING instead of JOULE_OK, because its energy may become known. */
 static joule_status state_of(const struct meter_channel *mc)
 {
     pthread_mutex_lock(&mc->lane->lock);
@@ -101,6 +102,7 @@ static bool has_risen(const struct meter_channel *mc)
     return moved;
 }
 
+/* Returns true if the channel mirrors another channel. */
 static bool repeats_another(const struct meter_channel *mc)
 {
     pthread_mutex_lock(&mc->lane->lock);

@@ -24,13 +24,14 @@ struct view {
     const struct channel *channel;
     const char *zone, *parent; /* zone and parent of the channel, or of the zone that it mirrors */
     const struct view *outer;  /* the zone that contains it; NULL: none */
-    bool is_part;              /* counts only if the zone that contains it yields */
+    bool is_part;              /* counts only if the zone that contains it does not */
     bool is_queried;           /* query has set `state` and `covered_s` */
     bool is_taken;             /* in the first view of a zone: the zone is decided */
     joule_status state;
-    double covered_s; /* covered part of the window; 0: not trusted */
+    double covered_s; /* seconds of the window that are covered; 0: not trusted */
 };
 
+/* The arguments and the state of one call of cover_choose. */
 struct choice {
     joule_meter *meter;
     int64_t begin_ns, end_ns;
@@ -69,7 +70,8 @@ bool cover_is_wanted(joule_scope scope, int32_t group)
 
 /* --- views ---------------------------------------------------------------------------------------------- */
 
-/* Reads the lane's state of the view, and its window. */
+/* Sets the view's state, zone and parent from its channel. Sets covered_s if the view showed energy in the
+ * window. */
 static void query(struct choice *c, struct view *view)
 {
     const struct meter_channel *mc = &c->meter->channels[view->id];
@@ -90,6 +92,8 @@ static void query(struct choice *c, struct view *view)
         view->covered_s = w.covered_s;
 }
 
+/* Adds views to the list: of whole devices and machines or, if `parts` is set, of their parts. Hidden boards
+ * are left out. */
 static void add_views(struct choice *c, bool parts)
 {
     size_t count = meter_channel_count(c->meter);
@@ -107,8 +111,8 @@ static void add_views(struct choice *c, bool parts)
     }
 }
 
-/* Other views of a mirrored zone (another interface, or the model) become views of the zone that it
- * mirrors. */
+/* If a view mirrors another zone, the other views of its own zone (another interface, or the model) become
+ * views of the mirrored zone, too. */
 static void join_mirrored_zones(struct choice *c)
 {
     for (size_t i = 0; i < c->whole_count; i++) {
@@ -126,7 +130,8 @@ static bool is_model(const struct view *view)
     return view->channel->info.cls >= JOULE_CLASS_MODELLED;
 }
 
-/* Returns the first view of the zone, which represents the zone; NULL: none. */
+/* Returns the first view of the zone, which stands for the zone in this file; NULL: no view. Searches the
+ * parts if `among_parts` is set, otherwise whole devices and machines. */
 static struct view *find_zone(struct choice *c, const char *zone, bool among_parts)
 {
     for (size_t i = among_parts ? c->whole_count : 0; *zone && i < (among_parts ? c->count : c->whole_count);
@@ -136,8 +141,8 @@ static struct view *find_zone(struct choice *c, const char *zone, bool among_par
     return NULL;
 }
 
-/* Sets the zone around each view. The last parent is cached, because neighbours in the list often share
- * it. */
+/* Sets `outer` of each view. The last result is cached, because neighbours in the list often have the same
+ * parent. */
 static void find_outer_zones(struct choice *c)
 {
     const char *parent = "";
@@ -168,7 +173,8 @@ static struct view *next_view(struct choice *c, const struct view *zone, const s
     return NULL;
 }
 
-/* Returns the view of the zone that counts; NULL if none covered the window. */
+/* Returns the view that counts for the zone: the one with the lowest rank among those that cover enough
+ * (MIN_COVERAGE). Returns NULL if no view covered the window. */
 static const struct view *best_view(struct choice *c, const struct view *zone)
 {
     double max_covered_s = 0;
@@ -214,8 +220,8 @@ static bool has_measured(const struct choice *c, joule_scope scope, uint32_t tie
     return false;
 }
 
-/* Returns true for an accelerator that a node's controller measures while drivers report boards. Both
- * may be the same device. */
+/* Returns true for an accelerator that a node's controller measures while drivers report boards. The
+ * controller's domain may then be one of these boards. */
 static bool repeats_boards(const struct choice *c, const struct view *zone)
 {
     return zone->is_part && zone->channel->info.tier >= ACCELERATOR && zone->channel->info.device_index < 0 &&
@@ -235,8 +241,8 @@ struct standstill_view {
     double grain_joules;
 };
 
-/* Returns true if the view showed no energy in a part of the window, for longer than such a
- * meter may. Sets *out. */
+/* Returns true if the view showed no energy in a part of the window, for longer than STILL_S and
+ * STILL_PERIODS allow. Always sets *out to that part. */
 static bool find_standstill(const struct choice *c, const struct view *view, struct standstill_view *out)
 {
     const struct channel *ch = view->channel;
@@ -252,6 +258,7 @@ static bool find_standstill(const struct choice *c, const struct view *view, str
     return whole_s > STILL_S && whole_s > STILL_PERIODS * tick_s && out->end_ns > out->begin_ns;
 }
 
+/* Returns the joules that the view showed during the standstill. */
 static double joules_shown(const struct choice *c, const struct view *view,
                            const struct standstill_view *still)
 {
@@ -262,8 +269,9 @@ static double joules_shown(const struct choice *c, const struct view *view,
     return joules;
 }
 
-/* Returns the energy that the parts of a zone showed: of each, the larger of its own meter and the sum of the
- * meters inside it. */
+/* Returns the joules that the parts of a zone showed during the standstill. For each part, takes the larger
+ * of its own meter's joules and the sum of the meters inside it. `depth` limits the recursion to
+ * MAX_ANCESTORS. */
 static double parts_joules(struct choice *c, const struct view *zone, const struct standstill_view *still,
                            unsigned depth)
 {
@@ -279,8 +287,8 @@ static double parts_joules(struct choice *c, const struct view *zone, const stru
     return sum;
 }
 
-/* Returns true if the view showed no energy while parts of its zone used some. Its figure
- * then lacks that energy. */
+/* Returns true if the view showed no energy while parts of its zone used some. The view's figure then lacks
+ * the energy of these parts. */
 static bool stood_still(struct choice *c, const struct view *zone, const struct view *view)
 {
     struct standstill_view still;
@@ -290,6 +298,7 @@ static bool stood_still(struct choice *c, const struct view *zone, const struct 
 
 /* --- taking --------------------------------------------------------------------------------------------- */
 
+/* Adds a view to the cover. If the cover is full, marks it as partial. */
 static void take(struct choice *c, const struct view *view)
 {
     struct cover *cover = c->cover;
@@ -310,7 +319,8 @@ static bool is_inside(const struct view *view, const struct view *zone)
     return false;
 }
 
-/* Counts a zone, which represents all zones inside it. */
+/* Adds the zone's view `best` to the cover. Marks all zones inside the zone as decided, because the view
+ * includes their energy. */
 static void take_whole(struct choice *c, const struct view *zone, const struct view *best)
 {
     take(c, best);
@@ -341,7 +351,8 @@ static bool take_parts(struct choice *c, const struct view *zone)
     return c->cover->count > before;
 }
 
-/* Only the first one is reported. */
+/* Notes in the cover that the zone's meter stands still. Later calls change nothing, because only the first
+ * zone is reported. */
 static void note_still(struct choice *c, const struct view *zone, bool has_parts)
 {
     if (c->cover->still_id >= 0)
@@ -350,8 +361,9 @@ static void note_still(struct choice *c, const struct view *zone, bool has_parts
     c->cover->has_parts_of_still = has_parts;
 }
 
-/* Counts the zone. If its own meter stands still or cannot be read, counts the zones inside it; a model is
- * the last choice. Returns true if the zone or its parts are counted. */
+/* Counts the zone. If its own meter stands still or cannot be read, counts the zones inside it instead. Uses
+ * a model only if neither is possible. Returns false if the zone was decided before, or if nothing of it
+ * covered the window. */
 static bool take_zone(struct choice *c, struct view *zone)
 {
     if (zone->is_taken || repeats_boards(c, zone))
@@ -376,7 +388,8 @@ static bool take_zone(struct choice *c, struct view *zone)
     return best != NULL;
 }
 
-/* Returns true if an enclosing zone is summed for the group. That zone is counted, or yields to this one. */
+/* Returns true if an enclosing zone is summed for the group. take_zone decides about this zone when it
+ * decides about the enclosing one. */
 static bool is_inside_wanted(const struct choice *c, const struct view *zone)
 {
     for (unsigned depth = 0; (zone = zone->outer) != NULL && depth < MAX_ANCESTORS; depth++)
@@ -387,8 +400,9 @@ static bool is_inside_wanted(const struct choice *c, const struct view *zone)
 
 /* --- the whole machine ---------------------------------------------------------------------------------- */
 
-/* Counts every trusted zone of a scope (two superchips, two batteries) with at least this tier.
- * Returns true if any. */
+/* Counts every zone of a scope with at least this tier, if a view of the zone covered the window and did not
+ * stand still. A machine may have several such zones (two superchips, two batteries). Returns true if any
+ * zone was counted. */
 static bool take_scope(struct choice *c, joule_scope scope, uint32_t tier)
 {
     size_t before = c->cover->count;
@@ -404,8 +418,9 @@ static bool take_scope(struct choice *c, joule_scope scope, uint32_t tier)
     return c->cover->count > before;
 }
 
-/* Counts parts (not whole devices) of machine-wide zones whose own meter stands still. Returns true if
- * any. */
+/* Counts parts (not whole devices) of machine-wide zones whose own meter stands still. Visits the scopes
+ * machine_scopes[from] to machine_scopes[until - 1]. If any part was counted, marks the cover as partial and
+ * returns true. */
 static bool take_parts_of_machine(struct choice *c, size_t from, size_t until)
 {
     size_t before = c->cover->count;
@@ -454,6 +469,7 @@ static bool is_still_package(struct choice *c, const struct view *zone)
            find_standstill(c, zone, &still);
 }
 
+/* Counts the outermost zones of the group. */
 static void take_devices(struct choice *c)
 {
     bool lacks_package = false;

@@ -11,8 +11,8 @@
 /* Fills an empty cover with the domains of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window. */
 void cover_choose(joule_meter *meter, int32_t group, int64_t begin_ns, int64_t end_ns,
                   struct cover *out_cover);
-/* Returns true for channels of whole devices and of whole machines. Other channels count only for a zone that
- * yields. */
+/* Returns true for channels of whole devices and of whole machines. Other channels are parts: they count only
+ * if the zone that contains them yields. */
 bool cover_can_count(const struct channel *channel);
 /* Returns true if zones of this scope are summed for the group. */
 bool cover_is_wanted(joule_scope scope, int32_t group);

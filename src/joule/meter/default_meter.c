@@ -18,6 +18,7 @@ static bool is_kept;       /* the default meter is reopened in children */
 static atomic_bool is_due; /* this child has not opened its meter yet */
 static bool is_over;       /* the library is unloading: no default meter is opened again; guarded by lock */
 
+/* Sets `meter`; NULL on failure. The lock is held. */
 static void open_default(void)
 {
     joule_options options = {.struct_size = sizeof options,
@@ -72,7 +73,8 @@ __attribute__((constructor)) static void at_load(void)
     pthread_atfork(NULL, NULL, renew_lock);
 }
 
-/* Runs after other destructors: atexit handlers of a library, such as the report at exit, run among them. */
+/* Runs after other destructors, because atexit handlers of a library, such as the report at exit, run as
+ * destructors. */
 __attribute__((destructor(101))) static void at_unload(void)
 {
     int64_t deadline_ns = clock_now_ns() + EXIT_TIMEOUT_NS;

@@ -79,10 +79,11 @@ joule_status meter_take(joule_meter **meter);
 /* Returns true if a value read at read_ns is too old to use. The limit follows from the lane's period and
  * update_period_s (NaN: unknown). A channel that was never read is not stale. */
 bool meter_is_stale(joule_meter *meter, const struct lane *lane, double update_period_s, int64_t read_ns);
-/* Returns `meter`, or for NULL the default meter, which is opened if necessary. Returns NULL if that
- * failed. */
+/* Returns `meter`, or for NULL the default meter, which is opened if necessary. Returns NULL if the default
+ * meter cannot be opened. */
 joule_meter *meter_or_default(joule_meter *meter);
-/* Opens the default meter. Children after fork then open theirs with meter_default_in_child. */
+/* Opens the default meter. Children after fork then open their own default meter with
+ * meter_default_in_child. */
 void meter_default_keep(void);
 /* Opens a child's own default meter once, if its parent keeps one. Costs one atomic load otherwise. */
 void meter_default_in_child(void);
@@ -90,16 +91,18 @@ void meter_default_in_child(void);
 joule_meter *meter_default_if_open(void);
 /* Reads every source once in the calling thread, then updates collector and budgets. For virtual hosts. */
 void meter_tick(joule_meter *meter);
-/* Called by lanes: meter_publish adds the channels of an opened source, meter_after_read follows
- * each round of readings. */
+/* A lane calls meter_publish when it has opened a source, to add the source's channels to the meter. It calls
+ * meter_after_read after each round of readings. Only lane 0 then updates the collector, the budgets, the
+ * totals for clients and the recorder. */
 void meter_publish(joule_meter *meter, struct lane *lane, struct source *source);
 void meter_after_read(joule_meter *meter, struct lane *lane);
 /* Called by the collector when a region has its final energy. Writes the region to the
  * recorder, if there is one. */
 void meter_note_region(joule_meter *meter, int64_t begin_ns, int64_t end_ns, uint32_t tag, uint32_t thread,
                        uint32_t flags);
-/* Starts the threads that call meter_after_read periodically. A descendant of a session, and a meter opened
- * with `watches` false, have none before. Returns false if a thread cannot be started. */
+/* Starts the threads that call meter_after_read periodically. Before this call, a meter in a descendant of a
+ * session and a meter opened with `watches` false have no such threads. Returns false if a thread cannot be
+ * started. */
 bool meter_watch(joule_meter *meter);
 /* Allocates all memory that the curves of readable domains can need, about 200 KB each. Long-running programs
  * call it so that their size stays constant. */
@@ -113,20 +116,20 @@ static inline size_t meter_channel_count(joule_meter *meter)
 {
     return atomic_load_explicit(&meter->channel_count, memory_order_acquire);
 }
-/* Like joule_domain_get but without the parent; takes the cover of JOULE_TOTAL, so that callers
- * choose it only once. */
+/* Like joule_domain_get, but without the domain's parent. `total` is the cover of JOULE_TOTAL, which callers
+ * choose once for all domains. */
 void meter_describe_domain(joule_meter *meter, size_t index, const struct cover *total,
                            joule_domain *out_domain);
 /* Returns the properties of a channel's sensor that curves need. The lane's lock is held. */
 struct curve_traits meter_channel_traits(const struct channel *channel);
 /* Returns true for a domain that is no gauge, and for JOULE_TOTAL, JOULE_CPU and JOULE_GPU. */
 bool meter_has_energy(joule_meter *meter, int32_t domain);
-/* Returns the energy of one domain over a window, trusted or not. end_ns METER_LAST_TICK: up to the
- * domain's last tick. */
+/* Returns the energy of one domain over a window, even if a total would not trust it. end_ns METER_LAST_TICK:
+ * up to the domain's last tick. */
 #define METER_LAST_TICK INT64_MAX
 struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
-/* Chooses the cover of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window: the outermost domains that have
- * risen since the meter opened, one view for each zone. If no CPU package is measured, a larger domain
+/* Chooses the cover of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window: the outermost domains whose energy
+ * has risen since the meter opened, one view for each zone. If no CPU package is measured, a larger domain
  * (module, psys, node, battery) makes up the total alone and takes precedence over a model. A domain that
  * stands still while parts of it use energy yields to these parts, and the cover is partial. The cover of a
  * plain domain id is that domain. */
@@ -138,20 +141,21 @@ void meter_update_hidden(joule_meter *meter);
 /* Writes the boards that one variable hides, as "gpu:0, gpu:1". Returns that variable, or
  * NULL if none is hidden. */
 const char *meter_hidden_boards(joule_meter *meter, char *out_boards, size_t size);
-/* Returns the energy of a cover over a window; unknown if the cover is empty. Coverage is the
- * smallest of its domains. */
+/* Returns the energy of a cover over a window; unknown if the cover is empty. The coverage is that of the
+ * domain which covers least. */
 struct window meter_cover_window(joule_meter *meter, const struct cover *cover, int64_t begin_ns,
                                  int64_t end_ns);
-/* meter_cover and meter_cover_window in one call. */
+/* Returns the energy of a domain or sum over a window. A client takes it from the session's board. */
 struct window meter_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
-/* Returns the energy since the meter opened. Each domain counts up to its own last tick, so a sensor that
- * hangs does not delay the others. Answers never decrease while the cover stays the same. */
+/* Returns the energy of a domain or sum since the meter opened. Each domain counts up to its own last tick,
+ * so a sensor that hangs does not delay the others. Answers never decrease while the cover stays the same. */
 struct window meter_energy(joule_meter *meter, int32_t domain);
 /* Returns why the energy of a domain or sum is unknown. JOULE_PENDING: the next reading may change that.
  * Otherwise the state of the domains that were found, or JOULE_ABSENT if no source found any. */
 joule_status meter_why_unknown(joule_meter *meter, int32_t domain);
-/* Returns a domain's energy minus that of its listed parts, one view of each. Sets *out_parts to the number
- * of parts. Unknown without parts, or if one of them does not cover the window. */
+/* Returns a domain's energy minus that of its listed parts, with one view of each part. Sets *out_parts to
+ * the number of parts. The energy is unknown if there are no parts, or if a part does not cover the
+ * window. */
 struct window meter_rest_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns,
                                 size_t *out_parts);
 /* Returns the time up to which every channel of the cover has been read; 0: none. */

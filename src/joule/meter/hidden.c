@@ -9,18 +9,21 @@
 #include "joule/meter/engine.h"
 #include "joule/sources/visible.h"
 
+/* The boards that sources have found, each of them once. */
 struct boards {
     struct visible_board list[MAX_VISIBLE_BOARDS];
     const char *names[MAX_VISIBLE_BOARDS]; /* "gpu:0" */
     size_t count;
 };
 
+/* Fills an empty text of a board from another source's text. */
 static void take_text(const char **ours, const char *theirs)
 {
     if (!**ours)
         *ours = theirs;
 }
 
+/* Adds the device as a board, or completes the texts of the board with its name. */
 static void add_device(struct boards *boards, const struct device *device)
 {
     size_t i = 0;
@@ -49,6 +52,7 @@ static void add_source(struct boards *boards, struct meter_channel *mc)
     pthread_mutex_unlock(&mc->lane->lock);
 }
 
+/* Returns the variable that hides the board with this name; NULL: none. */
 static const char *hidden_by(const struct boards *boards, const char *name)
 {
     for (size_t i = 0; i < boards->count; i++)
@@ -74,8 +78,8 @@ void meter_update_hidden(joule_meter *meter)
                      hidden_by(&boards, meter->channels[i].channel->info.device));
 }
 
-/* Returns the variable that hides the channel's board. NULL: it is not hidden, or another energy channel of
- * the board comes first. */
+/* Returns the variable that hides the channel's board. Returns NULL if the board is not hidden, or if an
+ * earlier energy channel belongs to the same board. */
 static const char *hiding_variable(joule_meter *meter, size_t i)
 {
     const char *variable = atomic_load(&meter->channels[i].hidden_by),

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "joule/meter/engine.h"
 
-#define CATCH_UP_PERIODS 8 /* late rounds are made up one after the other, up to this many */
+#define CATCH_UP_PERIODS 8 /* up to this many late rounds are caught up one after the other */
 #define FACTS_PERIOD_NS  NS_PER_S
 #define SUSPEND_NS       (50 * NS_PER_S / 1000) /* a jump of BOOTTIME against MONOTONIC beyond jitter */
 #define STACK_BYTES      (256 * 1024)
@@ -15,6 +15,7 @@
 
 /* --- one round ------------------------------------------------------------------------------------------ */
 
+/* Makes every counter and integrator of the lane start again, which leaves a gap in each curve. */
 static void break_all(struct lane *lane)
 {
     pthread_mutex_lock(&lane->lock);
@@ -26,8 +27,8 @@ static void break_all(struct lane *lane)
     pthread_mutex_unlock(&lane->lock);
 }
 
-/* While a machine sleeps, MONOTONIC stands still and BOOTTIME advances. Energy used meanwhile belongs to no
- * window. */
+/* While a machine sleeps, MONOTONIC stands still and BOOTTIME advances. The energy that it uses meanwhile
+ * belongs to no window, so every curve gets a gap. */
 static void notice_suspend(struct lane *lane, struct joule_host *host, int64_t monotonic_ns)
 {
     int64_t offset_ns = host->ops->clock_ns(host, CLOCK_BOOTTIME) - monotonic_ns;
@@ -161,7 +162,8 @@ static void leave_meter(struct lane *lane)
     pthread_mutex_unlock(&lane->lock);
 }
 
-/* Returns false if the lane is to stop. */
+/* Opens all pending sources of the lane and publishes their channels. Returns false if the lane is to
+ * stop. */
 static bool open_all(struct lane *lane)
 {
     cpu_info_read(lane->host, &lane->cpu);
@@ -203,9 +205,10 @@ static bool is_to_stop(struct lane *lane)
     return stop;
 }
 
-/* Returns true if the lane is to stop; false at the deadline, or if a reading is requested. Note: a semaphore
- * is used because a condition variable costs a second system call each time: its mutex counts as contended
- * after the wait. */
+/* Sleeps until deadline_ns (CLOCK_MONOTONIC) or until the thread is woken. Returns true if the lane is to
+ * stop. Returns false at the deadline, or if a reading is requested.
+ * Note: a semaphore is used because a condition variable costs a second system call each time: its mutex
+ * counts as contended after the wait. */
 static bool sleep_until(struct lane *lane, int64_t deadline_ns)
 {
     struct timespec deadline = clock_timespec(deadline_ns);
@@ -231,7 +234,8 @@ static bool updates_every_period(const struct lane *lane, const struct source *s
     return true;
 }
 
-/* Returns how many nanoseconds before the end of its period the next round is due. */
+/* Returns how many nanoseconds before the end of its period the next round is due: a random time, at most
+ * LANE_DITHER of the period. Returns 0 if a sensor does not update in every period. */
 static int64_t early_ns(struct lane *lane)
 {
     for (size_t i = 0; i < lane->source_count; i++)
@@ -244,6 +248,7 @@ static int64_t early_ns(struct lane *lane)
     return (int64_t)(part * LANE_DITHER * (double)lane->period_ns);
 }
 
+/* Returns true if the lane has sources, but none of them is open. */
 static bool finds_nothing(const struct lane *lane)
 {
     for (size_t i = 0; i < lane->source_count; i++)
@@ -311,8 +316,8 @@ bool lane_start(struct lane *lane)
     return has_thread;
 }
 
-/* Waits for *flag, which the lane's lock guards, until deadline_ns. While the lane stops, waits longer if its
- * thread still uses the meter. */
+/* Waits until *flag is set, at most until deadline_ns (CLOCK_MONOTONIC). The lane's lock guards *flag. While
+ * the lane stops, waits longer if its thread still uses the meter. Returns *flag. */
 static bool wait_for(struct lane *lane, const bool *flag, int64_t deadline_ns)
 {
     struct timespec deadline = clock_timespec(deadline_ns);

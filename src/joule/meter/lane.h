@@ -59,7 +59,7 @@ struct sink {
 /* Returns an empty lane with one reference; NULL: out of memory. */
 struct lane *lane_create(struct joule_meter *meter, int64_t period_ns);
 /* Adds a source in state JOULE_PENDING. If the caller then sets another state, the source is never opened.
- * Returns NULL if out of memory or if the lane is full. */
+ * The lane owns the source. Returns NULL if out of memory or if the lane is full. */
 struct source *lane_add(struct lane *lane, const struct source_ops *ops, bool is_named);
 /* Opens the sources, publishes their channels in the meter and takes the first reading. */
 void lane_open_sources(struct lane *lane);

@@ -1,5 +1,4 @@
-/* joule/meter/lane_sink.c - turns readings into points on curves; sources call it while
- * they are read (source.h).
+/* joule/meter/lane_sink.c - turns the readings that sources report (source.h) into points on curves.
  *
  * Note: the time of a value is uncertain. A counter ticked at some time between two readings; a sensor
  * without timestamps changed its value at some time since the previous reading. The point is put in the
@@ -10,8 +9,9 @@
 #include "base/string.h"
 #include "joule/meter/lane.h"
 
-/* A reading falls more likely into a long tick than into a short one. This is the mean ratio if
- * periods jitter by +-20 %. */
+/* Mean length of the tick that a reading falls into, divided by the mean length of all ticks, if they jitter
+ * by +-20 %. The ratio is above 1 because a reading falls more likely into a long tick than into a short
+ * one. */
 #define TICK_JITTER 1.04
 
 int64_t sink_now(struct sink *sink)
@@ -19,6 +19,7 @@ int64_t sink_now(struct sink *sink)
     return sink->host->ops->clock_ns(sink->host, CLOCK_MONOTONIC);
 }
 
+/* Notes that the channel's sensor answered at time_ns. */
 static void answered(struct channel *ch, int64_t time_ns)
 {
     ch->read_ns = time_ns;
@@ -27,7 +28,8 @@ static void answered(struct channel *ch, int64_t time_ns)
     ch->info.state = JOULE_OK;
 }
 
-/* Impossible values are not used. The gap up to the next possible value is bridged if it is short. */
+/* Notes that the sensor reported an impossible value, which is not used. A short gap before the next possible
+ * value is bridged. */
 static void rejected(struct channel *ch)
 {
     ch->info.state = JOULE_FAILED;
@@ -37,8 +39,9 @@ static void rejected(struct channel *ch)
                     "the sensor reports impossible values: update its driver or firmware");
 }
 
-/* The counter ticked after the previous reading and before time_ns, at most one sensor period ago. The point
- * is put in the middle of that interval. */
+/* Returns the point of a counter that has advanced, with the joules of the last point. The counter ticked
+ * after previous_ns (0: unknown) and before time_ns, at most one sensor period ago. The point is put in the
+ * middle of that interval. width_ns: how long the reading took. */
 static struct curve_point counter_point(const struct channel *ch, int64_t time_ns, int64_t previous_ns,
                                         int64_t width_ns)
 {
@@ -65,6 +68,8 @@ static void note_standstill(struct channel *ch, int64_t begin_ns, int64_t end_ns
     ch->still.end_ns = end_ns;
 }
 
+/* Adds the counter value `raw`, read between before_ns and after_ns, to the curve. The lane's lock is
+ * held. */
 static void put_counter(struct channel *ch, int64_t before_ns, int64_t after_ns, uint64_t raw)
 {
     int64_t time_ns = before_ns + (after_ns - before_ns) / 2;
@@ -87,7 +92,9 @@ static void put_counter(struct channel *ch, int64_t before_ns, int64_t after_ns,
     curve_append(&ch->curve, point);
 }
 
-/* Without the sensor's own timestamp, a new value appeared at some time since the previous reading. */
+/* Returns the time of a value without a timestamp. The value appeared at some time since the previous
+ * reading, at most one sensor period ago; the result is the middle of this interval. *out_sd_s: its standard
+ * error. */
 static int64_t middle_ns(const struct channel *ch, int64_t now_ns, double *out_sd_s)
 {
     double late_s = ch->integrator.age_s > 0 ? ch->integrator.age_s : ch->integrator.period_s;
@@ -97,6 +104,7 @@ static int64_t middle_ns(const struct channel *ch, int64_t now_ns, double *out_s
     return now_ns - (int64_t)(late_s / 2 * 1e9);
 }
 
+/* Adds the integrator's state to the curve. The lane's lock is held. */
 static void put_integrated(struct channel *ch)
 {
     const struct integrator *in = &ch->integrator;
@@ -125,6 +133,8 @@ void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns,
 typedef enum integrate_verdict (*integrate_fn)(struct integrator *in, int64_t time_ns, bool exact_time,
                                                double value);
 
+/* Integrates a power or an energy value and adds a point to the curve. sensor_ns: the sensor's own timestamp;
+ * 0: it has none. */
 static void put_sample(struct sink *sink, struct channel *ch, int64_t sensor_ns, double value,
                        integrate_fn integrate)
 {

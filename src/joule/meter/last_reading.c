@@ -19,6 +19,7 @@ struct last_reading last_reading_start(joule_meter *meter, int64_t begin_ns, int
 
 /* --- which channels ------------------------------------------------------------------------------------- */
 
+/* Returns true if the cover has a measured domain of this zone or, if `zone` is NULL, of this scope. */
 static bool is_in_cover(const joule_meter *meter, const struct cover *cover, const char *zone,
                         joule_scope scope)
 {
@@ -31,7 +32,7 @@ static bool is_in_cover(const joule_meter *meter, const struct cover *cover, con
     return false;
 }
 
-/* Returns true for a channel that is in the total, or that would be if its energy were known. */
+/* Returns true if the channel is in the total, or would be in it if its energy were known. */
 static bool matters(const joule_meter *meter, const struct cover *cover, size_t id)
 {
     const struct meter_channel *mc = &meter->channels[id];
@@ -60,6 +61,7 @@ static double timeout_s(const struct channel *ch, int64_t end_ns, bool was_reque
 
 /* --- which lanes ---------------------------------------------------------------------------------------- */
 
+/* Returns the longest timeout_s of the channels in lane `l` that matter; 0: no need to wait. */
 static double timeout_of_lane_s(const struct last_reading *last, const struct cover *cover, size_t l,
                                 bool was_requested)
 {
@@ -76,6 +78,7 @@ static double timeout_of_lane_s(const struct last_reading *last, const struct co
     return longest_s;
 }
 
+/* Requests a reading of lane `l`, at most MAX_REQUESTS times and not more often than every REQUEST_GAP_NS. */
 static void request(struct last_reading *last, size_t l, int64_t now_ns)
 {
     if (last->lanes[l].count == MAX_REQUESTS || now_ns - last->lanes[l].requested_ns < REQUEST_GAP_NS)

@@ -15,16 +15,18 @@ struct last_reading {
     int64_t begin_ns, end_ns;
     int64_t start_ns; /* time at which waiting started */
     struct {
-        uint64_t number; /* of the last request, as lane_request returned it; 0: none */
+        uint64_t number; /* result of the last lane_request; 0: none */
         unsigned count;  /* number of requests */
         int64_t requested_ns;
     } lanes[METER_MAX_LANES];
     const char *source; /* the last source that was waited for; NULL: none */
 };
 
+/* Returns the state for last_reading_is_due. Requests nothing. */
 struct last_reading last_reading_start(joule_meter *meter, int64_t begin_ns, int64_t end_ns);
-/* Requests readings if they help, without waiting. Returns true while a source has not answered yet, for at
- * most one period of each source. */
+/* Requests readings that are due, without waiting. Returns true if a source has not answered yet: the caller
+ * then waits and calls this again. Gives up on a source soon after its update period or LAST_READING_MAX_S,
+ * whichever is shorter. */
 bool last_reading_is_due(struct last_reading *last);
 
 #endif

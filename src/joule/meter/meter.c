@@ -36,7 +36,7 @@ int64_t meter_now_ns(joule_meter *meter)
 
 /* --- opening -------------------------------------------------------------------------------------------- */
 
-/* Copies the options that this library knows. NULL stands for the defaults. */
+/* Copies the options that this library knows. `given` NULL: the defaults. */
 static joule_status take_options(const joule_options *given, joule_options *out, joule_error *error)
 {
     *out = (joule_options){.struct_size = sizeof *out};
@@ -64,14 +64,15 @@ static joule_status check_options(const joule_options *options, joule_error *err
     return meter_lanes_check(options->sources, error);
 }
 
-/* A recorded or scripted machine, or JOULE_OPEN_NO_SESSION, is measured here even if a parent
- * process measures too. */
+/* Returns true if a parent process may measure for this meter. Returns false for a recorded or scripted
+ * machine, or with JOULE_OPEN_NO_SESSION: the meter then measures itself. */
 static bool uses_session(const struct joule_host *host, const joule_options *options)
 {
     return host == host_real() && !(options->flags & JOULE_OPEN_NO_SESSION);
 }
 
-/* On failure the host remains the caller's. If `watches` is false, nothing is read before meter_watch. */
+/* Opens a meter on a host. If `watches` is false, no thread reads the prompt sources before meter_watch. On
+ * failure the host remains the caller's. */
 static joule_status open_on(struct joule_host *host, bool owns_host, bool watches,
                             const joule_options *options, joule_meter **out_meter, joule_error *out_error)
 {
@@ -241,8 +242,8 @@ struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t b
     return w;
 }
 
-/* Publishes the totals from the opening of the meter to end_ns, a time that all sensors have reached. The
- * first totals are zero. */
+/* Publishes the totals from the opening of the meter to end_ns, a time that all sensors have reached. If
+ * `is_first` is set, publishes totals of 0. */
 static void publish_until(joule_meter *meter, int64_t end_ns, bool is_first)
 {
     static const int32_t groups[] = {JOULE_TOTAL, JOULE_CPU, JOULE_GPU};
@@ -256,7 +257,7 @@ static void publish_until(joule_meter *meter, int64_t end_ns, bool is_first)
 }
 
 /* Publishes earlier points for the first clients. Their regions may have begun before horizon_ns, so the
- * board must begin before they do. */
+ * board must begin before these regions. */
 static void publish_past(joule_meter *meter, int64_t horizon_ns)
 {
     int64_t first_ns;

@@ -1,7 +1,7 @@
 /* joule/meter/meter_lanes.c - see meter_lanes.h.
  *
- * Note: most machines have few of the sources, and commands may take only a millisecond. So no search is made
- * and no thread started that cannot change a figure.
+ * Note: most machines have few of the sources, and a measured command may take only a millisecond. So a
+ * source that cannot find hardware is not opened and gets no thread.
  */
 #include "joule/meter/meter_lanes.h"
 
@@ -67,6 +67,7 @@ static bool may_find_hardware(struct joule_host *host, const struct source_ops *
     return is_set || host_has_any(host, ops->folder);
 }
 
+/* Adds an empty lane to the meter. Returns NULL if out of memory. */
 static struct lane *add_lane(joule_meter *meter, double period_s)
 {
     struct lane *lane = lane_create(meter, (int64_t)(period_s * 1e9));
@@ -110,6 +111,7 @@ joule_status meter_lanes_make(joule_meter *meter, const char *list, bool reads_f
 
 /* --- when ----------------------------------------------------------------------------------------------- */
 
+/* Starts the thread of lane `i` unless it runs. Returns false if it cannot be started. */
 static bool start(joule_meter *meter, size_t i)
 {
     return meter->lanes[i]->has_thread || lane_start(meter->lanes[i]);
