@@ -1,7 +1,8 @@
-/* tools/forge/check_case.h - makes one operation on random arguments, as a graph with filled inputs.
+/* tools/forge/check_case.h - makes a test case: a graph of one operation, and random values for its
+ * inputs.
  *
- * Note: the same seed gives the same case. Except in timed cases, shapes are small and odd, and arguments are
- * often views.
+ * Note: the same seed gives the same case. Shapes are small and irregular, and arguments are often views (for
+ * example transposed). Timed cases have large, plain shapes.
  */
 #ifndef FORGE_CHECK_CASE_H
 #define FORGE_CHECK_CASE_H
@@ -9,9 +10,9 @@
 #include "forge/ir/graph.h"
 
 enum case_purpose {
-    CASE_VALUE, /* any element types, any views */
-    CASE_GRAD,  /* f64 and away from poles; outputs: "loss", and "g0" ... for the inputs */
-    CASE_TIME,  /* f32 and large */
+    CASE_VALUE, /* compares results: any element types, any views */
+    CASE_GRAD, /* checks gradients: f64, values away from poles; outputs "loss" and, for the inputs, "g0" ... */
+    CASE_TIME, /* measures time: f32, large shapes */
 };
 
 enum { CASE_INPUTS = 16 };
@@ -19,28 +20,29 @@ enum { CASE_INPUTS = 16 };
 struct case_input {
     char name[8];
     forge_tensor tensor;
-    double low, high; /* range of the random values; integers reach high - 1 */
+    double low, high; /* range of the random values; integers are from low to high - 1 */
 };
 
 struct check_case {
     unsigned subject;
     uint64_t seed;
-    forge_graph *graph; /* its output is "y", or in CASE_GRAD "loss" and gradients */
+    forge_graph *graph; /* outputs: "y"; in CASE_GRAD "loss" and the gradients */
     struct case_input inputs[CASE_INPUTS];
     size_t input_count;
 };
 
-/* Returns the name of a subject: an enum op, or from OP_COUNT on a composite. NULL: past the last. */
+/* Returns the name of a subject; NULL: past the last. Subjects below OP_COUNT are operations (enum op), and
+ * subject OP_COUNT + i is composite i. */
 const char *case_name(unsigned subject);
-/* Returns false also for leaves, which compute nothing. */
+/* Returns true if the subject can be tested. Leaves, such as inputs, cannot, because they compute nothing. */
 bool case_exists(unsigned subject);
-enum { CASE_SUBJECTS = OP_COUNT + 32 }; /* upper limit */
-/* Makes a case; the caller frees it with case_free, also after an error. UNSUPPORTED: the subject has no case
- * for this purpose. */
+enum { CASE_SUBJECTS = OP_COUNT + 32 }; /* upper limit of their number */
+/* Makes a case. The caller frees it with case_free, also after an error. Returns JOULE_UNSUPPORTED if the
+ * subject has no case for this purpose. */
 joule_status case_make(unsigned subject, enum case_purpose purpose, uint64_t seed,
                        struct check_case *out_case, joule_error *error);
-/* Makes the same case of a composite with f64 in place of f32 and with the same values. Same ownership as
- * case_make. */
+/* Makes a copy of the composite's case c in which all f32 inputs are f64 with equal values. The caller frees
+ * *out_wide with case_free, also after an error. */
 joule_status case_widen(const struct check_case *c, struct check_case *out_wide, joule_error *error);
 void case_free(struct check_case *c);
 

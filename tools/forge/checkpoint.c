@@ -14,13 +14,14 @@
 #define VOCABULARY_KEY "train.vocabulary"
 #define ID_KEY         "train.id"
 
-/* An option whose value must agree with that in the file. */
+/* An option whose value must equal the one in the checkpoint. `text` is the value in this run. */
 #define MAX_FITS 8
 struct fit {
     const char *option, *key;
     char text[40];
 };
 
+/* Writes an option to *fit. Returns the next place of the array. */
 static struct fit *add_word(struct fit *fit, const char *option, const char *key, const char *word)
 {
     *fit = (struct fit){.option = option, .key = key};
@@ -35,7 +36,7 @@ static struct fit *add_number(struct fit *fit, const char *option, const char *k
     return fit + 1;
 }
 
-/* Fills `out` with the options that apply to this model; returns their number. */
+/* Fills `out` with the options that apply to this model. Returns the number of options. */
 static size_t fits_of(const struct trainee *t, struct fit out[MAX_FITS])
 {
     const struct trainee_options *o = &t->options;
@@ -51,8 +52,9 @@ static size_t fits_of(const struct trainee *t, struct fit out[MAX_FITS])
     return (size_t)(fit - out);
 }
 
-/* Returns the tokens of the text, concatenated in the order of their numbers; free() it. A user of the
- * weights needs them too. NULL: tokens are bytes, or out of memory. */
+/* Returns the characters of all tokens as one string, in the order of the token numbers. The caller frees
+ * the string. Returns NULL if the task has images, if tokens are bytes, or if out of memory. The
+ * checkpoint stores this string, because the weights cannot be used without it. */
 static char *vocabulary_of(const struct trainee *t)
 {
     if (!t->text || t->options.takes_bytes)
@@ -110,7 +112,7 @@ static joule_status check_option(const char *path, const char *option, const cha
     return JOULE_OK;
 }
 
-/* Compares the tokens and their numbers with those in the file. */
+/* Returns JOULE_INVALID if the file's token numbers stand for other characters than those of this run. */
 static joule_status check_vocabulary(const char *path, const struct trainee *t, const forge_safetensors *file,
                                      joule_error *error)
 {
@@ -123,8 +125,8 @@ static joule_status check_vocabulary(const char *path, const struct trainee *t, 
                                "cannot resume from %s: it was made for a text of other characters", path);
 }
 
-/* Checks that the file was made with the same options. Loss stays NaN and id empty if the file does not have
- * them. */
+/* Returns JOULE_INVALID if the file was made with other options. Sets the loss and the id of *out: NaN and
+ * empty if the file has none. */
 static joule_status check_fit(const char *path, const struct trainee *t, const forge_checkpoint *checkpoint,
                               struct resumed *out, joule_error *error)
 {
@@ -150,7 +152,8 @@ static joule_status check_fit(const char *path, const struct trainee *t, const f
     return status == JOULE_OK ? check_option(path, "seed", there, here, error) : status;
 }
 
-/* Checks that the file's position in the data exists and agrees with its number of steps. */
+/* Returns JOULE_INVALID if the file's position does not exist in this data, or does not agree with the file's
+ * number of steps. */
 static joule_status check_place(const char *path, const struct trainee *t, const forge_checkpoint *checkpoint,
                                 joule_error *error)
 {

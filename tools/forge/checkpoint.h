@@ -1,7 +1,7 @@
 /* tools/forge/checkpoint.h - writes and resumes the checkpoint of a training.
  *
- * Note: options that do not change the slots, such as the learning rate, may differ from those in the file;
- * then the results differ, too.
+ * Note: options that do not change the slots, such as the learning rate, may differ from those in the file.
+ * The results then differ from those of an uninterrupted training.
  */
 #ifndef FORGE_CHECKPOINT_TOOL_H
 #define FORGE_CHECKPOINT_TOOL_H
@@ -17,12 +17,12 @@ struct resumed {
     joule_quantity energy; /* NaN: unknown */
 };
 
-/* Replaces the file atomically; after an error the old file remains. Slots that are not finite are written,
- * too, so call trainee_check first. */
+/* Replaces the file atomically; after an error the old file remains. Non-finite values are written, too;
+ * call trainee_check first to exclude them. */
 joule_status checkpoint_save(const char *path, struct trainee *trainee, double loss, const char *id,
                              joule_quantity energy, joule_error *error);
-/* Reads slots, position and metadata. ABSENT: there is no such file. INVALID: the file does not fit these
- * options or this data; the message says why. */
+/* Reads slots, position and metadata from the file. Returns JOULE_ABSENT if the file does not exist, and
+ * JOULE_INVALID if it does not fit the options or the data of *trainee; the message says why. */
 joule_status checkpoint_resume(const char *path, struct trainee *trainee, struct resumed *out_resumed,
                                joule_error *error);
 

@@ -1,7 +1,8 @@
 /* tools/joulec/response_file.h - expands response files ("@FILE") in a command line by clang's rules.
  *
- * FILE is split at white space, with quotes and backslashes, and may name further files. Note: an argument
- * "@FILE" stays as it is if the file cannot be read, so that clang reports the error.
+ * FILE is split at white space, and quotes and backslashes are interpreted. FILE may name further response
+ * files.
+ * Note: an argument "@FILE" stays unchanged if the file cannot be read, so that clang reports the error.
  */
 #ifndef JOULEC_RESPONSE_FILE_H
 #define JOULEC_RESPONSE_FILE_H
@@ -10,20 +11,23 @@
 #include <stddef.h>
 #include "base/arena.h"
 
-/* Returns argv[1] and the following arguments, terminated by NULL, in memory of `arena`. `folder`: where
- * clang runs; NULL: the current folder. NULL after a message. */
+/* Returns a list of argv[1] and the following arguments with response files expanded, with NULL at its end
+ * and in memory of `arena`. *out_count: its length without that NULL. `folder`: the folder in which clang
+ * runs; NULL: the current one. On failure prints a message and returns NULL. */
 const char **response_expand(struct arena *arena, char **argv, const char *folder, size_t *out_count);
-/* Replaces pipes, such as `@<(echo -c)`, by copies, because both joulec and clang read them. A pipe that
- * cannot be copied stays, so that clang reports the error. */
+/* Replaces response files that are pipes, such as `@<(echo -c)`, by copies, because both joulec and clang
+ * read them and a pipe can be read only once. If the copy fails, the argument stays, so that clang reports
+ * the error. */
 void response_hold_pipes(struct arena *arena, char **argv);
 
+/* A command line that was moved into a response file. */
 struct folded_words {
-    const char *words[3]; /* the program, one response file, NULL */
-    char list[64];
+    const char *words[3]; /* the program, `list`, NULL */
+    char list[64];        /* "@" and the path of the response file */
 };
-/* Writes arguments that exceed the limit on command lines to a response file in memory. Returns its open
- * descriptor, for programs that this one starts or becomes; the caller closes it. -1: it cannot be
- * created. */
+/* Writes the arguments of a command line that is too long for the kernel to a response file in memory.
+ * Sets *out to the short command line. Returns the file's descriptor, which started programs inherit and
+ * the caller closes. Returns -1 if the file cannot be created. */
 int response_fold(const char **words, struct folded_words *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* tools/top/hosts_view.c - see hosts_view.h. The loop of connections, keys and signals. */
+/* tools/top/hosts_view.c - see hosts_view.h. */
 #include "hosts_view.h"
 
 #include <stdlib.h>
@@ -16,24 +16,26 @@
 
 #define SUBCOMMAND   "top"
 #define TOKEN        "JOULE_SERVE_TOKEN"
-#define ONCE_NS      (6 * NS_PER_S) /* longest wait for hosts that do not answer */
+#define ONCE_NS      (6 * NS_PER_S) /* --once: maximum wait for hosts that do not answer */
 #define PAGE_ROWS    10
 #define MAX_PASSWORD 512
 
 #ifdef TOP_HAS_CURL
 
+/* The state of one run. Times are of CLOCK_MONOTONIC. */
 struct view {
     struct hosts hosts;
     struct streams *streams;
     struct frame frame;
-    int64_t begin_ns, tick_ns;
-    int ended_by;
-    bool has_ended;
+    int64_t begin_ns, tick_ns; /* time of the start; time of the next tick of the histories */
+    int ended_by;              /* signal that ended the run; 0: none */
+    bool has_ended;            /* the user quit, or the terminal is gone */
 };
 
 /* --- secrets -------------------------------------------------------------------------------------------- */
 
-/* Returns the first line of a file; NULL after a message. */
+/* Returns the first line of a file; the caller frees it with secret_free. On failure prints a message and
+ * returns NULL. `what` names the secret in messages. */
 static char *read_line(const char *path, const char *what)
 {
     char *text = secret_read(SUBCOMMAND, path, what, false);
@@ -48,7 +50,9 @@ static char *read_line(const char *path, const char *what)
     return NULL;
 }
 
-/* Secrets are sent only over TLS, to this machine, or where "http://" explicitly allows plain text. */
+/* Returns true if a password or token may be sent to every host. A host must use TLS or be this machine,
+ * or the user must have allowed plain text by writing "http://". Otherwise prints a message and returns
+ * false. */
 static bool may_send(const struct hosts *hosts)
 {
     for (size_t i = 0; i < hosts->count; i++) {
@@ -63,6 +67,8 @@ static bool may_send(const struct hosts *hosts)
     return true;
 }
 
+/* Reads the token or the password that the user gave. *out_token, *out_password: the caller frees them with
+ * secret_free, also after a failure; NULL: not given. Returns false after a message. */
 static bool read_access(const struct hosts_settings *settings, const struct hosts *hosts, char **out_token,
                         char **out_password)
 {
@@ -168,7 +174,8 @@ static int run_on_terminal(struct view *view)
 
 /* --- once ----------------------------------------------------------------------------------------------- */
 
-/* A host's energy needs two reports. Fails if no host answers. */
+/* Waits up to ONCE_NS until each host has sent two reports, which its energy needs, or has failed. Prints one
+ * page. Returns the exit code: EXIT_OWN_FAILURE if no host answered. */
 static int print_once(struct view *view)
 {
     struct hosts_total total;
