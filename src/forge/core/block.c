@@ -20,7 +20,8 @@ struct q4_0_block {
 _Static_assert(sizeof(struct q8_0_block) == Q8_0_BYTES && sizeof(struct q4_0_block) == Q4_0_BYTES,
                "blocks follow without a gap");
 
-/* Returns the element of largest magnitude, the first of several; a NaN if `values` contains one. */
+/* Returns the element of `values` with the largest magnitude, the first one if several have it. Returns a NaN
+ * if `values` contains one. */
 static float find_extreme(const double values[BLOCK_ELEMENTS])
 {
     float extreme = 0;
@@ -34,8 +35,8 @@ static float find_extreme(const double values[BLOCK_ELEMENTS])
     return extreme;
 }
 
-/* Returns the factor for elements. Returns 0 if f16 cannot represent `scale`: the block then decodes to
- * zeros. */
+/* Returns 1 / scale, the factor for elements. Returns 0 if f16 cannot represent `scale`, so that the block
+ * decodes to zeros. */
 static float inverse_of(float scale)
 {
     return half_from_double(scale) & 0x7fff ? 1 / scale : 0;

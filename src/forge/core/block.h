@@ -1,6 +1,7 @@
 /* core/block.h - packs and unpacks the block formats q8_0 and q4_0: 32 elements with a common scale.
  *
- * Note: `first` and `count` are multiples of BLOCK_ELEMENTS. The table in dtype.c is the only user.
+ * Note: `first` and `count` are in elements, multiples of BLOCK_ELEMENTS. The table in dtype.c is the only
+ * user.
  */
 #ifndef FORGE_CORE_BLOCK_H
 #define FORGE_CORE_BLOCK_H

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { ALIGNMENT = 64 }; /* bytes: a cache line, and the widest vector */
+enum { ALIGNMENT = 64 }; /* bytes: the size of a cache line, and of the widest vector */
 
 struct forge_buffer {
     atomic_size_t references;
@@ -62,7 +62,8 @@ void forge_buffer_retain(forge_buffer *buffer)
 
 void forge_buffer_release(forge_buffer *buffer)
 {
-    /* Acquire and release: the thread that frees the memory sees all writes of the other users. */
+    /* Acquire and release order: the thread that frees the memory must see all writes of the other
+     * threads. */
     if (!buffer || atomic_fetch_sub_explicit(&buffer->references, 1, memory_order_acq_rel) > 1)
         return;
     if (buffer->release)

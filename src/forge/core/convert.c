@@ -45,8 +45,8 @@ static void convert_doubles(const struct dtype_row *from, const void *source, co
     to->store(target, first, count, values);
 }
 
-/* Returns true if `count` elements end inside a block. Two elements in one byte are no block here: store
- * leaves the other half of the byte unchanged. */
+/* Returns true if `count` elements end inside a block. Types with two elements per byte have no blocks: for
+ * them, store leaves the other half of the last byte unchanged. */
 static bool is_cut(const struct dtype_row *row, size_t count)
 {
     return row->block_elements > 2 && count % row->block_elements != 0;
@@ -62,7 +62,7 @@ joule_status forge_convert(forge_dtype from, const void *source, forge_dtype to,
     if (!source || !target)
         return JOULE_INVALID;
     if (from == to && !from_row->load_bits) {
-        /* Unpacking and packing a block would change its bytes. */
+        /* Converting block by block would change the bytes of block formats, so equal types are copied. */
         memcpy(target, source, forge_dtype_size_bytes(from, count));
         return JOULE_OK;
     }

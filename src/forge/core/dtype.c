@@ -68,7 +68,7 @@ INTEGER_TYPE(i16, int16_t, clamp_signed)
 INTEGER_TYPE(i32, int32_t, clamp_signed)
 INTEGER_TYPE(i64, int64_t, clamp_signed)
 
-/* Read as a byte: files may hold values other than 0 and 1, which a C bool must not have. */
+/* Booleans are read as bytes: files may hold values other than 0 and 1, which a C bool must not have. */
 LOADER(load_boolean, uint8_t, double, element != 0)
 STORER(store_boolean, uint8_t, double, value != 0)
 LOADER(load_bits_boolean, uint8_t, uint64_t, element != 0)
@@ -88,7 +88,7 @@ static inline uint8_t get_nibble(const uint8_t *bytes, size_t index)
     return (uint8_t)(bytes[index / 2] >> (index % 2 * 4) & 0xf);
 }
 
-/* Keeps the other half of the byte. */
+/* Writes one element. Keeps the other half of its byte. */
 static inline void put_nibble(uint8_t *bytes, size_t index, unsigned nibble)
 {
     unsigned shift = index % 2 * 4;
@@ -100,7 +100,8 @@ static inline int sign_of_nibble(unsigned nibble)
     return (int)(nibble ^ 8) - 8;
 }
 
-/* `widened` converts `nibble` to an integer. */
+/* Defines the load and store functions of a type with two elements per byte. `widened` converts `nibble` to
+ * an integer. */
 #define NIBBLE_TYPE(name, widened, clamp)                                                                    \
     static void load_##name(const void *source, size_t first, size_t count, double *out)                     \
     {                                                                                                        \

@@ -17,13 +17,13 @@ struct dtype_row {
     unsigned bits;           /* per element, without the block's scale */
     unsigned block_elements; /* 1 if every element has its own address */
     unsigned block_bytes;
-    /* Read and write elements [first, first + count) as doubles; addresses need no alignment. Integers above
-     * 2^53 are rounded. For block formats, `first` and `count` are multiples of block_elements. Of a byte
-     * with two elements, the other half is kept. */
+    /* Read and write elements [first, first + count) as doubles. Addresses need no alignment. Integers above
+     * 2^53 are rounded. For block formats, `first` and `count` are multiples of block_elements. If a byte
+     * holds two elements and only one is written, the other is kept. */
     void (*load)(const void *source, size_t first, size_t count, double *out);
     void (*store)(void *target, size_t first, size_t count, const double *values);
-    /* The same as 64-bit integers: sign-extended on load, modulo 2^bits on store. NULL for floats and block
-     * formats. */
+    /* Read and write elements as 64-bit integers: sign-extended on load, modulo 2^bits on store. NULL for
+     * floats and block formats. */
     void (*load_bits)(const void *source, size_t first, size_t count, uint64_t *out);
     void (*store_bits)(void *target, size_t first, size_t count, const uint64_t *values);
 };

@@ -57,6 +57,8 @@ void file_close(struct file *file)
 
 /* --- drafts --------------------------------------------------------------------------------------------- */
 
+/* Keeps the first failure of the draft, with a message for `reason` (an errno value). Returns the draft's
+ * status. */
 static joule_status fail(struct draft *draft, int reason, const char *what)
 {
     if (draft->status != JOULE_OK)

@@ -15,12 +15,13 @@
 struct file {
     const char *path; /* borrowed from the caller */
     int fd;
-    uint64_t size; /* bytes, when it was opened */
+    uint64_t size; /* bytes, at the time of file_open */
 };
 
-/* Opens a regular file. Refuses other files, as only a regular file's size can limit what a header claims. */
+/* Opens a regular file; free with file_close. Refuses other files, because only a regular file's size limits
+ * what a header can claim. */
 joule_status file_open(struct file *file, const char *path, joule_error *out_error);
-/* Reads exactly `size` bytes from `offset`. Returns JOULE_INVALID if the file has become shorter. */
+/* Reads exactly `size` bytes from `offset` (bytes). Returns JOULE_INVALID if the file has become shorter. */
 joule_status file_read(const struct file *file, uint64_t offset, void *out_bytes, size_t size,
                        joule_error *out_error);
 void file_close(struct file *file);
@@ -32,13 +33,13 @@ struct draft {
     joule_error *error;
 };
 
-/* Begins a new version of the file at `path`. The caller calls draft_end in any case, even after an error.
- * Returns JOULE_PENDING while another process writes this file, JOULE_FAILED if `path` is not a regular
- * file. */
+/* Begins a new version of the file at `path`. The caller must call draft_end in any case, even after an
+ * error. Returns JOULE_PENDING if another process is writing this file, and JOULE_FAILED if `path` is not a
+ * regular file. */
 joule_status draft_begin(struct draft *draft, const char *path, joule_error *out_error);
 void draft_write(struct draft *draft, const void *bytes, size_t size);
-/* Replaces the file if `status` and all writes are OK; otherwise keeps the old file. Returns the first
- * failure. */
+/* Replaces the file if `status` and all writes are OK. Otherwise keeps the old file. Returns the first
+ * failure, or JOULE_OK. */
 joule_status draft_end(struct draft *draft, joule_status status);
 
 #endif

@@ -49,7 +49,7 @@ static inline int bias_of(struct small_float format)
     return (1 << (format.exponent_bits - 1)) - 1;
 }
 
-/* Converts exactly. A NaN keeps its payload. */
+/* Returns the value of `pattern` in `format`, exactly. A NaN keeps its payload. */
 static inline double widen(uint32_t pattern, struct small_float format)
 {
     int sign_place = format.exponent_bits + format.mantissa_bits;
@@ -65,7 +65,7 @@ static inline double widen(uint32_t pattern, struct small_float format)
     return double_of(bits_of(significand * unit) | sign);
 }
 
-/* Removes the lowest `count` bits, rounding to nearest, ties to even. */
+/* Returns `value` without its lowest `count` bits, rounded to nearest, ties to even. */
 static inline uint64_t drop_bits(uint64_t value, int count)
 {
     uint64_t rest = value & ((UINT64_C(1) << count) - 1);
@@ -74,8 +74,8 @@ static inline uint64_t drop_bits(uint64_t value, int count)
     return kept + (rest > half || (rest == half && (kept & 1)));
 }
 
-/* Rounds once, from all 53 bits, to nearest even; a conversion through f32 would round twice. A NaN keeps the
- * upper bits of its payload. */
+/* Returns the pattern in `format` of `value`, rounded to nearest, ties to even. It rounds only once, from all
+ * 53 bits; a conversion through f32 would round twice. A NaN keeps the upper bits of its payload. */
 static inline uint32_t narrow(double value, struct small_float format)
 {
     uint64_t bits = bits_of(value);
@@ -99,7 +99,7 @@ static inline uint32_t narrow(double value, struct small_float format)
     return sign | (pattern < format.overflow_pattern ? pattern : format.overflow_pattern);
 }
 
-/* Convert doubles to integers of 2 to 64 bits: truncate towards zero, saturate; NaN gives 0. */
+/* Convert doubles to integers of 2 to 64 bits. They truncate towards zero and saturate. NaN gives 0. */
 static inline int64_t clamp_signed(double value, int bits)
 {
     double limit = (double)(UINT64_C(1) << (bits - 1));
@@ -116,7 +116,7 @@ static inline uint64_t clamp_unsigned(double value, int bits)
     double limit = 2 * (double)(UINT64_C(1) << (bits - 1));
     if (value >= limit)
         return UINT64_MAX >> (64 - bits);
-    return value > 0 ? (uint64_t)value : 0; /* false for NaN */
+    return value > 0 ? (uint64_t)value : 0; /* NaN fails the comparison */
 }
 
 #endif

@@ -36,7 +36,8 @@ static void make_block(const forge_random *random, uint64_t block, uint32_t out[
     forge_philox4x32(counter, key, out);
 }
 
-/* Returns random word `number`. Keeps its block in `words`, and computes a block at its first word. */
+/* Returns random word `number` of the sequence. `words` caches the word's block; it is computed if
+ * `is_first`, or at the block's first word. */
 static uint32_t next_word(const forge_random *random, uint64_t number, bool is_first,
                           uint32_t words[BLOCK_WORDS])
 {
@@ -83,7 +84,8 @@ void forge_random_normal(const forge_random *random, uint64_t first, size_t coun
     }
 }
 
-/* Returns a uniform number below `bound`. Consumes words from *next on. */
+/* Returns a uniform number below `bound`. *next: number of the next unused random word; advanced past the
+ * words that were used. */
 static uint64_t draw_below(const forge_random *random, uint64_t bound, uint64_t *next)
 {
     const uint64_t limit =

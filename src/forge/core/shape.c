@@ -1,7 +1,7 @@
 /* core/shape.c - shapes of tensors: equality, number of elements, text.
  *
- * Note: a dimension of 0 makes the tensor empty. The product of the others must still not overflow, because
- * strides are made of it.
+ * Note: a dimension of 0 makes the tensor empty. The product of the other dimensions must still not overflow,
+ * because strides are computed from it.
  */
 #include <forge/tensor.h>
 #include "base/string.h"

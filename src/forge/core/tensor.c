@@ -1,7 +1,7 @@
 /* core/tensor.c - creates and checks tensors.
  *
- * Note: packed strides count a dimension of 0 as 1 and so stay positive. No stride of an empty tensor is
- * used.
+ * Note: packed strides count a dimension of 0 as 1, and so stay positive. Strides of an empty tensor are
+ * never used.
  */
 #include <forge/tensor.h>
 #include "base/error.h"
@@ -11,7 +11,8 @@
 
 enum { SHAPE_TEXT_SIZE = FORGE_MAX_RANK * 21 + 2 };
 
-/* Writes a packed tensor without a buffer, and its size in bytes. */
+/* Writes a packed tensor without a buffer to *out_tensor, and its size in bytes. Fails if type or shape is
+ * invalid. */
 static joule_status plan_packed(forge_dtype dtype, const forge_shape *shape, forge_tensor *out_tensor,
                                 size_t *out_size_bytes, joule_error *out_error)
 {

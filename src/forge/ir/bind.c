@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "forge/ir/build.h"
 
-/* Copies all nodes with the builder's sizes. Frees the builder. */
+/* Copies all nodes with the builder's sizes into a new graph, which the caller frees. Frees the builder. */
 static joule_status copy_all(forge_builder *builder, const forge_graph *graph, forge_graph **out_graph,
                              joule_error *error)
 {
@@ -23,7 +23,7 @@ static joule_status copy_all(forge_builder *builder, const forge_graph *graph, f
     return forge_builder_finish(builder, out_graph, error);
 }
 
-/* Afterwards the outer graph has the body's symbols, as it had when the composite was made. */
+/* After this call the outer graph has the body's symbols, as it had when the composite was made. */
 const forge_graph *builder_bind_body(forge_builder *builder, const forge_graph *body)
 {
     forge_builder *inside = builder_new(&builder->graph->dims);

@@ -175,7 +175,7 @@ forge_dtype forge_value_dtype(const forge_builder *builder, forge_value value)
 
 /* --- interning ------------------------------------------------------------------------------------------ */
 
-/* Everything that makes two nodes equal. */
+/* Everything that makes two nodes equal. A hash table finds equal nodes by this key. */
 struct key {
     enum op op;
     uint32_t recompute_region, place;
@@ -213,6 +213,7 @@ static bool is_same_key(const struct key *a, const struct key *b)
            (a->count == 0 || memcmp(a->inputs, b->inputs, a->count * sizeof *a->inputs) == 0);
 }
 
+/* Enters the node in the hash table, which must have room. */
 static void intern(forge_builder *builder, uint32_t node)
 {
     struct key key = key_of(builder->graph, &builder->graph->nodes[node]);
@@ -222,7 +223,7 @@ static void intern(forge_builder *builder, uint32_t node)
     builder->interned[at] = node + 1;
 }
 
-/* Keeps the table at most half full. Returns false if out of memory. */
+/* Ensures room for one more node, with the table at most half full. Returns false if out of memory. */
 static bool grow_table(forge_builder *builder)
 {
     size_t nodes = builder->graph->node_count;
@@ -240,6 +241,7 @@ static bool grow_table(forge_builder *builder)
     return true;
 }
 
+/* Returns the index of an equal node, or NO_INDEX. */
 static uint32_t find_node(const forge_builder *builder, const struct key *key)
 {
     size_t mask = builder->interned_size - 1;
@@ -254,6 +256,8 @@ static uint32_t find_node(const forge_builder *builder, const struct key *key)
 
 /* --- nodes ---------------------------------------------------------------------------------------------- */
 
+/* Ensures capacity for one more node with these numbers of inputs and outputs. Returns false if out of
+ * memory. */
 static bool reserve(forge_builder *builder, size_t inputs, size_t outputs)
 {
     forge_graph *g = builder->graph;
@@ -264,6 +268,7 @@ static bool reserve(forge_builder *builder, size_t inputs, size_t outputs)
            g->value_count + outputs < UINT32_MAX && g->edge_count + inputs < UINT32_MAX;
 }
 
+/* Returns a copy of `bytes` in the arena, or NULL if out of memory. */
 static void *copy_bytes(struct arena *arena, const void *bytes, size_t size)
 {
     void *copy = arena_alloc(arena, size);
@@ -335,8 +340,9 @@ static void mark_needed(const forge_graph *graph, forge_value value, bool *is_ne
         is_needed[graph->values[value].node] = true;
 }
 
-/* Returns which nodes an output or a write needs, or NULL if out of memory; free() it. Unused inputs stay:
- * they are part of the graph's interface. */
+/* Returns an array with true for each node that an output or a write needs, or NULL if out of memory. The
+ * caller calls free() on it. Unused inputs count as needed, because they are part of the graph's
+ * interface. */
 static bool *find_needed(const forge_graph *graph)
 {
     bool *is_needed = calloc(graph->node_count + 1, sizeof *is_needed);
@@ -354,8 +360,8 @@ static bool *find_needed(const forge_graph *graph)
     return is_needed;
 }
 
-/* Removes the other nodes and renumbers nodes, values and edges. The order stays. map: [old value count],
- * gets the new ids. */
+/* Removes the nodes that are not needed. Renumbers the remaining nodes, values and edges, and keeps their
+ * order. map: [old value count], gets the new ids. */
 static void remove_others(forge_graph *graph, const bool *is_needed, forge_value *map)
 {
     size_t nodes = 0, values = 1, edges = 0;

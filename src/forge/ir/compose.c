@@ -1,7 +1,7 @@
 /* ir/compose.c - makes composite nodes, and replaces them by their bodies.
  *
- * Note: a body is built with a copy of the outer symbols, and the outer graph takes over the body's. So a
- * size means the same inside and outside.
+ * Note: a body is built with a copy of the outer graph's symbols, and the outer graph takes over the symbols
+ * that the body adds. A size therefore means the same inside and outside.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,8 @@
 
 #define MAX_INPUTS 16
 
-/* Returns a builder whose inputs have the types and shapes of the given values. */
+/* Returns a builder whose inputs have the types and shapes of the given values; NULL on failure. Free with
+ * forge_builder_free. */
 static forge_builder *begin_body(forge_builder *outer, const forge_value *inputs, size_t count,
                                  forge_value *inner)
 {
@@ -45,7 +46,7 @@ bool builder_adopt_body(forge_builder *builder, forge_graph *body)
     return !builder->has_failed;
 }
 
-/* Returns the body's graph, owned by the builder's graph; NULL if the builder has failed. */
+/* Builds a body. Returns its graph, which the builder's graph owns; NULL if the builder has failed. */
 static forge_graph *make_body(forge_builder *builder, const char *name, const forge_value *inputs,
                               size_t count, forge_bodies_fn body, const void *context, size_t value_count)
 {
@@ -96,6 +97,7 @@ void forge_composite_many(forge_builder *builder, const char *name, const forge_
     builder_add_composite(builder, &attributes, inputs, count, body, context, out_values, value_count);
 }
 
+/* Context of single_body: a body function that returns one value. */
 struct single {
     forge_body_fn body;
     const void *context;

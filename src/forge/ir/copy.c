@@ -80,7 +80,7 @@ bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const
     forge_value inputs[UINT8_MAX], value;
     uint32_t region = builder->recompute_region;
     if (node->op == OP_INPUT)
-        return true; /* builder_begin_copy has made it */
+        return true; /* builder_begin_copy has made this node */
     for (size_t i = 0; i < node->input_count; i++)
         inputs[i] = map[node_input(graph, node, i)];
     const void *attributes = substituted_attributes(builder, node);

@@ -21,7 +21,7 @@ static double bytes(const struct view *view)
     return (double)forge_dtype_size_bytes(view->dtype, forge_shape_elements(&stored));
 }
 
-/* Operations that only move elements. */
+/* Defines the cost function of an operation that only moves elements. */
 #define NO_FLOP(name)                                                                                        \
     static double cost_##name(const struct launch *launch)                                                   \
     {                                                                                                        \
@@ -69,7 +69,7 @@ static double cost_scan(const struct launch *launch)
     return elements(&launch->inputs[0]);
 }
 
-/* Comparisons: a binary search among the elements that are kept, for each element. */
+/* Counts comparisons: for each element, one binary search among the elements that are kept. */
 static double cost_sort(const struct launch *launch)
 {
     const struct sort_attributes *a = launch->attributes;
@@ -115,7 +115,7 @@ static double cost_fold(const struct launch *launch)
     return elements(&launch->inputs[0]);
 }
 
-/* One comparison and one addition for each element of a window. */
+/* Counts one comparison and one addition for each element of a window. */
 static double cost_share(const struct launch *launch)
 {
     const struct share_attributes *a = launch->attributes;
@@ -124,7 +124,7 @@ static double cost_share(const struct launch *launch)
 
 static double cost_random(const struct launch *launch)
 {
-    return 40 * elements(&launch->outputs[0]); /* integer operations: ten rounds make four numbers */
+    return 40 * elements(&launch->outputs[0]); /* integer operations: ten Philox rounds make four numbers */
 }
 
 static flop_fn *const flop_of[OP_COUNT] = {
@@ -134,7 +134,7 @@ static flop_fn *const flop_of[OP_COUNT] = {
 #include "forge/ir/ops.def"
 };
 
-/* Counts each operand once. */
+/* Returns the cost with these FLOP, and the bytes of all operands. Counts each operand once. */
 static struct program_cost with_bytes(double flop, const struct launch *launch)
 {
     struct program_cost cost = {.flop = flop};
@@ -161,7 +161,8 @@ struct program_cost cost_of_launch(const struct launch *launch)
     return with_bytes(flop, launch);
 }
 
-/* Makes a packed view of the value, with its address as data. Returns false if a size has no number. */
+/* Writes a packed view of the value to *out. Its data pointer only identifies the value. Returns false if a
+ * size is not known. */
 static bool view_value(const forge_graph *graph, forge_value value, const struct body_costs *known,
                        struct view *out_view)
 {
@@ -180,6 +181,7 @@ static bool view_value(const forge_graph *graph, forge_value value, const struct
 
 /* --- nodes of graphs ------------------------------------------------------------------------------------ */
 
+/* One entry of the cache struct body_costs. */
 struct body_cost {
     const forge_graph *body;
     struct program_cost cost;

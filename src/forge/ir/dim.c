@@ -126,7 +126,8 @@ static uint32_t leaves_of(const struct dim_table *table, forge_dim dim)
     return dim >= 0 ? 1 : entry(table, dim)->leaves;
 }
 
-/* Returns the entry for `a kind b`; adds it if it is new. a and b are already in chain order. */
+/* Returns the entry for `a kind b`; adds the entry if it is new. Returns DIM_FAILED on failure. a and b are
+ * already in chain order. */
 static forge_dim intern(struct dim_table *table, enum dim_kind kind, forge_dim a, forge_dim b)
 {
     struct dim e;
@@ -161,7 +162,7 @@ bool dim_make_entry(const struct dim_table *table, enum dim_kind kind, forge_dim
 
 /* --- products: factor * (factor * ... number) ----------------------------------------------------------- */
 
-/* Multiplies an ordered term by a single factor. */
+/* Returns the ordered term multiplied by a single factor. */
 static forge_dim times_factor(struct dim_table *table, forge_dim factor, forge_dim term)
 {
     if (factor == DIM_FAILED || term == DIM_FAILED || factor == 0 || term == 0)
@@ -191,7 +192,7 @@ static forge_dim times_term(struct dim_table *table, forge_dim a, forge_dim b)
     return times_factor(table, a, b);
 }
 
-/* Splits a term into its number, which is returned, and the other factors. */
+/* Splits a term into its number and its other factors. Returns the number; *out_rest gets the factors. */
 static int64_t coefficient(struct dim_table *table, forge_dim term, forge_dim *out_rest)
 {
     if (term >= 0) {
@@ -211,7 +212,7 @@ static int64_t coefficient(struct dim_table *table, forge_dim term, forge_dim *o
 
 /* --- sums: term + (term + ... number) ------------------------------------------------------------------- */
 
-/* Adds a single term to an ordered sum. Merges terms that differ only in their numbers. */
+/* Returns the ordered sum plus a single term. Merges terms that differ only in their numbers. */
 static forge_dim plus_term(struct dim_table *table, forge_dim term, forge_dim sum)
 {
     if (term == DIM_FAILED || sum == DIM_FAILED)
@@ -250,8 +251,8 @@ forge_dim dim_add(struct dim_table *table, forge_dim a, forge_dim b)
     return plus_term(table, a, b);
 }
 
-/* Subtracts a single term from an ordered sum. Returns DIM_FAILED if the sum does not contain that much of
- * the term. */
+/* Returns the ordered sum minus a single term. Returns DIM_FAILED if the sum does not provably contain the
+ * term often enough. */
 static forge_dim minus_term(struct dim_table *table, forge_dim sum, forge_dim term)
 {
     forge_dim head = sum, rest = 0, term_rest, head_rest;

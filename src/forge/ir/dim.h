@@ -1,9 +1,9 @@
 /* ir/dim.h - symbolic sizes: a graph's table of symbols and expressions, and their arithmetic.
  *
- * Every expression is a sum of products in canonical order. Equal polynomials so have the same number, and
- * shapes compare by bytes.
+ * Every expression is a sum of products in canonical order. Equal polynomials therefore have the same number,
+ * and shapes can be compared byte by byte.
  *
- * Note: a forge_dim from 0 on is a plain number; a negative one is an entry of this table. DIM_FAILED is the
+ * Note: a forge_dim >= 0 is a plain number. A negative one is an entry of this table. DIM_FAILED is the
  * result of an overflow, a division by 0 or an unknown entry. Arithmetic with DIM_FAILED gives DIM_FAILED.
  */
 #ifndef FORGE_IR_DIM_H
@@ -22,11 +22,11 @@ enum dim_kind { DIM_SYMBOL, DIM_PRODUCT, DIM_SUM, DIM_QUOTIENT };
 /* No padding: program files contain it byte for byte. */
 struct dim {
     uint32_t kind;    /* enum dim_kind */
-    uint32_t leaves;  /* symbols and numbers in the expression, written out */
+    uint32_t leaves;  /* number of symbols and numbers in the written-out expression */
     forge_dim a, b;   /* operands; b is the rest of a product or sum. 0 for symbols */
     int64_t min, max; /* bounds over all values of the symbols */
-    int64_t multiple; /* a number from 1 on that always divides it */
-    char name[32];    /* of a symbol, else empty */
+    int64_t multiple; /* a number >= 1 that always divides the value */
+    char name[32];    /* name of a symbol; empty for other kinds */
 };
 
 struct dim_table {
@@ -37,14 +37,17 @@ struct dim_table {
 void dim_table_free(struct dim_table *table);
 bool dim_table_copy(struct dim_table *table, const struct dim_table *from);
 
-/* Returns the symbol with this name; adds it if it is new. DIM_FAILED: invalid bounds, no multiple of
- * `multiple` within them, a symbol of this name with other bounds, too many entries, or out of memory. */
+/* Returns the symbol with this name; adds the symbol if it is new. Returns DIM_FAILED if the bounds are
+ * invalid, if no multiple of `multiple` is within them, if a symbol of this name has other bounds, if there
+ * are too many entries, or if out of memory. */
 forge_dim dim_symbol(struct dim_table *table, const char *name, int64_t min, int64_t max, int64_t multiple);
 forge_dim dim_add(struct dim_table *table, forge_dim a, forge_dim b);
-/* Returns DIM_FAILED also if the difference is not provably a sum of such products. */
+/* Returns a - b. Returns DIM_FAILED also if the difference is not provably a sum of products with numbers >=
+ * 0. */
 forge_dim dim_sub(struct dim_table *table, forge_dim a, forge_dim b);
 forge_dim dim_mul(struct dim_table *table, forge_dim a, forge_dim b);
-/* Exact if every term of `a` is divisible by `b`, else a quotient that is rounded down. */
+/* Returns a / b. The quotient is exact if every term of `a` is divisible by `b`; otherwise it is rounded
+ * down. */
 forge_dim dim_div(struct dim_table *table, forge_dim a, forge_dim b);
 
 bool dim_is_known(const struct dim_table *table, forge_dim dim);
@@ -54,7 +57,7 @@ int64_t dim_max(const struct dim_table *table, forge_dim dim);
 bool dim_is_at_most(struct dim_table *table, forge_dim a, forge_dim b);
 /* Returns the value of `dim`. values[i]: value of table entry i, read for symbols only. */
 int64_t dim_value(const struct dim_table *table, forge_dim dim, const int64_t *values);
-/* Returns `a kind b` for two numbers, or DIM_FAILED. */
+/* Returns the number that operation `kind` gives for the two numbers a and b, or DIM_FAILED. */
 int64_t dim_apply(enum dim_kind kind, int64_t a, int64_t b);
 /* Returns the greatest common divisor of two numbers >= 0. */
 static inline int64_t greatest_common_divisor(int64_t a, int64_t b)
@@ -66,23 +69,24 @@ static inline int64_t greatest_common_divisor(int64_t a, int64_t b)
     }
     return a;
 }
-/* Writes the entry for `a kind b`. Returns false if a bound overflows, or if it has too many leaves. */
+/* Writes the entry for `a kind b` to *out. Returns false if a bound overflows, or if the expression has more
+ * than DIM_MAX_LEAVES leaves. */
 bool dim_make_entry(const struct dim_table *table, enum dim_kind kind, forge_dim a, forge_dim b,
                     struct dim *out);
 
 /* --- sizes as numbers: dim_values.c --------------------------------------------------------------------- */
 
-/* Returns true if each entry is a valid symbol, or exactly what arithmetic makes of earlier entries, so that
- * its bounds hold. Used for tables from files. */
+/* Returns true if each entry is a valid symbol, or exactly what arithmetic makes of earlier entries. The
+ * stored bounds can then be trusted. Used for tables from files. */
 bool dim_table_is_valid(const struct dim_table *table);
-/* Returns the entry of a symbol, or NULL if there is none with this name. */
+/* Returns the entry of the symbol with this name, or NULL if there is none. */
 const struct dim *dim_find(const struct dim_table *table, const char *name);
-/* Returns JOULE_OK if the symbol can have this value; *out_symbol (may be NULL) gets its entry's index.
- * JOULE_ABSENT: no such symbol; the message lists those that exist. JOULE_INVALID: out of bounds, or not a
- * multiple. */
+/* Returns JOULE_OK if the symbol can have this value. *out_symbol (may be NULL) gets the index of the
+ * symbol's entry. Returns JOULE_ABSENT if there is no such symbol; the message lists those that exist.
+ * Returns JOULE_INVALID if the value is out of bounds or is not a multiple. */
 joule_status dim_check(const struct dim_table *table, const char *name, int64_t number, size_t *out_symbol,
                        joule_error *out_error);
-/* The largest and the smallest value of a symbol. */
+/* Return the largest and the smallest value of a symbol. */
 int64_t dim_symbol_max(const struct dim *symbol);
 int64_t dim_symbol_min(const struct dim *symbol);
 /* Set values[i] of each symbol to its largest or smallest value, and those of other entries to 0. */
@@ -93,23 +97,22 @@ void dim_set_min(const struct dim_table *table, int64_t *values);
 bool dim_evaluate(const struct dim_table *table, int64_t *values);
 /* Returns an upper bound for each dimension. The symbols may not allow all of them at once. */
 forge_shape dim_max_shape(const struct dim_table *table, const forge_shape *shape);
-/* Returns `dim`, with an entry replaced by its value. values[i]: a number or another expression for entry
- * i. */
+/* Returns values[i] if `dim` is entry i, else `dim`. values[i]: a number or another expression. */
 static inline forge_dim dim_substitute(forge_dim dim, const forge_dim *values)
 {
     return dim < 0 ? values[-dim - 1] : dim;
 }
 forge_shape dim_substitute_shape(const forge_shape *shape, const forge_dim *values);
 bool dim_shape_has_symbols(const forge_shape *shape);
-/* Translates `from` into another table, with numbers for the symbols in `sizes`. values[i]: the result for
- * entry i. Returns false if one is DIM_FAILED. */
+/* Translates the table `from` into another table, and replaces the symbols in `sizes` by their numbers.
+ * values[i]: gets the result for entry i. Returns false if one of the results is DIM_FAILED. */
 bool dim_table_bind(const struct dim_table *from, const forge_size *sizes, size_t count,
                     struct dim_table *table, forge_dim *values);
 
 /* Returns the product of a shape's dimensions. */
 forge_dim dim_elements(struct dim_table *table, const forge_shape *shape);
 
-/* Prints "B", "(T*(B*4))", "((B+1)/2)"; a symbol whose name is no word stands in quotes. */
+/* Prints "B", "(T*(B*4))", "((B+1)/2)". A symbol whose name is not a word is printed in quotes. */
 void dim_print(const struct dim_table *table, forge_dim dim, struct text *text);
 /* Prints "[B,784]". */
 void dim_print_shape(const struct dim_table *table, const forge_shape *shape, struct text *text);

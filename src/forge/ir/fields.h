@@ -10,9 +10,9 @@
 
 #include "forge/ir/graph.h"
 
-/* Fields that are 0 are not printed, unless "always" says so. Lists have one entry per dimension of the first
- * input; lists with a limit of 3 have one per spatial dimension. They are longer if later entries are not
- * 0. */
+/* Fields with value 0 are not printed, unless marked "always" below. Lists have one entry per dimension of
+ * the first input; lists with a limit of 3 have one per spatial dimension. A list is longer if later entries
+ * are not 0. */
 enum field_kind {
     FIELD_KIND,         /* uint32_t, after the operation's name, always: "unary.relu" */
     FIELD_NUMBER,       /* uint32_t: "groups=2" */
@@ -46,17 +46,18 @@ struct field {
 /* Returns the list of fields, which ends with FIELD_END. */
 const struct field *op_fields(enum op op);
 
-/* Returns "relu" of unary.relu, "attention" of composite.attention, "" for an operation without kinds. The
- * text is static, or part of the attributes. */
+/* Returns the kind in an operation's name, for example "relu" for unary.relu and "attention" for
+ * composite.attention; "" for an operation without kinds. The text is static, or part of the attributes. */
 const char *fields_kind(enum op op, const void *attributes);
 
-/* Checks each field alone, so that it is safe to use: ranks, sizes, types, kinds and flags exist, names are
- * terminated. Returns the name of the first bad field, or NULL. `size`: bytes of the attributes. */
+/* Checks each field by itself: ranks, sizes, types, kinds and flags must exist, and names must be terminated.
+ * Returns the name of the first bad field, or NULL if all are safe to use. `size`: bytes of the
+ * attributes. */
 const char *fields_check(enum op op, const void *attributes, size_t size, const struct dim_table *dims);
 
 /* Returns true if a size or a position in the attributes is symbolic. */
 bool fields_have_symbols(enum op op, const void *attributes);
-/* Replaces symbolic sizes; values[i] is the number, or other expression, for entry i. */
+/* Replaces symbolic sizes in the attributes. values[i]: the number or other expression for table entry i. */
 void fields_substitute(enum op op, void *attributes, const forge_dim *values);
 
 #endif

@@ -67,8 +67,9 @@ struct transpose_attributes {
 struct axis_attributes {
     uint32_t axis;
 };
-/* A strided part of an array. Along each dimension: start, start + step ... below limit. With a negative
- * step: limit - 1, limit - 1 + step ... down to start. 0 from the rank on. */
+/* A strided part of an array. Along each dimension it contains start, start + step, and so on below limit.
+ * With a negative step it contains limit - 1, limit - 1 + step, and so on down to start. Members are 0 from
+ * the rank on. */
 struct cut {
     forge_dim start[FORGE_MAX_RANK], limit[FORGE_MAX_RANK];
     int64_t step[FORGE_MAX_RANK];
@@ -82,7 +83,7 @@ struct pad_attributes {
     forge_shape shape;
 };
 enum { CONV_TRANSPOSED = 1, CONV_SIZED = 2 };
-/* Up to three spatial dimensions; 0 for those that do not exist. */
+/* Parameters by spatial dimension, up to three; 0 for dimensions that do not exist. */
 struct conv_attributes {
     uint32_t flags;
     uint32_t groups;
@@ -91,7 +92,8 @@ struct conv_attributes {
     uint32_t extra[3]; /* transposed only: added at the end of the result's size */
     forge_dim size[3]; /* CONV_SIZED: the result's size, instead of the one that `after` and `extra` give */
 };
-/* Windows that slide along the dimensions in `axes`; arrays are by dimension, 0 for the others. */
+/* Windows that slide along the dimensions in `axes`. Arrays are indexed by dimension, and are 0 for
+ * dimensions outside `axes`. */
 struct windows {
     uint32_t axes; /* one bit per dimension */
     uint32_t size[FORGE_MAX_RANK], stride[FORGE_MAX_RANK], dilation[FORGE_MAX_RANK];
@@ -112,8 +114,9 @@ struct fold_attributes {
     struct windows windows;
     uint32_t zero;
 };
-/* Inputs: x; y and parts with one element per window of x. Each part is divided equally among the elements of
- * its window that equal the window's y. */
+/* OP_SHARE distributes parts over windows of x, as the gradient of a maximum does. Inputs: x, y and parts. y
+ * and parts have one element per window of x. Each part is divided equally among the elements of its window
+ * that equal the window's element of y. */
 struct share_attributes {
     struct windows windows;
 };
@@ -122,8 +125,8 @@ struct random_attributes {
     uint32_t stream;
     forge_shape shape;
 };
-/* is_along: one index for each element of the result, of the same rank. Otherwise one index for each slice of
- * x. */
+/* If is_along is set, `indices` has the result's rank and one index for each element of the result. Otherwise
+ * each index selects a whole slice of x. */
 struct gather_attributes {
     uint32_t axis;
     uint32_t is_along;
@@ -139,7 +142,7 @@ struct scan_attributes {
     uint32_t axis;
     uint32_t flags;
 };
-/* Outputs: the sorted values, and their i64 positions in x. */
+/* The operation has two outputs: the sorted values, and their positions in x as i64. */
 struct sort_attributes {
     uint32_t axis;
     uint32_t is_descending;
@@ -161,8 +164,8 @@ struct composite_attributes {
                       * output */
     uint32_t given;  /* bit k is set if the gradient of output k is an input, after the composite's own
                       * inputs */
-    /* In graph->bodies; it has this node's inputs and outputs. NULL in launches. Must be the last member: the
-     * others are compared as bytes. */
+    /* Member of graph->bodies, with the inputs and outputs of this node. NULL in launches. Must be the last
+     * member, because the other members are compared as bytes. */
     const forge_graph *body;
 };
 
@@ -175,8 +178,8 @@ struct node {
     uint32_t first_input; /* index in graph->edges */
     forge_value output;   /* id of the first output; the others follow */
     uint32_t scope;       /* index in graph->scopes */
-    /* The region of forge_recompute_begin whose recomputation, for the backward pass, this node belongs to;
-     * 0: none. The node is not merged with equal nodes of other regions. */
+    /* The recompute region (forge_recompute_begin) of which this node is a copy, made for the backward pass.
+     * 0: none. The node is never merged with equal nodes of other regions. */
     uint32_t recompute_region;
     uint32_t attributes_size;
     const void *attributes; /* in graph->arena */
@@ -190,8 +193,8 @@ struct value {
     forge_shape shape;
 };
 
-/* Order of a value's elements in its buffer. Packed: row-major, without gaps. Passes may choose others for a
- * device, for example blocks for a matrix unit; a new graph has only packed values. */
+/* Order of a value's elements in its buffer. LAYOUT_PACKED is row-major without gaps. Passes may choose other
+ * layouts for a device, for example blocks for a matrix unit. A new graph has only packed values. */
 enum value_layout { LAYOUT_PACKED };
 
 /* An input or an output. */
@@ -251,12 +254,14 @@ static inline uint32_t node_place(const forge_graph *graph, const struct node *n
 {
     return graph->values[node->output].place;
 }
-/* Returns the place of the value that is read from the slot, or else of the value that is written to it. */
+/* Returns the place of the value that is read from the slot. If the slot is not read, returns the place of
+ * the value that is written to it. */
 static inline uint32_t slot_place(const forge_graph *graph, const struct slot *slot)
 {
     return graph->values[slot->read ? slot->read : slot->write].place;
 }
-/* Returns the place's name in quotes, or a description of place 0. */
+/* Returns the name of the place in quotes, or a description of place 0. The result is `text` or a static
+ * string. */
 const char *place_text(const forge_graph *graph, uint32_t place, char text[PLACE_TEXT]);
 
 /* Returns false if other processes take part in the node. */

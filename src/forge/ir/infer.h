@@ -12,8 +12,9 @@
 
 #define OP_MAX_OUTPUTS 4
 
+/* One use of a rule: the node's operation, attributes and inputs, and the outputs or the error message. */
 struct inference {
-    forge_graph *graph; /* gives symbols (it may add some), slots and bodies */
+    forge_graph *graph; /* provides symbols (a rule may add some), slots and bodies */
     enum op op;
     const void *attributes;
     uint32_t place; /* where the node runs */
@@ -33,9 +34,10 @@ bool infer(struct inference *inference);
 #define OP(NAME, name, min_inputs, max_inputs, attributes) bool infer_##name(struct inference *inference);
 #include "forge/ir/ops.def"
 
-/* Writes "conv(f32[2,3,8]): " and the reason to the message. Returns false. */
+/* Writes the operation with its input types, for example "conv(f32[2,3,8]): ", and the reason to the message.
+ * Returns false. */
 bool infer_fail(struct inference *inference, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Adds an output. Returns false, with a message, if a dimension is no valid size. */
+/* Adds an output. Returns false, with a message, if a dimension is not a valid size. */
 bool infer_add_output(struct inference *inference, forge_dtype dtype, const forge_shape *shape);
 
 /* --- operations ----------------------------------------------------------------------------------------- */

@@ -54,7 +54,7 @@ bool infer_transpose(struct inference *i)
 
 /* --- concatenation -------------------------------------------------------------------------------------- */
 
-/* All inputs have one shape, except along the axis. */
+/* All inputs have the same shape, except along the axis. */
 bool infer_concat(struct inference *i)
 {
     const struct axis_attributes *a = i->attributes;
@@ -89,7 +89,8 @@ static bool refuse_cut(struct inference *i, const struct cut *cut, uint32_t k, f
     return infer_fail(i, "dimension %u, %s: %s", k, range, why);
 }
 
-/* Computes the shape of a part of `whole`. */
+/* Computes the shape of the part `cut` of an array with shape `whole`. Returns false, with a message, if the
+ * cut is invalid. */
 static bool cut_shape(struct inference *i, const struct cut *cut, const forge_shape *whole,
                       forge_shape *out_shape)
 {
@@ -138,8 +139,8 @@ bool infer_pad(struct inference *i)
 
 /* --- by indices ----------------------------------------------------------------------------------------- */
 
-/* Computes the shape that a gather with these indices along an axis of x returns. That of updates is the
- * same. */
+/* Computes the result's shape of a gather of x (input 0) with the given indices (input 1) along an axis. The
+ * updates of a scatter have this shape too. Returns false, with a message, if the arguments are invalid. */
 static bool taken_shape(struct inference *i, uint32_t axis, bool is_along, forge_shape *out_shape)
 {
     const forge_shape *x = &i->inputs[0]->shape, *indices = &i->inputs[1]->shape;

@@ -25,7 +25,8 @@ static forge_dim moved_by(struct dim_table *dims, forge_dim dim, int64_t by)
     return by < 0 ? dim_sub(dims, dim, -by) : dim_add(dims, dim, by);
 }
 
-/* Computes the number of positions within `in` elements and the padding. */
+/* Computes the number of positions of the slider within `in` elements and the padding. Returns false, with a
+ * message, if the slider does not fit or the number cannot be expressed. */
 static bool count_places(struct inference *i, const struct slider *s, forge_dim in, forge_dim *out)
 {
     struct dim_table *dims = &i->graph->dims;
@@ -75,7 +76,8 @@ static bool check_conv(struct inference *i, const struct conv_attributes *a)
     return true;
 }
 
-/* Computes the size of a transposed convolution's result. */
+/* Computes the size of a transposed convolution's result along one dimension. Returns false, with a message,
+ * if it is invalid. */
 static bool transposed_size(struct inference *i, const struct slider *s, forge_dim in, uint32_t extra,
                             forge_dim *out)
 {
@@ -129,7 +131,8 @@ bool infer_conv(struct inference *i)
 
 /* --- windows -------------------------------------------------------------------------------------------- */
 
-/* Replaces the dimensions along which windows slide by the number of windows. */
+/* Replaces each dimension along which windows slide by the number of windows. Returns false, with a message,
+ * if the windows are invalid. */
 static bool place_windows(struct inference *i, const struct windows *w, forge_shape *shape)
 {
     if (w->axes == 0 || w->axes >> shape->rank)
@@ -154,7 +157,7 @@ static bool has_rank(struct inference *i, const forge_shape *shape)
     return shape->rank <= FORGE_MAX_RANK || infer_fail(i, "rank %u is above %d", shape->rank, FORGE_MAX_RANK);
 }
 
-/* Appends the windows' own sizes as dimensions. */
+/* Appends the sizes of the windows to the shape, as new dimensions. */
 static bool add_sizes(struct inference *i, const struct windows *w, forge_shape *shape)
 {
     uint32_t rank = shape->rank;
@@ -179,7 +182,7 @@ bool infer_window(struct inference *i)
     return place_windows(i, &a->windows, &shape) && infer_add_output(i, dtype, &shape);
 }
 
-/* Result: x's shape with the number of windows along `axes`, and then the windows' sizes. */
+/* Result: x's shape with the number of windows along `axes`, followed by the windows' sizes. */
 bool infer_unfold(struct inference *i)
 {
     const struct unfold_attributes *a = i->attributes;
@@ -190,7 +193,7 @@ bool infer_unfold(struct inference *i)
            infer_add_output(i, i->inputs[0]->dtype, &shape);
 }
 
-/* x: as the result of unfold for `shape`, which is the shape of this result. */
+/* x has the shape that unfold gives for an array of `shape`. The result has `shape`. */
 bool infer_fold(struct inference *i)
 {
     const struct fold_attributes *a = i->attributes;
@@ -210,7 +213,7 @@ bool infer_fold(struct inference *i)
     return infer_add_output(i, i->inputs[0]->dtype, &a->shape);
 }
 
-/* y and parts: x's shape with the number of windows along `axes`. Result: x's shape. */
+/* y and parts have x's shape with the number of windows along `axes`. The result has x's shape. */
 bool infer_share(struct inference *i)
 {
     const struct share_attributes *a = i->attributes;

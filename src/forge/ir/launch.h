@@ -41,9 +41,9 @@ static inline struct view view_packed(forge_dtype dtype, void *data, forge_shape
     return view;
 }
 
-/* On which inputs a kernel may place its outputs, instead of in separate memory. Bit 16 k + i: output k on
- * input i. Type, shape and strides must be equal, and no two outputs share an input. Equal addresses tell the
- * kernel that it works in place. */
+/* States on which inputs a kernel may place its outputs, instead of in separate memory. Bit 16 k + i: output
+ * k may be placed on input i. Type, shape and strides of both must be equal, and no two outputs share an
+ * input. The kernel recognises an in-place launch by equal addresses. */
 typedef uint64_t in_place_bits;
 #define IN_PLACE_NOT   UINT64_C(0)
 #define IN_PLACE_ANY   UINT64_C(0xffff) /* the first output, on any input */
@@ -66,8 +66,9 @@ struct launch {
     size_t output_count;
 };
 
-/* Computes the strides of the part of an array that `cut` describes. strides: of the array; shape: of the
- * part. Returns the offset of the part's first element from the array's, in elements. */
+/* Computes the strides of the part of an array that `cut` describes. `strides` are those of the array;
+ * `shape` is that of the part. Returns the offset of the part's first element from the array's first element,
+ * in elements. */
 static inline int64_t cut_part(const struct cut *cut, const forge_shape *shape, const int64_t *strides,
                                int64_t *out_strides)
 {
@@ -80,8 +81,8 @@ static inline int64_t cut_part(const struct cut *cut, const forge_shape *shape, 
     return offset;
 }
 
-/* Returns the number of rows of the first output, which are runs along its last dimension. 1 for rank 0; 0
- * without elements. */
+/* Returns the number of rows of the first output. A row is a run along the last dimension. Returns 1 for rank
+ * 0, and 0 if there are no elements. */
 static inline size_t launch_rows(const struct launch *launch)
 {
     const forge_shape *shape = &launch->outputs[0].shape;
@@ -91,9 +92,9 @@ static inline size_t launch_rows(const struct launch *launch)
     return rows;
 }
 
-/* Returns the number of lines of the first output along an axis; 0 without elements. *out_inner: elements per
- * index of the axis. Line l begins at index l / inner of the dimensions before the axis, and l % inner of
- * those after it. */
+/* Returns the number of lines of the first output along an axis; 0 if there are no elements. *out_inner gets
+ * the number of elements per index of the axis. Line l begins at index l / inner of the dimensions before the
+ * axis, and at l % inner of the dimensions after it. */
 static inline size_t launch_lines(const struct launch *launch, uint32_t axis, size_t *out_inner)
 {
     const forge_shape *shape = &launch->outputs[0].shape;
@@ -105,8 +106,8 @@ static inline size_t launch_lines(const struct launch *launch, uint32_t axis, si
     return outer * *out_inner;
 }
 
-/* Returns the number of independent pieces of work, which may run in any order and on any thread: lines for
- * scatter, scan and sort, rows for all others. */
+/* Returns the number of independent pieces of work, which may run in any order and on any thread. A piece is
+ * a line for scatter, scan and sort, and a row for all other operations. */
 static inline size_t launch_pieces(const struct launch *launch)
 {
     const struct scatter_attributes *scatter = launch->attributes;
