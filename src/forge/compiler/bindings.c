@@ -33,7 +33,8 @@ bool binding_is_packed(struct lowering *l, const struct program_binding *binding
     return true;
 }
 
-/* Moves a view forward by `count` steps along a dimension. */
+/* Moves the start of a view by `count` steps along a dimension. Returns false if the offset cannot be
+ * expressed. */
 static bool move(struct lowering *l, struct program_binding *view, uint32_t dim, forge_dim count)
 {
     forge_dim way = dim_mul(&l->dims, count, view->strides[dim]);
@@ -83,10 +84,10 @@ bool binding_view(struct lowering *l, const struct node *node, const struct prog
                   const struct value *value, struct program_binding *out)
 {
     *out = *x;
-    if (node->op == OP_TRANSFER || node->op == OP_COLLECTIVE) /* within one device, or a group of one
+    if (node->op == OP_TRANSFER || node->op == OP_COLLECTIVE) /* within one device, or in a group of one
                                                                * process */
         return true;
-    if (node->op == OP_STOP_GRADIENT) /* the value itself */
+    if (node->op == OP_STOP_GRADIENT) /* the result is x itself */
         return true;
     if (node->op == OP_SLICE)
         return cut(l, &((const struct slice_attributes *)node->attributes)->cut, out, &value->shape);

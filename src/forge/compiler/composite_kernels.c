@@ -9,8 +9,8 @@
 #include "forge/hal/device.h"
 #include "forge/ir/library.h"
 
-/* Fills packed views of the operands; `take` chooses the symbols' values. Returns false if a size is too
- * large, or if out of memory. */
+/* Fills packed views of the inputs and outputs. `take` sets the symbols' values. Returns false if a size is
+ * too large, or if out of memory. */
 static bool fill_views(const forge_graph *graph, const struct node *node,
                        void (*take)(const struct dim_table *table, int64_t *values), struct view *views)
 {
@@ -43,7 +43,8 @@ static bool has_kernel(const forge_graph *graph, const struct node *node, forge_
            device->ops->select(device, &launch, &selection) == JOULE_OK;
 }
 
-/* Replaces the library's body `own` by its gradient. Frees `own`. */
+/* Returns the gradient of the library's body `own`, which it frees. Returns NULL on failure. The caller frees
+ * the result. */
 static forge_graph *to_gradient(forge_graph *own, const struct composite_attributes *a,
                                 const struct dim_table *dims)
 {
@@ -72,8 +73,8 @@ static bool has_library_body(const forge_graph *graph, const struct node *node)
     return is_valid;
 }
 
-/* A kept composite has no other implementation, so the kernel must exist for all sizes: the largest and
- * smallest are tried. */
+/* Tries the largest and the smallest sizes. A kept composite has no other implementation, so its kernel must
+ * support all sizes. */
 bool composite_has_kernel(const forge_graph *graph, const struct node *node, forge_device *device)
 {
     return has_kernel(graph, node, device, dim_set_max) && has_kernel(graph, node, device, dim_set_min) &&

@@ -61,7 +61,7 @@ static uint32_t add_string(struct lowering *l, const char *string)
     return offset;
 }
 
-/* Adds bytes at a multiple of 8, because attributes are structures, and returns their offset. */
+/* Adds bytes to the program. Returns their offset, a multiple of 8 because attributes are structures. */
 static uint32_t add_bytes(struct lowering *l, const void *bytes, size_t size)
 {
     size_t at = l->byte_count, padded = (size + 7) / 8 * 8;
@@ -102,8 +102,8 @@ uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *nam
 
 /* --- launches ------------------------------------------------------------------------------------------- */
 
-/* Returns the attributes with the largest sizes for symbols, or NULL if out of memory. Valid until the next
- * call. */
+/* Returns the attributes with the largest sizes for symbols, or NULL if out of memory. The result is valid
+ * until the next call. */
 static const void *attributes_at_largest(struct lowering *l, const struct node *node)
 {
     if (!fields_have_symbols((enum op)node->op, node->attributes))
@@ -117,7 +117,8 @@ static const void *attributes_at_largest(struct lowering *l, const struct node *
     return l->numbers;
 }
 
-/* Selects a kernel for the largest sizes. With symbols, an instance selects again for its own sizes. */
+/* Selects a kernel for the largest sizes. If there are symbols, an instance selects again for its own sizes.
+ * Returns false, with the error, if the device has no kernel. */
 static bool select_kernel(struct lowering *l, const struct node *node, const struct program_binding *bindings,
                           size_t input_count, size_t output_count, struct selection *out_selection)
 {
@@ -133,7 +134,7 @@ static bool select_kernel(struct lowering *l, const struct node *node, const str
     return l->status == JOULE_OK && l->device->ops->select(l->device, &work, out_selection) == JOULE_OK;
 }
 
-/* Adds the attributes of a launch, without the body of a composite. */
+/* Adds the attributes of a launch, without the body of a composite. Returns their offset. */
 static uint32_t add_attributes(struct lowering *l, const struct node *node)
 {
     if (node->op != OP_COMPOSITE)
@@ -143,7 +144,8 @@ static uint32_t add_attributes(struct lowering *l, const struct node *node)
     return add_bytes(l, &attributes, sizeof attributes);
 }
 
-/* Adds a launch. bindings: the inputs, then the outputs, whose buffers get this launch as writer. */
+/* Adds a launch. bindings: first the inputs, then the outputs. The launch becomes the writer of the outputs'
+ * buffers. */
 static bool add_launch(struct lowering *l, const struct node *node, const struct program_binding *bindings,
                        size_t input_count, size_t output_count)
 {
@@ -215,8 +217,8 @@ static uint32_t leaf_buffer(struct lowering *l, const struct node *node, const s
     }
 }
 
-/* Packs the operands of a composite if its kernel does not take them as they are: every kernel takes packed
- * ones. */
+/* Packs the operands of a composite if its kernel does not support their strides. Every kernel supports
+ * packed operands. */
 static bool pack_operands(struct lowering *l, const struct node *node, struct program_binding *bindings)
 {
     struct selection selection;
@@ -344,8 +346,8 @@ bool lower_nodes(struct lowering *l)
     return true;
 }
 
-/* Computes the cost of each launch at the largest sizes. It comes last, because only now it is known which
- * launches work in place: these have equal addresses. */
+/* Computes the cost of each launch at the largest sizes. This is the last step, because the cost depends on
+ * which launches work in place, which they show by equal addresses. */
 static bool count_costs(struct lowering *l, forge_program *program)
 {
     struct sized sized;

@@ -25,7 +25,7 @@ static const struct program_binding *bindings_of(const struct lowering *l, uint3
     return &l->bindings[l->launches[launch].made.first_binding];
 }
 
-/* Returns which output of the launch this unmerged buffer is. */
+/* Returns the number of the launch's output that is stored in `buffer`, which is not merged yet. */
 static size_t output_number(const struct lowering *l, uint32_t launch, uint32_t buffer)
 {
     const struct program_binding *outputs = bindings_of(l, launch) + l->launches[launch].made.input_count;
@@ -35,7 +35,7 @@ static size_t output_number(const struct lowering *l, uint32_t launch, uint32_t 
     return k;
 }
 
-/* Returns true if the launch may place this output on this input, and views both in the same way. */
+/* Returns true if the launch may place this output on this input, and both have the same view. */
 static bool can_overwrite(const struct lowering *l, uint32_t launch, size_t output, size_t input)
 {
     const struct program_binding *bindings = bindings_of(l, launch);
@@ -67,8 +67,8 @@ static bool note_reads(struct lowering *l)
     return l->reads || lower_fail(l, JOULE_NO_MEMORY, "cannot compile a program: out of memory");
 }
 
-/* Returns the first launch that needs the slot's old value after `buffer` would have overwritten it, or
- * PROGRAM_NONE. */
+/* Returns the first launch that would still need the slot's old value after `buffer`, merged with the slot,
+ * has overwritten it. Returns PROGRAM_NONE if there is none. */
 static uint32_t first_conflicting_read(const struct lowering *l, uint32_t slot_buffer, uint32_t buffer)
 {
     uint32_t writer = l->buffers[buffer].writer, first = PROGRAM_NONE;
@@ -83,8 +83,8 @@ static uint32_t first_conflicting_read(const struct lowering *l, uint32_t slot_b
     return first;
 }
 
-/* Returns true if the output may share memory with the operand whose root this is: nothing uses the operand
- * afterwards, and the launch itself uses it in no other way. */
+/* Returns true if the output may share memory with the operand whose root buffer is `root`: nothing uses the
+ * operand after launch i, and the launch itself uses it only as inputs that the output may overwrite. */
 static bool is_free(const struct lowering *l, uint32_t i, uint32_t root, size_t output)
 {
     const struct program_launch *made = &l->launches[i].made;
@@ -99,8 +99,9 @@ static bool is_free(const struct lowering *l, uint32_t i, uint32_t root, size_t 
 
 /* --- writes --------------------------------------------------------------------------------------------- */
 
-/* Returns an operand of the launch that writes `buffer`. The launch can work in place on it, and the operand
- * can be stored in the slot from its own writer on. Returns PROGRAM_NONE if there is none. */
+/* Returns the buffer of an operand of the launch that writes `buffer`. The launch can work in place on this
+ * operand, and the operand can be stored in the slot from its own writer on. Returns PROGRAM_NONE if there is
+ * no such operand. */
 static uint32_t operand_for_slot(const struct lowering *l, uint32_t buffer, uint32_t slot_buffer)
 {
     uint32_t i = l->buffers[buffer].writer;
@@ -117,8 +118,8 @@ static uint32_t operand_for_slot(const struct lowering *l, uint32_t buffer, uint
     return PROGRAM_NONE;
 }
 
-/* Stores the operands from which the slot's new value is made in the slot too, so that a chain of updates
- * needs no memory. */
+/* Stores also the operands from which the slot's new value is made in the slot, so that a chain of updates
+ * needs no other memory. */
 static void merge_chain(struct lowering *l, uint32_t buffer, uint32_t slot_buffer)
 {
     while (buffer != PROGRAM_NONE) {
@@ -133,7 +134,7 @@ static bool write_slot(struct lowering *l, const struct slot *slot, uint32_t slo
     const struct program_binding *place = &l->value_bindings[slot->write];
     struct lowered_buffer *buffer = &l->buffers[place->buffer];
     *out_needs_copy = true;
-    if (buffer->is_claimed) /* another slot or output has this value, too */
+    if (buffer->is_claimed) /* another slot or output already has this value */
         return true;
     uint32_t reader = first_conflicting_read(l, slot_buffer, place->buffer);
     if (reader == PROGRAM_NONE) {
@@ -150,8 +151,8 @@ static bool write_slot(struct lowering *l, const struct slot *slot, uint32_t slo
     return true;
 }
 
-/* Writes that must be in place come first. Copies come at the end, when no launch reads an old value any
- * more. */
+/* Merges the new values of slots with their slots. Writes that must be in place come first. Values that must
+ * be copied are copied at the end, when no launch reads an old value any more. */
 static bool merge_writes(struct lowering *l)
 {
     const struct slot *slots = l->graph->slots;

@@ -126,6 +126,7 @@ static void choose_positions(struct ordering *o)
 
 /* --- the graph ------------------------------------------------------------------------------------------ */
 
+/* A node, and the position at which it is placed. */
 struct rank {
     uint32_t after, node;
     bool is_update;

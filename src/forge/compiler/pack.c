@@ -83,7 +83,8 @@ static void *array_at(forge_program *program, struct program_array array)
     return (char *)program + array.offset;
 }
 
-/* Writes the unmerged buffers. new_index: [l->buffer_count], gets the new number of each. */
+/* Writes the buffers that are not merged into others. new_index: [l->buffer_count], gets the number of each
+ * written buffer in the program. */
 static void fill_buffers(const struct lowering *l, forge_program *p, uint32_t *new_index)
 {
     struct program_buffer *buffers = array_at(p, p->buffers);

@@ -28,12 +28,13 @@ const char *forge_pass_name_at(size_t i)
 
 /* --- the order ------------------------------------------------------------------------------------------ */
 
+/* The passes of one compilation, in the order in which they run. */
 struct order {
     const forge_pass *passes[MAX_PASSES];
     size_t count;
 };
 
-/* Returns the position of the pass with this name, or `count`. */
+/* Returns the position of the pass with this name, or order->count if there is none. */
 static size_t find_pass(const struct order *order, const char *name)
 {
     size_t i = 0;
@@ -50,7 +51,8 @@ static bool is_builtin(const forge_pass *pass)
     return false;
 }
 
-/* Adds a caller's pass after the pass that it names, and after those that were added there before. */
+/* Inserts a caller's pass after the pass that pass->after names (NULL: at the start), behind all callers'
+ * passes that are already there. Returns JOULE_INVALID if the pass is invalid. */
 static joule_status add_pass(struct order *order, const forge_pass *pass, joule_error *error)
 {
     if (!pass->name || !pass->run)

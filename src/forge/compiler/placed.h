@@ -9,7 +9,7 @@
 #include <forge/placed.h>
 #include "forge/ir/build.h"
 
-enum { VALUE_NAME = 16 }; /* bytes of "%4294967295" and its end, rounded up */
+enum { VALUE_NAME = 16 }; /* bytes of "%4294967295" and its terminating NUL, rounded up */
 
 /* A transferred value. */
 struct placed_edge {
@@ -34,8 +34,8 @@ struct forge_placed {
     GRAPH_ARRAY(struct placed_edge, edges, edge);
 };
 
-/* Fills devices, segments (with graphs, without programs) and edges. `graph` must be placed (pass_transfer)
- * and have no symbols. Everything belongs to `placed`, also after an error. */
+/* Fills in devices, segments (with graphs, without programs) and edges. `graph` must be placed
+ * (pass_transfer) and have no symbols. `placed` owns everything, also after an error. */
 joule_status placed_split(const forge_graph *graph, const forge_place *places, size_t count,
                           forge_placed *placed, joule_error *out_error);
 

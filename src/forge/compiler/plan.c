@@ -46,7 +46,7 @@ static uint32_t max_u32(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* Recomputes the block's summary. Call after a change of its items. */
+/* Recomputes the summary of a block. Must be called after a change of its items. */
 static void summarise(struct block *block)
 {
     const struct placed *item = block->items;
@@ -70,7 +70,7 @@ static void summarise(struct block *block)
     }
 }
 
-/* Moves the second half of a block into a new block. */
+/* Moves the second half of a block into a new block. Returns false if out of memory. */
 static bool split(struct planning *p, size_t b)
 {
     if (!ARRAY_ROOM(p->blocks, p->block_capacity, p->block_count))
@@ -89,7 +89,8 @@ static bool split(struct planning *p, size_t b)
     return true;
 }
 
-/* Returns the last block that begins at this offset or below; the first block if there is none. */
+/* Returns the index of the last block that begins at this offset or below, or of the first block if there is
+ * none. */
 static size_t block_for(const struct planning *p, uint64_t offset)
 {
     size_t low = 0, high = p->block_count;
@@ -103,7 +104,7 @@ static size_t block_for(const struct planning *p, uint64_t offset)
     return low;
 }
 
-/* Inserts after the items with the same offset. */
+/* Inserts the item after all items with the same offset. Returns false if out of memory. */
 static bool insert(struct planning *p, const struct placed *item)
 {
     size_t b = block_for(p, item->offset);
@@ -123,13 +124,15 @@ static bool insert(struct planning *p, const struct placed *item)
 
 /* --- gaps ----------------------------------------------------------------------------------------------- */
 
-/* Returns true if no item of the block lives at the same time, or if all lie below `end`. */
+/* Returns true if no item of the block is live at the same time as `item`, or if all items lie below
+ * `end`. */
 static bool can_skip(const struct block *block, const struct plan_item *item, uint64_t end)
 {
     return block->min_first > item->last || block->max_last < item->first || block->end <= end;
 }
 
-/* Returns true if all items of the block live at the same time, and no gap between them is large enough. */
+/* Returns true if all items of the block are live at the same time as `item`, and no gap between them is
+ * large enough for it. */
 static bool is_blocking(const struct block *block, const struct plan_item *item, uint64_t end)
 {
     return block->max_first <= item->last && block->min_last >= item->first &&
@@ -137,7 +140,8 @@ static bool is_blocking(const struct block *block, const struct plan_item *item,
            block->items[0].offset < end + item->size_bytes;
 }
 
-/* Moves *end behind the items that overlap in time. Returns true if the item fits in front of one of them. */
+/* Moves *end to the end of each item that is live at the same time as `item`, in order of offsets. Returns
+ * true as soon as `item` fits between *end and the next such item. */
 static bool fits_in(struct planning *p, const struct block *block, const struct plan_item *item,
                     uint64_t *end)
 {
@@ -179,7 +183,8 @@ static int by_size(const void *left, const void *right)
         return a->size_bytes < b->size_bytes ? 1 : -1;
     if (a->first != b->first)
         return a->first < b->first ? -1 : 1;
-    return a < b ? -1 : a > b; /* the same order on every machine */
+    return a < b ? -1 : a > b; /* equal sizes are ordered by index, so that the plan is the same on every
+                                * machine */
 }
 
 static bool place(struct planning *p, struct plan_item *item)
@@ -220,10 +225,10 @@ static bool place_all(struct plan_item *items, size_t count, struct plan_result 
     return done;
 }
 
-/* Computes the largest sum of live bytes. The sum changes where an item begins, and after it ends. */
+/* Computes the largest sum of live bytes. The sum changes where an item begins, and after an item ends. */
 static bool bound(const struct plan_item *items, size_t count, size_t launches, struct plan_result *result)
 {
-    /* Unsigned: wraps where the sum falls. */
+    /* Unsigned arithmetic: a decrease is stored as a wrapped number. */
     uint64_t *change = calloc(launches + 2, sizeof *change), alive = 0;
     for (size_t i = 0; change && i < count; i++) {
         change[items[i].first] += items[i].size_bytes;

@@ -14,7 +14,7 @@
 
 struct plan_item {
     uint64_t size_bytes;   /* a multiple of the alignment */
-    uint32_t first, last;  /* first and last launch in which the buffer is live */
+    uint32_t first, last;  /* first and last launch during which the buffer is live */
     uint64_t offset_bytes; /* filled by plan */
 };
 
@@ -24,8 +24,9 @@ struct plan_result {
     uint64_t comparisons; /* comparisons with placed items: a measure of the work */
 };
 
-/* Fills in the offsets. All `last` are below `launches`. Returns false if out of memory. O(n^2) in the worst
- * case: long-lived and short-lived items of one size alternate, so that few blocks can be skipped. */
+/* Fills in the offsets. All `last` must be below `launches`. Returns false if out of memory. Takes O(n^2)
+ * time in the worst case: long-lived and short-lived items of one size alternate, so that few blocks can be
+ * skipped. */
 bool plan(struct plan_item *items, size_t count, size_t launches, struct plan_result *out_result);
 
 #endif

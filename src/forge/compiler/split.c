@@ -12,13 +12,14 @@
 
 #define NONE UINT32_MAX
 
+/* State of placed_split. */
 struct splitting {
     const forge_graph *graph; /* placed */
     forge_placed *placed;
     uint32_t *device_of; /* one for each place */
     uint32_t *segment;   /* one for each value: the segment that makes it, or NONE */
     forge_value *made;   /* one for each value: its id in its segment's builder */
-    uint32_t *last_user; /* one for each slot: the last segment that has it, 0 also if there is none */
+    uint32_t *last_user; /* one for each slot: the last segment that uses it; 0: segment 0 or none */
     joule_status status;
     joule_error *error;
 };
@@ -37,8 +38,8 @@ static bool no_memory(struct splitting *s)
 
 /* --- devices -------------------------------------------------------------------------------------------- */
 
-/* Returns the number of a device in the placed program, and adds it if it is new; NONE if there are too
- * many. */
+/* Returns the number of a device in the placed program. Adds the device if it is new. Returns NONE if there
+ * are too many devices. */
 static uint32_t device_number(forge_placed *placed, forge_device *device)
 {
     uint32_t i = 0;
@@ -107,7 +108,8 @@ static uint32_t new_segment(struct splitting *s, uint32_t device)
     return (uint32_t)placed->segment_count++;
 }
 
-/* Returns the first segment of a device from `first` on; adds a segment at the end if there is none. */
+/* Returns the first segment of a device with a number >= `first`. Adds a segment at the end if there is
+ * none. */
 static uint32_t segment_from(struct splitting *s, uint32_t device, size_t first)
 {
     for (size_t i = first; i < s->placed->segment_count; i++)
@@ -118,7 +120,7 @@ static uint32_t segment_from(struct splitting *s, uint32_t device, size_t first)
 
 /* --- values --------------------------------------------------------------------------------------------- */
 
-/* Returns the value that transfers have copied. */
+/* Returns the value from which `value` was copied by transfers, or `value` itself. */
 static forge_value source_of(const forge_graph *graph, forge_value value)
 {
     while (graph_producer(graph, value)->op == OP_TRANSFER)
@@ -146,7 +148,8 @@ static forge_slot slot_of(struct splitting *s, uint32_t segment, uint32_t number
 
 static forge_value value_in_segment(struct splitting *s, uint32_t segment, forge_value value);
 
-/* Adds an edge from the segment that makes the value; a read is made by the first segment of its device. */
+/* Adds an edge that brings the value to a segment from the segment that makes it. A read is made by the first
+ * segment of its device. Returns the value's id in the segment, or FORGE_NO_VALUE after an error. */
 static forge_value add_edge(struct splitting *s, uint32_t segment, forge_value value)
 {
     forge_placed *placed = s->placed;
@@ -169,7 +172,8 @@ static forge_value add_edge(struct splitting *s, uint32_t segment, forge_value v
     return input_of(b, edge.name, like);
 }
 
-/* Returns the id of a value in a segment's builder, and adds what is missing there. */
+/* Returns the id of a value in a segment's builder. Adds the value, or an edge for it, if the segment does
+ * not have it yet. */
 static forge_value value_in_segment(struct splitting *s, uint32_t segment, forge_value value)
 {
     forge_builder *b = builder_of(s, segment);
@@ -198,7 +202,7 @@ static bool is_read(const struct splitting *s, forge_value value)
     return graph_producer(s->graph, value)->op == OP_READ;
 }
 
-/* A read that another device uses is made by an earlier segment of its own device. */
+/* Assigns a read that another device uses to an earlier segment of the read's own device. */
 static bool add_transfer(struct splitting *s, forge_value value)
 {
     forge_value source = source_of(s->graph, value);
@@ -207,7 +211,7 @@ static bool add_transfer(struct splitting *s, forge_value value)
     return s->status == JOULE_OK;
 }
 
-/* Returns the segment for a node: the last one if it is on the same device, else a new one. */
+/* Returns the segment for a node: the last segment if it is on the same device, otherwise a new one. */
 static uint32_t segment_of(struct splitting *s, const struct node *node)
 {
     size_t count = s->placed->segment_count;
@@ -247,7 +251,8 @@ static bool add_node(struct splitting *s, const struct node *node)
 
 /* --- outputs and writes --------------------------------------------------------------------------------- */
 
-/* Returns the segment that has the value; for a value that no segment makes, the first of its device. */
+/* Returns the segment that has the value. If no segment makes the value, returns the first segment of its
+ * device. */
 static uint32_t find_home(struct splitting *s, forge_value value)
 {
     return s->segment[value] == NONE ? segment_from(s, device_of(s, value), 0) : s->segment[value];
@@ -265,8 +270,8 @@ static bool add_outputs(struct splitting *s)
     return s->status == JOULE_OK;
 }
 
-/* Returns the first segment in which a device can have a value. The last segment of the device copies a
- * slot's old value, after all other readers. */
+/* Returns the first segment in which a device can have a value. A slot's old value is copied by the last
+ * segment of the slot's device, after all other readers. */
 static uint32_t first_available(struct splitting *s, uint32_t device, forge_value value)
 {
     if (!is_read(s, value))
@@ -277,8 +282,8 @@ static uint32_t first_available(struct splitting *s, uint32_t device, forge_valu
     return first;
 }
 
-/* Returns the segment of the write: on the slot's device, not before its readers, and not before the value
- * exists. */
+/* Returns the segment that writes the slot. It is on the slot's device, not before a reader of the slot, and
+ * not before the value is available. */
 static uint32_t segment_of_write(struct splitting *s, const struct slot *slot, forge_value value)
 {
     uint32_t device = device_of(s, slot->write), first = s->last_user[slot - s->graph->slots],
@@ -306,9 +311,9 @@ static bool add_write(struct splitting *s, const struct slot *slot)
     return s->status == JOULE_OK;
 }
 
-/* Returns the round in which a write is assigned. 0: old values of slots from other devices, which may add
- * segments; 1: old values from the same device; 2: all others. So all reads are known before a write gets its
- * segment. */
+/* Returns the round in which the segment of a write is chosen, so that all reads are known before. Round 0:
+ * old values of slots from other devices, which may add segments. Round 1: old values of slots from the same
+ * device. Round 2: all other values. */
 static unsigned round_of(const struct splitting *s, const struct slot *slot)
 {
     forge_value value = source_of(s->graph, slot->write);
@@ -334,7 +339,7 @@ static bool is_used(const struct splitting *s, const char *input)
     return false;
 }
 
-/* Unused inputs belong to the first segment, so that they can be set. */
+/* Adds unused inputs to the first segment, so that callers can set them. */
 static void add_inputs(struct splitting *s)
 {
     for (size_t i = 0; i < s->graph->input_count; i++)

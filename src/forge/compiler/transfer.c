@@ -5,7 +5,7 @@
  */
 #include "forge/compiler/pass.h"
 
-/* Returns the value on the builder's place. */
+/* Returns the value stored on the builder's place, through a transfer if necessary. */
 static forge_value move_to_place(forge_builder *builder, forge_value value)
 {
     const forge_graph *graph = builder->graph;

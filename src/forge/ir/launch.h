@@ -57,8 +57,8 @@ static inline bool in_place_may(in_place_bits bits, size_t output, size_t input)
 
 struct launch {
     enum op op;
-    /* Attributes of the operation. Kernels take sizes from the views, not from here; start and limit of a cut
-     * are numbers. */
+    /* Attributes of the operation. Kernels take sizes from the views, not from the attributes. `start` and
+     * `limit` of a cut are plain numbers here. */
     const void *attributes;
     const struct view *inputs;
     size_t input_count;

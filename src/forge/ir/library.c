@@ -17,7 +17,7 @@ static const struct row {
 
 static const char gradient[] = ".gradient";
 
-/* Returns the length of the name without ".gradient". */
+/* Returns the length of the name without the suffix ".gradient". */
 static size_t stem_length(const char *name)
 {
     size_t length = strlen(name), tail = sizeof gradient - 1;
@@ -65,7 +65,8 @@ forge_value library_composite(forge_builder *b, const struct composite_attribute
 
 /* --- bodies --------------------------------------------------------------------------------------------- */
 
-/* Returns how many inputs are the composite's own, without the gradients that a gradient gets. */
+/* Returns the number of inputs that the composite itself has. A gradient composite has more inputs: the given
+ * gradients follow them. */
 static size_t own_inputs(const struct composite_attributes *attributes, size_t count)
 {
     size_t given = library_is_gradient(attributes) ? (size_t)__builtin_popcount(attributes->given) : 0;
@@ -108,8 +109,9 @@ static bool same_type(const struct value *a, const struct value *b)
     return a->dtype == b->dtype && forge_shape_equal(&a->shape, &b->shape);
 }
 
-/* Adds the outputs of a gradient. The given gradients must have the types of the body's outputs; the wanted
- * ones get the types of its inputs. */
+/* Adds the outputs of a gradient composite. The given gradients must have the types of the body's outputs;
+ * the wanted gradients get the types of the body's inputs. Returns false, with a message, if they do not
+ * match. */
 static bool infer_gradient(struct inference *i, const forge_graph *body)
 {
     const struct composite_attributes *a = i->attributes;

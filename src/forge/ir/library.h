@@ -9,8 +9,8 @@
 #include "forge/ir/build.h"
 #include "forge/ir/infer.h"
 
-/* Builds the body; context: its struct composite_attributes. Accepts any inputs and attributes; fails the
- * builder if they are invalid. */
+/* Builds the body of the composite; `context` is its struct composite_attributes. Accepts any inputs and
+ * attributes. Fails the builder if they are invalid. */
 #define COMPOSITE(name, min_inputs, max_inputs, values)                                                      \
     void library_##name(forge_builder *b, const forge_value *in, size_t count, const void *context,          \
                         forge_value *out);
@@ -31,17 +31,17 @@ enum adamw_input {
     ADAMW_INPUTS
 };
 
-/* Adds a node of the library's composite that the attributes name. out: as many values as its row of
- * library.def says. */
+/* Adds a node for the library's composite that the attributes name. out: gets as many values as the
+ * composite's row of library.def says. */
 void library_composite_many(forge_builder *b, const struct composite_attributes *attributes,
                             const forge_value *in, size_t count, forge_value *out);
-/* The same for a composite with one output; returns it. */
+/* Adds a node for a composite with one output. Returns the output. */
 forge_value library_composite(forge_builder *b, const struct composite_attributes *attributes,
                               const forge_value *in, size_t count);
 
-/* Returns the body of the library's composite that these attributes name; for a gradient, the body of the
- * composite itself. The caller frees it with forge_graph_free. Returns NULL, with a message, if there is none
- * or it refuses these inputs. */
+/* Returns the body of the library's composite that these attributes name. For a gradient, returns the body of
+ * the composite itself. The caller frees the body with forge_graph_free. Returns NULL, with a message, if
+ * there is no such composite or if it refuses these inputs. */
 forge_graph *library_body(const struct composite_attributes *attributes, const struct value *const *in,
                           size_t count, const struct dim_table *dims, joule_error *out_error);
 /* Returns true if the name ends with ".gradient". */
@@ -49,7 +49,7 @@ bool library_is_gradient(const struct composite_attributes *attributes);
 /* Writes "NAME.gradient", or "gradient" if that is too long. */
 void library_name_gradient(const char *name, char out_name[32]);
 
-/* Infers the outputs of a composite without a body, by building the library's body for these inputs. */
+/* Infers the outputs of a composite that has no body, by building the library's body for these inputs. */
 bool library_infer(struct inference *inference);
 
 /* Returns true if two bodies have the same nodes in the same order. Names of inputs and outputs, and

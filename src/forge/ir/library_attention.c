@@ -8,12 +8,13 @@
 
 enum { Q, K, V };
 
-/* Returns true for two different numbers. Symbols are compared later, when they have values. */
+/* Returns true if a and b are different numbers. Symbols are compared later, when they have values. */
 static bool differ(forge_dim a, forge_dim b)
 {
     return a >= 0 && b >= 0 && a != b;
 }
 
+/* Returns the reason why these shapes are refused, as static text; NULL if they are valid. */
 static const char *wrong_shapes(forge_shape q, forge_shape k, forge_shape v, bool is_causal)
 {
     if (q.rank != 4 || k.rank != 4 || v.rank != 4)
@@ -29,6 +30,7 @@ static const char *wrong_shapes(forge_shape q, forge_shape k, forge_shape v, boo
     return NULL;
 }
 
+/* Returns false, and fails the builder, if the inputs do not fit each other. */
 static bool takes_attention(forge_builder *b, const forge_value *in, bool is_causal)
 {
     if (!builder_is_ok(b))
@@ -44,8 +46,8 @@ static bool takes_attention(forge_builder *b, const forge_value *in, bool is_cau
     return !wrong;
 }
 
-/* Sets scores of keys after the query to -infinity. scores: [b, groups, heads per group, t, s]. Indices count
- * from the end. */
+/* Returns the scores with -infinity for all keys after the query. scores: [b, groups, heads per group, t, s].
+ * Queries and keys are counted from the end. */
 static forge_value mask(forge_builder *b, forge_value scores)
 {
     forge_shape shape = forge_value_shape(b, scores);
@@ -58,8 +60,8 @@ static forge_value mask(forge_builder *b, forge_value scores)
     return forge_select(b, forge_binary(b, FORGE_GE, key, query), scores, none);
 }
 
-/* q: [b, heads, t, d], k: [b, kv_heads, s, d], v: [b, kv_heads, s, e]; result: [b, heads, t, e]. The heads
- * that share keys form one matrix of more rows. */
+/* q: [b, heads, t, d], k: [b, kv_heads, s, d], v: [b, kv_heads, s, e]; result: [b, heads, t, e]. The queries
+ * of all heads that share keys are combined into one matrix with more rows. */
 void library_attention(forge_builder *b, const forge_value *in, size_t count, const void *context,
                        forge_value *out)
 {
@@ -102,8 +104,8 @@ static bool takes_rope(forge_builder *b, const forge_value *in, double base)
     return is_valid;
 }
 
-/* Returns position * base^(-2 i / d) in f64: [..., t, d / 2], with a dimension of 1 inserted where x has the
- * pair's axis. */
+/* Returns position * base^(-2 i / d) in f64, [..., t, d / 2]. A dimension of 1 is inserted where x has the
+ * axis of the pairs. */
 static forge_value angles(forge_builder *b, forge_value positions, int64_t d,
                           const struct composite_attributes *a)
 {
@@ -122,8 +124,8 @@ static forge_value angles(forge_builder *b, forge_value positions, int64_t d,
     return forge_reshape(b, angle, shape);
 }
 
-/* x: [..., t, d], positions: broadcast to [..., t]; result: as x. The two elements of a pair are a dimension
- * of their own during the rotation. */
+/* x: [..., t, d]; positions: broadcast to [..., t]; result: x's shape. During the rotation, the two elements
+ * of a pair are a dimension of their own. */
 void library_rope(forge_builder *b, const forge_value *in, size_t count, const void *context,
                   forge_value *out)
 {

@@ -46,7 +46,8 @@ static forge_value gelu_tanh_slope(forge_builder *b, forge_value x)
     return times(b, forge_add(b, plus(b, t, 1), bend), 0.5);
 }
 
-/* Returns g times the derivative at x. in: gradient of the result and x, of one shape. */
+/* Returns g times the derivative of gelu at x. in: g, the gradient of gelu's result, and x, of the same
+ * shape. */
 void library_gelu_back(forge_builder *b, const forge_value *in, size_t count, const void *context,
                        forge_value *out)
 {

@@ -5,12 +5,13 @@
  */
 #include "forge/ir/library.h"
 
+/* Returns x cast to the type in which its sums are accumulated. */
 static forge_value widen(forge_builder *b, forge_value x)
 {
     return forge_cast(b, builder_accumulator(forge_value_dtype(b, x)), x);
 }
 
-/* Parameters of normalisations by statistics of x itself. */
+/* Parameters of a normalisation that uses statistics of x itself. */
 struct norm {
     double epsilon;
     uint32_t axes;   /* bits of the axes that are reduced */
@@ -18,6 +19,7 @@ struct norm {
     bool subtracts_mean;
 };
 
+/* Returns false if the builder has failed. Fails it if x is not an array of floats of at least this rank. */
 static bool has_rank(forge_builder *b, const struct composite_attributes *a, forge_value x, uint32_t min_rank)
 {
     uint32_t rank = forge_value_shape(b, x).rank;
@@ -26,20 +28,22 @@ static bool has_rank(forge_builder *b, const struct composite_attributes *a, for
     return builder_is_ok(b);
 }
 
-/* Returns the mean of x^2 over the axes. */
+/* Returns the mean of x^2 over `axes` (one bit per axis). keep_dims: the reduced dimensions stay, with size
+ * 1. */
 static forge_value mean_square(forge_builder *b, forge_value x, uint32_t axes, bool keep_dims)
 {
     return forge_reduce(b, FORGE_MEAN, forge_unary(b, FORGE_SQUARE, x), axes, keep_dims);
 }
 
-/* 1 / sqrt(variance + epsilon) */
+/* Returns 1 / sqrt(variance + epsilon), in the shape of `variance`. */
 static forge_value scale_of(forge_builder *b, forge_value variance, double epsilon)
 {
     forge_value added = forge_scalar(b, forge_value_dtype(b, variance), epsilon);
     return forge_unary(b, FORGE_RSQRT, forge_add(b, variance, added));
 }
 
-/* Reshapes [channels] to dimension 1 of this rank, the others 1. */
+/* Returns x, [channels], reshaped to `rank` dimensions: dimension 1 has size `channels`, all others have size
+ * 1. */
 static forge_value along_channels(forge_builder *b, forge_value x, uint32_t rank)
 {
     forge_shape shape = {.rank = rank};
@@ -50,7 +54,7 @@ static forge_value along_channels(forge_builder *b, forge_value x, uint32_t rank
 
 /* --- by statistics of x itself -------------------------------------------------------------------------- */
 
-/* Reshapes [n, channels, ...] to [n, groups, elements of a group]. */
+/* Returns x, [n, channels, ...], reshaped to [n, groups, elements of a group]. */
 static forge_value to_groups(forge_builder *b, forge_value x, uint32_t groups)
 {
     forge_shape shape = forge_value_shape(b, x);
@@ -60,7 +64,7 @@ static forge_value to_groups(forge_builder *b, forge_value x, uint32_t groups)
     return forge_reshape(b, x, forge_shape_of(shape.dims[0], groups, rest));
 }
 
-/* in: x, and optionally weight and bias; `count` says how many. Returns a value of x's shape and type. */
+/* in: `count` values: x, and optionally weight and bias. Returns the normalised x, in x's shape and type. */
 static forge_value norm_body(forge_builder *b, const forge_value *in, size_t count, const struct norm *norm)
 {
     forge_shape shape = forge_value_shape(b, in[0]);
@@ -80,7 +84,7 @@ static forge_value norm_body(forge_builder *b, const forge_value *in, size_t cou
     return forge_cast(b, forge_value_dtype(b, in[0]), x);
 }
 
-/* Normalises x over its last numbers[0] dimensions. Weight and bias broadcast to x. */
+/* Normalises x over its last numbers[0] dimensions. Weight and bias are broadcast to x. */
 static void normalise_last(forge_builder *b, const forge_value *in, size_t count,
                            const struct composite_attributes *a, bool subtracts_mean, forge_value *out)
 {
@@ -126,7 +130,7 @@ void library_instance_norm(forge_builder *b, const forge_value *in, size_t count
 
 enum { X, WEIGHT, BIAS, MEAN, VARIANCE };
 
-/* Returns (x - mean) * (scale * weight) + bias. x: [n, channels, ...]; the others: [channels]. */
+/* Returns (x - mean) * (scale * weight) + bias. x: [n, channels, ...]; all other values: [channels]. */
 static forge_value apply(forge_builder *b, const forge_value *in, forge_value mean, forge_value variance,
                          double epsilon)
 {

@@ -5,7 +5,7 @@
  */
 #include "forge/ir/library.h"
 
-/* Returns the bit of the last axis; 0 for rank 0. */
+/* Returns the mask of the last axis, with one bit set; 0 for rank 0. */
 static uint32_t last_axis(const forge_builder *b, forge_value x)
 {
     uint32_t rank = forge_value_shape(b, x).rank;

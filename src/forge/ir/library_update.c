@@ -4,7 +4,7 @@
  */
 #include "forge/ir/library.h"
 
-/* Parameter, gradient and moments have one shape; the other inputs are scalars. */
+/* The parameter, the gradient and the moments have the same shape. All other inputs are scalars. */
 void library_adamw(forge_builder *b, const forge_value *in, size_t count, const void *context,
                    forge_value *out)
 {

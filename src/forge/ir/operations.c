@@ -124,7 +124,7 @@ uint32_t builder_find_slot(const forge_builder *builder, const char *name)
     return index_find(&builder->slot_index, builder->graph, index_name(name));
 }
 
-/* Inserts in the order of slots, not in the order of calls. */
+/* Inserts in the order of slot numbers, not in the order of calls. */
 bool builder_mark_parameter(forge_builder *builder, forge_slot slot)
 {
     bool *is_parameter = &builder->graph->slots[slot].is_parameter;
@@ -142,7 +142,8 @@ bool builder_mark_parameter(forge_builder *builder, forge_slot slot)
     return true;
 }
 
-/* Checked here, because a slot may exist without any node, and infer.c sees only nodes. */
+/* Returns false, and fails the builder, if the slot is invalid. The check is needed here because a slot may
+ * exist without any node, and infer.c sees only nodes. */
 static bool is_slot(forge_builder *builder, const struct slot *slot)
 {
     bool is_shape = slot->shape.rank <= FORGE_MAX_RANK;
@@ -330,7 +331,7 @@ forge_value forge_scan(forge_builder *builder, forge_reduce_kind kind, forge_val
     return builder_emit(builder, OP_SCAN, &attributes, sizeof attributes, &x, 1);
 }
 
-/* Keeps the first `count` elements of each line; NULL: all. */
+/* Returns the first `count` elements of each sorted line; NULL: all elements. */
 static forge_value sort(forge_builder *builder, forge_value x, const forge_dim *count, uint32_t axis,
                         bool is_descending, forge_value *out_indices)
 {

@@ -3,13 +3,15 @@
 #include <string.h>
 #include "forge/ir/build.h"
 
+/* Returns true if x already has this shape. */
 static bool has_shape_already(const forge_builder *builder, forge_value x, const forge_shape *shape)
 {
     forge_shape own = forge_value_shape(builder, x);
     return builder_is_ok(builder) && x && forge_shape_equal(&own, shape);
 }
 
-/* Returns the axis whose size is to be computed, or the rank if there is none or more than one. */
+/* Returns the axis whose size the caller left open: the only one with FORGE_REST, or if none has it, the only
+ * one with -1. Returns the rank if there is no such axis, or more than one. */
 static uint32_t find_open_axis(const forge_shape *shape)
 {
     static const forge_dim marks[] = {FORGE_REST, -1};
@@ -26,8 +28,9 @@ static uint32_t find_open_axis(const forge_shape *shape)
     return shape->rank;
 }
 
-/* Fills in the one dimension that is FORGE_REST or -1. -1 is also a symbol's id: a single -1 stays that
- * symbol if it fits. */
+/* Computes the size of the open axis (find_open_axis) so that the shape has as many elements as x. Keeps the
+ * shape if that is impossible. Note: -1 is also the id of the first symbol; a single -1 that cannot be
+ * computed keeps that meaning. */
 static void fill_open_size(forge_builder *b, forge_value x, forge_shape *shape)
 {
     uint32_t axis = find_open_axis(shape);
@@ -78,9 +81,10 @@ forge_value forge_transpose(forge_builder *builder, forge_value x, const uint32_
     return builder_emit(builder, OP_TRANSPOSE, &attributes, sizeof attributes, &x, 1);
 }
 
-enum { CONCAT_INPUTS = 16 }; /* inputs of one node */
+enum { CONCAT_INPUTS = 16 }; /* maximum number of inputs of one node */
 
-/* Concatenates neighbours until one node can take all of them. */
+/* Returns the concatenation of any number of inputs. Concatenates neighbours until one node can take all that
+ * remain. */
 static forge_value concat_many(forge_builder *builder, const forge_value *inputs, size_t count, uint32_t axis)
 {
     forge_value *parts = calloc(count, sizeof *parts), joined = FORGE_NO_VALUE;
@@ -125,7 +129,7 @@ forge_value forge_transfer(forge_builder *builder, forge_value x, const char *pl
 
 /* --- slices --------------------------------------------------------------------------------------------- */
 
-/* Returns the cut that contains the whole array. */
+/* Returns the cut that selects the whole array. */
 static struct cut whole(forge_shape shape)
 {
     struct cut cut = {{0}, {0}, {0}};

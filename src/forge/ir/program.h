@@ -38,7 +38,7 @@ struct program_buffer {
 struct program_binding {
     uint32_t buffer;
     uint32_t dtype;
-    forge_dim offset;          /* of the element with all indices 0, in elements */
+    forge_dim offset;          /* in elements: position of the element with all indices 0 */
     uint32_t negative_strides; /* bit i: the stride of dimension i is negative */
     uint32_t reserved;         /* 0 */
     forge_shape shape;
@@ -59,7 +59,7 @@ struct program_launch {
     uint32_t attributes, attributes_size; /* offset and size in `bytes` */
     uint32_t scope;                       /* offset in `strings` */
     uint32_t phase;
-    struct program_cost cost; /* at the largest sizes */
+    struct program_cost cost; /* at the largest sizes of the symbols */
 };
 
 struct program_array {
@@ -69,8 +69,8 @@ struct program_array {
 
 struct forge_program {
     uint32_t magic, version;
-    uint64_t size_bytes; /* of the whole block; a multiple of PROGRAM_ALIGNMENT */
-    uint64_t hash;       /* of everything after this member */
+    uint64_t size_bytes; /* size of the whole block; a multiple of PROGRAM_ALIGNMENT */
+    uint64_t hash;       /* hash of everything after this member */
     uint64_t arena_bytes;
     uint64_t arena_bound_bytes; /* maximum that is live at once: a lower bound for arena_bytes in this order
                                  * of launches */
@@ -98,24 +98,26 @@ static inline const char *program_string(const forge_program *program, uint32_t 
     return (const char *)program_at(program, program->strings) + offset;
 }
 
-/* Returns the program's symbols and expressions. Read-only; do not free it. */
+/* Returns the program's symbols and expressions. The table is read-only and belongs to the program. */
 static inline struct dim_table program_dims(const forge_program *program)
 {
     return (struct dim_table){.entries = (struct dim *)program_at(program, program->dims),
                               .count = program->dims.count};
 }
 
-/* Returns the operation's name, for example "matmul"; for a composite, its own name, for example "adamw". */
+/* Returns the name of the launch's operation, for example "matmul". For a composite, returns the composite's
+ * name, for example "adamw". */
 const char *program_launch_name(const forge_program *program, const struct program_launch *launch);
 
 /* Computes the value that belongs in program->hash. */
 uint64_t program_hash(const forge_program *program);
 
-/* Returns JOULE_OK if an instance can trust `bytes`, which are aligned to PROGRAM_ALIGNMENT. Every offset,
- * count and string lies inside, and every view inside its buffer. Every launch matches infer.c, and writes
- * only memory that it does not also read differently. With symbols, this is checked for the largest sizes;
- * sized_check repeats it for each change of sizes. Kernels still check their arguments (device.h). Returns
- * JOULE_INVALID with the reason, or JOULE_UNSUPPORTED for another version. */
+/* Returns JOULE_OK if an instance can trust the `size` bytes at `bytes`, which must be aligned to
+ * PROGRAM_ALIGNMENT. Then every offset, count and string lies inside the program, and every view inside its
+ * buffer. Every launch matches infer.c, and writes no memory that it reads through another view. Programs
+ * with symbols are checked for the largest sizes; sized_check repeats the check for each change of sizes.
+ * Kernels still check their arguments (device.h). Returns JOULE_INVALID with the reason, or JOULE_UNSUPPORTED
+ * for another version. */
 joule_status program_check(const void *bytes, size_t size, joule_error *out_error);
 
 #endif

@@ -12,6 +12,7 @@
 #include "forge/ir/library.h"
 #include "forge/ir/sized.h"
 
+/* State of one check: the program, and the first error. */
 struct check {
     const forge_program *program;
     struct dim_table dims; /* dim table of the program */
@@ -19,7 +20,7 @@ struct check {
     joule_status status;
 };
 
-/* Sets the error and evaluates to false. */
+/* Sets the error. Evaluates to false. */
 #define invalid(c, ...)                                                                                      \
     set_invalid(c, error_set((c)->error, JOULE_INVALID, "not a valid program: " __VA_ARGS__))
 
@@ -29,7 +30,7 @@ static bool set_invalid(struct check *c, joule_status status)
     return false;
 }
 
-/* Hashes 64-bit words; a program's size is a multiple of them. */
+/* Hashes 64-bit words, because a program's size is a multiple of 8 bytes. */
 uint64_t program_hash(const forge_program *program)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325), word;
@@ -140,7 +141,7 @@ static int by_name(const void *left, const void *right, void *program)
                               : strcmp(program_string(program, a->name), program_string(program, b->name));
 }
 
-/* Checks that names are unique: buffers of one name would share memory. */
+/* Checks that names are unique, because buffers with the same name would share memory. */
 static bool check_names(struct check *c)
 {
     const struct program_buffer *buffers = program_buffers(c->program);
@@ -225,8 +226,8 @@ static bool check_launch(struct check *c, size_t i)
     return !bad || invalid(c, "launch %zu, %s: its %s is invalid", i, op_name((enum op)launch->op), bad);
 }
 
-/* A composite has no body in a program. Its outputs must be those that the library infers, for all values of
- * the symbols. */
+/* Checks a composite, which has no body in a program: its outputs must be those that the library infers, for
+ * all values of the symbols. */
 static bool check_composite(struct check *c, size_t i)
 {
     const struct program_launch *launch = &program_launches(c->program)[i];
@@ -255,7 +256,7 @@ static bool check_composite(struct check *c, size_t i)
     return is_valid || invalid(c, "the outputs of launch %zu are not those of %s", i, attributes->name);
 }
 
-/* Checks what depends on sizes, at the largest sizes. */
+/* Checks at the largest sizes everything that depends on sizes. */
 static joule_status check_sizes(struct check *c)
 {
     struct sized sized;

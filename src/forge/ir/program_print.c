@@ -49,7 +49,8 @@ static void print_buffer(struct text *text, const forge_program *program, size_t
     text_add(text, "\n");
 }
 
-/* Returns false also if that cannot be decided, because of symbols. */
+/* Returns true if the binding is a view of its whole packed buffer. Returns false also if symbols prevent the
+ * decision. */
 static bool is_whole(const struct program_binding *binding)
 {
     forge_dim packed = 1;
@@ -61,7 +62,7 @@ static bool is_whole(const struct program_binding *binding)
     return is_packed;
 }
 
-/* Prints "$3 f32[2,10]"; for a view that is not the whole packed buffer, also its offset and strides. */
+/* Prints "$3 f32[2,10]". If the view is not the whole packed buffer, also prints its offset and strides. */
 static void print_binding(struct text *text, const forge_program *program,
                           const struct program_binding *binding)
 {

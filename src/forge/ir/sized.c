@@ -18,7 +18,7 @@ static const void *own_attributes(const forge_program *program, const struct pro
     return (const char *)program_at(program, program->bytes) + launch->attributes;
 }
 
-/* Allocates copies of those attributes that contain symbols, in one block. */
+/* Copies all attributes that contain symbols into one new block. Returns false if out of memory. */
 static bool copy_attributes(struct sized *sized)
 {
     const forge_program *program = sized->program;

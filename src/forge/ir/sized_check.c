@@ -8,6 +8,7 @@
 #include "forge/ir/infer.h"
 #include "forge/ir/sized.h"
 
+/* State of one check: the sized program, and the first error. */
 struct check {
     const struct sized *sized;
     const forge_program *program;
@@ -15,7 +16,7 @@ struct check {
     joule_status status;
 };
 
-/* Sets the error and evaluates to false. */
+/* Sets the error. Evaluates to false. */
 #define invalid(c, ...) set_invalid(c, error_set((c)->error, JOULE_INVALID, __VA_ARGS__))
 
 static bool set_invalid(struct check *c, joule_status status)
@@ -26,8 +27,8 @@ static bool set_invalid(struct check *c, joule_status status)
 
 /* --- views ---------------------------------------------------------------------------------------------- */
 
-/* Computes the offsets of the first and the last element, in elements. Returns false on overflow. Strides of
- * dimensions of size 1 must not overflow either, as later arithmetic uses them. */
+/* Computes the positions of the first and the last element of the view, in elements. Returns false on
+ * overflow. Strides of dimensions of size 1 must not overflow either, because later arithmetic uses them. */
 static bool compute_extent(const struct view *view, int64_t *out_first, int64_t *out_last)
 {
     *out_first = *out_last = 0;
@@ -41,7 +42,7 @@ static bool compute_extent(const struct view *view, int64_t *out_first, int64_t 
     return true;
 }
 
-/* Bytes of a buffer that a view touches: [first, end), from the buffer's start. */
+/* The bytes of a buffer that a view touches: [first, end), counted from the start of the buffer. */
 struct range {
     int64_t first, end;
 };
@@ -58,7 +59,7 @@ static bool range_of(const struct view *view, uint64_t offset_bytes, struct rang
     *out = (struct range){offset, offset};
     if (packed_bytes == 0)
         return true;
-    if (forge_dtype_block_elements(view->dtype) != 1) { /* elements of blocks have no address */
+    if (forge_dtype_block_elements(view->dtype) != 1) { /* elements of a block have no address of their own */
         out->end += (int64_t)packed_bytes;
         return offset == 0 && view_is_packed(view);
     }
@@ -103,8 +104,8 @@ static bool are_packed(const struct buffer_view *views, size_t count)
     return true;
 }
 
-/* Checks that the outputs are what the operation makes of the inputs. For composites, program_check has done
- * so, for all sizes. */
+/* Checks that the outputs have the types and shapes that the rule in infer.c gives for the inputs. Composites
+ * are skipped, because program_check has checked them for all sizes. */
 static bool check_outputs(struct check *c, size_t i, const struct buffer_view *views)
 {
     const struct program_launch *launch = &program_launches(c->program)[i];
@@ -140,7 +141,8 @@ static bool same_view(const struct view *a, const struct view *b)
            view_is_packed(b);
 }
 
-/* Returns true if `a`, which is written, shares no byte with `b`, or is exactly the same elements. */
+/* Returns true if `a`, which is written, shares no byte with `b`, or if both are exactly the same
+ * elements. */
 static bool can_coexist(const struct buffer_view *a, const struct buffer_view *b)
 {
     bool are_in_arena = a->buffer->kind == BUFFER_ARENA && b->buffer->kind == BUFFER_ARENA;

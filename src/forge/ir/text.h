@@ -24,11 +24,11 @@ void text_add_quoted(struct text *text, const char *name);
 
 enum { ELEMENT_TEXT = 64 }; /* room for any element as text */
 
-/* Adds an element exactly: as the shortest decimal number that gives the same bytes, or true, false, nan,
- * inf, -inf. Bytes that no such text gives, for example a NaN with a payload, become 0x and their bits. Not
- * for block formats. */
+/* Adds an element exactly: as the shortest decimal number that gives the same bytes, or as true, false, nan,
+ * inf or -inf. If no such text gives the same bytes, for example for a NaN with a payload, adds 0x and the
+ * bits. Not for block formats. */
 void text_add_element(struct text *text, forge_dtype dtype, const void *element);
-/* Returns false if the string is no element of this type. */
+/* Parses an element of this type. Returns false if the string is not one. */
 bool element_from_text(forge_dtype dtype, const char *string, void *out_element);
 
 /* --- parsing -------------------------------------------------------------------------------------------- */
@@ -51,22 +51,22 @@ bool cursor_no_memory(struct cursor *cursor);
 void cursor_skip(struct cursor *cursor);
 /* Returns the next character after blanks; '\0' at the end of the text. Does not consume it. */
 char cursor_next(struct cursor *cursor);
-/* Consumes this punctuation, or this whole word, if it is next; else returns false. */
+/* Consumes `token`, which is punctuation or a whole word, if it is next. Otherwise returns false. */
 bool cursor_take(struct cursor *cursor, const char *token);
-/* The same, but fails if it is not next. */
+/* Consumes `token` if it is next. Otherwise fails the cursor, and returns false. */
 bool cursor_want(struct cursor *cursor, const char *token);
 /* Consumes ends of lines and empty lines. Returns false if something else is next. */
 bool cursor_take_lines(struct cursor *cursor);
 
-/* Reads a word or a quoted name into the arena. Returns NULL after an error. is_path: words may contain
- * '/'. */
+/* Reads a word or a quoted name. Returns a copy in the arena, or NULL after an error. is_path: words may
+ * contain '/'. */
 char *cursor_name(struct cursor *cursor, struct arena *arena, bool is_path);
 /* Reads an identifier (letters, digits and '_') of at most size - 1 characters. Returns false, and consumes
  * nothing, if there is none. */
 bool cursor_identifier(struct cursor *cursor, char *out, size_t size);
-/* Reads a decimal number from 0 to `max`. */
+/* Reads a decimal number from 0 to `max`. Returns false, with an error, if there is none. */
 bool cursor_number(struct cursor *cursor, uint64_t max, uint64_t *out);
-/* Reads an element of this type. */
+/* Reads an element of this type. Returns false, with an error, if there is none. */
 bool cursor_element(struct cursor *cursor, forge_dtype dtype, void *out_element);
 
 #endif

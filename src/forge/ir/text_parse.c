@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "forge/ir/text_parse.h"
 
-enum { MAX_SIZE_COPIES = 1 << 20 }; /* entries of dim tables, in total over all bodies */
+enum { MAX_SIZE_COPIES = 1 << 20 }; /* limit on the entries of dim tables, in total over all bodies */
 
 bool builder_check(struct parser *p, size_t at)
 {
@@ -76,7 +76,7 @@ static forge_dim parse_dim(struct parser *p, struct dim_table *dims, unsigned ne
     return named_dim(p, dims);
 }
 
-/* The limit on nesting admits the longest sum that dim_add can make. */
+/* The limit on nesting admits the longest sum that dim_add can create. */
 bool parse_size(struct parser *p, struct dim_table *dims, forge_dim *out)
 {
     *out = parse_dim(p, dims, DIM_MAX_LEAVES);
@@ -189,7 +189,7 @@ static bool parse_write(struct parser *p, size_t start)
 
 /* --- all ------------------------------------------------------------------------------------------------ */
 
-/* Parses the lines of a graph or body, up to the first other line. */
+/* Parses the lines of a graph or body, up to the first line that belongs to neither. */
 static bool parse_lines(struct parser *p)
 {
     for (bool is_ok = true; is_ok;) {
@@ -211,7 +211,7 @@ static bool parse_lines(struct parser *p)
     return p->in.status == JOULE_OK;
 }
 
-/* Parses a graph or body from here to `end`; NULL: to the end of the text. */
+/* Parses a graph or body from the cursor to `end`; NULL: to the end of the text. */
 static bool parse_graph(struct parser *p, const char *end, forge_graph **out)
 {
     joule_error error;

@@ -11,6 +11,7 @@
 
 enum { MAX_NESTING = 32 }; /* levels of bodies within bodies */
 
+/* A parsed body, which nodes can use. */
 struct body {
     forge_graph *graph;
     unsigned nesting;
@@ -20,7 +21,7 @@ struct parser {
     struct cursor in;
     struct arena arena;     /* for names */
     forge_builder *builder; /* for the body or graph that is being parsed */
-    unsigned nesting;       /* levels of the bodies that it uses */
+    unsigned nesting;       /* levels of bodies within the current graph or body */
     struct dim_table dims;  /* the dim table with which the next builder begins */
     GRAPH_ARRAY(struct body, bodies, body);
     GRAPH_ARRAY(forge_value, values, value); /* values of %1, %2 ...; [0] is unused */

@@ -21,6 +21,7 @@ union any_attributes {
     forge_dim aligned;
 };
 
+/* The parsed parts of one line. */
 struct statement {
     size_t start;    /* offset in the text */
     size_t elements; /* offset of a constant's elements in the text */
@@ -178,7 +179,7 @@ static bool skip_elements(struct parser *p, struct statement *s)
     return cursor_want(&p->in, "}");
 }
 
-/* Parses "name=value" if it is there. */
+/* Parses "name=value" if the name is next. */
 static bool parse_named(struct parser *p, const struct field *field, void *at)
 {
     uint64_t number;
@@ -266,7 +267,7 @@ static bool parse_types(struct parser *p, struct statement *s)
     return true;
 }
 
-/* Parses "on gpu0" if it is there. */
+/* Parses "on gpu0" if "on" is next. */
 static bool parse_place(struct parser *p)
 {
     p->builder->place = 0;
@@ -326,7 +327,8 @@ static bool parse_elements(struct cursor *in, struct constant_attributes *a, siz
     return cursor_want(in, "}");
 }
 
-/* Checks the count against the length of the text before it allocates memory. */
+/* Returns the constant's value. Checks the number of elements against the length of the text before it
+ * allocates memory. */
 static forge_value emit_constant(struct parser *p, const struct statement *s)
 {
     const struct constant_attributes *head = (const void *)&s->attributes;
@@ -380,7 +382,7 @@ static forge_value emit_node(struct parser *p, struct statement *s)
     }
 }
 
-/* Fails unless the node has the types, and the place, that the text says. */
+/* Fails unless the node has the types and the place that the text states. */
 static bool check_types(struct parser *p, const struct statement *s, forge_value value)
 {
     const forge_graph *graph = graph_of(p);

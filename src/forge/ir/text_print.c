@@ -13,7 +13,7 @@
 
 struct printer {
     struct text text;
-    GRAPH_ARRAY(const forge_graph *, bodies, body); /* a body comes after those that it uses */
+    GRAPH_ARRAY(const forge_graph *, bodies, body); /* a body comes after all bodies that it uses */
     struct index body_index;
 };
 
@@ -22,13 +22,13 @@ static struct index_key body_key(const void *printer, uint32_t body)
     return (struct index_key){&((const struct printer *)printer)->bodies[body], sizeof(forge_graph *)};
 }
 
-/* Returns the body's number, or INDEX_NONE if it is not in the list yet. */
+/* Returns the number of the body, or INDEX_NONE if the body is not in the list yet. */
 static uint32_t body_number(const struct printer *p, const forge_graph *body)
 {
     return index_find(&p->body_index, p, (struct index_key){&body, sizeof body});
 }
 
-/* Adds every body once, after those that it uses. Returns false if out of memory. */
+/* Adds every body of the graph once, after the bodies that it uses. Returns false if out of memory. */
 static bool find_bodies(struct printer *p, const forge_graph *graph)
 {
     for (size_t n = 0; n < graph->node_count; n++) {

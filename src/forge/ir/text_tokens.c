@@ -75,7 +75,7 @@ static int digit_of(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Parses the rest of a name after the opening quote. */
+/* Parses the rest of a name after the opening quote. Returns a copy in the arena, or NULL after an error. */
 static char *quoted_name(struct cursor *cursor, struct arena *arena)
 {
     const char *from = cursor->text + cursor->at, *end = cursor->text + cursor->length;
@@ -178,7 +178,7 @@ static bool integer_from_text(const struct dtype_row *row, const char *string, v
     }
     row->store_bits(out_element, 0, 1, &bits);
     row->load_bits(out_element, 0, 1, &kept);
-    return kept == bits; /* else it is out of the type's range */
+    return kept == bits; /* otherwise the number is out of the type's range */
 }
 
 bool element_from_text(forge_dtype dtype, const char *string, void *out_element)
@@ -210,8 +210,8 @@ static bool reads_back(forge_dtype dtype, const char *string, const void *elemen
 }
 
 /* Returns the number of digits to try first. %g drops trailing zeros, so the digits that a type always keeps
- * also give every shorter form. Small integers are printed exactly, not as a shorter number that a narrow
- * type rounds to the same. */
+ * also give every shorter form. Small integers must be printed exactly: a shorter number could also be
+ * rounded to the same element of a narrow type. */
 static int min_digits(forge_dtype dtype, double value)
 {
     if (value == floor(value) && fabs(value) < 1e6)
@@ -220,7 +220,8 @@ static int min_digits(forge_dtype dtype, double value)
     return is_normal && dtype == FORGE_F64 ? DBL_DIG : is_normal && dtype == FORGE_F32 ? FLT_DIG : 1;
 }
 
-/* Writes the shortest text that gives the same bytes. Returns false if there is none. */
+/* Writes the shortest text that gives the same bytes as the element. Returns false if there is no such
+ * text. */
 static bool float_to_text(forge_dtype dtype, const void *element, char *out, size_t size)
 {
     double value;
