@@ -18,7 +18,7 @@ extern "C" {
 typedef struct forge_checkpoint {
     uint32_t struct_size;  /* sizeof(forge_checkpoint) */
     uint32_t reserved;     /* 0 */
-    uint64_t seed;         /* of states and loader */
+    uint64_t seed;         /* seed of the states and the loader */
     uint64_t step;         /* completed steps */
     forge_cursor cursor;   /* the next batch, for forge_loader_seek */
     joule_quantity energy; /* joules used so far; NaN: unknown */
@@ -30,14 +30,14 @@ typedef struct forge_checkpoint {
 FORGE_API joule_status forge_checkpoint_write(const char *path, forge_states *states,
                                               const forge_checkpoint *checkpoint, const forge_metadata *texts,
                                               size_t text_count, joule_error *out_error);
-/* Reads the members of a checkpoint without its slots: a resumed program needs the seed before it makes
- * slots. Read the texts with forge_safetensors_metadata. JOULE_INVALID: not a checkpoint, or a damaged
+/* Reads the members of a checkpoint, but not its slots. A resumed program needs the seed before it makes
+ * slots. To read the texts, use forge_safetensors_metadata. JOULE_INVALID: not a checkpoint, or a damaged
  * one. */
 FORGE_API joule_status forge_checkpoint_query(const char *path, forge_checkpoint *out_checkpoint,
                                               joule_error *out_error);
-/* Fills all slots, which instances must have made before, and sets the seed of `states`; slots made later
- * start from it. out_checkpoint may be NULL. JOULE_INVALID: slots are missing, unexpected or different; the
- * message names them, and nothing is changed. */
+/* Fills all slots of `states` from the file, and sets the seed of `states`. Instances must have made the
+ * slots before. Slots made later are initialised from this seed. out_checkpoint may be NULL. JOULE_INVALID:
+ * slots are missing, unexpected or different; the message names them, and nothing is changed. */
 FORGE_API joule_status forge_checkpoint_read(const char *path, forge_states *states,
                                              forge_checkpoint *out_checkpoint, joule_error *out_error);
 

@@ -21,8 +21,8 @@ typedef joule_status (*forge_pass_fn)(const forge_graph *graph, forge_device *de
 /* A pass that a caller adds. Its layout is final. */
 typedef struct forge_pass {
     const char *name; /* unique; used in messages and facts */
-    /* The pass after which this one runs: one of the library's, or one added before it; NULL: run first.
-     * Passes with the same `after` run in the order of their list. */
+    /* Name of the pass after which this one runs: a pass of the library, or one that is earlier in the list.
+     * NULL: this pass runs first. Passes with the same `after` run in the order of the list. */
     const char *after;
     forge_pass_fn run;
     void *context; /* passed to run */
@@ -32,12 +32,12 @@ typedef struct forge_pass {
  * Any thread. */
 FORGE_API const char *forge_pass_name_at(size_t i);
 
-/* The effect of a pass. FLOP and bytes are the minimum of one run of the graph, from its sizes: a
+/* The effect of a pass. FLOP and bytes are the minimum of one run of the graph, computed from its sizes: a
  * multiply-add is 2 FLOP, each operand is moved once, a composite counts as its body, and operations that
  * only reorder or reshape move nothing. Joules are the additional energy of that work on a running machine,
- * from published figures of CPUs for a FLOP and a byte (Horowitz, ISSCC 2014). Their errors are the same
- * before and after, so the ratio is more certain than each figure. If sizes are symbols, figures are NaN and
- * the class is none. */
+ * from published figures of CPUs for a FLOP and a byte (Horowitz, ISSCC 2014). The errors of these figures
+ * are the same before and after the pass, so the ratio of joules is more certain than each number. If sizes
+ * are symbols, figures are NaN and the class is none. */
 typedef struct forge_pass_facts {
     uint32_t struct_size; /* number of bytes that the library filled in; may exceed the caller's structure */
     uint32_t reserved;
@@ -49,7 +49,8 @@ typedef struct forge_pass_facts {
     joule_quantity joules_before, joules_after;
 } forge_pass_facts;
 
-/* Options of a compilation. All zero except struct_size: the same as forge_compile. */
+/* Options of a compilation. If all members except struct_size are 0, the compilation is that of
+ * forge_compile. */
 typedef struct forge_compile_options {
     uint32_t struct_size; /* sizeof(forge_compile_options) */
     uint32_t pass_count;
@@ -89,9 +90,9 @@ typedef struct forge_node {
  * or FORGE_NO_VALUE to keep the node. New nodes get the node's scope and phase. */
 typedef forge_value (*forge_rewrite_fn)(forge_builder *builder, const forge_node *node,
                                         const forge_value *inputs, void *context);
-/* Makes a graph by calling `rewrite` for each node, in topological order. It is not called for inputs and for
- * nodes with several values. Unused nodes are removed, and equal nodes are merged. The caller owns the graph
- * (forge_graph_free). JOULE_INVALID: a replacement has another type or shape. */
+/* Makes a graph by calling `rewrite` for each node, in topological order. `rewrite` is not called for inputs
+ * or for nodes with several values. Unused nodes are removed, and equal nodes are merged. The caller owns the
+ * graph (forge_graph_free). JOULE_INVALID: a replacement has another type or shape. */
 FORGE_API joule_status forge_graph_rewrite(const forge_graph *graph, forge_rewrite_fn rewrite, void *context,
                                            forge_graph **out_graph, joule_error *out_error);
 /* Describes the node that makes a value, to match patterns. Its strings live until the builder is finished or

@@ -66,10 +66,10 @@ FORGE_API forge_tensor forge_text_tokens(const forge_text *text);
 /* Writes the bytes of a token without a terminator. Returns their number, 1 to 4; 0 if there is no such
  * token. */
 FORGE_API size_t forge_text_decode(const forge_text *text, uint32_t token, char out_bytes[4]);
-/* Makes a dataset of windows, [windows, context + 1]: the first `context` tokens are the input, the last
- * `context` the labels. Each window begins one token after the previous one; a loader with the stride
- * `context` reads the text about once in an epoch. Uses the first 90 % of the text, or for validation the
- * rest. The dataset holds a reference to the tokens and may outlive the text. JOULE_INVALID: the text is
+/* Makes a dataset of windows, [windows, context + 1]: the first `context` tokens are the input, and the last
+ * `context` tokens are the labels. Each window begins one token after the previous one; a loader with the
+ * stride `context` reads the text about once in an epoch. Uses the first 90 % of the text, or for validation
+ * the rest. The dataset holds a reference to the tokens and may outlive the text. JOULE_INVALID: the text is
  * shorter than one window. */
 FORGE_API joule_status forge_dataset_text(const forge_text *text, bool is_validation, uint32_t context,
                                           forge_dataset **out_dataset, joule_error *out_error);
@@ -87,11 +87,12 @@ typedef struct forge_loader_options {
     uint32_t workers;  /* threads that make batches ahead, up to 1024; 0: the caller makes them */
     uint32_t prefetch; /* batches made ahead, up to 65536; 0: 2 for each worker */
     /* An epoch uses every stride-th example, for windows that overlap. It begins with example 0, or with
-     * `shuffle` at a random one of the first `stride`. 0: 1, all examples. */
+     * `shuffle` at a random one of the first `stride`. 0: 1 (all examples). */
     uint32_t stride;
 } forge_loader_options;
 
-/* Makes batches. All its memory is allocated at creation. Must not be used or freed in a child after fork. */
+/* A loader makes batches. All its memory is allocated at creation. Must not be used or freed in a child after
+ * fork. */
 typedef struct forge_loader forge_loader;
 
 /* A position in the stream of batches; checkpoints contain it. */
@@ -100,9 +101,9 @@ typedef struct forge_cursor {
     uint64_t batch; /* within the epoch, from 0 */
 } forge_cursor;
 
-/* Makes a loader. The dataset must outlive it. JOULE_INVALID: an option is out of range, the dataset is
- * smaller than one batch, or more than 2^32 - 1 examples are to be shuffled. JOULE_NO_MEMORY: out of memory
- * or threads. */
+/* Makes a loader. The dataset must outlive the loader. JOULE_INVALID: an option is out of range, the dataset
+ * is smaller than one batch, or more than 2^32 - 1 examples are to be shuffled. JOULE_NO_MEMORY: out of
+ * memory or threads. */
 FORGE_API joule_status forge_loader_new(const forge_dataset *dataset, const forge_loader_options *options,
                                         forge_loader **out_loader, joule_error *out_error);
 /* Stops the workers and frees the loader. NULL is allowed. */

@@ -36,8 +36,8 @@ typedef enum forge_dtype {
     FORGE_U4 = 16,      /* two in a byte, the first in the low half */
     FORGE_I4 = 17,
     FORGE_Q8_0 = 18, /* blocks of 32: an f16 scale, then 32 i8 (ggml's layout) */
-    /* Blocks of 32: an f16 scale, then 16 bytes with element i in the low and i + 16 in the high half, less 8
-     * (ggml's). */
+    /* Blocks of 32 (ggml's layout): an f16 scale, then 16 bytes. Byte i has element i in its low half and
+     * element i + 16 in its high half. A half contains the element plus 8. */
     FORGE_Q4_0 = 19,
 } forge_dtype;
 
@@ -57,7 +57,7 @@ FORGE_API bool forge_dtype_is_computed(forge_dtype dtype);
 /* Returns the number of elements in the smallest addressable unit: 1, 2 (4-bit types) or a block; 0: no such
  * type. */
 FORGE_API size_t forge_dtype_block_elements(forge_dtype dtype);
-/* Returns the size in bytes of that unit. */
+/* Returns the size in bytes of the smallest addressable unit. */
 FORGE_API size_t forge_dtype_block_bytes(forge_dtype dtype);
 /* Returns the size in bytes of `count` consecutive elements, rounded up to whole blocks; SIZE_MAX on
  * overflow, 0 for NONE. */

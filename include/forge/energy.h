@@ -27,13 +27,14 @@
 extern "C" {
 #endif
 
-/* Starts counting; if it was started, starts again from 0. `meter` (NULL: the default meter) must outlive the
- * instance or live until forge_energy_stop. `domain` is one of its domains or sums, such as JOULE_TOTAL.
- * JOULE_INVALID: no such domain. JOULE_FAILED: the default meter cannot be opened.
- * Note: from then on the timestamps of launches are kept until they are joined. This adds no clock reads. */
+/* Starts counting energy from 0, also if counting was started before. `meter` (NULL: the default meter) must
+ * outlive the instance or live until forge_energy_stop. `domain` is a domain or sum of the meter, such as
+ * JOULE_TOTAL. JOULE_INVALID: no such domain. JOULE_FAILED: the default meter cannot be opened.
+ * Note: from then on the timestamps of launches are kept until forge_energy_collect joins them. Keeping them
+ * adds no clock reads. */
 FORGE_API joule_status forge_energy_start(forge_instance *instance, joule_meter *meter, int32_t domain,
                                           joule_error *out_error);
-/* Stops counting, and frees what was counted. */
+/* Stops counting, and frees the counted data. */
 FORGE_API void forge_energy_stop(forge_instance *instance);
 
 /* Joins the launches with the meter's windows, as far as the sensors have updates. All queries answer from
@@ -58,11 +59,11 @@ typedef struct forge_energy_facts {
     const char *scope; /* "block0/fc1" */
     uint64_t launches; /* in one run */
     double flop;       /* in one run; the mean if sizes changed */
-    double seconds;    /* time in which it ran, within the meter's windows */
+    double seconds;    /* time in which the item ran, within the meter's windows */
     joule_quantity joules;
     /* Items that neither windows nor cost model can separate form a group; its sum has a much smaller
      * error. */
-    size_t group; /* first item of its group; for most items, the item itself */
+    size_t group; /* index of the first item of the group; for most items, the item itself */
     joule_quantity group_joules;
 } forge_energy_facts;
 
@@ -79,8 +80,8 @@ FORGE_API joule_status forge_energy_get(forge_instance *instance, size_t i, forg
  * JOULE_PENDING: no windows yet. */
 FORGE_API joule_status forge_scope_energy(forge_instance *instance, const char *scope, int phase,
                                           joule_quantity *out_joules);
-/* Returns the mean joules of one run: of the items of one phase, or with FORGE_ALL_PHASES of all items, the
- * time between launches included. Errors as forge_scope_energy. */
+/* Returns the mean joules of one run. With a phase, the items of that phase count. With FORGE_ALL_PHASES, all
+ * items count, including the time between launches. Errors as forge_scope_energy. */
 FORGE_API joule_status forge_step_energy(forge_instance *instance, int phase, joule_quantity *out_joules);
 /* Returns the joules of launch `i` in all runs. If several launches share an item, its energy is divided by
  * time, and the class is modelled. Errors as forge_energy_get. */
@@ -100,9 +101,9 @@ typedef struct forge_energy_sum {
     uint32_t reserved;
     uint64_t windows;                   /* number of windows of the meter that were joined */
     double seconds;                     /* from the start to the last sensor update */
-    double covered_seconds;             /* the part of it with known energy and known launches */
+    double covered_seconds;             /* part of `seconds` with known energy and known launches */
     joule_quantity joules;              /* of the items */
-    joule_quantity unattributed_joules; /* without known launches, or after the sensors' last update */
+    joule_quantity unattributed_joules; /* time without known launches, or after the last update */
     joule_quantity all_joules;          /* joules + unattributed_joules; NaN: unknown */
     forge_energy_basis basis;
     uint32_t reserved2;
@@ -112,8 +113,8 @@ typedef struct forge_energy_sum {
 FORGE_API joule_status forge_energy_total(forge_instance *instance, forge_energy_sum *out_sum);
 
 /* Returns the expected seconds and joules of the next run, with the present sizes, from the device's figures.
- * JOULE_UNSUPPORTED: the device runs programs and does not estimate; both are unknown. JOULE_INVALID:
- * impossible sizes. */
+ * JOULE_UNSUPPORTED: the device runs programs and does not estimate. Both quantities are then unknown.
+ * JOULE_INVALID: impossible sizes. */
 FORGE_API joule_status forge_expected_run(forge_instance *instance, joule_quantity *out_seconds,
                                           joule_quantity *out_joules);
 

@@ -55,8 +55,8 @@ FORGE_API void forge_scope_push(forge_builder *builder, const char *name);
 /* Ends the innermost scope. No effect if no scope is open. forge_builder_finish ends scopes that are still
  * open. */
 FORGE_API void forge_scope_pop(forge_builder *builder);
-/* The part of a training step that a node belongs to. */
 
+/* The part of a training step that a node belongs to. */
 typedef enum forge_phase {
     FORGE_PHASE_FORWARD = 0,
     FORGE_PHASE_BACKWARD = 1,
@@ -73,9 +73,9 @@ FORGE_API forge_phase forge_phase_set(forge_builder *builder, forge_phase phase)
 /* A place is where nodes run and their values live. It is a name of 1 to 31 bytes; the compiling program
  * assigns a device to it. NULL is the device that the program is compiled for. */
 #define FORGE_PLACE_NAME 31
-/* Sets the place of nodes made from now on. Returns the previous one, which lives as long as the builder.
- * Operands may live on other places: the compiler adds transfers. The body of a composite has no places; it
- * runs where the composite does. */
+/* Sets the place of nodes made from now on. Returns the previous place, whose name lives as long as the
+ * builder. Operands may live on other places: the compiler adds transfers. The body of a composite has no
+ * places of its own; it runs on the place of the composite. */
 FORGE_API const char *forge_place_set(forge_builder *builder, const char *name);
 /* Returns the place of a value. The name lives as long as the builder. */
 FORGE_API const char *forge_value_place(const forge_builder *builder, forge_value value);
@@ -88,9 +88,9 @@ FORGE_API forge_value forge_transfer(forge_builder *builder, forge_value x, cons
  * name gives the same symbol. */
 FORGE_API forge_dim forge_symbol(forge_builder *builder, const char *name, int64_t min, int64_t max,
                                  int64_t multiple);
-/* Return the sum, product or quotient of two sizes. Expressions that are equal as polynomials are equal
- * numbers. A quotient is exact if that can be proved for all values of the symbols, and is otherwise rounded
- * down. */
+/* Return the sum, product or quotient of two sizes. Expressions that are equal as polynomials are returned as
+ * the same number. A quotient is exact if that can be proved for all values of the symbols, and is otherwise
+ * rounded down. */
 FORGE_API forge_dim forge_dim_add(forge_builder *builder, forge_dim a, forge_dim b);
 FORGE_API forge_dim forge_dim_mul(forge_builder *builder, forge_dim a, forge_dim b);
 FORGE_API forge_dim forge_dim_div(forge_builder *builder, forge_dim a, forge_dim b);
@@ -134,8 +134,8 @@ FORGE_API forge_value forge_scalar(forge_builder *builder, forge_dtype dtype, do
 FORGE_API forge_value forge_iota(forge_builder *builder, forge_dtype dtype, forge_shape shape, uint32_t axis);
 
 /* --- element-wise operations ---------------------------------------------------------------------------- */
-/* The unary element-wise operations. */
 
+/* The unary element-wise operations. */
 typedef enum forge_unary_kind {
 #define UNARY(NAME, text) FORGE_##NAME,
 #include <forge/unary.def>
@@ -144,8 +144,8 @@ typedef enum forge_unary_kind {
 } forge_unary_kind;
 /* Applies an operation to each element. The result has the shape of x. */
 FORGE_API forge_value forge_unary(forge_builder *builder, forge_unary_kind kind, forge_value x);
-/* The binary element-wise operations. */
 
+/* The binary element-wise operations. */
 typedef enum forge_binary_kind {
 #define BINARY(NAME, text) FORGE_##NAME,
 #include <forge/binary.def>
@@ -188,8 +188,8 @@ FORGE_BINARY_HELPER(mul, MUL)
 FORGE_BINARY_HELPER(div, DIV)
 
 /* --- reductions, scans, sorting, products --------------------------------------------------------------- */
-/* The reductions. */
 
+/* The reductions. */
 typedef enum forge_reduce_kind {
     FORGE_SUM = 0,
     FORGE_MEAN = 1,
@@ -206,25 +206,25 @@ FORGE_API forge_value forge_reduce(forge_builder *builder, forge_reduce_kind kin
 
 /* Flags of forge_scan. */
 enum {
-    /* Each result excludes its own element. The first result is 0, 1, or the lowest or highest value of the
-     * type. */
+    /* Each result excludes its own element. The first result is 0 (SUM), 1 (PRODUCT), or the lowest (MAXIMUM)
+     * or highest (MINIMUM) value of the type. */
     FORGE_SCAN_EXCLUSIVE = 1,
     FORGE_SCAN_REVERSE = 2, /* from the last element to the first */
 };
-/* Returns the prefix SUM, PRODUCT, MAXIMUM or MINIMUM along one axis; the shape of x. NaN propagates from its
- * position on. */
+/* Returns the prefix SUM, PRODUCT, MAXIMUM or MINIMUM along one axis. The result has the shape of x. NaN
+ * propagates from its position on. */
 FORGE_API forge_value forge_scan(forge_builder *builder, forge_reduce_kind kind, forge_value x, uint32_t axis,
                                  uint32_t flags);
-/* Sorts each line along an axis; the shape of x. The sort is stable; NaN comes last in both directions.
- * *out_indices (may be NULL): the original position of each element in its line, i64. */
+/* Sorts each line along an axis. The result has the shape of x. The sort is stable; NaN comes last in both
+ * directions. *out_indices (may be NULL): the original position of each element in its line, i64. */
 FORGE_API forge_value forge_sort(forge_builder *builder, forge_value x, uint32_t axis, bool is_descending,
                                  forge_value *out_indices);
-/* Returns the first k elements of a descending sort: the shape of x with k along `axis`. out_indices as
- * forge_sort. */
+/* Returns the first k elements of a descending sort along `axis`. The result has the shape of x, but size k
+ * along `axis`. out_indices as forge_sort. */
 FORGE_API forge_value forge_top_k(forge_builder *builder, forge_value x, forge_dim k, uint32_t axis,
                                   forge_value *out_indices);
-/* Flags of forge_matmul: swap the last two dimensions of an operand. */
 
+/* Flags of forge_matmul: swap the last two dimensions of an operand. */
 enum { FORGE_TRANSPOSE_A = 1, FORGE_TRANSPOSE_B = 2 };
 /* Returns the matrix product. a: [..., m, k]; b: [..., k, n]; result: [..., m, n]. Leading dimensions are
  * broadcast. Accumulates in f32 for narrower floats, otherwise in the element type. */
@@ -243,13 +243,13 @@ typedef struct forge_conv_options {
     uint32_t output_padding[3];
     bool is_transposed;
 } forge_conv_options;
-/* Cross-correlation over 1 to 3 spatial dimensions, as PyTorch's Conv.
- * x: [n, channels, spatial...]; weight: [out, channels / groups, kernel...]; result: [n, out, floor((size +
- * padding - dilation (kernel - 1) - 1) / stride) + 1...].
- * Transposed, as PyTorch's ConvTranspose (the gradient of the former): weight: [channels, out / groups,
- * kernel...]; result: [n, out, (size - 1) stride - padding + dilation (kernel - 1) + output_padding + 1...].
- * Accumulates in f32 for narrower floats, otherwise in the element type. options: may be NULL. Sizes may be
- * symbols if the result's sizes can be expressed. A symbol less a number cannot, so use enough padding. */
+/* Cross-correlation over 1 to 3 spatial dimensions, as PyTorch's Conv. x: [n, channels, spatial...]; weight:
+ * [out, channels / groups, kernel...]; result: [n, out, floor((size + padding - dilation (kernel - 1) - 1) /
+ * stride) + 1...]. Transposed, as PyTorch's ConvTranspose (the gradient of Conv): weight: [channels, out /
+ * groups, kernel...]; result: [n, out, (size - 1) stride - padding + dilation (kernel - 1) + output_padding +
+ * 1...]. Accumulates in f32 for narrower floats, otherwise in the element type. options: may be NULL. Sizes
+ * may be symbols if the result's sizes can be expressed. A symbol less a number cannot, so use enough
+ * padding. */
 FORGE_API forge_value forge_conv(forge_builder *builder, forge_value x, forge_value weight,
                                  const forge_conv_options *options);
 
@@ -272,23 +272,25 @@ FORGE_API forge_value forge_max_pool(forge_builder *builder, forge_value x, uint
                                      uint32_t padding);
 FORGE_API forge_value forge_avg_pool(forge_builder *builder, forge_value x, uint32_t size, uint32_t stride,
                                      uint32_t padding, bool count_padding);
-/* Returns the elements of each window: the dimensions of x, with the number of windows for those in axes,
- * then the sizes of the windows. Padded elements have the value `padding`. Floats only. */
+/* Returns the elements of each window. The dimensions of the result are those of x, with the number of
+ * windows in place of each size in `axes`, followed by the sizes of a window. Padded elements have the value
+ * `padding`. Floats only. */
 FORGE_API forge_value forge_unfold(forge_builder *builder, forge_value x, uint32_t axes,
                                    const forge_window *windows, double padding);
 /* The gradient of forge_unfold: adds the elements of windows at their original positions, into a result of
  * `shape`. */
 FORGE_API forge_value forge_fold(forge_builder *builder, forge_value x, forge_shape shape, uint32_t axes,
                                  const forge_window *windows);
-/* Distributes the value of each window in `parts` equally among the window's elements of x that equal y; the
- * shape of x, 0 elsewhere. If y is the maximum or minimum of the windows, this is the gradient of that
- * reduction. A y that equals no element, such as NaN, gives nothing. x, y and parts: floats of one type. */
+/* Distributes the value of each window in `parts` equally among the window's elements of x that equal y. The
+ * result has the shape of x, and is 0 elsewhere. If y is the maximum or minimum of the windows, this is the
+ * gradient of that reduction. A y that equals no element, such as NaN, gives nothing. x, y and parts: floats
+ * of one type. */
 FORGE_API forge_value forge_share(forge_builder *builder, forge_value x, forge_value y, forge_value parts,
                                   uint32_t axes, const forge_window *windows);
 
 /* --- random numbers ------------------------------------------------------------------------------------- */
-/* The distribution of random numbers. */
 
+/* The distribution of random numbers. */
 typedef enum forge_random_kind {
     FORGE_RANDOM_UNIFORM = 0, /* f32 in [0, 1) */
     FORGE_RANDOM_NORMAL = 1,  /* f32, mean 0, standard deviation 1 */
@@ -315,10 +317,10 @@ FORGE_API forge_value forge_transpose(forge_builder *builder, forge_value x, con
 /* Concatenates any number of values along `axis`; their other sizes must be equal. */
 FORGE_API forge_value forge_concat(forge_builder *builder, const forge_value *inputs, size_t count,
                                    uint32_t axis);
-/* Returns NumPy's x[start:limit:step] in every dimension. The arrays have rank numbers; NULL means 0, the
- * size, and 1. With a negative step the elements are limit - 1, limit - 1 + step ... down to start. Start and
- * limit may be expressions, so negative numbers do not count from the end. 0 <= start <= limit <= size must
- * hold for all values of the symbols. */
+/* Returns x[start:limit:step] in every dimension, as in NumPy. Each array has one number for each dimension.
+ * NULL means 0 for start, the size for limit, and 1 for step. A negative step takes the elements limit - 1,
+ * limit - 1 + step ... down to start. Negative numbers do not count from the end, because a negative number
+ * is an expression of symbols. 0 <= start <= limit <= size must hold for all values of the symbols. */
 FORGE_API forge_value forge_slice(forge_builder *builder, forge_value x, const forge_dim *start,
                                   const forge_dim *limit, const int64_t *step);
 /* Returns x[..., start:limit, ...] along one axis. */
@@ -339,8 +341,8 @@ FORGE_API forge_value forge_gather(forge_builder *builder, forge_value x, forge_
  * and the indices may differ in size along the axis only. */
 FORGE_API forge_value forge_gather_along(forge_builder *builder, forge_value x, forge_value indices,
                                          uint32_t axis);
-/* How an update is combined with the element at its position. */
 
+/* How an update is combined with the element at its position. */
 typedef enum forge_scatter_kind {
     FORGE_SCATTER_SET = 0, /* replaced; of several updates the last one */
     FORGE_SCATTER_ADD = 1, /* added in order, each sum rounded to the type */
@@ -348,9 +350,9 @@ typedef enum forge_scatter_kind {
     FORGE_SCATTER_MIN = 3,
     FORGE_SCATTER_KINDS
 } forge_scatter_kind;
-/* Returns x with updates at the positions that a gather with these indices reads. updates: the shape that
- * this gather returns. Updates out of range are dropped. If x is the value of a slot and the result is
- * written to it in place, only the updated elements are touched. */
+/* Return x with updates at the positions that forge_gather (or forge_gather_along) reads for these indices.
+ * updates: the shape that this gather function returns. Updates out of range are dropped. If x is the value
+ * of a slot and the result is written to it in place, only the updated elements are touched. */
 FORGE_API forge_value forge_scatter(forge_builder *builder, forge_value x, forge_value indices,
                                     forge_value updates, uint32_t axis, forge_scatter_kind kind);
 FORGE_API forge_value forge_scatter_along(forge_builder *builder, forge_value x, forge_value indices,
@@ -391,7 +393,8 @@ typedef forge_value (*forge_body_fn)(forge_builder *builder, const forge_value *
  * kernel only if the composite has the library's own body for its inputs; otherwise they compute the body. */
 FORGE_API forge_value forge_composite(forge_builder *builder, const char *name, const forge_value *inputs,
                                       size_t count, forge_body_fn body, const void *context);
-/* The same with up to 4 values, which the body writes to out_values. */
+/* Adds a composite with up to 4 values, otherwise as forge_composite. The body writes its values to its
+ * out_values; the function returns the values of the composite in out_values. */
 typedef void (*forge_bodies_fn)(forge_builder *builder, const forge_value *inputs, size_t count,
                                 const void *context, forge_value *out_values);
 FORGE_API void forge_composite_many(forge_builder *builder, const char *name, const forge_value *inputs,
@@ -425,9 +428,9 @@ FORGE_API forge_value forge_stop_gradient(forge_builder *builder, forge_value x)
  * pass instead of being kept. forge_gradients keeps the region's inputs and the values used outside of it,
  * and repeats the nodes between them in the phase "backward". Memory: only one region's values are alive at a
  * time. For n equal layers in regions of k, the values of about n / k + k layers are alive instead of n; the
- * minimum is near k = sqrt(n). The price is a second forward computation. Gradients have the same bits as
- * without regions, and random numbers are drawn again the same. Regions must not nest, and none may be open
- * when forge_gradients is called. */
+ * minimum is near k = sqrt(n). The cost is a second forward computation. Gradients have the same bits as
+ * without regions, and repeated nodes draw the same random numbers. Regions must not nest, and none may be
+ * open when forge_gradients is called. */
 FORGE_API void forge_recompute_begin(forge_builder *builder);
 FORGE_API void forge_recompute_end(forge_builder *builder);
 

@@ -34,7 +34,8 @@ FORGE_API forge_value forge_linear(forge_builder *builder, const char *name, for
 FORGE_API forge_value forge_conv_layer(forge_builder *builder, const char *name, forge_value x,
                                        int64_t out_channels, const int64_t *kernel,
                                        const forge_conv_options *options, bool has_bias);
-/* The same for two spatial dimensions with equal sizes. x: [n, in, height, width]. stride 0: 1. */
+/* A convolution layer (forge_conv_layer) over two spatial dimensions, with kernel, stride and padding equal
+ * in both. x: [n, in, height, width]. stride 0: 1. */
 FORGE_API forge_value forge_conv2d(forge_builder *builder, const char *name, forge_value x,
                                    int64_t out_channels, int64_t kernel, uint32_t stride, uint32_t padding,
                                    bool has_bias);
@@ -46,9 +47,9 @@ FORGE_API forge_value forge_conv2d(forge_builder *builder, const char *name, for
  * the shape of x. */
 
 /* Normalises each channel of x [n, channels, ...], as PyTorch's BatchNorm (defaults: momentum 0.1, epsilon
- * 1e-5). Training: uses mean and variance of the batch, and updates the slots running_mean and running_var
+ * 1e-5). In training, uses mean and variance of the batch, and updates the slots running_mean and running_var
  * (unbiased): running = (1 - momentum) running + momentum of_batch; num_batches_tracked (i64) counts batches.
- * Otherwise uses these slots. A graph can have one training layer of each name. */
+ * Otherwise uses the values of these slots. A graph can have one training layer of each name. */
 FORGE_API forge_value forge_batch_norm(forge_builder *builder, const char *name, forge_value x,
                                        double momentum, double epsilon, bool is_training);
 /* Normalises over the last `dims` dimensions; weight and bias have these dimensions. */
@@ -65,7 +66,7 @@ FORGE_API forge_value forge_group_norm(forge_builder *builder, const char *name,
 FORGE_API forge_value forge_instance_norm(forge_builder *builder, const char *name, forge_value x,
                                           double epsilon, bool has_weight);
 
-/* Training: sets each element to 0 with probability `rate` (below 1), and divides the others by 1 - rate.
+/* In training, sets each element to 0 with probability `rate` (below 1), and divides the others by 1 - rate.
  * Otherwise returns x. An element is set to 0 if forge_random_uniform gives less than `rate`. Its key is the
  * slot "random.key" (u64, from the seed of the states), its step the slot "random.step" (u32), which counts
  * the runs of a graph with dropout, and its stream the hash of `name`. */
@@ -82,17 +83,17 @@ FORGE_API forge_value forge_embedding(forge_builder *builder, const char *name, 
 
 /* Rotary position embedding (Su et al., 2021). x: [..., t, d]. positions: integers that broadcast to [...,
  * t]. Pair i of the d / 2 pairs is rotated by the angle position * base^(-2 i / d); base is usually 10000.
- * is_interleaved: pairs are x[2 i], x[2 i + 1], as in the paper and GPT-J. Otherwise x[i], x[i + d / 2], as
- * in GPT-NeoX and in Hugging Face's files of Llama. Angles are computed in f64, products in f32 for narrower
- * floats. A composite "rope". */
+ * is_interleaved: pairs are x[2 i], x[2 i + 1], as in the paper and GPT-J. Otherwise pairs are x[i], x[i + d
+ * / 2], as in GPT-NeoX and in Hugging Face's files of Llama. Angles are computed in f64, products in f32 for
+ * narrower floats. Adds a composite "rope". */
 FORGE_API forge_value forge_rope(forge_builder *builder, forge_value x, forge_value positions, double base,
                                  bool is_interleaved);
 
 /* Returns softmax(scale q k^T) v for each head. q: [b, heads, t, d]; k: [b, kv_heads, s, d]; v: [b, kv_heads,
  * s, e]; result: [b, heads, t, e]. heads is a multiple of kv_heads: with n = heads / kv_heads, heads i n to i
- * n + n - 1 use head i of k and v. is_causal: query i attends to keys 0 to i + s - t, so the last query to
- * all. scale 0: 1 / sqrt(d). Narrower floats are widened to f32 once and rounded once. A composite
- * "attention". */
+ * n + n - 1 use head i of k and v. is_causal: query i attends to keys 0 to i + s - t, so the last query
+ * attends to all keys. scale 0: 1 / sqrt(d). Narrower floats are widened to f32 once and rounded once. Adds a
+ * composite "attention". */
 FORGE_API forge_value forge_attention(forge_builder *builder, forge_value q, forge_value k, forge_value v,
                                       double scale, bool is_causal);
 
@@ -100,7 +101,7 @@ FORGE_API forge_value forge_attention(forge_builder *builder, forge_value q, for
 typedef struct forge_gpt_options {
     uint32_t struct_size; /* sizeof(forge_gpt_options) */
     uint32_t layers;      /* blocks; weights of residual projections start with sd 0.02 / sqrt(2 layers) */
-    uint32_t heads;       /* width must be a multiple of it */
+    uint32_t heads;       /* number of attention heads; a divisor of width */
     uint32_t kv_heads;    /* heads of keys and values, a divisor of heads; 0: heads */
     int64_t vocabulary;   /* number of different tokens; vocabulary, context and width: for the model only */
     int64_t context;      /* maximum number of tokens of an example */
@@ -144,12 +145,13 @@ typedef struct forge_resnet_options {
 } forge_resnet_options;
 
 /* Returns relu(x + bn2(conv2(relu(bn1(conv1(x)))))). x: [n, in, height, width]. The convolutions are 3 x 3 to
- * `channels`, the first with this stride. If x has another shape than the sum's other operand, a 1 x 1
- * convolution (downsample.0) and a norm (downsample.1) are applied to it. */
+ * `channels`, the first with this stride. If x and the output of bn2 differ in shape, a 1 x 1 convolution
+ * (downsample.0) and a norm (downsample.1) are applied to x before the sum. */
 FORGE_API forge_value forge_basic_block(forge_builder *builder, const char *name, forge_value x,
                                         int64_t channels, uint32_t stride,
                                         const forge_resnet_options *options);
-/* The same with three convolutions: 1 x 1 to `channels`, 3 x 3 with this stride, 1 x 1 to 4 * channels. */
+/* As forge_basic_block, but with three convolutions: 1 x 1 to `channels`, 3 x 3 with this stride, 1 x 1 to 4
+ * * channels. */
 FORGE_API forge_value forge_bottleneck(forge_builder *builder, const char *name, forge_value x,
                                        int64_t channels, uint32_t stride,
                                        const forge_resnet_options *options);

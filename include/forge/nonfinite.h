@@ -1,8 +1,8 @@
 /* forge/nonfinite.h - finds the launch that makes the first NaN or infinity.
  *
- * After a NaN loss the slots are wrong too, because the step has updated them. So keep the slots from time to
- * time (the cost is one copy). After a NaN loss restore them, and repeat the steps since then with checked
- * runs. Runs give the same bits each time, so the same NaN occurs again.
+ * After a NaN loss the slots are wrong too, because the step has updated them. So take a snapshot of the
+ * slots from time to time (the cost is one copy). After a NaN loss, restore the snapshot and repeat the steps
+ * since then with checked runs. Runs give the same bits each time, so the same NaN occurs again.
  */
 #ifndef FORGE_NONFINITE_H
 #define FORGE_NONFINITE_H
@@ -30,8 +30,8 @@ typedef struct forge_numbers {
     uint64_t nans, infinities;
 } forge_numbers;
 #define FORGE_MAX_OPERANDS 16
-/* The origin of a NaN or infinity. */
 
+/* The origin of a NaN or infinity. */
 typedef enum forge_nonfinite_origin {
     FORGE_ORIGIN_NONE = 0,
     FORGE_ORIGIN_INPUT = 1, /* an input contained it */
@@ -43,7 +43,7 @@ typedef enum forge_nonfinite_origin {
 typedef struct forge_nonfinite {
     uint32_t struct_size; /* sizeof(forge_nonfinite) */
     forge_nonfinite_origin origin;
-    forge_phase phase; /* phase to scope: of the launch */
+    forge_phase phase; /* phase, launch, op, kind, kernel and scope describe the launch */
     uint32_t operand_count;
     size_t launch;
     const char *op, *kind; /* "binary", "div"; kind may be empty */
@@ -51,13 +51,13 @@ typedef struct forge_nonfinite {
     size_t element; /* index of the first NaN or infinity, row-major */
     double value;   /* NaN or an infinity */
     forge_numbers made;
-    /* Before the launch, also for a launch in place. */
+    /* The operands as they were before the launch, even if the launch wrote in place. */
     forge_numbers operands[FORGE_MAX_OPERANDS];
 } forge_nonfinite;
 
 /* Runs as forge_instance_run, with the same bits, and checks all floats that launches read and write.
- * JOULE_OK: nothing found. JOULE_FAILED: out_found has the first of these, and the message describes it; the
- * run is completed:
+ * JOULE_OK: nothing found. JOULE_FAILED: the run was completed, but found one of the cases below. out_found
+ * has the first case, and the message describes it:
  * - an input or slot contains a NaN before the run, or an input of rank 0 is infinite;
  * - a launch wrote a NaN although it read none;
  * - a launch computed an infinity although all its operands were finite. Not counted: maxima, minima and

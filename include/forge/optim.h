@@ -44,11 +44,11 @@ FORGE_API size_t forge_parameter_gradients(forge_builder *builder, forge_value l
                                            const forge_parameter_group *groups, size_t group_count,
                                            forge_gradient *out_gradients);
 
-/* Accumulates the gradients of several runs, for a batch that is computed in parts. is_last false: a program
- * for all parts but the last; adds the gradients in place to slots NAME.gradient, and returns the sums.
- * is_last true: the program for the last part; adds its own gradients, divides the sums by `parts`, and sets
- * the slots to 0. An optimiser's step follows. Both programs run on the same states. Slots are f32, or f64
- * for f64 parameters. */
+/* Accumulates the gradients of several runs, for a batch that is computed in parts. is_last false, for the
+ * program that runs all parts but the last: adds the gradients in place to the slots NAME.gradient, and
+ * replaces `gradients` by the sums. is_last true, for the program that runs the last part: adds its gradients
+ * to the sums, divides the sums by `parts`, and sets the slots to 0. An optimiser's step follows. Both
+ * programs run on the same states. Slots are f32, or f64 for f64 parameters. */
 FORGE_API void forge_accumulate_gradients(forge_builder *builder, forge_gradient *gradients, size_t count,
                                           uint32_t parts, bool is_last);
 
@@ -67,9 +67,10 @@ typedef struct forge_sgd_options {
  * in the slot NAME.momentum, initially 0. */
 FORGE_API forge_value forge_sgd(forge_builder *builder, forge_value loss, forge_value learning_rate,
                                 const forge_sgd_options *options);
-/* Makes a step of forge_sgd with the caller's gradients, on these parameters only. max_norm clips these
- * gradients together. Frozen parameters do not change. Errors of the builder: a gradient without a parameter,
- * a parameter given twice, a gradient that is not a float value of the parameter's shape. */
+/* Makes a step of forge_sgd with the caller's gradients. Only the parameters in `gradients` are updated.
+ * max_norm clips the given gradients together. Frozen parameters do not change. Errors of the builder: a
+ * gradient without a parameter, a parameter given twice, a gradient that is not a float value of the
+ * parameter's shape. */
 FORGE_API forge_value forge_sgd_step(forge_builder *builder, const forge_gradient *gradients, size_t count,
                                      forge_value learning_rate, const forge_sgd_options *options);
 
@@ -116,8 +117,8 @@ FORGE_API forge_value forge_clip_gradients(forge_builder *builder, forge_value *
                                            double max_norm);
 
 /* --- learning rate schedules ---------------------------------------------------------------------------- */
-/* The shape of a schedule after the warm-up. */
 
+/* The shape of a schedule after the warm-up. */
 typedef enum forge_schedule_kind {
     FORGE_SCHEDULE_CONSTANT = 0,
     FORGE_SCHEDULE_LINEAR = 1,      /* linear to last_rate */
@@ -127,7 +128,6 @@ typedef enum forge_schedule_kind {
 } forge_schedule_kind;
 
 /* A learning rate schedule. */
-
 typedef struct forge_schedule {
     uint32_t struct_size; /* sizeof(forge_schedule) */
     forge_schedule_kind kind;

@@ -42,7 +42,7 @@ FORGE_API void forge_placed_free(forge_placed *placed);
 /* Properties of a segment. */
 typedef struct forge_segment_facts {
     uint32_t struct_size;    /* sizeof(forge_segment_facts) */
-    uint32_t transfer_count; /* number of values that it takes from earlier segments */
+    uint32_t transfer_count; /* number of values that the segment takes from earlier segments */
     uint64_t transfer_bytes;
     forge_device *device;
     const forge_program *program; /* lives as long as the placed program */

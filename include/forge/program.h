@@ -16,12 +16,12 @@ extern "C" {
 
 typedef struct forge_device forge_device; /* any thread; it runs one instance at a time */
 
-/* Opens a device by name: "cpu" or "estimated". The caller owns it; it must outlive all objects made for it.
- * JOULE_ABSENT: no such device; the message lists the devices.
+/* Opens a device by name: "cpu" or "estimated". The caller owns the device, which must outlive all objects
+ * made for it. JOULE_ABSENT: no such device; the message lists the devices.
  *
  * "cpu" uses kernels for the best instruction set of the processor, or for the one in the environment
- * variable FORGE_ISA: plain, avx2, avx512. JOULE_INVALID: another name. JOULE_ABSENT: the processor does not
- * support it.
+ * variable FORGE_ISA: plain, avx2, avx512. JOULE_INVALID: FORGE_ISA has another value. JOULE_ABSENT: the
+ * processor does not support this instruction set.
  *
  * "estimated" runs no kernels. It takes programs for the CPU. A run advances a simulated clock by the
  * expected time of each launch: the larger of FLOP / rate and bytes / bandwidth, plus an overhead. Energy is
@@ -70,7 +70,7 @@ typedef struct forge_device_facts {
     uint64_t memory_bytes; /* size of the memory of its machine or board; 0: unknown */
     forge_instruction_set instruction_sets[FORGE_MAX_INSTRUCTION_SETS + 1]; /* with kernels in this build */
     forge_device_figure figures[FORGE_MAX_DEVICE_FIGURES + 1];
-    bool is_estimate_only; /* it runs no kernels */
+    bool is_estimate_only; /* the device runs no kernels */
 } forge_device_facts;
 /* Describes a device. JOULE_INVALID: struct_size too small. Any thread. */
 FORGE_API joule_status forge_device_query(forge_device *device, forge_device_facts *out_facts);
@@ -109,7 +109,7 @@ FORGE_API void forge_program_free(forge_program *program);
 /* Writes a program to a file that another process can read and run, with the same bits. The file is replaced
  * atomically, after the disk has stored it; if the path is a symbolic link, the file behind it is replaced.
  * JOULE_DENIED, JOULE_FAILED: the path cannot be written, or is not a regular file. JOULE_PENDING: another
- * process is writing it. */
+ * process is writing the file. */
 FORGE_API joule_status forge_program_write(const forge_program *program, const char *path,
                                            joule_error *out_error);
 /* Reads a program and checks all of it: no file can make an instance access memory outside its own. The
@@ -123,7 +123,6 @@ FORGE_API joule_status forge_program_print(const forge_program *program, char **
                                            joule_error *out_error);
 
 /* Properties of a program. */
-
 typedef struct forge_program_facts {
     uint32_t struct_size; /* sizeof(forge_program_facts) */
     uint32_t reserved;

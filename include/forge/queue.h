@@ -26,8 +26,9 @@ FORGE_API joule_status forge_timeline_new(forge_timeline **out_timeline, joule_e
 FORGE_API void forge_timeline_free(forge_timeline *timeline);
 /* Returns the present value. */
 FORGE_API uint64_t forge_timeline_value(const forge_timeline *timeline);
-/* Sets the value and wakes all that wait for it or less. They see all memory writes made before the call.
- * JOULE_INVALID: `value` is not above the present value. JOULE_FAILED: the timeline has failed. */
+/* Sets the value. Wakes all threads and queues that wait for this or a lower value; they see all memory
+ * writes made before the call. JOULE_INVALID: `value` is not above the present value. JOULE_FAILED: the
+ * timeline has failed. */
 FORGE_API joule_status forge_timeline_signal(forge_timeline *timeline, uint64_t value,
                                              joule_error *out_error);
 /* Makes the timeline fail: waits for more than its present value return JOULE_FAILED with this message. Only
@@ -71,7 +72,7 @@ FORGE_API void forge_queue_free(forge_queue *queue);
 FORGE_API joule_status forge_queue_run(forge_queue *queue, forge_instance *instance, const forge_order *order,
                                        joule_error *out_error);
 /* Submits a call of a host function, for example to copy an output to another instance or to save a
- * checkpoint. Otherwise as forge_queue_run. */
+ * checkpoint. Entry, order and errors as in forge_queue_run. */
 typedef joule_status (*forge_host_fn)(void *context, joule_error *out_error);
 FORGE_API joule_status forge_queue_call(forge_queue *queue, forge_host_fn call, void *context,
                                         const forge_order *order, joule_error *out_error);

@@ -28,9 +28,10 @@ typedef struct forge_random {
 FORGE_API void forge_random_bits(const forge_random *random, uint64_t first, size_t count, uint32_t *out);
 /* Writes numbers in [0, 1): the upper 24 bits of number i, divided by 2^24. Any thread. */
 FORGE_API void forge_random_uniform(const forge_random *random, uint64_t first, size_t count, float *out);
-/* Writes normal numbers, mean 0 and standard deviation 1: the Box-Muller transform of the numbers 2k and 2k +
- * 1, cosine first. The radius uses (number 2k + 1) / 2^32, where the sum is never 0; so no result exceeds
- * 6.67. Computed in f64, rounded once. Any thread. */
+/* Writes normal numbers (mean 0, standard deviation 1) by the Box-Muller transform. Pair k uses u = number 2k
+ * and v = number 2k + 1. The radius is sqrt(-2 log((u + 1) / 2^32)), the angle 2 pi v / 2^32. Result 2k is
+ * radius * cos(angle), result 2k + 1 is radius * sin(angle). No magnitude exceeds 6.67, because u + 1 is
+ * never 0. Computed in f64, rounded once. Any thread. */
 FORGE_API void forge_random_normal(const forge_random *random, uint64_t first, size_t count, float *out);
 /* Writes a permutation of 0 .. count - 1 by a Fisher-Yates shuffle from the end. Each draw uses two numbers,
  * low word first, reduced without bias; a rejected draw uses two more. count: at most 2^32. Any thread. */

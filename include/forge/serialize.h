@@ -1,9 +1,9 @@
 /* forge/serialize.h - reading and writing tensors: safetensors, .npy, and a program's slots.
  *
- * Files are not trusted: each size is checked against the size of the file before memory is allocated.
- * JOULE_INVALID names the byte with the error. A file that cannot be read completely changes nothing.
- * Files are written under a temporary name and renamed after the disk has stored them, so a reader sees the
- * old or the new file.
+ * Files are not trusted: each size is checked against the size of the file before memory is allocated. The
+ * message of JOULE_INVALID names the byte with the error. A file that cannot be read completely changes
+ * nothing. Files are written under a temporary name and renamed after the disk has stored them, so a reader
+ * sees the old or the new file.
  */
 #ifndef FORGE_SERIALIZE_H
 #define FORGE_SERIALIZE_H
@@ -52,7 +52,7 @@ typedef struct forge_metadata {
  * UTF-8. JOULE_UNSUPPORTED: a type that the format does not have (4-bit and block formats). JOULE_INVALID: a
  * name that occurs twice or has a control character, or a tensor that is not packed. JOULE_DENIED,
  * JOULE_FAILED: the path cannot be written; its previous content is kept. JOULE_PENDING: another process is
- * writing it. */
+ * writing the file. */
 FORGE_API joule_status forge_safetensors_write(const char *path, const forge_named_tensor *tensors,
                                                size_t count, const forge_metadata *metadata,
                                                size_t metadata_count, joule_error *out_error);
@@ -76,9 +76,10 @@ enum {
     FORGE_LOAD_SKIP_UNEXPECTED = 2, /* a tensor without a slot is ignored */
     FORGE_LOAD_CONVERT = 4,         /* another element type is converted as forge_convert does */
 };
-/* Fills the existing slots from tensors with their names. No instance may run during the call. JOULE_INVALID:
- * tensors are missing, unexpected, or have another shape or type; the message names them, and nothing is
- * changed. If reading fails in the middle, slots are partially loaded, and the message says so. */
+/* Fills the existing slots from the tensors of a safetensors file that have the same names. No instance may
+ * run during the call. JOULE_INVALID: tensors are missing, unexpected, or have another shape or type; the
+ * message names them, and nothing is changed. If reading fails in the middle, slots are partially loaded, and
+ * the message says so. */
 FORGE_API joule_status forge_states_load(forge_states *states, const char *path, uint32_t flags,
                                          joule_error *out_error);
 /* Writes slots to a safetensors file: all, or those for which `keeps` returns true. keeps: may be NULL. */

@@ -26,7 +26,8 @@ FORGE_API joule_status forge_temperature(forge_device *device, joule_quantity *o
  * affected. Opens the default meter if it is not open. Any thread. */
 FORGE_API joule_status forge_reset_counters(forge_device *device);
 
-/* Return the same figures as plain numbers; NaN if unknown. Any thread. */
+/* Return the joules, watts and degrees Celsius of the functions above as plain numbers; NaN if unknown. Any
+ * thread. */
 FORGE_API double forge_energy_consumed_joules(forge_device *device);
 FORGE_API double forge_power_draw_watts(forge_device *device);
 FORGE_API double forge_temperature_celsius(forge_device *device);

@@ -1,7 +1,7 @@
 /* forge/tensor.h - shapes, buffers of bytes, and tensors, which describe the elements in a buffer.
  *
- * A tensor is a small value that may be copied; it does not own memory. Its buffer does, and lives until
- * forge_buffer_release. After that all tensors in it are invalid.
+ * A tensor is a small value that may be copied; it does not own memory. Its buffer owns the memory until the
+ * last reference is released (forge_buffer_release). After that, all tensors in the buffer are invalid.
  */
 #ifndef FORGE_TENSOR_H
 #define FORGE_TENSOR_H

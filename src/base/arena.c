@@ -1,7 +1,7 @@
 /* base/arena.c - see arena.h.
  *
- * Note: an allocation larger than a block gets its own block before the current one, which is then filled
- * further.
+ * Note: an allocation larger than a block gets a block of its own, linked before the current block. The
+ * current block is then filled further.
  */
 #include "base/arena.h"
 
@@ -18,6 +18,7 @@ struct arena_block {
     _Alignas(ALIGNMENT) unsigned char data[];
 };
 
+/* Returns a zeroed block with room for `size` bytes, or NULL if out of memory. */
 static struct arena_block *new_block(size_t size, struct arena_block *previous)
 {
     struct arena_block *block = calloc(1, sizeof *block + size);
@@ -28,6 +29,7 @@ static struct arena_block *new_block(size_t size, struct arena_block *previous)
     return block;
 }
 
+/* Returns the next `size` bytes of a block, which must have room for them. */
 static void *cut(struct arena_block *block, size_t size)
 {
     void *memory = block->data + block->used;
@@ -35,6 +37,7 @@ static void *cut(struct arena_block *block, size_t size)
     return memory;
 }
 
+/* Returns at least `size` zeroed bytes, in the current block or a new one; NULL if out of memory. */
 static void *allocate(struct arena *arena, size_t size)
 {
     if (size > PTRDIFF_MAX - sizeof(struct arena_block) - ALIGNMENT)

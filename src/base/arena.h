@@ -10,9 +10,9 @@
 
 struct arena_block;
 struct arena {
-    struct arena_block *last;
-    size_t block_size;     /* size of new blocks in bytes; 0: 4096 */
-    bool is_out_of_memory; /* an allocation failed; the contents are incomplete */
+    struct arena_block *last; /* the current block; NULL: none yet */
+    size_t block_size;        /* size of new blocks in bytes; 0: 4096 */
+    bool is_out_of_memory;    /* an allocation failed; the contents are incomplete */
 };
 
 /* Returns `size` zeroed bytes, or NULL if out of memory. */

@@ -8,11 +8,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Grows *items to hold at least `count` items of item_size bytes; *capacity is the present capacity in items.
- * False: out of memory; nothing is changed. */
+/* Ensures that *items has capacity for `count` items of item_size bytes. *capacity is the capacity in items,
+ * and is updated. Returns false, and changes nothing, if out of memory. */
 bool array_reserve(void **items, size_t *capacity, size_t count, size_t item_size);
 
-/* Grows an array by at least one item: ARRAY_ROOM(graph->nodes, graph->node_capacity, graph->node_count) */
+/* Ensures capacity for one more item. Returns false if out of memory. For example: ARRAY_ROOM(graph->nodes,
+ * graph->node_capacity, graph->node_count) */
 #define ARRAY_ROOM(items, capacity, count)                                                                   \
     array_reserve((void **)&(items), &(capacity), (count) + 1, sizeof *(items))
 

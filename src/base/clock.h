@@ -27,11 +27,13 @@ static inline int64_t clock_wall_ns(void)
     return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
+/* Converts nanoseconds (0 or more) to a timespec. */
 static inline struct timespec clock_timespec(int64_t ns)
 {
     return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
 }
 
+/* Converts nanoseconds to seconds. */
 static inline double clock_seconds(int64_t ns)
 {
     return (double)ns * 1e-9;

@@ -12,9 +12,11 @@
  * NULL. Long messages are truncated. A macro, so that compilers and analysers know the returned status. */
 #define error_set(error, status, ...) (error_write(error, status, __VA_ARGS__), error_status(status))
 
+/* Sets status and message of `error` (may be NULL); used by error_set. */
 void error_write(joule_error *error, joule_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Returns its argument; used by error_set. */
 static inline joule_status error_status(joule_status status)
 {
     return status;

@@ -17,12 +17,15 @@
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
+/* Returns true if a file with this st_mode is of one of the `kinds` (enum file_types). */
 static bool is_of_kind(mode_t mode, unsigned kinds)
 {
     return (kinds & FILE_REGULAR && S_ISREG(mode)) || (kinds & FILE_DEVICE && S_ISCHR(mode)) ||
            (kinds & FILE_PIPE && (S_ISFIFO(mode) || S_ISSOCK(mode)));
 }
 
+/* Opens a file that is closed on exec. Repeats the call after a signal, except with O_CREAT. Returns the
+ * descriptor, or -1 with errno. */
 static int open_again(const char *path, int flags, mode_t mode)
 {
     int fd;
@@ -70,7 +73,8 @@ const char *file_reason(int errno_value)
     return errno_value == EOPNOTSUPP ? "not a regular file" : strerror(errno_value);
 }
 
-/* Reads up to `max_size` bytes into memory that grows. 0 or an errno. */
+/* Reads the rest of a file into *bytes, which grows, and adds '\0'. The caller frees *bytes, also after an
+ * error. Returns 0 or an errno; EFBIG: more than max_size bytes. */
 static int read_all(int fd, size_t max_size, char **bytes, size_t *size)
 {
     size_t room = 0;
@@ -116,8 +120,8 @@ char *file_read_whole(const char *path, unsigned kinds, size_t max_size, size_t 
 
 /* --- drafts --------------------------------------------------------------------------------------------- */
 
-/* Resolves `path` through symbolic links and queries the file there; st_mode is 0 where there is none. 0 or
- * an errno. */
+/* Resolves `path` through symbolic links and queries the file there. Its st_mode is 0 if there is no file.
+ * The caller frees *out_target, also after an error. Returns 0 or an errno. */
 static int find_target(const char *path, char **out_target, struct stat *out_old)
 {
     *out_old = (struct stat){0};
@@ -137,6 +141,8 @@ static int find_target(const char *path, char **out_target, struct stat *out_old
     return *out_target ? 0 : ENOMEM;
 }
 
+/* Returns true if `path` names the open file, without following a symbolic link. Fills *out_info with the
+ * status of the open file. */
 static bool is_same_file(int fd, const char *path, struct stat *out_info)
 {
     struct stat named;
@@ -144,6 +150,7 @@ static bool is_same_file(int fd, const char *path, struct stat *out_info)
            out_info->st_dev == named.st_dev;
 }
 
+/* The result of removing an old draft. FOREIGN: it is not a draft of this user, or cannot be removed. */
 enum leftover { LEFTOVER_REMOVED, LEFTOVER_IN_USE, LEFTOVER_FOREIGN };
 
 /* Removes the draft of a killed process and nothing else. An attacker may have put a file of another user, a
@@ -165,7 +172,7 @@ static enum leftover remove_leftover(const char *path)
 }
 
 /* Creates the draft's file and locks it. Tries again if another process took the new file for a leftover
- * before it was locked. 0 or an errno. */
+ * before it was locked. Returns 0, or an errno with draft->fd -1. */
 static int create_partial(struct file_draft *draft, bool is_exclusive, mode_t mode)
 {
     struct stat info;
@@ -194,6 +201,7 @@ static int create_partial(struct file_draft *draft, bool is_exclusive, mode_t mo
     return EEXIST;
 }
 
+/* Closes the draft's file and frees its names. The file itself stays. */
 static void forget(struct file_draft *draft)
 {
     if (draft->fd >= 0)
@@ -239,8 +247,8 @@ int file_sync_folder(const char *path)
     return reason == EACCES ? 0 : reason; /* a folder that may be written but not read */
 }
 
-/* Gives the draft the mode of the file it replaces and, where the system lets this user do that, its
- * owner. */
+/* Gives the draft the mode of the file that it replaces and, if the system allows it, the owner of that file.
+ * Returns 0 or an errno. */
 static int copy_rights(struct file_draft *draft)
 {
     bool is_given = !draft->has_old || fchown(draft->fd, draft->user, draft->group) == 0;

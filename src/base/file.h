@@ -18,7 +18,7 @@ enum file_types {
  * is closed on exec, or -errno: EISDIR for a folder, EOPNOTSUPP for any other kind. */
 int file_open_kind(const char *path, unsigned kinds);
 
-/* Opens a pipe or a device for writing. Returns its descriptor or -errno: ENXIO where no process reads the
+/* Opens a pipe or a device for writing. Returns its descriptor, or -errno: ENXIO if no process reads the
  * pipe. */
 int file_open_stream(const char *path);
 
@@ -40,7 +40,7 @@ struct file_draft {
     int fd;        /* descriptor to write to; -1: none */
     char *target;  /* absolute, with symbolic links resolved; for a new file as it was named */
     char *partial; /* target.partial, or target.partial.PID.N if that name is taken */
-    bool has_old;  /* a file has this name; the fields below describe it */
+    bool has_old;  /* a file has this name; the members below describe that file */
     unsigned mode;
     unsigned user;
     unsigned group;

@@ -26,7 +26,8 @@ uint32_t index_find(const struct index *index, const void *context, struct index
     return place ? place - 1 : INDEX_NONE;
 }
 
-/* Keeps at least half of the places free. */
+/* Grows the table so that at least half of the places are free after one more number. Returns false if out of
+ * memory. */
 static bool make_room(struct index *index, const void *context)
 {
     uint32_t *before = index->places;

@@ -1,7 +1,7 @@
 /* base/index.h - a hash table from keys (bytes) to numbers.
  *
- * The table does not store keys; the caller returns the key of a number. Numbers cannot be removed, and keys
- * are unique.
+ * The table does not store keys; it gets the key of a number from the caller's function key_of. Numbers
+ * cannot be removed, and keys are unique.
  */
 #ifndef BASE_INDEX_H
 #define BASE_INDEX_H
@@ -13,6 +13,7 @@
 
 #define INDEX_NONE UINT32_MAX
 
+/* A key: bytes that the caller keeps. */
 struct index_key {
     const void *bytes;
     size_t size;
@@ -21,6 +22,7 @@ struct index_key {
 /* Returns the key of a number. */
 typedef struct index_key index_key_fn(const void *context, uint32_t number);
 
+/* A table. Initialise it with .key_of only; the rest is 0. */
 struct index {
     index_key_fn *key_of;
     uint32_t *places; /* open addressing; number + 1, or 0 if free */

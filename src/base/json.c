@@ -1,6 +1,7 @@
 /* base/json.c - see json.h.
  *
- * Open brackets are kept in an array instead of the call stack, because the text determines the depth.
+ * Open brackets are kept in an array instead of the call stack, because an untrusted text determines the
+ * depth.
  */
 #include "base/json.h"
 
@@ -12,12 +13,14 @@
 
 /* --- making the tree ------------------------------------------------------------------------------------ */
 
+/* An array or object whose closing bracket has not been read yet. */
 struct open_value {
     struct json_value *value;
-    const struct json_value **end; /* where its next item goes */
+    const struct json_value **end; /* where the pointer to its next item is stored */
     size_t count;
 };
 
+/* State of one json_parse. */
 struct making {
     struct arena *arena;
     struct json_reader reader;
@@ -25,6 +28,7 @@ struct making {
     size_t depth;
 };
 
+/* Reads an opening bracket into `value` and pushes it. Returns false if brackets are nested too deep. */
 static bool open_brackets(struct making *m, struct json_value *value, char bracket)
 {
     if (m->depth == JSON_MAX_DEPTH)
@@ -36,6 +40,7 @@ static bool open_brackets(struct making *m, struct json_value *value, char brack
     return true;
 }
 
+/* Reads a number into `value`. Returns false if it is malformed (message set) or out of memory. */
 static bool read_number(struct making *m, struct json_value *value)
 {
     size_t length;
@@ -44,6 +49,7 @@ static bool read_number(struct making *m, struct json_value *value)
     return digits && (value->text = arena_copy(m->arena, digits, length)) != NULL;
 }
 
+/* Reads null, false or true into `value`. Returns false, with a message, for anything else. */
 static bool read_word(struct making *m, struct json_value *value)
 {
     static const struct {
@@ -58,6 +64,8 @@ static bool read_word(struct making *m, struct json_value *value)
     return json_fail_expected(&m->reader, "a value");
 }
 
+/* Reads the start of any value: all of a scalar, or the opening bracket of an array or object. Returns false
+ * on an error; without a message it is out of memory. */
 static bool read_value(struct making *m, struct json_value *value)
 {
     char c = json_peek(&m->reader);
@@ -72,7 +80,8 @@ static bool read_value(struct making *m, struct json_value *value)
     return value->text != NULL;
 }
 
-/* One more item of the innermost brackets, or their end. */
+/* Reads one more item of the innermost brackets, or their end. Returns false on an error; without a message
+ * it is out of memory. */
 static bool step(struct making *m)
 {
     struct open_value *open = &m->open[m->depth - 1];
@@ -126,7 +135,8 @@ const char *json_text_of(const struct json_value *value)
     return value && value->kind == JSON_STRING ? value->text : NULL;
 }
 
-/* Returns the text of a number, or of a string that may contain one. */
+/* Returns the text of a number or a string. For an object, uses its member "value". Returns NULL for other
+ * values. The tree owns the text. */
 static const char *digits_of(const struct json_value *value)
 {
     if (value && value->kind == JSON_OBJECT)

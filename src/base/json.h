@@ -16,6 +16,7 @@
 
 enum json_kind { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
 
+/* A value of the tree. */
 struct json_value {
     enum json_kind kind;
     const char *name;                      /* name of an object's member; else NULL */
@@ -37,8 +38,8 @@ const char *json_text_of(const struct json_value *value);
 /* Returns a number, also from a string ("49.0") or an object with a unit ({"value": 10, "unit": "W"}). NaN:
  * none of these, or too large for a double. */
 double json_double_of(const struct json_value *value);
-/* The same for a number without sign, fraction and exponent, exact up to 2^64 - 1. Returns false, without
- * changing *out_value, for others. */
+/* Reads a whole number without sign, fraction and exponent, also from a string or an object with a unit.
+ * Exact up to 2^64 - 1. Returns false, without changing *out_value, for other values. */
 bool json_u64_of(const struct json_value *value, uint64_t *out_value);
 
 #endif

@@ -40,7 +40,7 @@ bool json_fail_expected(struct json_reader *json, const char *what)
     return json_fail(json, at, "'%c' where %s is expected", is, what);
 }
 
-/* Skips this character if it is next. */
+/* Skips white space, and then `c` if it is next. Returns true if it was. */
 static bool take(struct json_reader *json, char c)
 {
     if (json->has_failed || json_place(json) == json->size || json->text[json->at] != c)
@@ -66,7 +66,7 @@ bool json_more(struct json_reader *json, char bracket, size_t *count)
 
 /* --- strings -------------------------------------------------------------------------------------------- */
 
-/* Returns the value of four hexadecimal digits, or UINT32_MAX. */
+/* Returns the value of the four hexadecimal digits at `at`, or UINT32_MAX if there are other characters. */
 static uint32_t hex4(const struct json_reader *json, size_t at)
 {
     uint32_t value = 0;
@@ -82,6 +82,7 @@ static uint32_t hex4(const struct json_reader *json, size_t at)
     return value;
 }
 
+/* Writes a character as UTF-8. Returns the number of bytes, 1 to 4. */
 static size_t put_utf8(char *out, uint32_t c)
 {
     if (c < 0x80) {
@@ -111,8 +112,8 @@ static uint32_t numbered(struct json_reader *json)
     return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
 }
 
-/* Decodes an escape, starting after the backslash. Returns the number of bytes written, which is less than
- * the number read. 0: invalid. */
+/* Decodes an escape into `out`, starting after the backslash. Returns the number of bytes written, which is
+ * less than the number of bytes read; 0: invalid. */
 static size_t escaped(struct json_reader *json, char *out)
 {
     static const char names[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";
@@ -176,6 +177,7 @@ char *json_name(struct json_reader *json)
 
 /* --- numbers and words ---------------------------------------------------------------------------------- */
 
+/* Skips the next character if it is one of `characters`. Returns true if it was. */
 static bool skip_one_of(struct json_reader *json, const char *characters)
 {
     bool is_there = json->at < json->size && json->text[json->at] && strchr(characters, json->text[json->at]);
@@ -183,6 +185,7 @@ static bool skip_one_of(struct json_reader *json, const char *characters)
     return is_there;
 }
 
+/* Skips decimal digits. Returns true if there was at least one. */
 static bool skip_digits(struct json_reader *json)
 {
     size_t begin = json->at;

@@ -14,31 +14,38 @@
 #include <stdint.h>
 #include <joule/base.h>
 
+/* The reader. Initialise path, text, size and error; the rest is 0. */
 struct json_reader {
     const char *path; /* path or other name of the input, for messages */
     uint64_t offset;  /* offset of text[0] in the file, for messages */
     char *text;
-    size_t size, at;
+    size_t size, at; /* size of the text in bytes; position of the next byte */
     bool has_failed;
     joule_error *error;
 };
 
-/* Sets the message "PATH: byte N: ...", unless there is one. `at`: position in the text. Returns false. */
+/* Sets JOULE_INVALID and the message "PATH: byte N: ...", unless an earlier error has set one. `at`: position
+ * in the text. Returns false. */
 bool json_fail(struct json_reader *json, size_t at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Opens an object ('{') or an array ('['). */
+/* Skips the opening bracket of an object ('{') or an array ('['). Returns false, with a message, if something
+ * else is next. */
 bool json_enter(struct json_reader *json, char bracket);
-/* Returns true if another item follows before `bracket`; otherwise skips `bracket`. *count: initially 0. */
+/* Returns true if another item follows before the closing `bracket`. Otherwise skips `bracket` and returns
+ * false; also after an error. *count: number of items so far, initially 0. */
 bool json_more(struct json_reader *json, char bracket, size_t *count);
-/* Reads a string. Returns it decoded and terminated, in the text; NULL: not a string. It may contain control
- * characters, but no NUL. */
+/* Reads a string. Returns it decoded and terminated, in the memory of the text; NULL, with a message, if it
+ * is not a string. The decoded string may contain control characters, but no NUL. */
 char *json_read_string(struct json_reader *json);
-/* Reads a member's name and the colon after it. Returns the name, or NULL. */
+/* Reads a member's name and the colon after it. Returns the name as json_read_string does, or NULL with a
+ * message. */
 char *json_name(struct json_reader *json);
-/* Reads a number. Returns its text and length, or NULL. */
+/* Reads a number. Returns its text, which has no terminator, and its length in bytes; NULL, with a message,
+ * if it is not a number. */
 const char *json_number(struct json_reader *json, size_t *out_length);
-/* Reads a number without sign, fraction and exponent. */
+/* Reads a number without sign, fraction and exponent. Returns false, with a message, for other values and
+ * above 2^64 - 1. */
 bool json_u64(struct json_reader *json, uint64_t *out_value);
 /* Skips one of true, false, null. Returns false, without a message, if something else is next. */
 bool json_word(struct json_reader *json, const char *word);

@@ -11,6 +11,7 @@
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
+/* Appends an ASCII character, escaped if JSON requires it. */
 static void add_ascii(struct text *out, char c)
 {
     static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
@@ -39,6 +40,7 @@ void json_quote(struct text *out, const char *bytes, size_t count)
     text_add(out, "\"");
 }
 
+/* Writes the comma before a value, if one is needed, and its key (NULL: none). */
 static void begin_value(struct json *json, const char *key)
 {
     if (json->follows)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Written once by make_c_locale; read through get_c_locale. */
 static locale_t c_locale;
 
 static void make_c_locale(void)

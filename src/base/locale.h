@@ -8,8 +8,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-/* Like vsnprintf and strtod, in the C locale. */
+/* Like vsnprintf, in the C locale. */
 int locale_print(char *buffer, size_t size, const char *format, va_list arguments);
+/* Like strtod without an end pointer, in the C locale. */
 double locale_scan(const char *string);
 
 #endif

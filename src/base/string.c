@@ -90,6 +90,7 @@ bool string_copy(char *destination, size_t size, const char *source)
     return text.length < size;
 }
 
+/* Returns true for ASCII white space. */
 static bool is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -100,6 +101,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+/* Returns the first byte that is not white space, or the terminator. */
 static const char *skip_space(const char *string)
 {
     while (is_space(*string))
@@ -162,6 +164,7 @@ bool string_to_i64(const char *string, int base, int64_t *out_value)
     return true;
 }
 
+/* Returns the first byte that is not a decimal digit, or the terminator. */
 static const char *skip_digits(const char *string)
 {
     while (is_digit(*string))
@@ -169,7 +172,8 @@ static const char *skip_digits(const char *string)
     return string;
 }
 
-/* Returns the end of a decimal number with optional sign, point and exponent, or NULL. */
+/* Returns the end of a decimal number with optional sign, point and exponent; NULL if `string` does not begin
+ * with one. */
 static const char *end_of_decimal(const char *string)
 {
     const char *digits = string + (*string == '+' || *string == '-');
@@ -234,6 +238,7 @@ size_t string_utf8_length(const char *bytes, size_t count)
     return length;
 }
 
+/* Parses a CPU number up to 65535. Returns the first byte after it, or NULL if malformed or too large. */
 static const char *scan_cpu(const char *string, unsigned *out_cpu)
 {
     unsigned cpu = 0;

@@ -10,34 +10,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writes into buffer[0..size), and counts further bytes in `length`. */
+/* A text that is built in buffer[0..size). Bytes that do not fit are dropped, but counted in `length`. */
 struct text {
-    char *buffer; /* may be NULL where size is 0 */
+    char *buffer; /* may be NULL if size is 0 */
     size_t size;
     size_t length; /* without terminator; >= size: the text was truncated */
 };
 
 /* Makes an empty text in a buffer. */
 void text_init(struct text *text, char *buffer, size_t size);
-/* Append a string, bytes, or formatted text. */
+/* Append a string, `count` bytes, or formatted text (in the C locale). */
 void text_add(struct text *text, const char *string);
 void text_add_bytes(struct text *text, const char *bytes, size_t count);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Appends a finite double in the shortest form that reads back equal, with '.' in all locales. */
 void text_add_double(struct text *text, double value);
-/* The same for measured or computed numbers. Whole numbers are exact; others have 12 digits, or six decimals
- * if these are more, so that rounding errors of sums and products are not visible. */
+/* Appends a finite measured or computed number. Whole numbers are exact. Others have 12 digits, or six
+ * decimals if that is more (at most 15 digits), so that rounding errors of sums and products are not
+ * visible. */
 void text_add_measure(struct text *text, double value);
 
-/* Like snprintf for text that may be truncated: messages, names, and paths (a truncated path does not
- * exist). */
+/* Like snprintf, without a result. For text that may be truncated: messages, names, and paths (a truncated
+ * path does not exist). */
 void string_print(char *destination, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Copies with termination, truncating at size - 1 bytes. Returns true if all of it fitted. */
 bool string_copy(char *destination, size_t size, const char *source);
 /* Removes white space at both ends, in place. Returns the new start. */
 char *string_trim(char *string);
-/* Return true if `string` begins or ends with the other string. */
+/* Return true if `string` begins with `prefix` or ends with `suffix`. */
 bool string_starts(const char *string, const char *prefix);
 bool string_ends(const char *string, const char *suffix);
 /* Returns true if `string` is in a list that ends with NULL; false for NULL. */
@@ -49,7 +50,8 @@ bool string_is_one_of(const char *string, const char *const *list);
 bool string_to_u64(const char *string, int base, uint64_t *out_value);
 bool string_to_i64(const char *string, int base, int64_t *out_value);
 bool string_to_double(const char *string, double *out_value);
-/* Parses a decimal number at the start of `string`. Returns the first byte after it, or NULL. */
+/* Parses a decimal number at the start of `string`. Returns the first byte after the number, or NULL if there
+ * is none or it overflows. */
 const char *string_scan_double(const char *string, double *out_value);
 
 /* Returns the length in bytes, 1 to 4, of the UTF-8 character at bytes[0..count), count > 0. 0: invalid,
@@ -57,8 +59,8 @@ const char *string_scan_double(const char *string, double *out_value);
  * U+10FFFF. */
 size_t string_utf8_length(const char *bytes, size_t count);
 
-/* Calls each(cpu) for a kernel's CPU list such as "0,4-7". Returns false for malformed text, after the valid
- * part. Numbers above 65535 are malformed. */
+/* Calls each(cpu) for a kernel's CPU list such as "0,4-7". Returns false for malformed text, after calls for
+ * the valid part. Numbers above 65535 are malformed. */
 bool string_each_cpu(const char *list, void (*each)(unsigned cpu, void *context), void *context);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * A loop is on the stack of its caller. Workers join it under the lock while it is open, take chunks from one
  * atomic counter, and leave under the lock. The caller closes it and waits for the workers that joined.
- * Note: a worker that wakes after the loop was closed sleeps again. The caller never waits for it, so small
- * loops are fast.
+ * Note: a worker that wakes after the loop was closed sleeps again. The caller never waits for such a worker,
+ * so small loops are fast.
  */
 #include "base/thread.h"
 
@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 
+/* One parallel_for. It is on the stack of the calling thread. */
 struct loop {
     parallel_fn fn;
     void *context;
@@ -27,9 +28,10 @@ struct loop {
     atomic_size_t next; /* index of the next chunk to run */
 };
 
+/* A thread of a pool, owned by the pool. */
 struct worker {
     struct pool *pool;
-    struct worker *previous; /* the one with the next lower index */
+    struct worker *previous; /* the worker with the next lower index; NULL: this is worker 1 */
     unsigned index;          /* 1 .. width-1 */
     unsigned seen;           /* value of pool->posted when this worker last read it */
     pthread_t thread;
@@ -37,8 +39,8 @@ struct worker {
 
 struct pool {
     atomic_flag busy; /* held during a loop or a resize; never waited for */
-    int64_t spin_ns;
-    unsigned *cpus;
+    int64_t spin_ns;  /* as in pool_options */
+    unsigned *cpus;   /* owned copy of pool_options.cpus; NULL: no pinning */
     size_t cpu_count;
     unsigned forks; /* fork_count when the pool was made */
     pthread_mutex_t lock;
@@ -51,8 +53,8 @@ struct pool {
     _Atomic unsigned active; /* written under lock: number of workers inside a loop */
 };
 
-/* Number of forks between this process and the first one that used a pool. Threads of a pool stay with the
- * parent. */
+/* Number of forks between this process and the first process that used a pool. Threads of a pool stay with
+ * the parent. */
 static unsigned fork_count;
 
 static void count_fork(void)
@@ -65,6 +67,7 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, count_fork);
 }
 
+/* Tells the CPU that this thread is spinning. */
 static void relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -74,7 +77,8 @@ static void relax(void)
 #endif
 }
 
-/* Spins while `variable` is `value`, without the lock, for at most spin_ns. */
+/* Spins while `variable` is `value`, for at most spin_ns. The caller holds the lock, which is released while
+ * spinning. */
 static void spin_while(struct pool *pool, const _Atomic unsigned *variable, unsigned value)
 {
     if (pool->spin_ns <= 0)
@@ -88,6 +92,7 @@ static void spin_while(struct pool *pool, const _Atomic unsigned *variable, unsi
     pthread_mutex_lock(&pool->lock);
 }
 
+/* Calls the loop's function for chunk `chunk`, as worker `worker`. */
 static void run_chunk(const struct loop *loop, size_t chunk, unsigned worker)
 {
     size_t begin = chunk * loop->grain;
@@ -95,6 +100,7 @@ static void run_chunk(const struct loop *loop, size_t chunk, unsigned worker)
     loop->fn(loop->context, begin, begin + (left < loop->grain ? left : loop->grain), worker);
 }
 
+/* Takes and runs chunks until none is left. */
 static void run_shared(struct loop *loop, unsigned worker)
 {
     size_t chunk;
@@ -121,6 +127,7 @@ static struct loop *wait_for_loop(struct worker *self)
     return NULL;
 }
 
+/* The thread function of a worker. */
 static void *work(void *argument)
 {
     struct worker *self = argument;
@@ -138,8 +145,8 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Blocks all signals, so that the program's own threads get them. Not a thread's own faults, for which crash
- * handlers need that thread. */
+/* Blocks all signals in this thread, so that the program's own threads get them. Signals of faults stay
+ * unblocked, because crash handlers need the thread that caused the fault. *out_before: the previous mask. */
 static void block_signals(sigset_t *out_before)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
@@ -150,7 +157,8 @@ static void block_signals(sigset_t *out_before)
     pthread_sigmask(SIG_SETMASK, &blocked, out_before);
 }
 
-/* Returns an errno value. */
+/* Starts the thread of a worker, with signals blocked and pinned to its CPU if the pool has CPUs. Returns 0
+ * or an errno. */
 static int start_thread(struct worker *worker)
 {
     struct pool *pool = worker->pool;
@@ -174,6 +182,7 @@ static int start_thread(struct worker *worker)
     return problem;
 }
 
+/* Publishes a new width, and wakes workers so that those with an index of `width` or above end. */
 static void set_width(struct pool *pool, unsigned width)
 {
     pthread_mutex_lock(&pool->lock);
@@ -183,6 +192,7 @@ static void set_width(struct pool *pool, unsigned width)
     pthread_mutex_unlock(&pool->lock);
 }
 
+/* Adds one worker, called by the holder of `busy`. On failure the width is unchanged. */
 static joule_status add_worker(struct pool *pool, joule_error *out_error)
 {
     unsigned index = pool->width;
@@ -208,6 +218,7 @@ static joule_status add_worker(struct pool *pool, joule_error *out_error)
     return JOULE_OK;
 }
 
+/* Ends and frees the workers with an index of `width` or above. Waits for their threads. */
 static void remove_workers(struct pool *pool, unsigned width)
 {
     set_width(pool, width);
@@ -219,6 +230,7 @@ static void remove_workers(struct pool *pool, unsigned width)
     }
 }
 
+/* Returns the number of CPUs that this process may use, 1 to POOL_MAX_WIDTH. */
 static unsigned allowed_cpus(void)
 {
     cpu_set_t set;
@@ -227,6 +239,7 @@ static unsigned allowed_cpus(void)
     return count < 1 ? 1 : count > POOL_MAX_WIDTH ? POOL_MAX_WIDTH : (unsigned)count;
 }
 
+/* Adds or removes workers until the pool has this width; 0: one thread for each CPU allowed. */
 static joule_status change_width(struct pool *pool, unsigned width, joule_error *out_error)
 {
     if (width > POOL_MAX_WIDTH)
@@ -242,6 +255,7 @@ static joule_status change_width(struct pool *pool, unsigned width, joule_error 
     return status;
 }
 
+/* Copies the list of CPUs into the pool. Returns false if out of memory. */
 static bool copy_cpus(struct pool *pool, const struct pool_options *options)
 {
     pool->cpus = calloc(options->cpu_count, sizeof *pool->cpus);
@@ -328,7 +342,8 @@ unsigned pool_width(struct pool *pool)
     return width;
 }
 
-/* Wakes at most as many workers as there are chunks after the caller's first. */
+/* Makes a loop available to the workers. Wakes at most one worker for each chunk but the first, which the
+ * caller runs. */
 static void open_loop(struct pool *pool, struct loop *loop)
 {
     pthread_mutex_lock(&pool->lock);
@@ -343,6 +358,7 @@ static void open_loop(struct pool *pool, struct loop *loop)
             pthread_cond_signal(&pool->work);
 }
 
+/* Stops workers from joining the loop, and waits for those that joined. */
 static void close_loop(struct pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
