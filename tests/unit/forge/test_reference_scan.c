@@ -178,7 +178,7 @@ static void test_nan_comes_last(void **state)
     }
 }
 
-/* What no double tells apart. */
+/* Integers that are equal when converted to double. */
 static void test_large_integers(void **state)
 {
     (void)state;
@@ -189,7 +189,7 @@ static void test_large_integers(void **state)
     struct view in = view_packed(FORGE_U64, values, forge_shape_of(4));
     run_reference(OP_SORT, &(struct sort_attributes){0}, &in, 1, out, 2);
     assert_true(where[0] == 1 && where[1] == 3 && where[2] == 0 && where[3] == 2 && sorted[3] == UINT64_MAX);
-    in.dtype = out[0].dtype = FORGE_I64; /* -2, 1, -1, the least */
+    in.dtype = out[0].dtype = FORGE_I64; /* -2, 1, -1, the minimum */
     run_reference(OP_SORT, &(struct sort_attributes){0}, &in, 1, out, 2);
     assert_true(where[0] == 3 && where[1] == 0 && where[2] == 2 && where[3] == 1);
 }

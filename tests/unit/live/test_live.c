@@ -1,7 +1,7 @@
-/* Shares of processes from look to look, on machines whose work is written down: energy is conserved, and goes to whoever
- * did the work.
+/* Energy of processes over time, on machines with known work: energy is conserved and attributed to the
+ * process that worked.
  *
- * Newcomers: /proc is written anew before each look; the package's counter runs by itself. */
+ * Note: /proc is rewritten before each update; the package's counter runs by itself. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -106,7 +106,7 @@ static int teardown(void **state)
     return machine_teardown(state);
 }
 
-/* Opens meter and accounts with an idle power, NaN: unknown, and takes the first look. */
+/* Opens the meter with an idle power (NaN: unknown), and makes the first update. */
 static void begin(struct machine_bench *bench, double idle_watts)
 {
     bench->meter = machine_open(bench->host, "rapl_powercap");
@@ -132,7 +132,8 @@ static const struct seen_process *process(int pid)
     return NULL;
 }
 
-/* seen = alive + ended + idle + rest, alive is that of the processes, and nothing is less than 0. */
+/* Checks seen = alive + ended + idle + rest, that alive is the sum of the processes, and that no value is
+ * negative. */
 static const struct live_sum *conserved(void)
 {
     size_t sum_count, count;
@@ -162,7 +163,7 @@ static void test_shares_follow_cpu_time(void **state)
     begin(bench, 40);
     for (int i = 0; i < 10; i++) {
         pass(bench, 1);
-        one.own_s += 1, two.own_s += 0.5, rig.busy_s += 2; /* half a second of others */
+        one.own_s += 1, two.own_s += 0.5, rig.busy_s += 2; /* half a second by other processes */
         put_worker(bench, one);
         put_worker(bench, two);
         look(bench);
@@ -190,7 +191,7 @@ static void test_the_model_tells_what_is_idle(void **state)
     put_worker(bench, one);
     begin(bench, NAN);
     pass(bench, 1);
-    look(bench); /* nobody ran */
+    look(bench); /* no process ran */
     assert_near(conserved()->idle_joules, 100, 0.5);
     pass(bench, 1);
     one.own_s += 0.01, rig.busy_s += 0.01;
@@ -220,7 +221,7 @@ static void test_those_that_end_keep_their_joules(void **state)
     look(bench);
     assert_near(process(10)->cpu_joules, 200, 1);
     pass(bench, 1);
-    again.own_s = 0.5, rig.busy_s += 0.5; /* another one with its id */
+    again.own_s = 0.5, rig.busy_s += 0.5; /* another process with its id */
     put_worker(bench, again);
     look(bench);
     const struct live_sum *sum = conserved();
@@ -239,7 +240,7 @@ static void test_what_ran_before_is_not_counted(void **state)
     begin(bench, 0);
     pass(bench, 1);
     rig.busy_s += 1;
-    put_worker(bench, (struct worker){.pid = 10, .parent = 1, .own_s = 0.5}); /* was hidden till now */
+    put_worker(bench, (struct worker){.pid = 10, .parent = 1, .own_s = 0.5}); /* was hidden until now */
     put_worker(bench, (struct worker){.pid = 11, .parent = 1, .own_s = 0.25, .start_s = rig.now_s - 0.5});
     look(bench);
     conserved();
@@ -247,8 +248,8 @@ static void test_what_ran_before_is_not_counted(void **state)
     assert_near(process(11)->cpu_joules, 25, 0.5);
 }
 
-/* A build: each second a child that runs for 0.8 s and is waited for, which no look sees, beside one that lives on and
- * one that is waited for late. Whoever was seen alive is not counted again. */
+/* A build: each second a child runs for 0.8 s and is reaped, between two updates. Another child lives on, and
+ * one is reaped late. CPU time of processes that were seen alive is not counted again. */
 static void test_children_count_once(void **state)
 {
     struct machine_bench *bench = *state;
@@ -270,7 +271,7 @@ static void test_children_count_once(void **state)
     pass(bench, 1);
     child.own_s += 1, rig.busy_s += 1;
     child.state = 'Z';
-    put_worker(bench, child); /* not waited for yet */
+    put_worker(bench, child); /* not reaped yet */
     look(bench);
     pass(bench, 1);
     remove_worker(bench, 30);
@@ -279,12 +280,12 @@ static void test_children_count_once(void **state)
     look(bench);
     const struct live_sum *sum = conserved();
     assert_near(sum->ended_joules, 100, 1);
-    /* What the child did in its last second showed when it was waited for, a second later, when nobody else ran. */
+    /* The child's last second showed only when it was reaped, a second later, when no other process ran. */
     assert_near(process(20)->cpu_joules, 500, 1);
     assert_near(sum->rest_joules, 100, 1);
 }
 
-/* A shell's command with a child, which end together after long work: nothing of it is the shell's. */
+/* A shell's command and its child end together after long work: none of it is the shell's. */
 static void test_a_family_that_ends_at_once(void **state)
 {
     struct machine_bench *bench = *state;
@@ -306,13 +307,13 @@ static void test_a_family_that_ends_at_once(void **state)
     remove_worker(bench, 60);
     remove_worker(bench, 50);
     remove_worker(bench, 45);
-    shell.children_s = grandchild.own_s + command.own_s + 0.5; /* half a second more at the end */
+    shell.children_s = grandchild.own_s + command.own_s + 0.5; /* another half second at the end */
     rig.busy_s += 0.5;
     put_worker(bench, shell);
     look(bench);
     const struct live_sum *sum = conserved();
     assert_near(sum->ended_joules, 1000, 1);
-    assert_near(process(40)->cpu_joules, 100, 1); /* of that half second alone */
+    assert_near(process(40)->cpu_joules, 100, 1); /* of that half second only */
     pass(bench, 1);
     rig.busy_s += 1, shell.own_s += 0.5;
     put_worker(bench, shell);
@@ -357,7 +358,7 @@ static void test_without_proc(void **state)
     assert_near(conserved()->total_joules, 200, 1);
 }
 
-/* Whatever processes do, and whatever is seen of it. */
+/* For any processes, of which any part is visible. */
 static void test_energy_is_conserved(void **state)
 {
     struct machine_bench *bench = *state;
@@ -372,7 +373,7 @@ static void test_energy_is_conserved(void **state)
         for (size_t i = 0; i < COUNT(workers); i++) {
             struct worker *w = &workers[i];
             double used_s = chance() * span_s * CPUS / COUNT(workers);
-            rig.busy_s += used_s * (chance_bits() % 4 ? 1 : 0.5); /* the kernel's clock ticks may lag */
+            rig.busy_s += used_s * (chance_bits() % 4 ? 1 : 0.5); /* the kernel's tick counts may lag */
             w->own_s += used_s;
             w->children_s += chance_bits() % 8 ? 0 : chance() * 3;
             w->parent = 100 + (int)(chance_bits() % COUNT(workers));

@@ -1,4 +1,5 @@
-/* Shares of GPUs: joules by active time, of AMD's board through fdinfo and of NVIDIA's through its driver. */
+/* Energy of processes on GPUs: joules by active time, for an AMD board through fdinfo and an NVIDIA board
+ * through its driver. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +43,7 @@ static void put_process(struct machine_bench *bench, int pid, double own_s)
     put(bench, path, text);
 }
 
-/* File `number` of a process is client `id` of the board, which kept it active for so long. */
+/* File `number` of a process is client `id` of the board, with this active time. */
 static void put_client(struct machine_bench *bench, int pid, int number, int id, double active_s)
 {
     char path[64], text[256];
@@ -91,7 +92,7 @@ static void put_board(struct machine_bench *bench)
     assert_true(host_script_link(bench->host, "/sys/class/hwmon/hwmon4/device", "../../../" SLOT));
 }
 
-/* Of one who has opened the machine, and looked once. */
+/* Opens the machine and makes the first update. */
 static struct live *look_first(struct machine_bench *bench)
 {
     bench->meter = machine_open_devices(bench->host, "amdgpu,hwmon");
@@ -127,7 +128,7 @@ static void test_a_board_is_shared_by_active_time(void **state)
     assert_near(process_of(live, 10)->gpu_joules, 1000, 10);
     assert_near(process_of(live, 11)->gpu_joules, 500, 10);
     assert_near(process_of(live, 12)->gpu_joules, 0, 0);
-    assert_near(sum->rest_joules, 300, 10); /* 90 % busy, and 75 % is known whose */
+    assert_near(sum->rest_joules, 300, 10); /* 90 % busy; for 75 % the process is known */
     assert_near(sum->idle_joules, 200, 10);
     assert_near(process_of(live, 10)->gpu_share, 0.5, 1e-3);
     assert_near(process_of(live, 10)->gpu_watts, 100, 1);
@@ -141,7 +142,7 @@ static void test_a_board_is_shared_by_active_time(void **state)
     live_close(live);
 }
 
-/* What nobody can be seen to have used may be idle, and may be not: it is not called idle. */
+/* If it is unknown how busy the board was, unattributed joules are not called idle. */
 static void test_nothing_is_idle_where_it_is_not_known_how_busy(void **state)
 {
     struct machine_bench *bench = *state;
@@ -197,7 +198,7 @@ static void test_nvidias_driver_names_processes(void **state)
     fake_nvml_run(&fake, 3);
     struct live *live = live_open(fake.meter);
     assert_int_equal(live_update(live), JOULE_OK);
-    assert_true(isnan(process_of(live, 1000)->gpu_share)); /* there was no look before */
+    assert_true(isnan(process_of(live, 1000)->gpu_share)); /* there was no earlier update */
     assert_true(isnan(process_of(live, 1001)->gpu_share));
     for (int i = 0; i < 20; i++) {
         fake_nvml_run(&fake, 1);

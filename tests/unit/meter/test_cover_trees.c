@@ -1,7 +1,7 @@
-/* Totals over trees of zones in which meters stand still: no moving meter is lost, and no energy is counted
- * twice.
+/* Totals over trees of zones in which some meters do not move: every moving meter counts, and no energy
+ * counts twice.
  *
- * Note: the channels come from a source of this test, so that a tree may have any shape. */
+ * Note: this test has its own source, so that a tree may have any shape. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,8 +19,8 @@
 #define NEVER_S    1e9
 #define TEST_STEPS 40
 
-/* One zone: its own watts, without those of zones inside it, and the time in which its counter stands
- * still. */
+/* One zone: its own watts, without those of zones inside it, and the time in which its counter is constant.
+ * */
 struct zone {
     joule_scope scope;
     int parent;
@@ -35,7 +35,7 @@ static struct tree {
     int64_t begin_ns; /* the time of the zones' own clocks */
 } tree;
 
-/* Watts of the zone and all that is inside it. */
+/* Returns watts of the zone and all zones inside it. */
 static double zone_watts(int zone)
 {
     double watts = tree.zones[zone].watts;
@@ -104,11 +104,11 @@ static void freeze(int zone, double from_s, double until_s)
     tree.zones[zone].still_until_s = until_s;
 }
 
-/* Opens a meter on the tree alone and reads it for 4 s. */
+/* Opens a meter with the tree only and reads it for 4 s. */
 static void measure_tree(struct machine_bench *bench)
 {
     joule_close(bench->meter);
-    bench->meter = machine_open(bench->host, "rapl_powercap"); /* finds nothing */
+    bench->meter = machine_open(bench->host, "rapl_powercap"); /* this source finds nothing */
     tree.begin_ns = meter_now_ns(bench->meter);
     assert_non_null(lane_add(bench->meter->lanes[0], &tree_ops, true));
     lane_open_sources(bench->meter->lanes[0]);
@@ -213,7 +213,7 @@ static void test_machines_yield(void **state)
     }
 }
 
-/* A node that stands still around a module that moves loses no energy outside of the module. */
+/* A constant node around a moving module: the energy outside the module is still counted. */
 static void test_a_still_node_keeps_what_is_beside_a_module(void **state)
 {
     start_tree();
@@ -236,7 +236,7 @@ static void test_one_package_of_two_stands_still(void **state)
     assert_total(*state, "zone-0", true, 20);
 }
 
-/* Off: neither the board nor its chip uses anything, and the total lacks nothing. */
+/* Off: board and chip use no energy, and the total is complete. */
 static void test_an_idle_board_is_no_trouble(void **state)
 {
     start_tree();
@@ -247,7 +247,7 @@ static void test_an_idle_board_is_no_trouble(void **state)
     assert_total(*state, "zone-0", false, 20);
 }
 
-/* Off for a while, then at work: the board's own counter has all of its energy. */
+/* Off at first, then at work: the board's own counter has all of its energy. */
 static void test_a_board_that_wakes_is_counted_itself(void **state)
 {
     start_tree();
@@ -262,7 +262,7 @@ static void test_a_board_that_wakes_is_counted_itself(void **state)
     assert_false(cover.is_partial);
 }
 
-/* Its counter begins to move late, or stops, while the chip shows that the board was at work. */
+/* The board's counter starts late or stops, while the chip shows that the board was working. */
 static void test_a_board_that_stood_still_for_a_while_yields(void **state)
 {
     static const double times_s[][2] = {{0, 2}, {1, 2}, {2, NEVER_S}};
@@ -346,7 +346,7 @@ static void assert_nothing_twice(const struct cover *cover, int seed)
                 fail_msg("seed %d: zone %d is inside zone %d, and both are counted", seed, a, b);
 }
 
-/* No counted meter stood still while a zone inside it moved. */
+/* No counted meter was constant while a zone inside it moved. */
 static void assert_no_still_parent(const struct cover *cover, int seed)
 {
     for (int a = 0; a < tree.count; a++)
@@ -355,7 +355,7 @@ static void assert_no_still_parent(const struct cover *cover, int seed)
                 fail_msg("seed %d: zone %d stood still, zone %d inside it did not", seed, a, b);
 }
 
-/* A device that moves is counted itself, inside another one, or by the machine that stands alone. */
+/* A moving device is counted itself, inside another one, or by a moving meter of the whole machine. */
 static void assert_nothing_lost(const struct cover *cover, int32_t group, int seed)
 {
     bool stands_alone = false;

@@ -1,5 +1,7 @@
-/* tests/unit/joule/test_hidden.c - boards that the environment hides from programs: in no total, and said to be so; of a
- * meter that speaks of the machine none is hidden. Two boards of AMD's with 100 and 250 W. */
+/* Boards that the environment hides from programs are in no total, and the report says so; a meter of the
+ * whole machine hides none.
+ *
+ * The machine has two AMD boards with 100 and 250 W. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -115,7 +117,7 @@ static void test_it_is_still_measured(void **state)
 static void test_what_is_not_certain_hides_nothing(void **state)
 {
     struct machine_bench *bench = *state;
-    setup_boards(bench, "ROCR_VISIBLE_DEVICES", "GPU-1234"); /* their ids are not known here */
+    setup_boards(bench, "ROCR_VISIBLE_DEVICES", "GPU-1234"); /* ids of these boards are unknown */
     bench->meter = machine_open(bench->host, "hwmon");
     machine_run(bench->meter, 3, 0.05);
     assert_watts(bench, 350);
@@ -130,7 +132,7 @@ static void test_the_machine_has_all(void **state)
     assert_watts(bench, 350);
 }
 
-/* The id comes with another source, whichever is open first. */
+/* Another source knows the id; the order of sources does not matter. */
 static void test_sources_know_parts(void **state)
 {
     struct machine_bench *bench = *state;

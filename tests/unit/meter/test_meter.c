@@ -1,4 +1,5 @@
-/* Meters on scripted machines: which domains make a total, what is partial, what is never counted twice. */
+/* Meters on scripted machines: which domains form a total, which totals are partial, and no energy counts
+ * twice. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -14,7 +15,7 @@
 #define MS       1000000LL
 #define POWERCAP "/sys/class/powercap/"
 
-/* A reading shows the tick before it, which was half a millisecond ago on average. */
+/* A reading shows the previous tick, half a millisecond ago on average. */
 #define LATE_S 0.6e-3
 
 static void near(double a, double b, double tolerance)
@@ -106,7 +107,7 @@ static void test_a_package_is_counted_once_and_has_a_rest(void **state)
     joule_close(meter);
 }
 
-/* 90 W and 10 W in turns, a quarter of a second each. */
+/* 90 W and 10 W alternating, a quarter of a second each. */
 static ssize_t square_uj(void *unused, int64_t time_ns, char *buffer, size_t size)
 {
     (void)unused;
@@ -220,17 +221,17 @@ static void test_a_suspend_is_a_gap(void **state)
     add_zone(host, "intel-rapl:0", "package-0", &package);
     joule_meter *meter = open_meter(host, "rapl_powercap");
     pass(meter, host, 100, 1000);
-    package = 51; /* the counter went on while the clock stood still */
+    package = 51; /* the counter continued while the clock stood still */
     host_script_suspend(host, 3600 * 1000 * MS);
     pass(meter, host, 1100, 2000);
     struct window w = meter_window(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter));
-    near(w.length_s - w.covered_s, 0.1, 0.002); /* the round that the suspend fell into */
+    near(w.length_s - w.covered_s, 0.1, 0.002); /* the round in which the suspend occurred */
     near(w.joules.value / w.covered_s, 50.5, 0.6);
     joule_quantity joules;
     double coverage = NAN;
     int64_t inside = 1000 * MS + 1030 * MS;
     assert_int_equal(joule_window_joules(meter, JOULE_TOTAL, inside, inside + 40 * MS, &joules, &coverage),
-                     JOULE_ABSENT); /* nobody needs to wait for it */
+                     JOULE_ABSENT); /* waiting for it is useless */
     assert_true(isnan(joules.value) && coverage == 0);
     joule_close(meter);
 }

@@ -1,5 +1,5 @@
-/* What a meter looks for, and when: nothing that the machine cannot have, and nothing without joules before somebody
- * watches. */
+/* The sources and threads that a meter opens, and when: none for devices that cannot exist, and gauges only
+ * if they are requested. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static void test_what_has_no_joules_starts_when_somebody_watches(void **state)
     assert_true(lane->is_late);
     assert_false(lane->has_thread);
     assert_int_equal(source->state, JOULE_PENDING);
-    assert_true(meter_lanes_wait(meter, clock_now_ns() + PATIENCE_NS)); /* not for that one */
+    assert_true(meter_lanes_wait(meter, clock_now_ns() + PATIENCE_NS)); /* not for that source */
     assert_true(meter_watch(meter));
     assert_true(lane->has_thread);
     assert_true(lane_wait_opened(lane, clock_now_ns() + PATIENCE_NS));
@@ -78,7 +78,7 @@ static void test_what_the_machine_cannot_have_is_not_opened(void **state)
         struct lane *lane;
         joule_meter *meter = open_meter(cases[i].sources, cases[i].flags, false);
         const struct source *source = find(meter, "hwmon", &lane);
-        assert_ptr_equal(lane, meter->lanes[0]); /* no thread for it */
+        assert_ptr_equal(lane, meter->lanes[0]); /* it has no thread of its own */
         assert_int_equal(source->state, JOULE_ABSENT);
         bool says_why = strcmp(source->remedy, "nothing on this machine that it can read") != 0;
         assert_int_equal(says_why, cases[i].is_opened);

@@ -1,5 +1,7 @@
-/* One meter and many threads, for a second or two: what every function says of "any thread", while lanes read a
- * machine at 1 kHz. Built with the thread sanitizer this also shows that nothing is read while it is written. */
+/* One meter and many threads for a second or two: every function documented for "any thread", while lanes
+ * read a machine at 1 kHz.
+ *
+ * With the thread sanitizer this also finds data races. */
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -22,7 +24,7 @@
 #define ZONE    "sys/class/powercap/intel-rapl:%d"
 
 #if defined(__SANITIZE_THREAD__)
-#define HAS_TSAN 1 /* it does not follow a child of many threads */
+#define HAS_TSAN 1 /* it cannot follow a child of a process with threads */
 #else
 #define HAS_TSAN 0
 #endif
@@ -43,7 +45,7 @@ struct machine {
     _Atomic bool stop;
 };
 
-/* NULL when all went well. */
+/* Returns NULL on success. */
 static void *count(void *argument)
 {
     struct machine *machine = argument;
@@ -122,7 +124,7 @@ struct work {
     joule_meter *meter;
     double until_s;
     _Atomic uint64_t asked, sampled, regions, finals, opened, called;
-    _Atomic int line; /* where something was wrong; 0: nowhere */
+    _Atomic int line; /* line of the first failure; 0: none */
 };
 
 #define EXPECT(work, condition)                                                                              \
@@ -200,7 +202,7 @@ static void *run_regions(void *argument)
     return NULL;
 }
 
-/* A second meter that is asked before its sources are open, and closed while they may still be opening. */
+/* A second meter that is queried before its sources are open, and closed while they may still be opening. */
 static void *open_and_close(void *argument)
 {
     struct work *work = argument;
@@ -218,7 +220,7 @@ static void *open_and_close(void *argument)
     return NULL;
 }
 
-/* A callback may ask, sample and begin budgets; it may not end one. */
+/* A callback may query, sample and begin budgets, but not end one. */
 static void called(joule_budget *budget, joule_budget_status status, void *context)
 {
     struct work *work = context;
@@ -279,8 +281,8 @@ static void test_any_function_from_any_thread(void **state)
 /* --- two ends ------------------------------------------------------------------------------------------- */
 
 struct pair {
-    joule_region region;           /* a copy of the one that runs */
-    _Atomic uint32_t round, ended; /* of the beginner; of the other */
+    joule_region region;           /* a copy of the running region */
+    _Atomic uint32_t round, ended; /* round of the thread that begins; of the one that ends */
     joule_status status;
     _Atomic bool stop;
 };
@@ -298,7 +300,7 @@ static void *end_copies(void *argument)
     }
 }
 
-/* Of two threads that end the same region at once, one does. */
+/* If two threads end a region at once, exactly one succeeds. */
 static void test_a_region_ends_once(void **state)
 {
     (void)state;
@@ -328,7 +330,7 @@ static void test_a_region_ends_once(void **state)
 
 /* --- fork ----------------------------------------------------------------------------------------------- */
 
-/* The line where something was wrong; 0: nowhere. */
+/* Returns the line of the first failure; 0: none. */
 static int in_child(struct work *work)
 {
     joule_quantity joules;
@@ -360,7 +362,7 @@ static void test_a_child_after_fork_measures_for_itself(void **state)
     pthread_create(&threads[0], NULL, sample, &work);
     pthread_create(&threads[1], NULL, run_regions, &work);
     for (int i = 0; i < 8; i++) {
-        pid_t child = fork(); /* somewhere in the middle of a reading, an open or a join */
+        pid_t child = fork(); /* at any time during a reading, an open or a join */
         if (child == 0) {
             alarm(20);
             _exit(in_child(&work));
@@ -404,7 +406,7 @@ static void leave(joule_budget *budget, joule_budget_status status, void *contex
     exit(3);
 }
 
-/* Exits while threads ask the default meter. */
+/* Exits while threads query the default meter. */
 static void exit_while_asked(void)
 {
     pthread_t thread;
@@ -415,7 +417,7 @@ static void exit_while_asked(void)
     exit(3);
 }
 
-/* Exits in the sampling thread, from the callback of a budget that is soon passed. */
+/* Exits in the sampling thread, from the callback of a budget that is soon exceeded. */
 static void exit_from_a_callback(void)
 {
     joule_budget *budget;

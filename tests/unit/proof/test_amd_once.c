@@ -1,8 +1,8 @@
-/* tests/unit/proof/test_amd_once.c - AMD's joules are counted once and never jump, by whichever way they are read.
+/* AMD's joules count once and do not jump, for every way to read them.
  *
- * The same scripted boards are read by the kernel's files, by librocm_smi64 of two releases and by libamd_smi of three.
- * At every tenth of a second the total is no less than before, and no more than the boards can have used by then.
- */
+ * The same scripted boards are read through the kernel's files, librocm_smi64 of two releases and libamd_smi
+ * of three. Each tenth of a second, the total must not have fallen, and must not exceed what the boards can
+ * have used. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static double total_joules(void)
     return status == JOULE_OK ? joules.value : NAN;
 }
 
-/* Joules of the run; every one of its steps is looked at. */
+/* Returns joules of the run; checks every step. */
 static double run(const char *script, double watts)
 {
     double before = 0;
@@ -32,7 +32,7 @@ static double run(const char *script, double watts)
         fake_amd_run(&fake, TICK_S);
         double now = total_joules(), most = watts * (step + 0.5) * TICK_S;
         if (isnan(now) && before == 0)
-            continue; /* nothing has moved yet */
+            continue; /* the counter has not moved yet */
         if (!(now >= before - 1e-6 && now <= most))
             fail_msg("%s %s \"%s\": from %g to %g J, at most %g J after %g s", fake.way->source,
                      fake.way->library, script, before, now, most, step * TICK_S);
@@ -41,7 +41,7 @@ static double run(const char *script, double watts)
     return before;
 }
 
-/* Sockets of 200 W each; what is told of them may be without `lost_s` seconds. */
+/* Sockets of 200 W each; up to `lost_s` seconds may be missing. */
 static void expect_once(int way, const char *script, unsigned sockets, double lost_s)
 {
     double watts = sockets * WATTS;
@@ -55,8 +55,8 @@ static void expect_once(int way, const char *script, unsigned sockets, double lo
     fake_amd_close(&fake);
 }
 
-#define COUNTED 0.001 /* s: by a counter, to its last reading */
-#define SAMPLED 0.21  /* by power: two samples of a level that does not change */
+#define COUNTED 0.001 /* in seconds; by a counter, to its last reading */
+#define SAMPLED 0.21  /* by power: two samples at constant power */
 
 static void by_all_ways(const char *script, unsigned sockets, double lost_s)
 {
@@ -64,7 +64,7 @@ static void by_all_ways(const char *script, unsigned sockets, double lost_s)
         expect_once(way, script, sockets, lost_s);
 }
 
-/* ROCm 5.5 tells no power that is understood. */
+/* ROCm 5.5 has no usable power. */
 static void by_power(const char *script, unsigned sockets)
 {
     static const int ways[] = {FAKE_ROCM_6, FAKE_ROCM_5, FAKE_AMD_24, FAKE_AMD_25, FAKE_FILES};
@@ -80,7 +80,7 @@ static void boards_add_up(void **test)
     by_power("boards=4; energy=0", 4);
 }
 
-/* MI250: the first die's sensors are the package's, the second one's say 0. */
+/* MI250: the first die's sensors show the package, the second die's show 0. */
 static void second_dies_add_nothing(void **test)
 {
     (void)test;
@@ -89,7 +89,7 @@ static void second_dies_add_nothing(void **test)
     by_all_ways("boards=4; 1.energy=-2 1.power=-2 3.energy=-2 3.power=-2", 2, COUNTED);
 }
 
-/* MI300 in eight parts: each repeats the socket's figures. */
+/* MI300 in eight partitions: each repeats the socket's values. */
 static void partitions_add_nothing(void **test)
 {
     (void)test;
@@ -98,7 +98,7 @@ static void partitions_add_nothing(void **test)
     by_power("partitions=8; energy=0", 1);
 }
 
-/* From the beginning or from some time on; then power tells, where it is told. */
+/* The counter is constant from the begin or from a later time on; then power is used, if available. */
 static void counters_that_stand_are_not_taken(void **test)
 {
     static const int ways[] = {FAKE_ROCM_6, FAKE_ROCM_5, FAKE_AMD_24, FAKE_AMD_25, FAKE_FILES};
@@ -109,7 +109,7 @@ static void counters_that_stand_are_not_taken(void **test)
     by_power("boards=2; 0.energy=-1 1.energy=0", 2);
 }
 
-/* The interval in which it went back is lost, and nothing else. */
+/* Only the interval in which the counter went back is lost. */
 static void steps_back_are_no_joules(void **test)
 {
     (void)test;
@@ -117,14 +117,14 @@ static void steps_back_are_no_joules(void **test)
     by_all_ways("boards=2; 1.back_at_ms=3050", 2, TICK_S + COUNTED);
 }
 
-/* A counter of 32 bits whose modulus the way does not tell. 61544 J at time 0 are 600 J before its end after 1000 s. */
+/* A 32-bit counter of unknown modulus. 61544 J at time 0 are 600 J before its end after 1000 s. */
 static void wraps_are_no_joules(void **test)
 {
     (void)test;
     by_all_ways("bits=32 start=61544", 1, TICK_S + COUNTED);
 }
 
-/* What was used meanwhile comes with the next reading. */
+/* Energy used during a pause comes with the next reading. */
 static void pauses_lose_nothing(void **test)
 {
     (void)test;

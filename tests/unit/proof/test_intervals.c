@@ -1,9 +1,8 @@
-/* Do 90 % intervals hold the truth 90 % of the time, and are they as narrow as they can be?
+/* Checks that 90 % intervals contain the truth in 90 % of trials, and are not wider than necessary.
  *
- * Every source of the library reads a sensor whose true energy is known (support/trial.h), under loads of all kinds. The
- * share of trials whose interval holds the truth should lie in 87..93 %, and its mean width be at most 1.3 times that of
- * the 5..95 % range of the errors, which is what an oracle that knows the noise would give.
- */
+ * Every source reads a sensor of known true energy (support/trial.h), under loads of all kinds. Coverage
+ * should be 87..93 %. The mean width should be at most 1.3 times the 5..95 % range of the errors, the width
+ * that perfect knowledge of the noise would give. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +14,7 @@
 #include "support/trial.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TRIALS 20 /* here memory is on trial, not statistics */
+#define TRIALS 20 /* sanitizers test memory, not statistics */
 #else
 #define TRIALS 2000
 #endif
@@ -39,36 +38,37 @@ struct bar {
     double lowest_percent, highest_percent, widest;
 };
 
-/* What is asked for, give or take one and a half standard errors of 2,000 trials. */
+/* Required coverage and width, with 1.5 standard errors of 2,000 trials added. */
 static const struct bar asked_bar = {86, 94, 1.3};
-/* Without the sensor's error of scale, which hides what sampling does: nobody sees these intervals, but a change for the
- * worse shows in them first. A ramp is no noise at all, so that an oracle knows it. */
+/* Without the sensor's scale error, which hides sampling errors. Users do not see these intervals, but
+ * regressions show in them first. A ramp has no noise, so perfect knowledge would predict it. */
 static const struct bar noise_bar = {76, 100, 1.6}, noise_of_ramp_bar = {65, 100, 5.5};
 
-/* What holds where the asked-for bar cannot be kept, and why: docs/lab/intervals.md. */
+/* Bars for cases that cannot meet the required one; docs/lab/intervals.md gives the reasons. */
 static const struct {
     const char *sensor;
     double window_s;
     const char *load;
     struct bar bar;
 } exceptions[] = {
-    /* A fifth of the time between two readings, which tell nothing of what is inside. */
+    /* Windows of a fifth of the reading period: readings do not show what happens inside. */
     {"rapl_msr", 0.02, "square", {77, 94, 1.3}},
     {"rapl_msr", 0.02, "noisy", {85, 94, 1.3}},
     {"rapl_msr", 0.02, "ramp", {86, 95.5, 1.3}},
     {"nvml energy", 0.4, "steady", {86, 94.5, 1.3}},
-    /* A wave that is in step with the readings, or faster. */
+    /* A square wave in step with the readings, or faster. */
     {"hwmon instant", 0.5, "square", {83, 94, 1.3}},
     {"hwmon instant", 5, "square", {86, 94, 1.4}},
     {"hwmon V x I", 5, "square", {86, 94, 1.6}},
     {"nvml 10 of 20 ms", 2, "square", {86, 94, 1.35}},
-    /* Few readings tell noise from wandering badly. */
+    /* A few readings hardly separate noise from wandering. */
     {"hwmon instant", 0.5, "noisy", {85, 94, 1.3}},
     {"battery", 5, "wandering", {86, 94, 1.4}},
     {"battery", 5, "square", {86, 94, 1.4}},
     {"battery", 5, "bursts", {86, 94, 1.4}},
     {"battery", 30, "bursts", {86, 94, 1.35}},
-    /* How idling varies is known for pieces of half a second: right for jobs of a second or so. */
+    /* The variation of idle power is known for periods of half a second, which suits jobs of about a second.
+     * */
     {"rapl_perf", 0.5, "net", {84.5, 94, 1.3}},
     {"hwmon mean of 1 s", 2, "net", {85, 94, 1.3}},
     {"hwmon mean of 1 s", 10, "net", {86, 96.8, 1.35}},
@@ -83,7 +83,7 @@ static struct bar bar_for(const char *sensor, double window_s, const char *load)
     return asked_bar;
 }
 
-/* Intervals of many trials against the errors that were made. */
+/* Compares intervals of many trials with their errors. */
 struct tally {
     double errors[TRIALS];
     size_t count;

@@ -1,8 +1,6 @@
-/* Random machines through the whole meter: what must hold whatever they do.
+/* Random machines with random faults, read in random pieces: the meter never shows more energy than was used.
  *
- * Never more energy than was used, none lost of what was seen, pieces that add up, a rest that can be.
- * Newcomers: troubles here never make a counter show more than was used; test_replay.c has those.
- */
+ * Note: faults here never make a counter show more than was used; test_replay.c has those that do. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -33,12 +31,12 @@ static struct load random_load(double most_watts)
     return load;
 }
 
-/* Something may go wrong, once; never so that the counter shows more than was used. */
+/* At most one fault, which never makes the counter show more than was used. */
 static struct trouble random_trouble(void)
 {
     static const enum trouble_kind kinds[] = {TROUBLE_NONE, TROUBLE_FREEZE, TROUBLE_RESTART, TROUBLE_REFUSE};
     struct trouble trouble = {.kind = kinds[(int)(4 * uniform())], .from_s = 2 + 8 * uniform(), .error = EIO};
-    if (trouble.kind != TROUBLE_RESTART) /* a count that began anew never goes back to the old one */
+    if (trouble.kind != TROUBLE_RESTART) /* a restarted count never returns to the old one */
         trouble.until_s = trouble.from_s + 3 * uniform();
     return trouble;
 }
@@ -54,7 +52,7 @@ static void make_random_machine(struct rig *rig, struct random_machine *m)
         m->packages[i] = random_load(200);
         m->sensors[i] = sensor_amd(&m->packages[i]);
         m->sensors[i].troubles[0] = random_trouble();
-        /* A restart just below the top is a wrap to anyone. */
+        /* A restart just below the maximum looks like a wrap. */
         bool restarts = m->sensors[i].troubles[0].kind == TROUBLE_RESTART;
         m->sensors[i].start_joules = (restarts ? 50000 : 65530) * uniform();
     }
@@ -73,7 +71,7 @@ static void make_random_machine(struct rig *rig, struct random_machine *m)
     }
 }
 
-/* Whatever the pieces, they add up; one that nobody saw is unknown and has nothing to add. */
+/* Splits add up; a part that was not observed is unknown and adds nothing. */
 static void check_splits(const struct rig *rig, const char *name)
 {
     int32_t id = machine_domain(rig->meter, name);
@@ -90,7 +88,7 @@ static void check_splits(const struct rig *rig, const char *name)
     expect_near(sum, whole, 1e-9 * whole);
 }
 
-/* One package: never more than was used by more than its edges can hide, and nothing lost of what it claims to have seen. */
+/* One package: the error is at most what the window's edges can hide, and covered time is complete. */
 static void check_package(const struct rig *rig, const char *name, const struct load *load, bool is_whole)
 {
     struct window w = meter_window(rig->meter, machine_domain(rig->meter, name), rig->meter->begin_ns,

@@ -1,4 +1,4 @@
-/* The arithmetic against recordings of real meters that come with an independent figure. */
+/* Energy computed from recordings of real meters, compared with an independent value of each. */
 #include <glob.h>
 #include <math.h>
 #include <setjmp.h>
@@ -116,7 +116,7 @@ struct analyzer {
     int samples;
 };
 
-/* Each reading speaks for its second; a negative one is the analyzer's mark for an error. */
+/* Each reading is for its second; a negative one marks an error of the analyzer. */
 static struct analyzer mean_of_log(const char *path)
 {
     struct integrator in = {.period_s = 1};
@@ -177,7 +177,7 @@ static void test_wrapped_rows_of_energy_languages(void **state)
                 sscanf(fields, "; %lf ; %lf ; %lf ; %lf ; %lf", &package, &core, &gpu, &dram, &ms) != 5 ||
                 package >= 0)
                 continue;
-            /* What the authors' tool saw: an end reading below the start. */
+            /* The authors' tool recorded an end value below the start. */
             struct counter c = {
                 .modulus = 1ULL << 32, .unit_joules = 0x1p-14, .max_watts = 150, .tick_s = 0.001};
             uint64_t start = 4294967295u, end = start + (uint64_t)(int64_t)llround(package / c.unit_joules);
@@ -202,7 +202,8 @@ struct stretch {
     double begin_s, end_s;
 };
 
-/* 18-byte records: tick counter, then voltage and current of four supply lines; see the recording's own notes. */
+/* Records of 18 bytes: tick counter, then voltage and current of four supply lines; see the notes of the
+ * recording. */
 static double pmd_joules(const char *folder, struct stretch *io_common, bool whole)
 {
     size_t length;
@@ -235,7 +236,8 @@ static double pmd_joules(const char *folder, struct stretch *io_common, bool who
     return in.joules;
 }
 
-/* The column as a curve: each row a sample of its own time, or as a lane would have made it from the same polls. */
+/* The column as a curve: each row is a sample at its own time, or as a lane would have read it with the same
+ * polls. */
 static struct curve column_curve(const char *path, const char *column, bool is_exact,
                                  struct stretch *out_seen)
 {
@@ -274,7 +276,7 @@ static struct curve column_curve(const char *path, const char *column, bool is_e
     return curve;
 }
 
-/* The first and the last row within: what was published goes from one to the other. */
+/* From the first to the last row within the window; this is what was published. */
 static struct stretch rows_within(const struct curve *curve, struct stretch common)
 {
     size_t first = 0, last = curve->count - 1;

@@ -1,10 +1,9 @@
-/* Machines of a known truth, replayed in virtual time through the whole meter: one case for each way in which programs
- * that read energy counters are known to go wrong.
+/* Machines of known truth, replayed in virtual time through the whole meter: one case for each known error of
+ * programs that read energy counters.
  *
- * Each case states what was used, what the meter must say of it, and how much of the time it must claim to have seen.
- * Newcomers: what a meter could not see is missing from both the joules and the coverage, and is counted in rejected or
- * resets; nothing is made up for it.
- */
+ * Each case gives the energy used, the meter's expected result, and the expected coverage. Note: unobserved
+ * energy is missing from both joules and coverage, and is counted in rejected or resets; it is never
+ * estimated. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -32,7 +31,7 @@ static void test_one_wrap(void **state)
     assert_true(rig_channel(rig, "package-0")->counter.wraps == 1);
 }
 
-/* A range of 65.5 kJ at 500 W is full after 131 s. */
+/* A range of 65.5 kJ wraps after 131 s at 500 W. */
 static void test_many_wraps_in_an_hour(void **state)
 {
     struct rig *rig = *state;
@@ -46,7 +45,7 @@ static void test_many_wraps_in_an_hour(void **state)
     assert_true(rig_channel(rig, "package-0")->counter.rejected == 0);
 }
 
-/* The lane must read a small counter far inside the time in which it may wrap, whatever period was asked for. */
+/* The lane must read a small counter much more often than it can wrap, whatever period was requested. */
 static void test_the_pace_keeps_counters_alive(void **state)
 {
     struct rig *rig = *state;
@@ -59,7 +58,7 @@ static void test_the_pace_keeps_counters_alive(void **state)
     assert_true(period_s > 0 && period_s <= 8.2);
 }
 
-/* Reported: a job of 1546 s shows 248,923 J, and one of 1795 s shows 30,811 J. */
+/* As reported: a job of 1546 s shows 248,923 J, and one of 1795 s shows 30,811 J. */
 static void test_a_longer_job_does_not_use_less(void **state)
 {
     struct rig *rig = *state;
@@ -73,7 +72,7 @@ static void test_a_longer_job_does_not_use_less(void **state)
     rig_expect(rig, JOULE_TOTAL, 288995, 1, 0);
 }
 
-/* Spikes of hundreds of kilowatts come from adding another domain's range. */
+/* Adding another domain's range gives peaks of hundreds of kilowatts. */
 static void test_each_domain_wraps_at_its_own_range(void **state)
 {
     struct rig *rig = *state;
@@ -91,7 +90,8 @@ static void test_each_domain_wraps_at_its_own_range(void **state)
     rig_expect(rig, machine_domain(rig->meter, "dram-0"), 120, 0.03, 0);
 }
 
-/* Without a range a wrap is a loss of one reading's energy, told as such; never negative, never a guess. */
+/* Without a range, a wrap loses one reading's energy, which is reported; the result is never negative and
+ * never guessed. */
 static void wrap_without_a_range(struct rig *rig, const char *range, int error)
 {
     struct load load = load_steady(150);
@@ -126,7 +126,7 @@ static void test_a_range_of_nonsense(void **state)
     wrap_without_a_range(*state, "-1\n", 0);
 }
 
-/* 40 s without a reading, while the counter may wrap in 33 s: how often it did nobody can say. */
+/* 40 s without a reading, while the counter may wrap in 33 s: the number of wraps is unknown. */
 static void test_a_pause_longer_than_a_wrap_is_not_guessed(void **state)
 {
     struct rig *rig = *state;
@@ -178,7 +178,7 @@ static void test_a_jump_of_4e9_joules(void **state)
     assert_true(rig_channel(rig, "package-0")->counter.rejected == 1);
 }
 
-/* A driver is loaded anew: the files are gone for a second, and then the count begins at 0. */
+/* A driver is reloaded: the files are missing for a second, then the count begins at 0. */
 static void test_a_counter_that_starts_again(void **state)
 {
     struct rig *rig = *state;
@@ -193,7 +193,8 @@ static void test_a_counter_that_starts_again(void **state)
     assert_int_equal(rig_channel(rig, "package-0")->failures, 10);
 }
 
-/* Truncated to 32 bits a count of microjoules wraps at 4295 J, and nothing says so. Others show 300 to 4000 W. */
+/* Truncated to 32 bits, a count of microjoules wraps at 4295 J without any sign. Others show 300 to 4000 W.
+ * */
 static void test_microjoules_cut_to_32_bits(void **state)
 {
     struct rig *rig = *state;
@@ -217,7 +218,7 @@ static void test_a_counter_frozen_from_the_start(void **state)
     struct sensor package = sensor_troubled(&load, (struct trouble){.kind = TROUBLE_FREEZE, .from_s = 0.5});
     rig_run_10_s(rig, INTEL_RANGE, &package);
     rig_expect_unknown(rig, JOULE_TOTAL);
-    assert_false(rig_is_partial(rig)); /* it answers: there is nothing to make readable */
+    assert_false(rig_is_partial(rig)); /* it can be read: no permission is missing */
     assert_int_equal(rig_state(rig, "package-0"), JOULE_UNSUPPORTED);
 }
 
@@ -227,13 +228,13 @@ static void test_a_counter_that_freezes_on_the_way(void **state)
     struct load load = load_steady(80);
     struct sensor package = sensor_troubled(&load, (struct trouble){.kind = TROUBLE_FREEZE, .from_s = 5});
     rig_run_10_s(rig, INTEL_RANGE, &package);      /* from 1 s on */
-    rig_expect(rig, JOULE_TOTAL, 320, 1, 6 - 0.1); /* a window to now takes one reading more for late */
+    rig_expect(rig, JOULE_TOTAL, 320, 1, 6 - 0.1); /* a window up to now adds a reading's delay */
     joule_quantity watts;
     assert_int_equal(joule_power_watts(rig->meter, JOULE_TOTAL, &watts), JOULE_STALE);
     assert_int_equal(rig_state(rig, "package-0"), JOULE_UNSUPPORTED);
 }
 
-/* What it counted meanwhile comes in one step when it moves again. */
+/* Energy counted during a constant period comes in one step when the counter moves again. */
 static void test_a_counter_that_ticks_every_two_seconds(void **state)
 {
     struct rig *rig = *state;
@@ -248,7 +249,7 @@ static void test_a_counter_that_ticks_every_two_seconds(void **state)
     assert_true(rig_channel(rig, "package-0")->counter.rejected == 0);
 }
 
-/* Between two ticks a region is small, not the absolute count. */
+/* Between two ticks a region's energy is small; it is not the absolute count. */
 static void test_a_region_within_one_tick(void **state)
 {
     struct rig *rig = *state;
@@ -278,7 +279,7 @@ static struct kernel_count kernel_count_of(struct sensor *sensor)
     return (struct kernel_count){.sensor = sensor, .register_bits = 14, .timer_s = KERNEL_TIMER_S};
 }
 
-/* The kernel keeps time for 200 W. Read often enough nothing is lost above that either. */
+/* The kernel's timer assumes 200 W. With frequent readings nothing is lost above that either. */
 static void test_perf_above_200_watts(void **state)
 {
     struct rig *rig = *state;
@@ -291,8 +292,8 @@ static void test_perf_above_200_watts(void **state)
     rig_expect(rig, JOULE_TOTAL, 3600 * 350, 1, 0);
 }
 
-/* Not read for 11 minutes at 210 W the register has moved by more than 2^31: the count went back by 131 kJ. Taken for a
- * wrap of 64 bits that would be 4e9 J. */
+/* After 11 minutes at 210 W without a reading, the register has moved by more than 2^31: the count fell by
+ * 131 kJ. As a 64-bit wrap that would be 4e9 J. */
 static void test_a_sign_extended_step_of_perf(void **state)
 {
     struct rig *rig = *state;
@@ -353,7 +354,7 @@ static void test_a_right_that_is_taken_away(void **state)
     assert_true(isnan(watts.value));
 }
 
-/* What was used meanwhile is in the counter, and is told when it may be read again. */
+/* Energy used meanwhile is in the counter, and is reported when it can be read again. */
 static void test_a_right_that_comes_back(void **state)
 {
     struct rig *rig = *state;
@@ -383,7 +384,7 @@ static void test_a_package_that_may_not_be_read(void **state)
     assert_true(isnan(q.value));
 }
 
-/* The clock of measurements stands still while the machine sleeps; the counter may not. */
+/* The measurement clock stands still during a suspend; the counter may not. */
 static void test_a_suspend(void **state)
 {
     struct rig *rig = *state;
@@ -432,7 +433,7 @@ static void test_an_hour_without_reading_64_bits(void **state)
     expect_near(q.value, 3610 * 300, 2 * 0.1 * 300);
 }
 
-/* A file of power that goes away is no 0 W. */
+/* A missing power file does not mean 0 W. */
 static void test_a_power_file_that_vanishes(void **state)
 {
     struct rig *rig = *state;

@@ -1,6 +1,8 @@
-/* Scripted machines through the whole meter: which counters make a total. Units by model, twins, mirrors, parts and
- * wholes; one case for each way in which programs are known to count energy twice, a fourth of it, or half the machine.
- */
+/* Totals of scripted machines through the whole meter: units by model, duplicates, mirrored counters, parts
+ * and wholes.
+ *
+ * There is one case for each known way in which programs count energy twice, a quarter of it, or half of the
+ * machine. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -11,7 +13,7 @@
 #include <cmocka.h>
 #include "support/rig.h"
 
-/* 68 W in the mean, as a program makes them. */
+/* Mean power 68 W, varying as under a real program. */
 static struct load restless(void)
 {
     struct load load = {.repeat_s = 0.7};
@@ -22,7 +24,7 @@ static struct load restless(void)
 
 /* --- mirrors, twins and totals -------------------------------------------------------------------------- */
 
-/* Two dies that both show the package: 68 + 68 W where the wall shows 125 W. */
+/* Two dies that both show the package: 68 + 68 W, but 125 W at the wall. */
 static void test_mirrored_dies_count_once(void **state)
 {
     struct rig *rig = *state;
@@ -34,10 +36,10 @@ static void test_mirrored_dies_count_once(void **state)
     rig_expect(rig, JOULE_TOTAL, rig_truth(rig, &load), 0.3, 0);
     assert_string_equal(rig_cover_name(rig), "package-0");
     rig_expect(rig, machine_domain(rig->meter, "package-1"), rig_truth(rig, &load), 0.3,
-               0); /* it stays to be asked */
+               0); /* it remains for queries */
 }
 
-/* The one that is counted fails: its mirror stands in for it. */
+/* The counted one fails: its mirror replaces it. */
 static void test_a_mirror_stands_in(void **state)
 {
     struct rig *rig = *state;
@@ -66,7 +68,7 @@ static void test_equal_mean_power_is_no_mirror(void **state)
     rig_expect(rig, JOULE_TOTAL, 1360, 0.6, 0);
 }
 
-/* Two sockets that do the same work in step differ by their counts at least. */
+/* Two sockets with the same synchronous work differ at least in their counts. */
 static void test_the_same_work_on_two_sockets_is_no_mirror(void **state)
 {
     struct rig *rig = *state;
@@ -79,7 +81,7 @@ static void test_the_same_work_on_two_sockets_is_no_mirror(void **state)
     rig_expect(rig, JOULE_TOTAL, 2 * rig_truth(rig, &load), 0.6, 0);
 }
 
-/* As long as power does not change nothing shows that two counters are one. */
+/* At constant power, two counters of the same energy cannot be recognised as one. */
 static void test_steady_power_is_no_mirror(void **state)
 {
     struct rig *rig = *state;
@@ -105,8 +107,8 @@ static int unit_register(void *value, int64_t time_ns, uint64_t *out_value)
     return 0;
 }
 
-/* Memory counts in 2^-16 J on servers whose unit register says 2^-14: others are out by 4. Two ways to the same
- * register must agree. */
+/* Memory counts in 2^-16 J on servers whose unit register says 2^-14; programs that ignore this are wrong by
+ * a factor of 4. Two ways to read the register must agree. */
 static void test_memory_has_a_unit_of_its_own(void **state)
 {
     struct rig *rig = *state;
@@ -169,7 +171,7 @@ static void test_a_client_is_not_counted_twice(void **state)
     expect_near(left.value, 170, 0.3);
 }
 
-/* Where registers are filtered the mmio zone is the only one that answers. */
+/* If registers are filtered, only the mmio zone can be read. */
 static void test_an_mmio_zone_speaks_for_a_denied_one(void **state)
 {
     struct rig *rig = *state;
@@ -184,7 +186,7 @@ static void test_an_mmio_zone_speaks_for_a_denied_one(void **state)
     assert_false(rig_is_partial(rig));
 }
 
-/* A zone's number is no package's number. */
+/* A zone's number is not a package's number. */
 static void test_zones_in_another_order(void **state)
 {
     struct rig *rig = *state;
@@ -199,8 +201,8 @@ static void test_zones_in_another_order(void **state)
     assert_int_equal(rig_channel(rig, "package-1")->info.device_index, 1);
 }
 
-/* Every socket, not that of CPU 0 alone; cores of AMD are single cores and no part of the sum; registers that this model
- * lacks are left out. */
+/* Every socket is read, not only that of CPU 0; AMD's core counters are single cores and not part of the sum;
+ * registers that this model lacks are left out. */
 static void test_registers_of_two_amd_sockets(void **state)
 {
     struct rig *rig = *state;

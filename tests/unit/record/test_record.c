@@ -1,4 +1,5 @@
-/* Records: what was written comes back, cut at any byte the rest stays, noise is refused with a message. */
+/* Records are read as written; a file truncated at any byte keeps its first part; invalid files are refused
+ * with a message. */
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
@@ -13,7 +14,7 @@
 #include "support/forgery.h"
 #include "support/test_data.h"
 
-#define RUNS 140 /* more than one block of them */
+#define RUNS 140 /* more than fit in one block */
 
 static char path[] = "/tmp/joule-test-record-XXXXXX";
 
@@ -74,7 +75,7 @@ static void write_findings(struct recorder *recorder)
     report_free(&report);
 }
 
-/* Without findings: what is left by a writer that was killed just before it would have told them. */
+/* has_findings false: as left by a writer that was killed just before it wrote them. */
 static void write_record(bool has_findings)
 {
     struct joule_host *host;
@@ -90,7 +91,7 @@ static void write_record(bool has_findings)
     }
     if (has_findings)
         write_findings(recorder);
-    else /* another thread, beside the first of the regions above */
+    else /* another thread, at the same time as the first region above */
         recorder_region(recorder, 1500000000, 2000000000, "beside", 8, 0);
     assert_int_equal(recorder_close(recorder, NULL), JOULE_OK);
     joule_close(meter);
@@ -137,7 +138,7 @@ static ssize_t wandering_microwatts(void *context, int64_t time_ns, char *buffer
     return snprintf(buffer, size, "%.0f\n", 30e6 + 10e6 * sin((double)time_ns * 1e-9));
 }
 
-/* Power that was polled, and looks back: lateness and blur are as wide in the record as they were in the meter. */
+/* Power that is polled and averaged: delay and blur are the same in the record as in the meter. */
 static void test_errors_of_sampled_power_come_back(void **state)
 {
     (void)state;
@@ -167,7 +168,7 @@ static void test_errors_of_sampled_power_come_back(void **state)
     write_record(true);
 }
 
-/* A counter that starts anew, or a sensor's clock that falls back, puts a point at the time of the one before. */
+/* A restarted counter, or a sensor clock that goes back, gives a point with the previous one's time. */
 static void test_points_of_one_time_are_all_written(void **state)
 {
     (void)state;
@@ -255,7 +256,7 @@ static void expect_function(const struct report *report, const char *name, uint6
     fail_msg("no function %s", name);
 }
 
-/* Five regions of half a second at 50 W, one of which shares its time with a sixth. */
+/* Five regions of half a second at 50 W; one shares its time with a sixth. */
 static void test_regions_are_shared_out_where_the_writer_could_not(void **state)
 {
     (void)state;
@@ -385,7 +386,7 @@ static void test_times_beyond_all_clocks_are_refused(void **state)
     }
 }
 
-/* A sweep over regions then has nothing to share out. */
+/* A sweep over regions then has no energy to share. */
 static void test_a_region_needs_no_domain(void **state)
 {
     (void)state;
@@ -410,7 +411,7 @@ static void test_a_region_needs_no_domain(void **state)
     free(f);
 }
 
-/* What came before its end is not shown as if it had been found. */
+/* Findings before the truncation are not shown as a complete command. */
 static void test_a_cut_command_is_none(void **state)
 {
     (void)state;
@@ -437,7 +438,7 @@ static void test_a_cut_command_is_none(void **state)
 
 /* --- reports that are long ------------------------------------------------------------------------------ */
 
-/* Every tag that a session can have, and as many labels as fit on a command line, each as long as a record keeps it. */
+/* The maximum number of tags of a session, and the most labels of a command line, each of maximal length. */
 static void test_a_long_report_comes_back_whole(void **state)
 {
     (void)state;
@@ -511,7 +512,7 @@ int main(void)
         cmocka_unit_test(test_a_region_needs_no_domain),
         cmocka_unit_test(test_a_cut_command_is_none),
         cmocka_unit_test(test_a_full_disk_is_reported),
-        cmocka_unit_test(test_a_long_report_comes_back_whole), /* last: it replaces the file */
+        cmocka_unit_test(test_a_long_report_comes_back_whole), /* last, because it replaces the file */
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }

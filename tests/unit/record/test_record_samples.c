@@ -1,4 +1,4 @@
-/* The samples of a record: all of them, in order, in lines that a table program reads, whatever the file holds. */
+/* A record's samples: all of them, in order, in CSV lines, for any file contents. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 struct table {
     struct text text;
     char bytes[4000];
-    size_t rows, most; /* no more are taken */
+    size_t rows, most; /* most: maximum number of rows to read */
 };
 
 static bool add_row(const struct report_sample *sample, void *context)
@@ -30,7 +30,7 @@ static bool add_row(const struct report_sample *sample, void *context)
     return ++table->rows < table->most;
 }
 
-/* The rows of a forgery, at most so many. */
+/* Reads the rows of a forged record, at most `most`. */
 static void read_rows(const struct forgery *f, size_t most, struct table *out)
 {
     struct record record;
@@ -115,7 +115,7 @@ static bool check_order(const struct report_sample *sample, void *context)
     return true;
 }
 
-/* Many domains that take turns in no order, a file's worst case for whoever puts them into one. */
+/* Many domains in irregular order, the worst case for a reader that merges them. */
 static void test_many_domains_keep_the_order(void **state)
 {
     (void)state;
@@ -137,7 +137,7 @@ static void test_many_domains_keep_the_order(void **state)
     free(f);
 }
 
-/* A longest name, made of what must be doubled, and numbers of all their digits. */
+/* A name of maximal length, of characters that must be doubled, and numbers with all digits. */
 static void test_a_row_has_its_size(void **state)
 {
     (void)state;
@@ -166,7 +166,7 @@ static void test_what_came_before_a_damaged_block_is_shown(void **state)
         else if (damage == 1)
             forge_reading(f, 0, BEGIN_NS + 400000000, 45); /* not a gauge */
         else if (damage == 2)
-            forge_reading(f, 4, BEGIN_NS + 400000000, 45); /* nobody's */
+            forge_reading(f, 4, BEGIN_NS + 400000000, 45); /* of no domain */
         else
             forge_point(f, 0, BEGIN_NS + 400000000, 1); /* less than before */
         struct record record;

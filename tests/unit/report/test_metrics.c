@@ -1,7 +1,7 @@
-/* The exposition for Prometheus: what is written exactly, in both formats, and that nothing unknown is written at all.
+/* The Prometheus page: exact text in both formats, and no samples of unknown values.
  *
- * Newcomers: overviews are filled by hand where form is tested, and gathered from a scripted machine where figures are.
- */
+ * Note: overviews are filled by hand for tests of the format, and collected from a scripted machine for tests
+ * of values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static void expect_line(const char *line)
         fail_msg("no line '%s' in\n%s", line, page);
 }
 
-/* What stands behind the last blank of a line. */
+/* Returns the number after the last blank of a line. */
 static double value_of(const char *line)
 {
     const char *at = line + strcspn(line, "\n");
@@ -45,7 +45,7 @@ static double value_of(const char *line)
     return strtod(at, NULL);
 }
 
-/* The value of the sample that begins with `series`; NaN: there is none. */
+/* Returns the value of the sample that begins with `series`; NaN: there is none. */
 static double sample(const char *series)
 {
     size_t length = strlen(series);
@@ -62,7 +62,7 @@ static joule_quantity known(double value, joule_class cls)
     return (joule_quantity){value, 0.9 * value, 1.1 * value, cls, 0};
 }
 
-/* Three domains: a package that answers, a board that does not, a sensor of temperature. */
+/* Three domains: a package that can be read, a board that cannot, a temperature sensor. */
 static struct overview three_domains(void)
 {
     static struct overview_domain domains[3];
@@ -116,7 +116,7 @@ static struct overview three_domains(void)
     return overview;
 }
 
-/* A power that is known has its class, also before its energy is known. */
+/* A known power has its class, even before its energy is known. */
 static void test_power_has_its_own_class(void **state)
 {
     (void)state;
@@ -166,7 +166,7 @@ static void test_openmetrics_names_families(void **state)
     assert_string_equal(page + length - strlen("\n# EOF\n"), "\n# EOF\n");
 }
 
-/* Samples of a family stand together below its one head. */
+/* Samples of a family are consecutive, below its only header. */
 static void test_each_family_is_told_once(void **state)
 {
     (void)state;
@@ -371,7 +371,7 @@ static void test_devices(void **state)
     assert_null(strstr(page, "limit=\"set\""));
 }
 
-/* The names, labels and units of dcgm-exporter; what is not known is not there, not even for another vendor's board. */
+/* Names, labels and units of dcgm-exporter; unknown values and boards of other vendors have no samples. */
 static void test_dcgm_names(void **state)
 {
     (void)state;
@@ -426,13 +426,13 @@ static void test_dcgm_names(void **state)
     expect_line("joule_device_ecc_errors_total{device=\"gpu:0\",kind=\"corrected\",since=\"driver\"} 3");
     assert_null(strstr(page, "DCGM_FI_PROF_PCIE_RX_BYTES"));
     assert_null(strstr(page, "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"));
-    assert_null(strstr(page, "EVENT_REASONS{gpu=\"1\"")); /* unknown reasons are no mask of 0 */
+    assert_null(strstr(page, "EVENT_REASONS{gpu=\"1\"")); /* unknown reasons are not a mask of 0 */
     print(&overview, METRICS_OPENMETRICS);
     expect_line(
         "# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION unknown"); /* a counter's samples must end in _total */
 }
 
-/* Labels of dcgm-exporter on GPU instances; the board's own memory is not told once more. */
+/* Labels of dcgm-exporter on GPU instances; the board's memory is not repeated for them. */
 static void test_dcgm_names_of_instances(void **state)
 {
     (void)state;
@@ -458,14 +458,14 @@ static void test_dcgm_names_of_instances(void **state)
     assert_non_null(strstr(page, "GPU_I_PROFILE=\"2g.35gb\",GPU_I_ID=\"9\",Hostname=\"node-7\","
                                  "DCGM_FI_DRIVER_VERSION=\"580.95.05\"} 256\n"));
     assert_null(strstr(page, "DCGM_FI_DEV_FB_USED" H200));
-    expect_line("DCGM_FI_DEV_POWER_USAGE" H200 " 612.25"); /* of the board alone */
+    expect_line("DCGM_FI_DEV_POWER_USAGE" H200 " 612.25"); /* of the board only */
     expect_line("joule_device_partition_info{device=\"gpu:0\",instance=\"7\",compute_instance=\"0\",profile="
                 "\"1g.18gb\","
                 "uuid=\"MIG-1\"} 1");
     expect_line("joule_device_partition_info{device=\"gpu:0\",instance=\"9\",uuid=\"MIG-3\"} 1");
 }
 
-/* Of a part of which nothing was shared out there is nothing, not even of nobody. */
+/* A part without attributed energy has no samples, not even of unattributed joules. */
 static void test_tenants(void **state)
 {
     (void)state;
@@ -540,15 +540,15 @@ static void test_processes(void **state)
     expect_line(SERIES "{kind=\"ended\",part=\"cpu\",class=\"derived\"} 2");
     expect_line(SERIES "{kind=\"unattributed\",part=\"cpu\",class=\"derived\"} 70");
     expect_line(SERIES "{kind=\"idle\",part=\"cpu\",class=\"derived\"} 12");
-    assert_null(strstr(page, "part=\"gpu\",class=\"derived\"")); /* nothing was shared out */
+    assert_null(strstr(page, "part=\"gpu\",class=\"derived\"")); /* nothing was attributed */
     shares.gpu_class = JOULE_CLASS_DERIVED;
     print(&overview, METRICS_OPENMETRICS);
     expect_line("# UNIT joule_process_energy_joules joules");
     assert_non_null(strstr(page, "part=\"gpu\",class=\"derived\"} 400.25\n"));
-    assert_null(strstr(page, "unit=\"cron.service\",part=\"gpu\"")); /* it never was on one */
+    assert_null(strstr(page, "unit=\"cron.service\",part=\"gpu\"")); /* it never used one */
 }
 
-/* Labels of dcgm-exporter on a board that one pod alone uses, and on no other. */
+/* Labels of dcgm-exporter on a board that only one pod uses, and on no other board. */
 static void test_dcgm_names_of_a_pod(void **state)
 {
     (void)state;
@@ -564,7 +564,7 @@ static void test_dcgm_names_of_a_pod(void **state)
     expect_line("DCGM_FI_DEV_GPU_UTIL{gpu=\"1\",device=\"gpu:1\",Hostname=\"node-7\"} 50");
 }
 
-/* Labels are copied from column to column: of many rows, and when only part of the page fits. */
+/* Labels are copied from column to column, for many rows, and also if only part of the page fits. */
 static void test_cut_page_has_the_same_length(void **state)
 {
     (void)state;
@@ -572,7 +572,7 @@ static void test_cut_page_has_the_same_length(void **state)
     size_t whole = strlen(print(&overview, METRICS_TEXT));
     char *copy = strdup(page);
     for (size_t size = 1; size < whole; size += 97) {
-        char *part = malloc(size); /* so that a sanitizer sees what is beyond */
+        char *part = malloc(size); /* exact size, so that a sanitizer finds writes beyond it */
         struct text text;
         text_init(&text, part, size);
         metrics_print(&overview, METRICS_TEXT, &text);
@@ -585,7 +585,7 @@ static void test_cut_page_has_the_same_length(void **state)
 
 /* --- figures -------------------------------------------------------------------------------------------- */
 
-/* Whatever the machine does not know: not a sample of any of its figures. Only the states of domains may be 0. */
+/* A value that the machine does not know has no sample. Only states of domains may be 0. */
 static void test_unknown_is_absent(void **state)
 {
     (void)state;
@@ -626,7 +626,8 @@ static void test_unknown_is_absent(void **state)
             fail_msg("0 was written for what is not known: %.100s", line);
 }
 
-/* Two packages of a scripted machine, one of which may not be read: true joules of the one, nothing of the other. */
+/* Two packages of a scripted machine, one of them unreadable: the first has its true joules, the second has
+ * no samples. */
 static void test_figures_of_a_machine(void **state)
 {
     struct rig *rig = *state;

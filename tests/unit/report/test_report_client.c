@@ -1,8 +1,8 @@
-/* Below a session: a descendant without sensors reports its parent's total, and its budgets still bite.
+/* Child processes in a session: without sensors, a child reports its parent's total, and its budgets still
+ * work.
  *
- * The program is its own client: started again with a word, it does what the word says and exits with 0 if all went
- * well. Newcomers: the parent measures with the model, which works on any machine.
- */
+ * The program starts itself as the child; an argument says what to do, and exit status 0 means success. Note:
+ * the parent measures with the CPU model, which works on any machine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static int be_reporter(void)
     return good ? 0 : 3;
 }
 
-/* Nobody but the budget's own thread looks: this one only works. */
+/* Only the budget's own thread checks the budget; this thread only works. */
 static int be_spender(void)
 {
     joule_budget_options options = {

@@ -1,5 +1,5 @@
-/* From a scripted machine to a report: the total is the sum of its devices, what cannot be read is listed with unknown
- * energy, and regions become functions. */
+/* From a scripted machine to a report: the total is the sum of its devices, unreadable domains are listed
+ * with unknown energy, and regions become functions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -123,7 +123,7 @@ static void test_total_is_the_sum_of_devices(void **state)
     assert_true(isnan(report.by_class[JOULE_CLASS_MODELLED].value));
     assert_null(report.first_advice);
     assert_true(report.ticks > 100);
-    /* What only `joule run` knows. */
+    /* Fields that only `joule run` fills. */
     assert_int_equal(report.share.method, ATTRIBUTE_NONE);
     assert_true(isnan(report.net_joules.value) && isnan(report.budget_joules));
     report_free(&report);
@@ -138,7 +138,7 @@ static void test_what_cannot_be_read_is_listed(void **state)
     run_until(fixture, 6 * S);
     assert_int_equal(report_collect(&report, fixture->meter, NULL, 2 * S, 6 * S), JOULE_OK);
     assert_true(report.is_partial);
-    assert_near(report.total_joules.value, 480); /* and no more: nobody fills in package 1 */
+    assert_near(report.total_joules.value, 480); /* package 1 is not estimated */
     assert_int_equal(report.device_count, 3);
     const struct report_device *refused = &report.devices[2];
     assert_string_equal(refused->type, "cpu");

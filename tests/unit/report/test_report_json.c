@@ -1,5 +1,7 @@
-/* What programs read. With REPORT_SAMPLES=FOLDER it writes the samples there instead of testing, for the check
- * against docs/report.schema.json by an independent validator (tests/programs/test_report_schema.py). */
+/* Reports as JSON.
+ *
+ * With REPORT_SAMPLES=FOLDER it writes samples there instead of testing. tests/programs/test_report_schema.py
+ * then validates them against docs/report.schema.json. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,13 +38,14 @@ static void test_strings_are_always_valid(void **state)
 static void test_bad_utf8_is_replaced(void **state)
 {
     (void)state;
-    assert_string_equal(quoted("\x80z", 2), "\"" BAD "z\"");                       /* stray */
-    assert_string_equal(quoted("\xc3", 1), "\"" BAD "\"");                         /* cut */
+    /* stray continuation byte */
+    assert_string_equal(quoted("\x80z", 2), "\"" BAD "z\"");
+    assert_string_equal(quoted("\xc3", 1), "\"" BAD "\"");                         /* truncated */
     assert_string_equal(quoted("\xc0\xaf", 2), "\"" BAD BAD "\"");                 /* overlong */
     assert_string_equal(quoted("\xe0\x80\xaf", 3), "\"" BAD BAD BAD "\"");         /* overlong */
     assert_string_equal(quoted("\xed\xa0\x80", 3), "\"" BAD BAD BAD "\"");         /* surrogate */
     assert_string_equal(quoted("\xf4\x90\x80\x80", 4), "\"" BAD BAD BAD BAD "\""); /* above U+10FFFF */
-    assert_string_equal(quoted("\xe2\x82!", 3), "\"" BAD BAD "!\"");               /* broken off */
+    assert_string_equal(quoted("\xe2\x82!", 3), "\"" BAD BAD "!\"");               /* incomplete */
 }
 
 static void test_commas_and_nothing(void **state)
@@ -170,7 +173,7 @@ static void test_device_of_a_function(void **state)
 
 /* --- CSV ------------------------------------------------------------------------------------------------ */
 
-/* Fields of the row that begins at `row`, by RFC 4180. */
+/* Returns the number of fields of the row that begins at `row`, by RFC 4180. */
 static size_t count_fields(const char *row)
 {
     size_t fields = 1;

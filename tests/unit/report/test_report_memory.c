@@ -1,4 +1,4 @@
-/* A report without memory for a part of it is refused as a whole, whichever allocation it is that fails. */
+/* If any allocation for a report fails, the whole report is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,9 +10,9 @@
 #include "joule/report/report.h"
 #include "support/region_bench.h"
 
-#define TAGS 70 /* more than a report first makes room for */
+#define TAGS 70 /* more than a report's initial capacity */
 
-static int allowed = -1; /* allocations until one fails; < 0: none does */
+static int allowed = -1; /* number of allocations before one fails; < 0: none fails */
 
 void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);

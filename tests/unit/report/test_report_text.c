@@ -1,4 +1,5 @@
-/* What people read: two headline lines, aligned tables, at most 100 columns, nothing that drives a terminal. */
+/* Reports for people: two headline lines, aligned tables, at most 100 columns, no terminal control
+ * characters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +22,7 @@ static void coloured(const struct report *report, struct text *out)
     report_text(report, true, out);
 }
 
-/* Shows a page where somebody wants to look at it: JOULE_SHOW=1. */
+/* Prints a page if JOULE_SHOW=1. */
 static void show(const char *page)
 {
     if (getenv("JOULE_SHOW"))
@@ -95,7 +96,7 @@ static void test_without_a_sensor_the_command_leads(void **state)
     report_free(&report);
 }
 
-/* The headline is then the command's, and a function's joules may be more than that. */
+/* The headline is then the command's; a function's joules may exceed it. */
 static void test_functions_without_a_sensor(void **state)
 {
     (void)state;
@@ -158,7 +159,7 @@ static void test_long_names_are_cut(void **state)
     char name[300];
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    memcpy(name, "\033[2J\xff\n\xc3\xa4\xc2\x9b", 10); /* controls, no UTF-8, an umlaut, C1 */
+    memcpy(name, "\033[2J\xff\n\xc3\xa4\xc2\x9b", 10); /* control characters, invalid UTF-8, an umlaut, C1 */
     sample_server(&report);
     report.functions[0].name = name;
     report.devices[0].model = name;

@@ -31,7 +31,7 @@ static void long_names_are_cut_between_characters(void **state)
     (void)state;
     char long_name[SESSION_NAME + 10], name[SESSION_NAME];
     memset(long_name, 'x', sizeof long_name);
-    memcpy(long_name + SESSION_NAME - 2, "\xc3\xa9", 2); /* bytes 46 and 47: only the first would fit */
+    memcpy(long_name + SESSION_NAME - 2, "\xc3\xa9", 2); /* bytes 46 and 47: only the first one would fit */
     long_name[sizeof long_name - 1] = '\0';
     session_tag_name(session_current(), joule_tag(long_name), name);
     assert_int_equal(strlen(name), SESSION_NAME - 2);
@@ -199,11 +199,11 @@ struct folded_sums {
     double total_s, own_s;
 };
 
-/* Adds a finished region if it was too short for a place of its own. nested_s: seconds of regions inside it. */
+/* Adds a finished region if it was too short for its own entry. nested_s: seconds of regions inside it. */
 static void expect_folded(struct folded_sums *sums, const joule_region *region, double nested_s)
 {
     if (region->end_ns - region->begin_ns >= SESSION_LONG_NS)
-        return; /* the thread was interrupted meanwhile */
+        return; /* the thread was interrupted in between */
     sums->count++;
     sums->total_s += length_s(region);
     sums->own_s += length_s(region) - nested_s;
@@ -231,7 +231,7 @@ static void a_folded_region_knows_the_time_of_those_in_it(void **state)
     }
     struct seen filled = session_read_all(false);
     assert_true(filled.folded >= sums.count);
-    /* The fillers at the ring's end are folded too, each alone. */
+    /* The fillers at the ring's end are folded, too, one by one. */
     double fillers_s = filled.folded_s - sums.total_s;
     assert_true(fillers_s >= -1e-9);
     assert_true(fabs(filled.own_s - sums.own_s - fillers_s) < 1e-6);
@@ -314,7 +314,7 @@ static void what_began_before_the_board_is_not_known(void **state)
 
 #define READING_NS 50000000LL
 
-/* Reading i shows 0.5 to 6.5 J more than the one before it; the sum since reading 0. */
+/* Reading i shows 0.5 to 6.5 J more than the previous one; returns the sum since reading 0. */
 static double shown_joules(int64_t i)
 {
     return 0.5 * (double)i + 21.0 * (double)(i / 7) + (double)((i % 7) * (i % 7 + 1) / 2);
@@ -325,7 +325,7 @@ static bool about(double a, double b, double tolerance)
     return fabs(a - b) <= tolerance * fabs(b);
 }
 
-/* Asked after many a reading for the energy since a third of the way from reading 70 to the next. */
+/* After many readings, queries the energy since a third of the way from reading 70 to the next. */
 static bool publish_for_hours(void *unused)
 {
     (void)unused;
@@ -345,7 +345,7 @@ static bool publish_for_hours(void *unused)
             return false;
         before = w.joules.value;
     }
-    /* Who asks for the first time now knows the beginning less exactly. */
+    /* A first query at this time knows the beginning less exactly. */
     struct window late = session_energy(session, JOULE_TOTAL, begin_ns, late_base);
     struct window half =
         session_window(session, JOULE_TOTAL, 1000 + last / 2 * READING_NS, 1000 + last * READING_NS);

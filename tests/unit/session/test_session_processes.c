@@ -30,7 +30,7 @@ static void a_thread_that_exits_inside_a_region_gives_its_slot_back(void **state
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, leave_one_open, NULL), 0);
         pthread_join(thread, NULL);
-        /* The kernel wakes the joiner a moment before the thread's number is free. */
+        /* The kernel wakes the joining thread just before the thread's number is free. */
         size_t spans = 0, over = 0;
         for (int tries = 0; tries < 10000 && !over; tries++) {
             struct seen seen = session_read_all(true);
@@ -152,13 +152,13 @@ static bool nest_without_slot(void *unused)
         joule_end(&inner);
         joule_end(&middle);
         joule_end(&outer);
-        joule_region left = joule_begin(4); /* and never ended */
+        joule_region left = joule_begin(4); /* never ended */
         (void)left;
         outer_s += (double)(outer.end_ns - outer.begin_ns) * 1e-9;
         inner_s += (double)(middle.end_ns - middle.begin_ns + inner.end_ns - inner.begin_ns) * 1e-9;
     }
     struct seen seen = session_read_all(false);
-    /* Regions that never end use up a thread's open places; the first ones are exact. */
+    /* Regions that never end use all of a thread's open entries; the first ones are exact. */
     return seen.folded == 300 && fabs(seen.folded_s - outer_s - inner_s) < 1e-9 &&
            seen.own_s < seen.folded_s && seen.own_s >= outer_s - 1e-9;
 }
@@ -177,7 +177,7 @@ static void *do_one(void *unused)
     return NULL;
 }
 
-/* Far more than there are slots, all between two looks of the reader. */
+/* Many more threads than slots, all between two rounds of the reader. */
 static bool many_threads_in_turn(void *unused)
 {
     (void)unused;
@@ -198,7 +198,7 @@ static void slots_of_ended_threads_are_used_again(void **state)
     assert_true(session_in_child(many_threads_in_turn, NULL));
 }
 
-/* A thread was killed between claiming a place of its ring and filling it. */
+/* A thread was killed between reserving an entry of its ring and filling it. */
 static bool take_over_a_broken_ring(void *unused)
 {
     (void)unused;
@@ -294,7 +294,7 @@ static void on_timer(int signal)
     handled++;
 }
 
-/* Signals every 50 us for as long as 500 of them take, at most 5 s. */
+/* Signals every 50 us until 500 of them have been handled, at most 5 s. */
 static void begin_and_end_in_a_signal_handler(void **state)
 {
     (void)state;

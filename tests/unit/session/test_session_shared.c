@@ -24,7 +24,7 @@ static void push_some(int count)
     }
 }
 
-/* The children of a shared session, one after the other, or all before the first is collected. */
+/* The children of a shared session, one after another, or all before the first one is reaped. */
 static bool many_children(bool collects)
 {
     enum { CHILDREN = 3 * SESSION_SLOTS / 2 };

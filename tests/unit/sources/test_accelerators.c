@@ -1,5 +1,4 @@
-/* tests/unit/sources/test_accelerators.c - accelerators that are found on the bus: which there are, what measures them, and
- * what is said of those that nothing measures. */
+/* Accelerators found on the bus: their list, their meters, and the reasons why some have none. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,7 +76,7 @@ static void test_what_nobody_measures_is_said(void **state)
         assert_int_equal(want(bench, silent[i])->info.state, JOULE_UNSUPPORTED);
         assert_non_null(strstr(want(bench, silent[i])->info.remedy, "BMC"));
     }
-    assert_null(machine_channel(bench->meter, "npu-0")); /* a part of the package */
+    assert_null(machine_channel(bench->meter, "npu-0")); /* part of the package */
     assert_null(machine_channel(bench->meter, "npu-4"));
 }
 
@@ -99,7 +98,7 @@ static void test_how_busy_an_npu_is(void **state)
     assert_near(value, 0.5);
     assert_near(device(bench, "npu:0").busy, 0.5);
     host_script_text(bench->host, "/sys/devices/pci0000:00/0000:00:0b.0/npu_busy_time_us",
-                     "0\n"); /* loaded anew */
+                     "0\n"); /* driver reloaded */
     machine_run(bench->meter, 1, 0.5);
     assert_int_equal(joule_gauge(bench->meter, want(bench, "npu-0-busy")->info.id, &value), JOULE_OK);
     assert_near(value, 0);
@@ -149,7 +148,7 @@ static void test_four_devices_of_one_card_count_once(void **state)
     struct machine_bench *bench = *state;
     open_machine(bench, "ai100");
     machine_run(bench->meter, 3, 0.05);
-    assert_int_equal(joule_device_count(bench->meter), 5); /* and the modem is none */
+    assert_int_equal(joule_device_count(bench->meter), 5); /* the modem is not one */
     for (int i = 0; i < 4; i++) {
         char name[16];
         snprintf(name, sizeof name, "npu-%d", i);
@@ -160,7 +159,7 @@ static void test_four_devices_of_one_card_count_once(void **state)
     assert_near(machine_mean_watts(bench->meter, JOULE_GPU), 48.12 + 35);
 }
 
-/* Cards behind a switch of the machine's differ. */
+/* Cards behind one PCI switch are separate. */
 static void test_cards_behind_one_switch(void **state)
 {
     struct machine_bench *bench = *state;
@@ -186,7 +185,7 @@ static void test_0_watts_of_qualcomm_are_no_answer(void **state)
     assert_int_equal(want(bench, "npu-4")->info.state, JOULE_STALE);
 }
 
-/* The figure is the core's: it is shown, and counts nowhere; the board's is said to be unknown. */
+/* The value is the core's: it is shown, but in no total; the board's power is reported as unknown. */
 static void test_tenstorrent(void **state)
 {
     struct machine_bench *bench = *state;

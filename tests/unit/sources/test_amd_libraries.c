@@ -1,6 +1,5 @@
-/* tests/unit/sources/test_amd_libraries.c - AMD's boards by librocm_smi64 and libamd_smi: fake libraries with the real
- * interface, of several releases. Boards draw 200 W unless the script says otherwise.
- */
+/* AMD boards through fakes of librocm_smi64 and libamd_smi of several releases, with the real interface.
+ * Boards draw 200 W by default. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -116,7 +115,7 @@ static void facts_of_a_device(void **test)
     }
 }
 
-/* Average or current power; ROCm 5 knows the first alone, and the power of libamd_smi before 24 is not asked for. */
+/* Average or current power. ROCm 5 has only the former; power of libamd_smi before 24 is not used. */
 static void power_stands_in(void **test)
 {
     static const struct {
@@ -134,7 +133,7 @@ static void power_stands_in(void **test)
         assert_int_equal(total().cls, JOULE_CLASS_DERIVED);
         assert_near(total().value, 10 * WATTS, 0.3 * WATTS); /* from one reading to another */
         if (strstr(cases[i].script, "energy=0") || strstr(cases[i].script, "energy=-3"))
-            assert_null(fake_amd_channel(&fake, BOARD "-power")); /* the only one has the board's name */
+            assert_null(fake_amd_channel(&fake, BOARD "-power")); /* the only channel has the board's name */
         fake_amd_close(&fake);
     }
 }
@@ -212,7 +211,7 @@ static void a_busy_library_is_asked_again(void **test)
         fake_amd_run(&fake, 3.3);
         assert_int_equal(want(BOARD)->info.state, JOULE_OK);
         fake_amd_run(&fake, 6.7);
-        assert_near(total().value, 10 * WATTS, 1e-3 * WATTS); /* the counter went on */
+        assert_near(total().value, 10 * WATTS, 1e-3 * WATTS); /* the counter continued */
         fake_amd_close(&fake);
         open_with(way, "busy_at_ms=3000 busy_for_ms=4000");
         fake_amd_run(&fake, 6);
@@ -246,7 +245,7 @@ static void a_counter_that_stops_is_not_0_joules(void **test)
     }
 }
 
-/* Whose calls they are is not known to a library that counts nobody: the program that is measured may end it. */
+/* libamd_smi has no reference count: the measured program may shut it down for all users. */
 static void handles_are_asked_for_anew(void **test)
 {
     (void)test;
@@ -257,7 +256,7 @@ static void handles_are_asked_for_anew(void **test)
         assert_int_equal(want("gpu-1")->info.state, JOULE_OK);
         assert_near(total().value, 10 * 2 * WATTS, 1e-2 * WATTS);
         fake_amd_close(&fake);
-        assert_int_equal(fake_amd_start_count(&fake), 1); /* and it is left to that program */
+        assert_int_equal(fake_amd_start_count(&fake), 1); /* starting it is left to that program */
     }
 }
 
@@ -274,7 +273,7 @@ static void rocm_smi_is_let_go(void **test)
 /* --- whether to ask ------------------------------------------------------------------------------------- */
 
 #define CARD "/sys/class/drm/card1/device/"
-#define ALL  "-estimated" /* a list that names none */
+#define ALL  "-estimated" /* a list of sources without names */
 
 static void expect_asked(const char *sources, bool is_asked)
 {
@@ -306,7 +305,7 @@ static void not_asked_where_the_kernel_tells(void **test)
         host_script_text(fake.host, CARD "hwmon/hwmon4/power1_input", "5000000\n");
         expect_asked(ALL, false);
         prepare(way, "");
-        host_script_text(fake.host, sleep, "suspended\n"); /* and is not woken */
+        host_script_text(fake.host, sleep, "suspended\n"); /* and stays suspended */
         host_script_error(fake.host, metrics, EIO);
         expect_asked(ALL, false);
         prepare(way, "");
@@ -323,7 +322,7 @@ static void asked_by_name(void **test)
         host_script_text(fake.host, CARD "hwmon/hwmon4/power1_input", "5000000\n");
         expect_asked(NULL, true);
         prepare(way, "");
-        host_script_text(fake.host, CARD "uevent", NULL); /* no card at all: libraries would only complain */
+        host_script_text(fake.host, CARD "uevent", NULL); /* no card: libraries would only print errors */
         expect_asked(NULL, false);
         prepare(way, "");
         host_script_text(fake.host, CARD "uevent", NULL);
@@ -339,13 +338,13 @@ static void another_file_may_be_named(void **test)
     prepare(FAKE_ROCM_6, "");
     host_script_env(fake.host, "JOULE_ROCM_SMI_LIB", "/no/such/librocm_smi64.so.6");
     fake_amd_open(&fake, ALL);
-    assert_int_equal(state(), JOULE_ABSENT); /* that one alone */
+    assert_int_equal(state(), JOULE_ABSENT); /* that one only */
     fake_amd_close(&fake);
 }
 
 /* --- real time ------------------------------------------------------------------------------------------ */
 
-/* Where nothing is found nothing is read: the thread that looked for it is gone. */
+/* If nothing is found, nothing is read: the search thread has ended. */
 static void an_absent_library_keeps_no_thread(void **test)
 {
     (void)test;
@@ -407,7 +406,8 @@ int main(void)
         cmocka_unit_test(asked_by_name),
         cmocka_unit_test(another_file_may_be_named),
         cmocka_unit_test(an_absent_library_keeps_no_thread),
-        cmocka_unit_test(a_library_that_hangs_is_left_behind), /* last: its threads outlive the meters */
+        /* last, because its threads outlive the meters */
+        cmocka_unit_test(a_library_that_hangs_is_left_behind),
     };
     return cmocka_run_group_tests_name("amd_libraries", tests, NULL, NULL);
 }

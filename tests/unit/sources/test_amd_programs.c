@@ -1,8 +1,7 @@
-/* tests/unit/sources/test_amd_programs.c - what rocm-smi and amd-smi write in their releases, and boards read through them.
+/* Output of rocm-smi and amd-smi in several releases, and boards read through them.
  *
- * Texts follow captures: rocm-smi of an MI250X and of an RX 7900 XTX, its form of 2019, amd-smi of an MI210 and of Radeon
- * boards before and after units were added, and of ROCm 7.
- */
+ * Texts follow captures: rocm-smi of an MI250X and of an RX 7900 XTX, its form of 2019, amd-smi of an MI210
+ * and of Radeon boards before and after units were added, and of ROCm 7. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -29,7 +28,7 @@ static struct reading read_words(words_fn words, const char *text)
 {
     struct reading reading = {{0}, {0}};
     size_t size = strlen(text);
-    char *copy = malloc(size + 1); /* to the byte, for the sanitizer */
+    char *copy = malloc(size + 1); /* exact size, for the sanitizer */
     assert_non_null(copy);
     memcpy(copy, text, size);
     assert_true(words(&reading.arena, copy, size, &reading.cards));
@@ -37,7 +36,7 @@ static struct reading read_words(words_fn words, const char *text)
     return reading;
 }
 
-/* The one card of a text. */
+/* Returns the only card of a text. */
 static struct amd_card only_card(words_fn words, const char *text)
 {
     struct reading reading = read_words(words, text);
@@ -182,7 +181,7 @@ static void test_amd_smi_words_are_unknown(void **state)
                 card.memory_total_bytes == UINT64_MAX);
     card = only_card(amd_smi_parse_json,
                      "[{\"gpu\": 0, \"energy\": {\"total_energy_consumption\": {\"value\": 0.0, "
-                     "\"unit\": \"J\"}}}]"); /* RDNA4, for ever */
+                     "\"unit\": \"J\"}}}]"); /* RDNA4, permanently */
     assert_true(card.counts == 0);
     card =
         only_card(amd_smi_parse_json, "[{\"gpu\": 1, \"usage\": {\"gfx_activity\": {\"value\": 42, \"unit\": "
@@ -199,7 +198,7 @@ static void test_amd_smi_words_are_unknown(void **state)
     assert_true(card.memory_total_bytes == UINT64_C(65520) << 20 && card.memory_used_bytes == 13u << 20);
 }
 
-/* A minute's fourth of an MI210's series: one second apart, 42.664 J. */
+/* A quarter of a minute of an MI210's series: one second apart, 42.664 J. */
 static void test_a_recorded_series(void **state)
 {
     static const double joules[] = {20909145.914, 20909188.578, 20909231.286, 20909273.989};
@@ -218,7 +217,7 @@ static void test_a_recorded_series(void **state)
 
 /* --- programs ------------------------------------------------------------------------------------------- */
 
-/* What the scripted program does. */
+/* State of the scripted program. */
 static struct truth {
     double watts;
     bool counts, is_listed_twice, knows_few_words, is_broken;
@@ -299,7 +298,7 @@ static void expect_watts(struct machine_bench *bench, const char *source)
     assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 200, 0.01);
 }
 
-#define ALL "-estimated" /* names no source */
+#define ALL "-estimated" /* a list without names */
 
 static void test_amd_smi_counts(void **state)
 {
@@ -372,7 +371,7 @@ static int loaded(void)
     return 0;
 }
 
-/* Half a second of a processor for each look is for those who have nothing else. */
+/* It takes half a second of CPU time for each reading, so it is used only if no other source works. */
 static void test_run_only_as_the_last_resort(void **state)
 {
     static const struct script_symbol symbols[] = {{"rsmi_init", (void *)loaded}};
@@ -383,7 +382,7 @@ static void test_run_only_as_the_last_resort(void **state)
     assert_int_equal(truth.runs, 0);
     joule_close(bench->meter);
     host_script_library(bench->host, "librocm_smi64.so.6", NULL, 0);
-    bench->meter = machine_open(bench->host, "amd_smi_program"); /* by name it is */
+    bench->meter = machine_open(bench->host, "amd_smi_program"); /* if named explicitly, it is used */
     assert_int_not_equal(truth.runs, 0);
     joule_close(bench->meter);
     truth.runs = 0;

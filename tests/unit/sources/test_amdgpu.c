@@ -1,4 +1,5 @@
-/* AMD's boards: what each revision of their table says, which counters are trusted, and which card is one at all. */
+/* AMD boards: each revision of the gpu_metrics table, which counters are trusted, and which devices are
+ * cards. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -24,7 +25,7 @@ static void assert_near(double value, double wanted)
 
 /* --- tables --------------------------------------------------------------------------------------------- */
 
-/* A table of a revision, all fields unsupported. */
+/* A table of one revision with all fields unsupported. */
 struct table {
     unsigned char bytes[GPU_METRICS_MAX_BYTES];
     size_t size;
@@ -90,7 +91,7 @@ static void add_attribute(struct table *table, unsigned id, unsigned type, unsig
 
 #define ENERGY UINT64_C(0x123456789abcdef0)
 
-/* As an MI300's begins: temperatures, power, activities, then energy, clocks and links. */
+/* As on an MI300: temperatures, power, activities, then energy, clocks and links. */
 static struct table list_of_attributes(void)
 {
     struct table table = table_of(1, 9, 8);
@@ -127,11 +128,11 @@ static void test_lists_of_attributes(void **state)
             put(&table, 4, 4, 6);
         else if (trouble == 1) /* more */
             put(&table, 4, 4, 8);
-        else if (trouble == 2) /* words of 32 bits, as a draft had them */
+        else if (trouble == 2) /* 32-bit words, as in a draft */
             put(&table, 8, 4, 0);
-        else if (trouble == 3) /* a type that is none */
+        else if (trouble == 3) /* an invalid type */
             put(&table, 8, 8, UINT64_C(8) << 20 | 1);
-        else if (trouble == 4) { /* the board leaves it out */
+        else if (trouble == 4) { /* the board omits it */
             table = table_of(1, 9, 8);
             put(&table, 4, 4, 0);
             add_attribute(&table, 7, U64, 1, UINT64_MAX);
@@ -163,12 +164,12 @@ static void test_other_revisions_say_nothing(void **state)
 
 /* --- boards --------------------------------------------------------------------------------------------- */
 
-/* What the board of the scripted machine does. */
+/* State of the scripted board. */
 static struct truth {
     struct table table;
     double watts;
-    uint64_t first;   /* counts at the beginning */
-    int64_t stand_ns; /* when the counter stops; 0: never */
+    uint64_t first;   /* initial count */
+    int64_t stand_ns; /* time from which the counter is constant; 0: never */
 } truth;
 
 static ssize_t read_table(void *context, int64_t time_ns, char *buffer, size_t size)
@@ -232,7 +233,8 @@ static void test_the_counter_is_the_board(void **state)
     assert_int_equal(energy->info.scope, JOULE_SCOPE_GPU);
     assert_int_equal(energy->info.cls, JOULE_CLASS_MEASURED);
     assert_near(machine_mean_watts(bench->meter, energy->info.id), 200);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 200); /* once, and not hwmon's 150 */
+    /* counted once; hwmon's 150 is not used */
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 200);
 }
 
 static void test_a_counter_that_stands_is_not_taken(void **state)
@@ -266,7 +268,7 @@ static void test_garbage_and_denial_leave_it_to_hwmon(void **state)
     run(bench);
     assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 150);
     assert_string_equal(want(bench, "gpu-1")->info.uuid,
-                        SLOT); /* 0000:03:00.0 comes before it, and tells nothing */
+                        SLOT); /* 0000:03:00.0 comes before it, and has no meter */
     assert_null(machine_channel(bench->meter, "gpu-0"));
 }
 
@@ -275,7 +277,7 @@ static void test_how_busy(void **state)
     struct machine_bench *bench = *state;
     double value;
     put_text(bench, CARD "gpu_busy_percent", "42\n");
-    put_text(bench, CARD "mem_busy_percent", "101\n"); /* of no meaning */
+    put_text(bench, CARD "mem_busy_percent", "101\n"); /* invalid */
     run(bench);
     assert_int_equal(joule_gauge(bench->meter, want(bench, "gpu-0-busy")->info.id, &value), JOULE_OK);
     assert_near(value, 0.42);
@@ -291,12 +293,12 @@ static void test_a_sleeping_board_is_left_alone(void **state)
     machine_run(bench->meter, 2, 0.1);
     assert_int_equal(want(bench, "gpu-0")->info.state, JOULE_OK);
     put_text(bench, CARD "power/runtime_status", "suspended\n");
-    truth.table.size = 0; /* a reading now would fail otherwise */
+    truth.table.size = 0; /* so that a reading now would fail */
     machine_run(bench->meter, 2, 0.1);
     assert_int_equal(want(bench, "gpu-0")->info.state, JOULE_STALE);
 }
 
-/* Reset: the driver answers EPERM for a while. */
+/* During a reset the driver returns EPERM for a while. */
 static void test_a_board_in_reset_comes_back(void **state)
 {
     struct machine_bench *bench = *state;
@@ -328,7 +330,7 @@ static void test_other_cards_are_none(void **state)
     assert_null(machine_channel(bench->meter, "gpu-0"));
 }
 
-/* Without a uevent the links tell. */
+/* Without a uevent the links identify the card. */
 static void test_a_recording_with_links_alone(void **state)
 {
     static const char device[] = "/sys/devices/pci0000:00/0000:00:01.1/" SLOT;
@@ -357,7 +359,7 @@ static joule_device device_at(struct machine_bench *bench, size_t position)
     return device;
 }
 
-/* As a server with an MI210 has it. */
+/* As on a server with an MI210. */
 static void put_facts(struct machine_bench *bench)
 {
     put_hwmon(bench, "150000000");
@@ -398,17 +400,17 @@ static void test_what_the_board_is(void **state)
     assert_true(d.memory_total_bytes == 68702699520 && d.memory_free_bytes == 58000000000);
     assert_near(d.power_limit_watts, 300);
     assert_near(d.power_limit_max_watts, 310);
-    assert_true(isnan(d.power_limit_default_watts)); /* not told */
+    assert_true(isnan(d.power_limit_default_watts)); /* unknown */
     assert_near(d.busy, 0.42);
     assert_true(isnan(d.memory_busy));
-    assert_near(d.temperature_celsius, 66); /* where it is hottest */
+    assert_near(d.temperature_celsius, 66); /* the hottest one */
     assert_near(d.memory_temperature_celsius, 58);
     assert_near(d.energy_joules.value, machine_joules(bench->meter, "gpu-0"));
     assert_int_equal(d.has_process_list, 0);
     assert_true(d.clock_reasons == JOULE_CLOCKS_UNKNOWN);
 }
 
-/* Used memory above the total, as after a driver's mistake, is no huge free memory. */
+/* Used memory above the total, as after a driver's error, must not give huge free memory. */
 static void test_memory_that_cannot_be(void **state)
 {
     struct machine_bench *bench = *state;
@@ -419,7 +421,7 @@ static void test_memory_that_cannot_be(void **state)
     assert_true(device_at(bench, 0).memory_free_bytes == JOULE_BYTES_UNKNOWN);
 }
 
-/* Who only measures does not look. */
+/* A measurement without devices does not read their state. */
 static void test_nobody_looks_unasked(void **state)
 {
     struct machine_bench *bench = *state;
@@ -439,14 +441,14 @@ static void test_a_board_that_falls_silent_is_stale(void **state)
     bench->meter = machine_open_devices(bench->host, "amdgpu");
     machine_run(bench->meter, 5, 0.1);
     int64_t now_ns = meter_now_ns(bench->meter);
-    host_script_set_time(bench->host, now_ns + INT64_C(10000000000)); /* the lane hangs: nobody reads */
+    host_script_set_time(bench->host, now_ns + INT64_C(10000000000)); /* the lane blocks: no readings */
     joule_device d = device_at(bench, 0);
     assert_int_equal(d.state, JOULE_STALE);
     assert_near(d.age_s, 10);
-    assert_true(d.memory_used_bytes == 10702699520); /* what it said last */
+    assert_true(d.memory_used_bytes == 10702699520); /* the last known value */
 }
 
-/* NVIDIA's keep their driver's numbers, AMD's come behind, integrated ones last. */
+/* NVIDIA boards keep their driver's numbers, AMD boards follow, integrated GPUs are last. */
 static void test_numbers_over_all_vendors(void **state)
 {
     static const struct {
@@ -454,7 +456,7 @@ static void test_numbers_over_all_vendors(void **state)
     } boards[] = {{"nvidia", "0000:65:00.0", NULL},  {"nvidia", "0001:01:00.0", NULL},
                   {"i915", "0000:00:02.0", "gpu:5"}, {"xe", "0000:03:00.0", "gpu:4"},
                   {"amdgpu", SLOT, "gpu:3"},         {"amdgpu", "0000:07:00.0", "gpu:2"},
-                  {"nvidia", "module", NULL} /* a link that is no device */};
+                  {"nvidia", "module", NULL} /* a link that is not a device */};
     struct machine_bench *bench = *state;
     struct gpu_list gpus = {0};
     struct source source = {.host = bench->host, .gpus = &gpus};
@@ -503,7 +505,8 @@ static void test_recorded_tables(void **state)
     }
 }
 
-/* The headers that amdgpu_top shows of three machines: sizes of 1.3, which has the counter, and of 2.1, which has none. */
+/* Headers of amdgpu_top for three machines: sizes of 1.3, which has the counter, and of 2.1, which has none.
+ * */
 static void test_headers_of_amdgpu_top(void **state)
 {
     const char *path = test_data("fixtures/amdgpu_top/dump.json");

@@ -1,4 +1,4 @@
-/* What macmon and powermetrics print in each of their releases, and the sources that run them. */
+/* Output of macmon and powermetrics in several releases, and the sources that run them. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -151,7 +151,7 @@ static void test_powermetrics_memory(void **state)
     assert_near(power.watts[APPLE_MEMORY], NAN);
 }
 
-/* Energies of an interval that was longer than was asked for. */
+/* Energies of an interval longer than requested. */
 static void test_powermetrics_lists(void **state)
 {
     static const char lists[] =
@@ -234,7 +234,7 @@ static void test_macmon(void **state)
     assert_near(watts_of(bench, "package-0"), 0.2);
     assert_near(watts_of(bench, "gpu-0"), 0.017);
     assert_near(watts_of(bench, "node"), 5.875);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 5.875); /* measured, and all of it */
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 5.875); /* measured, and complete */
     assert_near(machine_channel(bench->meter, "gpu-0-busy")->gauge, 0.09);
     assert_gauge(machine_channel(bench->meter, "gpu-0-busy"), ROLE_BUSY, JOULE_READING_UTILISATION);
     assert_gauge(machine_channel(bench->meter, "gpu-0-clock"), ROLE_CLOCK, JOULE_READING_CLOCK);

@@ -1,4 +1,4 @@
-/* test_battery.c - a laptop's power at its batteries, and silence on mains. */
+/* A laptop's power at its batteries; no power when it is plugged in. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -64,7 +64,7 @@ static void test_laptop(void **state)
     assert_int_equal(joule_domain_count(bench->meter), 1);
     assert_int_equal(bench->battery->info.scope, JOULE_SCOPE_BATTERY);
     assert_int_equal(bench->battery->info.cls, JOULE_CLASS_DERIVED);
-    assert_string_equal(bench->battery->info.label, "BAT0"); /* and not the mouse's */
+    assert_string_equal(bench->battery->info.label, "BAT0"); /* not the mouse's battery */
     assert_string_equal(bench->battery->info.model, "LNV-45N1");
     assert_watts(bench, 5.002);
 }
@@ -116,7 +116,7 @@ static void test_plugging_in_is_a_gap(void **state)
 static void test_mains_says_what_to_do(void **state)
 {
     struct bench *bench = *state;
-    put(bench, "AC/online", "1"); /* a weak adapter: the battery gives the rest only */
+    put(bench, "AC/online", "1"); /* a weak adapter: the battery gives only the rest */
     run(bench, 3);
     assert_int_equal(bench->battery->info.state, JOULE_UNSUPPORTED);
     assert_non_null(strstr(bench->battery->info.remedy, "unplug"));

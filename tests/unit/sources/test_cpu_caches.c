@@ -1,4 +1,4 @@
-/* Caches from the kernel's files and from CPUID, and the core that is made of them. */
+/* Caches from the kernel's files and from CPUID, and the core model made from them. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ static void test_from_files(void **state)
     put_cache(host, 1, "1\n", "Instruction\n", "32K\n");
     put_cache(host, 2, "2\n", "Unified\n", "2048K\n");
     put_cache(host, 3, "3\n", "Unified\n", "30M\n");
-    put_cache(host, 4, "4\n", "Unified\n", "128M\n"); /* beyond what is modelled */
+    put_cache(host, 4, "4\n", "Unified\n", "128M\n"); /* larger than the model supports */
     assert_true(cpu_caches_read(host, &caches));
     assert_true(caches.bytes[COST_L1] == 48 * KIB && caches.bytes[COST_L2] == 2 * MIB);
     assert_true(caches.bytes[COST_L3] == 30 * MIB && caches.line_bytes == 128);
@@ -97,7 +97,7 @@ static void test_a_core_of_this_machine(void **state)
     assert_true(cpu_core_read(host, &cpu, &core));
     cost_core_describe(&cpu, NAN, &typical);
     assert_string_equal(core.id, "golden-cove");
-    assert_true(core.cache_bytes[COST_L3] == typical.cache_bytes[COST_L3]); /* nothing tells */
+    assert_true(core.cache_bytes[COST_L3] == typical.cache_bytes[COST_L3]); /* unknown */
     put_cache(host, 0, "1", "Data", "48K");
     put_cache(host, 1, "2", "Unified", "1M");
     assert_true(cpu_core_read(host, &cpu, &core));
@@ -108,7 +108,7 @@ static void test_a_core_of_this_machine(void **state)
     assert_true(core.hz > 2.999e9 && core.hz < 3.001e9 && core.hz_log_sd < typical.hz_log_sd);
 }
 
-/* A guest of 2 of 64 cores is shown the whole last cache. */
+/* A guest with 2 of 64 cores sees the whole last-level cache. */
 static void test_a_guest_has_its_part(void **state)
 {
     struct cost_cpu cpu;
@@ -128,7 +128,7 @@ static void test_a_guest_has_its_part(void **state)
 struct shown {
     const char *vendor, *model, *online, *sharing; /* sharing NULL: no file has it */
     unsigned family;
-    double l2_kib, l3_kib, part_kib; /* the last: what one of its cores can count on */
+    double l2_kib, l3_kib, part_kib; /* part_kib: capacity for one of its cores */
     bool is_guest;
 };
 
@@ -163,10 +163,10 @@ static const struct shown shown[] = {
     {"AuthenticAMD", "49", "0-1\n", "0-1\n", 23, 512, 16384, 8192, true},   /* Zen 2: 4 cores */
     {"AuthenticAMD", "17", "0-1\n", "0-1\n", 26, 1024, 32768, 4096, true},  /* Zen 5c: 16 cores */
     {"AuthenticAMD", "160", "0\n", "0\n", 25, 1024, 16384, 2048, true},     /* Zen 4c */
-    {"AuthenticAMD", "250", "0-1\n", "0-1\n", 31, 1024, 32768, 8192, true}, /* a family to come */
+    {"AuthenticAMD", "250", "0-1\n", "0-1\n", 31, 1024, 32768, 8192, true}, /* a future family */
     {"GenuineIntel", "207", "0-1\n", "0-1\n", 6, 2048, 266240, 8320, true},
     {"GenuineIntel", "207", "0-1\n", NULL, 6, 2048, 266240, 8320, true},
-    {"GenuineIntel", "207", "0\n", "0\n", 6, 2048, 32768, 2048, true}, /* 512 KiB by its part */
+    {"GenuineIntel", "207", "0\n", "0\n", 6, 2048, 32768, 2048, true}, /* at least the 512 KiB of its part */
     {"GenuineIntel", "207", "0-127\n", "0-127\n", 6, 2048, 266240, 266240, true},
     {"GenuineIntel", "207", "0-63\n", "0-63\n", 6, 2048, 266240, 266240, false},
 };

@@ -1,4 +1,4 @@
-/* What /proc/cpuinfo says of a CPU, on x86 and Arm, in machines and guests. */
+/* /proc/cpuinfo of x86 and Arm CPUs, in machines and guests. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What a management controller and the programs that ask it say of its power. */
+/* Power readings of a management controller and of the programs that query it. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

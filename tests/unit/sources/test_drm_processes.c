@@ -1,4 +1,4 @@
-/* Which processes use a GPU: what graphics drivers tell of a client, and who is found through /proc. */
+/* Processes that use a GPU: fdinfo of graphics drivers, and the search through /proc. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static struct drm_client client_of(const char *text)
     return client;
 }
 
-/* Leaves `before` as it was. */
+/* Returns the active fraction; leaves `before` unchanged. */
 static double advance(struct drm_client before, const struct drm_client *now, double elapsed_s)
 {
     return drm_advance(&before, now, elapsed_s);
@@ -51,13 +51,13 @@ static void test_amdgpu(void **state)
     assert_int_equal(before.memory_bytes, 2 << 20);
     assert_int_equal(before.engine_count, 2);
     struct drm_client now = before;
-    now.engines[0].active_ns += 250000000; /* side by side: the busiest counts */
+    now.engines[0].active_ns += 250000000; /* in parallel: the busiest engine counts */
     now.engines[1].active_ns += 750000000;
     assert_near(advance(before, &now, 1), 0.75, 1e-9);
     assert_near(advance(before, &now, 0.5), 0.5, 1e-9);
 }
 
-/* A counter may fall for a while; what was counted before is not counted again. */
+/* A counter may fall for a while; time that was counted before is not counted again. */
 static void test_times_that_fall(void **state)
 {
     (void)state;
@@ -160,7 +160,7 @@ static void put(struct machine_bench *bench, const char *path, const char *text)
     assert_true(host_script_text(bench->host, path, text));
 }
 
-/* File `number` of a process is client `id` of the board at this place. */
+/* File `number` of a process is client `id` of the board at `place`. */
 static void put_client(struct machine_bench *bench, int pid, int number, const char *place, int id,
                        double active_s, int kibibytes)
 {
@@ -219,10 +219,10 @@ static void test_each_device_has_its_own(void **state)
     joule_device_process list[8];
     put_client(bench, 10, 5, SLOT, 1, 100, 1024);
     put_client(bench, 10, 6, SLOT, 1, 100, 1024); /* the same, duplicated */
-    put_client(bench, 10, 7, SLOT, 3, 0, 2048);   /* another */
+    put_client(bench, 10, 7, SLOT, 3, 0, 2048);   /* another client */
     put_client(bench, 10, 8, OTHER, 3, 0, 4096);  /* of another board, with the same id */
     put_client(bench, 11, 5, SLOT, 1, 100, 1024); /* inherited */
-    put_client(bench, 12, 5, SLOT, 9, 0, 0);      /* open, and that is all */
+    put_client(bench, 12, 5, SLOT, 9, 0, 0);      /* open, but not used */
     put_client(bench, 9, 3, OTHER, 20, 5, 0);
     run_s(bench, 2.5);
     assert_int_equal(list_of(bench, "gpu:0", list), 1);
@@ -252,26 +252,26 @@ static void test_who_comes_and_goes(void **state)
     joule_device_process list[8];
     run_s(bench, 2.5);
     assert_int_equal(list_of(bench, "gpu:0", list), 0);
-    put_client(bench, 300, 5, SLOT, 1, 0, 64); /* a new process is found at the next look */
+    put_client(bench, 300, 5, SLOT, 1, 0, 64); /* a new process is found at the next update */
     put_process(bench, 301);
     run_s(bench, 1);
     assert_int_equal(list_of(bench, "gpu:0", list), 1);
     assert_int_equal(list[0].pid, 300);
     assert_true(isnan(list[0].busy));          /* not known yet */
-    put_client(bench, 301, 4, SLOT, 2, 0, 64); /* one that opens it later, soon */
+    put_client(bench, 301, 4, SLOT, 2, 0, 64); /* a process that opens it later is found soon */
     run_s(bench, 4);
     assert_int_equal(list_of(bench, "gpu:0", list), 2);
-    put_client(bench, 1, 4, SLOT, 3, 0, 64); /* and one that has always been there, in the end */
+    put_client(bench, 1, 4, SLOT, 3, 0, 64); /* and an old process is found in the end */
     run_s(bench, 34);
     assert_int_equal(list_of(bench, "gpu:0", list), 3);
     put(bench, "/proc/300/fdinfo/5", NULL);                  /* closes it */
-    put(bench, "/proc/301/fdinfo/4", "pos: 0\nflags: 02\n"); /* has another file under its number */
+    put(bench, "/proc/301/fdinfo/4", "pos: 0\nflags: 02\n"); /* has another file with its number */
     run_s(bench, 1);
     assert_int_equal(list_of(bench, "gpu:0", list), 1);
     assert_int_equal(list[0].pid, 1);
 }
 
-/* A number that is given to another client begins anew: its past is not this one's. */
+/* If a file number is given to another client, its counts start again. */
 static void test_another_client_under_the_same_number(void **state)
 {
     struct machine_bench *bench = *state;
@@ -288,25 +288,25 @@ static void test_another_client_under_the_same_number(void **state)
     assert_near(list[0].busy, 0.5, 1e-6);
 }
 
-/* None is told where all could be seen, and nothing where they could not. */
+/* "No process" is reported only if all were visible; otherwise the list is unknown. */
 static void test_none_and_unknown(void **state)
 {
     struct machine_bench *bench = *state;
     run_s(bench, 2.5);
-    assert_false(is_known(bench, 0)); /* which namespace of processes this is, nobody says */
+    assert_false(is_known(bench, 0)); /* the process namespace is unknown */
     assert_true(host_script_link(bench->host, "/proc/self/ns/pid", "pid:[4026532000]"));
     run_s(bench, 1);
-    assert_false(is_known(bench, 0)); /* a container's */
+    assert_false(is_known(bench, 0)); /* a container's namespace */
     put(bench, "/proc/self/ns/pid", NULL);
     assert_true(host_script_link(bench->host, "/proc/self/ns/pid", "pid:[4026531836]"));
     run_s(bench, 1);
     assert_true(is_known(bench, 0) && is_known(bench, 1));
-    assert_true(host_script_error(bench->host, "/proc/50/fd", EACCES)); /* another user's */
+    assert_true(host_script_error(bench->host, "/proc/50/fd", EACCES)); /* another user's process */
     run_s(bench, 1);
     assert_false(is_known(bench, 0));
     put_client(bench, 60, 5, SLOT, 1, 0, 64);
     run_s(bench, 1);
-    assert_true(is_known(bench, 0)); /* one is seen, others may be there */
+    assert_true(is_known(bench, 0)); /* one is visible, others may exist */
     assert_false(is_known(bench, 1));
 }
 
@@ -319,7 +319,7 @@ static void test_many_processes(void **state)
     for (int pid = 1000; pid < 1100; pid++)
         put_client(bench, pid, 5, SLOT, pid, 0, 64);
     run_s(bench, 5);
-    assert_int_equal(list_of(bench, "gpu:0", list), 64); /* as many as are kept */
+    assert_int_equal(list_of(bench, "gpu:0", list), 64); /* the maximum that is kept */
     assert_int_equal(list[0].pid, 1000);
 }
 

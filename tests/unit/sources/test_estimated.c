@@ -1,5 +1,6 @@
-/* The modelled source on scripted machines: what is counted, where it goes, and what is missing. The joules expected
- * are made by hand from seconds and the seed table's watts. */
+/* The modelled source on scripted machines: counted CPU time, its distribution, and missing parts.
+ *
+ * Expected joules are computed by hand from seconds and the seed table's watts. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -25,17 +26,18 @@ static const char xeon[] = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu famil
 static const char guest[] = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 207\n"
                             "model name\t: Intel(R) Xeon(R) Processor\nflags\t\t: fpu tsc hypervisor lm\n";
 
-/* Two packages of two cores with two threads each: CPU n and n+4 share a core; 0, 1 are in package 0, 2, 3 in 1. */
+/* Two packages of two cores with two threads each: CPUs n and n+4 share a core. CPUs 0, 1 are in package 0;
+ * 2, 3 in package 1. */
 #define CPUS 8
 struct machine {
     struct joule_host *host;
     joule_meter *meter;
     int64_t opened_ns;
-    double share[CPUS]; /* busy from the opening on */
+    double share[CPUS]; /* busy fraction after the opening */
     bool is_offline[CPUS];
-    const char *garbage; /* instead of all */
-    unsigned looks;      /* at /proc/stat */
-    int64_t cost_ns;     /* that a look at /proc/stat takes */
+    const char *garbage; /* replaces the whole text */
+    unsigned looks;      /* readings of /proc/stat */
+    int64_t cost_ns;     /* duration of one reading of /proc/stat */
 };
 
 static ssize_t write_stat(void *context, int64_t time_ns, char *buffer, size_t size)
@@ -193,9 +195,9 @@ static void test_busy_cores_threads_and_packages(void **state)
     struct cost_table t = table_of(&m);
     double idle = t.joules[COST_PACKAGE_SECONDS], shared = t.joules[COST_SHARED_SECONDS];
     double core = t.joules[COST_CORE_SECONDS] + t.joules[COST_CUBIC_SECONDS];
-    /* CPU 0 alone on its core; 1 and 5 share theirs, each half of the time and independently */
+    /* CPU 0 is alone on its core; 1 and 5 share one, each busy half of the time and independently */
     CLOSE(energy(&m, 0), 20 * (idle + 1.75 * core + 0.25 * shared), 0.005);
-    CLOSE(energy(&m, 1), 20 * (idle + core + shared), 0.005); /* 2 and 6 share one all the time */
+    CLOSE(energy(&m, 1), 20 * (idle + core + shared), 0.005); /* 2 and 6 share one core all the time */
     stop(&m);
 }
 
@@ -208,7 +210,7 @@ static void test_frequency(void **state)
     assert_true(
         host_script_text(m.host, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "3200000\n"));
     set_frequency(&m, 0, "1385641\n");  /* half of sqrt(2.4 GHz x 3.2 GHz) */
-    set_frequency(&m, 2, "99000000\n"); /* nonsense counts as twice */
+    set_frequency(&m, 2, "99000000\n"); /* an invalid value is limited to twice */
     open_meter(&m);
     run_until(&m, 50, S / 10);
     struct cost_table t = table_of(&m);
@@ -219,7 +221,8 @@ static void test_frequency(void **state)
     stop(&m);
 }
 
-/* Ticks come in lumps of 10 ms: nothing is lost by reading more often, and no reading shows more than busy cores. */
+/* CPU time comes in ticks of 10 ms: frequent readings lose nothing, and no reading shows more than busy
+ * cores. */
 static void test_reading_often_changes_nothing(void **state)
 {
     (void)state;
@@ -246,7 +249,7 @@ static void test_reading_often_changes_nothing(void **state)
     CLOSE(joules[2], joules[0], 0.01);
 }
 
-/* On a machine whose /proc/stat is slow the source looks less often, and still sees all of the work. */
+/* If /proc/stat is slow, the source reads it less often, but still gets all of the work. */
 static void test_looks_less_often_where_looking_is_dear(void **state)
 {
     (void)state;
@@ -258,7 +261,7 @@ static void test_looks_less_often_where_looking_is_dear(void **state)
     struct cost_table t = table_of(&m);
     double core = t.joules[COST_CORE_SECONDS] + t.joules[COST_CUBIC_SECONDS];
     CLOSE(energy(&m, 0), 60 * (t.joules[COST_PACKAGE_SECONDS] + 1.5 * core),
-          0.02); /* the last half second is open */
+          0.02); /* the last half second is not counted yet */
     assert_true(m.looks < 60 * 3);
     stop(&m);
 }
@@ -292,7 +295,7 @@ static void test_a_cpu_goes_offline_and_comes_back(void **state)
     struct cost_table t = table_of(&m);
     double core = t.joules[COST_CORE_SECONDS] + t.joules[COST_CUBIC_SECONDS];
     CLOSE(energy(&m, 0), 10 * t.joules[COST_PACKAGE_SECONDS] + 15 * core, 0.005);
-    /* it comes back with what it did unseen; that is no reason to call it busy twice */
+    /* when it comes back, its unobserved work must not count as double load */
     m.is_offline[1] = false;
     run_until(&m, 15, S / 10);
     CLOSE(energy(&m, 0), 15 * t.joules[COST_PACKAGE_SECONDS] + 25 * core, 0.01);
@@ -304,7 +307,7 @@ static void test_a_guest(void **state)
     (void)state;
     struct machine m = {.share = {1, 1}};
     start(&m, guest);
-    add_topology(&m); /* sockets of a virtual machine are fiction */
+    add_topology(&m); /* sockets of a virtual machine are not real */
     open_meter(&m);
     assert_int_equal(joule_domain_count(m.meter), 1);
     joule_domain d = {.struct_size = sizeof d};
@@ -321,7 +324,7 @@ static void test_a_bare_container(void **state)
 {
     (void)state;
     struct machine m = {.share = {1}};
-    start(&m, NULL); /* /proc/stat and nothing else */
+    start(&m, NULL); /* /proc/stat and no other file */
     open_meter(&m);
     struct cost_cpu cpu;
     assert_true(cpu_map_identify(m.host, &cpu));
@@ -352,7 +355,7 @@ static void counted_close(struct joule_host *host, int handle)
     open_handles--;
 }
 
-/* Opens the source and says how that ended. Who fails leaves no handle: nobody closes it. */
+/* Tries to open the source. After a failure no handle may be open. */
 static joule_status try_open(struct joule_host *host, bool *out_says_where)
 {
     const struct cpu_info unknown = {0};
@@ -415,7 +418,8 @@ static void test_a_failing_read_is_said_and_ends(void **state)
     stop(&m);
 }
 
-/* A package whose dies have meters of their own: the model follows, so that it never adds to what RAPL measures. */
+/* A package whose dies have their own meters: the model uses the same zones, so that it never adds to RAPL's
+ * energy. */
 static void test_dies(void **state)
 {
     (void)state;
@@ -449,7 +453,8 @@ static void test_who_made_it(void **state)
         {"processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n", "arm", 0, 0xd0c, false},
         {"processor\t: 0\nCPU implementer\t: 0xc0\nCPU part\t: 0xac4\n", "arm", 0, 0, false},
         {"vendor_id\t: HygonGenuine\ncpu family\t: 24\nflags : a hypervisor b\n", "hygon", 24, 0, true},
-        /* A guest that is told an older model than it runs on; a bare machine is believed, and so is a model with tiles. */
+        /* A guest may be told an older model than its host's; a bare machine's model is used, and so is one
+         * with tiles. */
         {"vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 167\nflags\t: fpu hypervisor amx_tile\n",
          "intel", 6, 143, true},
         {"vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 207\nflags\t: fpu hypervisor amx_tile\n",

@@ -117,8 +117,7 @@ static void test_temperature_of_radeon(void **state)
     assert_true(device_at(bench, 0).remedy[0]);
 }
 
-/* Boards with a source of their own, BMCs, virtual graphics and other devices of the same vendors are left
- * out. */
+/* Boards with their own source, BMCs, virtual graphics and other devices of the same vendors are left out. */
 static void test_what_is_none(void **state)
 {
     struct machine_bench *bench = *state;
@@ -134,7 +133,8 @@ static void test_what_is_none(void **state)
     assert_int_equal(bench->meter->channel_count, 0);
 }
 
-/* A GPU in a processor is part of the package's joules: it is listed, and no total lacks it. */
+/* A GPU in a processor is part of the package's joules: it is listed, and the total is complete without it.
+ * */
 static void test_integrated_graphics(void **state)
 {
     struct machine_bench *bench = *state;
@@ -145,7 +145,7 @@ static void test_integrated_graphics(void **state)
     assert_int_equal(bench->meter->channel_count, 0);
 }
 
-/* Numbers are those of all sources: boards of NVIDIA's driver first, in the order of their addresses. */
+/* Numbers count the boards of all sources: those of NVIDIA's driver first, ordered by address. */
 static void test_numbers(void **state)
 {
     static const char *const addresses[] = {"0000:41:00.0", "0000:81:00.0", "0000:c1:00.0"};

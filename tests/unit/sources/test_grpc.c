@@ -1,5 +1,5 @@
-/* tests/unit/sources/test_grpc.c - a call over HTTP/2 by hand: what is said to the byte, and what is made of answers that
- * are whole, in pieces, padded, refused, damaged, or without end. */
+/* A call over HTTP/2: exact bytes of the request, and answers that are whole, in pieces, padded, refused,
+ * damaged or endless. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,7 @@ static void test_what_is_too_long_is_not_said(void **state)
 
 /* --- what is heard -------------------------------------------------------------------------------------- */
 
-/* All at once, then byte by byte; both end alike. */
+/* Passes all bytes at once, then byte by byte; both give the same result. */
 static int hear(const uint8_t *bytes, size_t size)
 {
     struct grpc_reply reply;
@@ -75,16 +75,16 @@ static void test_answers(void **state)
     } wanted[] = {
         {0, 1, "\0\0\0\0\2hi", 7, 0, true},
         {0, 0, "\0\0\0\0\2hi", 7, -EAGAIN, true},
-        {0, 1, "\0\0\0\0\3hi", 7, 0, false},            /* cut */
-        {0, 1, "\1\0\0\0\2hi", 7, 0, false},            /* compressed, which nobody agreed to */
+        {0, 1, "\0\0\0\0\3hi", 7, 0, false},            /* truncated */
+        {0, 1, "\1\0\0\0\2hi", 7, 0, false},            /* compressed, which was not negotiated */
         {0, 9, "\1\0\0\0\0\2hi\0", 9, 0, true},         /* padded */
-        {0, 9, "\11\0\0\0\0\2hi\0", 9, -EPROTO, false}, /* by more than there is */
+        {0, 9, "\11\0\0\0\0\2hi\0", 9, -EPROTO, false}, /* padding longer than the frame */
         {0, 9, "", 0, -EPROTO, false},
-        {1, 5, "\210", 1, 0, false},           /* trailers alone: the call failed */
+        {1, 5, "\210", 1, 0, false},           /* trailers only: the call failed */
         {3, 0, "\0\0\0\7", 4, -ENOSYS, false}, /* refused */
         {6, 0, "1234567", 7, -EPROTO, false},
         {7, 0, "\0\0\0\1\0\0\0\0", 8, -EAGAIN,
-         false}, /* the server will take no more calls; this one goes on */
+         false}, /* the server accepts no new calls; this one continues */
     };
     uint8_t frame[64];
     const uint8_t *message;
@@ -108,7 +108,7 @@ static void test_other_streams_are_nothing_of_ours(void **state)
     assert_int_equal(answer.message_size, 0);
 }
 
-/* A frame longer than agreed, a message longer than there is room for, and pings without end. */
+/* A frame longer than negotiated, a message longer than its buffer, and endless pings. */
 static void test_bounds(void **state)
 {
     static uint8_t frames[64 * 1024];

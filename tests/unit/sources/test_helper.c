@@ -1,4 +1,5 @@
-/* What libjoule makes of joule-helper: a helper that answers, answers late, goes, comes back changed, or is none at all. */
+/* libjoule as a client of joule-helper: one that answers, answers late, ends, restarts with other sensors, or
+ * sends invalid bytes. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -16,7 +17,7 @@
 #define ADDRESS "unix:" HELPER_SOCKET
 #define WATTS   40.0
 
-/* A helper of one process: it counts 40 W from when it began. */
+/* A simulated helper: it counts 40 W from its start. */
 static struct fake {
     struct joule_host *host;
     struct channel channels[2];
@@ -24,11 +25,11 @@ static struct fake {
     int64_t begun_ns;
     double watts;
     joule_status status; /* of values */
-    int refuses;         /* errno of a connection */
+    int refuses;         /* errno of connecting */
     bool is_late, has_gone, is_nonsense;
     uint16_t version;
     int64_t skew_ns;
-    int64_t stands_ns; /* the stamp of every value; 0: now */
+    int64_t stands_ns; /* timestamp of every value; 0: now */
     unsigned hellos, reads;
     uint8_t late[4096];
     size_t late_length;
@@ -74,8 +75,8 @@ static ssize_t answer(void *context, const void *bytes, size_t length, void *rep
     if (fake.has_gone || (!bytes && fake.refuses))
         return bytes ? -ECONNRESET : -fake.refuses;
     if (!bytes)
-        fake.late_length = 0; /* of the connection before */
-    if (length == 0) {        /* what comes late */
+        fake.late_length = 0; /* of the previous connection */
+    if (length == 0) {        /* late bytes */
         size_t ready = fake.is_late ? 0 : fake.late_length;
         memcpy(reply, fake.late, ready);
         fake.late_length -= ready;
@@ -83,7 +84,7 @@ static ssize_t answer(void *context, const void *bytes, size_t length, void *rep
     }
     assert_int_equal(length, HELPER_REQUEST_BYTES);
     assert_true(helper_read_request(bytes, &request));
-    assert_int_equal(fake.late_length, 0); /* one question at a time */
+    assert_int_equal(fake.late_length, 0); /* one request at a time */
     fake.hellos += request.kind == HELPER_HELLO;
     fake.reads += request.kind == HELPER_READ;
     if (!fake.is_late) {
@@ -157,7 +158,7 @@ static void test_counter_and_power(void **state)
     assert_int_equal(fake.hellos, 1);
 }
 
-/* The zone is refused to this process, and the helper has it: the total lacks nothing. */
+/* This process may not read the zone, but the helper can: the total is complete. */
 static void test_a_denied_zone_is_no_gap(void **state)
 {
     struct machine_bench *bench = *state;
@@ -179,11 +180,11 @@ static void test_late_answers_count(void **state)
     machine_run(meter, 1, 0.1);
     for (int i = 0; i < 10; i++) {
         fake.is_late = true;
-        machine_run(meter, 0.2, 0.1); /* asked in the first round, not answered in the second */
+        machine_run(meter, 0.2, 0.1); /* requested in the first round, not answered in the second */
         fake.is_late = false;
         machine_run(meter, 0.2, 0.1);
     }
-    assert_int_equal(fake.hellos, 1); /* the connection stayed */
+    assert_int_equal(fake.hellos, 1); /* the connection stayed open */
     assert_true(fabs(machine_mean_watts(meter, JOULE_TOTAL) - WATTS) < 2);
     assert_int_equal(machine_channel(meter, "package-0")->counter.rejected, 0);
 }
@@ -195,13 +196,13 @@ static void test_one_that_hangs_is_given_up(void **state)
     fake.is_late = true;
     machine_run(meter, 60, 0.1);
     assert_int_equal(machine_channel(meter, "package-0")->info.state, JOULE_STALE);
-    assert_true(fake.hellos > 3 && fake.hellos < 14); /* it is asked again, ever more seldom */
+    assert_true(fake.hellos > 3 && fake.hellos < 14); /* requests are repeated at growing intervals */
     fake.is_late = false;
     machine_run(meter, 12, 0.1);
     assert_int_equal(machine_channel(meter, "package-0")->info.state, JOULE_OK);
 }
 
-/* The second one counts from elsewhere, as an event does that was opened anew; forth and back. */
+/* The restarted helper's count begins elsewhere, as of a reopened event; forward and backward. */
 static void test_a_restart_makes_no_joules(void **state)
 {
     joule_meter *meter = open_it(state, "helper");
@@ -252,7 +253,7 @@ static void test_a_sensor_that_fails_behind_it(void **state)
     assert_true(fabs(machine_mean_watts(meter, JOULE_TOTAL) - WATTS) < 0.5);
 }
 
-/* Answers that are none, and stamps of times that were not yet, are dropped with the connection. */
+/* After invalid answers, or timestamps in the future, the connection is closed. */
 static void test_nonsense_later(void **state)
 {
     joule_meter *meter = open_it(state, "helper");
@@ -312,7 +313,7 @@ static void test_why_there_is_none(void **state)
     expect_none(state, JOULE_ABSENT, "there is no socket /tmp/other");
 }
 
-/* Values in steps of 20 J: the figure says how coarse it is, and what uses little does not stand still. */
+/* Values in steps of 20 J: the error shows the step, and a small consumer does not count as constant. */
 static void test_coarse_values(void **state)
 {
     fake.channels[0].counter.grain_joules = 20;
@@ -333,7 +334,7 @@ static void test_coarse_values(void **state)
     }
 }
 
-/* A board behind it is a device, and the same one as every other source's. */
+/* A board behind the helper is the same device as in every other source. */
 static void test_a_board(void **state)
 {
     fake.channels[0] = offered(CHANNEL_COUNTER, "gpu-1", "gpu1/board", JOULE_SCOPE_GPU);
@@ -360,7 +361,7 @@ static void test_a_board(void **state)
     assert_int_equal(cover.count, 1);
 }
 
-/* A value that is told again with the stamp that it had is no reading: what hangs behind the helper covers no time. */
+/* A value repeated with the same timestamp is not a reading: it covers no time. */
 static void test_power_told_twice(void **state)
 {
     fake.channels[0] = fake.channels[1];

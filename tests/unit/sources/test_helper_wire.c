@@ -1,4 +1,5 @@
-/* The bytes between joule-helper and its clients: what is written is read, as docs/helper.md lays it out, and nothing else. */
+/* The protocol between joule-helper and its clients: messages as in docs/helper.md are read as written,
+ * others are refused. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -86,7 +87,7 @@ static void test_round_trip(void **state)
     struct channel ch = package(), out = {0};
     helper_write_channel(&ch, bytes);
     assert_true(helper_read_channel(bytes, &out));
-    out.integrator = ch.integrator; /* only the limit, which both have */
+    out.integrator = ch.integrator; /* only the limit, which both sides know */
     assert_memory_equal(&out.counter, &ch.counter, sizeof ch.counter);
     assert_string_equal(out.parent_zone, ch.parent_zone);
     assert_string_equal(out.info.label, ch.info.label);
@@ -166,7 +167,7 @@ static void test_channels_are_checked(void **state)
         assert_false(passes(c[k]));
 }
 
-/* Texts that fill their field to the end come back terminated. */
+/* Texts that fill their field are terminated when read. */
 static void test_texts_end(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* tests/unit/sources/test_hl_smi.c - Gaudi boards through Habana's program: what it prints, and when it is run at all. */
+/* Gaudi boards through hl-smi: its output, and when it is run. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -64,14 +64,14 @@ static void test_lines_that_are_none(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         assert_int_equal(parse(texts[i], boards), 0);
     assert_int_equal(parse("note: driver is old\r\n" LINE, boards), 1);
-    assert_int_equal(parse(LINE LINE LINE LINE LINE, boards), 4); /* no more than there is room for */
+    assert_int_equal(parse(LINE LINE LINE LINE LINE, boards), 4); /* at most the size of the array */
 }
 
 /* --- when it is run ------------------------------------------------------------------------------------- */
 
 static struct {
     const char *text;
-    ssize_t result; /* < 0: instead of text */
+    ssize_t result; /* < 0: error instead of text */
     unsigned calls;
 } program;
 
@@ -141,7 +141,7 @@ static void test_a_board_that_is_told_of_no_more(void **state)
 static void test_it_is_the_last_resort(void **state)
 {
     struct machine_bench *bench = *state;
-    open_machine(bench, "-estimated"); /* all but that */
+    open_machine(bench, "-estimated"); /* all sources but that one */
     assert_true(program.calls > 0);
     joule_close(bench->meter);
     host_script_text(bench->host, "/sys/bus/pci/devices/0000:19:00.0/hwmon/hwmon3/power1_input",
@@ -149,7 +149,7 @@ static void test_it_is_the_last_resort(void **state)
     open_machine(bench, "-estimated");
     assert_int_equal(program.calls, 0);
     joule_close(bench->meter);
-    open_machine(bench, "hl_smi"); /* by name all the same */
+    open_machine(bench, "hl_smi"); /* if named, it is used */
     assert_true(program.calls > 0);
 }
 

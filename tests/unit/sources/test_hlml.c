@@ -1,5 +1,5 @@
-/* tests/unit/sources/test_hlml.c - Gaudi boards through a library with the vendor's interface, one test for each way in
- * which it behaves or is known to. Boards draw 300 W unless the script says otherwise. */
+/* Gaudi boards through a fake of the vendor's library, one test for each known behaviour. Boards draw 300 W
+ * by default. */
 #include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>
@@ -152,7 +152,7 @@ static void test_boards_are_numbered_by_the_bus(void **state)
     open_meter(bench, "boards=2");
     run(bench, 2);
     assert_string_equal(want(bench, "hpu-1")->info.uuid,
-                        "01P4-HL3090A0-18-U4V193-22-07-00"); /* the library's first */
+                        "01P4-HL3090A0-18-U4V193-22-07-00"); /* the library's first board */
     assert_near(gpu_joules(bench).value, 2 * 2 * WATTS, 0.3 * WATTS);
 }
 
@@ -193,7 +193,7 @@ static void test_reasons_for_no_library(void **state)
     }
     host_script_text(bench->host, DRIVER, NULL);
     bench->meter = machine_open(bench->host, "hlml");
-    assert_int_equal(bench->meter->lane_count, 1); /* no thread to learn that */
+    assert_int_equal(bench->meter->lane_count, 1); /* no thread was started for that */
     assert_int_equal(source_of(bench)->state, JOULE_ABSENT);
 }
 
@@ -229,7 +229,7 @@ static void test_a_lasting_failure_is_said(void **state)
     struct machine_bench *bench = *state;
     open_meter(bench, "fail_s=2 code=10");
     run(bench, 2.5);
-    assert_int_equal(want(bench, "hpu-0")->info.state, JOULE_OK); /* patience */
+    assert_int_equal(want(bench, "hpu-0")->info.state, JOULE_OK); /* waits for it */
     run(bench, 2);
     assert_int_equal(want(bench, "hpu-0")->info.state, JOULE_STALE);
 }
@@ -301,7 +301,7 @@ static void test_a_call_that_hangs_delays_nobody(void **state)
     struct lane *slow = meter->lanes[meter->lane_count - 1];
     uint64_t ticks;
     int64_t end_ns = clock_now_ns() + 10 * NS_PER_S;
-    do { /* until it was read last */
+    do { /* until its last reading */
         ticks = slow->ticks;
         nanosleep(&(struct timespec){0, 400000000}, NULL);
     } while (slow->ticks != ticks && clock_now_ns() < end_ns);
@@ -333,7 +333,8 @@ int main(void)
         ON_A_MACHINE(test_a_library_that_was_shut_down_is_started_again),
         ON_A_MACHINE(test_gauges),
         ON_A_MACHINE(test_facts),
-        cmocka_unit_test(test_a_call_that_hangs_delays_nobody), /* last: its thread outlives the meter */
+        /* last, because its thread outlives the meter */
+        cmocka_unit_test(test_a_call_that_hangs_delays_nobody),
     };
     return cmocka_run_group_tests_name("hlml", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_hwmon.c - which part of the machine each hardware monitor stands for, and what it reads. */
+/* Hardware monitors: which part of the machine each one measures, and its readings. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -27,7 +27,7 @@ static const struct channel *want(joule_meter *meter, const char *name)
 
 /* --- scripted chips ------------------------------------------------------------------------------------- */
 
-/* Sets files "hwmon0/name=ina226" ...; content may hold anything. */
+/* Sets files "hwmon0/name=ina226" ...; any content is possible. */
 static void put(struct machine_bench *bench, const char *file, const char *content)
 {
     char path[256];
@@ -52,7 +52,8 @@ static void test_power_is_integrated(void **state)
     assert_int_equal(ch->info.scope, JOULE_SCOPE_RAIL);
     assert_int_equal(ch->info.cls, JOULE_CLASS_DERIVED);
     assert_near(machine_mean_watts(bench->meter, ch->info.id), 12.5);
-    assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL))); /* an unknown rail is no total */
+    /* an unknown rail is not in the total */
+    assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL)));
 }
 
 static ssize_t energy_at_100_watts(void *context, int64_t time_ns, char *buffer, size_t size)
@@ -85,10 +86,10 @@ static void test_pairs_by_chip(void **state)
     put(bench, "hwmon0/name", "ina3221");
     put(bench, "hwmon0/in1_input", "12000");
     put(bench, "hwmon0/curr1_input", "1000");
-    put(bench, "hwmon0/in4_input", "150"); /* a shunt */
+    put(bench, "hwmon0/in4_input", "150"); /* a shunt voltage */
     put(bench, "hwmon0/curr4_input", "1000");
     put(bench, "hwmon1/name", "ina226");
-    put(bench, "hwmon1/in0_input", "2"); /* a shunt */
+    put(bench, "hwmon1/in0_input", "2"); /* a shunt voltage */
     put(bench, "hwmon1/in1_input", "5000");
     put(bench, "hwmon1/curr1_input", "300");
     run(bench, 2);
@@ -147,7 +148,7 @@ static void test_acpi_meter_is_the_node(void **state)
     const struct channel *ch = want(bench->meter, "node");
     assert_int_equal(ch->info.scope, JOULE_SCOPE_NODE);
     assert_near(ch->info.update_period_s, 1);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 262); /* nothing smaller is measured here */
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 262); /* this machine has no finer meter */
 }
 
 static void test_acpi_without_a_value(void **state)
@@ -190,7 +191,7 @@ static void test_grace_total_is_the_socket(void **state)
     assert_near(want(bench->meter, "package-1")->integrator.covered_s, package->integrator.covered_s);
 }
 
-/* The kernel may number packages as it likes: the model's view of a package must be a twin of the meter's. */
+/* The kernel may number packages in any way: the model's package must match the meter's. */
 static void test_sockets_are_the_kernels_packages(void **state)
 {
     struct machine_bench *bench = *state;
@@ -227,7 +228,7 @@ static void test_power9(void **state)
     bench->host->ops->close(bench->host);
     bench->host = machine_load(machine_fixture("power9"));
     run(bench, 10);
-    /* The recorded energy counters stand still, so the powers have to do: 2 chips and their memory. */
+    /* The recorded energy counters are constant, so powers are used: 2 chips and their memory. */
     assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 72 + 21 + 70 + 19);
     assert_int_equal(want(bench->meter, "node")->info.scope, JOULE_SCOPE_NODE);
     assert_string_equal(want(bench->meter, "package-8")->zone, "cpu8/package");
@@ -286,7 +287,7 @@ static void test_intel_card_that_stands_still(void **state)
     put(bench, "hwmon0/energy1_input", "0");
     put(bench, "hwmon0/energy2_label", "pkg");
     host_script_file(bench->host, HWMON "hwmon0/energy2_input", energy_at_100_watts, NULL);
-    put(bench, "hwmon0/power2_label", "pkg"); /* the same once more */
+    put(bench, "hwmon0/power2_label", "pkg"); /* the same energy again */
     put(bench, "hwmon0/power2_input", "100000000");
     run(bench, 10);
     assert_true(fabs(machine_mean_watts(bench->meter, JOULE_GPU) - 100) < 0.5);
@@ -318,14 +319,14 @@ static void test_intel_card_without_labels(void **state)
     struct machine_bench *bench = *state;
     put_pci(bench, "0000:03:00.0");
     put(bench, "hwmon0/name", "xe");
-    put(bench, "hwmon0/power1_max", "190000000"); /* a limit is no power */
+    put(bench, "hwmon0/power1_max", "190000000"); /* a limit is not a power */
     host_script_file(bench->host, HWMON "hwmon0/energy1_input", energy_at_100_watts, NULL);
     run(bench, 10);
     assert_int_equal(joule_domain_count(bench->meter), 1);
     assert_string_equal(want(bench->meter, "gpu-0")->zone, "gpu0/board");
 }
 
-/* The driver of i915 and xe: a register of 32 bits in 2^-14 J, added up when somebody reads it. */
+/* The counter of i915 and xe: a 32-bit register in 2^-14 J, which the driver adds up at each reading. */
 struct intel_count {
     struct sensor sensor;
     uint32_t previous;
@@ -349,7 +350,7 @@ static ssize_t intel_energy(void *context, int64_t time_ns, char *buffer, size_t
 static struct load kilowatt_load;
 static struct intel_count kilowatt_count;
 
-/* A meter with the longest period there is, over a board at 1 kW. */
+/* Opens a meter with the longest period on a board at 1 kW. */
 static const struct lane *open_kilowatt(struct machine_bench *bench)
 {
     joule_options options = {.struct_size = sizeof options, .sources = "hwmon", .period_s = 60};
@@ -368,7 +369,7 @@ static const struct lane *open_kilowatt(struct machine_bench *bench)
     return NULL;
 }
 
-/* 600 kJ, more than twice what the register holds: the lane's own pace keeps the driver's count alive. */
+/* 600 kJ, more than twice the register's range: the lane's own period prevents lost wraps. */
 static void test_intel_count_is_kept_alive(void **state)
 {
     struct machine_bench *bench = *state;
@@ -383,7 +384,7 @@ static void test_intel_count_is_kept_alive(void **state)
     assert_int_equal(want(bench->meter, "gpu-0")->counter.rejected, 0);
 }
 
-/* Nobody read for 5 minutes, and the driver's count is short of 262 kJ: that is a gap, and no 38 kJ. */
+/* Without readings for 5 minutes, the driver's count lacks 262 kJ: this is a gap, not 38 kJ. */
 static void test_intel_count_that_was_left_alone(void **state)
 {
     struct machine_bench *bench = *state;
@@ -410,13 +411,14 @@ static void test_amd_card_and_processor(void **state)
     put(bench, "hwmon1/power1_input", "9000000");
     run(bench, 5);
     assert_int_equal(want(bench->meter, "gpu-0")->info.scope, JOULE_SCOPE_GPU);
-    /* Another view of the package: with RAPL beside it the zone is counted once. */
+    /* Another view of the package: beside RAPL, the zone counts once. */
     assert_string_equal(want(bench->meter, "package-0")->zone, "cpu0/package");
     assert_near(machine_mean_watts(bench->meter, JOULE_GPU), 16);
     assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 25);
 }
 
-/* AMD's accelerator with CPU cores reports all of itself: RAPL's view of the cores is inside and not added. */
+/* AMD's accelerator with CPU cores reports its total power: RAPL's view of the cores is included and not
+ * added. */
 static void test_accelerator_with_cores(void **state)
 {
     struct machine_bench *bench = *state;
@@ -427,7 +429,7 @@ static void test_accelerator_with_cores(void **state)
     put(bench, "hwmon1/power1_input", "90000000");
     put(bench, "hwmon2/name", "power_meter");
     put(bench, "hwmon2/power1_average", "700000000");
-    put(bench, "hwmon2/power1_oem_info", "Module Power Socket 0"); /* a board's own idea of a module */
+    put(bench, "hwmon2/power1_oem_info", "Module Power Socket 0"); /* a board vendor's module label */
     run(bench, 5);
     assert_int_equal(want(bench->meter, "gpu-0")->info.scope, JOULE_SCOPE_MODULE);
     assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 550);
@@ -503,7 +505,7 @@ static void test_bad_values_are_gaps(void **state)
                                       "12 34",
                                       "nan",
                                       "inf",
-                                      "5000000001", /* 5000 W and a bit */
+                                      "5000000001", /* slightly more than 5000 W */
                                       "99999999999999999999999999",
                                       "\xff\xfe",
                                       "- 1",
@@ -536,7 +538,7 @@ static void test_machine_without_monitors(void **state)
     assert_true(bench->meter->lanes[0]->sources[0]->remedy[0]);
 }
 
-/* Whatever the files hold, nothing negative, infinite or beyond the limit comes out. */
+/* For any file contents, no value is negative, infinite or above the limit. */
 static uint32_t random_state = 12345;
 static uint32_t next_random(void)
 {

@@ -1,4 +1,4 @@
-/* Intel's GPUs as the drivers i915 and xe show them: what they are, their limits, clocks and engines. */
+/* Intel GPUs through the drivers i915 and xe: identity, limits, clocks and engines. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -38,7 +38,7 @@ static ssize_t energy_at_206_watts(void *context, int64_t time_ns, char *buffer,
     return snprintf(buffer, size, "%lld\n", (long long)(206.33e-3 * (double)time_ns));
 }
 
-/* The chip of a card, as /sys/class/hwmon and the card's own folder show it. */
+/* Adds a card's hwmon chip, in /sys/class/hwmon and in the card's own folder. */
 static void put_chip(struct machine_bench *bench, const char *driver)
 {
     put(bench, CHIP "name", driver);
@@ -71,7 +71,7 @@ static joule_device device_of(const struct machine_bench *bench)
 
 /* --- what a board is ------------------------------------------------------------------------------------ */
 
-/* As an Arc Pro B70 with kernel 7.0 shows itself (aristocratos/btop, pull request 1457). */
+/* An Arc Pro B70 with kernel 7.0 (aristocratos/btop, pull request 1457). */
 static void test_battlemage(void **state)
 {
     struct machine_bench *bench = *state;
@@ -102,7 +102,7 @@ static void test_battlemage(void **state)
     assert_true(device.memory_total_bytes == JOULE_BYTES_UNKNOWN);
     assert_true(fabs(device.power_watts.value - 206.33) < 1);
     double watts = machine_mean_watts(bench->meter, JOULE_TOTAL);
-    assert_true(fabs(watts - 206.33) < 1); /* the card once, and not its package beside it */
+    assert_true(fabs(watts - 206.33) < 1); /* the card once, without its package */
 }
 
 static void test_unknown_board(void **state)
@@ -167,7 +167,7 @@ static void test_a_limit_that_is_switched_off(void **state)
     assert_true(isnan(device_of(bench).power_limit_enforced_watts));
 }
 
-/* The chips of tiles stand beside the board's. */
+/* Chips of tiles are listed beside the board's. */
 static void test_a_tile_is_not_the_board(void **state)
 {
     struct machine_bench *bench = *state;
@@ -182,7 +182,7 @@ static void test_a_tile_is_not_the_board(void **state)
 
 /* --- memory and clocks ---------------------------------------------------------------------------------- */
 
-/* What a driver answers of its memory, and how often it was asked. */
+/* The driver's answer about memory, and the number of queries. */
 static struct answer {
     unsigned char bytes[512];
     size_t size;
@@ -256,7 +256,7 @@ static void test_memory_by_i915(void **state)
     assert_memory(bench, UINT64_C(6) << 30, 1 << 30, 0);
 }
 
-/* Without rights what is used is not told, which looks like 0; such a board is asked once. */
+/* Without privileges, used memory is hidden and looks like 0; such a board is queried once. */
 static void test_memory_without_rights(void **state)
 {
     struct machine_bench *bench = *state;
@@ -273,7 +273,7 @@ static void test_memory_without_rights_by_i915(void **state)
     assert_memory(bench, UINT64_C(6) << 30, JOULE_BYTES_UNKNOWN, 1);
 }
 
-/* One inside a processor has none of its own; a list that was cut, or says what cannot be, says nothing. */
+/* An integrated GPU has no memory of its own; truncated or impossible lists are refused. */
 static void test_no_memory_is_told(void **state)
 {
     struct machine_bench *bench = *state;
@@ -282,7 +282,7 @@ static void test_no_memory_is_told(void **state)
     assert_memory(bench, JOULE_BYTES_UNKNOWN, JOULE_BYTES_UNKNOWN, 1);
     put_answer(bench, "xe", 2);
     assert_false(
-        intel_memory_parse((char *)answer.bytes, answer.size, true, &memory)); /* shorter than told */
+        intel_memory_parse((char *)answer.bytes, answer.size, true, &memory)); /* shorter than stated */
     add_region(1, 1 << 20, (1 << 20) + 1);
     assert_false(intel_memory_parse((char *)answer.bytes, answer.size, true, &memory));
     for (size_t length = 0; length < 9; length++)
@@ -380,7 +380,7 @@ static void test_a_sleeping_board_is_not_asked(void **state)
 
 /* --- engines -------------------------------------------------------------------------------------------- */
 
-/* A count that rises by so much a nanosecond. */
+/* A count with this rate per nanosecond. */
 struct rate {
     double per_ns;
 };
@@ -398,7 +398,7 @@ static void put_event(struct machine_bench *bench, uint32_t type, uint64_t confi
     assert_true(host_script_perf(bench->host, &event, read_rate, rate));
 }
 
-/* i915's events, in nanoseconds of each engine. */
+/* Adds i915's events, in nanoseconds of each engine. */
 static void put_i915(struct machine_bench *bench, const char *pmu, struct rate rates[2])
 {
     char path[160];
@@ -441,7 +441,7 @@ static void test_graphics_in_a_processor(void **state)
     assert_int_equal(device.domain, -1); /* its joules are the processor's */
 }
 
-/* The events without an address are not a card's. */
+/* Events without an address do not belong to a card. */
 static void test_events_of_another_gpu(void **state)
 {
     struct machine_bench *bench = *state;
@@ -505,7 +505,7 @@ static void test_engines_that_are_not_there(void **state)
     assert_int_equal(want(bench, "gpu-0-busy")->readings, 0);
 }
 
-/* Open events keep the board awake: who measures joules alone has none. */
+/* Open events keep the board awake, so a measurement of joules only does not open them. */
 static void test_engines_are_left_alone_where_joules_are_measured(void **state)
 {
     struct machine_bench *bench = *state;
@@ -520,7 +520,8 @@ static void test_engines_are_left_alone_where_joules_are_measured(void **state)
 
 /* --- recorded boards ------------------------------------------------------------------------------------ */
 
-/* The values that stand in the .snap files beside the recordings; the limits that they do not have from the files. */
+/* Expected values are those in the .snap files beside the recordings; limits that these lack come from the
+ * files. */
 static void test_recorded_boards(void **state)
 {
     static const struct {
@@ -555,7 +556,7 @@ static void test_recorded_boards(void **state)
         assert_string_equal(device.pci_address, wanted[i].address);
         assert_true(device.power_limit_watts == wanted[i].limit_watts);
         assert_true(device.power_limit_enforced_watts == wanted[i].enforced_watts);
-        assert_true(isnan(device.power_limit_default_watts)); /* a rated maximum of 0 W is none */
+        assert_true(isnan(device.power_limit_default_watts)); /* a rated maximum of 0 W means unknown */
         assert_true(device.temperature_celsius == wanted[i].celsius);
         assert_true(isnan(wanted[i].memory_celsius)
                         ? isnan(device.memory_temperature_celsius)

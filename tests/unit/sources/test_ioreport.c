@@ -1,4 +1,5 @@
-/* Apple's energies through a stand-in for IOReport: which channels are parts, in which unit, and that all is given back. */
+/* Apple's energies through a fake of IOReport: which channels are parts, their units, and released objects.
+ * */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,8 @@
 
 static struct fake_ioreport *fake;
 
-/* Puts the library into a scripted machine under its usual name, without the function `missing` (NULL: with all). */
+/* Adds the library to a scripted machine under its usual name, without the function `missing` (NULL:
+ * complete). */
 static void put_library(struct joule_host *host, const char *missing)
 {
     static const char *const names[] = {"IOReportCopyChannelsInGroup",
@@ -122,7 +124,7 @@ static void test_an_unknown_unit_is_refused(void **state)
     run(bench, 5);
     assert_null(machine_channel(bench->meter, "gpu-0"));
     assert_null(machine_channel(bench->meter, "npu-0"));
-    fake->faults = 0;              /* the text of no string was asked for */
+    fake->faults = 0;              /* no text of an invalid string was read */
     fake->channels[0].unit = "pJ"; /* from now on */
     run(bench, 1);
     assert_int_equal(state_of(bench, "package-0"), JOULE_FAILED);

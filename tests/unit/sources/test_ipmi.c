@@ -1,4 +1,4 @@
-/* Asking a management controller through a program: only where it was asked for, and not more often than once a second. */
+/* Reading a management controller through a program: only if requested, and at most once per second. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include "support/machine.h"
 
-/* What the programs do. */
+/* State of the programs. */
 static struct truth {
     bool has_text, has_raw, has_freeipmi;
     double watts;
@@ -82,7 +82,7 @@ static void test_by_text(void **state)
     assert_in_range(truth.runs, 20, 22);
 }
 
-/* The second reading comes a second later, but the first is known. */
+/* The second reading comes a second later, but the first value is known at once. */
 static void test_the_first_reading_is_told(void **state)
 {
     struct machine_bench *bench = *state;

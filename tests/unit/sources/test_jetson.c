@@ -1,4 +1,5 @@
-/* Jetson boards: which rails are found in either layout of sysfs, which of them are the whole, and what is never counted. */
+/* Jetson boards: rails in either layout of sysfs, which rails are the whole board, and which are not counted.
+ * */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -47,7 +48,7 @@ static void put_number(struct machine_bench *bench, const char *folder, const ch
     put(bench, folder, form, k, text);
 }
 
-/* A rail as kernels from L4T 34 on show it; `name` NULL: without a label. */
+/* Adds a rail as in kernels from L4T 34 on; `name` NULL: without a label. */
 static void put_new(struct machine_bench *bench, const char *folder, unsigned k, const char *name,
                     long millivolts, long milliamperes)
 {
@@ -60,7 +61,7 @@ static void put_new(struct machine_bench *bench, const char *folder, unsigned k,
     put_number(bench, folder, "curr#_input", k, milliamperes);
 }
 
-/* A rail as kernels up to L4T 32 show it. */
+/* Adds a rail as in kernels up to L4T 32. */
 static void put_old(struct machine_bench *bench, const char *folder, unsigned k, const char *name,
                     long milliwatts)
 {
@@ -102,12 +103,12 @@ static void test_orin_nano(void **state)
     put_new(bench, chip, 1, "VDD_IN", 5000, 930);
     put_new(bench, chip, 2, "VDD_CPU_GPU_CV", 5000, 112);
     put_new(bench, chip, 3, "VDD_SOC", 5000, 296);
-    put(bench, chip, "in#_input", 4, "1500\n"); /* microvolts on the shunts */
+    put(bench, chip, "in#_input", 4, "1500\n"); /* shunt voltages in microvolts */
     put(bench, chip, "in#_label", 7, "sum of shunt voltages");
     put(bench, chip, "in#_input", 7, "1500\n");
     put(bench, chip, "curr#_input", 4, "1000\n");
     run(bench, "jetson,hwmon");
-    assert_int_equal(joule_domain_count(bench->meter), 3); /* hwmon has left the chip alone */
+    assert_int_equal(joule_domain_count(bench->meter), 3); /* hwmon did not use the chip */
     assert_near(watts_of(bench, "module-0"), 4.65);
     assert_near(watts_of(bench, "rail-vdd-cpu-gpu-cv"), 0.56);
     assert_near(watts_of(bench, "rail-vdd-soc"), 1.48);
@@ -132,7 +133,7 @@ static void test_old_layout_in_milliwatts(void **state)
     assert_near(watts_of(bench, "module-0"), 2.34);
     assert_near(watts_of(bench, "gpu-0"), 0.125);
     assert_near(watts_of(bench, "rail-pom-5v-cpu"), 0.48);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 2.34); /* the GPU is in it */
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 2.34); /* it includes the GPU */
     assert_near(machine_mean_watts(bench->meter, JOULE_GPU), 0.125);
     assert_int_equal(want(bench->meter, "gpu-0")->info.scope, JOULE_SCOPE_GPU);
     assert_int_equal(want(bench->meter, "rail-pom-5v-cpu")->info.scope, JOULE_SCOPE_CORE);
@@ -220,7 +221,7 @@ static void test_rails_without_labels(void **state)
     run(bench, "jetson,hwmon");
     assert_int_equal(joule_domain_count(bench->meter), 1);
     assert_near(watts_of(bench, "rail-hwmon2-1"), 2);
-    assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL))); /* nobody knows what it feeds */
+    assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL))); /* its consumer is unknown */
 }
 
 static void test_the_same_chip_elsewhere_is_hwmons(void **state)
@@ -259,7 +260,7 @@ static void test_a_rail_that_fails_leaves_the_sum_unknown(void **state)
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL)));
 }
 
-/* A rail that is switched off may read one step below nothing: no power of its own, and no harm to the sum. */
+/* A rail that is switched off may read slightly negative: its power is 0, and the sum is not reduced. */
 static void test_a_current_below_nothing(void **state)
 {
     struct machine_bench *bench = *state;

@@ -1,4 +1,4 @@
-/* AMD's compute driver: its nodes, who computes on them, and partitions of a board. */
+/* AMD's compute driver: its nodes, processes that use them, and partitions of a board. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -102,7 +102,7 @@ static void test_who_computes(void **state)
     assert_int_equal(joule_device_processes(bench->meter, "gpu:0", list, 4), 0);
 }
 
-/* The graphics driver sees the same memory, and nothing of what runs: its 0 is no share. */
+/* The graphics driver shows the same memory, but no compute work: its 0 is not a share. */
 static void put_client(struct machine_bench *bench, int pid, int kibibytes)
 {
     char path[64], text[160];
@@ -132,7 +132,7 @@ static void test_one_process_in_both_drivers(void **state)
     put_memory(bench, 30, 1, 4096); /* another user's */
     run_s(bench, 1);
     assert_int_equal(joule_device_processes(bench->meter, "gpu:0", list, 4), 3);
-    put(bench, "/proc/self/ns/pid", NULL); /* in a container its numbers are not these */
+    put(bench, "/proc/self/ns/pid", NULL); /* in a container, process numbers differ */
     run_s(bench, 1);
     assert_int_equal(joule_device_processes(bench->meter, "gpu:0", list, 4), 2);
     assert_true(list[0].busy == 0);
@@ -173,7 +173,7 @@ static void test_partitions(void **state)
     assert_int_equal(joule_device_count(bench->meter), 1);
 }
 
-/* As the first kernels with partitions number them, where a node tells no memory mode. */
+/* As numbered by the first kernels with partitions, whose nodes have no memory mode. */
 static void test_partitions_of_older_kernels(void **state)
 {
     struct machine_bench *bench = *state;
@@ -213,7 +213,7 @@ static void test_nodes_that_may_not_be_read(void **state)
     assert_partitions(bench, 1, "CPX/NPS1");
 }
 
-/* A board that really has this function on the bus is no partition. */
+/* A board with this PCI function is not a partition. */
 static void test_a_function_of_the_bus(void **state)
 {
     struct machine_bench *bench = *state;

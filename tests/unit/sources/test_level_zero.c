@@ -1,5 +1,7 @@
-/* Intel's GPUs through Level Zero: which domain is the board, which counts are trusted, and what is said where none is. The
- * library is the fake of tests/fakes/level_zero, of two ages, its symbols given to a scripted machine. */
+/* Intel GPUs through Level Zero: which domain is the board, which counters are trusted, and messages if there
+ * are none.
+ *
+ * The library is the fake of tests/fakes/level_zero in two versions; a scripted machine gets its symbols. */
 #include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>
@@ -31,7 +33,7 @@ static void *symbol(const char *name)
     return dlsym(fake.library, name);
 }
 
-/* The loader of an age, "1.17" or "1.3", with cards as `script` says. */
+/* Loads the loader of a version, "1.17" or "1.3"; `script` describes the cards. */
 static void prepare_age(struct machine_bench *bench, const char *age, const char *script)
 {
     char path[4096];
@@ -215,7 +217,7 @@ static ssize_t energy_at_100_watts(void *context, int64_t time_ns, char *buffer,
     return snprintf(buffer, size, "%lld\n", (long long)(time_ns / 10)); /* 100 W in uJ */
 }
 
-/* The kernel's counter of the same board is believed, whatever this one does; and the joules count once. */
+/* The kernel's counter of the same board is preferred, and its joules count once. */
 static void test_hwmon_is_preferred(void **state)
 {
     static const char *const scripts[] = {"watts=90", "watts=90; fall_at_ms=5050", "energy=-2", "energy=0"};
@@ -266,7 +268,7 @@ static void test_all_denied(void **state)
     struct machine_bench *bench = *state;
     run(bench, "denied=1");
     assert_int_equal(want(bench, "gpu-0")->info.state,
-                     JOULE_UNSUPPORTED); /* it lists domains and describes none */
+                     JOULE_UNSUPPORTED); /* it lists domains without descriptions */
     assert_true(device_of(bench, 0)->facts.memory_total_bytes == JOULE_BYTES_UNKNOWN);
 }
 
@@ -354,7 +356,7 @@ static void test_gauges(void **state)
     assert_int_equal(want(bench, "gpu-0-temperature")->role, ROLE_TEMPERATURE);
     assert_true(want(bench, "gpu-0-memory-temperature")->gauge == 72);
     assert_int_equal(want(bench, "gpu-0-memory-temperature")->role, ROLE_MEMORY_TEMPERATURE);
-    assert_true(fabs(want(bench, "gpu-0-busy")->gauge - 0.4) < 1e-6); /* the group that means all of them */
+    assert_true(fabs(want(bench, "gpu-0-busy")->gauge - 0.4) < 1e-6); /* the group of all engines */
     assert_int_equal(want(bench, "gpu-0-busy")->role, ROLE_BUSY);
 }
 
@@ -364,7 +366,7 @@ static void test_the_busiest_of_single_engines(void **state)
     assert_true(fabs(want(*state, "gpu-0-busy")->gauge - 0.9) < 1e-6);
 }
 
-/* The runtime keeps the board awake for it. */
+/* Reading engines keeps the board awake. */
 static void test_engines_are_left_alone_where_joules_are_measured(void **state)
 {
     struct machine_bench *bench = *state;
@@ -405,7 +407,7 @@ static void test_a_passing_failure(void **state)
     const struct channel *ch = want(bench, "gpu-0");
     assert_int_equal(ch->failures, 0);
     assert_int_equal(ch->info.state, JOULE_OK);
-    assert_watts(bench, "gpu-0", 100); /* a counter loses nothing meanwhile */
+    assert_watts(bench, "gpu-0", 100); /* the counter loses nothing in between */
 }
 
 static void test_a_sleeping_board_is_not_woken(void **state)
@@ -511,7 +513,7 @@ static void test_two_modes_never_meet(void **state)
     machine_teardown(state);
     machine_setup(state);
     bench = *state;
-    prepare(bench, "sysman=1; watts=100"); /* a program that has chosen the older mode */
+    prepare(bench, "sysman=1; watts=100"); /* the program has chosen the older mode */
     host_script_env(bench->host, "ZES_ENABLE_SYSMAN", "1");
     open_meter(bench);
     pass(bench, 10);
@@ -519,7 +521,7 @@ static void test_two_modes_never_meet(void **state)
     assert_false(fake.is_mixed());
 }
 
-/* Each symbol alone may be missing. */
+/* Each symbol may be missing. */
 static void test_missing_symbols(void **state)
 {
     prepare(*state, "");
@@ -571,7 +573,7 @@ static void test_a_hanging_call_holds_nobody(void **state)
     joule_options options = {
         .struct_size = sizeof options, .period_s = 0.01, .wait_s = 5, .sources = "level_zero,estimated"};
     prepare(bench, "block_at_ms=300; block_s=30");
-    fake.set_time(-1); /* the machine's own */
+    fake.set_time(-1); /* the machine's clock */
     setenv("JOULE_LEVEL_ZERO_LIB", TEST_BINARY_DIR "/fakes/level_zero/1.17/libze_loader.so.1", 1);
     assert_int_equal(joule_open(&options, &meter, NULL), JOULE_OK);
     const struct lane *slow = lane_of(meter);
@@ -631,7 +633,7 @@ int main(void)
         TEST(test_an_old_library_with_the_switch),
         TEST(test_two_modes_never_meet),
         TEST(test_missing_symbols),
-        TEST(test_a_hanging_call_holds_nobody), /* last: its thread outlives the meter */
+        TEST(test_a_hanging_call_holds_nobody), /* last, because its thread outlives the meter */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

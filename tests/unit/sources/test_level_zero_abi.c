@@ -1,4 +1,4 @@
-/* The private layouts of Level Zero against the vendor's own header, where it is installed (package libze-dev). */
+/* Our declarations of Level Zero against the vendor's header, if it is installed (package libze-dev). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* tests/unit/sources/test_neuron.c - AWS's devices: percentages of minutes, and joules only with watts that somebody
- * gave. The virtual machine's clock begins at 2026-01-01 00:00:01. */
+/* AWS Neuron devices: percentages of minutes, and joules only if the user gives watts. The virtual clock
+ * begins at 2026-01-01 00:00:01. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -60,7 +60,7 @@ static void test_lines_that_are_none(void **state)
         "POWER_STATUS_VALID,1755000000,3.12,87.45,41.07,1",
         "POWER_STATUS_VALID,1755000000,3.12,187.45,41.07",
         "POWER_STATUS_VALID,1755000000,3.12,87.45,nan",
-        "POWER_STATUS_VALID,1755000000,50,87.45,41.07", /* mean below the least */
+        "POWER_STATUS_VALID,1755000000,50,87.45,41.07", /* mean below the minimum */
         "POWER_STATUS_VALID,-1,3.12,87.45,41.07",
         "VALID,1755000000,3.12,87.45,41.07",
         "auto"}; /* the kernel's own power folder */
@@ -88,11 +88,12 @@ static void test_pairs_of_watts(void **state)
 
 /* --- a device ------------------------------------------------------------------------------------------- */
 
-/* As the driver writes it: the last whole minute, of which each has 10 points of per cent more than the one before. */
+/* As the driver writes it: the last complete minute. Each minute has 10 percentage points more than the
+ * previous one. */
 static struct {
-    int64_t epoch_s;     /* when virtual time 0 was */
-    int64_t no_data_min; /* a minute without data; < 0: none */
-    int64_t shift_s;     /* by which the driver's clock is off */
+    int64_t epoch_s;     /* time of virtual time 0 */
+    int64_t no_data_min; /* minute without data; < 0: none */
+    int64_t shift_s;     /* offset of the driver's clock */
 } driver;
 
 static ssize_t write_line(void *context, int64_t time_ns, char *buffer, size_t size)
@@ -140,7 +141,7 @@ static void test_joules_with_watts(void **state)
     assert_int_equal(info->scope, JOULE_SCOPE_GPU);
     assert_string_equal(info->device, "neuron:0");
     assert_string_equal(info->model, "Trainium1");
-    /* The line of minute n speaks of the minute before it: 10 n % of 200 W above 100 W. */
+    /* The line in minute n is about the previous minute: 10 n % of 200 W above 100 W. */
     assert_near(joules_of(bench, 60, 120), 60 * (100 + 0.2 * 200), 1e-6);
     assert_near(joules_of(bench, 240, 300), 60 * (100 + 0.5 * 200), 1e-6);
     assert_near(joules_of(bench, 60, 360), 60 * (500 + (0.2 + 0.3 + 0.4 + 0.5 + 0.6) * 200), 1e-6);
@@ -178,7 +179,7 @@ static void test_a_minute_without_data_is_a_gap(void **state)
     assert_near(w.joules.value, 60 * (400 + (0.2 + 0.4 + 0.5 + 0.6) * 200), 1e-6);
 }
 
-/* A stamp that does not move on is no new minute; one from the future, or from before, is a clock that was set. */
+/* An unchanged timestamp is not a new minute; one from the future or the past means that a clock was set. */
 static void test_stamps(void **state)
 {
     struct machine_bench *bench = *state;
@@ -199,7 +200,7 @@ static void test_stamps(void **state)
     assert_near(want(bench, "neuron-0")->integrator.covered_s, 120, 1e-6);
 }
 
-/* A reading that fails once must not let the same minute count twice. */
+/* After a failed reading the same minute must not count twice. */
 static void test_a_minute_counts_once(void **state)
 {
     struct machine_bench *bench = *state;
@@ -212,7 +213,7 @@ static void test_a_minute_counts_once(void **state)
     machine_run(bench->meter, 30, 10);
     double covered_s = want(bench, "neuron-0")->integrator.covered_s;
     machine_run(bench->meter, 60, 10);
-    assert_near(covered_s, 120, 1e-6); /* two minutes, up to 60 and 120 s */
+    assert_near(covered_s, 120, 1e-6); /* two minutes, up to 60 s and 120 s */
     assert_near(want(bench, "neuron-0")->integrator.covered_s, 180, 1e-6);
 }
 
@@ -299,7 +300,7 @@ static void test_lists(void **state)
     assert_int_equal(neuron_list_parse(text, strlen(text), devices, 1), 1);
 }
 
-/* What neuron-ls answers, and how often it was asked. */
+/* Output of neuron-ls, and the number of calls. */
 struct program {
     const char *text;
     int status;
@@ -352,7 +353,7 @@ static void test_how_much_memory_there_is(void **state)
     assert_total(bench, "/home/me/neuron-ls", &own, 34359738368);
 }
 
-/* Who only measures runs no program. */
+/* A measurement without devices runs no program. */
 static void test_a_meter_runs_no_program(void **state)
 {
     struct machine_bench *bench = *state;

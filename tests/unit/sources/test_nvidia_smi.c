@@ -1,4 +1,4 @@
-/* NVIDIA's boards through nvidia-smi: tables and descriptions of drivers of all ages, and drivers in trouble. */
+/* NVIDIA boards through nvidia-smi: tables and descriptions of old and new drivers, and failing drivers. */
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
@@ -39,20 +39,20 @@ static void assert_near(double value, double wanted)
 
 /* --- a program like theirs ------------------------------------------------------------------------------ */
 
-/* Answers from a table with heading and units, as a capture has it. */
+/* Answers from a captured table with heading and units. */
 static struct fake {
-    char *table, *description, *list; /* NULL: it cannot do that */
-    const char *unknown; /* a field that this driver does not know, besides those not in the heading */
-    bool is_mute;        /* it refuses without naming the field */
-    ssize_t failure;     /* -errno; 0: it runs */
-    int status;          /* its exit status; 0: as it should */
-    const char *instead; /* what it prints then */
-    int lost;            /* the row that is left out; -1: none */
-    double factor;       /* of power */
+    char *table, *description, *list; /* NULL: not supported */
+    const char *unknown;              /* another unknown field, besides those that the heading lacks */
+    bool is_mute;                     /* it fails without naming the field */
+    ssize_t failure;                  /* -errno; 0: it runs */
+    int status;                       /* exit status; 0: success */
+    const char *instead;              /* its output then */
+    int lost;                         /* row that is left out; -1: none */
+    double factor;                    /* factor for power */
     unsigned tables, descriptions;
 } fake;
 
-/* Cell `column` of a line, trimmed and without unit, as nounits gives it. */
+/* Copies cell `column` of a line, trimmed and without unit, as with nounits. */
 static void cell(const char *line, size_t column, char *out_cell, size_t size)
 {
     for (; column > 0 && line; column--) {
@@ -91,7 +91,7 @@ static const char *next_row(const char *row)
 static void print_row(struct text *out, const char *row, const int *columns, size_t count, int power)
 {
     char value[128];
-    if (!memchr(row, ',', strcspn(row, "\n"))) { /* words beside the table */
+    if (!memchr(row, ',', strcspn(row, "\n"))) { /* text besides the table */
         text_add_bytes(out, row, strcspn(row, "\n"));
         count = 0;
     }
@@ -240,11 +240,11 @@ static void test_three_boards(void **state)
     assert_near(l4.ecc_uncorrected, 0);
     assert_near(l4.ecc_corrected_lifetime, 14);
     assert_near(l4.ecc_uncorrected_lifetime, 1);
-    assert_true(isnan(l4.pcie_replays));      /* of the description alone */
+    assert_true(isnan(l4.pcie_replays));      /* only in the description */
     assert_int_equal(l4.has_process_list, 0); /* the table has none */
     assert_int_equal(l4.state, JOULE_OK);
     assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")),
-                41.5); /* the mean, not the instant */
+                41.5); /* the mean, not the instantaneous value */
 
     assert_string_equal(a100.pci_address, "0001:ca:00.0");
     assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-1-power")), 90.25);
@@ -264,7 +264,8 @@ static void test_three_boards(void **state)
     assert_int_equal(power.cls, JOULE_CLASS_DERIVED);
 }
 
-/* A driver before 535 has other names for reasons and no averages; before 510 no compute capability. It says which it minds. */
+/* Drivers before 535 have other names for clock reasons and no averages; before 510 no compute capability.
+ * The error names the unknown field. */
 static void test_fields_that_a_driver_does_not_know(void **state)
 {
     struct machine_bench *bench = *state;
@@ -281,7 +282,7 @@ static void test_fields_that_a_driver_does_not_know(void **state)
         "MiB, 1900 MHz, "
         "7000 MHz, 0x0000000000000004\n");
     joule_meter *meter = open_meter(bench);
-    assert_true(fake.tables <= 10); /* one for each group of fields given up, and two that were answered */
+    assert_true(fake.tables <= 10); /* one for each group of fields given up, and two successful ones */
     machine_run(meter, 10, 1);
     joule_device device = device_at(meter, 0);
     assert_string_equal(device.model, "GeForce RTX 2080");
@@ -291,7 +292,7 @@ static void test_fields_that_a_driver_does_not_know(void **state)
     assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")), 163.5);
 }
 
-/* One that does not say which field it minds is asked for ever less. */
+/* If the error names no field, fewer and fewer fields are requested. */
 static void test_refusals_without_a_name(void **state)
 {
     struct machine_bench *bench = *state;
@@ -331,7 +332,7 @@ static void test_a_board_is_lost(void **state)
     machine_run(meter, 5, 1);
     assert_int_equal(state_of(meter, "gpu-0-power"), JOULE_FAILED);
     assert_int_equal(state_of(meter, "gpu-1-power"),
-                     JOULE_OK); /* its number may have moved: it is known by its address */
+                     JOULE_OK); /* its number may have changed: its address identifies it */
     assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-1-power")), 90.25);
     assert_int_equal(device_at(meter, 0).state, JOULE_FAILED);
     fake.lost = -1;
@@ -439,7 +440,8 @@ static void test_no_boards(void **state)
     free(fake.table);
     fake.table = read_fixture("boards.csv");
     strcpy(strchr(fake.table, '\n') + 1, "No devices were found\n");
-    expect_state(bench, JOULE_FAILED, "no usable values"); /* and no description: it cannot be asked at all */
+    /* without a description, too, it cannot be queried at all */
+    expect_state(bench, JOULE_FAILED, "no usable values");
     fake.description = strdup("<nvidia_smi_log><attached_gpus>0</attached_gpus></nvidia_smi_log>");
     expect_state(bench, JOULE_ABSENT, "no GPU");
 }
@@ -460,7 +462,7 @@ static void test_not_beside_the_library(void **state)
 
 /* --- descriptions --------------------------------------------------------------------------------------- */
 
-/* A driver that knows no tables; two boards, one that tells no power. */
+/* A driver without tables; two boards, one of them without power. */
 static void test_an_old_description(void **state)
 {
     struct machine_bench *bench = *state;
@@ -530,7 +532,7 @@ static void test_a_new_description(void **state)
     machine_run(meter, 5, 1);
     assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")), 116.62);
     assert_int_equal(domain_of(meter, "gpu-0-power").scope,
-                     JOULE_SCOPE_GPU); /* the module says another figure */
+                     JOULE_SCOPE_GPU); /* the module has another value */
     assert_string_equal(device_at(meter, 0).pci_address, "0009:01:00.0");
     assert_int_equal(device_at(meter, 0).has_process_list, 1);
 }
@@ -584,7 +586,7 @@ static void test_condition_in_descriptions(void **state)
     }
 }
 
-/* On some superchips the GPU's figure is the module's. */
+/* On some superchips the GPU's value is that of the module. */
 static void test_a_module(void **state)
 {
     struct machine_bench *bench = *state;
@@ -596,7 +598,7 @@ static void test_a_module(void **state)
     assert_int_equal(domain_of(meter, "gpu-0-power").scope, JOULE_SCOPE_MODULE);
 }
 
-/* Tables are read each second, descriptions seldom, and only for devices. */
+/* Tables are read each second, descriptions rarely, and only with devices. */
 static void test_the_pace(void **state)
 {
     struct machine_bench *bench = *state;
@@ -631,7 +633,7 @@ static void test_broken_descriptions(void **state)
     (void)state;
     expect_no_description("");
     expect_no_description("Failed to initialize NVML: Driver/library version mismatch\n");
-    expect_no_description("<nvidia_smi_log><gpu id=\"1\"><uuid>x</uuid></gpu>"); /* cut */
+    expect_no_description("<nvidia_smi_log><gpu id=\"1\"><uuid>x</uuid></gpu>"); /* truncated */
     expect_no_description("<nvidia_smi_log><gpu></uuid></gpu></nvidia_smi_log>");
     expect_no_description("<a><gpu><></gpu></a>");
     expect_no_description("<a></a></a>");
@@ -643,7 +645,7 @@ static void test_broken_descriptions(void **state)
 
 /* --- captures of real machines -------------------------------------------------------------------------- */
 
-/* What the figures of a capture are called in the metrics beside it, and their unit there. */
+/* Names and units of a capture's values in the metrics recorded with it. */
 static const struct {
     enum smi_field field;
     const char *metric;
@@ -675,7 +677,7 @@ static const struct {
     {SMI_ECC_UNCORRECTED_LIFETIME, "ecc_errors_uncorrected_aggregate_total", 1},
 };
 
-/* The value of a metric for the board at `position`; NaN: it is not exported. */
+/* Returns the metric of the board at `position`; NaN: it is not exported. */
 static double metric_of(const char *text, const char *name, size_t position)
 {
     char key[128];
@@ -702,7 +704,7 @@ static void check_boards(struct smi_board *boards, size_t count, const char *exp
         }
 }
 
-/* The table of the capture's section "idle" or "load", by itself. */
+/* Returns the table in the capture's section "idle" or "load". */
 static char *table_of(const char *capture, const char *section)
 {
     char heading[64];

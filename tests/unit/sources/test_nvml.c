@@ -1,9 +1,7 @@
-/* tests/unit/sources/test_nvml.c - the nvml source against scripted boards, one test for each way in which real ones
- * are known to behave.
+/* The nvml source with scripted boards, one test for each known behaviour of real ones.
  *
- * Boards draw 90 W with peaks of 400 W half of the time, 245 W on the whole, unless the script says otherwise; energy
- * and power follow from one function of time, so that the truth is known to the joule.
- */
+ * Boards draw 90 W with peaks of 400 W half of the time, a mean of 245 W, by default. Energy and power follow
+ * from one function of time, so that the truth is known exactly. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +57,7 @@ static void counter_is_preferred(void **state)
     fake_nvml_run(&fake, 10);
     joule_quantity joules = gpu_joules();
     assert_int_equal(joules.cls, JOULE_CLASS_MEASURED);
-    assert_near(joules.value, 10 * MEAN, 0.11 * 400); /* to a reading */
+    assert_near(joules.value, 10 * MEAN, 0.11 * 400); /* within one reading */
     const joule_domain *info = &channel("gpu-0")->info;
     assert_string_equal(info->source, "nvml");
     assert_string_equal(info->measurement, "nvml");
@@ -73,7 +71,7 @@ static void counter_is_preferred(void **state)
     fake_nvml_close(&fake);
 }
 
-/* Runs 10 s and expects integrated power to count, within a part of the truth. */
+/* Runs 10 s and expects integrated power, within a fraction of the truth. */
 static void expect_integrated(const char *label, double tolerance)
 {
     fake_nvml_run(&fake, 10);
@@ -136,7 +134,7 @@ static void fields_of_an_unknown_type_are_passed_over(void **state)
     fake_nvml_close(&fake);
 }
 
-/* A board that answers all bits set, as some do that are off the bus. */
+/* All bits set, as some boards answer that are off the bus. */
 static void impossible_power_is_no_power(void **state)
 {
     (void)state;
@@ -205,7 +203,8 @@ static void superchips_may_count_the_module(void **state)
     (void)state;
     open_with(LOAD "superchip=1; module_watts=0");
     assert_int_equal(channel("gpu-0")->info.scope, JOULE_SCOPE_MODULE);
-    assert_string_equal(channel("gpu-0")->zone, "module0"); /* as hwmon calls it: not counted twice */
+    /* hwmon's name, so that it is not counted twice */
+    assert_string_equal(channel("gpu-0")->zone, "module0");
     assert_string_equal(channel("gpu-0-temperature")->parent_zone, "module0");
     fake_nvml_close(&fake);
     open_with(LOAD
@@ -255,7 +254,7 @@ static void counter_reset_is_a_gap(void **state)
     open_with(LOAD "reset_at_ms=5040");
     fake_nvml_run(&fake, 10);
     assert_int_equal(channel("gpu-0")->counter.resets, 1);
-    assert_near(gpu_joules().value, 10 * MEAN, 0.3 * 400); /* less a reading's worth */
+    assert_near(gpu_joules().value, 10 * MEAN, 0.3 * 400); /* minus one reading */
     fake_nvml_close(&fake);
 }
 
@@ -272,7 +271,7 @@ static void lost_library_is_initialised_again_and_lost_board_left_alone(void **s
     unsigned long calls = fake_nvml_call_count(&fake);
     fake_nvml_run(&fake, 5);
     assert_int_equal(fake_nvml_call_count(&fake), calls);
-    assert_near(gpu_joules().value, 6 * MEAN, 0.3 * 400); /* what was read stays */
+    assert_near(gpu_joules().value, 6 * MEAN, 0.3 * 400); /* earlier energy is kept */
     fake_nvml_close(&fake);
 }
 
@@ -362,7 +361,7 @@ static void sleeping_board_is_not_woken(void **state)
     host_script_text(fake.host, "/sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n");
     host_script_text(fake.host, "/sys/bus/pci/devices/0000:01:00.0/power/runtime_status", "suspended\n");
     host_script_text(fake.host, "/sys/bus/pci/devices/0000:01:00.1/vendor",
-                     "0x10de\n"); /* its sound device */
+                     "0x10de\n"); /* its audio function */
     host_script_text(fake.host, "/sys/bus/pci/devices/0000:01:00.1/class", "0x040300\n");
     unsigned long calls = fake_nvml_call_count(&fake);
     fake_nvml_open(&fake);
@@ -449,9 +448,10 @@ static void boards_describe_themselves(void **state)
     assert_near(board.power_limit_watts, 700, 0);
     assert_near(board.power_limit_min_watts, 200, 0);
     assert_int_equal(board.clock_reasons, JOULE_CLOCKS_POWER);
-    assert_true(isnan(board.busy)); /* MIG: nobody can tell */
+    assert_true(isnan(board.busy)); /* MIG: unknown */
     assert_int_equal(board.partition_count, 2);
-    assert_int_equal(joule_device_partitions(fake.meter, "gpu:0", parts, 1), 2); /* there are more than fit */
+    /* more than fit in the array */
+    assert_int_equal(joule_device_partitions(fake.meter, "gpu:0", parts, 1), 2);
     assert_string_equal(parts[0].uuid, "MIG-5eed0000-0000-4000-8000-000000000001");
     assert_int_equal(parts[0].instance, 7);
     assert_string_equal(parts[0].profile, "1g.18gb");
@@ -459,7 +459,7 @@ static void boards_describe_themselves(void **state)
                 parts[0].memory_used_bytes == 100 << 20);
     assert_true(parts[0].memory_free_bytes == parts[0].memory_total_bytes - (100 << 20));
     assert_string_equal(joule_clock_reason_name(JOULE_CLOCKS_POWER), "power limit");
-    /* Nothing is known of what is denied, and nothing is 0. */
+    /* Values of a denied board are unknown, not 0. */
     assert_int_equal(denied.state, JOULE_DENIED);
     assert_true(isnan(denied.power_limit_watts) && isnan(denied.age_s) && isnan(denied.power_watts.value));
     assert_true(denied.memory_total_bytes == JOULE_BYTES_UNKNOWN && !denied.has_process_list);
@@ -467,7 +467,7 @@ static void boards_describe_themselves(void **state)
     fake_nvml_close(&fake);
 }
 
-/* Of more than there is room for the first are known, and how long they ran. */
+/* If processes do not fit in the array, the first ones and their times are known. */
 static void a_crowded_board_has_processes(void **state)
 {
     (void)state;
@@ -479,7 +479,7 @@ static void a_crowded_board_has_processes(void **state)
         assert_int_equal(device.process_count, DEVICE_MAX_PROCESSES);
         assert_int_equal(joule_device_processes(fake.meter, "gpu:0", list, 300), DEVICE_MAX_PROCESSES);
         assert_true(list[0].pid == 1000 && list[DEVICE_MAX_PROCESSES - 1].pid == 999 + DEVICE_MAX_PROCESSES);
-        if (i == 0) /* the other line's fake does not tell */
+        if (i == 0) /* the other driver's fake has no such value */
             assert_near(list[0].busy, 0.8, 1e-9);
         fake_nvml_close(&fake);
     }
@@ -496,8 +496,7 @@ static void a_device_has_its_joules_and_processes(void **state)
     assert_int_equal(joule_device_processes(fake.meter, "gpu:0", processes, 4), 3);
     assert_int_equal(processes[2].pid, 1002);
     assert_true(processes[2].memory_bytes == 1024ull << 20);
-    assert_near(processes[1].busy, 0.25,
-                1e-9); /* the first half of what the board did, and half of the rest */
+    assert_near(processes[1].busy, 0.25, 1e-9); /* the first half of the board's time, and half of the rest */
     assert_near(processes[0].busy, 0.5, 1e-9);
     assert_int_equal(joule_device_processes(fake.meter, "gpu:7", processes, 4), 0);
     assert_int_equal(joule_device_get(fake.meter, 1, &board), JOULE_INVALID);
@@ -515,7 +514,7 @@ static void process_records_of_32_bytes_are_known(void **state)
         assert_true(processes[i].memory_bytes == 1024ull << 20);
         assert_true(isnan(processes[i].busy)); /* this driver keeps no samples of processes */
     }
-    assert_int_equal(board.clock_reasons, JOULE_CLOCKS_IDLE); /* by the older symbol */
+    assert_int_equal(board.clock_reasons, JOULE_CLOCKS_IDLE); /* through the older symbol */
     fake_nvml_close(&fake);
 }
 
@@ -531,7 +530,7 @@ static uint64_t prompt_ticks(joule_meter *meter)
     return atomic_load(&meter->lanes[0]->ticks);
 }
 
-/* The prompt lane keeps up with that of a meter beside it which does not know the board. */
+/* The fast lane keeps pace with that of another meter that does not have the board. */
 static void blocked_call_delays_nobody(void **state)
 {
     (void)state;
@@ -595,7 +594,7 @@ int main(void)
         cmocka_unit_test(a_crowded_board_has_processes),
         cmocka_unit_test(a_device_has_its_joules_and_processes),
         cmocka_unit_test(process_records_of_32_bytes_are_known),
-        cmocka_unit_test(blocked_call_delays_nobody), /* last: its thread outlives the meter */
+        cmocka_unit_test(blocked_call_delays_nobody), /* last, because its thread outlives the meter */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,4 @@
-/* tests/unit/sources/test_nvml_condition.c - fans, video engines, the PCIe link and errors of scripted NVIDIA
- * boards. */
+/* Fans, video engines, the PCIe link and errors of scripted NVIDIA boards. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +36,7 @@ static void condition_of_a_board(void **state)
                                    0);
     assert_near(board.encoder_busy, 0.25, 1e-12);
     assert_near(board.decoder_busy, 0.07, 1e-12);
-    assert_near(board.fan_ratio, 0.4, 1e-12); /* of the fastest */
+    assert_near(board.fan_ratio, 0.4, 1e-12); /* of the fastest one */
     assert_near(board.fan_rpm, 1200, 0);
     assert_near(board.pcie_transmit_bytes_per_second, 1.5e9, 1e3);
     assert_near(board.pcie_receive_bytes_per_second, 3e8, 1e3);
@@ -51,7 +50,8 @@ static void condition_of_a_board(void **state)
     fake_nvml_close(&fake);
 }
 
-/* A passively cooled board without ECC, split by MIG, whose driver sends no events: nothing of it is 0. */
+/* A passively cooled board without ECC, split by MIG, whose driver sends no events: its values are unknown,
+ * not 0. */
 static void condition_that_is_not_told(void **state)
 {
     (void)state;
@@ -63,7 +63,7 @@ static void condition_that_is_not_told(void **state)
     fake_nvml_close(&fake);
 }
 
-/* Shares above 100 % and counts with all bits set are no figures. */
+/* Fractions above 100 % and counts with all bits set are invalid. */
 static void figures_that_cannot_be(void **state)
 {
     (void)state;
@@ -74,7 +74,7 @@ static void figures_that_cannot_be(void **state)
     fake_nvml_close(&fake);
 }
 
-/* Without counts of 64 bits the driver's own samples are taken, one direction of one board each second. */
+/* Without 64-bit counts the driver's own samples are used, one direction of one board each second. */
 static void traffic_without_counts(void **state)
 {
     static const char *const lines[] = {"580", "535"}, *const scripts[] = {"pcie_counts=2; ", ""};
@@ -108,7 +108,7 @@ static void xid_errors_are_counted(void **state)
     fake_nvml_close(&fake);
 }
 
-/* A driver that has none of these functions costs nothing else. */
+/* If the driver has none of these functions, all other values are still known. */
 static void a_driver_without_condition(void **state)
 {
     static const char *const symbols[] = {
@@ -127,7 +127,7 @@ static void a_driver_without_condition(void **state)
     assert_true(isnan(board.encoder_busy) && isnan(board.fan_ratio) && isnan(board.pcie_replays) &&
                 isnan(board.pcie_transmit_bytes_per_second) && isnan(board.ecc_corrected) &&
                 isnan(board.xid_count));
-    assert_near(board.decoder_busy, 0, 0); /* this one it has */
+    assert_near(board.decoder_busy, 0, 0); /* this one is supported */
     fake_nvml_close(&fake);
 }
 

@@ -1,8 +1,7 @@
-/* tests/unit/sources/test_nvml_module.c - superchips: a GPU's counter that counts the module is not
- * attributed to the GPU, and is not added to Grace's own meters.
+/* Superchips: a GPU counter that counts the module is not attributed to the GPU, and is not added to Grace's
+ * own meters.
  *
- * The scripted GPU draws 245 W, all else on its module 150 W.
- */
+ * The scripted GPU draws 245 W, the rest of its module 150 W. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +58,7 @@ static joule_device first_device(void)
     return device;
 }
 
-/* The counter is the module's and the power the GPU's: each is shown for its own scope. */
+/* The counter is that of the module, the power that of the GPU; each is shown in its own scope. */
 static void the_counter_is_the_module(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Metered plugs: which values are asked for, what they are worth, and that no secret is in an argument. */
+/* Metered plugs: requested values, their accuracy, and no secrets in program arguments. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* An HPE Cray node's counters: which of them are another view of a socket, and readings that are not of one scan. */
+/* An HPE Cray node's counters: which of them are another view of a socket, and readings from different scans.
+ * */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -25,12 +26,12 @@ static const struct channel *want(joule_meter *meter, const char *name)
     return ch;
 }
 
-/* What the controller does. */
+/* State of the controller. */
 static struct truth {
     double watts[4];    /* of node, CPUs, memory, one accelerator */
-    int64_t stand_ns;   /* when it stops to scan; 0: never */
-    int64_t restart_ns; /* when it begins again at 0 */
-    bool is_busy;       /* another scan comes with each look */
+    int64_t stand_ns;   /* time at which scans stop; 0: never */
+    int64_t restart_ns; /* time at which counters restart at 0 */
+    bool is_busy;       /* each reading is from another scan */
     unsigned looks;
 } truth;
 
@@ -102,7 +103,7 @@ static void test_one_socket(void **state)
     assert_near(machine_mean_watts(bench->meter, JOULE_CPU), 300);
 }
 
-/* Nobody knows how much of it is which socket's: the node is the total. */
+/* The shares of the sockets are unknown: the node is the total. */
 static void test_two_sockets(void **state)
 {
     struct machine_bench *bench = *state;

@@ -20,8 +20,8 @@
             "/XRDU_0/RDU_1/TILE_1  100.0   0.0    0.0    0.0    0.0      0.0\n"
 
 static struct programs {
-    const char *tiles, *systems; /* what sntilestat and csctl print; NULL: they fail */
-    const char *watts;           /* what snmpget and joule-redfish print */
+    const char *tiles, *systems; /* output of sntilestat and csctl; NULL: they fail */
+    const char *watts;           /* output of snmpget and joule-redfish */
 } programs;
 
 static ssize_t print_text(const char *text, char *buffer, size_t size, int *out_status)
@@ -129,10 +129,11 @@ static void test_sambanova_devices(void **state)
     assert_non_null(strstr(device.remedy, "JOULE_SAMBANOVA"));
     assert_true(isnan(device.power_watts.value));
     assert_null(
-        machine_channel(bench->meter, "sambanova")); /* it stands beside the machine: no total misses it */
+        machine_channel(bench->meter, "sambanova")); /* it is outside the machine, whose total is complete
+                                                      * without it */
 }
 
-/* Watts of the whole rack by the load of its RDUs: 0.45 of the way from 2 kW to 10 kW. */
+/* Watts of the whole rack from the load of its RDUs: 0.45 of the way from 2 kW to 10 kW. */
 static void test_sambanova_assumed(void **state)
 {
     struct machine_bench *bench = *state;
@@ -140,7 +141,7 @@ static void test_sambanova_assumed(void **state)
     run(bench, "sambanova", "JOULE_SAMBANOVA", "watts 2000,10000");
     expect_power(bench, "sambanova", 2000 + 0.45 * 8000, JOULE_CLASS_ASSUMED);
     assert_non_null(strstr(device_at(bench, 1).remedy, "the domain sambanova has the energy"));
-    programs.tiles = HEADING; /* the runtime has stopped: nothing is known */
+    programs.tiles = HEADING; /* the runtime has stopped: the load is unknown */
     machine_run(bench->meter, 20, 5);
     assert_int_equal(machine_channel(bench->meter, "sambanova")->info.state, JOULE_FAILED);
     assert_true(isnan(device_at(bench, 0).busy));
@@ -199,7 +200,7 @@ static void test_cerebras_assumed(void **state)
     assert_true(device.power_watts.low <= 9600 && device.power_watts.high >= 20400);
 }
 
-/* A cluster that does not answer has the power named by the user, and no state. */
+/* A cluster that does not answer has the power given by the user, and no state. */
 static void test_a_silent_cluster(void **state)
 {
     struct machine_bench *bench = *state;

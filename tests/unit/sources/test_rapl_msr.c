@@ -1,4 +1,4 @@
-/* Energy registers: units by model, missing registers, guests, rights. */
+/* Energy registers: units by model, missing registers, guests, permissions. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -116,7 +116,7 @@ static void test_units_by_model(void **state)
     }
 }
 
-/* 32 bits count whatever the upper half of the register holds. */
+/* Only 32 bits count; the upper half of the register is ignored. */
 static void test_wraps_at_32_bits(void **state)
 {
     struct rig *rig = *state;
@@ -127,7 +127,7 @@ static void test_wraps_at_32_bits(void **state)
     host_script_register(rig->host, 0, 0x611, ramp_value, &ramp);
     open_meter(rig);
     machine_run(rig->meter, 10, 0.1);
-    assert_int_equal(joule_domain_count(rig->meter), 1); /* registers that are missing are no domains */
+    assert_int_equal(joule_domain_count(rig->meter), 1); /* missing registers are not domains */
     assert_int_equal(channel(rig, "package-0")->counter.wraps, 1);
     assert_true(fabs(machine_mean_watts(rig->meter, JOULE_TOTAL) - 150) < 0.2);
 }
@@ -140,10 +140,10 @@ static void test_amd(void **state)
     open_meter(rig);
     assert_int_equal(joule_domain_count(rig->meter), 6);
     assert_true(channel(rig, "package-0")->counter.unit_joules == 0x1p-16);
-    assert_true(channel(rig, "package-0")->counter.last_raw == 0x10); /* the upper half is cut */
+    assert_true(channel(rig, "package-0")->counter.last_raw == 0x10); /* the upper half is removed */
 }
 
-/* A register that stands at 0 when first seen is one that this model does not have. */
+/* A register that is 0 at first does not exist on this model. */
 static void test_zero_is_no_domain(void **state)
 {
     struct rig *rig = *state;

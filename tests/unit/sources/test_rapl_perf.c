@@ -1,4 +1,4 @@
-/* Energy events: what is listed, what a refusal says, and the traps of a 64-bit count made from 32 bits. */
+/* Energy events: the list, refusals, and pitfalls of a 64-bit count made from 32 bits. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -102,7 +102,7 @@ static void test_client(void **state)
     assert_true(channel(rig, "package-0")->rank < RANK_POWERCAP);
 }
 
-/* Servers and guests list psys although it may stand at 0: it must not stand for the machine. */
+/* Servers and guests list psys even if it stays 0: it must not count as the whole machine. */
 static void test_psys_that_never_moves_claims_nothing(void **state)
 {
     struct rig *rig = *state;
@@ -113,11 +113,11 @@ static void test_psys_that_never_moves_claims_nothing(void **state)
     machine_run(rig->meter, 2, 0.1);
     assert_string_equal(channel(rig, "package-0")->parent_zone, "psys");
     assert_false(channel(rig, "psys")->moved);
-    assert_int_equal(channel(rig, "psys")->info.state, JOULE_OK); /* it answers: 0 */
+    assert_int_equal(channel(rig, "psys")->info.state, JOULE_OK); /* it can be read: 0 */
     assert_true(fabs(machine_mean_watts(rig->meter, JOULE_TOTAL) - 200) < 0.2);
 }
 
-/* This is what a guest on such a server shows: psys alone, at 0. The total is unknown, not 0. */
+/* A guest on such a server has only psys, at 0. The total is unknown, not 0. */
 static void test_frozen_psys_alone_is_no_total(void **state)
 {
     struct rig *rig = *state;
@@ -130,7 +130,7 @@ static void test_frozen_psys_alone_is_no_total(void **state)
     assert_true(isnan(total.value));
 }
 
-/* The kernel's own fold can give a negative step. Read as a wrap of 64 bits it would be four billion joules. */
+/* The kernel's addition can give a negative step. As a wrap of 64 bits it would be four billion joules. */
 static void test_step_back_is_a_reset(void **state)
 {
     struct rig *rig = *state;
@@ -146,7 +146,8 @@ static void test_step_back_is_a_reset(void **state)
     assert_true(fabs((double)counter->total * UNIT - 190) < 1e-3);
 }
 
-/* Both published bounds, 200 W and 400 W, come from 2^31 and 2^32 units of the register: 2 kW must be safe. */
+/* Both published bounds, 200 W and 400 W, come from 2^31 and 2^32 units of the register: 2 kW must be safe.
+ * */
 static void test_pace_keeps_folds_apart(void **state)
 {
     struct rig *rig = *state;
@@ -206,7 +207,7 @@ static void test_epyc_with_single_cores(void **state)
     assert_true(channel(rig, "package-1-core-1")->counter.last_raw == UINT64_C(4) << 38);
 }
 
-/* Reading another core's counter wakes that core: details come at their own, slower pace. */
+/* Reading another core's counter wakes that core, so single cores are read less often. */
 static void test_single_cores_are_read_seldom(void **state)
 {
     struct rig *rig = *state;
@@ -298,7 +299,7 @@ static void test_no_descriptors_left(void **state)
     expect_refusal(*state, EMFILE, JOULE_FAILED, "ulimit");
 }
 
-/* One domain that answers is enough for the source; the other says why it does not. */
+/* One readable domain suffices for the source; the other one's message says why it is unreadable. */
 static void test_partly_refused(void **state)
 {
     struct rig *rig = *state;
@@ -319,7 +320,7 @@ static void test_partly_refused(void **state)
 static void test_absent_and_garbage(void **state)
 {
     struct rig *rig = *state;
-    open_meter(rig); /* a PMU that lists nothing */
+    open_meter(rig); /* a PMU without events */
     assert_int_equal(source(rig)->state, JOULE_ABSENT);
     assert_non_null(strstr(source(rig)->remedy, "modprobe"));
     joule_close(rig->meter);

@@ -1,4 +1,4 @@
-/* Powercap zones: which are shown under what name, what is refused, and that energies come out right. */
+/* Powercap zones: their names, refused ones, and correct energies. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -58,7 +58,7 @@ static double absolute_joules(struct rig *rig, const char *name)
     return (double)ch->counter.last_raw * ch->counter.unit_joules;
 }
 
-/* A zone of a scripted machine; `energy` NULL: constant 1 J. */
+/* Adds a zone to a scripted machine; `energy` NULL: constant 1 J. */
 static void add_zone(struct joule_host *host, const char *id, const char *name, struct ramp *energy)
 {
     char path[128];
@@ -94,7 +94,7 @@ static void test_node_exporter(void **state)
     assert_int_equal(joule_domain_count(rig->meter), 2);
 }
 
-/* The same zones, a hexadecimal one, and an mmio twin of package-0 that must not be shown again. */
+/* The same zones, a hexadecimal one, and an mmio duplicate of package-0 that must not be shown. */
 static void test_kepler(void **state)
 {
     const char *path = test_data("fixtures/kepler");
@@ -119,7 +119,7 @@ static void test_core_zone_of_an_epyc_is_one_core(void **state)
     assert_string_equal(channel(rig, "package-1")->info.device, "cpu:1");
     assert_string_equal(channel(rig, "package-0")->info.vendor, "amd");
     assert_string_equal(channel(rig, "package-0")->info.model, "EPYC 7763 64-Core");
-    /* 2^32 units of 15.258 uJ, of which the file names 2^32 - 1. */
+    /* 2^32 units of 15.258 uJ; the file has 2^32 - 1 units. */
     assert_true(channel(rig, "package-0")->counter.modulus == UINT64_C(65532610987) + 15);
 }
 
@@ -128,7 +128,7 @@ static void test_denied_zones_are_shown_with_a_remedy(void **state)
     static const char *const names[] = {"package-0", "core-0", "uncore-0", "psys"};
     struct rig *rig = *state;
     open_on(rig, host_tree_open(machine_fixture("intel-client-denied")));
-    assert_int_equal(joule_domain_count(rig->meter), 4); /* the mmio twin would say no as well */
+    assert_int_equal(joule_domain_count(rig->meter), 4); /* the mmio duplicate would be denied, too */
     for (size_t i = 0; i < 4; i++) {
         const joule_domain *info = &channel(rig, names[i])->info;
         assert_int_equal(info->state, JOULE_DENIED);
@@ -161,7 +161,7 @@ static void test_hexadecimal_zones_and_dies(void **state)
     assert_string_equal(channel(rig, "package-0-die-0")->zone, "cpu0.0/package");
     assert_string_equal(channel(rig, "package-0-die-1")->zone, "cpu0.1/package");
     assert_string_equal(channel(rig, "dram-0-die-1")->zone, "cpu0.1/dram");
-    assert_string_equal(channel(rig, "dram-0-die-1")->parent_zone, ""); /* memory is no part of a package */
+    assert_string_equal(channel(rig, "dram-0-die-1")->parent_zone, ""); /* memory is not part of a package */
     assert_true(fabs(absolute_joules(rig, "dram-10") - 5) < 1e-9);
     assert_string_equal(channel(rig, "dram-10")->info.device, "memory:10");
 }
@@ -229,7 +229,7 @@ static void test_hour_of_500_watts_wraps_often(void **state)
     assert_true(fabs(machine_mean_watts(rig->meter, JOULE_TOTAL) - 500) < 0.5);
 }
 
-/* Without a range a step back cannot be told from a reset: the interval is dropped, not guessed. */
+/* Without a range, a step back may be a wrap or a reset: the interval is dropped, not guessed. */
 static void test_no_range_means_no_wrap(void **state)
 {
     struct rig *rig = *state;
@@ -244,7 +244,8 @@ static void test_no_range_means_no_wrap(void **state)
     assert_int_equal(channel(rig, "package-0")->counter.total, 0);
 }
 
-/* Package 100, core 60, uncore 5, memory 7: the total is 107, and 35 of the package is neither core nor uncore. */
+/* Package 100, core 60, uncore 5, memory 7: the total is 107, and 35 of the package is neither core nor
+ * uncore. */
 static void test_parts_are_not_counted_again(void **state)
 {
     struct rig *rig = *state;
@@ -272,7 +273,7 @@ static void test_zone_without_counter_and_garbage(void **state)
     add_zone(host, "intel-rapl:1", "package-1", NULL);
     add_zone(host, "intel-rapl:2", "package-2", NULL);
     add_zone(host, "intel-rapl:3", "package-3trailing", NULL);
-    add_zone(host, "intel-rapl:4", "core", NULL); /* a part of nothing */
+    add_zone(host, "intel-rapl:4", "core", NULL); /* its package does not exist */
     add_zone(host, "intel-rapl:5:0", "core", NULL);
     host_script_text(host, CLASS "intel-rapl:0/energy_uj", NULL);
     host_script_error(host, CLASS "intel-rapl:1/energy_uj", EIO);
@@ -282,7 +283,7 @@ static void test_zone_without_counter_and_garbage(void **state)
     assert_int_equal(channel(rig, "package-0")->info.state, JOULE_UNSUPPORTED);
     assert_int_equal(channel(rig, "package-1")->info.state, JOULE_FAILED);
     assert_int_equal(channel(rig, "package-2")->info.state, JOULE_FAILED);
-    host_script_text(host, CLASS "intel-rapl:2/energy_uj", "12\n"); /* it answers again */
+    host_script_text(host, CLASS "intel-rapl:2/energy_uj", "12\n"); /* it can be read again */
     machine_run(rig->meter, 0.1, 0.1);
     assert_int_equal(channel(rig, "package-2")->info.state, JOULE_OK);
 }

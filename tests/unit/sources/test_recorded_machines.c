@@ -1,4 +1,4 @@
-/* test_recorded_machines.c - monitors, batteries and gauges on machines that nobody here recorded. */
+/* Monitors, batteries and gauges on machines recorded by others. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,13 +61,14 @@ static void test_kepler(void **state)
     host->ops->close(host);
 }
 
-/* Recorded graphics: cards are boards, integrated ones the package, whatever padding the recording has. */
+/* Recorded graphics: a card is a board, an integrated GPU is in the package, whatever padding the recording
+ * has. */
 static void test_recorded_graphics(void **state)
 {
     static const struct {
         const char *folder, *name;
         joule_scope scope;
-        double watts; /* NaN: a counter, which stands still in a recording */
+        double watts; /* NaN: a counter, which is constant in a recording */
     } wanted[] = {
         {"amd/rx580/card0", "gpu-0", JOULE_SCOPE_GPU, 41.045},
         {"amd/rx5500xt/card1", "gpu-0", JOULE_SCOPE_GPU, 16},

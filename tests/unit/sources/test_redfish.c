@@ -1,4 +1,4 @@
-/* What joule-redfish prints, and which of a machine's powers counts. */
+/* Output of joule-redfish, and which of a machine's powers counts. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>

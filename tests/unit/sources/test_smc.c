@@ -1,4 +1,4 @@
-/* A Mac's own power through a stand-in for IOKit and the controller's driver. */
+/* A Mac's total power through fakes of IOKit and the controller's driver. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,13 +8,13 @@
 #include <cmocka.h>
 #include "support/machine.h"
 
-/* What the driver does. */
+/* State of the driver. */
 static struct truth {
     float watts;
     const char *type;
-    const char *names[3]; /* of the services, NULL: no more */
-    unsigned char result; /* of the call */
-    int error;            /* of the call */
+    const char *names[3]; /* names of the services; NULL ends the list */
+    unsigned char result; /* result of the call */
+    int error;            /* error of the call */
     int objects, connections;
     size_t next;
 } truth;
@@ -76,7 +76,7 @@ static int release(uint32_t object)
     return 0;
 }
 
-/* By the offsets of the driver's structure, so that a padding elsewhere is found. */
+/* Uses byte offsets of the driver's structure, so that wrong padding is detected. */
 static int call(uint32_t connection, uint32_t selector, const void *input, size_t input_size, void *output,
                 size_t *output_size)
 {
@@ -96,7 +96,7 @@ static int call(uint32_t connection, uint32_t selector, const void *input, size_
         memcpy(message + 32, &type, sizeof type);
     } else {
         assert_int_equal(message[42], 5);
-        assert_int_equal(message[28], 4); /* the size that the information gave */
+        assert_int_equal(message[28], 4); /* the size from the key information */
         memcpy(message + 48, &truth.watts, sizeof truth.watts);
     }
     message[40] = truth.result;

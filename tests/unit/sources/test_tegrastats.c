@@ -1,4 +1,4 @@
-/* Lines of tegrastats of every generation, and the source that runs it where nothing else reads the rails. */
+/* Lines of tegrastats of every generation, and the source that runs it if no other source reads the rails. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -152,7 +152,7 @@ static void test_source(void **state)
     assert_near(machine_channel(bench->meter, "gpu-0-busy")->gauge, 0);
     assert_near(machine_channel(bench->meter, "gpu-0-temperature")->gauge, 32);
     assert_string_equal(machine_channel(bench->meter, "module-0")->info.measurement, "tegrastats");
-    truth.text = orin_nano; /* other rails than there were */
+    truth.text = orin_nano; /* other rails than before */
     machine_run(bench->meter, 4, 2);
     assert_int_equal(machine_channel(bench->meter, "module-0")->info.state, JOULE_STALE);
     truth.text = "";

@@ -1,4 +1,4 @@
-/* test_thermal.c - temperatures and clocks: which are read, how often, and what garbage does. */
+/* Temperatures and clocks: which are read, how often, and invalid contents. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -54,7 +54,7 @@ static void test_package_temperature(void **state)
     put_coretemp(bench);
     run(bench, 2);
     assert_true(gauge(bench, "coretemp-package-id-0") == 55);
-    assert_null(machine_channel(bench->meter, "coretemp-core-0")); /* asking would interrupt the core */
+    assert_null(machine_channel(bench->meter, "coretemp-core-0")); /* reading would interrupt the core */
     const struct channel *ch = machine_channel(bench->meter, "coretemp-package-id-0");
     assert_string_equal(ch->info.device, "cpu:0");
     assert_int_equal(ch->info.reading, JOULE_READING_TEMPERATURE);

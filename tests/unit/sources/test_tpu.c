@@ -1,5 +1,7 @@
-/* tests/unit/sources/test_tpu.c - TPUs by the bus and by the service of a program that holds them: numbers of a slice, cores
- * and chips, joules only where watts are known, and programs that come, go and fall silent. */
+/* TPUs on the bus and through the service of a program that holds them.
+ *
+ * Numbers of a slice, cores and chips; joules only if watts are known; programs that start, end and do not
+ * answer. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -71,7 +73,8 @@ static void test_points_without_number_or_value_are_left_out(void **state)
         tpu_parse_points(message, tpu_service_message("m", ids, NULL, integers, 3, message), points, &count));
     assert_int_equal(count, 3);
     assert_near(points[2].value, -1, 0);
-    /* A point with a string for a number, and one whose measure is no gauge; an unknown field between them. */
+    /* A point with a string instead of a number, and one whose value is not a gauge; between them an unknown
+     * field. */
     static const uint8_t others[] = {0x0a, 0x18, 0x1a, 0x0a, 0x0a, 0x04, 0x12, 0x02, 0x0a,
                                      0x00, 0x1a, 0x02, 0x10, 0x05, 0x20, 0x01, 0x1a, 0x08,
                                      0x0a, 0x04, 0x12, 0x02, 0x18, 0x01, 0x22, 0x00};
@@ -119,7 +122,7 @@ static void test_a_v4_is_modelled(void **state)
     assert_near(machine_mean_watts(bench->meter, want(bench, "tpu-2")->info.id), 90 + 0.25 * 102, 1e-6);
     assert_near(machine_mean_watts(bench->meter, want(bench, "tpu-3")->info.id), 90, 1e-6);
     assert_int_equal(joule_energy_joules(bench->meter, JOULE_GPU, &joules), JOULE_OK);
-    assert_true(joules.low < 0.7 * joules.value && joules.high > 1.5 * joules.value); /* it hardly knows */
+    assert_true(joules.low < 0.7 * joules.value && joules.high > 1.5 * joules.value); /* a wide interval */
     assert_null(machine_channel(bench->meter, "tpu-4"));                              /* the network card */
     assert_near(busy(bench, "tpu-0-busy"), 1, 0);
 }
@@ -177,7 +180,7 @@ static void test_without_a_program_nothing_is_known(void **state)
     machine_run(bench->meter, 10, 1);
     assert_int_equal(want(bench, "tpu-0")->info.state, JOULE_OK);
     assert_true(want(bench, "tpu-0")->integrator.covered_s - covered_s <
-                10.5); /* the time before stays a gap */
+                10.5); /* the earlier time stays a gap */
 }
 
 static void test_programs_that_do_not_answer(void **state)
@@ -193,7 +196,7 @@ static void test_programs_that_do_not_answer(void **state)
     assert_int_equal(want(bench, "tpu-0")->info.state, JOULE_FAILED);
 }
 
-/* Each of several programs has a port and chips of its own. */
+/* Each program has its own port and chips. */
 static void test_several_programs(void **state)
 {
     struct machine_bench *bench = *state;
@@ -209,7 +212,7 @@ static void test_several_programs(void **state)
     assert_near(busy(bench, "tpu-3-busy"), 0.2, 1e-12);
 }
 
-/* A program that holds some of the chips: numbers of this machine tell which, numbers of a slice do not. */
+/* A program holds some of the chips: numbers of this machine identify them, numbers of a slice do not. */
 static void test_some_of_the_chips(void **state)
 {
     struct machine_bench *bench = *state;
@@ -251,7 +254,7 @@ static void test_memory(void **state)
     assert_true(device.memory_free_bytes == 13 * GIB);
 }
 
-/* Programs see two cores in a chip of the third generation, each with half of its memory. */
+/* Programs see two cores per chip of the third generation, each with half of its memory. */
 static void test_memory_of_cores(void **state)
 {
     struct machine_bench *bench = *state;

@@ -1,5 +1,5 @@
-/* tests/unit/sources/test_visible.c - what the environment hides, by each runtime's own rules. Results are written as one
- * character for each board: '+' programs see it, '-' they do not. */
+/* Boards that the environment hides, by each runtime's rules. In results, each board is a character: '+'
+ * visible to programs, '-' hidden. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ struct setting {
     const char *variable, *value; /* NULL: none */
 };
 
-/* All boards may be opened. */
+/* All boards can be opened. */
 static void put_boards(struct joule_host *host, const struct visible_board *boards, size_t count)
 {
     char path[128];
@@ -94,13 +94,13 @@ static void test_cuda(void **state)
            {{{"CUDA_VISIBLE_DEVICES", "GPU-1234"}}, "---"}, /* of two boards */
            {{{"CUDA_VISIBLE_DEVICES", "GPU-9"}}, "---"},
            {{{"CUDA_VISIBLE_DEVICES", "MIG-GPU-5678cccc-00/1/0"}}, "--+"},
-           {{{"CUDA_VISIBLE_DEVICES", "MIG-aaaa-bbbb"}}, "+++"}, /* of which board is not known */
+           {{{"CUDA_VISIBLE_DEVICES", "MIG-aaaa-bbbb"}}, "+++"}, /* its board is unknown */
            {{{"NVIDIA_VISIBLE_DEVICES", "1"}}, "+++"}, {{{"NVIDIA_VISIBLE_DEVICES", "void"}}, "+++"});
     expect(boards, 3, (const struct setting[2]){{"CUDA_VISIBLE_DEVICES", "1"}}, "-+-",
            "CUDA_VISIBLE_DEVICES");
 }
 
-/* The fastest board is CUDA's first: which one that is, its number does not tell. */
+/* CUDA numbers the fastest board first; the number alone does not say which board that is. */
 static void test_cuda_order(void **state)
 {
     struct visible_board boards[] = {NVIDIA("65", "NVIDIA T4", "GPU-1"),
@@ -131,18 +131,18 @@ static void test_rocm(void **state)
 {
     struct visible_board boards[] = {
         AMD("83", "GPU-aaaa000000000003"), AMD("03", "GPU-aaaa000000000001"),
-        AMD("43", "GPU-bbbb000000000002")}; /* by the bus: the last, the first, the middle */
+        AMD("43", "GPU-bbbb000000000002")}; /* by bus address: the last, the first, the middle */
     (void)state;
-    EXPECT(
-        boards, {{{"ROCR_VISIBLE_DEVICES", "0"}}, "-+-"}, {{{"ROCR_VISIBLE_DEVICES", ""}}, "---"},
-        {{{"ROCR_VISIBLE_DEVICES", "0x2"}}, "+--"}, {{{"ROCR_VISIBLE_DEVICES", "GPU-BBBB"}}, "--+"},
-        {{{"ROCR_VISIBLE_DEVICES", "GPU-aaaa"}}, "---"}, {{{"ROCR_VISIBLE_DEVICES", "GPU-"}}, "---"},
-        {{{"ROCR_VISIBLE_DEVICES", "0,0,1"}}, "-+-"}, /* ends where a board comes again */
-        {{{"ROCR_VISIBLE_DEVICES", "1,9,0"}}, "--+"}, {{{"HIP_VISIBLE_DEVICES", "1"}}, "--+"},
-        {{{"CUDA_VISIBLE_DEVICES", "2"}}, "+--"}, {{{"GPU_DEVICE_ORDINAL", "0"}}, "-+-"},
-        {{{"HIP_VISIBLE_DEVICES", "0"}, {"CUDA_VISIBLE_DEVICES", "2"}}, "-+-"},
-        {{{"ROCR_VISIBLE_DEVICES", "2,1"}, {"HIP_VISIBLE_DEVICES", "0"}}, "+--"}, /* the first that is left */
-        {{{"ROCR_VISIBLE_DEVICES", "2"}, {"HIP_VISIBLE_DEVICES", "1"}}, "---"});
+    EXPECT(boards, {{{"ROCR_VISIBLE_DEVICES", "0"}}, "-+-"}, {{{"ROCR_VISIBLE_DEVICES", ""}}, "---"},
+           {{{"ROCR_VISIBLE_DEVICES", "0x2"}}, "+--"}, {{{"ROCR_VISIBLE_DEVICES", "GPU-BBBB"}}, "--+"},
+           {{{"ROCR_VISIBLE_DEVICES", "GPU-aaaa"}}, "---"}, {{{"ROCR_VISIBLE_DEVICES", "GPU-"}}, "---"},
+           {{{"ROCR_VISIBLE_DEVICES", "0,0,1"}}, "-+-"}, /* ends at a repeated board */
+           {{{"ROCR_VISIBLE_DEVICES", "1,9,0"}}, "--+"}, {{{"HIP_VISIBLE_DEVICES", "1"}}, "--+"},
+           {{{"CUDA_VISIBLE_DEVICES", "2"}}, "+--"}, {{{"GPU_DEVICE_ORDINAL", "0"}}, "-+-"},
+           {{{"HIP_VISIBLE_DEVICES", "0"}, {"CUDA_VISIBLE_DEVICES", "2"}}, "-+-"},
+           /* the first of the remaining boards */
+           {{{"ROCR_VISIBLE_DEVICES", "2,1"}, {"HIP_VISIBLE_DEVICES", "0"}}, "+--"},
+           {{{"ROCR_VISIBLE_DEVICES", "2"}, {"HIP_VISIBLE_DEVICES", "1"}}, "---"});
 }
 
 static void test_two_vendors(void **state)
@@ -178,7 +178,7 @@ static void test_level_zero(void **state)
            {{{"ZE_AFFINITY_MASK", "0"}, {"ZE_ENABLE_PCI_ID_DEVICE_ORDER", "1"}}, "+-"});
 }
 
-/* In a container or a job numbers count the boards that are left, whichever these are. */
+/* In a container or job, numbers count the visible boards, and these are unknown. */
 static void test_boards_that_may_not_be_opened(void **state)
 {
     struct visible_board amd[] = {AMD("03", "GPU-1"), AMD("04", "GPU-2")},

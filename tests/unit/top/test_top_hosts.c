@@ -1,4 +1,4 @@
-/* Many machines in one view: figures of their reports, old figures, and totals. */
+/* Many machines in one view: values of their reports, old values, and totals. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +59,7 @@ static void test_list(void **state)
     assert_true(hosts.list[5].is_loopback && hosts.list[6].is_loopback && !hosts.list[0].is_loopback);
     hosts_free(&hosts);
     joule_error error;
-    assert_true(hosts_read(&hosts, "node", true, &error)); /* TLS for all */
+    assert_true(hosts_read(&hosts, "node", true, &error)); /* TLS for all hosts */
     assert_string_equal(hosts.list[0].url, "https://node:9400/events");
 }
 
@@ -78,7 +78,7 @@ static void test_bad_lists(void **state)
     }
 }
 
-/* Energy counts from the first report here, over restarts and gaps, and never falls. */
+/* Energy counts from the first report here, across restarts and gaps, and never falls. */
 static void test_energy(void **state)
 {
     (void)state;
@@ -92,7 +92,7 @@ static void test_energy(void **state)
     assert_true(
         report(0, 7100, 100, "measured", 71, 31 * SECOND)); /* the connection was lost, not the server */
     assert_true(row->joules == 2100);
-    assert_true(report(0, 30, 100, "measured", 0.3, 40 * SECOND)); /* it has begun again */
+    assert_true(report(0, 30, 100, "measured", 0.3, 40 * SECOND)); /* it was restarted */
     assert_true(row->joules == 2130);
     assert_true(report(0, 40, 100, "modelled", 0.4, 41 * SECOND));
     assert_int_equal(row->joules_class, JOULE_CLASS_MODELLED);
@@ -114,7 +114,7 @@ static void test_states_and_totals(void **state)
     assert_true(fabs(total.watts.low - 135) < 1e-9 && fabs(total.watts.high - 165) < 1e-9);
     assert_int_equal(total.watts.cls, JOULE_CLASS_MODELLED);
     assert_int_equal(host_state_of(&hosts.list[2], 12 * SECOND), HOST_WAITING);
-    report(2, 10, NAN, "measured", 1, 13 * SECOND); /* live, and its power is not known */
+    report(2, 10, NAN, "measured", 1, 13 * SECOND); /* reachable, but its power is unknown */
     report(0, 300, 100, "measured", 4, 13 * SECOND);
     hosts_sum(&hosts, 16 * SECOND, &total); /* b does not answer */
     assert_int_equal(host_state_of(&hosts.list[1], 16 * SECOND), HOST_STALE);
@@ -133,7 +133,7 @@ static void expect_row(int y, const char *piece, const char *absent)
         fail_msg("'%s' in row %d: %s", piece, y, line);
 }
 
-/* Old figures are marked as old, and unknown ones are "-": neither is 0 W. */
+/* Old values are marked as old, and unknown ones are "-": neither is 0 W. */
 static void test_page(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The parts of a page: words for figures, columns that fit, the grid, histories and their bars. */
+/* The parts of a page: formatted values, columns that fit, the grid, histories and their bars. */
 #include <joule/devices.h>
 #include <locale.h>
 #include <math.h>
@@ -100,7 +100,7 @@ static void test_the_least_important_column_goes_first(void **state)
     assert_true(!c[1].is_shown && c[4].is_shown);
     assert_int_equal(c[4].given, 11);
     columns_fit(c, COUNT(c), 0, 3);
-    assert_true(c[0].is_shown && !c[4].is_shown); /* one always stays */
+    assert_true(c[0].is_shown && !c[4].is_shown); /* one column always stays */
 }
 
 /* --- the grid ------------------------------------------------------------------------------------------- */
@@ -122,7 +122,7 @@ static void test_text_is_cut_and_tamed(void **state)
     assert_int_equal(frame_text(&frame, 0, 1, -1, STYLE_PLAIN, "a\x1b[31m\xc3\xa9\xff"), 9);
     assert_string_equal(row_of(&frame, 0), " a?[31m\xc3\xa9?");
     frame_text(&frame, 1, 9, -1, STYLE_PLAIN, "too long");
-    frame_text(&frame, 1, -3, 5, STYLE_PLAIN, "abcdefgh"); /* what is left of the edge is not there */
+    frame_text(&frame, 1, -3, 5, STYLE_PLAIN, "abcdefgh"); /* text outside the edge is dropped */
     frame_text(&frame, 7, 0, -1, STYLE_PLAIN, "below");
     assert_string_equal(row_of(&frame, 1), "de       too");
     frame_clear(&frame, 12, 2);
@@ -143,7 +143,7 @@ static void test_wide_characters_cannot_shift_a_row(void **state)
     (void)state;
     struct frame frame = {0};
     frame_clear(&frame, 8, 1);
-    frame_text(&frame, 0, 0, -1, STYLE_PLAIN, "\xe4\xb8\xad|e\xcc\x81|"); /* two columns; none */
+    frame_text(&frame, 0, 0, -1, STYLE_PLAIN, "\xe4\xb8\xad|e\xcc\x81|"); /* two columns; zero columns */
     assert_string_equal(row_of(&frame, 0), "?|e?|");
     frame_free(&frame);
 }
@@ -171,7 +171,7 @@ static void test_bars_are_means(void **state)
         history_add(&history, t, 7);
     assert_int_equal(history.end - history.begin, HISTORY_TICKS);
     assert_true(isnan(history_bar(&history, 12, 1)));
-    history_add(&history, history.end + 5 * HISTORY_TICKS, 3); /* long asleep */
+    history_add(&history, history.end + 5 * HISTORY_TICKS, 3); /* after a long sleep */
     assert_int_equal(history.end - history.begin, 1);
 }
 
@@ -206,7 +206,7 @@ static void test_bars_are_drawn(void **state)
     frame_clear(&frame, 8, 2);
     history_draw(&history, 4, 1, 100, &frame, 0, 0, 8, 1);
     assert_string_equal(row_of(&frame, 0), "   _=@ _");
-    history_draw(&history, 4, 1, 0, &frame, 0, 0, 8, 1); /* nothing but 0 */
+    history_draw(&history, 4, 1, 0, &frame, 0, 0, 8, 1); /* only zeros */
     frame_free(&frame);
 }
 

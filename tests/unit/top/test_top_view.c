@@ -1,4 +1,4 @@
-/* The view without a terminal: order and filter of rows, keys, and what stands on pages of every size. */
+/* The view without a terminal: order and filter of rows, keys, and contents of pages of every size. */
 #include <locale.h>
 #include <math.h>
 #include <setjmp.h>
@@ -116,7 +116,7 @@ static void shows_not(const char *text, const char *piece)
         fail_msg("'%s' is on the page:\n%s", piece, text);
 }
 
-/* The ids of the processes that are shown, in their order. */
+/* Returns the ids of the listed processes, in their order. */
 static const char *order(void)
 {
     static char text[100];
@@ -154,7 +154,7 @@ static void test_processes_are_sorted(void **state)
     static const struct {
         enum sort_key key;
         const char *order, *reversed;
-    } cases[] = {{SORT_POWER, "30 200 4 7", "4 200 30 7"}, /* what is not known stays last */
+    } cases[] = {{SORT_POWER, "30 200 4 7", "4 200 30 7"}, /* unknown values stay last */
                  {SORT_ENERGY, "4 30 200 7", "200 30 4 7"}, {SORT_CPU, "30 200 4 7", "4 200 30 7"},
                  {SORT_GPU, "4 7 30 200", "4 7 30 200"},    {SORT_PID, "4 7 30 200", "200 30 7 4"},
                  {SORT_NAME, "7 200 4 30", "30 4 200 7"}};
@@ -184,7 +184,7 @@ static void test_filter(void **state)
     type("/bob");
     press(UI_ENTER);
     assert_string_equal(order(), "200 7");
-    type("/q"); /* a letter, and no command */
+    type("/q"); /* a letter of the filter, not a command */
     press(UI_ESCAPE);
     assert_string_equal(ui.filter, "bob");
     press(UI_ESCAPE);
@@ -212,7 +212,7 @@ static void test_a_selection_follows_its_process(void **state)
     assert_int_equal(ui.processes.selected, 0);
     press(UI_END);
     assert_int_equal(ui.pid, 7);
-    model.process_count--; /* somebody goes */
+    model.process_count--; /* a process ends */
     ui_refresh(&ui, &model);
     assert_true(ui.processes.selected < ui.shown_count);
     press(UI_HOME);
@@ -264,7 +264,7 @@ static void test_other_keys(void **state)
     press('r');
     assert_string_equal(order(), "4 200 30 7");
     for (int key = 0; key < 0x110020; key += key < 0x200 ? 1 : 0x3fff)
-        if (key != '/') /* none does harm */
+        if (key != '/') /* no key causes a failure */
             press(key);
 }
 
@@ -292,7 +292,7 @@ static void test_a_page_tells_all(void **state)
     for (size_t i = 0; i < COUNT(pieces); i++)
         shows(text, pieces[i]);
     shows_not(text, "nan");
-    shows_not(text, "TEMP"); /* nobody knows one */
+    shows_not(text, "TEMP"); /* no device has one */
     model.devices[0].celsius = 66;
     model.devices[0].limit_watts = 700;
     text = page(100, 30);

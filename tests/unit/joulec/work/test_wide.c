@@ -1,4 +1,5 @@
-/* A round of a loop as the build makes it: which of its loops is which, and what is left of a round when several go at once. */
+/* Vectorized and unrolled loops: which compiled loop is which source loop, and the cost of an iteration if
+ * several run at once. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +14,7 @@
 static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 static const char file[] = "a.c";
 
-/* Two loops in each other, and the build's. */
+/* Two nested loops, and the loops of the vectorized build. */
 struct trial {
     struct target target;
     struct module module;
@@ -49,7 +50,7 @@ static void test_loops_are_found_by_their_place(void **state)
     struct trial t = trial_of();
     t.wide[0] = (struct wide_loop){.place = {file, 4, 9}, .at_once = 8, .is_whole = true, .is_vector = true};
     t.wide[1] =
-        (struct wide_loop){.place = {file, 4, 9}, .at_once = 1, .is_whole = true}; /* what is left over */
+        (struct wide_loop){.place = {file, 4, 9}, .at_once = 1, .is_whole = true}; /* the remainder loop */
     join(&t, 2);
     assert_ptr_equal(t.list[1].wide, &t.wide[0]);
     assert_null(t.list[0].wide);
@@ -66,7 +67,7 @@ static void test_a_loop_that_stays_is_priced_as_it_stands(void **state)
     assert_false(t.list[1].is_unjoined);
 }
 
-/* The inner one is gone: the outer one's rounds have all of it. */
+/* The inner loop was unrolled completely: the outer one's iterations have all of its work. */
 static void test_unrolled_loops(void **state)
 {
     (void)state;
@@ -85,13 +86,13 @@ static void test_what_is_not_found_is_not_joined(void **state)
     t.wide[0] = (struct wide_loop){.place = {file, 9, 9}, .at_once = 4, .is_whole = true, .is_vector = true};
     join(&t, 1);
     assert_true(t.list[1].is_unjoined && !t.list[0].is_unjoined);
-    /* Copies of one loop that the build made differently: nobody knows which is which. */
+    /* The build compiled copies of one loop differently: it is unknown which is which. */
     t.wide[0] = (struct wide_loop){.place = {file, 4, 9}, .at_once = 8, .is_whole = true, .is_vector = true};
     t.wide[1] = (struct wide_loop){.place = {file, 4, 9}, .at_once = 4, .is_whole = true, .is_vector = true};
     join(&t, 2);
     assert_null(t.list[1].wide);
     assert_true(t.list[1].is_unjoined);
-    /* No passes were asked for: loops are as they stand. */
+    /* No passes were requested: loops are as in the source. */
     t.function.wide = NULL;
     t.function.wide_count = 0;
     t.list[1].wide = NULL;
@@ -117,7 +118,7 @@ static void test_branches_and_calls_stay(void **state)
 
 /* --- rounds --------------------------------------------------------------------------------------------- */
 
-/* 32 operations a round, and a line. */
+/* 32 operations per iteration, and one line. */
 static struct amounts round_of(const struct target *target)
 {
     const struct block block = {.work = {[WORK_INT] = 32}};
@@ -130,7 +131,7 @@ static struct amounts round_of(const struct target *target)
     return round;
 }
 
-/* The same for several rounds together. */
+/* The same for several iterations together. */
 static struct wide_loop joined_by(double at_once)
 {
     return (struct wide_loop){.place = {file, 4, 9},
@@ -162,21 +163,21 @@ static void test_several_at_once(void **state)
     assert_true(amounts_joules(&t.target, &round, BOUND_LOW) <= amounts_joules(&t.target, &round, BOUND_EST));
     assert_true(amounts_joules(&t.target, &round, BOUND_EST) <=
                 amounts_joules(&t.target, &round, BOUND_HIGH));
-    round = plain; /* four of twelve are left over */
+    round = plain; /* four of twelve remain */
     apply(&t, 1, 12, &round, inner);
     NEAR(round.of[BOUND_EST].amount[COST_INT_OPS], (8 * 4 + 4 * 32) / 12.);
     round = plain; /* too few */
     apply(&t, 1, 7, &round, inner);
     NEAR(round.of[BOUND_EST].amount[COST_INT_OPS], 32);
     NEAR(round.of[BOUND_EST].amount[COST_CYCLES], plain.of[BOUND_EST].amount[COST_CYCLES]);
-    t.wide[0].is_checked = true; /* data may overlap: then it goes as before */
+    t.wide[0].is_checked = true; /* data may overlap: then it runs as before */
     round = plain;
     apply(&t, 1, 8000, &round, inner);
     NEAR(round.of[BOUND_EST].amount[COST_INT_OPS], 4);
     NEAR(round.of[BOUND_HIGH].amount[COST_INT_OPS], 32);
 }
 
-/* Joules of all rounds at one bound, where entries have from `least` to `most` of them. */
+/* Returns joules of all iterations at one bound, for between `least` and `most` iterations per entry. */
 static double joules_of(const struct trial *t, double least, double most, enum bound bound)
 {
     const double rounds[BOUNDS] = {least, (least + most) / 2, most};
@@ -186,7 +187,7 @@ static double joules_of(const struct trial *t, double least, double most, enum b
     return rounds[bound] * amounts_joules(&t->target, &round, bound);
 }
 
-/* Fifteen rounds are dearer than sixteen, of which none is left over. */
+/* Fifteen iterations cost more than sixteen, which leave no remainder. */
 static void test_bounds_hold_all_counts_between(void **state)
 {
     (void)state;
@@ -207,7 +208,7 @@ static void test_bounds_hold_all_counts_between(void **state)
         }
 }
 
-/* Entries of one and of 31 rounds have 16 on the average: what is left over is not that of 16. */
+/* Entries with 1 and with 31 iterations have a mean of 16: the remainder is not that of 16. */
 static void test_a_mean_of_many_counts(void **state)
 {
     (void)state;
@@ -276,7 +277,7 @@ static void test_vectors_that_are_never_used(void **state)
     assert_memory_equal(&by_ranges, &plain, sizeof plain);
 }
 
-/* At best as much as vectors save; no more is known. */
+/* The saving is at most that of vectors; no more is known. */
 static void test_not_joined_is_wider(void **state)
 {
     (void)state;
