@@ -35,8 +35,8 @@ static void walk_free(struct walk *walk)
     free(walk->sums);
 }
 
-/* Allocates a walk over at most `max_nodes` nodes; the caller lists them. Returns false if the builder has
- * failed. */
+/* Allocates a walk over at most `max_nodes` nodes. The caller fills in the list of nodes, and frees the walk
+ * with walk_free. Returns false if the builder has failed. */
 static bool walk_begin(struct walk *walk, forge_builder *b, size_t max_nodes)
 {
     *walk = (struct walk){.b = b};
@@ -87,7 +87,8 @@ static bool is_reached(const struct walk *walk, const struct node *node)
 
 static void walk_back(struct walk *walk);
 
-/* Adds inputs like those of the body, then one for each output whose gradient is given. out: their values. */
+/* Adds inputs of the types and shapes of the body's inputs, then one input for each output whose bit is set
+ * in `given`. out: gets the values of all these inputs. */
 static void make_inputs(forge_builder *b, const forge_graph *body, uint32_t given, forge_value *out)
 {
     size_t count = 0;
@@ -103,7 +104,7 @@ static void make_inputs(forge_builder *b, const forge_graph *body, uint32_t give
     }
 }
 
-/* Makes the gradients of the inputs outputs of the graph. Returns a bit for each input that has a
+/* Makes the gradients of the inputs outputs of the graph. Returns a mask with bit i set if input i has a
  * gradient. */
 static uint32_t output_gradients(struct walk *walk, const forge_value *inputs, size_t count)
 {
@@ -160,8 +161,8 @@ forge_graph *gradient_of_body(const forge_graph *body, const struct dim_table *d
     return graph;
 }
 
-/* Adds a composite node for the gradient; if it has too many inputs or outputs for one, adds the body's nodes
- * instead. */
+/* Adds a composite node for the gradient. If the gradient has too many inputs or outputs for one node, adds
+ * the body's nodes instead. */
 static void emit_gradient(struct gradient *r, forge_graph *body, const forge_value *inputs,
                           const struct composite_attributes *attributes)
 {
@@ -183,7 +184,7 @@ static void emit_gradient(struct gradient *r, forge_graph *body, const forge_val
     free(map);
 }
 
-/* The gradient of a composite is again a composite, so that a device may have a kernel for it. */
+/* Adds the gradient of a composite. It is again a composite, so that a device may have a kernel for it. */
 static void visit_composite(struct gradient *r, const struct walk *outer)
 {
     const struct composite_attributes *own = r->node.attributes;
@@ -212,7 +213,7 @@ static void visit_composite(struct gradient *r, const struct walk *outer)
 
 /* --- the backward pass ---------------------------------------------------------------------------------- */
 
-/* Adds the gradients that a node passes to its inputs. */
+/* Adds the gradients that node n passes to its inputs. */
 static void visit_node(struct walk *walk, uint32_t n)
 {
     forge_builder *b = walk->b;
@@ -266,7 +267,8 @@ static bool check(forge_builder *b, forge_value loss, const forge_value *wrt, si
     return builder_is_ok(b);
 }
 
-/* Returns the gradient of a wanted value, on the value's place; zeros if the loss does not depend on it. */
+/* Returns the gradient of a wanted value, stored on the value's place. Returns zeros if the loss does not
+ * depend on the value. */
 static forge_value gradient_of(const struct walk *walk, forge_value value)
 {
     forge_builder *b = walk->b;

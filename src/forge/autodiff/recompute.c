@@ -36,7 +36,8 @@ void forge_recompute_end(forge_builder *builder)
         forge_builder_fail(builder, "forge_recompute_end without forge_recompute_begin");
 }
 
-/* Returns the region of the node, from 1, or 0. Regions are sorted by their nodes. */
+/* Returns the number of the region that contains the node, from 1; 0 if there is none. Regions are sorted by
+ * their nodes. */
 static uint32_t region_of(const forge_builder *b, uint32_t node)
 {
     size_t low = 0, high = b->region_count;
@@ -88,7 +89,7 @@ void recompute_end(struct recompute *recompute)
 static void recompute_node(struct recompute *recompute, forge_builder *b, uint32_t n)
 {
     const forge_graph *graph = b->graph;
-    struct node node = graph->nodes[n]; /* a copy: nodes move while others are added */
+    struct node node = graph->nodes[n]; /* a copy, because nodes move while others are added */
     forge_value inputs[UINT8_MAX];
     if (recompute->is_kept[n])
         return;

@@ -9,17 +9,19 @@
 #include "forge/ir/build.h"
 
 struct recompute {
-    bool *is_kept; /* one for each node at the start of the backward pass: it is used outside its region */
-    bool *is_done; /* one for each region: it has been recomputed */
-    forge_value *values; /* one for each value: its recomputed value; FORGE_NO_VALUE: itself */
+    bool *is_kept; /* one for each node at the start of the backward pass: true if it is used outside its
+                    * region */
+    bool *is_done; /* one for each region: true if it has been recomputed */
+    forge_value *values; /* one for each value: its recomputed value; FORGE_NO_VALUE: not recomputed */
 };
 
-/* Returns false if out of memory. Call recompute_end in any case. */
+/* Begins the recomputation for one backward pass. Returns false if out of memory. Call recompute_end in any
+ * case. */
 bool recompute_begin(struct recompute *recompute, const forge_builder *b);
 void recompute_end(struct recompute *recompute);
 
-/* Call when the backward pass reaches this node. Returns the number of its region, from 1, and recomputes it
- * the first time; 0 if it is in none. */
+/* Must be called when the backward pass reaches this node. Returns the number of the node's region, from 1,
+ * or 0 if the node is in none. Recomputes the region at the first call for it. */
 uint32_t recompute_enter(struct recompute *recompute, forge_builder *b, uint32_t node);
 
 static inline forge_value recompute_value(const struct recompute *recompute, forge_value value)

@@ -7,7 +7,7 @@
 #include "forge/autodiff/gradient.h"
 #include "forge/ir/library.h"
 
-/* Returns a scalar of x's type. */
+/* Returns `value` as a scalar of x's type. */
 static forge_value number(forge_builder *b, forge_value x, double value)
 {
     return forge_scalar(b, forge_value_dtype(b, x), value);
@@ -96,12 +96,12 @@ static forge_value derivative(forge_builder *b, forge_unary_kind kind, forge_val
     case FORGE_SILU:
         s = forge_sigmoid(b, x);
         return forge_mul(b, s, plus(b, forge_mul(b, x, forge_sub(b, one, s)), 1));
-    default: /* sign, floor, ceil, round, not and is_nan; library_gelu.c has gelu */
+    default: /* sign, floor, ceil, round, not and is_nan have none; gelu is in library_gelu.c */
         return FORGE_NO_VALUE;
     }
 }
 
-/* Uses y, so that x need not be kept. */
+/* Uses y instead of x, so that x need not be kept. */
 static void gradient_of_relu(struct gradient *r)
 {
     forge_value zero = number(r->b, r->y, 0);
@@ -125,7 +125,8 @@ void gradient_unary(struct gradient *r)
         gradient_add(r, 0, forge_mul(r->b, r->g, dy_dx));
 }
 
-/* Returns g where the operand wins, half of g where both are equal, else 0. */
+/* Returns g where the operand `own` wins the comparison, g / 2 where both operands are equal, and 0
+ * elsewhere. */
 static forge_value share_of_winner(struct gradient *r, forge_binary_kind wins, size_t own)
 {
     forge_builder *b = r->b;
@@ -148,8 +149,8 @@ static void gradient_of_pow(struct gradient *r)
     gradient_add(r, 1, forge_mul(b, r->g, forge_mul(b, r->y, forge_log(b, safe))));
 }
 
-/* Returns floor(x / z) of a mod. It is computed from y, because the quotient x / z alone may be rounded up to
- * an integer. */
+/* Returns floor(x / z) for y = x mod z. It is computed from y, because the rounded quotient x / z may be an
+ * integer that is too large. */
 static forge_value floored_quotient(struct gradient *r)
 {
     forge_value whole = forge_sub(r->b, r->inputs[0], r->y);
@@ -185,11 +186,11 @@ void gradient_binary(struct gradient *r)
         for (size_t i = 0; i < 2; i++)
             gradient_add(r, i, share_of_winner(r, node_kind(&r->node) == FORGE_MAX ? FORGE_GT : FORGE_LT, i));
         break;
-    case FORGE_MOD: /* x - z floor(x / z) */
+    case FORGE_MOD: /* the derivative of x - z floor(x / z) */
         gradient_add(r, 0, r->g);
         gradient_add(r, 1, forge_neg(b, forge_mul(b, r->g, floored_quotient(r))));
         break;
-    default: /* bitwise operations and comparisons have none */
+    default: /* bitwise operations and comparisons have no derivative */
         break;
     }
 }
@@ -208,12 +209,12 @@ void gradient_cast(struct gradient *r)
 
 void gradient_iota(struct gradient *r)
 {
-    (void)r; /* it has no inputs */
+    (void)r; /* an iota has no inputs */
 }
 
 /* --- across elements ------------------------------------------------------------------------------------ */
 
-/* Returns a reduced value with its reduced dimensions back, as 1. */
+/* Returns a reduced value with its reduced dimensions restored as dimensions of size 1. */
 static forge_value keep_dims(struct gradient *r, forge_value reduced)
 {
     const struct reduce_attributes *a = r->node.attributes;
@@ -224,7 +225,7 @@ static forge_value keep_dims(struct gradient *r, forge_value reduced)
     return forge_reshape(r->b, reduced, shape);
 }
 
-/* Returns the number of elements in each reduction; the sizes may be symbols. */
+/* Returns the number of elements in each reduction, as a scalar. The sizes may be symbols. */
 static forge_value count_reduced(struct gradient *r)
 {
     const struct reduce_attributes *a = r->node.attributes;
@@ -233,8 +234,8 @@ static forge_value count_reduced(struct gradient *r)
     return forge_reduce(r->b, FORGE_SUM, ones, a->axes, true);
 }
 
-/* Returns, for each element, the product of all others: by division, with zeros replaced by 1 and counted
- * separately. */
+/* Returns, for each element, the product of all other elements of its reduction. The product is divided by
+ * the element. For this, zeros are replaced by 1 and counted separately. */
 static forge_value product_of_others(struct gradient *r)
 {
     const struct reduce_attributes *a = r->node.attributes;
@@ -271,12 +272,13 @@ void gradient_reduce(struct gradient *r)
     case FORGE_PRODUCT:
         gradient_add(r, 0, forge_mul(b, g, product_of_others(r)));
         break;
-    default: /* argmax */
+    default: /* argmax has no derivative */
         break;
     }
 }
 
-/* y = a c, so da = g c^T and dc = a^T g; the flags exchange dimensions. g: as y, [..., rows, columns]. */
+/* y = a c, so da = g c^T and dc = a^T g. The transpose flags of the node exchange dimensions. g: [..., rows,
+ * columns], like y. */
 void gradient_matmul(struct gradient *r)
 {
     const struct matmul_attributes *m = r->node.attributes;

@@ -13,10 +13,10 @@ void gradient_transfer(struct gradient *r)
 
 void gradient_stop_gradient(struct gradient *r)
 {
-    (void)r; /* it has no gradient, by definition */
+    (void)r; /* by definition, it passes no gradient */
 }
 
-/* The loss is the sum of all processes' losses. */
+/* The loss is the sum of the losses of all processes, so gradients are exchanged between them. */
 void gradient_collective(struct gradient *r)
 {
     static const forge_collective_kind back[] = {[FORGE_ALL_REDUCE] = FORGE_ALL_REDUCE,
@@ -54,7 +54,8 @@ void gradient_concat(struct gradient *r)
     }
 }
 
-/* Returns the attributes of a pad with zeros that leaves no gaps between elements, or NULL. */
+/* Returns the attributes of the pad that makes `value`, if it pads with zeros and leaves no gaps between
+ * elements. Returns NULL otherwise. */
 static const struct pad_attributes *zeros_around(const forge_builder *b, forge_value value)
 {
     const struct node *node = graph_producer(b->graph, value);
@@ -64,8 +65,8 @@ static const struct pad_attributes *zeros_around(const forge_builder *b, forge_v
     return a && a->value == 0 ? a : NULL;
 }
 
-/* Returns the one axis along which `low` ends where `high` begins, all else being equal; the rank if there is
- * none. */
+/* Returns the only axis along which the part `low` ends where the part `high` begins, if both are equal in
+ * all other dimensions. Returns the rank if there is no such axis. */
 static uint32_t meeting_axis(const struct pad_attributes *low, const struct pad_attributes *high)
 {
     uint32_t rank = low->shape.rank, axis = rank;
@@ -78,8 +79,8 @@ static uint32_t meeting_axis(const struct pad_attributes *low, const struct pad_
     return axis;
 }
 
-/* Writes the parts of which a value consists along the axis: the inputs of a concat, or itself. Returns their
- * number. */
+/* Writes the parts that make up a value along the axis: the inputs of a concat, or the value itself. Returns
+ * the number of parts. */
 static size_t parts_of(const forge_builder *b, forge_value value, uint32_t axis, forge_value *out)
 {
     const struct node *node = graph_producer(b->graph, value);
@@ -91,8 +92,8 @@ static size_t parts_of(const forge_builder *b, forge_value value, uint32_t axis,
     return is_joined ? node->input_count : 1;
 }
 
-/* Returns one pad around the concatenation of both, or the concatenation alone if it fills the result.
- * Returns FORGE_NO_VALUE if they are not adjacent. */
+/* Returns the sum of two padded values as one pad around the concatenation of their parts, or as the
+ * concatenation alone if it fills the result. Returns FORGE_NO_VALUE if the parts are not adjacent. */
 static forge_value join_pads(forge_builder *b, forge_value low, forge_value high)
 {
     const struct pad_attributes *a = zeros_around(b, low), *c = zeros_around(b, high);
@@ -119,7 +120,7 @@ static forge_value join_either(forge_builder *b, forge_value one, forge_value ot
     return joined || !builder_is_ok(b) ? joined : join_pads(b, other, one);
 }
 
-/* Returns a scatter that adds its updates to zeros, or NULL. */
+/* Returns the node of `value` if it is a scatter that adds its updates to zeros; NULL otherwise. */
 static const struct node *sums_of_updates(const forge_builder *b, forge_value value)
 {
     const struct node *node = graph_producer(b->graph, value);
@@ -136,8 +137,8 @@ static const struct node *sums_of_updates(const forge_builder *b, forge_value va
     return constant && !ones ? node : NULL;
 }
 
-/* Adds the updates of a scatter onto zeros to the other value instead. Returns FORGE_NO_VALUE if it is no
- * such scatter. */
+/* Returns to + updates, where `updates` is a scatter onto zeros: the scatter's updates are added to `to`
+ * directly. Returns FORGE_NO_VALUE if `updates` is not such a scatter. */
 static forge_value add_updates(forge_builder *b, forge_value to, forge_value updates)
 {
     const struct node *node = sums_of_updates(b, updates);
@@ -199,7 +200,7 @@ void gradient_gather(struct gradient *r)
         builder_emit(r->b, OP_SCATTER, &back, sizeof back, (forge_value[]){nothing, r->inputs[1], r->g}, 3));
 }
 
-/* Returns a scatter with this node's indices. */
+/* Returns a scatter of `updates` onto x with the indices of this node. */
 static forge_value put(struct gradient *r, forge_scatter_kind kind, forge_value x, forge_value updates)
 {
     struct scatter_attributes a = *(const struct scatter_attributes *)r->node.attributes;
@@ -215,8 +216,8 @@ static forge_value take(struct gradient *r, forge_value x)
     return builder_emit(r->b, OP_GATHER, &gather, sizeof gather, (forge_value[]){x, r->inputs[1]}, 2);
 }
 
-/* Returns true for each update that was kept. Numbers from 1 on are scattered and gathered again for
- * comparison. */
+/* Returns true for each update that remains in the result. To find them, the updates are numbered from 1; the
+ * numbers are scattered, gathered again and compared. */
 static forge_value is_kept(struct gradient *r)
 {
     forge_builder *b = r->b;
@@ -237,7 +238,7 @@ static void gradient_of_set(struct gradient *r)
     gradient_add(r, 2, forge_select(r->b, is_kept(r), take(r, r->g), none));
 }
 
-/* Maximum and minimum: all elements that equal the result share the gradient equally. */
+/* Maximum and minimum: all elements and updates that equal the result share its gradient equally. */
 static void gradient_of_best(struct gradient *r)
 {
     forge_builder *b = r->b;

@@ -9,7 +9,7 @@ static forge_value zeros_like(forge_builder *b, forge_value x)
     return forge_broadcast(b, forge_scalar(b, forge_value_dtype(b, x), 0), forge_value_shape(b, x));
 }
 
-/* A scan that is not reversed: its flags are 0 or FORGE_SCAN_EXCLUSIVE. */
+/* Arguments of the rules, for a scan that is not reversed. Its flags are 0 or FORGE_SCAN_EXCLUSIVE. */
 struct forward {
     forge_builder *b;
     forge_reduce_kind kind;
@@ -17,8 +17,9 @@ struct forward {
     forge_value x, y, g;
 };
 
-/* dx[k] is the sum over i >= k of g[i] y[i] / x[k]. If x[k] is the first 0 of its line, all later y are 0;
- * their other factors are those of the line with 1 instead of x[k]. The gradient of later zeros is 0. */
+/* Computes dx for a product scan. dx[k] is the sum over i >= k of g[i] y[i] / x[k]. If x[k] is the first 0 of
+ * its line, all later y are 0. Their other factors are then taken from the line with 1 instead of x[k]. The
+ * gradient of later zeros is 0. */
 static forge_value product_gradient(const struct forward *f)
 {
     forge_builder *b = f->b;
@@ -36,8 +37,9 @@ static forge_value product_gradient(const struct forward *f)
     return forge_select(b, is_first, to_first, forge_select(b, is_zero, zero, to_all));
 }
 
-/* Adds each gradient to the element where its result first occurred. The first result of an exclusive scan
- * comes from no element. Its index is INT64_MIN, outside x, so scatter drops its gradient. */
+/* Computes dx for a scan of maxima or minima. Adds each gradient to the element where its result first
+ * occurred. The first result of an exclusive scan comes from no element. Its index is INT64_MIN, outside x,
+ * so scatter drops its gradient. */
 static forge_value extreme_gradient(const struct forward *f)
 {
     forge_builder *b = f->b;

@@ -25,14 +25,14 @@ static void set_size(struct conv_attributes *a, forge_shape shape)
     }
 }
 
-/* Exchanges the first two dimensions. */
+/* Returns x with its first two dimensions exchanged. */
 static forge_value exchange(forge_builder *b, forge_value x)
 {
     static const uint32_t order[FORGE_MAX_RANK] = {1, 0, 2, 3, 4, 5, 6, 7};
     return forge_transpose(b, x, order);
 }
 
-/* Transposes [n, groups * channels, ...] to [channels, groups * n, ...]. */
+/* Returns x, [n, groups * channels, ...], transposed to [channels, groups * n, ...]. */
 static forge_value exchange_in_groups(forge_builder *b, forge_value x, uint32_t groups)
 {
     static const uint32_t order[FORGE_MAX_RANK] = {2, 1, 0, 3, 4, 5, 6, 7};
@@ -49,8 +49,8 @@ static forge_value exchange_in_groups(forge_builder *b, forge_value x, uint32_t 
     return forge_reshape(b, forge_transpose(b, forge_reshape(b, x, parts), order), shape);
 }
 
-/* Returns the weight's gradient. wide: the array over which the kernel slides; narrow: the one with an
- * element per position. */
+/* Returns the weight's gradient. wide: the array over which the kernel slides. narrow: the array with one
+ * element per position of the kernel. */
 static forge_value weight_gradient(struct gradient *r, const struct conv_attributes *of, forge_value wide,
                                    forge_value narrow)
 {
@@ -65,7 +65,7 @@ static forge_value weight_gradient(struct gradient *r, const struct conv_attribu
     return exchange(r->b, emit_conv(r->b, &a, turned, exchange(r->b, narrow)));
 }
 
-/* g: [n, out, spatial...] as y; gradients have the shapes of x and weight (infer_conv). */
+/* g: [n, out, spatial...], like y. The gradients have the shapes of x and weight (infer_conv). */
 void gradient_conv(struct gradient *r)
 {
     const struct conv_attributes *of = r->node.attributes;
@@ -93,7 +93,7 @@ static forge_value unfold(struct gradient *r, const struct windows *windows, for
     return builder_emit(r->b, OP_UNFOLD, &a, sizeof a, &x, 1);
 }
 
-/* Broadcasts one value per window to all elements of its window. */
+/* Returns an array in which each window's value is broadcast to all elements of its window. */
 static forge_value spread(struct gradient *r, const struct windows *windows, forge_value x)
 {
     forge_shape shape = forge_value_shape(r->b, x), wide = shape;
@@ -105,7 +105,7 @@ static forge_value spread(struct gradient *r, const struct windows *windows, for
     return forge_broadcast(r->b, forge_reshape(r->b, x, shape), wide);
 }
 
-/* Returns the number by which each mean was divided. */
+/* Returns, for each window, the number of elements by which its mean was divided. */
 static forge_value count_elements(struct gradient *r, const struct window_attributes *a)
 {
     forge_builder *b = r->b;
@@ -148,8 +148,8 @@ void gradient_fold(struct gradient *r)
     gradient_add(r, 0, unfold(r, &a->windows, r->g, 0));
 }
 
-/* The gradient of each part is the mean over the elements that shared it. Which elements equal y is treated
- * as constant. Padding is NaN, which equals nothing. */
+/* The gradient of each part is the mean of g over the elements that shared the part. The choice of these
+ * elements, which equal y, is treated as constant. Padding is NaN, which equals nothing. */
 void gradient_share(struct gradient *r)
 {
     const struct share_attributes *a = r->node.attributes;
@@ -168,5 +168,5 @@ void gradient_share(struct gradient *r)
 
 void gradient_random(struct gradient *r)
 {
-    (void)r; /* its inputs are integers */
+    (void)r; /* the inputs are integers */
 }

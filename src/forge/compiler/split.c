@@ -202,7 +202,8 @@ static bool is_read(const struct splitting *s, forge_value value)
     return graph_producer(s->graph, value)->op == OP_READ;
 }
 
-/* Assigns a read that another device uses to an earlier segment of the read's own device. */
+/* If another device uses a read, ensures that the read's own device already has a segment, which makes the
+ * value. */
 static bool add_transfer(struct splitting *s, forge_value value)
 {
     forge_value source = source_of(s->graph, value);

@@ -13,18 +13,20 @@
 
 struct expected {
     double seconds, joules;
-    /* Signed change of seconds and joules if a cause is one standard deviation higher. */
+    /* Signed change of seconds and joules if the error of a cause is one standard deviation higher. */
     double seconds_sd[EXPECTED_CAUSES], joules_sd[EXPECTED_CAUSES];
 };
 
-/* Adds times * part to sum. */
+/* Adds times * part to sum. Values and errors are added. */
 void expected_add(struct expected *sum, double times, const struct expected *part);
 /* Return the value with a log-normal 90 % interval, of class JOULE_CLASS_MODELLED. */
 joule_quantity expected_seconds(const struct expected *expected);
 joule_quantity expected_joules(const struct expected *expected);
-/* Returns joules / seconds; shared errors cancel. NaN if no time passed. */
+/* Returns joules / seconds, in W. Errors that change both by the same factor cancel. Returns NaN if no time
+ * passed. */
 joule_quantity expected_watts(const struct expected *expected);
-/* Returns the value with a log-normal 90 % interval. log_sd: standard deviation of its logarithm. */
+/* Returns the value with a log-normal 90 % interval. log_sd: standard deviation of the value's natural
+ * logarithm. */
 joule_quantity expected_quantity(double value, double log_sd, joule_class cls);
 
 #endif

@@ -13,10 +13,11 @@
 #define MIN_CLASS_BYTES 256
 #define MAX_NAMED_USERS 3 /* users that an error message names */
 
+/* A block of the pool, in use or held for reuse. */
 struct block {
     struct device_memory *memory;
-    forge_buffer *raw;        /* from the backend */
-    size_t size_bytes;        /* of its size class */
+    forge_buffer *raw;        /* allocated by the backend */
+    size_t size_bytes;        /* bytes of the block's size class */
     struct block *next, **at; /* at: the pointer that points to this block */
     char what[80];
 };
@@ -63,7 +64,7 @@ static void block_free(struct block *block)
     free(block);
 }
 
-/* Frees all unused blocks. The lock is held. */
+/* Frees all unused blocks. The caller holds the lock. */
 static void free_unused(struct device_memory *memory)
 {
     struct block *block = memory->held, *next;
@@ -75,7 +76,8 @@ static void free_unused(struct device_memory *memory)
     }
 }
 
-/* Releases the lock, which is held. Frees the pool if it is closed and its last buffer is gone. */
+/* Releases the lock, which the caller holds. Frees the pool if it is closed and its last buffer has been
+ * released. */
 static void unlock_and_free(struct device_memory *memory)
 {
     bool is_last = memory->is_closed && memory->used_bytes == 0;
@@ -144,8 +146,8 @@ static bool is_above_limit(const struct device_memory *memory, size_t more_bytes
                                                                           : memory->limit_bytes);
 }
 
-/* Allocates a block. Frees unused blocks if the limit or the backend requires it. Returns NULL if there is
- * not enough memory. The lock is held. */
+/* Returns a new block of the backend. Frees unused blocks if the limit or the backend requires it. Returns
+ * NULL if there is not enough memory. The caller holds the lock. */
 static struct block *make_block(forge_device *device, size_t size_bytes)
 {
     struct device_memory *memory = device->memory;
@@ -180,8 +182,8 @@ static void print_bytes(struct text *text, size_t bytes)
     text_printf(text, "%.1f %s", amount, units[i]);
 }
 
-/* Returns the largest block in use that comes after `last` in falling order of sizes; NULL: the largest of
- * all. */
+/* Returns the next block in use after `last` in falling order of sizes. `last` NULL: returns the largest
+ * block. */
 static const struct block *find_next_largest(const struct device_memory *memory, const struct block *last)
 {
     const struct block *found = NULL;
@@ -196,7 +198,8 @@ static const struct block *find_next_largest(const struct device_memory *memory,
     return found;
 }
 
-/* Sets an error that names the request and the largest users. The lock is held. */
+/* Sets an error that names the request and the largest users. Returns its status. The caller holds the
+ * lock. */
 static joule_status refuse(const forge_device *device, size_t size_bytes, const char *what,
                            joule_error *error)
 {
@@ -221,7 +224,8 @@ static joule_status refuse(const forge_device *device, size_t size_bytes, const 
     return error_set(error, JOULE_NO_MEMORY, "%s", message);
 }
 
-/* Reuses or allocates a block. *out_is_used: it has been used before. The lock is held. */
+/* Returns a held block of this size class, or a new one; NULL if there is not enough memory. *out_is_used:
+ * true if the block has been used before. The caller holds the lock. */
 static struct block *take_block(forge_device *device, size_t class_bytes, bool *out_is_used)
 {
     struct device_memory *memory = device->memory;
@@ -255,7 +259,7 @@ joule_status device_take(forge_device *device, size_t size_bytes, const char *wh
     status = forge_buffer_wrap(data, size_bytes, release_block, block, out_buffer, out_error);
     if (status != JOULE_OK)
         release_block(block);
-    else if (is_used && !device->ops->expect) /* the memory of such a device has no bytes */
+    else if (is_used && !device->ops->expect) /* the memory of an estimating device has no bytes */
         memset(data, 0, size_bytes);
     return status;
 }

@@ -16,14 +16,15 @@ struct device_memory *device_memory_new(void);
 /* Frees the pool. Buffers that are still in use are freed when they are released. NULL is allowed. */
 void device_memory_close(struct device_memory *memory);
 
-/* Takes at least size_bytes zeroed bytes, aligned to PROGRAM_ALIGNMENT. what: the user, for messages: "slot
- * 'fc1.weight'"; copied. Returns JOULE_NO_MEMORY if the device or the limit does not have as many; the
- * message names the largest users. Any thread. */
+/* Takes at least size_bytes zeroed bytes, aligned to PROGRAM_ALIGNMENT. what: the user of the memory, for
+ * messages, such as "slot 'fc1.weight'"; copied. Release the result with forge_buffer_release. Returns
+ * JOULE_NO_MEMORY if the device or the limit does not allow the request; the message names the largest users.
+ * May be called on any thread. */
 joule_status device_take(forge_device *device, size_t size_bytes, const char *what, forge_buffer **out_buffer,
                          joule_error *out_error);
 
-/* Returns the size class: the next of 8 steps between two powers of two, so that less than an eighth is lost.
- * SIZE_MAX if too large. */
+/* Returns the size class for size_bytes, in bytes: the next of 8 steps between two powers of two, so that
+ * less than an eighth is lost. Returns SIZE_MAX if size_bytes is too large. */
 size_t memory_class_bytes(size_t size_bytes);
 
 #endif

@@ -11,13 +11,13 @@
 #include "base/string.h"
 
 struct forge_timeline {
-    uint64_t value; /* all members are guarded by `lock` */
+    uint64_t value; /* all members are guarded by the global `lock` */
     bool has_failed;
     char message[sizeof((joule_error *)0)->message];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t moved; /* some timeline changed; uses the monotonic clock */
+static pthread_cond_t moved; /* signalled when any timeline changes; uses the monotonic clock */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void make_condition(void)
@@ -81,7 +81,8 @@ void forge_timeline_fail(forge_timeline *timeline, const char *message)
 
 /* --- waiting -------------------------------------------------------------------------------------------- */
 
-/* Returns JOULE_OK, JOULE_FAILED, or JOULE_PENDING if the value is not reached yet. The lock is held. */
+/* Returns JOULE_OK if the value is reached, JOULE_FAILED if the timeline has failed, else JOULE_PENDING. The
+ * caller holds the lock. */
 static joule_status check_value(const forge_timeline *timeline, uint64_t value, joule_error *error)
 {
     if (timeline->value >= value)
@@ -93,7 +94,7 @@ joule_status forge_timeline_wait(forge_timeline *timeline, uint64_t value, doubl
                                  joule_error *out_error)
 {
     double end_s = clock_seconds(clock_now_ns()) + timeout_s;
-    bool has_end = timeout_s >= 0 && end_s < 1e9; /* a later end means no end, as it would overflow */
+    bool has_end = timeout_s >= 0 && end_s < 1e9; /* a later end would overflow, and counts as no end */
     struct timespec end = {has_end ? (time_t)end_s : 0, has_end ? (long)(fmod(end_s, 1) * 1e9) : 0};
     int waited = 0;
     pthread_mutex_lock(&lock);

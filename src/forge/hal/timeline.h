@@ -9,10 +9,10 @@
 #include <forge/queue.h>
 #include <stdatomic.h>
 
-/* As forge_timeline_wait without a timeout, but returns JOULE_ABSENT when *is_cancelled becomes true. */
+/* Waits like forge_timeline_wait without a timeout. Returns JOULE_ABSENT when *is_cancelled becomes true. */
 joule_status timeline_wait(forge_timeline *timeline, uint64_t value, const atomic_bool *is_cancelled,
                            joule_error *out_error);
-/* Wakes all waiters, so that they read *is_cancelled again. Set it before. */
+/* Wakes all waiters, so that they read *is_cancelled again. The caller sets *is_cancelled before the call. */
 void timeline_wake_all(void);
 
 #endif

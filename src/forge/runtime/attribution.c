@@ -9,8 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Variance of the drift's step between windows, relative to the variance of a window's mean power: from
- * almost none to much. The drift is about constant over 1 / sqrt(pace) windows. */
+/* Variance of the drift's step between windows, relative to the variance of a window's mean power. The values
+ * range from almost no drift to a strong one. The drift is about constant over 1 / sqrt(pace) windows. */
 static const double paces[PACES] = {1e-6, 1e-4, 1e-2, 1, 1e2};
 
 struct attribution *attribution_new(size_t count)
@@ -42,7 +42,7 @@ void attribution_free(struct attribution *attribution)
     free(attribution);
 }
 
-/* The first window determines where the drift begins, and nothing about the watts. */
+/* Begins the drift with the first window, which determines the drift's level and nothing about the watts. */
 static void begin_drift(struct whitened *w, size_t n, const struct attribution_window *window,
                         const double *active_s)
 {
@@ -92,7 +92,7 @@ void attribution_add_window(struct attribution *a, const struct attribution_wind
         return;
     }
     struct attribution_window w = *window;
-    /* A lower bound on the error: no sensor is better, and nothing is divided by 0. */
+    /* A lower bound on the error. No sensor is more accurate, and it prevents a division by 0. */
     double min_sd = 1e-6 * fabs(w.joules) + 1e-9;
     w.variance = fmax(w.variance, min_sd * min_sd);
     double watts_variance = w.variance / (w.seconds * w.seconds);

@@ -65,7 +65,7 @@ double attribution_seconds(const struct attribution_answer *answer, size_t group
 
 /* --- errors --------------------------------------------------------------------------------------------- */
 
-/* Returns the variance of the sum of some groups' joules, given the sum of all. */
+/* Returns the variance of the sum of some groups' joules, in J^2, given the sum of all groups. */
 static double variance_of(const double *covariance, const double *joules, size_t n, const bool *is_in)
 {
     double variance = 0;
@@ -80,12 +80,12 @@ static joule_class class_of(const struct attribution_answer *answer, double rela
 {
     if (answer->meter >= JOULE_CLASS_MODELLED || answer->meter == JOULE_CLASS_NONE)
         return answer->meter;
-    /* A sum over all groups has no error here and needs no windows. */
+    /* A sum over all groups has no error here, so it needs no windows. */
     bool is_determined = relative_sd <= 0.5 * prior_sd || relative_sd < 1e-3;
     return is_determined ? JOULE_CLASS_DERIVED : JOULE_CLASS_MODELLED;
 }
 
-/* As in libjoule, measurements have additive errors, and models have relative ones. */
+/* Makes an interval. As in libjoule, measurements have additive errors, and models have relative errors. */
 static joule_quantity quantity_of(double value, double relative_sd, joule_class cls)
 {
     double width = ATTRIBUTION_Z90 * relative_sd;
@@ -113,15 +113,15 @@ joule_quantity attribution_sum(const struct attribution_answer *answer, const bo
 
 /* --- merging of groups ---------------------------------------------------------------------------------- */
 
-/* Sets of groups: joules, and covariance of the joules. The joules of a set that was merged into another are
- * 0. */
+/* Sets of groups, with the joules of each set and their covariance. A set that was merged into another has 0
+ * joules. */
 struct sets {
     size_t count;
     double *covariance, *joules;
 };
 
-/* Returns the standard deviation of the sum, relative to the greater of the two. INFINITY if neither i nor j
- * is vague. */
+/* Returns the standard deviation of the sum of sets i and j, relative to the greater of their standard
+ * deviations. Returns INFINITY if neither i nor j is vague. */
 static double gain_together(const struct sets *s, size_t i, size_t j)
 {
     size_t n = s->count;
@@ -148,7 +148,7 @@ static bool find_pair(const struct sets *s, size_t *out_i, size_t *out_j)
     return isfinite(best);
 }
 
-/* Merges set i into set j. */
+/* Merges set i into set j. Set i then has 0 joules. */
 static void merge_sets(struct sets *s, size_t i, size_t j)
 {
     size_t n = s->count;

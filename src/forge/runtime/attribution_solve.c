@@ -13,8 +13,8 @@
 #include "forge/runtime/attribution_sums.h"
 #include "forge/runtime/symmetric.h"
 
-#define SCALE_LOG_SD        1.0 /* of the factor common to all: only ratios of the cost model matter */
-#define NOISE_PRIOR_WINDOWS 1.0 /* weight of the meter's own statement of its noise, in windows */
+#define SCALE_LOG_SD        1.0 /* of a factor common to all groups: only their ratios matter */
+#define NOISE_PRIOR_WINDOWS 1.0 /* weight of the noise that the meter states, in windows */
 #define NOISE_ROUNDS        6
 #define MAX_STEPS           40
 #define MAX_HALVINGS        12
@@ -25,10 +25,11 @@ struct fit {
     const struct whitened *w;
     double *precision;              /* inverse of the prior's covariance */
     const double *centre;           /* mean of the prior: logarithms of watts */
-    double noise;                   /* variance of the rows' errors, relative to the meter's statement */
+    double noise;                   /* variance of the rows' errors, relative to the variance that the meter
+                                     * states */
     double *theta, *watts, *joules; /* the current point */
     double *trial, *step, *slope, *hessian, *covariance, *scratch;
-    double misfit; /* sum of squared errors of the rows, relative to the meter's statement */
+    double misfit; /* sum of squared errors of the rows, relative to the variance that the meter states */
     double evidence;
 };
 
@@ -51,7 +52,7 @@ static void prior_covariance(const struct attribution_group *groups, size_t n, d
         }
 }
 
-/* Scales the watts so that the joules add up to the sum, and shifts the logarithms `theta` accordingly.
+/* Scales the watts so that the joules add up to the meter's sum. Shifts the logarithms `theta` accordingly.
  * Writes watts and joules. */
 static void scale_to_sum(const struct attribution *a, double *theta, double *watts, double *joules)
 {
@@ -66,7 +67,7 @@ static void scale_to_sum(const struct attribution *a, double *theta, double *wat
     }
 }
 
-/* Conditions the covariance on the known sum of joules. along: [n], scratch. */
+/* Conditions the covariance on the known sum of joules. along: [n], scratch memory. */
 static void condition(double *covariance, size_t n, const double *joules, double *along)
 {
     double variance = 0;
@@ -83,7 +84,7 @@ static void condition(double *covariance, size_t n, const double *joules, double
 
 /* --- the fit -------------------------------------------------------------------------------------------- */
 
-/* Returns the negative log posterior, except for constants. Sets f->misfit. */
+/* Returns the negative log posterior, without constant terms. Sets f->misfit. */
 static double negative_log_posterior(struct fit *f, const double *theta, const double *watts)
 {
     size_t n = f->a->count;
@@ -96,8 +97,8 @@ static double negative_log_posterior(struct fit *f, const double *theta, const d
     return 0.5 * (f->misfit / f->noise + symmetric_form(f->precision, n, offset, offset));
 }
 
-/* Computes the gradient and the factor of the Hessian at the current point. Returns false if it is not
- * positive definite. */
+/* Computes the gradient and the Cholesky factor of the Hessian at the current point. Returns false if the
+ * Hessian is not positive definite. */
 static bool compute_derivatives(struct fit *f)
 {
     size_t n = f->a->count;
@@ -115,7 +116,7 @@ static bool compute_derivatives(struct fit *f)
     return symmetric_factor(f->hessian, n);
 }
 
-/* Computes the Gauss-Newton step that keeps the sum of joules. Returns its largest component. */
+/* Computes the Gauss-Newton step that keeps the sum of joules. Returns the step's largest component. */
 static double compute_step(struct fit *f)
 {
     size_t n = f->a->count;
@@ -137,7 +138,8 @@ static double compute_step(struct fit *f)
     return largest;
 }
 
-/* Goes along the step, halving it until the posterior improves. Returns false if it never does. */
+/* Moves along the step, and halves it until the posterior improves. Returns false if the posterior never
+ * improves. */
 static bool descend(struct fit *f, double from, double largest)
 {
     size_t n = f->a->count;
@@ -169,7 +171,7 @@ static bool minimise(struct fit *f)
     return compute_derivatives(f);
 }
 
-/* Returns the effective number of unknowns that the rows determine, instead of the prior. */
+/* Returns the effective number of unknowns that the rows determine, and not the prior. */
 static double effective_unknowns(const struct fit *f)
 {
     size_t n = f->a->count;
@@ -182,7 +184,7 @@ static double effective_unknowns(const struct fit *f)
     return sum;
 }
 
-/* Fits watts and noise in alternation. Returns false if it gives no finite result. */
+/* Fits watts and noise alternately. Returns false if the fit gives no finite result. */
 static bool fit(struct fit *f)
 {
     const struct attribution *a = f->a;

@@ -10,8 +10,8 @@
 
 #define PACES 5
 
-/* Windows for one pace of the drift, as rows of a regression with independent errors: row' watts = joules +
- * error. Vectors: [n]; n: number of groups; v: variance of a row. */
+/* Sums over windows for one pace of the drift. Each window is a row of a regression with independent errors:
+ * row' watts = joules + error. Vectors: [n]; n: number of groups; v: variance of a row. */
 struct whitened {
     /* The drift after the last window, given the watts, is level - weights' watts, with `variance`. */
     double level, variance;
@@ -39,13 +39,13 @@ struct attribution_answer {
     double sum_sd;  /* relative error of the sum, common to all groups: from the meter */
     double *joules; /* of each group */
     double *seconds;
-    double *covariance;   /* of the logarithms of the joules, given their sum: [n, n] */
-    double *prior_joules; /* the same from the prior and the sum alone */
+    double *covariance;   /* covariance of the logarithms of the joules, given their sum: [n, n] */
+    double *prior_joules; /* covariance that the prior and the sum alone give: [n, n] */
     double *prior_covariance;
     double *numbers; /* the memory of all arrays above */
 };
 
-/* Returns an answer that is all zeros, or NULL if out of memory. */
+/* Returns an answer that is all zeros, or NULL if out of memory. Free with attribution_answer_free. */
 struct attribution_answer *attribution_answer_new(size_t count);
 
 #endif

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-#define SPANS_BYTES     ((size_t)16 << 20) /* pages are only used as they are needed */
+#define SPANS_BYTES     ((size_t)16 << 20) /* the kernel provides pages only when they are used */
 #define MIN_WINDOW_NS   (NS_PER_S / 200)   /* closer ticks add cost, but little information */
 #define FIXED_WINDOW_NS (NS_PER_S / 2)
 #define TICKS           256
@@ -98,16 +98,16 @@ void forge_energy_stop(forge_instance *instance)
 
 /* --- windows -------------------------------------------------------------------------------------------- */
 
-/* Returns the standard deviation. As in libjoule, models have relative errors. */
+/* Returns the standard deviation of q in its own unit. As in libjoule, models have relative errors. */
 static double sd_of(joule_quantity q)
 {
     double z = q.cls >= JOULE_CLASS_MODELLED && q.value > 0 ? log(q.high / q.value) : q.high / q.value - 1;
     return q.value * z / ATTRIBUTION_Z90;
 }
 
-/* Estimates the error that all windows share: it makes the variance of a long window greater than the sum of
- * its parts'. Returns the rest of this window's variance. Without a known long window, the shared error keeps
- * its last estimate. */
+/* Estimates the error that all windows share. It makes the variance of a long window greater than the sum of
+ * the variances of its parts. Returns the rest of this window's variance, in J^2. If no long window is known,
+ * the shared error keeps its last estimate. */
 static double own_variance(struct energy *e, joule_quantity joules, int64_t end_ns)
 {
     double variance = sd_of(joules) * sd_of(joules);
@@ -122,15 +122,16 @@ static double own_variance(struct energy *e, joule_quantity joules, int64_t end_
     return fmax(variance - common * common, 1e-4 * variance);
 }
 
-/* A long window over a gap would contain energy that no window has. The sums restart; gain_sd stays. */
+/* Restarts the sums after a gap, because a long window over a gap would contain energy that no window has.
+ * Keeps gain_sd. */
 static void reset_sums(struct energy *e, int64_t end_ns)
 {
     e->first_ns = end_ns;
     e->joules = e->squares = e->variance = 0;
 }
 
-/* Feeds the window from the last cut to end_ns to the attribution. variance: of its independent error; NaN:
- * own_variance. */
+/* Passes the window from the last cut to end_ns to the attribution. variance: variance of the window's
+ * independent error, in J^2; NaN: use own_variance. */
 static void add_window(struct energy *e, int64_t end_ns, joule_quantity joules, double variance,
                        double coverage)
 {
@@ -157,7 +158,7 @@ static void add_window(struct energy *e, int64_t end_ns, joule_quantity joules, 
     e->cut_ns = end_ns;
 }
 
-/* Returns false if the sensors have not passed the window's end yet. */
+/* Adds the window up to end_ns. Returns false if the sensors have not passed the window's end yet. */
 static bool end_window(struct energy *e, int64_t end_ns)
 {
     joule_quantity joules;
@@ -178,8 +179,8 @@ static bool is_model(joule_class cls)
     return cls >= JOULE_CLASS_MODELLED;
 }
 
-/* Returns UNKNOWN until the meter reports a class. A device with assumed watts also weakens a total that
- * contains a measured processor; so the class of the CPUs decides. */
+/* Returns UNKNOWN until the meter reports a class. The class of the CPUs decides, because a device with
+ * assumed watts also weakens a total that contains a measured processor. */
 static forge_energy_basis find_basis(const struct energy *e)
 {
     joule_quantity all, cpu;
@@ -192,8 +193,8 @@ static forge_energy_basis find_basis(const struct energy *e)
     return is_measured ? FORGE_ENERGY_OF_MACHINE : FORGE_ENERGY_OF_PROCESS;
 }
 
-/* Adds the window from the last cut to now; its joules are modelled from this process's CPU time. The model's
- * error is common to all windows; the remaining error is the clock's. */
+/* Adds the window from the last cut to now. Its joules are modelled from this process's CPU time. The model's
+ * error is common to all windows. The independent error is the clock's. */
 static void end_process_window(struct energy *e)
 {
     int64_t now_ns = clock_now_ns();
@@ -223,7 +224,7 @@ static void free_answer(struct energy *e)
     e->answer = NULL;
 }
 
-/* On a device that only estimates, everything is known at once. */
+/* Adds the energy of an estimating device, on which everything is known at once. */
 static void collect_expected(forge_instance *instance)
 {
     struct energy *e = instance->energy;
@@ -235,7 +236,7 @@ static void collect_expected(forge_instance *instance)
     free_answer(e);
 }
 
-/* Feeds the attribution with every window up to end_ns whose end the sensors have passed. */
+/* Passes to the attribution every window that ends before end_ns and whose end the sensors have passed. */
 static void collect_metered(struct energy *e, int64_t end_ns)
 {
     int64_t ticks[TICKS], first_ns = e->cut_ns, before_ns;
@@ -278,7 +279,7 @@ joule_status forge_energy_collect(forge_instance *instance)
     return JOULE_OK;
 }
 
-/* Ends the last window at end_ns. Returns false if the sensors have not passed it yet. */
+/* Ends the last window at end_ns. Returns false if the sensors have not passed end_ns yet. */
 static bool end_rest(struct energy *e, int64_t end_ns)
 {
     collect_metered(e, end_ns);
@@ -288,7 +289,7 @@ static bool end_rest(struct energy *e, int64_t end_ns)
     return true;
 }
 
-/* Counts the energy up to end_ns that the sensors have not confirmed as lost. */
+/* Counts as lost the energy up to end_ns that the sensors have not confirmed. */
 static void discard_rest(struct energy *e, int64_t end_ns)
 {
     joule_quantity joules;
@@ -325,7 +326,7 @@ joule_status forge_energy_finish(forge_instance *instance, double wait_s)
     return JOULE_OK;
 }
 
-/* The machine's energy comes from the meter. This process's energy is the sum of its collected windows. */
+/* The machine's energy is read from the meter. This process's energy is the sum of its collected windows. */
 joule_status forge_energy_now(forge_instance *instance, joule_quantity *out_joules)
 {
     struct energy *e = instance->energy;

@@ -23,7 +23,7 @@ struct energy {
     double *active_s;         /* scratch: seconds of each item in the current window */
     int64_t begin_ns, cut_ns; /* when counting began, and the end of the last window */
     uint64_t windows;
-    /* On a device that only estimates: the expected cost of each item's launches over all runs, and over the
+    /* On a device that only estimates: the expected cost of each item's launches, over all runs and over the
      * collected runs. */
     struct expected *expected, *collected;
     uint64_t expected_runs, collected_runs;
@@ -32,10 +32,12 @@ struct energy {
     double cut_cpu_s;   /* CPU time of this process at cut_ns, in s */
     double joules_seen; /* joules of attributed windows */
     double lost_joules; /* joules of windows that were not attributed */
-    double relative_sd; /* relative error of each window's joules, if the basis is the process */
-    /* Sums over windows with energy since the last gap, to separate their common error from their own. */
+    double relative_sd; /* standard deviation of the relative error of each window's joules, if the basis is
+                         * the process */
+    /* Sums over the windows with energy since the last gap. They separate the common error of the windows
+     * from their own errors. */
     double joules, squares, variance;
-    int64_t first_ns; /* where these windows begin */
+    int64_t first_ns; /* begin of the first window in these sums */
     double gain_sd;   /* relative standard deviation of the common error */
     joule_class cls;
     /* Valid until the next collection; NULL: not solved. */
@@ -47,9 +49,10 @@ struct energy {
 void energy_free(struct energy *energy);
 /* Computes e->answer if it is NULL. Returns JOULE_PENDING if there is no energy yet. */
 joule_status energy_solve(const forge_instance *instance);
-/* The same on a device that only estimates (energy_expected.c). */
+/* Computes the answer on a device that only estimates (energy_expected.c). Returns JOULE_PENDING if there is
+ * no energy yet. */
 joule_status energy_expect(const forge_instance *instance);
-/* Returns `value` joules, a part of the total, with the error that all windows share. */
+/* Returns `value`, a part of the total in joules, with the error that all windows share. */
 joule_quantity energy_part(const struct energy *energy, double value);
 /* On a device that only estimates: adds the expected cost of the runs since the last call. Call it before
  * launches get other sizes, and when energy is collected. */

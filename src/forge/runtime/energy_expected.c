@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include "forge/runtime/energy.h"
 
-/* joules, seconds: one for each item; log_sd: [items, EXPECTED_CAUSES]. */
+/* Sums for attribution_from_model. joules, seconds: one for each item; log_sd: [items, EXPECTED_CAUSES],
+ * row-major. */
 struct sums {
     double *joules, *seconds, *log_sd;
 };

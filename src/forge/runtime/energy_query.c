@@ -17,7 +17,7 @@ static joule_quantity unknown(void)
     return (joule_quantity){NAN, NAN, NAN, JOULE_CLASS_NONE, 0};
 }
 
-/* Common to all queries: returns JOULE_ABSENT if energy is not counted. */
+/* Begins any query. Returns JOULE_ABSENT if energy is not counted. */
 static joule_status begin_query(const forge_instance *instance)
 {
     return instance->energy ? energy_solve(instance) : JOULE_ABSENT;
@@ -75,8 +75,8 @@ static bool is_below(const char *scope, const char *outer)
     return length == 0 || (strncmp(scope, outer, length) == 0 && (scope[length] == '/' || !scope[length]));
 }
 
-/* Marks the items of a scope and phase, without the time between launches. Returns false if there are
- * none. */
+/* Marks in e->is_in the items of a scope and phase, without the time between launches. Returns false if there
+ * are no such items. */
 static bool mark(const struct energy *e, const char *scope, int phase)
 {
     bool is_any = false;
@@ -107,8 +107,8 @@ static joule_quantity scaled(joule_quantity q, double factor)
     return (joule_quantity){q.value * factor, q.low * factor, q.high * factor, q.cls, 0};
 }
 
-/* Returns the number of runs in the windows with energy: time of their launches / time of one run's
- * launches. */
+/* Returns the number of runs in the windows with energy: the time of all their launches, divided by the time
+ * of the launches of one run. */
 static double runs_seen(const forge_instance *instance)
 {
     const struct energy *e = instance->energy;

@@ -113,7 +113,7 @@ joule_status forge_instance_new(const forge_program *program, forge_device *devi
 
 /* --- inputs and outputs --------------------------------------------------------------------------------- */
 
-/* Finds the index of a buffer by kind and name. */
+/* Finds the index of a buffer by kind and name. Returns JOULE_ABSENT, with a message, if there is none. */
 static joule_status find_buffer(const forge_instance *instance, enum buffer_kind kind, const char *name,
                                 size_t *out_buffer, joule_error *error)
 {
@@ -157,7 +157,7 @@ joule_status forge_instance_set(forge_instance *instance, const char *input, con
         !forge_tensor_is_packed(tensor))
         return refuse_tensor(instance, buffer, tensor, out_error);
     status = instance_request_shape(instance, &buffer->shape, &tensor->shape, &reason);
-    if (status == JOULE_ABSENT) /* the shape differs in a dimension that is no symbol */
+    if (status == JOULE_ABSENT) /* the shape differs in a dimension that is not a symbol */
         return refuse_tensor(instance, buffer, tensor, out_error);
     if (status != JOULE_OK)
         return error_set(out_error, status, "input '%s': %s", input, reason.message);

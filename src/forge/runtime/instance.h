@@ -14,7 +14,7 @@ struct energy; /* energy.h */
 struct given {
     forge_shape shape;
     bool is_given;
-    bool is_zeros; /* set to zeros, for any size */
+    bool is_zeros; /* was set to zeros, at whatever size */
 };
 
 struct forge_instance {
@@ -28,7 +28,7 @@ struct forge_instance {
                              * run on */
     bool is_bound;          /* launches are bound to the wanted sizes */
     struct given *given;    /* one for each buffer */
-    bool has_inputs;        /* all inputs are set; this never changes back */
+    bool has_inputs;        /* true once all inputs are set; never becomes false again */
     struct view *views;     /* one for each binding */
     struct bound_launch *launches;
     const char **kernels;      /* one for each launch: its kernel's name at these sizes */
@@ -38,39 +38,42 @@ struct forge_instance {
     forge_graph **bodies; /* one for each launch: a composite's body if its sizes change, else NULL */
     int64_t **body_sizes; /* one for each body: values of its dim table */
     int64_t *timestamps;  /* of the last run without energy: its start, and the end of each launch */
-    int64_t *taken_ns;    /* one for each launch: time over all runs */
+    int64_t *taken_ns;    /* one for each launch: its total time over all runs */
     uint64_t runs;
     struct energy *energy;  /* NULL: energy is not counted */
     bool is_poisoned;       /* a run failed midway: states may be partially updated */
-    bool *makes_infinities; /* one for each launch, also in correct runs; NULL: no run was checked */
+    bool *makes_infinities; /* one for each launch: true if it makes infinities also in correct runs; NULL: no
+                             * run was checked */
 };
 
-/* Returns JOULE_FAILED, with the message for a run after a failed run. */
+/* Returns JOULE_FAILED, with the message for a run after a run that failed midway. */
 joule_status instance_fail_poisoned(joule_error *out_error);
 
-/* Returns INVALID, with a message that names the input, if the device computes and an input was never set. */
+/* Returns JOULE_INVALID, with a message that names the input, if an input was never set. A device that only
+ * estimates needs no inputs. */
 joule_status instance_check_inputs(forge_instance *instance, joule_error *out_error);
-/* Returns the name of the first input, from buffer *at on, that was never set, and moves *at past it. Returns
- * NULL if there is none. */
+/* Returns the name of the first input, from buffer *at on, that was never set. Moves *at past this input.
+ * Returns NULL if there is none. A device that only estimates needs no inputs. */
 const char *instance_find_missing(const forge_instance *instance, size_t *at);
 joule_status instance_fail_missing(const char *input, joule_error *out_error);
 
 /* --- sizes.c -------------------------------------------------------------------------------------------- */
 
-/* Makes the bodies that binding needs. Returns false if out of memory. instance_free_bodies frees them. */
+/* Makes the bodies of composites that binding needs. Returns false if out of memory. Free them with
+ * instance_free_bodies. */
 bool instance_make_bodies(forge_instance *instance);
 void instance_free_bodies(forge_instance *instance);
 /* Binds the launches to the wanted sizes. Allocates nothing. */
 joule_status instance_bind(forge_instance *instance, joule_error *out_error);
-/* Returns the shape at the wanted sizes. */
+/* Returns `shape` at the wanted sizes. */
 forge_shape instance_wanted_shape(const forge_instance *instance, const forge_shape *shape);
-/* Sets the wanted values of symbols such that `shape` becomes `to_be`, of equal rank. Otherwise keeps the
- * wanted sizes, and returns JOULE_INVALID if a symbol cannot have its value, or JOULE_ABSENT, without a
- * message, if another dimension differs. */
+/* Sets the wanted values of symbols so that `shape` becomes `to_be`, which has the same rank. Returns
+ * JOULE_INVALID, with a message, if a symbol cannot have its value. Returns JOULE_ABSENT, without a message,
+ * if a dimension that is not a symbol differs. After an error the wanted sizes are unchanged. */
 joule_status instance_request_shape(forge_instance *instance, const forge_shape *shape,
                                     const forge_shape *to_be, joule_error *out_error);
-/* Returns the cost of a launch in one run: the mean over the runs since the last reset; without runs, the
- * cost at the bound sizes. */
+/* Returns the cost of a launch in one run: the mean over the runs since the last reset. If there was no run,
+ * returns the cost at the bound sizes. */
 struct program_cost instance_cost(const forge_instance *instance, size_t launch);
 
 #endif

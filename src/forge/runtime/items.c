@@ -14,20 +14,20 @@
 #include "base/array.h"
 #include "forge/ir/cost.h"
 
-/* Power of a busy core, whatever it computes, with its share of the idle package. 4 to 6.5 W for Xeon
- * Scalable servers, by the SPECpower_ssj2008 results behind libjoule's own table
+/* Power of a busy core in W, whatever it computes, with its share of the idle package. SPECpower_ssj2008
+ * results of Xeon Scalable servers give 4 to 6.5 W. libjoule's own table is based on the same results
  * (src/joule/cost/cpu_seed.c). */
 #define CORE_WATTS 5.0
-/* Power between launches, relative to a busy machine: cores sleep, and data is loaded. */
+/* Power between launches, relative to the power of a busy machine. Cores sleep, and data is loaded. */
 #define BETWEEN_PART 0.6
 
-/* Standard deviations of logarithms: of a kind of operation (its kernels and cache use), of one operation
- * within its kind (sizes, strides), and of the time between launches. */
+/* Standard deviations of the logarithm of the power: of a kind of operation (its kernels and cache use), of
+ * one operation within its kind (sizes, strides), and of the time between launches. */
 #define KIND_LOG_SD    0.35
 #define OWN_LOG_SD     0.10
 #define BETWEEN_LOG_SD 0.6
 
-/* Returns the length of the first `depth` parts of a scope. */
+/* Returns the length in bytes of the first `depth` parts of a scope. */
 static size_t prefix_length(const char *scope, size_t depth)
 {
     size_t length = 0;
@@ -56,8 +56,8 @@ static struct index_key item_key(const void *items, uint32_t item)
     return (struct index_key){of->key, of->key_size};
 }
 
-/* Returns the key: "1matmul", a zero byte, "h.0/attn": phase, operation, first parts of the scope. NULL if
- * out of memory. */
+/* Returns the key of the launch's item: phase and operation ("1matmul"), a zero byte, and the first parts of
+ * the scope ("h.0/attn"). The key is valid until the next call. Returns NULL if out of memory. */
 static char *key_of(struct items *items, const forge_program *program, const struct program_launch *launch,
                     size_t depth, size_t *out_size)
 {
@@ -73,7 +73,7 @@ static char *key_of(struct items *items, const forge_program *program, const str
     return items->key;
 }
 
-/* Adds an item with this key. Returns false if out of memory. */
+/* Adds an item with a copy of `key`, of `size` bytes. Returns false if out of memory. */
 static bool add_item(struct items *items, const forge_program *program, const struct program_launch *launch,
                      const char *key, size_t size)
 {
@@ -90,7 +90,7 @@ static bool add_item(struct items *items, const forge_program *program, const st
     return index_add(&items->index, items, (uint32_t)items->count - 1);
 }
 
-/* Assigns a launch to its item. Returns false if out of memory. */
+/* Assigns launch i to its item; adds the item if it is new. Returns false if out of memory. */
 static bool assign_item(struct items *items, const forge_program *program, size_t i, size_t depth)
 {
     const struct program_launch *launch = &program_launches(program)[i];
@@ -107,7 +107,7 @@ static bool assign_item(struct items *items, const forge_program *program, size_
     return true;
 }
 
-/* Counts the item for the time between launches. */
+/* Returns true if there are more than MAX_ITEMS items, including the item for the time between launches. */
 static bool is_above_max(const struct items *items)
 {
     return items->count + 1 > MAX_ITEMS;

@@ -11,7 +11,7 @@
 #include "forge/runtime/attribution.h"
 #include "forge/runtime/instance.h"
 
-#define MAX_ITEMS 128 /* scopes are shortened if there would be more */
+#define MAX_ITEMS 128 /* scopes are shortened if there would be more items */
 
 struct item {
     uint32_t op;           /* OP_COUNT: the time between launches */
@@ -20,7 +20,7 @@ struct item {
     const char *scope;
     const char *key; /* identifies the item: phase, operation, scope */
     size_t key_size;
-    uint64_t launches; /* in one run */
+    uint64_t launches; /* number of the item's launches in one run */
 };
 
 struct items {
@@ -33,12 +33,12 @@ struct items {
     size_t key_capacity;
 };
 
-/* Groups the launches. Returns false if out of memory. Call items_free in any case. */
+/* Groups the launches of a program. Returns false if out of memory. Call items_free in any case. */
 bool items_make(struct items *items, const forge_program *program);
 void items_free(struct items *items);
 /* Returns the mean cost of an item's launches in one run. */
 struct program_cost items_cost(const struct items *items, const forge_instance *instance, size_t item);
-/* Computes the prior of each item's power, from the cost and the time of its launches. */
+/* Computes the prior of each item's power, from the cost and the time of the item's launches. */
 void items_prior(const struct items *items, const forge_instance *instance,
                  struct attribution_group *out_groups);
 

@@ -18,6 +18,7 @@
 
 /* --- scanning ------------------------------------------------------------------------------------------- */
 
+/* The numbers of one view, and the positions of its first NaN and its first infinity. */
 struct summary {
     forge_numbers numbers;
     size_t first_nan, first_infinity; /* SIZE_MAX: none */
@@ -31,7 +32,7 @@ static void count_value(struct summary *summary, size_t position, double value)
     } else if (isinf(value)) {
         summary->first_infinity = n->infinities++ ? summary->first_infinity : position;
     } else {
-        n->min = value >= n->min ? n->min : value; /* NaN compares false */
+        n->min = value >= n->min ? n->min : value; /* a comparison with NaN is false */
         n->max = value <= n->max ? n->max : value;
     }
 }
@@ -65,7 +66,7 @@ static bool is_float(const struct view *view)
 struct check {
     forge_instance *instance;
     forge_nonfinite found;
-    struct summary operands[FORGE_MAX_OPERANDS]; /* of the current launch, if are_known */
+    struct summary operands[FORGE_MAX_OPERANDS]; /* operands of the current launch; valid if are_known */
     bool are_known;
 };
 
@@ -85,8 +86,8 @@ static void scan_operands(struct check *check, const struct launch *launch)
     check->are_known = true;
 }
 
-/* Returns true if the launch does arithmetic, which may overflow. Fills and comparisons only pass infinities
- * on. */
+/* Returns true if the launch does arithmetic, which may overflow. Fills and comparisons can only copy
+ * infinities from their inputs. */
 static bool does_arithmetic(const struct launch *launch, const struct program_launch *made)
 {
     const struct reduce_attributes *reduce = launch->attributes;
@@ -99,8 +100,9 @@ static bool does_arithmetic(const struct launch *launch, const struct program_la
     return kind != FORGE_MAXIMUM && kind != FORGE_MINIMUM && (made->cost.flop > 0 || launch->op == OP_CAST);
 }
 
-/* Returns true if this launch caused the results; its operands are known. *is_infinite: there are infinities
- * and no NaN. */
+/* Returns true if the launch itself made the NaN or infinity in `result`. For a NaN, its operands must be free
+ * of NaN. For an infinity, its operands must be finite, and it must do arithmetic. check->operands must be
+ * known. *is_infinite: true if the result contains infinities but no NaN. */
 static bool is_origin(const struct check *check, const struct launch *launch,
                       const struct program_launch *made, const struct summary *result, bool *is_infinite)
 {
@@ -113,7 +115,8 @@ static bool is_origin(const struct check *check, const struct launch *launch,
     return *is_infinite ? !nans && !infinities && does_arithmetic(launch, made) : !nans;
 }
 
-/* Returns the name of the input, slot or output in whose memory this binding is, or NULL. */
+/* Returns the name of the input, slot or output in whose memory this binding lies; NULL if it lies in other
+ * memory. */
 static const char *name_of(const forge_program *program, uint32_t binding)
 {
     const struct program_buffer *buffer =
@@ -162,7 +165,7 @@ static void set_origin(struct check *check, size_t i, size_t output, const struc
                name_of(program, made->first_binding + made->input_count + (uint32_t)output));
 }
 
-/* Checks the results of launch i after it has run. */
+/* Checks the results of launch i, which has just run. Records the launch if it is the origin. */
 static void check_results(struct check *check, size_t i)
 {
     const struct launch *launch = &check->instance->launches[i].launch;
@@ -184,8 +187,8 @@ static void check_results(struct check *check, size_t i)
     }
 }
 
-/* Checks inputs and slots for NaN before the run. A mask may contain infinities; a scalar input, such as a
- * rate, may not. */
+/* Checks inputs and slots for NaN before the run. Arrays such as masks may contain infinities. A scalar
+ * input, such as a learning rate, may not. */
 static void check_given(struct check *check)
 {
     const forge_instance *instance = check->instance;

@@ -16,6 +16,7 @@
 
 _Static_assert(FORGE_MAX_PLACED_DEVICES <= FORGE_MAX_POINTS, "a segment may wait for every device");
 
+/* Arguments of one segment's run, on the queue's thread. */
 struct segment_run {
     forge_placed_instance *owner;
     uint32_t number;
@@ -33,7 +34,7 @@ struct forge_placed_instance {
 
 /* --- life ----------------------------------------------------------------------------------------------- */
 
-/* Frees the queues. Submitted entries that still wait are cancelled. */
+/* Frees the queues. Cancels submitted entries that still wait. */
 static void end_queues(forge_placed_instance *instance)
 {
     for (size_t i = 0; i < instance->placed->device_count; i++) {
@@ -149,7 +150,7 @@ static joule_status copy_value(const struct segment_run *run, const struct place
     return status == JOULE_OK ? forge_instance_set(run->instance, edge->name, &value, error) : status;
 }
 
-/* Runs on the queue's thread. */
+/* Runs one segment, on the thread of its queue. */
 static joule_status run_segment(void *context, joule_error *error)
 {
     const struct segment_run *run = context;
@@ -167,7 +168,8 @@ static joule_status run_segment(void *context, joule_error *error)
     return status;
 }
 
-/* Returns the value of the device's timeline after `segments` segments of this run. */
+/* Returns the value that the device's timeline has after the device's first `segments` segments of this
+ * run. */
 static uint64_t point_of(const forge_placed_instance *instance, uint32_t device, uint32_t segments)
 {
     return instance->runs * instance->placed->segment_counts[device] + segments;
@@ -196,7 +198,8 @@ static joule_status submit(forge_placed_instance *instance, uint32_t i, joule_er
                             error);
 }
 
-/* Every entry signals or fails its timeline, so each wait ends. */
+/* Waits for all segments of a run. Every entry signals or fails its timeline, so each wait ends. Returns the
+ * first failure. */
 static joule_status wait_for_all(forge_placed_instance *instance, joule_error *error)
 {
     joule_status status = JOULE_OK;
@@ -206,7 +209,7 @@ static joule_status wait_for_all(forge_placed_instance *instance, joule_error *e
     return status;
 }
 
-/* Returns true if an earlier segment provides this input of segment i. */
+/* Returns true if an earlier segment provides the input `input` of segment i. */
 static bool is_provided(const struct forge_placed *placed, uint32_t i, const char *input)
 {
     for (size_t k = 0; k < placed->edge_count; k++)
@@ -215,7 +218,7 @@ static bool is_provided(const struct forge_placed *placed, uint32_t i, const cha
     return false;
 }
 
-/* Runs before any segment begins, so that a refused run leaves all slots unchanged. */
+/* Checks all inputs before any segment runs, so that a refused run leaves all slots unchanged. */
 static joule_status check_inputs(const forge_placed_instance *instance, joule_error *error)
 {
     const char *missing;

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "forge/hal/timeline.h"
 
+/* A submitted call, with the points that it waits for and signals. */
 struct entry {
     struct entry *next;
     forge_host_fn call;
@@ -31,7 +32,8 @@ struct forge_queue {
 
 /* --- the thread ----------------------------------------------------------------------------------------- */
 
-/* *out_is_stuck: the queue is freed before the points were reached. */
+/* Waits for the entry's points, and runs it. *out_is_stuck: true if the queue was freed before the points
+ * were reached. */
 static joule_status run_entry(forge_queue *queue, const struct entry *entry, bool *out_is_stuck,
                               joule_error *error)
 {
@@ -57,7 +59,8 @@ static void signal_points(const struct entry *entry, joule_status status, const 
     }
 }
 
-/* Returns the next entry, which the caller owns; NULL if the list is empty and the queue is closing. */
+/* Waits for the next entry, and returns it; the caller frees it. Returns NULL if the list is empty and the
+ * queue is closing. */
 static struct entry *take_entry(forge_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
@@ -100,7 +103,7 @@ joule_status forge_queue_new(forge_queue **out_queue, joule_error *out_error)
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->has_more, NULL);
     queue->end = &queue->first;
-    sigset_t all, before; /* signals are for the program's threads, not for this one */
+    sigset_t all, before; /* signals are for the program's own threads */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = pthread_create(&queue->thread, NULL, run_entries, queue);

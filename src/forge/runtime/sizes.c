@@ -89,7 +89,7 @@ joule_status instance_request_shape(forge_instance *instance, const forge_shape 
     return JOULE_ABSENT;
 }
 
-/* Fails if an input was set at other sizes. */
+/* Returns JOULE_INVALID, with a message, if an input was set at other sizes than the wanted ones. */
 static joule_status check_inputs(const forge_instance *instance, joule_error *error)
 {
     const forge_program *program = instance->program;
@@ -114,7 +114,7 @@ static joule_status check_inputs(const forge_instance *instance, joule_error *er
 
 /* --- costs ---------------------------------------------------------------------------------------------- */
 
-/* Returns the cost of a launch in all runs since the last reset. */
+/* Returns the total cost of a launch in all runs since the last reset. */
 static struct program_cost all_done(const forge_instance *instance, size_t launch)
 {
     double runs = (double)(instance->runs - instance->runs_done);
@@ -144,7 +144,8 @@ void instance_free_bodies(forge_instance *instance)
     free(instance->body_sizes);
 }
 
-/* A program has no bodies. They are built again to count FLOP at other sizes. */
+/* Builds the body of composite i again, to count FLOP at other sizes, because a program contains no bodies.
+ * Returns false if out of memory. */
 static bool make_body(forge_instance *instance, size_t i)
 {
     const struct program_launch *made = &program_launches(instance->program)[i];
@@ -175,7 +176,7 @@ static struct program_cost composite_cost(const forge_instance *instance, size_t
 {
     const struct dim_table *dims = &instance->bodies[i]->dims;
     int64_t *sizes = instance->body_sizes[i];
-    size_t known = instance->program->dims.count; /* the body's own entries come after these */
+    size_t known = instance->program->dims.count; /* entries that the body itself adds come after these */
     memcpy(sizes, instance->sized.values, known * sizeof *sizes);
     size_t count = dim_evaluate(dims, sizes) ? dims->count : known;
     return cost_of_composite(&instance->launches[i].launch, instance->bodies[i], sizes, count);
@@ -201,7 +202,8 @@ static void *address_of(const forge_instance *instance, size_t i)
     return forge_buffer_data(instance->buffers[i]);
 }
 
-/* With symbols, the kernel may depend on the sizes, so the device selects again. */
+/* Returns the name of the launch's kernel at the bound sizes. If there are symbols, the kernel may depend on
+ * the sizes, so the device selects again. */
 static const char *kernel_name(const forge_instance *instance, size_t i, const struct launch *launch)
 {
     struct selection selection;
@@ -234,7 +236,7 @@ static joule_status bind_launch(forge_instance *instance, size_t i, joule_error 
                            instance->device->ops->name, instance->kernels[i], op_name(bound->launch.op));
 }
 
-/* First adds up the costs at the old sizes. */
+/* Binds all launches to the new sizes. Before that, adds up the costs of the runs at the old sizes. */
 static joule_status bind_launches(forge_instance *instance, joule_error *error)
 {
     size_t count = instance->program->launches.count;

@@ -41,7 +41,7 @@ void spans_add_row(struct spans *spans)
     spans->runs++;
 }
 
-/* Adds the time of one run's launches. Returns false if the run continues after end_ns. */
+/* Adds the time of one run's launches between two times. Returns false if the run continues after end_ns. */
 static bool take_run(struct spans *spans, const int64_t *timestamps, int64_t begin_ns, int64_t end_ns,
                      const uint32_t *item_of, double *active_s)
 {

@@ -12,12 +12,13 @@
 
 struct spans {
     size_t launches;     /* launches per run */
-    size_t capacity;     /* in runs */
+    size_t capacity;     /* number of runs for which there is room */
     int64_t *timestamps; /* rows of launches + 1 values, in ns: start of the run, end of each launch */
-    uint64_t runs;       /* runs that were added */
-    uint64_t taken;      /* of these, runs that were taken completely or dropped */
-    size_t next;         /* the next launch to take, in the first run that is not taken completely */
-    int64_t lost_ns;     /* end of the last run that was dropped; INT64_MIN: none */
+    uint64_t runs;       /* number of runs that were added */
+    uint64_t taken;      /* number of these runs that were taken completely or dropped */
+    size_t next;         /* number of the next launch to take, in the first run that is not taken
+                          * completely */
+    int64_t lost_ns;     /* end time of the last run that was dropped; INT64_MIN: none */
 };
 
 /* Allocates room for as many runs as fit into size_bytes, at least 2. Returns false if out of memory. */
@@ -27,8 +28,9 @@ void spans_free(struct spans *spans);
 int64_t *spans_next_row(struct spans *spans);
 /* Adds the run whose row spans_next_row returned. */
 void spans_add_row(struct spans *spans);
-/* Adds to active_s[item_of[i]] the seconds that launch i ran between two times, and forgets everything before
- * end_ns. Times must not decrease between calls. Returns false if dropped runs are missing. */
+/* Adds to active_s[item_of[i]] the seconds for which launch i ran between begin_ns and end_ns. Forgets
+ * everything before end_ns. Times must not decrease between calls. Returns false if runs of this period were
+ * dropped. */
 bool spans_take(struct spans *spans, int64_t begin_ns, int64_t end_ns, const uint32_t *item_of,
                 double *active_s);
 

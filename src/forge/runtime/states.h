@@ -23,8 +23,8 @@ struct forge_states {
     struct index index; /* from names to slots */
 };
 
-/* Returns the buffer of a slot in *out_buffer, borrowed; makes and initialises the slot if it is new. Returns
- * JOULE_INVALID if it exists with another type or shape. */
+/* Writes the buffer of a slot to *out_buffer; the states own it. Makes and initialises the slot if it is new.
+ * Returns JOULE_INVALID if a slot with this name has another type or shape. */
 joule_status states_bind(forge_states *states, const forge_program *program,
                          const struct program_buffer *slot, forge_buffer **out_buffer,
                          joule_error *out_error);

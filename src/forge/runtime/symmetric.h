@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Replaces the lower triangle of A by L with L L' = A. Returns false if A is not positive definite; A is then
- * partially overwritten. */
+/* Replaces the lower triangle of A by L, where L L' = A. Returns false if A is not positive definite. A is
+ * then partially overwritten. */
 bool symmetric_factor(double *a, size_t n);
 /* Replaces x, [n], by the solution y of L L' y = x. */
 void symmetric_solve(const double *l, size_t n, double *x);
