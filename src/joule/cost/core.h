@@ -54,7 +54,7 @@ struct cost_flow {
     /* Latency of the longest dependence chain, in cycles, across the iterations of a loop. It includes
      * latencies of lines beyond L1 if an address depends on one. 0: no step waits. */
     double chain_cycles;
-    double streamed; /* part of the transferred lines that is requested in a regular order, 0 to 1 */
+    double streamed;       /* part of the transferred lines that is requested in a regular order, 0 to 1 */
     double longest_cycles; /* upper limit of an unknown chain, in cycles; 0: unknown */
 };
 
