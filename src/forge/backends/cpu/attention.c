@@ -6,25 +6,28 @@
 #include "forge/backends/cpu/packed.h"
 
 enum {
-    ROWS =
-        3 *
-        GEMM_TILE_ROWS, /* queries of a block, at most; the more, the more scores of causal ones are for nothing */
-    ROWS_LEAST = 8,
-    SCORES = (KERNEL_SCRATCH_BYTES - GEMM_SCRATCH_BYTES) / 4 / 2, /* in each of two blocks */
+    /* Maximum number of queries per block. In causal attention, a larger block computes more masked
+     * scores. */
+    ROWS = 3 * GEMM_TILE_ROWS,
+    MIN_ROWS = 8,
+    /* Capacity of each of the two score matrices in scratch memory, in elements. */
+    SCORES = (KERNEL_SCRATCH_BYTES - GEMM_SCRATCH_BYTES) / 4 / 2,
 };
-#define WORTH_A_THREAD 4e6 /* FLOP */
+#define WORTH_A_THREAD 4e6 /* minimum work per thread, in FLOP */
 
 enum { Q, K, V, GRADIENT };
 
-/* Elements by row and column, wherever they lie. */
+/* A strided matrix view; steps are in elements. */
 struct matrix {
     const float *data;
     int64_t next_row, next_column;
 };
 
+/* Sizes: q is [batch, groups * shared, t, d], k is [batch, groups, s, d], v is [batch, groups, s, e] and the
+ * result is [batch, groups * shared, t, e]. */
 struct attention {
     size_t groups, shared, t, s, d, e;
-    size_t rows; /* of a block */
+    size_t rows; /* queries per block */
     bool is_causal;
     float scale;
 };
@@ -51,7 +54,7 @@ static struct attention attention_of(const struct launch *launch)
     return a;
 }
 
-/* --- what is taken ------------------------------------------------------------------------------------------- */
+/* --- supported inputs ----------------------------------------------------------------------------------- */
 
 static bool takes_inputs(const struct launch *launch, size_t count)
 {
@@ -64,7 +67,7 @@ static bool takes_inputs(const struct launch *launch, size_t count)
     if (!is_so)
         return false;
     const int64_t *k = launch->inputs[K].shape.dims, *v = launch->inputs[V].shape.dims;
-    return k[1] > 0 && k[2] > 0 && k[3] > 0 && v[3] > 0 && k[2] <= SCORES / ROWS_LEAST - ATTENTION_LANES &&
+    return k[1] > 0 && k[2] > 0 && k[3] > 0 && v[3] > 0 && k[2] <= SCORES / MIN_ROWS - ATTENTION_LANES &&
            attributes->reals[0] > 0;
 }
 
@@ -92,9 +95,9 @@ size_t attention_pieces(const struct launch *launch, size_t *out_grain)
     return (size_t)launch->inputs[Q].shape.dims[0] * a.groups;
 }
 
-/* --- parts --------------------------------------------------------------------------------------------------- */
+/* --- blocks --------------------------------------------------------------------------------------------- */
 
-/* What one head of a view has, from this row on. */
+/* The [rows, columns] matrix of one head of a rank 4 view, starting at `row`. */
 static struct matrix head_of(const struct view *view, size_t example, size_t head, size_t row)
 {
     const int64_t *strides = view->strides;
@@ -114,16 +117,18 @@ static struct matrix turned(struct matrix m)
     return (struct matrix){m.data, m.next_column, m.next_row};
 }
 
-/* A block of queries of one head, and the keys of which they see any. */
+/* A block of queries of one head, and the keys that at least one of them can see. */
 struct block {
     const struct attention_code *code;
     const struct attention *a;
-    size_t row, rows, columns, next_row; /* of scores, in elements */
-    float *weights, *gradients; /* [rows, columns]: the gradients of the weights, then of the scores */
+    size_t row, rows, columns, next_row; /* next_row: row stride of the score matrices, in elements */
+    /* Both [rows, columns]. `gradients` holds the gradient of the weights first, then that of the scores. */
+    float *weights, *gradients;
     void *scratch;
 };
 
-/* c = a x b, or c += a x b; c's rows follow each other. */
+/* c = a x b, or c += a x b if `adds`. a: [rows, depth]; b: [depth, columns]; c: [rows, columns], with a row
+ * stride of next_row elements. */
 static void multiply(const struct block *block, struct matrix a, struct matrix b, size_t rows, size_t columns,
                      size_t depth, float *c, size_t next_row, bool adds)
 {
@@ -143,7 +148,7 @@ static struct matrix scores_in(const struct block *block, const float *data)
     return (struct matrix){data, (int64_t)block->next_row, 1};
 }
 
-/* How many keys the block's row i sees: all are at its beginning. */
+/* Returns how many keys row i of the block can see. These are always the first keys. */
 static size_t seen(const struct block *block, size_t i)
 {
     const struct attention *a = block->a;
@@ -162,6 +167,7 @@ static struct block block_at(const struct attention_code *code, const struct att
     return block;
 }
 
+/* block->weights = softmax(scale q k^T). q: [rows, d]; k: [columns, d]; masked weights become 0. */
 static void weigh(const struct block *block, struct matrix q, struct matrix k)
 {
     multiply(block, q, turned(k), block->rows, block->columns, block->a->d, block->weights, block->next_row,
@@ -174,7 +180,7 @@ static void weigh(const struct block *block, struct matrix q, struct matrix k)
     }
 }
 
-/* --- forward ------------------------------------------------------------------------------------------------- */
+/* --- forward -------------------------------------------------------------------------------------------- */
 
 static void run_head(const struct attention_code *code, const struct attention *a,
                      const struct launch *launch, size_t example, size_t head, void *scratch)
@@ -199,9 +205,10 @@ void attention_run(const struct attention_code *code, const struct launch *launc
             run_head(code, &a, launch, piece / a.groups, piece % a.groups * a.shared + i, scratch);
 }
 
-/* --- back ---------------------------------------------------------------------------------------------------- */
+/* --- gradient ------------------------------------------------------------------------------------------- */
 
-/* From the result's gradient to that of the scores. */
+/* Computes block->gradients, the gradient of the scores, from the result's gradient g and block->weights.
+ * g: [rows, e]; v: [columns, e]. */
 static void weigh_back(const struct block *block, struct matrix g, struct matrix v)
 {
     multiply(block, g, turned(v), block->rows, block->columns, block->a->e, block->gradients, block->next_row,

@@ -1,9 +1,9 @@
 /* backends/cpu/attention.h - attention and its gradient, for f32.
  *
- * Owns what the kernels take, and their blocks: a few queries of a head with all keys that they see, so that scores never
- * leave the cache. What differs by instruction set is in a struct attention_code (isa/attention.inc). Newcomers: the gradient
- * computes the weights again instead of keeping them; a NaN among keys and values that a query must not see may reach it, or
- * not.
+ * A block holds a few queries of one head and all keys that they can see, so scores never leave the cache.
+ * Code that depends on the instruction set is in a struct attention_code (isa/attention.inc).
+ * Note: the gradient recomputes the weights instead of storing them. A NaN in a masked key or value may or
+ * may not reach the result.
  */
 #ifndef FORGE_CPU_ATTENTION_H
 #define FORGE_CPU_ATTENTION_H
@@ -11,20 +11,23 @@
 #include "forge/backends/cpu/gemm.h"
 #include "forge/ir/launch.h"
 
-enum { ATTENTION_LANES = 16 }; /* rows of scores have room for a multiple of so many */
+enum { ATTENTION_LANES = 16 }; /* rows of scores are padded to a multiple of this many elements */
 
 struct attention_code {
     const struct gemm_code *gemm;
-    /* x = softmax(scale x); up to the end of a vector 0 follows. */
+    /* x = softmax(scale x), in place. x: [count]; fills the rest of the last vector with 0. */
     void (*weigh)(float *x, float scale, size_t count);
-    /* g = scale x (g - sum of x g): from the weights' gradient to the scores'; 0 follows likewise. */
+    /* g = scale x (g - sum of x g), in place: turns the gradient of the weights x into that of the scores. x,
+     * g: [count]; fills the rest of the last vector of g with 0. */
     void (*back)(const float *x, float *g, float scale, size_t count);
 };
 
-/* q, k and v with any strides; of the gradient also that of the result, and all three are wanted. */
+/* True if the kernel supports the launch. Inputs: q, k, v, with any strides. The gradient's fourth input is
+ * the gradient of the result; its outputs are the gradients of q, k and v, and all three must be
+ * requested. */
 bool attention_takes(const struct launch *launch);
 bool attention_takes_gradient(const struct launch *launch);
-/* Heads of k and v, each with all that look at it. */
+/* One piece is one head of k and v of one example, with all heads of q that use it. */
 size_t attention_pieces(const struct launch *launch, size_t *out_grain);
 
 void attention_run(const struct attention_code *code, const struct launch *launch, size_t first, size_t end,

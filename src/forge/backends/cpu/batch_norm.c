@@ -3,7 +3,7 @@
 
 #include "forge/backends/cpu/packed.h"
 
-#define WORTH_A_THREAD 16384 /* elements */
+#define WORTH_A_THREAD 16384 /* minimum work per thread, in elements */
 
 struct batch_norm batch_norm_of(const struct launch *launch)
 {
@@ -19,7 +19,7 @@ struct batch_norm batch_norm_of(const struct launch *launch)
                                .bias = in[2].data};
 }
 
-/* The views are of one number for each channel. */
+/* True if each view is contiguous, f32 and of shape [channels], where x is [batch, channels, ...]. */
 static bool are_by_channel(const struct view *views, size_t count, const forge_shape *x)
 {
     forge_shape channels = forge_shape_of(x->dims[1]);
@@ -29,7 +29,8 @@ static bool are_by_channel(const struct view *views, size_t count, const forge_s
     return true;
 }
 
-/* x, and then so many numbers by channel. */
+/* True if the first `own` inputs are x: [batch, channels, ...] and then own - 1 vectors of shape
+ * [channels]. */
 static bool takes_own(const struct launch *launch, size_t own)
 {
     const forge_shape *x = &launch->inputs[0].shape;

@@ -1,30 +1,33 @@
-/* backends/cpu/batch_norm.h - batch_norm, in training forward and back, and by running statistics, for f32
- * (isa/batch_norm.inc).
+/* backends/cpu/batch_norm.h - f32 kernels for batch_norm: training, its gradient, and inference with running
+ * statistics.
  *
- * Owns what these kernels take and how they are cut: by channels. Newcomers: a channel is a run of elements for each example;
- * its sums are of runs, in the examples' order. Where runs are shorter than BATCH_NORM_RUN, the composite is written out.
+ * The kernels are in isa/batch_norm.inc. Work is divided by channel. A channel is one run of elements per
+ * example; its sums add the runs in the order of the examples.
+ * Note: if runs are shorter than BATCH_NORM_RUN, the composite is expanded into primitive operations instead.
  */
 #ifndef FORGE_CPU_BATCH_NORM_H
 #define FORGE_CPU_BATCH_NORM_H
 
 #include "forge/ir/launch.h"
 
-enum { BATCH_NORM_RUN = 8 };
+enum { BATCH_NORM_RUN = 8 }; /* minimum run length, in elements */
 
-/* x's gradient may lie on x and on its own gradient. */
+/* The gradient of x may overwrite x or the gradient of the result. */
 #define BATCH_NORM_GRADIENT_IN_PLACE UINT64_C(0x9)
 
 struct batch_norm {
-    size_t examples, channels, run; /* elements */
+    size_t examples, channels, run; /* run: elements per example and channel */
     double epsilon;
-    const float *x, *weight, *bias;
+    const float *x, *weight, *bias; /* x: [examples, channels, run]; weight, bias: [channels] */
 };
 
 struct batch_norm batch_norm_of(const struct launch *launch);
 
+/* True if the kernel supports the launch. */
 bool batch_norm_takes_training(const struct launch *launch);
 bool batch_norm_takes_gradient(const struct launch *launch);
 bool batch_norm_takes_running(const struct launch *launch);
+/* One piece is one channel. */
 size_t batch_norm_pieces(const struct launch *launch, size_t *out_grain);
 
 #endif

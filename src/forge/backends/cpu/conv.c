@@ -7,9 +7,9 @@
 enum { X = CONV_AXES - 1 };
 
 _Static_assert(GEMM_SCRATCH_BYTES + CONV_READS * sizeof(struct conv_read) <= KERNEL_SCRATCH_BYTES,
-               "a panel's reads have room");
+               "scratch memory has room for the reads of a panel");
 
-static size_t least(size_t a, size_t b)
+static size_t min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -30,7 +30,7 @@ bool conv_takes_f64(const struct launch *launch)
     return takes(launch, FORGE_F64);
 }
 
-/* --- what is read where --------------------------------------------------------------------------------------- */
+/* --- input offsets -------------------------------------------------------------------------------------- */
 
 struct conv_depth conv_depth_of(const struct conv *c, size_t k)
 {
@@ -62,12 +62,12 @@ int64_t conv_weights_at(const struct conv_images *images, size_t k, size_t k_cou
 {
     const struct conv *c = images->conv;
     struct conv_depth depth = conv_depth_of(c, k);
-    *out_count = least(k_count, images->weight_run - k % images->weight_run);
+    *out_count = min(k_count, images->weight_run - k % images->weight_run);
     return depth.channel * images->weight_channel + depth.tap[0] * c->w[0] + depth.tap[1] * c->w[1] +
            depth.tap[2] * c->w[2];
 }
 
-/* A place of the output, and its image. */
+/* A position in the output, and the index of its image. */
 struct place {
     int64_t image, at[CONV_AXES];
 };
@@ -84,7 +84,7 @@ static struct place place_of(const struct conv *c, size_t line)
     return place;
 }
 
-/* `count` places further in the same line, up to its end. */
+/* Advances by `count` positions, which must not go beyond the start of the next line. */
 static void place_add(const struct conv *c, struct place *place, int64_t count)
 {
     place->at[X] += count;
@@ -99,7 +99,8 @@ static void place_add(const struct conv *c, struct place *place, int64_t count)
     place->image++;
 }
 
-/* The line that these taps read from a place; false: padding. */
+/* Finds the offset of the input line that an output position reads through a tap. Returns false if it is
+ * padding. */
 static bool find_line(const struct conv *c, const struct place *place, const struct conv_depth *depth,
                       int64_t *out_from)
 {
@@ -109,7 +110,8 @@ static bool find_line(const struct conv *c, const struct place *place, const str
     return z >= 0 && y >= 0;
 }
 
-/* What neighbours, from a place on, read of a line through a tap; those of `count` have bits from `bit` on. */
+/* Returns what `count` neighbouring output positions, starting at `place`, read from a line through a tap.
+ * Their bits start at `bit`. */
 static struct conv_read read_line(const struct conv *c, int64_t line, int64_t place, int64_t tap, size_t bit,
                                   size_t count, bool is_plain)
 {
@@ -126,14 +128,15 @@ static struct conv_read read_line(const struct conv *c, int64_t line, int64_t pl
     return read;
 }
 
-/* Neighbours in a line of the output and in a vector. */
+/* Output positions that are neighbours in one line and in one vector. */
 struct stretch {
     struct place place;
-    size_t bit, count,
-        index; /* the first one's place in its vector; how many; where their reads are in a group's */
+    size_t bit;   /* lane of the first position in its vector */
+    size_t count; /* number of positions */
+    size_t index; /* index of the reads within a group */
 };
 
-/* The reads of a stretch, for all groups from `depth` on. */
+/* Fills in the reads of a stretch for all groups, starting at `depth`. */
 static void read_stretch(const struct conv *c, const struct stretch *stretch, struct conv_depth depth,
                          const struct conv_panel *panel, struct conv_read *reads)
 {
@@ -152,7 +155,8 @@ static void read_stretch(const struct conv *c, const struct stretch *stretch, st
     }
 }
 
-/* Cuts columns into stretches, and says how many there are in a vector at most. */
+/* Divides columns into stretches and returns their number. *out_each: maximum number of stretches per
+ * vector. */
 static size_t find_stretches(const struct conv *c, size_t line, size_t lines, size_t lanes,
                              struct stretch *stretches, size_t *out_each)
 {
@@ -161,7 +165,7 @@ static size_t find_stretches(const struct conv *c, size_t line, size_t lines, si
     *out_each = 0;
     for (size_t at = 0, some; at < lines; at += some, count++) {
         size_t bit = at % lanes, to_end = (size_t)(c->out[X] - place.at[X]);
-        some = least(least(to_end, lines - at), lanes - bit);
+        some = min(min(to_end, lines - at), lanes - bit);
         each = bit ? each + 1 : 1;
         *out_each = each > *out_each ? each : *out_each;
         stretches[count] = (struct stretch){place, bit, some, each - 1};
@@ -182,7 +186,7 @@ struct conv_panel conv_panel_of(const struct conv_images *images, size_t line, s
     size_t taps = (size_t)(c->axes[0].taps * c->axes[1].taps * slide->taps);
     struct stretch stretches[GEMM_TILE_COLUMNS];
     struct conv_panel panel = {.vectors = width / lanes,
-                               .groups = least(taps, k_count),
+                               .groups = min(taps, k_count),
                                .reads = images->reads,
                                .is_plain = slide->stride == 1 && c->x[X] == 1,
                                .step = c->x[X] * slide->stride};
@@ -210,7 +214,7 @@ void conv_columns_of(const struct conv *c, size_t line, size_t lines, struct con
     }
 }
 
-/* --- products ------------------------------------------------------------------------------------------------ */
+/* --- products ------------------------------------------------------------------------------------------- */
 
 static size_t places_of(const struct conv *c)
 {
@@ -222,7 +226,8 @@ static size_t depth_size(const struct conv *c)
     return (size_t)(c->in_channels * c->axes[0].taps * c->axes[1].taps * c->axes[2].taps);
 }
 
-/* Each piece has its part of all phases, the first of which is the largest; together they read each weight once. */
+/* Returns how the product is divided into pieces. Each piece computes its part of every phase; the first
+ * phase is the largest. Together the phases read each weight once. */
 static struct gemm_cut cut_of(const struct launch *launch, const struct conv *c)
 {
     struct conv_phase first = conv_phase_of(c, 0);
@@ -244,8 +249,8 @@ static struct conv_images images_of(const struct launch *launch, const struct co
 {
     const struct conv *c = &phase->conv;
     const char *x = launch->inputs[0].data, *weight = launch->inputs[1].data;
-    int64_t channels =
-        c->is_transposed ? c->in_channels : c->out_channels; /* of the weight's first dimension */
+    /* Size of the first dimension of one group's weights. */
+    int64_t channels = c->is_transposed ? c->in_channels : c->out_channels;
     struct conv_images images = {.conv = c,
                                  .phase = phase,
                                  .x = x + group * c->in_channels * c->x_channel * element_bytes,
@@ -260,7 +265,8 @@ static struct conv_images images_of(const struct launch *launch, const struct co
     return images;
 }
 
-/* How many k lie one step apart: taps of a line, lines of a kernel, kernels, as far as they follow each other. */
+/* Finds how many consecutive k have weights at a constant step: taps of a line, then lines of a kernel, then
+ * kernels. */
 static void find_run_of_weights(struct conv_images *images)
 {
     const struct conv *c = images->conv;
@@ -291,7 +297,7 @@ static void find_columns(const struct gemm_side *side, size_t column, size_t cou
     }
 }
 
-/* Pieces of one group. */
+/* A piece of one group. */
 struct part {
     const struct conv_code *code;
     const struct launch *launch;
@@ -300,7 +306,7 @@ struct part {
     void *scratch;
 };
 
-/* How many pieces are done: the same for each phase. */
+/* Runs one phase of a piece. Returns how many pieces are done, which is the same for each phase. */
 static size_t run_phase(const struct part *part, const struct conv_phase *phase, bool is_apart)
 {
     const struct conv *c = &phase->conv;

@@ -1,22 +1,22 @@
-/* backends/cpu/conv_phase.c - transposed convolutions with a stride, as some without.
+/* backends/cpu/conv_phase.c - splits a transposed convolution with a stride into several of stride 1.
  *
- * Owns the arithmetic. Output o reads input p through tap t where o = p stride + t dilation - before, so all outputs that are
- * a stride apart have the same taps, and these are stride / gcd(stride, dilation) apart. Newcomers: a phase that no tap
- * reaches is a product of depth 0, which writes zeros.
+ * Output o reads input p through tap t if o = p stride + t dilation - before. So all outputs that are a
+ * stride apart have the same taps, and these taps are stride / gcd(stride, dilation) apart.
+ * Note: a phase without taps is a product of depth 0, which writes zeros.
  */
 #include "forge/backends/cpu/conv.h"
 
 #include "forge/ir/dim.h"
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-/* Along one dimension; fewer where there are not so many outputs. */
+/* Returns the number of phases along one dimension, at most its number of outputs. */
 static int64_t phases_of(const struct conv *c, int axis)
 {
-    return c->is_transposed ? least(c->axes[axis].stride, c->out[axis]) : 1;
+    return c->is_transposed ? min(c->axes[axis].stride, c->out[axis]) : 1;
 }
 
 size_t conv_phases(const struct conv *c)
@@ -27,12 +27,13 @@ size_t conv_phases(const struct conv *c)
     return count;
 }
 
-/* What outputs at, at + stride and so on read, as outputs 0, 1 and so on. Taps are *out_tap_step apart. */
+/* Returns the slide of the phase whose outputs 0, 1, ... are the outputs at, at + stride, ... of `all`. Its
+ * taps are taps *out_tap, *out_tap + *out_tap_step, ... of `all`. */
 static struct slide slide_phase(const struct slide *all, int64_t at, int64_t *out_tap, int64_t *out_tap_step)
 {
     int64_t shared = greatest_common_divisor(all->stride, all->dilation), step = all->stride / shared,
             tap = 0;
-    int64_t end = least(step, all->taps);
+    int64_t end = min(step, all->taps);
     while (tap < end && (at + all->before - tap * all->dilation) % all->stride)
         tap++;
     *out_tap = tap;
@@ -53,7 +54,7 @@ static void enter_phase(struct conv_phase *phase, int axis, int64_t at)
     phase->from += at * phase->steps[axis];
     phase->steps[axis] *= stride;
     phase->depth *= (size_t)slide.taps;
-    if (slide.taps == 0) /* nothing will be read, but sizes are not to be 0 */
+    if (slide.taps == 0) /* the depth is 0, so nothing is read, but a conv must not have sizes of 0 */
         slide.taps = 1;
     else
         phase->weight += tap * c->w[axis];

@@ -1,9 +1,8 @@
-/* backends/cpu/cpu.c - the CPU as a device.
+/* backends/cpu/cpu.c - the CPU as a device: its threads, their scratch memory, and running launches.
  *
- * Owns its threads, the memory in which each works, and the running of launches on them. A device does one thing at a
- * time: who comes second waits.
- * Newcomers: subnormal numbers are flushed to zero while launches run, in every thread, and the caller's own setting
- * comes back afterwards.
+ * A device runs one call at a time; other callers wait.
+ * Note: subnormal numbers are flushed to zero in every thread while launches run. The caller's setting is
+ * restored afterwards.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -21,18 +20,18 @@
 struct cpu {
     struct forge_device device;
     enum isa isa;
-    const struct cpu_kernel *tables[2]; /* of the instruction set, then the reference's */
-    pthread_mutex_t lock;               /* of all that follows */
+    const struct cpu_kernel *tables[2]; /* kernels of the instruction set, then reference kernels */
+    pthread_mutex_t lock;               /* protects all following members */
     struct pool *pool;
-    void **scratches; /* of each thread */
+    void **scratches; /* one block of KERNEL_SCRATCH_BYTES per thread */
     unsigned scratch_count;
-    void *shared; /* by all threads, between the two rounds of a launch */
+    void *shared; /* shared by all threads, for data between the two rounds of a launch */
     size_t shared_bytes;
 };
 
-/* --- threads ------------------------------------------------------------------------------------------------ */
+/* --- threads -------------------------------------------------------------------------------------------- */
 
-/* As many as there are threads, or more. */
+/* Ensures that each thread has a scratch block. Returns false if out of memory. */
 static bool make_scratches(struct cpu *cpu)
 {
     unsigned wanted = pool_width(cpu->pool);
@@ -51,7 +50,8 @@ static bool make_scratches(struct cpu *cpu)
     return true;
 }
 
-/* As much as any kernel that was bound needs. */
+/* Grows the shared memory to at least `bytes`, the need of a kernel that is being bound. Returns false if out
+ * of memory. */
 static bool make_shared(struct cpu *cpu, size_t bytes)
 {
     pthread_mutex_lock(&cpu->lock);
@@ -87,7 +87,7 @@ static joule_status cpu_set_threads(forge_device *device, unsigned threads, joul
     return status;
 }
 
-/* --- life --------------------------------------------------------------------------------------------------- */
+/* --- open, close ---------------------------------------------------------------------------------------- */
 
 static void cpu_close(forge_device *device)
 {
@@ -145,7 +145,7 @@ static joule_status cpu_allocate(forge_device *device, size_t size_bytes, forge_
     return forge_buffer_new(size_bytes, out_buffer, out_error);
 }
 
-/* --- kernels ------------------------------------------------------------------------------------------------ */
+/* --- kernels -------------------------------------------------------------------------------------------- */
 
 static joule_status cpu_select(forge_device *device, const struct launch *launch,
                                struct selection *out_selection)
@@ -161,7 +161,8 @@ static joule_status cpu_select(forge_device *device, const struct launch *launch
     return JOULE_UNSUPPORTED;
 }
 
-/* Where an output lies on an input, the kernel must be one that works so; outputs never lie on each other. */
+/* True if no output overlaps another output, and each overlap of an output and an input is one the kernel
+ * allows. */
 static bool may_lie_so(const struct cpu_kernel *kernel, const struct launch *launch)
 {
     for (size_t k = 0; k < launch->output_count; k++) {
@@ -190,7 +191,7 @@ static const void *cpu_find_kernel(forge_device *device, const char *name, const
     return NULL;
 }
 
-/* --- running ------------------------------------------------------------------------------------------------ */
+/* --- running -------------------------------------------------------------------------------------------- */
 
 #if defined(__SSE2__)
 #define FLUSH_TO_ZERO       0x8000u
@@ -219,7 +220,7 @@ static void restore_subnormals(unsigned before)
 }
 #endif
 
-/* A launch, and the memory of each thread. */
+/* A launch, and the memory for its threads. */
 struct work {
     const struct bound_launch *bound;
     void **scratches;

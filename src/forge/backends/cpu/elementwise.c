@@ -1,7 +1,8 @@
 /* backends/cpu/elementwise.c - see elementwise.h. */
 #include "forge/backends/cpu/elementwise.h"
 
-/* What 1000 elements take about: those that memory decides, and those with a polynomial. */
+/* Approximate time for 1000 elements: for operations limited by memory, and for those that evaluate a
+ * polynomial. */
 #define CHEAP_NS 400
 #define DEAR_NS  1500
 

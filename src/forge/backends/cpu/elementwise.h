@@ -1,25 +1,27 @@
-/* backends/cpu/elementwise.h - which operations on single elements have fast kernels (isa/elementwise.inc). */
+/* backends/cpu/elementwise.h - tells which elementwise operations have fast kernels (isa/elementwise.inc). */
 #ifndef FORGE_CPU_ELEMENTWISE_H
 #define FORGE_CPU_ELEMENTWISE_H
 
 #include "forge/backends/cpu/runs.h"
 
+/* True if the f32 kernel (or the f64 kernel, for *_f64) supports the launch. */
 bool elementwise_takes_unary(const struct launch *launch);
 bool elementwise_takes_unary_f64(const struct launch *launch);
 bool elementwise_takes_binary(const struct launch *launch);
 bool elementwise_takes_binary_f64(const struct launch *launch);
 bool elementwise_takes_select(const struct launch *launch);
 bool elementwise_takes_select_f64(const struct launch *launch);
-/* From bool or u8 to f32. */
+/* Casts from bool or u8 to f32; the other one to f64. */
 bool elementwise_takes_cast(const struct launch *launch);
 bool elementwise_takes_cast_f64(const struct launch *launch);
-/* The result's gradient and x, of its shape. */
+/* Inputs: the gradient of the result and x, both of the result's shape. */
 bool elementwise_takes_gelu_back(const struct launch *launch);
 
+/* Number of pieces of a launch; *out_grain: minimum number per thread. */
 size_t elementwise_unary_pieces(const struct launch *launch, size_t *out_grain);
-/* Of those with a polynomial. */
+/* For operations that evaluate a polynomial. */
 size_t elementwise_dear_pieces(const struct launch *launch, size_t *out_grain);
-/* Of binary, select and cast. */
+/* For binary, select and cast. */
 size_t elementwise_pieces(const struct launch *launch, size_t *out_grain);
 
 #endif

@@ -1,8 +1,8 @@
-/* backends/cpu/gemm.c - see gemm.h: blocks that stay in caches.
+/* backends/cpu/gemm.c - see gemm.h.
  *
- * For each block of columns and of k: b's block is packed (second level cache), then panel by panel of rows, a's panel is
- * packed (first level) and multiplied with all panels of b. Columns of b that lie beside each other in memory are packed
- * by the first tiles that use them.
+ * The loops keep blocks in caches. For each block of columns and of k, the block of b is packed (second level
+ * cache). Then for each panel of rows, the panel of a is packed (first level cache) and multiplied by all
+ * panels of b. If columns of b are neighbours in memory, the first tiles that use them also pack them.
  */
 #include "forge/backends/cpu/gemm.h"
 
@@ -10,29 +10,30 @@
 
 enum {
     DEPTH_BLOCK = GEMM_DEPTH_BLOCK,
-    KEPT_BYTES = 336 << 10,                         /* of a's panels for all k */
-    BLOCK_BYTES = 768 << 10,                        /* of b's block */
-    COLUMNS_MOST = BLOCK_BYTES / (DEPTH_BLOCK * 4), /* of b's block, of the smallest type */
-    ELEMENT_BYTES = 8,                              /* at most */
+    KEPT_BYTES = 336 << 10,                        /* room for the panels of a, for all k */
+    BLOCK_BYTES = 768 << 10,                       /* room for a block of b */
+    MAX_COLUMNS = BLOCK_BYTES / (DEPTH_BLOCK * 4), /* in a block of b, for the smallest element type */
+    ELEMENT_BYTES = 8,                             /* of the largest element type */
     PADDING = 64,
-    PIECE = 512,       /* rows and columns of a piece of work, at most */
-    PIECE_LEAST = 128, /* what is packed for a piece is to be used often enough */
-    PIECES_ENOUGH = 4,
-    TILE_ROWS = GEMM_TILE_ROWS, /* pieces are whole tiles of the widest code */
+    MAX_PIECE = 512,            /* rows and columns of a piece of work */
+    MIN_PIECE = 128,            /* in smaller pieces, packed data is used too few times */
+    MIN_PIECES = 4,             /* smaller numbers of large pieces are divided further */
+    TILE_ROWS = GEMM_TILE_ROWS, /* pieces consist of whole tiles of the widest code */
     TILE_COLUMNS = GEMM_TILE_COLUMNS,
 };
-#define WORTH_A_THREAD 4e6  /* FLOP */
-#define PIECE_FLOP     24e6 /* not worth a second thread: 100 us or so */
+#define WORTH_A_THREAD 4e6  /* minimum work per thread, in FLOP */
+#define PIECE_FLOP     24e6 /* about 100 us: too little to divide further */
 
 #define A_BYTES    (KEPT_BYTES + PADDING)
 #define B_BYTES    (BLOCK_BYTES + PADDING)
-#define TILE_BYTES (GEMM_TILE_ROWS * TILE_COLUMNS * 4) /* of any type */
+#define TILE_BYTES (GEMM_TILE_ROWS * TILE_COLUMNS * 4) /* of any element type */
 
-_Static_assert(KEPT_BYTES >= GEMM_TILE_ROWS * DEPTH_BLOCK * ELEMENT_BYTES, "a panel of a has room");
-_Static_assert(A_BYTES + B_BYTES + TILE_BYTES <= GEMM_SCRATCH_BYTES, "blocks have room");
-_Static_assert((int)GEMM_SCRATCH_BYTES < (int)KERNEL_SCRATCH_BYTES, "other kernels have some, too");
+_Static_assert(KEPT_BYTES >= GEMM_TILE_ROWS * DEPTH_BLOCK * ELEMENT_BYTES, "a panel of a fits");
+_Static_assert(A_BYTES + B_BYTES + TILE_BYTES <= GEMM_SCRATCH_BYTES, "all blocks fit");
+_Static_assert((int)GEMM_SCRATCH_BYTES < (int)KERNEL_SCRATCH_BYTES,
+               "some scratch memory is left for other kernels");
 
-static size_t least(size_t a, size_t b)
+static size_t min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -48,18 +49,18 @@ size_t gemm_depth_block(size_t depth)
     return blocks ? pieces_of(depth, blocks) : 1;
 }
 
-/* --- one block ---------------------------------------------------------------------------------------------- */
+/* --- one block ------------------------------------------------------------------------------------------ */
 
-/* The panel of c at hand: its rows, all columns of a block of b, and their share of k. */
+/* The current panel of c: some rows, all columns of a block of b, and a block of k. */
 struct panel {
     const struct gemm_code *code;
     const struct gemm *gemm;
-    char *a, *b, *tile;    /* packed; room for a tile */
-    size_t row, column, k; /* the first */
+    char *a, *b, *tile;    /* packed panel of a, packed block of b, room for a tile */
+    size_t row, column, k; /* index of the first one */
     size_t rows, columns, k_count;
     bool adds;
-    bool packs_b;     /* b's block is packed where it is first used */
-    int64_t *offsets; /* of the columns in c, where they do not form runs */
+    bool packs_b;     /* this panel is the first that uses the block of b, and packs it */
+    int64_t *offsets; /* offsets of the columns in c, if they do not form runs */
 };
 
 static void pack(const struct gemm_code *code, const struct gemm_side *side, size_t line, size_t lines,
@@ -70,19 +71,19 @@ static void pack(const struct gemm_code *code, const struct gemm_side *side, siz
 
 static void pack_columns(const struct panel *panel, size_t column, char *out)
 {
-    size_t width = panel->code->columns, lines = least(width, panel->columns - column);
+    size_t width = panel->code->columns, lines = min(width, panel->columns - column);
     pack(panel->code, &panel->gemm->b, panel->column + column, lines, panel->k, panel->k_count, width, out);
 }
 
-/* c from the panel's first row on. */
+/* Returns the address of the panel's first row in c. */
 static char *first_row(const struct panel *panel)
 {
     int64_t offset = (int64_t)panel->row * panel->gemm->next_row;
     return (char *)panel->gemm->c + offset * (int64_t)panel->code->element_bytes;
 }
 
-/* Where a column of c lies; *out_left: how many follow each other from there on. Columns of c are counted as those of b
- * are. */
+/* Returns the address of a column of c. *out_left: how many columns follow without a gap, including this one.
+ * Columns of c are numbered like those of b. */
 static char *place(const struct panel *panel, size_t column, size_t *out_left)
 {
     const struct gemm *gemm = panel->gemm;
@@ -93,8 +94,8 @@ static char *place(const struct panel *panel, size_t column, size_t *out_left)
     return first_row(panel) + offset * (int64_t)panel->code->element_bytes;
 }
 
-/* A line of a that the next panel packs; each tile of this one asks memory for another. Elements of `otherwise` where that
- * would be of no use. */
+/* Returns a line of a that the next panel will pack, for the tile to prefetch; each tile prefetches another
+ * line. Returns `otherwise` if a prefetch is useless. */
 static const void *next_line(const struct panel *panel, size_t line, const void *otherwise)
 {
     const struct gemm_side *a = &panel->gemm->a;
@@ -105,7 +106,7 @@ static const void *next_line(const struct panel *panel, size_t line, const void 
     return (const char *)a->data + offset * (int64_t)panel->code->element_bytes;
 }
 
-/* b's panel for a tile, packed already, now or by the tile. */
+/* Sets the tile's panel of b. If it is not packed yet, packs it here or lets the tile do so. */
 static void take_columns(const struct panel *panel, size_t column, struct gemm_tile *tile)
 {
     const struct gemm_code *code = panel->code;
@@ -125,7 +126,7 @@ static void take_columns(const struct panel *panel, size_t column, struct gemm_t
     tile->copy = packed;
 }
 
-/* Brings the columns that there are from panel->tile to c. */
+/* Stores or adds the first `columns` columns of panel->tile to c. */
 static void put_tile(const struct panel *panel, size_t column, size_t columns)
 {
     const struct gemm_code *code = panel->code;
@@ -137,7 +138,7 @@ static void put_tile(const struct panel *panel, size_t column, size_t columns)
     }
     for (size_t j = 0, some, left; j < columns; j += some) {
         char *c = place(panel, column + j, &left);
-        some = least(left, columns - j);
+        some = min(left, columns - j);
         code->put(panel->tile + j * code->element_bytes, panel->rows, some, c, next_row, panel->adds);
     }
 }
@@ -145,7 +146,7 @@ static void put_tile(const struct panel *panel, size_t column, size_t columns)
 static void multiply_tile(const struct panel *panel, size_t column)
 {
     const struct gemm_code *code = panel->code;
-    size_t columns = least(code->columns, panel->columns - column), left;
+    size_t columns = min(code->columns, panel->columns - column), left;
     struct gemm_tile tile = {.k_count = panel->k_count,
                              .a = panel->a,
                              .c = place(panel, column, &left),
@@ -164,19 +165,19 @@ static void multiply_tile(const struct panel *panel, size_t column)
         put_tile(panel, column, columns);
 }
 
-/* --- all blocks --------------------------------------------------------------------------------------------- */
+/* --- all blocks ----------------------------------------------------------------------------------------- */
 
-/* Of one block of columns and of k. Where a is kept, its panels for all k lie in `a`, one k block after the other, each
- * packed with the first columns. */
+/* Multiplies one block of columns and of k. If keeps_a, `a` holds the panels for all k, one k block after the
+ * other; they are packed with the first block of columns. */
 static void multiply_block(struct panel *panel, char *a, bool keeps_a)
 {
     const struct gemm *gemm = panel->gemm;
     const struct gemm_code *code = panel->code;
-    /* Tiles of much the same size: those of few rows wait for their sums. */
+    /* Tiles get nearly equal heights: a tile of few rows is limited by the latency of its sums. */
     size_t tile_rows = pieces_of(gemm->rows, pieces_of(gemm->rows, code->rows));
     size_t kept = panel->k * gemm->rows * code->element_bytes;
     for (panel->row = 0; panel->row < gemm->rows; panel->row += panel->rows) {
-        panel->rows = least(tile_rows, gemm->rows - panel->row);
+        panel->rows = min(tile_rows, gemm->rows - panel->row);
         panel->a = a + (keeps_a ? kept + panel->row * panel->k_count * code->element_bytes : 0);
         panel->packs_b = panel->row == 0;
         if (panel->column == 0 || !keeps_a)
@@ -188,7 +189,7 @@ static void multiply_block(struct panel *panel, char *a, bool keeps_a)
 
 void gemm_run(const struct gemm_code *code, const struct gemm *gemm, void *scratch)
 {
-    int64_t offsets[COLUMNS_MOST];
+    int64_t offsets[MAX_COLUMNS];
     struct panel panel = {.code = code,
                           .gemm = gemm,
                           .b = (char *)scratch + A_BYTES,
@@ -198,21 +199,21 @@ void gemm_run(const struct gemm_code *code, const struct gemm *gemm, void *scrat
     size_t column_block = BLOCK_BYTES / (DEPTH_BLOCK * code->element_bytes);
     bool keeps_a = gemm->rows * gemm->depth * code->element_bytes <= KEPT_BYTES;
     for (; gemm->rows && panel.column < gemm->columns; panel.column += column_block) {
-        panel.columns = least(column_block, gemm->columns - panel.column);
+        panel.columns = min(column_block, gemm->columns - panel.column);
         if (gemm->find_columns)
             gemm->find_columns(&gemm->b, gemm->b.first_line + panel.column, panel.columns, offsets);
         /* A depth of 0 is one empty block, whose sums are 0. */
         for (panel.k = 0; panel.k == 0 || panel.k < gemm->depth; panel.k += depth_block) {
-            panel.k_count = least(depth_block, gemm->depth - panel.k);
+            panel.k_count = min(depth_block, gemm->depth - panel.k);
             panel.adds = gemm->adds || panel.k > 0;
             multiply_block(&panel, scratch, keeps_a);
         }
     }
 }
 
-/* --- sharing it out ----------------------------------------------------------------------------------------- */
+/* --- pieces of work ------------------------------------------------------------------------------------- */
 
-/* Into so many parts or a few less, of whole tiles. */
+/* Divides `whole` into at most `parts` parts. The size of a part is a multiple of `multiple`. */
 static void share(size_t whole, size_t parts, size_t multiple, size_t *out_part, size_t *out_parts)
 {
     *out_part = pieces_of(pieces_of(whole, parts), multiple) * multiple;
@@ -224,13 +225,13 @@ struct gemm_cut gemm_cut(size_t rows, size_t columns, size_t depth)
     struct gemm_cut cut = {1, 1, 0, 0};
     if (rows == 0 || columns == 0)
         return cut;
-    share(rows, pieces_of(rows, PIECE), TILE_ROWS, &cut.rows, &cut.row_pieces);
-    share(columns, pieces_of(columns, PIECE), TILE_COLUMNS, &cut.columns, &cut.column_pieces);
-    while (cut.row_pieces * cut.column_pieces < PIECES_ENOUGH &&
+    share(rows, pieces_of(rows, MAX_PIECE), TILE_ROWS, &cut.rows, &cut.row_pieces);
+    share(columns, pieces_of(columns, MAX_PIECE), TILE_COLUMNS, &cut.columns, &cut.column_pieces);
+    while (cut.row_pieces * cut.column_pieces < MIN_PIECES &&
            2. * (double)cut.rows * (double)cut.columns * (double)depth > PIECE_FLOP) {
-        if (cut.rows >= 2 * PIECE_LEAST && cut.rows >= cut.columns)
+        if (cut.rows >= 2 * MIN_PIECE && cut.rows >= cut.columns)
             share(rows, 2 * cut.row_pieces, TILE_ROWS, &cut.rows, &cut.row_pieces);
-        else if (cut.columns >= 2 * PIECE_LEAST)
+        else if (cut.columns >= 2 * MIN_PIECE)
             share(columns, 2 * cut.column_pieces, TILE_COLUMNS, &cut.columns, &cut.column_pieces);
         else
             break;
@@ -248,12 +249,12 @@ static struct gemm piece_of(const struct gemm *gemm, const struct gemm_cut *cut,
 {
     size_t row = piece / cut->column_pieces * cut->rows, column = piece % cut->column_pieces * cut->columns;
     struct gemm part = *gemm;
-    part.rows = least(cut->rows, gemm->rows - row);
-    part.columns = column < gemm->columns ? least(cut->columns, gemm->columns - column) : 0;
+    part.rows = min(cut->rows, gemm->rows - row);
+    part.columns = column < gemm->columns ? min(cut->columns, gemm->columns - column) : 0;
     part.a.first_line += row;
     part.b.first_line += column;
-    part.c =
-        (char *)gemm->c + (int64_t)row * gemm->next_row * (int64_t)element_bytes; /* column 0: see place */
+    /* `place` adds the offset of the column, so c stays at column 0. */
+    part.c = (char *)gemm->c + (int64_t)row * gemm->next_row * (int64_t)element_bytes;
     return part;
 }
 

@@ -1,7 +1,7 @@
-/* backends/cpu/isa.h - the instruction sets that kernels are compiled for.
+/* backends/cpu/isa.h - the instruction sets that kernels are compiled for, and the choice of one.
  *
- * Owns the list, and which one is used. Newcomers: all have the same kernels under the same names, so that a program that
- * was compiled on one machine runs on another; FORGE_ISA in the environment chooses one when a device is opened.
+ * All have the same kernels under the same names, so a program compiled on one machine runs on another. The
+ * environment variable FORGE_ISA selects one when a device is opened.
  */
 #ifndef FORGE_CPU_ISA_H
 #define FORGE_CPU_ISA_H
@@ -16,13 +16,14 @@ enum isa {
     ISA_COUNT
 };
 
-/* "avx2". */
+/* The name, for example "avx2". */
 const char *isa_name(enum isa isa);
-/* Whether this processor has it. */
+/* True if this processor supports it. */
 bool isa_is_here(enum isa isa);
-/* The one with this name; NULL: the best that is here. INVALID: no such name; ABSENT: not on this processor. */
+/* Finds the instruction set of this name, or the best supported one if name is NULL. JOULE_INVALID: unknown
+ * name. JOULE_ABSENT: not supported by this processor. */
 joule_status isa_choose(const char *name, enum isa *out_isa, joule_error *out_error);
-/* Its kernels; the end of the table has name NULL. */
+/* The table of its kernels; the last row has the name NULL. */
 const struct cpu_kernel *isa_kernels(enum isa isa);
 
 #endif

@@ -6,7 +6,8 @@
 #include "forge/ir/cost.h"
 #include "forge/reference/reference.h"
 
-#define WORTH_A_THREAD 16384 /* elements touched: some microseconds, a few times what waking a thread takes */
+/* Minimum elements per thread: some microseconds, a few times the cost of a wake-up. */
+#define WORTH_A_THREAD 16384
 
 bool kernel_takes(const struct cpu_kernel *kernel, const struct launch *launch)
 {
@@ -16,7 +17,7 @@ bool kernel_takes(const struct cpu_kernel *kernel, const struct launch *launch)
            (!kernel->takes || kernel->takes(launch));
 }
 
-/* Rows of the output, each with all that it reads. */
+/* One piece is one row of the output. Its cost is the number of input elements per row. */
 static size_t rows(const struct launch *launch, size_t *out_grain)
 {
     size_t count = launch_rows(launch), touched = 0;
@@ -27,7 +28,7 @@ static size_t rows(const struct launch *launch, size_t *out_grain)
     return count;
 }
 
-/* A row of a product reads all of the right side. */
+/* One piece is one row of the output. Each row of a product reads the whole right operand. */
 static size_t product_rows(const struct launch *launch, size_t *out_grain)
 {
     const forge_shape *right = &launch->inputs[1].shape;
@@ -36,7 +37,8 @@ static size_t product_rows(const struct launch *launch, size_t *out_grain)
     return launch_rows(launch);
 }
 
-/* A row of a convolution reads all of a group's channels; one of windows, all their elements. */
+/* One piece is one row of the output. A row of a convolution reads all channels of a group; a row of windows
+ * reads all their elements. */
 static size_t sliding_rows(const struct launch *launch, size_t *out_grain)
 {
     size_t count = launch_rows(launch);
@@ -45,7 +47,7 @@ static size_t sliding_rows(const struct launch *launch, size_t *out_grain)
     return count;
 }
 
-/* Lines of the output, each with a line of x. */
+/* One piece is one line of the output, which reads one line of x. */
 static size_t lines(const struct launch *launch, size_t *out_grain)
 {
     size_t count = launch_pieces(launch);

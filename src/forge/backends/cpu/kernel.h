@@ -1,8 +1,8 @@
-/* backends/cpu/kernel.h - the kernels of the CPU.
+/* backends/cpu/kernel.h - the kernels of the CPU, and the selection of one for a launch.
  *
- * Owns the table of kernels and how one is chosen: the first that takes the work, among those of the
- * instruction set in use (isa.h) and then the reference's. Newcomers: a kernel cuts its work into pieces, by the problem and never by the
- * number of threads; any piece may run on any thread.
+ * The first kernel that supports the launch is used: first those of the instruction set in use (isa.h), then
+ * the reference kernels. A kernel divides its work into pieces. The division depends on the problem and never
+ * on the number of threads, and any piece may run on any thread.
  */
 #ifndef FORGE_CPU_KERNEL_H
 #define FORGE_CPU_KERNEL_H
@@ -13,18 +13,21 @@ struct cpu_kernel {
     const char *name;
     enum op op;
     in_place_bits in_place;
-    /* NULL: everything. */
+    /* True if the kernel supports the launch. NULL: supports all. */
     bool (*takes)(const struct launch *launch);
-    /* How many pieces there are, and how many make it worth waking a thread. */
+    /* Returns the number of pieces. *out_grain: minimum number of pieces per thread. */
     size_t (*pieces)(const struct launch *launch, size_t *out_grain);
     void (*run)(const struct launch *launch, size_t first, size_t end);
-    /* In place of run: gets KERNEL_SCRATCH_BYTES that are this thread's own meanwhile, aligned to 64 bytes. */
+    /* Used instead of run if not NULL. scratch: KERNEL_SCRATCH_BYTES for this thread alone, aligned to 64
+     * bytes. */
     void (*run_in)(const struct launch *launch, size_t first, size_t end, void *scratch);
-    /* OP_COMPOSITE: of which one of the library's. It takes all sizes between any that it takes. */
+    /* OP_COMPOSITE: name of the composite. If the kernel supports two sizes, it must support all sizes
+     * between them. */
     const char *composite;
-    /* In place of run, for work in two rounds: when all pieces of the first are done, those of the second, which find what
-     * the first left them in shared_bytes of memory, which must be no less for larger sizes: where sizes are symbols it is
-     * asked for the largest first, and must be enough from then on. */
+    /* Used instead of run if not NULL, for work in two rounds. The second round starts when all pieces of the
+     * first are done, and finds its data in `shared`, shared_bytes of memory. shared_bytes must not decrease
+     * with larger sizes: with symbolic sizes, the result for the largest
+     * size must suffice for all others. */
     void (*run_shared[2])(const struct launch *launch, size_t first, size_t end, void *shared);
     size_t (*second_pieces)(const struct launch *launch, size_t *out_grain);
     size_t (*shared_bytes)(const struct launch *launch);
@@ -32,10 +35,11 @@ struct cpu_kernel {
 
 enum { KERNEL_SCRATCH_BYTES = 5 << 19 };
 
-/* Whether the kernel is for this operation on such views. */
+/* True if the kernel supports this operation on these views. */
 bool kernel_takes(const struct cpu_kernel *kernel, const struct launch *launch);
 
-/* The reference's functions, which take everything that one process can compute. The end of the table has name NULL. */
+/* The reference functions, which support everything that one process can compute. The last row has the name
+ * NULL. */
 extern const struct cpu_kernel reference_kernels[];
 
 #endif

@@ -20,7 +20,7 @@ bool matmul_takes_f64(const struct launch *launch)
     return takes(launch, FORGE_F64);
 }
 
-/* The first product, and where the others lie. */
+/* The first product of a batch, and the positions of the others. */
 struct products {
     struct gemm gemm;
     size_t count;
@@ -34,7 +34,8 @@ static struct gemm_side side_of(const struct view *view, bool lines_are_columns)
         .data = view->data, .next_line = strides[lines_are_columns], .next_k = strides[!lines_are_columns]};
 }
 
-/* The stride of an operand along a leading dimension of the output, counted from the last one; 0: the same for all. */
+/* Returns the stride of an operand along a leading dimension of the output, counted from the last one. 0:
+ * broadcast. */
 static int64_t leading_stride(const struct view *view, uint32_t from_last)
 {
     uint32_t leading = view->shape.rank - 2;
@@ -42,7 +43,8 @@ static int64_t leading_stride(const struct view *view, uint32_t from_last)
     return is_there ? view->strides[leading - 1 - from_last] : 0;
 }
 
-/* Leading dimensions along which b is the same and a's rows go on are more rows of one product. */
+/* Joins leading dimensions into the rows of one product where b is broadcast and the rows of a have a
+ * constant stride. Returns the leading dimensions that are left. */
 static forge_shape join_rows(const struct launch *launch, struct gemm *gemm)
 {
     forge_shape leading = launch->outputs[0].shape;

@@ -1,7 +1,8 @@
-/* backends/cpu/matmul.h - the family matmul by way of the driver for products.
+/* backends/cpu/matmul.h - matmul as matrix products (gemm.h).
  *
- * Owns the way from views to products: transposes become strides, leading dimensions a list of products, and one large
- * product where b is the same for all.
+ * a: [..., rows, depth], b: [..., depth, columns], either one transposed; out: [..., rows, columns].
+ * Transposes become strides. Leading dimensions become a list of products, or one large product if b is
+ * broadcast along them.
  */
 #ifndef FORGE_CPU_MATMUL_H
 #define FORGE_CPU_MATMUL_H

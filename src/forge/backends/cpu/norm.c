@@ -3,14 +3,14 @@
 
 #include "forge/backends/cpu/packed.h"
 
-#define WORTH_A_THREAD 16384 /* elements */
+#define WORTH_A_THREAD 16384 /* minimum work per thread, in elements */
 
 static const struct composite_attributes *attributes_of(const struct launch *launch)
 {
     return launch->attributes;
 }
 
-/* "layer_norm" and its gradient, as against "rms_norm". */
+/* True for "layer_norm" and its gradient, false for "rms_norm" and its gradient. */
 static bool is_layer(const struct launch *launch)
 {
     return attributes_of(launch)->name[0] == 'l';
@@ -31,7 +31,7 @@ struct norm norm_of(const struct launch *launch)
                          .y = launch->outputs[0].data};
 }
 
-/* Whole groups, as many in each block as make no more than NORM_BLOCKS. */
+/* Returns the number of rows per block: the fewest whole groups that give at most NORM_BLOCKS blocks. */
 static size_t rows_of_block(size_t rows)
 {
     size_t groups = (rows + NORM_GROUP - 1) / NORM_GROUP;
@@ -52,7 +52,8 @@ struct norm_gradient norm_gradient_of(const struct launch *launch)
     return n;
 }
 
-/* x, weight and perhaps bias: the first `own` inputs. */
+/* True if the first `own` inputs are x: [..., row], weight: [row] and, for layer_norm, an optional bias:
+ * [row]. */
 static bool takes_own(const struct launch *launch, size_t own)
 {
     const forge_shape *shape = &launch->inputs[0].shape;
@@ -107,6 +108,7 @@ size_t norm_shared_bytes(const struct launch *launch)
 {
     struct norm_gradient n = norm_gradient_of(launch);
     size_t groups = (n.norm.rows + NORM_GROUP - 1) / NORM_GROUP;
-    size_t most = groups < NORM_BLOCKS ? groups : NORM_BLOCKS; /* of fewer rows there may be more blocks */
+    /* Not n.blocks: that is not monotonic in the number of rows. */
+    size_t most = groups < NORM_BLOCKS ? groups : NORM_BLOCKS;
     return n.of_weight || n.of_bias ? 2 * most * n.norm.count * sizeof(double) : 0;
 }

@@ -1,19 +1,19 @@
-/* backends/cpu/packed.h - what kernels of composites take.
+/* backends/cpu/packed.h - checks of operands for kernels of composites.
  *
- * Owns the test of operands. Newcomers: the planner packs what is not (compiler/lower.c), so such a kernel may ask for it.
+ * Note: these kernels may require packed operands, because the planner packs all others (compiler/lower.c).
  */
 #ifndef FORGE_CPU_PACKED_H
 #define FORGE_CPU_PACKED_H
 
 #include "forge/ir/launch.h"
 
-/* Of f32, packed, and of this shape. */
+/* True if the view is f32, packed and of this shape. */
 static inline bool view_is(const struct view *view, const forge_shape *shape)
 {
     return view->dtype == FORGE_F32 && forge_shape_equal(&view->shape, shape) && view_is_packed(view);
 }
 
-/* The dimensions of a shape from this one on. */
+/* Returns the dimensions of a shape from index `first` on. */
 static inline forge_shape shape_from(const forge_shape *shape, uint32_t first)
 {
     forge_shape part = {.rank = shape->rank - first};
@@ -22,7 +22,7 @@ static inline forge_shape shape_from(const forge_shape *shape, uint32_t first)
     return part;
 }
 
-/* Whether the outputs are the gradients of those of the first `own` inputs that are wanted. */
+/* True if the outputs have the shapes of the requested gradients of the first `own` inputs. */
 static inline bool outputs_are_wanted(const struct launch *launch, size_t own)
 {
     const struct composite_attributes *attributes = launch->attributes;

@@ -1,7 +1,7 @@
 /* backends/cpu/reduce.c - see reduce.h. */
 #include "forge/backends/cpu/reduce.h"
 
-#define WORTH_A_THREAD 65536 /* elements */
+#define WORTH_A_THREAD 65536 /* minimum work per thread, in elements */
 
 struct reduction reduce_of(const struct launch *launch)
 {

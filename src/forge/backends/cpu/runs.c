@@ -2,10 +2,10 @@
 #include "forge/backends/cpu/runs.h"
 
 enum { PIECE = 4096 };          /* elements */
-#define WORTH_A_THREAD_NS 20000 /* a few times what waking one takes */
+#define WORTH_A_THREAD_NS 20000 /* minimum work per thread: a few times the cost of a wake-up */
 
 struct runs {
-    uint32_t rank; /* 1 or more */
+    uint32_t rank; /* at least 1 */
     size_t dims[FORGE_MAX_RANK];
     int64_t strides[RUN_INPUTS][FORGE_MAX_RANK];
     size_t input_count, input_bytes[RUN_INPUTS], out_bytes;
@@ -17,7 +17,8 @@ static int64_t stride_of(const struct view *view, const forge_shape *shape, uint
     return dim < missing || view->shape.dims[dim - missing] == 1 ? 0 : view->strides[dim - missing];
 }
 
-/* Adds a faster dimension; where all go on in it, the one before becomes longer. */
+/* Adds a faster dimension. If every input has a constant step across both, joins it with the previous
+ * dimension. */
 static void add(struct runs *runs, const struct launch *launch, uint32_t dim)
 {
     const forge_shape *shape = &launch->outputs[0].shape;
@@ -48,7 +49,7 @@ static struct runs runs_of(const struct launch *launch)
     return runs;
 }
 
-/* The run that begins with this element. */
+/* Returns the run that begins at an element of the output, up to `end`. */
 static struct run run_at(const struct runs *runs, const struct launch *launch, size_t position, size_t end)
 {
     uint32_t last = runs->rank - 1;

@@ -1,8 +1,8 @@
-/* backends/cpu/runs.h - what kernels of single elements work on.
+/* backends/cpu/runs.h - divides the operands of elementwise kernels into runs.
  *
- * Owns the way from views to runs: stretches of the output along which each input has one step. Newcomers: dimensions that
- * follow each other in every view at once are joined, so that two packed tensors are one run. An element's place in a run
- * never changes its bits.
+ * A run is a stretch of the output along which each input has a constant step. Dimensions that are contiguous
+ * in every view are joined, so two packed tensors form one run. An element's position in a run never changes
+ * its bits.
  */
 #ifndef FORGE_CPU_RUNS_H
 #define FORGE_CPU_RUNS_H
@@ -11,7 +11,7 @@
 
 enum { RUN_INPUTS = 3 };
 
-/* count elements from here on, input i every steps[i] elements. */
+/* `count` elements; consecutive elements of input i are steps[i] elements apart. */
 struct run {
     const void *inputs[RUN_INPUTS];
     int64_t steps[RUN_INPUTS];
@@ -24,7 +24,8 @@ typedef void run_fn(const void *context, const struct run *run);
 /* Calls fn for the runs of pieces [first, end). */
 void runs_each(const struct launch *launch, size_t first, size_t end, run_fn *fn, const void *context);
 
-/* Pieces of so many elements of the output, for operations that take about `ns` for 1000 elements. */
+/* Returns the number of pieces for an operation that takes about `ns` nanoseconds per 1000 elements.
+ * *out_grain: minimum number of pieces per thread. */
 size_t runs_pieces(const struct launch *launch, double ns, size_t *out_grain);
 
 #endif

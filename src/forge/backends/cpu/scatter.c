@@ -2,7 +2,7 @@
 #include "forge/backends/cpu/scatter.h"
 
 #define LINES_AT_ONCE  128
-#define WORTH_A_THREAD 16384 /* elements touched, as in kernel.c */
+#define WORTH_A_THREAD 16384 /* minimum work per thread, in elements, as in kernel.c */
 
 bool scatter_takes_f32(const struct launch *launch)
 {
@@ -14,7 +14,8 @@ bool scatter_takes_f64(const struct launch *launch)
     return launch->outputs[0].dtype == FORGE_F64;
 }
 
-/* In place, only the updates are touched. Lines are neighbours in memory: fewer at a time would share cache lines. */
+/* In place, the cost is that of the updates alone. The grain is at least LINES_AT_ONCE, because lines are
+ * neighbours in memory and threads would share cache lines. */
 size_t scatter_pieces(const struct launch *launch, size_t *out_grain)
 {
     const struct view *x = &launch->inputs[0], *updates = &launch->inputs[2];

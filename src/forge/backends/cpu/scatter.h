@@ -1,7 +1,8 @@
-/* backends/cpu/scatter.h - which scatters have fast kernels, and how all are cut.
+/* backends/cpu/scatter.h - tells which scatters have fast kernels, and how all scatters are divided into
+ * pieces.
  *
- * Owns both questions. Newcomers: what a kernel has of its own is isa/elements.inc's way of making one vector of two; the
- * order is the reference's (reference/scatter.h), so results do not depend on the kernel.
+ * A fast kernel differs from the reference only in how it combines two vectors (isa/elements.inc). The order
+ * of updates is that of the reference (reference/scatter.h), so results do not depend on the kernel.
  */
 #ifndef FORGE_CPU_SCATTER_H
 #define FORGE_CPU_SCATTER_H
@@ -10,7 +11,7 @@
 
 bool scatter_takes_f32(const struct launch *launch);
 bool scatter_takes_f64(const struct launch *launch);
-/* Lines of the output along the axis. */
+/* One piece is one line of the output along the axis. */
 size_t scatter_pieces(const struct launch *launch, size_t *out_grain);
 
 #endif

@@ -1,7 +1,8 @@
-/* backends/cpu/softmax.h - softmax and what is made of it, forward and back, for rows of f32 (isa/softmax.inc).
+/* backends/cpu/softmax.h - softmax, log_softmax and cross_entropy, and their gradients, for rows of f32
+ * (isa/softmax.inc).
  *
- * Owns what these kernels take and how they are cut: by rows, whatever their length. Newcomers: a row's sum is of f64 lanes
- * that take turns, then of the lanes from the first to the last; the loss of all rows is summed in their order.
+ * The work is divided into rows. The sum of a row is accumulated in f64 lanes, which are then added from the
+ * first to the last. The losses of all rows are added in the order of rows.
  */
 #ifndef FORGE_CPU_SOFTMAX_H
 #define FORGE_CPU_SOFTMAX_H
@@ -9,22 +10,24 @@
 #include "forge/ir/launch.h"
 
 struct softmax {
-    size_t rows, count; /* elements of a row */
+    size_t rows, count; /* count: elements per row */
 };
 
 struct softmax softmax_of(const struct launch *launch);
-/* x, to one of its shape; its gradient: x and that of the result. */
+/* softmax and log_softmax: x: [..., count] to a result of the same shape. Inputs of the gradient: x, and the
+ * gradient of the result. */
 bool softmax_takes(const struct launch *launch);
 bool softmax_takes_gradient(const struct launch *launch);
-/* Logits and labels, to a number; its gradient: these and that of the number. */
+/* cross_entropy: logits: [rows, classes] and labels: [rows] to one number. Inputs of the gradient: the same,
+ * and the gradient of the number. */
 bool softmax_takes_entropy(const struct launch *launch);
 bool softmax_takes_entropy_gradient(const struct launch *launch);
 size_t softmax_pieces(const struct launch *launch, size_t *out_grain);
-/* A number of f64 for each row. */
+/* Size of the shared memory: one f64 per row. */
 size_t softmax_shared_bytes(const struct launch *launch);
 size_t softmax_one_piece(const struct launch *launch, size_t *out_grain);
 
-/* The place of the label in its row; SIZE_MAX: it is no class. */
+/* Returns the label of a row as an index, or SIZE_MAX if it is not a class. */
 size_t softmax_label(const struct launch *launch, size_t row);
 
 #endif

@@ -4,7 +4,7 @@
 #include "forge/backends/cpu/packed.h"
 #include "forge/ir/library.h"
 
-#define WORTH_A_THREAD 16384 /* elements */
+#define WORTH_A_THREAD 16384 /* minimum work per thread, in elements */
 
 bool update_takes_adamw(const struct launch *launch)
 {

@@ -4,7 +4,7 @@
 #include "forge/backends/cpu/kernel.h"
 #include "forge/ir/cost.h"
 
-#define WORTH_A_THREAD 65536 /* FLOP */
+#define WORTH_A_THREAD 65536 /* minimum work per thread, in FLOP */
 
 static struct slide slide_of(const struct windows *w, uint32_t k, int64_t in)
 {
@@ -43,7 +43,8 @@ struct plane_view plane_view_of(const struct view *view, uint32_t rank)
                                .next_column = view->strides[rank - 1]};
 }
 
-/* Along the last two dimensions at most, and no row is too long: a kernel needs so many of them beside each other. */
+/* True if the windows slide along the last two dimensions at most, and the scratch memory has room for the
+ * rows that the kernel needs: one per tap, and more_rows. */
 static bool takes(const struct launch *launch, const struct windows *windows, const forge_shape *x,
                   const forge_shape *places, size_t more_rows)
 {
@@ -72,7 +73,7 @@ bool fold_takes(const struct launch *launch)
     return takes(launch, &a->windows, &launch->outputs[0].shape, &launch->inputs[0].shape, 2);
 }
 
-/* How many of these pieces make it worth waking a thread. */
+/* Returns the minimum number of pieces per thread. */
 static size_t grain(const struct launch *launch, size_t pieces)
 {
     double of_piece = cost_of_launch(launch).flop / (double)(pieces ? pieces : 1) + 1;

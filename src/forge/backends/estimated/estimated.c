@@ -1,8 +1,8 @@
-/* backends/estimated/estimated.c - a device that runs nothing and tells what it would take.
+/* backends/estimated/estimated.c - a device that runs nothing and estimates the time and energy of launches.
  *
- * Owns its clock, its count of joules, and memory that has addresses and no bytes. What a launch takes is machine.c's to say.
- * Newcomers: kernels are chosen by the device cpu, so a program for one is a program for the other; FORGE_MACHINE puts
- * another machine's figures in place of this one's.
+ * It has its own clock and energy counter. Its memory has addresses but no bytes. machine.c estimates a
+ * launch. The device "cpu" selects the kernels, so a program compiled for one also runs on the other. The
+ * environment variable FORGE_MACHINE replaces the figures of this machine by those of another.
  */
 #include <math.h>
 #include <pthread.h>
@@ -16,15 +16,15 @@
 
 struct estimated {
     struct forge_device device;
-    forge_device *cpu;    /* which chooses kernels */
-    pthread_mutex_t lock; /* of all that follows */
+    forge_device *cpu;    /* selects kernels */
+    pthread_mutex_t lock; /* protects all following members */
     struct machine machine;
     double now_s;
     struct expected consumed; /* since the last reset */
-    struct expected last;     /* run */
+    struct expected last;     /* the last run */
 };
 
-/* --- life --------------------------------------------------------------------------------------------------- */
+/* --- open, close ---------------------------------------------------------------------------------------- */
 
 static joule_status describe(struct estimated *e, joule_error *error)
 {
@@ -86,7 +86,7 @@ static void estimated_query(forge_device *device, forge_device_facts *out_facts)
     pthread_mutex_unlock(&e->lock);
 }
 
-/* --- memory without bytes ----------------------------------------------------------------------------------- */
+/* --- memory without bytes ------------------------------------------------------------------------------- */
 
 struct range {
     void *start;
@@ -100,7 +100,7 @@ static void give_back(void *context)
     free(range);
 }
 
-/* Whoever reads such memory in spite of all is stopped, and gets no zeros. */
+/* PROT_NONE, so that a read of this memory by mistake faults instead of returning zeros. */
 static joule_status estimated_allocate(forge_device *device, size_t size_bytes, forge_buffer **out_buffer,
                                        joule_error *out_error)
 {
@@ -120,7 +120,7 @@ static joule_status estimated_allocate(forge_device *device, size_t size_bytes, 
     return status;
 }
 
-/* --- kernels ------------------------------------------------------------------------------------------------ */
+/* --- kernels -------------------------------------------------------------------------------------------- */
 
 static joule_status estimated_select(forge_device *device, const struct launch *launch,
                                      struct selection *out_selection)
@@ -135,7 +135,7 @@ static const void *estimated_find_kernel(forge_device *device, const char *name,
     return e->cpu->ops->find_kernel(e->cpu, name, launch);
 }
 
-/* --- what launches take ------------------------------------------------------------------------------------- */
+/* --- estimates ------------------------------------------------------------------------------------------ */
 
 static void expect_launch(forge_device *device, const struct bound_launch *launch,
                           struct expected *out_expected)

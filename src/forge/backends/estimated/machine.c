@@ -1,6 +1,6 @@
 /* backends/estimated/machine.c - see machine.h.
  *
- * Newcomers: an error is that of a figure's logarithm, so what follows from one changes in proportion.
+ * Note: log_sd is the standard deviation of the logarithm of a figure, about its relative error.
  */
 #include "forge/backends/estimated/machine.h"
 
@@ -14,23 +14,23 @@
 
 #define Z90 1.6448536269514722
 
-/* Of the FLOP that vector units could do, the part that blocked kernels reach. */
+/* The fraction of the peak FLOP rate of the vector units that blocked kernels reach. */
 #define REACHED 0.7
-/* What threads of server cores draw from memory, until its channels are full. */
+/* Memory bandwidth per thread of a server core, and of the whole machine. */
 #define THREAD_BYTES_PER_S 10e9
-#define MOST_BYTES_PER_S   200e9
+#define MAX_BYTES_PER_S    200e9
 #define THREAD_PLAIN_PER_S (1 / REFERENCE_UNIT_SECONDS)
 #define LAUNCH_SECONDS     1e-6
 #define USUAL_HZ           2.5e9
 
-/* Errors of logarithms, one sd. A virtual CPU may be half a core; clocks vary; what fits into caches moves faster and
- * costs less; kernels other than products are far from either limit. */
+/* Errors as standard deviations of logarithms. Their causes: a virtual CPU may be half a core; clocks vary;
+ * data in caches moves faster and costs less energy; only products come close to a limit of the roofline. */
 #define FLOP_RATE_LOG_SD 0.35
 #define BYTE_RATE_LOG_SD 0.6
 #define PLAIN_LOG_SD     0.6
 #define LAUNCH_LOG_SD    0.7
 #define ROOFLINE_LOG_SD  0.35
-#define GIVEN_LOG_SD     0.2 /* of a figure that the user gave */
+#define GIVEN_LOG_SD     0.2 /* error of a figure from the user */
 
 static const struct {
     const char *name, *unit;
@@ -41,7 +41,7 @@ static const struct {
     [FIGURE_FLOP_JOULES] = {"flop_joules", "J"},   [FIGURE_BYTE_JOULES] = {"byte_joules", "J"},
 };
 
-/* --- this machine ------------------------------------------------------------------------------------------- */
+/* --- this machine --------------------------------------------------------------------------------------- */
 
 static void set(struct machine *machine, enum figure figure, double value, double log_sd, joule_class cls,
                 const char *source)
@@ -52,7 +52,7 @@ static void set(struct machine *machine, enum figure figure, double value, doubl
     string_copy(machine->figures[figure].source, sizeof machine->figures[figure].source, source);
 }
 
-/* FLOP of a core in a cycle: two vector units, each with a multiplication and an addition where they are fused. */
+/* Returns the f32 FLOP per cycle of a core with two vector units; a fused multiply-add counts as two. */
 static double flop_per_cycle(const char *isa)
 {
     static const struct {
@@ -84,9 +84,9 @@ static void set_rates(struct machine *machine, const forge_device_facts *cpu, do
     set(machine, FIGURE_FLOP_RATE, cpu->threads * clock * flop_per_cycle(isa) * REACHED, FLOP_RATE_LOG_SD,
         JOULE_CLASS_MODELLED, source);
     string_print(source, sizeof source, "%.0f GB/s for each of %u threads, at most %.0f GB/s",
-                 THREAD_BYTES_PER_S * 1e-9, cpu->threads, MOST_BYTES_PER_S * 1e-9);
-    set(machine, FIGURE_BYTE_RATE, fmin(cpu->threads * THREAD_BYTES_PER_S, MOST_BYTES_PER_S),
-        BYTE_RATE_LOG_SD, JOULE_CLASS_ASSUMED, source);
+                 THREAD_BYTES_PER_S * 1e-9, cpu->threads, MAX_BYTES_PER_S * 1e-9);
+    set(machine, FIGURE_BYTE_RATE, fmin(cpu->threads * THREAD_BYTES_PER_S, MAX_BYTES_PER_S), BYTE_RATE_LOG_SD,
+        JOULE_CLASS_ASSUMED, source);
     set(machine, FIGURE_PLAIN_RATE, cpu->threads * THREAD_PLAIN_PER_S, PLAIN_LOG_SD, JOULE_CLASS_ASSUMED,
         "units of 10 ns of a thread, by the rate measured of each kernel of the reference");
     set(machine, FIGURE_LAUNCH_TIME, LAUNCH_SECONDS, LAUNCH_LOG_SD, JOULE_CLASS_ASSUMED,
@@ -125,9 +125,9 @@ joule_status machine_of_cpu(const forge_device_facts *cpu, struct machine *out_m
     return JOULE_OK;
 }
 
-/* --- another machine ---------------------------------------------------------------------------------------- */
+/* --- another machine ------------------------------------------------------------------------------------ */
 
-/* One "name=value". */
+/* Reads one item "name=value" of `length` bytes. */
 static joule_status read_figure(struct machine *machine, const char *item, size_t length, joule_error *error)
 {
     char text[100];
@@ -180,14 +180,15 @@ forge_device_figure machine_figure(const struct machine *machine, enum figure fi
     return out;
 }
 
-/* --- the roofline ------------------------------------------------------------------------------------------- */
+/* --- the roofline --------------------------------------------------------------------------------------- */
 
 static double value_of(const struct machine *machine, enum figure figure)
 {
     return machine->figures[figure].value;
 }
 
-/* A part of the time changes in proportion to what causes it. */
+/* Adds the change in seconds that one standard deviation of a cause makes, and the joules that follow from
+ * it. */
 static void add_time(struct expected *e, int cause, double change_s, double watts)
 {
     e->seconds_sd[cause] += change_s;
@@ -200,7 +201,7 @@ static void add_joules(const struct machine *machine, struct expected *e, enum f
     e->joules_sd[figure] += joules * machine->figures[figure].log_sd;
 }
 
-/* What the work itself takes; *out_limit: the figure that it waits for. */
+/* Returns the time of the work without the launch, in seconds. *out_limit: the figure that limits it. */
 static double work_seconds(const struct machine *machine, const struct machine_work *work, double bytes,
                            enum figure *out_limit)
 {

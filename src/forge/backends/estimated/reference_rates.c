@@ -68,7 +68,7 @@ static double joint_of(const struct launch *launch, const struct view *input)
     return fmax(run, 1);
 }
 
-/* Number of runs of elements that a copy moves; 1 where a packed tensor only changes its view. */
+/* Number of runs of elements that a copy moves; 1 if a packed tensor only changes its view. */
 static double pieces_of(const struct launch *launch)
 {
     double pieces = 0;

@@ -1,4 +1,4 @@
-/* backends/estimated/reference_rates.h - the cost of the reference's kernels, one by one.
+/* backends/estimated/reference_rates.h - the cost of each reference kernel.
  *
  * A unit is the time of a loop over elements for one element: 10 ns of a thread. plain_per_s counts in
  * units.
@@ -11,10 +11,10 @@
 
 #define REFERENCE_UNIT_SECONDS 1e-8
 
-/* Units of a launch that the reference runs. */
+/* Returns the units that the reference kernel of a launch takes. */
 double reference_units(const struct launch *launch, const struct program_cost *cost);
-/* Work per second of a thread by the family's kernel, the larger of FLOP and elements; NaN: leaves and
- * composites. */
+/* Returns the work per second of one thread by the kernel of an operation, the larger of FLOP and elements.
+ * NaN for leaves and composites. */
 double reference_rate(enum op op);
 
 #endif

@@ -1,4 +1,4 @@
-/* isa/plain.c - kernels for any processor: vectors of 16 bytes, which the compiler makes of what the target has. */
+/* isa/plain.c - kernels for any processor, with vectors of 16 bytes that the compiler maps to the target. */
 #define FLOAT_LANES  4
 #define DOUBLE_LANES 2
 #define TILE_ROWS    4

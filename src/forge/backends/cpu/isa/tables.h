@@ -1,4 +1,4 @@
-/* isa/tables.h - the kernels of each instruction set, all with the same rows (isa/kernels.inc). */
+/* isa/tables.h - the kernel table of each instruction set; all have the same rows (isa/kernels.inc). */
 #ifndef FORGE_CPU_ISA_TABLES_H
 #define FORGE_CPU_ISA_TABLES_H
 
