@@ -1,8 +1,8 @@
-/* data/dataset.c - columns of examples.
+/* data/dataset.c - a dataset: columns of examples.
  *
- * Owns a reference to each column's buffer. Where the columns came from is the reader's (mnist.c); which examples make a
- * batch is the loader's.
- * Newcomers: example i is row i of every column, so that all have the same first dimension. Rows may overlap.
+ * A dataset holds a reference to the buffer of each column. Readers such as mnist.c make the columns;
+ * loader.c makes batches. Example i is row i of every column, so all columns have the same first dimension.
+ * Rows may overlap.
  */
 #include <forge/data.h>
 #include "base/error.h"
@@ -15,7 +15,8 @@ struct forge_dataset {
     forge_tensor columns[FORGE_DATASET_MAX_COLUMNS];
 };
 
-/* Checks that the last row lies in the buffer: the others are before it. */
+/* Makes a view of a column with packed rows, [rows, ...], at any distance. Checks that the last row lies in
+ * the buffer; the others are before it. */
 static joule_status view_rows(const forge_tensor *column, size_t index, forge_tensor *out_view,
                               joule_error *out_error)
 {
@@ -39,7 +40,7 @@ static joule_status view_rows(const forge_tensor *column, size_t index, forge_te
     return forge_tensor_view(row.buffer, (size_t)offset, row.dtype, &row.shape, &row, out_error);
 }
 
-/* Takes a view of the column, which also checks that it lies in its buffer. */
+/* Adds a column. Fails if it does not lie in its buffer, or does not fit to the other columns. */
 static joule_status take_column(struct forge_dataset *dataset, const forge_tensor *column,
                                 joule_error *out_error)
 {

@@ -1,8 +1,7 @@
-/* data/idx.c - arrays in IDX files.
+/* data/idx.c - reads arrays from IDX files.
  *
- * Owns the header (two bytes 0, a type, a rank, sizes; all big-endian), and the elements that follow it.
- * Newcomers: the header is only a claim. Memory grows with the bytes that have come, never with what was promised, and
- * is at most twice as much.
+ * A file has a header (two bytes 0, a type, a rank, sizes; all big-endian), then the elements.
+ * Note: the header is not trusted. Memory grows with the bytes that were read, and is at most twice as large.
  */
 #include <forge/data.h>
 #include "base/error.h"
@@ -12,7 +11,7 @@
 #include <string.h>
 
 enum {
-    WORD_SIZE = 4, /* the magic number, and each dimension */
+    WORD_SIZE = 4, /* bytes of the magic number, and of each dimension */
     FIRST_PIECE_SIZE = 1 << 16,
     SHAPE_TEXT_SIZE = 128, /* eight numbers of ten digits */
 };
@@ -22,7 +21,7 @@ struct idx {
     struct stream *stream;
     forge_dtype dtype;
     forge_shape shape;
-    size_t header_size, size_bytes; /* of the elements */
+    size_t header_size, size_bytes; /* bytes of the header read so far, and of the elements */
 };
 
 static uint32_t load_big_endian(const uint8_t bytes[4])
@@ -110,7 +109,8 @@ static joule_status read_header(struct idx *idx, joule_error *out_error)
     return JOULE_OK;
 }
 
-/* Gives the elements that have come a larger buffer: all that is missing, but no more than as much again. */
+/* Moves the elements that were read to a larger buffer, for all missing elements but of at most twice the
+ * size. */
 static joule_status grow(const struct idx *idx, forge_buffer **buffer, joule_error *out_error)
 {
     size_t have = *buffer ? forge_buffer_size_bytes(*buffer) : 0;
@@ -138,7 +138,7 @@ static joule_status say_cut(const struct idx *idx, size_t have, joule_error *out
         idx->size_bytes);
 }
 
-/* *buffer is the caller's to release, whatever comes back. */
+/* Reads all elements. The caller releases *buffer, also after an error. */
 static joule_status read_elements(const struct idx *idx, forge_buffer **buffer, joule_error *out_error)
 {
     size_t have = 0;
@@ -158,7 +158,7 @@ static joule_status read_elements(const struct idx *idx, forge_buffer **buffer, 
     return JOULE_OK;
 }
 
-/* Reads on, which also has the checksum of a packed file looked at. */
+/* Checks that the file ends here. This read also verifies the checksum of a packed file. */
 static joule_status expect_end(const struct idx *idx, joule_error *out_error)
 {
     uint8_t byte;

@@ -1,10 +1,9 @@
-/* data/loader.c - batches of a dataset, made ahead.
+/* data/loader.c - makes batches of a dataset ahead of time, with worker threads.
  *
- * Owns the order of examples, the worker threads, and a ring of batches. Batches have tickets, which count from batch 0
- * of epoch 0 on; ticket t lies in slot t % slot_count.
- * Newcomers: the order of an epoch is one array. Whoever holds claim_lock takes the next ticket and writes down which
- * examples it means; copying them is what runs side by side. A worker waits for room with claim_lock held, so that the
- * others sleep behind it.
+ * Batches are numbered by tickets, which count from batch 0 of epoch 0. Ticket t uses slot t % slot_count of
+ * a ring. The order of an epoch is one array. The thread that holds claim_lock takes the next ticket and
+ * writes down its examples; copying them runs in parallel.
+ * Note: a worker holds claim_lock while it waits for room, so the other workers sleep until it has a ticket.
  */
 #include <forge/data.h>
 #include <forge/random.h>
@@ -22,45 +21,45 @@ enum { MAX_WORKERS = 1024, MAX_PREFETCH = 1 << 16, PREFETCH_PER_WORKER = 2 };
 
 #define LOADER_OPTIONS_SIZE_1 SIZE_UP_TO(forge_loader_options, stride)
 
-/* Keeps the numbers of shuffles apart from a model's under the same seed. */
+/* Random streams of the loader, so that its numbers differ from those of a model with the same seed. */
 #define SHUFFLE_STREAM UINT32_C(0x73687566)
 #define OFFSET_STREAM  UINT32_C(0x6f666673)
 
 struct slot {
     bool is_ready; /* under lock */
-    size_t count;  /* examples in it */
+    size_t count;  /* number of examples */
     size_t *examples;
-    forge_tensor columns[FORGE_DATASET_MAX_COLUMNS]; /* of batch_size rows */
+    forge_tensor columns[FORGE_DATASET_MAX_COLUMNS]; /* [batch_size, ...] */
 };
 
 struct forge_loader {
     forge_loader_options options;
-    size_t example_count, batch_size, column_count; /* examples of an epoch */
-    size_t offsets;                                 /* how many places an epoch may begin at */
+    size_t example_count, batch_size, column_count; /* example_count: examples per epoch */
+    size_t offsets;                                 /* number of examples that an epoch may begin at */
     uint64_t batches_per_epoch;
-    forge_tensor columns[FORGE_DATASET_MAX_COLUMNS]; /* the dataset's */
+    forge_tensor columns[FORGE_DATASET_MAX_COLUMNS]; /* columns of the dataset */
     size_t row_bytes[FORGE_DATASET_MAX_COLUMNS];
-    size_t row_distances[FORGE_DATASET_MAX_COLUMNS]; /* bytes from a row to the next */
+    size_t row_distances[FORGE_DATASET_MAX_COLUMNS]; /* bytes between the starts of two rows */
 
     pthread_mutex_t claim_lock; /* taken before lock */
-    uint32_t *order;            /* under claim_lock; NULL: examples come as they lie */
+    uint32_t *order;            /* under claim_lock; NULL: not shuffled */
     uint64_t order_epoch;       /* under claim_lock */
 
     pthread_mutex_t lock;
     pthread_cond_t room, progress;
-    uint64_t claimed; /* under lock: the next ticket to be made */
-    uint64_t limit;   /* under lock: claims stay below it */
-    size_t busy;      /* under lock: slots that are being filled */
+    uint64_t claimed; /* under lock: the next ticket for a worker */
+    uint64_t limit;   /* under lock: workers claim only tickets below it */
+    size_t busy;      /* under lock: number of slots that are being filled */
     bool is_stopping; /* under lock */
-    uint64_t given;   /* the caller's: the next ticket to be given out */
+    uint64_t given;   /* caller's thread only: the next ticket for the caller */
 
-    size_t slot_count; /* what is made ahead, and the batch that the caller has */
+    size_t slot_count; /* batches made ahead, and the batch that the caller has */
     struct slot *slots;
     size_t thread_count;
     pthread_t *threads;
 };
 
-/* --- making a batch --- */
+/* --- making a batch ------------------------------------------------------------------------------------- */
 
 static void shuffle(struct forge_loader *loader, uint64_t epoch)
 {
@@ -73,7 +72,8 @@ static void shuffle(struct forge_loader *loader, uint64_t epoch)
     loader->order_epoch = epoch;
 }
 
-/* The first of the epoch's examples: a 64-bit number's remainder, whose bias nobody can see. */
+/* Returns the first example of an epoch: a random 64-bit number modulo `offsets`, whose bias is
+ * negligible. */
 static size_t offset_of(const struct forge_loader *loader, uint64_t epoch)
 {
     uint32_t words[2];
@@ -88,7 +88,7 @@ static size_t offset_of(const struct forge_loader *loader, uint64_t epoch)
     return (size_t)(((uint64_t)words[1] << 32 | words[0]) % loader->offsets);
 }
 
-/* Writes down which examples the ticket means. Under claim_lock where there are workers. */
+/* Writes the examples of a ticket to its slot. If there are workers, the caller holds claim_lock. */
 static void choose(struct forge_loader *loader, uint64_t ticket, struct slot *slot)
 {
     uint64_t epoch = ticket / loader->batches_per_epoch;
@@ -114,9 +114,9 @@ static void copy_rows(const struct forge_loader *loader, const struct slot *slot
     }
 }
 
-/* --- workers --- */
+/* --- workers -------------------------------------------------------------------------------------------- */
 
-/* Waits for room, and takes the next ticket. NULL: the loader is ending. */
+/* Waits for room, takes the next ticket, and returns its slot. Returns NULL if the loader is being freed. */
 static struct slot *claim(struct forge_loader *loader)
 {
     struct slot *slot = NULL;
@@ -146,13 +146,14 @@ static void *work(void *argument)
         pthread_mutex_lock(&loader->lock);
         slot->is_ready = true;
         loader->busy--;
-        pthread_cond_signal(&loader->progress); /* one thread at most waits for it: the caller's */
+        pthread_cond_signal(&loader->progress); /* only the caller's thread waits for it */
         pthread_mutex_unlock(&loader->lock);
     }
     return NULL;
 }
 
-/* With signals blocked, which are for the program's own threads; but for the faults of copying from mapped files. */
+/* Starts a worker with signals blocked, so that the program's own threads receive them. SIGSEGV and SIGBUS
+ * stay unblocked, because copying from a mapped file can raise them. */
 static joule_status start_worker(struct forge_loader *loader, joule_error *out_error)
 {
     sigset_t blocked, before;
@@ -177,13 +178,13 @@ static void end_workers(struct forge_loader *loader)
 {
     pthread_mutex_lock(&loader->lock);
     loader->is_stopping = true;
-    pthread_cond_signal(&loader->room); /* for the one that waits; the next sees is_stopping */
+    pthread_cond_signal(&loader->room); /* only one worker waits; the next ones see is_stopping */
     pthread_mutex_unlock(&loader->lock);
     for (size_t i = 0; i < loader->thread_count; i++)
         pthread_join(loader->threads[i], NULL);
 }
 
-/* --- life --- */
+/* --- new, free ------------------------------------------------------------------------------------------ */
 
 static joule_status take_options(const forge_loader_options *given, forge_loader_options *out,
                                  joule_error *out_error)
@@ -318,9 +319,9 @@ void forge_loader_free(forge_loader *loader)
     free(loader);
 }
 
-/* --- giving out --- */
+/* --- next, seek ----------------------------------------------------------------------------------------- */
 
-/* Waits for the slot of the next ticket; the slot before it may then be filled anew. */
+/* Waits until the slot of the next ticket is ready. Frees the slot before it for another batch. */
 static void wait_for_slot(struct forge_loader *loader, struct slot *slot)
 {
     pthread_mutex_lock(&loader->lock);

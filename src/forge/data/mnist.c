@@ -1,8 +1,7 @@
-/* data/mnist.c - MNIST in a folder.
+/* data/mnist.c - reads MNIST from a folder: finds the files of each array and joins them in order.
  *
- * Owns which files make an array, and in which order. What is in a file is idx.c's.
- * Newcomers: folders often hold a file and its .gz beside each other. The plain one is read then, and of a whole file and
- * parts of it the whole one, so that no example comes twice.
+ * idx.c reads the files. Folders often hold a file and its .gz. Then only the plain file is read. If there
+ * are a whole file and parts, only the whole file is read. So no example is read twice.
  */
 #include <forge/data.h>
 #include "base/arena.h"
@@ -19,7 +18,7 @@
 /* An array of MNIST: files STEM-ENDING or STEM-part...-ENDING, both with or without .gz. */
 struct array {
     const char *stem, *ending;
-    forge_shape row; /* of one example, behind the first dimension */
+    forge_shape row; /* [0, dimensions of one example] */
 };
 
 struct files {
@@ -28,7 +27,7 @@ struct files {
     size_t count, capacity;
 };
 
-/* What follows the stem, which the name is known to begin with. */
+/* Returns the rest of a name after the stem, with which it must begin. */
 static const char *tail(const struct array *array, const char *name)
 {
     return name + strlen(array->stem);
@@ -49,7 +48,7 @@ static bool is_of(const struct array *array, const char *name)
     return ending && (!ending[strlen(array->ending)] || strcmp(ending + strlen(array->ending), ".gz") == 0);
 }
 
-/* By name, with numbers in it by value: part10 follows part9. */
+/* Compares by name, and numbers in names by value: part10 follows part9. */
 static int compare_names(const void *a, const void *b)
 {
     return strverscmp(*(char *const *)a, *(char *const *)b);
@@ -61,7 +60,7 @@ static bool is_packed_twin(const char *name, const char *packed)
     return strncmp(packed, name, length) == 0 && strcmp(packed + length, ".gz") == 0;
 }
 
-/* Sorts, and leaves out what would be read twice. */
+/* Sorts the files, and removes those whose examples are also in another one. */
 static void choose(const struct array *array, struct files *files)
 {
     if (files->count == 0)
@@ -118,7 +117,7 @@ static joule_status check_part(const struct array *array, const char *path, cons
                      forge_dtype_name(part->dtype), shape, expected.rank == 1 ? "u8[n]" : "u8[n,28,28]");
 }
 
-/* The rows of *whole and then those of `part`, in a new buffer; that of *whole is released. */
+/* Appends the rows of `part` to *whole, in a new buffer. Releases the old buffer of *whole. */
 static joule_status append(forge_tensor *whole, const forge_tensor *part, joule_error *out_error)
 {
     forge_shape shape = part->shape;
@@ -136,7 +135,7 @@ static joule_status append(forge_tensor *whole, const forge_tensor *part, joule_
     return JOULE_OK;
 }
 
-/* Reads one more file behind what *whole holds, if anything. */
+/* Reads a file and appends it to *whole, which may be empty. */
 static joule_status read_part(const char *folder, const char *name, const struct array *array,
                               forge_tensor *whole, joule_error *out_error)
 {
@@ -158,7 +157,7 @@ static joule_status read_part(const char *folder, const char *name, const struct
     return status;
 }
 
-/* *whole may have a buffer, whatever comes back. */
+/* Reads all files of an array. The caller releases the buffer of *whole, also after an error. */
 static joule_status read_array(const char *folder, const struct array *array, forge_tensor *whole,
                                joule_error *out_error)
 {

@@ -1,8 +1,8 @@
 /* data/stream.c - see stream.h.
  *
- * Plain files go through the same window of input as packed ones, so that only one place reads from the file.
- * Newcomers: inflate may still hold output when the file has ended. The file is cut short only when inflate is called
- * with no input left and cannot go on.
+ * Plain and packed files use the same input buffer, so only one function reads from the file.
+ * Note: inflate may still have output after the file has ended. The file is truncated only if inflate makes
+ * no progress without input.
  */
 #include "forge/data/stream.h"
 
@@ -27,21 +27,21 @@ enum {
 struct stream {
     const char *path;
     int fd;
-    bool is_at_end; /* of the file: there is no more than what lies in `input` */
+    bool is_at_end; /* the whole file was read; the rest is in `input` */
     bool is_packed;
-    bool is_in_member;  /* packed: between a member's first byte and its checksum */
-    z_stream z;         /* next_in and avail_in are the rest of `input`, of plain files too */
+    bool is_in_member;  /* packed: between the first byte of a member and its checksum */
+    z_stream z;         /* next_in and avail_in are the rest of `input`, also for plain files */
     uint64_t read_size; /* bytes from the file so far */
     uint8_t input[INPUT_SIZE];
 };
 
-/* The first byte of the file that nobody has taken. */
+/* Returns the offset of the next byte of the file to be used. */
 static uint64_t file_offset(const struct stream *stream)
 {
     return stream->read_size - stream->z.avail_in;
 }
 
-/* Reads until the input is full or the file ends. The input is empty before. */
+/* Reads until the input buffer is full or the file ends. The buffer must be empty. */
 static joule_status fill(struct stream *stream, joule_error *out_error)
 {
     size_t count = 0;
@@ -59,8 +59,8 @@ static joule_status fill(struct stream *stream, joule_error *out_error)
     return JOULE_OK;
 }
 
-/* Reads the first bytes, and from them what kind of file it is. */
-static joule_status look(struct stream *stream, joule_error *out_error)
+/* Reads the first bytes and detects whether the file is packed. */
+static joule_status detect_kind(struct stream *stream, joule_error *out_error)
 {
     joule_status status = fill(stream, out_error);
     if (status != JOULE_OK || stream->z.avail_in < 2 || stream->input[0] != GZIP_MAGIC_1 ||
@@ -80,7 +80,7 @@ joule_status stream_open(const char *path, struct stream **out_stream, joule_err
         return error_set(out_error, JOULE_NO_MEMORY, "%s: no memory for reading", path);
     stream->path = path;
     stream->fd = file_open_kind(path, FILE_REGULAR | FILE_PIPE);
-    joule_status status = stream->fd >= 0 ? look(stream, out_error)
+    joule_status status = stream->fd >= 0 ? detect_kind(stream, out_error)
                           : stream->fd == -EISDIR
                               ? error_set(out_error, JOULE_INVALID, "%s is a folder, not a file", path)
                           : stream->fd == -EOPNOTSUPP
@@ -106,7 +106,7 @@ static joule_status begin_member(struct stream *stream, joule_error *out_error)
     return JOULE_OK;
 }
 
-/* Unpacks up to `size` bytes, maybe none, and goes forward in the input. */
+/* Unpacks up to `size` bytes, perhaps none, and consumes input. */
 static joule_status unpack(struct stream *stream, uint8_t *out_bytes, size_t size, size_t *out_count,
                            joule_error *out_error)
 {
@@ -121,7 +121,7 @@ static joule_status unpack(struct stream *stream, uint8_t *out_bytes, size_t siz
     case Z_STREAM_END:
         stream->is_in_member = false;
         return JOULE_OK;
-    case Z_BUF_ERROR: /* there is room: no input, then, and the file has no more */
+    case Z_BUF_ERROR: /* there is room for output, so input is missing: the file has ended */
         return error_set(out_error, JOULE_INVALID,
                          "%s: byte %" PRIu64
                          ": the file ends in the middle of gzip data, before its checksum; get it again",

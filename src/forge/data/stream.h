@@ -1,8 +1,7 @@
-/* data/stream.h - the bytes of a file, as they are or unpacked from gzip.
+/* data/stream.h - reads the bytes of a file, plain or unpacked from gzip.
  *
- * Owns opening, reading, and finding out what is wrong with compressed data. What the bytes mean is the reader's.
- * Newcomers: the end of the file is seen only by reading on until fewer bytes come than were asked for; the checksum of
- * gzip data stands behind its last byte and is not looked at before.
+ * Note: read until a call returns fewer bytes than requested. Only then is the end of the file reached, and
+ * only then is the checksum of gzip data verified, because it follows the last byte.
  */
 #ifndef FORGE_DATA_STREAM_H
 #define FORGE_DATA_STREAM_H
@@ -12,15 +11,16 @@
 
 struct stream;
 
-/* Compressed is what begins with the magic number of gzip; its members (RFC 1952) follow each other as one. `path` is
- * not copied. */
+/* Opens a file, which is unpacked if it begins with the magic number of gzip. Members of gzip (RFC 1952) are
+ * read as one sequence. `path` is not copied and must stay valid. */
 joule_status stream_open(const char *path, struct stream **out_stream, joule_error *out_error);
-/* *out_count is below `size` only at the end. INVALID names the file, and the byte of it where its gzip data is bad. */
+/* Reads up to `size` bytes; *out_count is smaller only at the end. JOULE_INVALID: the gzip data is damaged;
+ * the message names the file and the byte. */
 joule_status stream_read(struct stream *stream, void *out_bytes, size_t size, size_t *out_count,
                          joule_error *out_error);
-/* What a message says behind the number of a byte that was read: "" or " (unpacked)". Static storage. */
+/* Returns a suffix for the offset of a byte in messages: "" or " (unpacked)". Static storage. */
 const char *stream_where(const struct stream *stream);
-/* NULL is allowed. */
+/* Does nothing if stream is NULL. */
 void stream_close(struct stream *stream);
 
 #endif

@@ -1,7 +1,6 @@
-/* data/text.c - text as tokens, and windows of it.
+/* data/text.c - reads text as tokens, and makes datasets of windows of it.
  *
- * Owns the vocabulary. Which windows make a batch is the loader's. Newcomers: windows overlap, and lie in memory as the text
- * does, so that as many of them as there are tokens cost nothing.
+ * Windows overlap in memory: they are views of the tokens. So one window per token needs no memory.
  */
 #include <forge/data.h>
 #include "base/error.h"
@@ -11,16 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BYTES = 256, MOST_CHARACTERS = 65536, CODE_POINTS = 0x110000, PIECE_SIZE = 1 << 16 };
+enum { BYTES = 256, MAX_CHARACTERS = 65536, CODE_POINTS = 0x110000, PIECE_SIZE = 1 << 16 };
 
 struct forge_text {
     char *path;
     forge_tensor tokens;
     size_t vocabulary;
-    uint32_t *characters; /* code points in order; NULL: bytes */
+    uint32_t *characters; /* code point of each token, in order; NULL: tokens are bytes */
 };
 
-/* --- reading ------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 struct bytes {
     char *data;
@@ -54,7 +53,7 @@ static joule_status read_all(const char *path, struct bytes *bytes, joule_error 
     return status;
 }
 
-/* --- characters ---------------------------------------------------------------------------------------------- */
+/* --- characters ----------------------------------------------------------------------------------------- */
 
 static uint32_t code_point(const char *bytes, size_t length)
 {
@@ -65,9 +64,9 @@ static uint32_t code_point(const char *bytes, size_t length)
     return code;
 }
 
-/* Marks in `seen` the characters there are, and counts all. */
-static joule_status look(const char *path, const struct bytes *bytes, uint32_t *seen, size_t *out_count,
-                         joule_error *out_error)
+/* Sets seen[c] = 1 for each code point c of the text. *out_count: the number of characters of the text. */
+static joule_status find_characters(const char *path, const struct bytes *bytes, uint32_t *seen,
+                                    size_t *out_count, joule_error *out_error)
 {
     *out_count = 0;
     for (size_t at = 0, length; at < bytes->count; at += length, ++*out_count) {
@@ -80,14 +79,14 @@ static joule_status look(const char *path, const struct bytes *bytes, uint32_t *
     return JOULE_OK;
 }
 
-/* What was marked becomes each character's token. */
-static joule_status number(forge_text *text, uint32_t *seen, joule_error *out_error)
+/* Assigns tokens: replaces each mark in `seen` by the token of its character. */
+static joule_status assign_tokens(forge_text *text, uint32_t *seen, joule_error *out_error)
 {
     for (uint32_t code = 0; code < CODE_POINTS; code++)
         text->vocabulary += seen[code];
-    if (text->vocabulary > MOST_CHARACTERS)
+    if (text->vocabulary > MAX_CHARACTERS)
         return error_set(out_error, JOULE_INVALID, "%s has %zu different characters; %d are the most",
-                         text->path, text->vocabulary, MOST_CHARACTERS);
+                         text->path, text->vocabulary, MAX_CHARACTERS);
     text->characters = calloc(text->vocabulary, sizeof *text->characters);
     if (!text->characters)
         return error_set(out_error, JOULE_NO_MEMORY, "%s: no memory for its characters", text->path);
@@ -119,9 +118,9 @@ static joule_status take_characters(forge_text *text, const struct bytes *bytes,
     uint32_t *seen = calloc(CODE_POINTS, sizeof *seen);
     if (!seen)
         return error_set(out_error, JOULE_NO_MEMORY, "%s: no memory for its characters", text->path);
-    joule_status status = look(text->path, bytes, seen, &count, out_error);
+    joule_status status = find_characters(text->path, bytes, seen, &count, out_error);
     if (status == JOULE_OK)
-        status = number(text, seen, out_error);
+        status = assign_tokens(text, seen, out_error);
     if (status == JOULE_OK)
         status = forge_tensor_new(text->vocabulary > BYTES ? FORGE_U16 : FORGE_U8,
                                   &forge_shape_of((forge_dim)count), &text->tokens, out_error);
@@ -141,7 +140,7 @@ static joule_status take_bytes(forge_text *text, const struct bytes *bytes, joul
     return status;
 }
 
-/* --- life ---------------------------------------------------------------------------------------------------- */
+/* --- read, free ----------------------------------------------------------------------------------------- */
 
 joule_status forge_text_read(const char *path, forge_text_kind kind, forge_text **out_text,
                              joule_error *out_error)

@@ -1,7 +1,7 @@
-/* nn/attention.c - attention, and the layer around it.
+/* nn/attention.c - attention, and the multi-head attention layer with its parameters.
  *
- * Owns the layer's parameters. What attention means is the library's (ir/library_attention.c). Newcomers: queries, keys and
- * values are slices of one product, and stay where it lies.
+ * ir/library_attention.c defines what attention computes.
+ * Note: queries, keys and values are slices of one product, without a copy.
  */
 #include <math.h>
 #include "forge/ir/library.h"
@@ -17,9 +17,9 @@ forge_value forge_attention(forge_builder *builder, forge_value q, forge_value k
     return library_composite(builder, &attributes, (forge_value[]){q, k, v}, 3);
 }
 
-/* --- the layer ------------------------------------------------------------------------------------------------ */
+/* --- the layer ------------------------------------------------------------------------------------------ */
 
-/* Heads [first, first + count) of [b, t, all heads, d] as [b, count, t, d]. */
+/* Returns heads [first, first + count) of [b, t, all heads, d] as [b, count, t, d]. */
 static forge_value heads_of(forge_builder *b, forge_value all, int64_t first, int64_t count)
 {
     forge_value x = forge_slice_along(b, all, 2, first, first + count);
@@ -42,8 +42,8 @@ forge_value transformer_attention(forge_builder *b, const char *name, forge_valu
     forge_scope_push(b, name);
     forge_value all = transformer_linear(b, "c_attn", x, (heads + 2 * kv_heads) * d, o, false);
     all = forge_reshape(b, all, forge_shape_of(shape.dims[0], shape.dims[1], heads + 2 * kv_heads, d));
-    forge_value q =
-        heads_of(b, all, 0, heads); /* one after the other: graphs do not depend on the compiler */
+    /* Separate statements, so that the order of nodes does not depend on the compiler. */
+    forge_value q = heads_of(b, all, 0, heads);
     forge_value k = heads_of(b, all, heads, kv_heads);
     forge_value v = heads_of(b, all, heads + kv_heads, kv_heads);
     forge_value y = forge_attention(b, q, k, v, 0, !o->non_causal);

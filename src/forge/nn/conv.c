@@ -1,13 +1,13 @@
-/* nn/conv.c - convolutions as layers.
+/* nn/conv.c - convolution layers: the shapes and initial values of their parameters.
  *
- * Owns the shapes and first values of their parameters. Newcomers: the fan of a transposed one is counted as PyTorch does,
- * from the weight's second dimension, although that is of the result.
+ * Note: the fan-in of a transposed convolution is computed like PyTorch's, from the weight's second
+ * dimension, although that counts channels of the result.
  */
 #include <math.h>
 #include "base/abi.h"
 #include "forge/nn/layer.h"
 
-/* [out] along the channels of a result like `like`. */
+/* Adds a parameter "bias": [channels] to y: [n, channels, ...]. */
 static forge_value add_bias(forge_builder *b, forge_value y, forge_init init)
 {
     forge_shape shape = forge_value_shape(b, y), along = {.rank = shape.rank};
@@ -40,7 +40,8 @@ static bool weight_shape(forge_builder *b, const char *name, forge_shape x, int6
     return makes_sense;
 }
 
-/* first: what the weight starts with; NULL: the same as the bias. */
+/* x: [n, channels, ...]; returns [n, out_channels, ...]. first: initial value of the weight; NULL: that of
+ * the bias. */
 static forge_value conv_layer(forge_builder *b, const char *name, forge_value x, int64_t out_channels,
                               const int64_t *kernel, const forge_conv_options *o, const forge_init *first,
                               bool has_bias)

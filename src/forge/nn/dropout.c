@@ -1,7 +1,7 @@
-/* nn/dropout.c - elements left out at random.
+/* nn/dropout.c - the dropout layer, and the slots for the random numbers of a graph.
  *
- * Owns the slots that random numbers in graphs come from. Newcomers: key and step are slots that all layers share, and a
- * layer's stream is its name's hash, so that a graph built again, or in another order, drops the same elements.
+ * All layers share the slots of key and step. The random stream of a layer is the hash of its name. So a
+ * graph that is built again, or in another order, drops the same elements.
  */
 #include "forge/nn/layer.h"
 
@@ -24,7 +24,7 @@ static forge_value body(forge_builder *b, const forge_value *in, size_t count, c
     return forge_select(b, stays, grown, forge_scalar(b, dtype, 0));
 }
 
-/* FNV-1a, 32 bits, of the scope's path. */
+/* Returns the 32-bit FNV-1a hash of the scope's path. */
 static uint32_t stream_of(const forge_builder *b)
 {
     uint32_t hash = UINT32_C(0x811c9dc5);
@@ -33,7 +33,7 @@ static uint32_t stream_of(const forge_builder *b)
     return hash;
 }
 
-/* The step's number; the first to ask makes the graph count it. */
+/* Returns the number of the step. The first call makes the graph increment it. */
 static forge_value step_of(forge_builder *b)
 {
     forge_slot slot = forge_state(b, "random.step", FORGE_U32, (forge_shape){0}, (forge_init){0});

@@ -1,7 +1,7 @@
-/* nn/embedding.c - what stands for a token and for a place.
+/* nn/embedding.c - embedding tables and rotary position embeddings.
  *
- * Owns tables of vectors, and rotary positions. Newcomers: of a rotary position's two conventions neither is a
- * permutation that a checkpoint would notice by its shapes: weights made for one run with the other, and give nonsense.
+ * Note: there are two conventions for rotary positions, and the shapes of weights do not tell which one is
+ * meant. With the wrong convention, a model runs but its results are meaningless.
  */
 #include "forge/ir/library.h"
 #include "forge/nn/layer.h"

@@ -1,7 +1,6 @@
-/* nn/layer.h - what layers share.
+/* nn/layer.h - helpers that layers share: names of slots, checks of inputs, and common sublayers.
  *
- * Owns the names of slots in the current scope, and the checks with which most layers begin. Newcomers: a slot that is no
- * parameter (a running mean) is named in the same way and is not trained.
+ * Note: slots that are not parameters, such as a running mean, are named in the same way but are not trained.
  */
 #ifndef FORGE_NN_LAYER_H
 #define FORGE_NN_LAYER_H
@@ -9,36 +8,38 @@
 #include <forge/nn.h>
 #include "forge/ir/build.h"
 
-/* The slot "SCOPE.NAME", made at the first call. */
+/* Returns the slot "SCOPE.NAME" of the current scope. The first call creates it. */
 forge_slot layer_slot(forge_builder *builder, const char *name, forge_dtype dtype, forge_shape shape,
                       forge_init init);
 
-/* The builder goes on, and x is of floats, with a rank from least to most, and a size along `axis` that is a number above 0.
- * Otherwise the builder fails: "batch_norm 'norm1': ...". */
-bool layer_takes(forge_builder *builder, const char *layer, const char *name, forge_value x, uint32_t least,
-                 uint32_t most, uint32_t axis);
+/* Returns true if x is a float, has a rank from min_rank to max_rank, and a known size above 0 along `axis`.
+ * Otherwise, records an error in the builder, "batch_norm 'norm1': ...", and returns false. Also returns
+ * false if the builder has already failed. */
+bool layer_takes(forge_builder *builder, const char *layer, const char *name, forge_value x,
+                 uint32_t min_rank, uint32_t max_rank, uint32_t axis);
 
-/* What a linear layer starts with, and how its weight lies. */
+/* Initial values and layout of a linear layer's parameters. */
 struct linear {
     forge_init weight, bias;
     bool has_bias;
-    bool is_in_by_out; /* weight [in, out], as in files of GPT-2; else [out, in] */
+    bool is_in_by_out; /* weight: [in, out], as in GPT-2's files; else [out, in] */
 };
+/* x: [..., in]; returns [..., out_features]. */
 forge_value layer_linear(forge_builder *builder, const char *name, forge_value x, int64_t out_features,
                          const struct linear *how);
 
-/* forge_conv2d without bias, whose weight starts so. */
+/* Like forge_conv2d without bias; `weight` is the initial value. */
 forge_value layer_conv2d(forge_builder *builder, const char *name, forge_value x, int64_t out_channels,
                          int64_t kernel, uint32_t stride, uint32_t padding, forge_init weight);
-/* forge_batch_norm with PyTorch's momentum and epsilon, whose weight starts so. */
+/* Like forge_batch_norm with PyTorch's momentum and epsilon; `weight` is the initial value. */
 forge_value layer_batch_norm(forge_builder *builder, const char *name, forge_value x, forge_init weight,
                              bool is_training);
 
-/* A layer that may have no name has no scope of its own then. */
+/* Begin and end the scope of a layer. They do nothing if name is NULL. */
 void layer_begin(forge_builder *builder, const char *name);
 void layer_end(forge_builder *builder, const char *name);
 
-/* What an affine layer starts with. */
+/* Initial values of affine parameters. */
 #define LAYER_ONES  ((forge_init){FORGE_INIT_CONSTANT, 1, 0})
 #define LAYER_ZEROS ((forge_init){0})
 

@@ -1,7 +1,7 @@
-/* nn/models.c - networks made of layers.
+/* nn/models.c - small networks: MLP and CNNs.
  *
- * Owns the order of layers and their names, which are those of the checkpoints that people have. Newcomers: a model gives
- * logits; the loss is the caller's to add.
+ * The names of layers are those of existing checkpoints.
+ * Note: a model returns logits; the caller adds the loss.
  */
 #include <stdio.h>
 #include "forge/nn/layer.h"
@@ -21,7 +21,7 @@ forge_value forge_mlp(forge_builder *builder, const char *name, forge_value x, c
     return x;
 }
 
-/* [n, ...] to [n, all others]. */
+/* Reshapes [n, ...] to [n, product of the other dimensions]. */
 static forge_value flatten(forge_builder *b, forge_value x)
 {
     forge_shape shape = forge_value_shape(b, x);

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "encoder/layer0" and "weight": "encoder.layer0.weight". */
+/* Writes the full name of a slot: scope "encoder/layer0" and name "weight" give "encoder.layer0.weight".
+ * Returns false if it is too long. */
 static bool slot_name(const forge_builder *builder, const char *name, char *out, size_t size)
 {
     const char *scope = builder->graph->scopes[builder->scope];
@@ -25,8 +26,8 @@ forge_slot layer_slot(forge_builder *builder, const char *name, forge_dtype dtyp
     return builder_is_ok(builder) ? forge_state(builder, full, dtype, shape, init) : 0;
 }
 
-bool layer_takes(forge_builder *builder, const char *layer, const char *name, forge_value x, uint32_t least,
-                 uint32_t most, uint32_t axis)
+bool layer_takes(forge_builder *builder, const char *layer, const char *name, forge_value x,
+                 uint32_t min_rank, uint32_t max_rank, uint32_t axis)
 {
     if (!builder_is_ok(builder))
         return false;
@@ -34,9 +35,9 @@ bool layer_takes(forge_builder *builder, const char *layer, const char *name, fo
     forge_dtype dtype = forge_value_dtype(builder, x);
     if (!forge_dtype_is_float(dtype))
         forge_builder_fail(builder, "%s '%s': it takes floats, not %s", layer, name, forge_dtype_name(dtype));
-    else if (shape.rank < least || shape.rank > most)
-        forge_builder_fail(builder, "%s '%s': it takes a rank from %u to %u, not %u", layer, name, least,
-                           most, shape.rank);
+    else if (shape.rank < min_rank || shape.rank > max_rank)
+        forge_builder_fail(builder, "%s '%s': it takes a rank from %u to %u, not %u", layer, name, min_rank,
+                           max_rank, shape.rank);
     else if (shape.dims[axis] <= 0)
         forge_builder_fail(builder, "%s '%s': dimension %u has to be a number above 0", layer, name, axis);
     return builder_is_ok(builder);
@@ -75,7 +76,7 @@ forge_slot forge_parameter_slot(const forge_builder *builder, size_t i)
     return i < builder->parameter_count ? builder->parameters[i] : (forge_slot)builder->graph->slot_count;
 }
 
-/* [..., features] to rows. */
+/* Reshapes [..., features] to [rows, features]. */
 static forge_value to_rows(forge_builder *b, forge_value x, forge_shape shape)
 {
     forge_dim rows = 1;

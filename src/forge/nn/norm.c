@@ -1,13 +1,13 @@
-/* nn/norm.c - normalisations, as composites.
+/* nn/norm.c - normalisation layers: their parameters, and the running statistics of batch norm.
  *
- * Owns their parameters, and batch norm's running statistics; what they compute is said in ir/library_norm.c. Newcomers:
- * running statistics are wide where x is narrower than f32.
+ * ir/library_norm.c defines what they compute.
+ * Note: running statistics are f32 if x has a narrower type.
  */
 #include "base/string.h"
 #include "forge/ir/library.h"
 #include "forge/nn/layer.h"
 
-/* --- by statistics that x has itself ------------------------------------------------------------------------ */
+/* --- layer, RMS, group and instance norm ---------------------------------------------------------------- */
 
 static struct composite_attributes norm_of(const char *kind, double epsilon, uint32_t number)
 {
@@ -16,7 +16,7 @@ static struct composite_attributes norm_of(const char *kind, double epsilon, uin
     return attributes;
 }
 
-/* With as many of weight and bias as wanted, of this shape. */
+/* Adds a normalisation. parameters: 0 none, 1 weight, 2 weight and bias, all of shape `shape`. */
 static forge_value normalise(forge_builder *b, const char *name, forge_value x, forge_shape shape,
                              size_t parameters, const struct composite_attributes *norm)
 {
@@ -83,7 +83,7 @@ forge_value forge_instance_norm(forge_builder *builder, const char *name, forge_
     return normalise(builder, name, x, forge_shape_of(channels), has_weight ? 2 : 0, &norm);
 }
 
-/* --- by statistics of a batch ------------------------------------------------------------------------------- */
+/* --- batch norm ----------------------------------------------------------------------------------------- */
 
 struct running {
     forge_slot mean, variance, batches;
@@ -96,7 +96,7 @@ static struct running running_of(forge_builder *b, forge_dtype dtype, forge_shap
                             layer_slot(b, "num_batches_tracked", FORGE_I64, (forge_shape){0}, LAYER_ZEROS)};
 }
 
-/* n / (n - 1), where n elements of x are of one channel; n may be known only when it runs. */
+/* Returns n / (n - 1), where n is the number of elements per channel of x. n may be symbolic. */
 static forge_value unbias(forge_builder *b, forge_value x, forge_dtype dtype)
 {
     forge_shape shape = forge_value_shape(b, x);
@@ -109,6 +109,7 @@ static forge_value unbias(forge_builder *b, forge_value x, forge_dtype dtype)
     return forge_div(b, n, forge_sub(b, n, one));
 }
 
+/* Updates a running statistic: slot = (1 - momentum) * slot + momentum * to. */
 static void move(forge_builder *b, forge_slot slot, forge_value to, double momentum)
 {
     forge_dtype dtype = forge_value_dtype(b, to);

@@ -1,7 +1,7 @@
-/* nn/resnet.c - residual networks, see <forge/nn.h>.
+/* nn/resnet.c - residual networks and their two kinds of blocks; see <forge/nn.h>.
  *
- * Owns the two blocks and what they are stacked to. Newcomers: of a bottleneck the convolution of 3 x 3 has the stride, as
- * in torchvision; in the paper it is the one before.
+ * Note: in a bottleneck, the 3 x 3 convolution has the stride, as in torchvision. In the paper, the first 1 x
+ * 1 convolution has it.
  */
 #include <math.h>
 #include <stdio.h>
@@ -26,9 +26,9 @@ static bool take_options(forge_builder *b, const forge_resnet_options *given, fo
                                 SIZE_UP_TO(forge_resnet_options, zero_init_residual), given);
 }
 
-/* --- blocks -------------------------------------------------------------------------------------------------- */
+/* --- blocks --------------------------------------------------------------------------------------------- */
 
-/* Padded so that stride 1 keeps the size. */
+/* A convolution with padding that keeps the size for stride 1. */
 static forge_value conv(forge_builder *b, const char *name, forge_value x, int64_t channels, int64_t kernel,
                         uint32_t stride)
 {
@@ -47,7 +47,7 @@ static forge_value last_norm(forge_builder *b, const char *name, forge_value x, 
     return layer_batch_norm(b, name, x, o->zero_init_residual ? LAYER_ZEROS : LAYER_ONES, o->is_training);
 }
 
-/* x, or what has the shape of the block's result in its place. */
+/* Returns x, or its projection to the shape of the block's result if the shapes differ. */
 static forge_value shortcut(forge_builder *b, forge_value x, int64_t channels, uint32_t stride,
                             const forge_resnet_options *o)
 {
@@ -98,7 +98,7 @@ forge_value forge_bottleneck(forge_builder *builder, const char *name, forge_val
                                               : FORGE_NO_VALUE;
 }
 
-/* --- models -------------------------------------------------------------------------------------------------- */
+/* --- models --------------------------------------------------------------------------------------------- */
 
 static const struct architecture *find(uint32_t depth)
 {

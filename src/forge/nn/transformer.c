@@ -1,7 +1,7 @@
-/* nn/transformer.c - blocks, and GPT-2 made of them.
+/* nn/transformer.c - transformer blocks and GPT-2.
  *
- * Owns their order, names and first values, which are those of GPT-2's files. Newcomers: weights of linear layers lie
- * [in, out] here, as in these files, and not as forge_linear's.
+ * Names and initial values are those of GPT-2's files.
+ * Note: weights of linear layers are [in, out], as in these files; those of forge_linear are [out, in].
  */
 #include "forge/nn/transformer.h"
 
@@ -64,7 +64,7 @@ forge_value forge_transformer_block(forge_builder *builder, const char *name, fo
     return transformer_options(builder, options, &o) ? block(builder, name, x, &o) : FORGE_NO_VALUE;
 }
 
-/* What stands for the tokens, and for their places. */
+/* Adds the embeddings of tokens and positions. ids: [b, t]; returns [b, t, width]. */
 static forge_value embed(forge_builder *b, forge_value ids, const forge_gpt_options *o)
 {
     forge_value x = forge_embedding(b, "wte", ids, o->dtype, o->vocabulary, o->width, SD);
@@ -76,7 +76,8 @@ static forge_value embed(forge_builder *b, forge_value ids, const forge_gpt_opti
     return forge_dropout(b, "drop", x, o->dropout, o->is_training);
 }
 
-/* Logits by the distance to each token's own vector, or by a table apart. */
+/* Returns logits: [b, t, vocabulary] for x: [b, t, width], with the embedding table of tokens, or with a
+ * separate table if untied_lm_head. */
 static forge_value head(forge_builder *b, forge_value x, const forge_gpt_options *o)
 {
     forge_scope_push(b, o->untied_lm_head ? "lm_head" : "wte");

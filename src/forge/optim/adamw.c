@@ -1,7 +1,7 @@
-/* optim/adamw.c - see <forge/optim.h>.
+/* optim/adamw.c - see <forge/optim.h>; computes the inputs of the composite "adamw" (ir/library_update.c).
  *
- * Owns the numbers that the composite "adamw" is given (ir/library_update.c). Newcomers: 1 - 0.999 in f32 is wrong by a hundred-thousandth,
- * so every number is made in f64 and then rounded; and the numbers are inputs, so that a kernel has no need to read the body.
+ * Note: 1 - 0.999 in f32 has a relative error of about 1e-5, so every number is computed in f64 and then
+ * rounded. The numbers are inputs of the composite, so a kernel does not need to read its body.
  */
 #include <stdio.h>
 #include "base/abi.h"
@@ -47,7 +47,7 @@ static forge_value update_by_adamw(const struct update *u, const void *context)
     return out[0];
 }
 
-/* Counts the step; 1 - beta^t for both. */
+/* Increments the step t, and computes 1 - beta^t for both betas. */
 static void begin_step(forge_builder *b, struct adamw *adamw)
 {
     forge_phase phase = forge_phase_set(b, FORGE_PHASE_OPTIMISER);
@@ -68,7 +68,7 @@ static bool is_beta(double value)
     return value >= 0 && value < 1;
 }
 
-/* Returns false after the builder has recorded a mistake. */
+/* Copies and checks the options. Returns false if the builder has failed. */
 static bool take_options(forge_builder *builder, const forge_adamw_options *options, forge_adamw_options *own)
 {
     if (!builder_is_ok(builder) ||

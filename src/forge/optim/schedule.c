@@ -1,10 +1,10 @@
-/* optim/schedule.c - see <forge/optim.h>: the learning rate as a function of the step. */
+/* optim/schedule.c - computes the learning rate as a function of the step; see <forge/optim.h>. */
 #include <forge/optim.h>
 
 #include <math.h>
 #include "base/abi.h"
 
-/* How far a schedule that ends has come, from 0 to 1. */
+/* Returns the completed fraction, 0 to 1, of a schedule with an end. */
 static double progress(const forge_schedule *s, uint64_t step)
 {
     if (step >= s->steps)

@@ -19,7 +19,7 @@ static forge_value update_by_sgd(const struct update *u, const void *context)
     return forge_sub(b, u->parameter, forge_mul(b, way, forge_cast(b, u->dtype, u->rate)));
 }
 
-/* Returns false after the builder has recorded a mistake. */
+/* Copies and checks the options. Returns false if the builder has failed. */
 static bool take_options(forge_builder *builder, const forge_sgd_options *options, forge_sgd_options *own)
 {
     if (!builder_is_ok(builder) ||

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A parameter that is trained. */
+/* A parameter to train. */
 struct target {
     forge_slot number;
-    const forge_parameter_group *group; /* NULL: none */
+    const forge_parameter_group *group; /* NULL: in no group */
 };
 
 static bool fits(const forge_parameter_group *group, const struct slot *slot)
@@ -27,7 +27,8 @@ static const forge_parameter_group *group_of(const struct update_options *option
     return NULL;
 }
 
-/* Those that are not frozen. */
+/* Finds all parameters that are not frozen. Returns their number; both arrays have room for all
+ * parameters. */
 static size_t find_targets(const forge_builder *b, const struct update_options *options,
                            struct target *targets, forge_value *parameters)
 {
@@ -107,7 +108,7 @@ forge_value update_parameters(forge_builder *b, forge_value loss, forge_value le
     return norm;
 }
 
-/* --- gradients that are given --------------------------------------------------------------------------- */
+/* --- gradients from the caller -------------------------------------------------------------------------- */
 
 size_t forge_parameter_gradients(forge_builder *b, forge_value loss, const forge_parameter_group *groups,
                                  size_t group_count, forge_gradient *out_gradients)
@@ -217,7 +218,7 @@ void forge_accumulate_gradients(forge_builder *b, forge_gradient *gradients, siz
     forge_phase_set(b, phase);
 }
 
-/* --- for rules ------------------------------------------------------------------------------------------ */
+/* --- update rules --------------------------------------------------------------------------------------- */
 
 forge_slot update_slot(const struct update *update, const char *suffix)
 {
@@ -226,7 +227,7 @@ forge_slot update_slot(const struct update *update, const char *suffix)
     return forge_state(update->b, name, update->dtype, update->slot->shape, (forge_init){0});
 }
 
-/* --- clipping ------------------------------------------------------------------------------------------------ */
+/* --- clipping ------------------------------------------------------------------------------------------- */
 
 static forge_value sum_of_squares(forge_builder *b, forge_value x)
 {

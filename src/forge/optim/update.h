@@ -1,8 +1,8 @@
-/* optim/update.h - what all optimisers have in common.
+/* optim/update.h - the common part of all optimisers: selects parameters, clips gradients, applies groups,
+ * and writes new values.
  *
- * Owns the walk over parameters: which are trained, their gradients, clipping, groups, types, and the write at the end. A
- * rule says only what one parameter becomes. Newcomers: a rule gets values of a type that can be computed in without loss
- * (f32 for a bf16 parameter) and returns one of the same type.
+ * A rule computes only the new value of one parameter. It gets values of a type with enough precision (f32
+ * for a bf16 parameter) and returns one of the same type.
  */
 #ifndef FORGE_OPTIM_UPDATE_H
 #define FORGE_OPTIM_UPDATE_H
@@ -10,7 +10,7 @@
 #include <forge/optim.h>
 #include "forge/ir/build.h"
 
-/* What the options of every optimiser say. */
+/* Options that all optimisers have. */
 struct update_options {
     const char *optimiser; /* "sgd", for messages */
     double weight_decay, max_norm;
@@ -21,26 +21,27 @@ struct update_options {
 /* One parameter. */
 struct update {
     forge_builder *b;
-    const struct slot *slot; /* a copy that stays: the builder's slots move */
-    forge_dtype dtype;       /* of the two values below and of what the rule remembers */
+    const struct slot *slot; /* a stable copy, because the builder's slots move when it grows */
+    forge_dtype dtype;       /* type of parameter, gradient and the rule's slots */
     forge_value parameter, gradient;
     forge_value rate;    /* f64, rank 0 */
-    double weight_decay; /* 0 where its group has none */
+    double weight_decay; /* 0 if its group has no decay */
 };
 
-/* The parameter's new value. */
+/* Returns the new value of the parameter. */
 typedef forge_value update_fn(const struct update *update, const void *context);
 
-/* One step on all parameters; the norm of their gradients. */
+/* Adds one step for all parameters that are not frozen. Returns the norm of their gradients before
+ * clipping. */
 forge_value update_parameters(forge_builder *b, forge_value loss, forge_value learning_rate,
                               const struct update_options *options, update_fn *rule, const void *context);
 
-/* The same with gradients of the caller. */
+/* The same, with gradients from the caller. */
 forge_value update_given(forge_builder *b, const forge_gradient *gradients, size_t count,
                          forge_value learning_rate, const struct update_options *options, update_fn *rule,
                          const void *context);
 
-/* The slot NAME.suffix, like the parameter, which begins with zeros. */
+/* Returns the slot NAME.suffix, with the shape of the parameter and an initial value of 0. */
 forge_slot update_slot(const struct update *update, const char *suffix);
 
 #endif

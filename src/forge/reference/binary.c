@@ -1,9 +1,7 @@
-/* reference/binary.c - what each operation on two elements gives, and the choice between two.
+/* reference/binary.c - operations on two elements, for floats and for integers and bool, and select.
  *
- * Owns two lists, one for floats and one for integers and bool; and select, which copies elements and never looks
- * at them.
- * Newcomers: integers come sign-extended to 64 bits and go back modulo 2^bits, so only what depends on the sign
- * (division, order, powers) asks for it.
+ * Note: integers are sign-extended to 64 bits and stored modulo 2^bits. So only division, order and powers
+ * depend on is_signed.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/walk.h"
@@ -11,14 +9,14 @@
 #include <math.h>
 #include <string.h>
 
-/* --- floats ----------------------------------------------------------------------------------------------- */
+/* --- floats --------------------------------------------------------------------------------------------- */
 
 static double mod_number(double a, double b)
 {
     double rest = fmod(a, b);
     if (rest == 0)
         return copysign(0, b);
-    return (rest < 0) == (b < 0) ? rest : rest + b; /* of a NaN, NaN either way */
+    return (rest < 0) == (b < 0) ? rest : rest + b; /* NaN gives NaN in both cases */
 }
 
 double binary_number(forge_binary_kind kind, double a, double b)
@@ -61,14 +59,14 @@ double binary_number(forge_binary_kind kind, double a, double b)
     return NAN;
 }
 
-/* --- integers --------------------------------------------------------------------------------------------- */
+/* --- integers ------------------------------------------------------------------------------------------- */
 
 static uint64_t magnitude(uint64_t x, bool is_negative)
 {
     return is_negative ? -x : x;
 }
 
-/* Of magnitudes: the least signed number over -1 would trap. */
+/* Divides magnitudes, because INT64_MIN / -1 traps. */
 static uint64_t div_bits(uint64_t a, uint64_t b, bool is_signed)
 {
     bool a_negative = is_signed && a >> 63, b_negative = is_signed && b >> 63;
@@ -84,7 +82,7 @@ static uint64_t mod_bits(uint64_t a, uint64_t b, bool is_signed)
 
 static uint64_t pow_bits(uint64_t base, uint64_t exponent, bool is_signed)
 {
-    if (is_signed && exponent >> 63) /* 1 / base^-exponent, towards zero */
+    if (is_signed && exponent >> 63) /* 1 / base^-exponent, rounded towards zero */
         return base + 1 <= 2 && base ? (exponent & 1 ? base : 1) : 0;
     uint64_t power = 1;
     for (; exponent; exponent >>= 1, base *= base)
@@ -142,7 +140,7 @@ uint64_t binary_bits(forge_binary_kind kind, uint64_t a, uint64_t b, bool is_sig
     return 0;
 }
 
-/* --- tiles ------------------------------------------------------------------------------------------------ */
+/* --- tiles ---------------------------------------------------------------------------------------------- */
 
 static void binary_numbers(forge_binary_kind kind, const struct walk *a, const struct walk *b,
                            const struct view *out, struct tile tile)
@@ -176,7 +174,7 @@ void reference_binary(const struct launch *launch, size_t first, size_t end)
         (is_float ? binary_numbers : binary_integers)((forge_binary_kind)attributes->kind, &a, &b, out, tile);
 }
 
-/* Elements are copied: on the way through a double a NaN could change. */
+/* Copies the bytes of elements, because a conversion to double could change a NaN. */
 void reference_select(const struct launch *launch, size_t first, size_t end)
 {
     const struct view *out = &launch->outputs[0];

@@ -1,8 +1,7 @@
-/* reference/cast.c - elements of one type as elements of another.
+/* reference/cast.c - conversion of elements to another type, by forge_convert.
  *
- * Owns the order in which they are read and which call writes what; forge_convert owns what becomes of each.
- * Newcomers: 4-bit elements and blocks may hold the end of one row and the beginning of the next. Such a piece is written
- * by the call whose rows hold its first element, so that no two threads write one byte.
+ * Note: a byte of 4-bit elements, or a block, may hold the end of one row and the beginning of the next. The
+ * call whose rows hold its first element writes it, so two threads never write the same byte.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/walk.h"
@@ -14,14 +13,14 @@ static size_t round_up(size_t count, size_t unit)
     return (count + unit - 1) / unit * unit;
 }
 
-/* The address of the piece that begins with this element. */
+/* Returns the address of the byte or block that begins with this element. */
 static char *piece(const struct view *view, size_t element)
 {
     return (char *)view->data +
            element / forge_dtype_block_elements(view->dtype) * forge_dtype_block_bytes(view->dtype);
 }
 
-/* Packed; types without addresses always are. */
+/* Reads a tile, packed. Types whose elements have no address are always packed in `from`. */
 static void read_tile(const struct view *from, const struct walk *walk, struct tile tile, void *out)
 {
     if (walk->dtype->block_elements > 1)
@@ -40,7 +39,7 @@ void reference_cast(const struct launch *launch, size_t first, size_t end)
     size_t last = round_up(rows.end, unit);
     struct tile tile = tile_from(round_up(rows.first, unit), last < all ? last : all);
     for (; tile.count; tile = tile_next(tile)) {
-        /* Aligned as their elements are; a last block is filled with zeros. */
+        /* Aligned for all element types; the rest of a last block is 0. */
         _Alignas(8) char source[TILE_BYTES] = {0}, target[TILE_BYTES] = {0};
         read_tile(from, &walk, tile, source);
         forge_convert(from->dtype, source, to->dtype, target, round_up(tile.count, unit));

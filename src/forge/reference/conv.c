@@ -1,9 +1,9 @@
-/* reference/conv.c - convolutions in up to three dimensions, and transposed ones.
+/* reference/conv.c - convolutions and transposed convolutions in up to three dimensions.
  *
- * Owns the loops over channels and taps. A row of the output, a tile at a time, gathers what each line of the input and the
- * kernel's line above it give.
- * Newcomers: dimensions that are not there have size 1. Each element is summed over channels, then taps, in one order,
- * whatever the row is cut into.
+ * x: [batch, channels, spatial...]; weight: [out_channels, channels / groups, taps...], with the first two
+ * swapped if transposed; out: [batch, out_channels, spatial...]. Each tile of an output row adds the products
+ * of all lines of the input and of the kernel that meet it. Missing dimensions have size 1.
+ * Note: each element is summed over channels, then taps, in one order, for any division of rows.
  */
 #include "forge/reference/conv.h"
 #include "forge/reference/reference.h"
@@ -28,7 +28,7 @@ struct conv conv_of(const struct launch *launch)
                      .weight_view = weight};
     uint32_t missing = AXES + 2 - x->shape.rank;
     for (uint32_t k = 0; k < AXES; k++) {
-        uint32_t from = k + 2 - missing; /* of the tensors; not looked at where it is missing */
+        uint32_t from = k + 2 - missing; /* dimension of the tensors; unused if it is missing */
         c.axes[k] = slide_none(1);
         c.out[k] = 1;
         if (k < missing)
@@ -46,7 +46,7 @@ struct conv conv_of(const struct launch *launch)
     return c;
 }
 
-/* `count` elements from this offset on. */
+/* A line of `count` elements, starting at an offset; stride in elements. */
 static struct walk line_of(const struct view *view, int64_t offset, int64_t stride, int64_t count)
 {
     return (struct walk){.dtype = dtype_row(view->dtype),
@@ -57,9 +57,9 @@ static struct walk line_of(const struct view *view, int64_t offset, int64_t stri
                          .strides = {stride}};
 }
 
-/* --- two lines ------------------------------------------------------------------------------------------- */
+/* --- two lines ------------------------------------------------------------------------------------------ */
 
-/* Elements of either kind. */
+/* A tile of floats or of integers. */
 union cells {
     double numbers[TILE];
     uint64_t bits[TILE];
@@ -90,11 +90,12 @@ static void load(const struct walk *line, struct tile part, union cells *out)
         walk_load_bits(line, part.first, part.count, out->bits);
 }
 
-/* What one line of the input gives to a part of a row. Either each tap goes over all outputs, or, where there are more taps
- * than outputs (the gradient of a weight), each output over all taps: in a slide, stride and dilation change places then.
- * The order in which an element is summed is the same. */
-static void meet(const struct conv *c, int64_t x_offset, int64_t w_offset, struct tile part,
-                 union cells *sums)
+/* Adds the products of one line of the input and one line of the kernel to a part of a row. The outer loop is
+ * over taps and the inner over outputs. If there are more taps than outputs (the gradient of a weight), the
+ * loops are swapped, and so are stride and dilation of the slide. The order in which an element is summed is
+ * the same. */
+static void add_line(const struct conv *c, int64_t x_offset, int64_t w_offset, struct tile part,
+                     union cells *sums)
 {
     enum { X = AXES - 1 };
     struct slide axis = c->axes[X];
@@ -122,9 +123,9 @@ static void meet(const struct conv *c, int64_t x_offset, int64_t w_offset, struc
     }
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------ */
+/* --- rows ----------------------------------------------------------------------------------------------- */
 
-/* Where a row of the output is. */
+/* The indices of a row of the output. */
 struct place {
     int64_t n, channel, z, y;
 };
@@ -135,7 +136,7 @@ static struct place place_of(const struct conv *c, int64_t row)
     return (struct place){of_batch / c->channels, of_batch % c->channels, z, y};
 }
 
-/* All lines of one input channel. */
+/* Adds all lines of one input channel to a part of a row. */
 static void gather_channel(const struct conv *c, const struct place *p, int64_t x_offset, int64_t w_offset,
                            struct tile part, union cells *sums)
 {
@@ -144,12 +145,13 @@ static void gather_channel(const struct conv *c, const struct place *p, int64_t 
         for (int64_t ky = 0; z >= 0 && ky < c->axes[1].taps; ky++) {
             int64_t y = slide_input(&c->axes[1], p->y, ky);
             if (y >= 0)
-                meet(c, x_offset + z * c->x[0] + y * c->x[1], w_offset + kz * c->w[0] + ky * c->w[1], part,
-                     sums);
+                add_line(c, x_offset + z * c->x[0] + y * c->x[1], w_offset + kz * c->w[0] + ky * c->w[1],
+                         part, sums);
         }
     }
 }
 
+/* Adds all channels of the group to a part of a row. */
 static void gather(const struct conv *c, const struct place *p, struct tile part, union cells *sums)
 {
     int64_t group = p->channel / c->out_channels, own = p->channel % c->out_channels;
@@ -170,7 +172,7 @@ void reference_conv(const struct launch *launch, size_t first, size_t end)
     for (size_t row = first; row < end; row++) {
         struct place p = place_of(&c, (int64_t)row);
         for (struct tile part = tile_from(0, columns); part.count; part = tile_next(part)) {
-            union cells sums = {.bits = {0}}; /* 0.0, too */
+            union cells sums = {.bits = {0}}; /* also 0.0 for floats */
             gather(&c, &p, part, &sums);
             if (dtype->kind == DTYPE_FLOAT)
                 dtype->store(out->data, row * columns + part.first, part.count, sums.numbers);

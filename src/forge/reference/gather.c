@@ -1,9 +1,9 @@
-/* reference/gather.c - elements taken from where indices say, and put there.
+/* reference/gather.c - gather and scatter: elements are read from, or written to, positions given by indices.
  *
- * Owns gather and scatter. Both see x as lines along the axis, [outer, size, inner], and what is taken or put as
- * [outer, count, inner]. Newcomers: pieces of a scatter are lines of its output, and all that goes into a line is done by
- * one thread in order, so sums do not depend on the number of threads. Where the output lies in x's memory, the lines are
- * there already, and only what is updated is touched.
+ * x has the shape [outer, size, inner], where `size` is the axis; gathered elements and updates are [outer,
+ * count, inner]. A piece of a scatter is one line of its output. One thread applies all updates of a line in
+ * order, so sums do not depend on the number of threads. If the output is in place, lines are not copied and
+ * only updated elements are accessed.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/scatter.h"
@@ -12,10 +12,10 @@
 #include <math.h>
 #include <string.h>
 
-/* x's lines, and the indices into them. */
+/* The lines of x, and the indices into them. */
 struct lines {
     struct walk indices;
-    bool is_along; /* an index for each element that is taken; else one for all of a line's neighbours */
+    bool is_along; /* one index per element; otherwise one per [inner] row of elements */
     size_t size, count, inner;
 };
 
@@ -33,16 +33,17 @@ static struct lines lines_of(const struct launch *launch, uint32_t axis, bool is
     return lines;
 }
 
-/* Where in its line the element with this index lies; false: beyond. */
+/* Converts the bits of an index, which may be negative, to a position in its line. Returns false if out of
+ * range. */
 static bool is_inside(const struct lines *lines, uint64_t bits, size_t *out_index)
 {
     if (lines->indices.dtype->kind == DTYPE_SIGNED && bits >> 63)
-        bits += lines->size; /* what is still negative is very large */
+        bits += lines->size; /* if still negative, a very large unsigned number */
     *out_index = (size_t)bits;
     return bits < lines->size;
 }
 
-/* Of the element that is taken to this position. */
+/* Finds the index for a position of the gathered elements. Returns false if it is out of range. */
 static bool find_index(const struct lines *lines, size_t position, size_t *out_index)
 {
     uint64_t bits;
@@ -51,21 +52,21 @@ static bool find_index(const struct lines *lines, size_t position, size_t *out_i
     return is_inside(lines, bits, out_index);
 }
 
-/* How many elements from this position on, and below `end`, share one index. */
+/* Returns how many elements, from this position on and below `end`, share one index. */
 static size_t run_of(const struct lines *lines, size_t position, size_t end)
 {
     size_t rest = lines->inner - position % lines->inner;
     return lines->is_along ? 1 : rest < end - position ? rest : end - position;
 }
 
-/* The position in x of the element with this index that belongs to a position of what is taken. */
+/* Returns the position in x for a position of the gathered elements and its index. */
 static size_t place_of(const struct lines *lines, size_t position, size_t index)
 {
     size_t outer = position / lines->inner / lines->count;
     return (outer * lines->size + index) * lines->inner + position % lines->inner;
 }
 
-/* --- gather ----------------------------------------------------------------------------------------------- */
+/* --- gather --------------------------------------------------------------------------------------------- */
 
 void reference_gather(const struct launch *launch, size_t first, size_t end)
 {
@@ -88,7 +89,7 @@ void reference_gather(const struct launch *launch, size_t first, size_t end)
     }
 }
 
-/* --- scatter ---------------------------------------------------------------------------------------------- */
+/* --- scatter -------------------------------------------------------------------------------------------- */
 
 forge_binary_kind scatter_binary(forge_scatter_kind kind)
 {
@@ -115,7 +116,7 @@ static void combine(forge_scatter_kind kind, forge_dtype type, void *to, const v
     dtype->store_bits(to, 0, count, bits);
 }
 
-/* What is made of elements, and of which. */
+/* The updates of a scatter, and how to combine them with elements. */
 struct updating {
     forge_scatter_kind kind;
     scatter_combine_fn *combine;
@@ -136,7 +137,7 @@ static void update(const struct updating *u, size_t position, size_t at, size_t 
                    walk_pack(&u->updates, position + tile.first, tile.count, buffer), tile.count);
 }
 
-/* Neighbouring lines: those of one outer index whose inner ones are in [first, end). */
+/* Neighbouring lines: those with one outer index, and inner indices in [first, end). */
 struct bundle {
     size_t outer, first, end;
 };
@@ -147,7 +148,7 @@ static void copy_lines(const struct lines *lines, struct bundle bundle, const st
     struct walk from = walk_of(x, &x->shape);
     size_t at = bundle.outer * lines->size * lines->inner + bundle.first, count = bundle.end - bundle.first;
     size_t times = lines->size;
-    if (count == lines->inner) { /* they are all that lies here */
+    if (count == lines->inner) { /* all lines of this outer index: contiguous */
         count *= times;
         times = 1;
     }
@@ -155,7 +156,7 @@ static void copy_lines(const struct lines *lines, struct bundle bundle, const st
         walk_copy(&from, at, count, (char *)out->data + at * from.dtype->block_bytes);
 }
 
-/* One index for all of a line's neighbours. */
+/* Applies updates with one index per [inner] row. */
 static void update_rows(const struct lines *lines, struct bundle bundle, const struct updating *updating)
 {
     uint64_t bits[TILE];
@@ -171,7 +172,7 @@ static void update_rows(const struct lines *lines, struct bundle bundle, const s
     }
 }
 
-/* An index for each element, and at most a tile of them. */
+/* Applies updates with one index per element; count is at most a tile. */
 static void update_elements(const struct lines *lines, const struct updating *u, size_t outer,
                             size_t position, size_t count)
 {
@@ -201,7 +202,7 @@ static void update_lines(const struct lines *lines, struct bundle bundle, const 
     }
     size_t at = bundle.outer * lines->count * lines->inner + bundle.first, wide = bundle.end - bundle.first;
     size_t times = lines->count;
-    if (wide == lines->inner) { /* they are all that lies here */
+    if (wide == lines->inner) { /* all lines of this outer index: contiguous */
         wide *= times;
         times = 1;
     }

@@ -1,7 +1,7 @@
-/* reference/line.h - one line of an array along an axis, and its counterpart in a packed output.
+/* reference/line.h - one line of an array along an axis, and the corresponding line of a packed output.
  *
- * Newcomers: both arrays may differ in size along the axis only. Line l is at l / inner of what lies before the axis and at
- * l % inner of the `inner` elements after it (see launch_lines).
+ * The arrays may differ only in their size along the axis. With shapes [outer, size, inner], line l has the
+ * outer index l / inner and the inner index l % inner (see launch_lines).
  */
 #ifndef FORGE_REFERENCE_LINE_H
 #define FORGE_REFERENCE_LINE_H
@@ -9,10 +9,10 @@
 #include "forge/reference/walk.h"
 
 struct line {
-    struct walk walk; /* its elements in x, in their order or reversed */
+    struct walk walk; /* its elements in x, in order or reversed */
     size_t count;
-    size_t first; /* its place in the output */
-    int64_t step;
+    size_t first; /* position of its first element in the output */
+    int64_t step; /* distance of its elements in the output */
 };
 
 static inline struct line line_of(const struct view *x, const struct view *out, uint32_t axis, size_t number,
@@ -37,7 +37,7 @@ static inline struct line line_of(const struct view *x, const struct view *out, 
     return line;
 }
 
-/* The position in the output of the line's element i. */
+/* Returns the position of the line's element i in the output. */
 static inline size_t line_place(const struct line *line, size_t i)
 {
     return line->first + (size_t)(line->step * (int64_t)i);

@@ -1,23 +1,24 @@
-/* reference/matmul.c - products of matrices.
+/* reference/matmul.c - matrix products: a: [..., rows, depth], b: [..., depth, columns], out: [..., rows,
+ * columns].
  *
- * Owns the loop over a panel of the output: a few rows by a tile of columns, so that a row of b that was made doubles
- * serves several rows of a.
- * Newcomers: each element is summed from its first product to its last, whatever panel it lies in, so the result does not
- * depend on how rows are shared out. Products with 0 are not left out: NaN and infinities go through.
+ * A panel of the output is a few rows by a tile of columns, so a row of b is converted to doubles once for
+ * several rows of a. Each element is summed from its first product to its last in any panel, so the result
+ * does not depend on the division of rows among threads. Products with 0 are not skipped, so NaN and
+ * infinities propagate.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/walk.h"
 
 #include <string.h>
 
-enum { PANEL_ROWS = 8 }; /* 34 KiB of stack */
+enum { PANEL_ROWS = 8 }; /* uses 34 KiB of stack */
 
-/* One operand after its transpose was minded: matrices of lines, which are a's rows and b's rows. */
+/* One operand after its transpose: a list of matrices. A line is a row of a or of b. */
 struct operand {
-    struct walk matrices; /* the first element of each, as the output counts them */
-    struct walk line;     /* the first one */
-    size_t length;        /* of a line */
-    int64_t next_line;    /* in elements */
+    struct walk matrices; /* the first element of each matrix, in the order of the output */
+    struct walk line;     /* the first line */
+    size_t length;        /* elements per line */
+    int64_t next_line;    /* stride between lines, in elements */
 };
 
 static struct operand operand_of(const struct view *view, const forge_shape *out_shape, bool is_transposed)
@@ -33,11 +34,11 @@ static struct operand operand_of(const struct view *view, const forge_shape *out
 
 /* Some rows of one matrix of the output, and some columns. */
 struct panel {
-    struct walk a, b; /* begin in its first row of a, and in row 0 of b */
+    struct walk a, b; /* the first row of a, and row 0 of b */
     int64_t next_a, next_b;
     size_t depth, row_count;
     struct tile columns;
-    size_t out_first; /* the element in its first row and column 0 */
+    size_t out_first; /* output element in the first row and column 0 */
 };
 
 #define MULTIPLY_PANEL(function, type, load, store)                                                          \
@@ -65,7 +66,7 @@ struct panel {
 MULTIPLY_PANEL(multiply_numbers, double, walk_load, store)
 MULTIPLY_PANEL(multiply_integers, uint64_t, walk_load_bits, store_bits)
 
-static size_t least(size_t a, size_t b)
+static size_t min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -83,7 +84,7 @@ void reference_matmul(const struct launch *launch, size_t first, size_t end)
         struct panel panel = {a.line, b.line, a.next_line, b.next_line, a.length, .out_first = row * columns};
         panel.a.start = walk_offset(&a.matrices, row / rows) + (int64_t)(row % rows) * a.next_line;
         panel.b.start = walk_offset(&b.matrices, row / rows);
-        panel.row_count = count = least(PANEL_ROWS, least(end - row, rows - row % rows));
+        panel.row_count = count = min(PANEL_ROWS, min(end - row, rows - row % rows));
         for (panel.columns = tile_from(0, columns); panel.columns.count;
              panel.columns = tile_next(panel.columns))
             (is_float ? multiply_numbers : multiply_integers)(&panel, out);

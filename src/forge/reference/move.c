@@ -1,15 +1,14 @@
-/* reference/move.c - elements that only change their place, and counting.
+/* reference/move.c - operations that move elements without a change of values, and iota.
  *
- * Owns reshape, transfer, broadcast, transpose and slice, which are one copy from a view looked at in another way; concat and pad;
- * and iota.
- * Newcomers: elements go as bytes; nothing here knows their values.
+ * Reshape, transfer, broadcast, transpose and slice are one copy from a view with other shapes and strides.
+ * Elements are copied as bytes.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/walk.h"
 
 #include <string.h>
 
-/* `from` in the order of the output, as it is when broadcast to `shape`. */
+/* Copies the elements of `from`, broadcast to `shape`, to rows [first, end) of the output, in order. */
 static void copy_rows(const struct launch *launch, const struct view *from, const forge_shape *shape,
                       size_t first, size_t end)
 {
@@ -35,7 +34,7 @@ void reference_stop_gradient(const struct launch *launch, size_t first, size_t e
     reference_reshape(launch, first, end);
 }
 
-/* Of a group of one; larger ones are not computed by one process. */
+/* Supports only a group of one process. */
 void reference_collective(const struct launch *launch, size_t first, size_t end)
 {
     reference_reshape(launch, first, end);
@@ -67,16 +66,16 @@ void reference_slice(const struct launch *launch, size_t first, size_t end)
     copy_rows(launch, &part, &part.shape, first, end);
 }
 
-/* --- joining ---------------------------------------------------------------------------------------------- */
+/* --- concat --------------------------------------------------------------------------------------------- */
 
-/* Elements of a packed output, seen as blocks with a piece of each input. */
+/* The packed output consists of blocks; each block has one piece of each input. Sizes are in elements. */
 struct joint {
-    size_t of_block; /* elements */
-    size_t at;       /* where this input's pieces begin in their block */
-    size_t of_piece;
+    size_t of_block; /* size of a block */
+    size_t at;       /* where the piece of this input begins in a block */
+    size_t of_piece; /* size of a piece of this input */
 };
 
-/* One input's elements within [first, end) of the output. */
+/* Copies the elements of one input that are within [first, end) of the output. */
 static void copy_pieces(const struct walk *x, struct joint joint, char *out, size_t first, size_t end)
 {
     size_t size_bytes = x->dtype->block_bytes;
@@ -106,16 +105,17 @@ void reference_concat(const struct launch *launch, size_t first, size_t end)
     }
 }
 
-/* --- padding ---------------------------------------------------------------------------------------------- */
+/* --- padding -------------------------------------------------------------------------------------------- */
 
-/* Which index of a dimension of x goes to this one of the output; -1: none. */
+/* Returns the index of dimension k of x that is at `index` of the output, or -1 if that is padding. */
 static int64_t index_in_cut(const struct cut *cut, uint32_t k, int64_t index, int64_t size)
 {
     int64_t step = cut->step[k], distance = index - (step > 0 ? cut->start[k] : cut->limit[k] - 1);
     return distance % step == 0 && distance / step >= 0 && distance / step < size ? distance / step : -1;
 }
 
-/* Whether a row of x goes into this row of the output, and how far it is from x's first, in elements. */
+/* Finds the offset, in elements, of the row of x that is in this row of the output. Returns false if there is
+ * none. */
 static bool find_row(const struct cut *cut, const struct view *x, const forge_shape *out, size_t row,
                      int64_t *out_offset)
 {
@@ -151,7 +151,7 @@ void reference_pad(const struct launch *launch, size_t first, size_t end)
     }
 }
 
-/* --- counting --------------------------------------------------------------------------------------------- */
+/* --- iota ----------------------------------------------------------------------------------------------- */
 
 void reference_iota(const struct launch *launch, size_t first, size_t end)
 {

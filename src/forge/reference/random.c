@@ -1,7 +1,6 @@
-/* reference/random.c - random numbers in graphs: those of <forge/random.h>.
+/* reference/random.c - random numbers in graphs, by <forge/random.h>.
  *
- * Owns nothing but the way from a launch to that function. Newcomers: an element's number is its place in the packed output,
- * so that rows may be made in any order.
+ * Note: the counter of an element is its position in the packed output, so rows can be computed in any order.
  */
 #include <forge/random.h>
 #include "forge/reference/reference.h"

@@ -1,9 +1,8 @@
-/* reference/reduce.c - many elements to one.
+/* reference/reduce.c - reductions: sums, means, products, extremes and their indices.
  *
- * Owns what is kept while elements go by: a compensated sum, a product, or the best so far and where it was.
- * Newcomers: each element of the output is folded on its own, from its first element to its last, so the result does not
- * depend on how rows are shared out. A symbolic dimension may turn out as 0 when the program runs; store_of_nothing says
- * what then.
+ * Each element of the output is reduced from its first element to its last, so the result does not depend on
+ * the division of rows among threads. A symbolic dimension may be 0 when the program runs; then
+ * store_of_nothing stores the result.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/sum.h"
@@ -11,11 +10,11 @@
 
 #include <math.h>
 
-/* --- floats ----------------------------------------------------------------------------------------------- */
+/* --- floats --------------------------------------------------------------------------------------------- */
 
 struct fold {
-    struct sum sum; /* what is kept of other kinds is its value */
-    size_t place;
+    struct sum sum; /* other kinds than sum and mean use only sum.value */
+    size_t place;   /* index of the best element */
 };
 
 static void keep(struct fold *fold, double x, size_t place, bool is_better)
@@ -69,7 +68,7 @@ static void reduce_numbers(forge_reduce_kind kind, const struct walk *x, size_t 
     dtype_row(out->dtype)->store(out->data, at, 1, &result);
 }
 
-/* --- integers --------------------------------------------------------------------------------------------- */
+/* --- integers ------------------------------------------------------------------------------------------- */
 
 struct fold_bits {
     uint64_t value;
@@ -94,7 +93,7 @@ static void fold_bits(struct fold_bits *fold, forge_reduce_kind kind, uint64_t x
 static void reduce_integers(forge_reduce_kind kind, const struct walk *x, size_t count,
                             const struct view *out, size_t at)
 {
-    /* Puts signed numbers into the order of unsigned ones. */
+    /* An XOR with this maps the order of signed numbers to that of unsigned numbers. */
     uint64_t flip = x->dtype->kind == DTYPE_SIGNED ? UINT64_C(1) << 63 : 0;
     struct fold_bits fold = {0};
     for (struct tile tile = tile_from(0, count); tile.count; tile = tile_next(tile)) {
@@ -107,9 +106,10 @@ static void reduce_integers(forge_reduce_kind kind, const struct walk *x, size_t
     dtype_row(out->dtype)->store_bits(out->data, at, 1, &result);
 }
 
-/* --- all -------------------------------------------------------------------------------------------------- */
+/* --- launch --------------------------------------------------------------------------------------------- */
 
-/* Infinities become the ends of the range where the type is an integer. */
+/* Stores the result of a reduction of no elements. For integer types, infinities become the limits of the
+ * range. */
 static void store_of_nothing(forge_reduce_kind kind, const struct view *out, size_t at)
 {
     static const double nothing[FORGE_REDUCE_KINDS] = {

@@ -1,7 +1,6 @@
-/* reference/reference.c - which function gives an operation its meaning.
+/* reference/reference.c - the table of reference functions by operation.
  *
- * Owns the table and nothing else; the functions are in the files beside it, a group of families in each.
- * Newcomers: leaves and composites have none. A row of ir/ops.def without a function does not link.
+ * Note: leaves and composites have no function. A row of ir/ops.def without a function does not link.
  */
 #include "forge/reference/reference.h"
 

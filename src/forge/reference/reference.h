@@ -1,9 +1,9 @@
-/* reference/reference.h - the meaning of every operation, in plain C.
+/* reference/reference.h - reference functions that define the meaning of every operation, in plain C.
  *
- * Owns one function for each row of ir/ops.def. Every kernel of every backend is checked against these, and a backend
- * without a kernel of its own runs them. They are written to be read, not to be fast.
- * Newcomers: floats are computed in double, whatever their type, and rounded once when stored; sums too, so a result is
- * the exact one to within the rounding of doubles. Integers wrap modulo 2^bits.
+ * There is one function for each row of ir/ops.def. Tests compare every kernel of every backend with these
+ * functions. A backend without its own kernel runs them. They are written for clarity, not for speed. Floats
+ * of all types are computed in double and rounded once when stored. So the result of a sum is exact to within
+ * the rounding of doubles. Integers wrap modulo 2^bits.
  */
 #ifndef FORGE_REFERENCE_H
 #define FORGE_REFERENCE_H
@@ -18,11 +18,12 @@ typedef void reference_fn(const struct launch *launch, size_t first, size_t end)
 #define OP(NAME, name, min_inputs, max_inputs, attributes) reference_fn reference_##name;
 #include "forge/ir/ops.def"
 
-/* What a binary kind makes of two elements: of floats, and of integers and bool, sign-extended to 64 bits. */
+/* Return the result of a binary operation on two elements: floats, or integers and bool sign-extended to 64
+ * bits. */
 double binary_number(forge_binary_kind kind, double a, double b);
 uint64_t binary_bits(forge_binary_kind kind, uint64_t a, uint64_t b, bool is_signed);
 
-/* The one for this family; NULL for leaves and composites. */
+/* Returns the function of an operation, or NULL for leaves and composites. */
 reference_fn *reference_of(enum op op);
 
 #endif

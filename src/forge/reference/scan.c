@@ -1,7 +1,6 @@
-/* reference/scan.c - sums, products and extremes of all elements up to each.
+/* reference/scan.c - scans: cumulative sums, products and extremes along an axis.
  *
- * Owns what is kept while a line goes by. Newcomers: a reversed line is walked backwards with its stride negated, so
- * nothing else knows of it; pieces are lines.
+ * A piece is one line. A reversed line has a negated stride, so the loops need no other special case.
  */
 #include "forge/reference/line.h"
 #include "forge/reference/reference.h"
@@ -17,7 +16,7 @@ static forge_binary_kind combines_by(forge_reduce_kind kind)
                                    : FORGE_MIN;
 }
 
-/* --- floats ----------------------------------------------------------------------------------------------- */
+/* --- floats --------------------------------------------------------------------------------------------- */
 
 static void take_number(struct sum *sum, forge_reduce_kind kind, double x)
 {
@@ -48,15 +47,15 @@ static void scan_numbers(const struct scan_attributes *a, const struct line *lin
     }
 }
 
-/* --- integers --------------------------------------------------------------------------------------------- */
+/* --- integers ------------------------------------------------------------------------------------------- */
 
-/* What stands before the first: it changes nothing. */
+/* Returns the neutral element of the operation. */
 static uint64_t neutral_bits(forge_reduce_kind kind, const struct dtype_row *dtype)
 {
     bool is_signed = dtype->kind == DTYPE_SIGNED;
-    uint64_t least = is_signed ? UINT64_MAX << (dtype->bits - 1) : 0;
-    uint64_t most = is_signed ? ~least : UINT64_MAX >> (64 - dtype->bits);
-    return kind == FORGE_SUM ? 0 : kind == FORGE_PRODUCT ? 1 : kind == FORGE_MAXIMUM ? least : most;
+    uint64_t min = is_signed ? UINT64_MAX << (dtype->bits - 1) : 0;
+    uint64_t max = is_signed ? ~min : UINT64_MAX >> (64 - dtype->bits);
+    return kind == FORGE_SUM ? 0 : kind == FORGE_PRODUCT ? 1 : kind == FORGE_MAXIMUM ? min : max;
 }
 
 static void scan_integers(const struct scan_attributes *a, const struct line *line, const struct view *out)

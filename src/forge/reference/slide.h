@@ -1,9 +1,9 @@
-/* reference/slide.h - how a window slides along one dimension.
+/* reference/slide.h - how a window slides along one dimension: the index arithmetic of convolutions and
+ * windows.
  *
- * Owns the arithmetic of convolutions and windows: output `o` reads input o stride + tap dilation - before, or, transposed,
- * the input whose output o is. It does not know what is done with the elements.
- * Newcomers: a tap is one element of the window or kernel. All outputs that read through one tap are a step apart, and so
- * are the inputs that they read: that is a run.
+ * A tap is one element of the window or kernel. Output o reads input o stride + tap dilation - before through
+ * a tap. If transposed, output p stride + tap dilation - before reads input p. The outputs that read through
+ * one tap have a constant step, and so do the inputs that they read: this is a run.
  */
 #ifndef FORGE_REFERENCE_SLIDE_H
 #define FORGE_REFERENCE_SLIDE_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct slide {
-    int64_t in, taps; /* sizes */
+    int64_t in, taps; /* size of the input, number of taps */
     int64_t stride, dilation, before;
     bool is_transposed;
 };
@@ -23,7 +23,7 @@ static inline struct slide slide_none(int64_t in)
     return (struct slide){.in = in, .taps = 1, .stride = 1, .dilation = 1};
 }
 
-/* The input that output o reads through this tap; -1: padding, or none. */
+/* Returns the input that output o reads through this tap, or -1 if that is padding or none. */
 static inline int64_t slide_input(const struct slide *s, int64_t o, int64_t tap)
 {
     int64_t at =
@@ -38,7 +38,7 @@ static inline int64_t slide_input(const struct slide *s, int64_t o, int64_t tap)
 
 struct slide_run {
     int64_t count;
-    int64_t out, out_step; /* from the first output asked for */
+    int64_t out, out_step; /* relative to the first requested output */
     int64_t in, in_step;
 };
 
@@ -50,12 +50,12 @@ static inline int64_t slide_quotient_up(int64_t a, int64_t b)
     return a > 0 ? (a - 1) / b + 1 : -(-a / b);
 }
 
-/* The outputs of [first, first + count) that read through this tap. */
+/* Returns the outputs in [first, first + count) that read an input through this tap. */
 static inline struct slide_run slide_run(const struct slide *s, int64_t tap, int64_t first, int64_t count)
 {
     int64_t offset = tap * s->dilation - s->before, end, most;
     struct slide_run run = {.out_step = 1, .in_step = s->stride};
-    if (s->is_transposed) { /* by inputs: p goes to p stride + offset */
+    if (s->is_transposed) { /* input p is read by output p stride + offset */
         int64_t p = slide_quotient_up(first - offset, s->stride);
         most = slide_quotient_up(first + count - offset, s->stride);
         run.in = p > 0 ? p : 0;

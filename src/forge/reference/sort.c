@@ -1,8 +1,8 @@
-/* reference/sort.c - elements in order, and where they were.
+/* reference/sort.c - sort along an axis, with the indices of the elements; a heap sort of the indices in the
+ * output.
  *
- * Owns a heap sort of indices that lies in the output itself. Newcomers: no two elements are equal in the order, as their
- * indices decide where their values do not; so any sort is stable, and the heap of the first `count` that have been met
- * gives the same as a sort of all.
+ * Equal values are ordered by their indices, so the sort is stable. For the same reason, a heap of the first
+ * `count` elements seen so far gives the same result as a sort of all elements.
  */
 #include "forge/reference/line.h"
 #include "forge/reference/reference.h"
@@ -12,8 +12,8 @@
 struct sorter {
     const struct line *line;
     bool is_float, is_descending;
-    uint64_t flip;   /* puts signed numbers into the order of unsigned ones */
-    int64_t *places; /* a heap: each comes after those below it */
+    uint64_t flip;   /* an XOR with this maps the order of signed numbers to that of unsigned numbers */
+    int64_t *places; /* indices in a heap: a parent comes after its children in the order */
     size_t count;
 };
 
@@ -22,7 +22,7 @@ static int64_t *place(const struct sorter *s, size_t i)
     return &s->places[line_place(s->line, i)];
 }
 
-/* -1, 0, 1; NaN is larger than all. */
+/* Returns -1, 0 or 1; NaN comes last. */
 static int compare_numbers(const struct sorter *s, size_t a, size_t b)
 {
     double x, y;
@@ -49,9 +49,9 @@ static bool comes_before(const struct sorter *s, int64_t a, int64_t b)
     return order < 0 || (order == 0 && a < b);
 }
 
-/* --- the heap ----------------------------------------------------------------------------------------------- */
+/* --- the heap ------------------------------------------------------------------------------------------- */
 
-/* Puts the element where it belongs, from entry i of `count` downwards. */
+/* Moves the element down from entry i to its position in a heap of `count` entries. */
 static void sink(const struct sorter *s, size_t i, size_t count, int64_t element)
 {
     for (size_t child; (child = 2 * i + 1) < count; i = child) {

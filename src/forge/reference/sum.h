@@ -1,7 +1,5 @@
-/* reference/sum.h - sums that lose nothing.
- *
- * Owns Neumaier's sum: exact to a rounding of double, unless the numbers nearly cancel.
- */
+/* reference/sum.h - Neumaier's compensated sum: exact to a rounding of double, unless the numbers nearly
+ * cancel. */
 #ifndef FORGE_REFERENCE_SUM_H
 #define FORGE_REFERENCE_SUM_H
 
@@ -9,7 +7,7 @@
 
 struct sum {
     double value;
-    double lost; /* what the roundings took */
+    double lost; /* sum of the rounding errors */
 };
 
 static inline void sum_add(struct sum *sum, double x)
@@ -19,7 +17,7 @@ static inline void sum_add(struct sum *sum, double x)
     sum->value = total;
 }
 
-/* What an infinity took is NaN. */
+/* `lost` is NaN after an infinity was added, so it is ignored then. */
 static inline double sum_total(const struct sum *sum)
 {
     return isfinite(sum->value) ? sum->value + sum->lost : sum->value;

@@ -1,8 +1,7 @@
-/* reference/unary.c - what each operation on one element gives.
+/* reference/unary.c - operations on one element, for floats and for integers and bool.
  *
- * Owns two lists, one for floats and one for integers and bool.
- * Newcomers: where the formula in <forge/unary.def> would lose digits or overflow on the way, another that is equal to it
- * stands here; infinities still give what the formula gives (x sigmoid(x) of minus infinity is NaN).
+ * Note: where the formula in <forge/unary.def> loses digits or overflows, an equal formula is used here.
+ * Infinities give the same result as the formula in unary.def: x sigmoid(x) of minus infinity is NaN.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/walk.h"
@@ -11,7 +10,7 @@
 
 static double sigmoid(double x)
 {
-    double e = exp(-fabs(x)); /* of -x it would overflow */
+    double e = exp(-fabs(x)); /* exp(-x) could overflow */
     return x < 0 ? e / (1 + e) : 1 / (1 + e);
 }
 
@@ -25,7 +24,7 @@ static double softplus(double x)
     return fmax(x, 0) + log1p(exp(-fabs(x)));
 }
 
-/* 1 + tanh(y) is 2 sigmoid(2 y), which is no difference of nearly equal numbers. */
+/* Uses 1 + tanh(y) = 2 sigmoid(2 y), which avoids cancellation. */
 static double gelu_tanh(double x)
 {
     double y = M_SQRT1_2 * M_2_SQRTPI * (x + 0.044715 * x * x * x);
@@ -70,7 +69,7 @@ static double unary_number(forge_unary_kind kind, double x)
     case FORGE_ROUND:
         return nearbyint(x);
     case FORGE_RELU:
-        return x <= 0 ? 0 : x; /* NaN stays */
+        return x <= 0 ? 0 : x; /* NaN stays NaN */
     case FORGE_SIGMOID:
         return sigmoid(x);
     case FORGE_TANH:
@@ -109,7 +108,7 @@ static uint64_t unary_bits(forge_unary_kind kind, uint64_t x, bool is_signed)
     case FORGE_NOT:
         return !x;
     default:
-        return 0; /* of floats only */
+        return 0; /* kinds for floats only */
     }
 }
 

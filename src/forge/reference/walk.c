@@ -5,7 +5,7 @@
 
 enum { FILL_BYTES = 4096 };
 
-/* Adds a faster dimension; one that only goes on where the one before ends becomes a part of it. */
+/* Adds a faster dimension, or joins it with the previous one if both are contiguous. */
 static void add_dimension(struct walk *walk, int64_t dim, int64_t stride)
 {
     uint32_t last = walk->rank - 1;
@@ -35,7 +35,8 @@ struct walk walk_of(const struct view *view, const forge_shape *shape)
     return walk;
 }
 
-/* Also: how many elements from this one on are a stride apart. */
+/* Returns the offset of a position. *out_run: how many elements, from this one on, are a constant stride
+ * apart. */
 static int64_t find(const struct walk *walk, size_t position, size_t *out_run)
 {
     int64_t offset = walk->start, rest = (int64_t)position;
@@ -54,14 +55,15 @@ int64_t walk_offset(const struct walk *walk, size_t position)
     return find(walk, position, &run);
 }
 
-/* --- copying ---------------------------------------------------------------------------------------------- */
+/* --- copying -------------------------------------------------------------------------------------------- */
 
-/* With a size that the compiler knows, memcpy is a move. */
+/* With a constant size, the compiler turns memcpy into one load and one store. */
 #define COPY(size)                                                                                           \
     for (size_t i = 0; i < count; i++)                                                                       \
     memcpy((char *)to + (int64_t)i * to_bytes, (const char *)from + (int64_t)i * from_bytes, (size))
 
-/* The first of `count` elements to all others; what is copied again and again stays in the nearest cache. */
+/* Copies the first of `count` elements to all others, in chunks of at most FILL_BYTES, which stay in the L1
+ * cache. */
 static void fill(char *to, size_t size_bytes, size_t count)
 {
     size_t whole = count * size_bytes;
@@ -100,7 +102,8 @@ void elements_copy(void *to, int64_t to_step, const void *from, int64_t from_ste
     }
 }
 
-/* A run of the last dimension, by the indices of all before. Runs may be short, and divisions take longer than they do. */
+/* A run of the last dimension, with the indices of all other dimensions. The indices are incremented, because
+ * runs may be short and divisions would take longer than the copy. */
 struct line {
     int64_t at[FORGE_MAX_RANK], offset;
 };

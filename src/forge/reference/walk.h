@@ -1,9 +1,8 @@
-/* reference/walk.h - the elements of a view, a tile at a time.
+/* reference/walk.h - reads the elements of a view, broadcast to a shape, in packed order and tile by tile.
  *
- * Owns how the elements of any view are found in the order of a packed shape that it is broadcast to, and how a range of
- * rows is cut into tiles. It does not know operations, nor types whose elements have no address.
- * Newcomers: a position counts elements of the shape that the walk was made for, not of the view's memory; a tile may
- * begin and end in the middle of a row.
+ * It does not support types whose elements have no address.
+ * Note: a position counts elements of the shape of the walk, not of the view's memory. A tile may begin and
+ * end in the middle of a row.
  */
 #ifndef FORGE_REFERENCE_WALK_H
 #define FORGE_REFERENCE_WALK_H
@@ -11,14 +10,12 @@
 #include "forge/core/dtype.h"
 #include "forge/ir/launch.h"
 
-enum {
-    TILE = 256,
-    TILE_BYTES = TILE * 8
-}; /* whole blocks of every type; no element of a computed type has more bytes */
+/* A tile holds whole blocks of every type. No element of a computed type has more than 8 bytes. */
+enum { TILE = 256, TILE_BYTES = TILE * 8 };
 
 /* --- the output ----------------------------------------------------------------------------------------- */
 
-/* Elements [first, first + count) of a packed output, then others up to end. */
+/* Elements [first, first + count) of a packed output; the following tiles reach up to `end`. */
 struct tile {
     size_t first, count, end;
 };
@@ -29,7 +26,7 @@ static inline struct tile tile_from(size_t first, size_t end)
     return (struct tile){first, rest < TILE ? rest : TILE, end};
 }
 
-/* The first tile of these rows; count is 0 where they hold no elements. */
+/* Returns the first tile of rows [first, end); its count is 0 if they have no elements. */
 static inline struct tile tile_of_rows(const struct launch *launch, size_t first, size_t end)
 {
     const forge_shape *shape = &launch->outputs[0].shape;
@@ -47,32 +44,33 @@ static inline struct tile tile_next(struct tile tile)
 struct walk {
     const struct dtype_row *dtype;
     const char *data;
-    int64_t start;                   /* of position 0, in elements from data */
-    uint32_t rank;                   /* 1 or more */
-    int64_t dims[FORGE_MAX_RANK];    /* of the shape, those that follow each other in memory made one */
+    int64_t start;                   /* offset of position 0 from data, in elements */
+    uint32_t rank;                   /* at least 1 */
+    int64_t dims[FORGE_MAX_RANK];    /* of the shape, with contiguous dimensions joined */
     int64_t strides[FORGE_MAX_RANK]; /* in elements */
 };
 
-/* Over `view` as it is when broadcast to `shape`. */
+/* Returns a walk over `view`, broadcast to `shape`. */
 struct walk walk_of(const struct view *view, const forge_shape *shape);
-/* Where the element at this position lies, in elements from data. */
+/* Returns the offset of a position from data, in elements. */
 int64_t walk_offset(const struct walk *walk, size_t position);
 
-/* `count` elements, each so many elements after the one before; step 0: from one place to all, again and again. */
+/* Copies `count` elements; to_step and from_step are in elements. from_step 0 copies one element to all. */
 void elements_copy(void *to, int64_t to_step, const void *from, int64_t from_step, size_t size_bytes,
                    size_t count);
-/* Elements [first, first + count) as they are, packed. `out` may be where they lie already. */
+/* Copies elements [first, first + count) to `out`, packed. `out` may be their own address. */
 void walk_copy(const struct walk *walk, size_t first, size_t count, void *out);
-/* The address of these elements, packed: their own where they are, else `buffer`, which has room for them. */
+/* Returns the address of these elements, packed: their own address if they are packed, else `buffer` with a
+ * copy. */
 const void *walk_pack(const struct walk *walk, size_t first, size_t count, void *buffer);
-/* As doubles. At most a tile. */
+/* Loads elements as doubles. count is at most TILE. */
 void walk_load(const struct walk *walk, size_t first, size_t count, double *out);
-/* As 64-bit integers (see dtype_row.load_bits): bool and integers only. At most a tile. */
+/* Loads bool or integers as 64-bit integers (see dtype_row.load_bits). count is at most TILE. */
 void walk_load_bits(const struct walk *walk, size_t first, size_t count, uint64_t *out);
 
 /* --- views ---------------------------------------------------------------------------------------------- */
 
-/* Only the dimensions whose bits are set, in their order; of the others, index 0. */
+/* Returns a view of the dimensions whose bits are set, in order, at index 0 of all other dimensions. */
 struct view view_of_axes(const struct view *view, uint32_t axes);
 
 #endif

@@ -1,8 +1,7 @@
-/* reference/window.c - sliding windows: reduced, shared out, laid out, and summed back.
+/* reference/window.c - sliding windows: reductions (window), their gradient (share), unfold and fold.
  *
- * Owns the loops over the elements of a window. A row of the output, a tile at a time, takes from the input one run for each
- * tap. Newcomers: a window slides along any dimensions; along the others it has one tap. What lies in the padding is not
- * visited at all.
+ * A window slides along any dimensions; along the others it has one tap. Each tile of an output row reads one
+ * run of the input per tap. Padding is skipped.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/slide.h"
@@ -10,13 +9,13 @@
 
 #include <math.h>
 
-/* The dimensions of an output, and where what they read lies. */
+/* The dimensions of an output, and how they read the input. */
 struct sliding {
-    uint32_t rank; /* 1 or more */
+    uint32_t rank; /* at least 1 */
     int64_t out[FORGE_MAX_RANK];
     struct slide dims[FORGE_MAX_RANK];
-    int64_t strides[FORGE_MAX_RANK];     /* of the input, along what a dimension reads */
-    int64_t tap_strides[FORGE_MAX_RANK]; /* along its taps, where the input has them as a dimension */
+    int64_t strides[FORGE_MAX_RANK];     /* strides of the input along each dimension */
+    int64_t tap_strides[FORGE_MAX_RANK]; /* strides along its taps, if the input has them as a dimension */
     const struct view *x;
 };
 
@@ -27,7 +26,7 @@ static struct slide slide_of(const struct windows *w, uint32_t k, int64_t in)
     return (struct slide){in, w->size[k], w->stride[k], w->dilation[k], w->before[k], false};
 }
 
-/* The same number of dimensions on both sides. */
+/* For operations whose input and output have the same rank. */
 static struct sliding sliding_of(const struct launch *launch, const struct windows *w)
 {
     const struct view *x = &launch->inputs[0];
@@ -41,7 +40,7 @@ static struct sliding sliding_of(const struct launch *launch, const struct windo
     return s;
 }
 
-/* Indices along all dimensions but the last, of which none is 0: there is this row. */
+/* Finds the indices of a row along all dimensions except the last. */
 static void find_row(const struct sliding *s, size_t row, int64_t *index)
 {
     for (uint32_t k = s->rank - 1; k-- > 0;) {
@@ -51,7 +50,7 @@ static void find_row(const struct sliding *s, size_t row, int64_t *index)
     }
 }
 
-/* Where the line lies that a row reads through these taps; false: in the padding. */
+/* Finds the offset of the input line that a row reads through these taps. Returns false if it is padding. */
 static bool find_line(const struct sliding *s, const int64_t *index, const int64_t *taps, int64_t *out_offset)
 {
     int64_t offset = 0;
@@ -65,7 +64,7 @@ static bool find_line(const struct sliding *s, const int64_t *index, const int64
     return true;
 }
 
-/* The next element of the window; false after the last. */
+/* Advances to the next tap of the window. Returns false after the last. */
 static bool next_tap(const struct sliding *s, int64_t *taps)
 {
     for (uint32_t k = s->rank; k-- > 0; taps[k] = 0)
@@ -82,9 +81,10 @@ static bool has_taps(const struct sliding *s)
     return true;
 }
 
-/* --- folding elements into one ---------------------------------------------------------------------------- */
+/* --- window and fold ------------------------------------------------------------------------------------ */
 
-/* A part of a row while elements go by. Integers in an order that is that of unsigned ones. */
+/* Partial results of a part of a row. Integers are stored XOR flip, so that unsigned comparison orders
+ * them. */
 struct fold {
     forge_reduce_kind kind;
     uint64_t flip;
@@ -123,7 +123,7 @@ static uint64_t better_bits(forge_reduce_kind kind, uint64_t best, uint64_t x)
     return (kind == FORGE_MAXIMUM ? x > best : x < best) ? x : best;
 }
 
-/* Elements from this offset on. */
+/* Folds the elements of a run into the results. offset: that of the line in x. */
 static void fold_run(struct fold *fold, const struct sliding *s, int64_t offset, struct slide_run run)
 {
     uint32_t last = s->rank - 1;
@@ -174,7 +174,7 @@ static void store_fold(const struct fold *fold, const struct view *out, size_t a
     dtype->store_bits(out->data, at, count, bits);
 }
 
-/* divisor: of means; 0: each by as many elements as it saw. */
+/* divisor: for means; 0: the number of elements of each window that are not padding. */
 static void fold_rows(const struct launch *launch, const struct sliding *s, forge_reduce_kind kind,
                       double divisor, size_t first, size_t end)
 {
@@ -204,7 +204,7 @@ void reference_window(const struct launch *launch, size_t first, size_t end)
     fold_rows(launch, &s, (forge_reduce_kind)a->kind, a->count_padding ? size : 0, first, end);
 }
 
-/* --- shared out ------------------------------------------------------------------------------------------- */
+/* --- share ---------------------------------------------------------------------------------------------- */
 
 static double number_at(const struct view *view, const int64_t *index)
 {
@@ -217,7 +217,8 @@ static double number_at(const struct view *view, const int64_t *index)
     return number;
 }
 
-/* Where all dimensions lead through these taps; false: into the padding, or nowhere. */
+/* Finds the indices that `from` reads through these taps, along all dimensions. Returns false if it is
+ * padding or none. */
 static bool follow(const struct slide *dims, uint32_t rank, const int64_t *from, const int64_t *taps,
                    int64_t *to)
 {
@@ -229,7 +230,7 @@ static bool follow(const struct slide *dims, uint32_t rank, const int64_t *from,
     return is_there;
 }
 
-/* What each element that is equal to y gets from this window. */
+/* Returns the share of this window for each of its elements that are equal to y. */
 static double share_of(const struct sliding *s, const struct launch *launch, const int64_t *window)
 {
     double y = number_at(&launch->inputs[1], window), count = 0;
@@ -240,7 +241,8 @@ static double share_of(const struct sliding *s, const struct launch *launch, con
     return number_at(&launch->inputs[2], window) / count;
 }
 
-/* From all windows that the element with this index is in. `back`: from elements to windows. */
+/* Returns the sum of shares from all windows that contain the element at `index`. back: slides from elements
+ * to windows. */
 static double sum_of_shares(const struct sliding *s, const struct slide *back, const struct launch *launch,
                             const int64_t *index)
 {
@@ -273,7 +275,7 @@ void reference_share(const struct launch *launch, size_t first, size_t end)
     }
 }
 
-/* --- windows as dimensions ------------------------------------------------------------------------------- */
+/* --- fold and unfold ------------------------------------------------------------------------------------ */
 
 void reference_fold(const struct launch *launch, size_t first, size_t end)
 {
@@ -287,8 +289,9 @@ void reference_fold(const struct launch *launch, size_t first, size_t end)
     fold_rows(launch, &s, FORGE_SUM, 0, first, end);
 }
 
-/* Where a row of the windows begins in x: its indices are places, then taps. It lies along the taps of dimension `last`, for
- * which index 0 is taken. False: in the padding. */
+/* Finds the offset in x of a row of the windows. index: positions of the window, then taps. The row runs
+ * along the taps of dimension `last`; the offset is for index 0 of that dimension. Returns false if the row
+ * is padding. */
 static bool find_window(const struct view *x, const struct windows *w, uint32_t last, const int64_t *index,
                         int64_t *out_offset)
 {
@@ -305,7 +308,7 @@ static bool find_window(const struct view *x, const struct windows *w, uint32_t 
     return true;
 }
 
-/* A part of a row: padding, and the run of taps that are not. Along taps, stride and dilation change places. */
+/* Writes the taps that are not padding to a part of a row. Along taps, stride and dilation are swapped. */
 static void lay_out(const struct view *x, const struct windows *w, uint32_t last, int64_t place,
                     int64_t offset, struct tile part, double *values)
 {

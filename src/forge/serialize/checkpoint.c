@@ -1,7 +1,7 @@
 /* serialize/checkpoint.c - see <forge/checkpoint.h>.
  *
- * Owns the keys of a safetensors file's metadata that make it a checkpoint. Newcomers: numbers are texts there; doubles are
- * written in the shortest form that reads back equal, and "unknown" is NaN.
+ * A checkpoint is a safetensors file with certain keys in its metadata. Their values are strings. Doubles are
+ * written in the shortest form that reads back equal; "unknown" is NaN.
  */
 #include <forge/checkpoint.h>
 
@@ -39,7 +39,7 @@ static const struct field {
 };
 enum { FIELDS = sizeof fields / sizeof *fields, TEXT_SIZE = 40 };
 
-/* --- fields to texts and back -------------------------------------------------------------------------------- */
+/* --- fields and strings --------------------------------------------------------------------------------- */
 
 static void write_field(const struct field *field, const forge_checkpoint *checkpoint, char out[TEXT_SIZE])
 {
@@ -104,7 +104,7 @@ static bool read_field(const struct field *field, const char *text, forge_checkp
     return false;
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
 joule_status forge_checkpoint_write(const char *path, forge_states *states,
                                     const forge_checkpoint *checkpoint, const forge_metadata *texts,
@@ -136,7 +136,7 @@ joule_status forge_checkpoint_write(const char *path, forge_states *states,
     return status;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static joule_status read_fields(const forge_safetensors *file, forge_checkpoint *out, joule_error *error)
 {
@@ -157,7 +157,7 @@ static joule_status read_fields(const forge_safetensors *file, forge_checkpoint 
     return JOULE_OK;
 }
 
-/* `states` may be NULL. */
+/* Reads a checkpoint, and loads its slots unless `states` is NULL. */
 static joule_status read_file(const char *path, forge_states *states, forge_checkpoint *out,
                               joule_error *error)
 {

@@ -1,8 +1,9 @@
-/* serialize/npy.c - reading .npy: see <forge/serialize.h>.
+/* serialize/npy.c - reads .npy files: see <forge/serialize.h>.
  *
- * Owns the preamble ("\x93NUMPY", version, length of the header), the header, which is a Python literal, and the way from
- * the file's order of bytes and dimensions to ours. Newcomers: of Python only what NumPy itself writes is understood: a
- * dictionary of three members; nothing is evaluated.
+ * A file has a preamble ("\x93NUMPY", version, length of the header), a header, which is a Python literal,
+ * and the elements. Elements are converted to the byte order of this machine and to row-major order.
+ * Note: the parser accepts only the Python that NumPy writes: a dictionary of three members. Nothing is
+ * evaluated.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,11 +14,11 @@
 
 struct npy {
     struct file file;
-    char *text; /* the header, terminated */
+    char *text; /* the header, with a terminating NUL */
     size_t text_size, at;
     size_t text_offset; /* of the header in the file */
     joule_error *error;
-    /* What it says: */
+    /* Contents of the header: */
     forge_dtype dtype;
     bool is_big_endian, is_fortran;
     forge_shape shape;
@@ -38,7 +39,7 @@ static joule_status fail(const struct npy *npy, size_t at, joule_status status, 
     return error_set(npy->error, status, "%s: byte %zu: %s", npy->file.path, npy->text_offset + at, what);
 }
 
-/* --- the literal --------------------------------------------------------------------------------------------- */
+/* --- the literal ---------------------------------------------------------------------------------------- */
 
 static void skip_space(struct npy *npy)
 {
@@ -55,7 +56,7 @@ static bool take(struct npy *npy, const char *word)
     return true;
 }
 
-/* Between quotes of either kind, at most size - 1 bytes without backslash. */
+/* Takes a string in single or double quotes, of at most size - 1 bytes and without backslash. */
 static bool take_string(struct npy *npy, char *out, size_t size)
 {
     skip_space(npy);
@@ -71,7 +72,7 @@ static bool take_string(struct npy *npy, char *out, size_t size)
     return true;
 }
 
-/* Python 2 wrote long numbers with an L. */
+/* Takes a number. Python 2 wrote long numbers with a suffix L. */
 static bool take_dim(struct npy *npy, forge_dim *out)
 {
     skip_space(npy);
@@ -87,7 +88,7 @@ static bool take_dim(struct npy *npy, forge_dim *out)
     return true;
 }
 
-/* --- members ------------------------------------------------------------------------------------------------- */
+/* --- members -------------------------------------------------------------------------------------------- */
 
 static joule_status read_descr(struct npy *npy)
 {
@@ -119,7 +120,7 @@ static joule_status read_order(struct npy *npy)
                : fail(npy, at, JOULE_INVALID, "'fortran_order' is neither True nor False");
 }
 
-/* (), (3,), (3, 4): one dimension has a comma behind it. */
+/* Reads a tuple such as (), (3,) or (3, 4); a single size must have a comma. */
 static joule_status read_shape(struct npy *npy)
 {
     size_t at = npy->at;
@@ -165,9 +166,9 @@ static joule_status read_members(struct npy *npy)
                      : fail(npy, 0, JOULE_INVALID, "the header lacks descr, fortran_order or shape");
 }
 
-/* --- the file ------------------------------------------------------------------------------------------------ */
+/* --- the file ------------------------------------------------------------------------------------------- */
 
-/* Where the header begins and how long it is. */
+/* Finds the beginning and the length of the header. */
 static joule_status read_preamble(struct npy *npy)
 {
     uint8_t bytes[NPY_PREAMBLE_SIZE + 4] = {0};
@@ -190,10 +191,10 @@ static joule_status read_preamble(struct npy *npy)
     for (size_t i = width; i-- > 0;)
         npy->text_size = npy->text_size << 8 | bytes[NPY_PREAMBLE_SIZE + i];
     if (npy->text_offset > npy->file.size || npy->text_size > npy->file.size - npy->text_offset ||
-        npy->text_size > NPY_MOST_HEADER)
+        npy->text_size > NPY_MAX_HEADER)
         return error_set(npy->error, JOULE_INVALID,
                          "%s: byte 8: a header of %zu bytes in a file of %" PRIu64 "; %u at most are read",
-                         npy->file.path, npy->text_size, npy->file.size, NPY_MOST_HEADER);
+                         npy->file.path, npy->text_size, npy->file.size, NPY_MAX_HEADER);
     return JOULE_OK;
 }
 
@@ -231,9 +232,9 @@ static joule_status check_size(const struct npy *npy)
                      npy->text_offset + npy->text_size, forge_dtype_name(npy->dtype), shape, have);
 }
 
-/* --- elements ------------------------------------------------------------------------------------------------ */
+/* --- elements ------------------------------------------------------------------------------------------- */
 
-static void turn_round(uint8_t *bytes, size_t count, size_t width)
+static void reverse_bytes(uint8_t *bytes, size_t count, size_t width)
 {
     for (; count-- > 0; bytes += width)
         for (size_t i = 0; i < width / 2; i++) {
@@ -266,7 +267,7 @@ joule_status npy_pack(const forge_tensor *tensor, forge_tensor *out_packed, joul
     return JOULE_OK;
 }
 
-/* Takes a packed tensor whose first index goes fastest in the file, and gives one in C's order. */
+/* Replaces a tensor in column-major order by a copy in row-major order. Releases the old buffer. */
 static joule_status reorder(forge_tensor *tensor, joule_error *error)
 {
     forge_tensor strided = *tensor;
@@ -292,7 +293,7 @@ static joule_status read_array(const struct npy *npy, forge_tensor *out_tensor)
         return status;
     }
     if (npy->is_big_endian)
-        turn_round(forge_tensor_data(&tensor), count, width);
+        reverse_bytes(forge_tensor_data(&tensor), count, width);
     if (npy->is_fortran && count > 1)
         status = reorder(&tensor, npy->error);
     if (status == JOULE_OK)

@@ -1,18 +1,19 @@
-/* serialize/npy.h - what reading and writing .npy share: the names of types, and bringing elements into C's order. */
+/* serialize/npy.h - shared by reading and writing of .npy files: names of types, and copies in row-major
+ * order. */
 #ifndef FORGE_SERIALIZE_NPY_H
 #define FORGE_SERIALIZE_NPY_H
 
 #include <forge/serialize.h>
 
 #define NPY_MAGIC         "\x93NUMPY"
-#define NPY_PREAMBLE_SIZE 8 /* magic and version */
-#define NPY_MOST_HEADER   65536u
-#define NPY_ALIGNMENT     64 /* of the data */
+#define NPY_PREAMBLE_SIZE 8 /* bytes of magic and version */
+#define NPY_MAX_HEADER    65536u
+#define NPY_ALIGNMENT     64 /* of the data, in bytes */
 
-/* "f4": the name without the order of bytes; NULL: NumPy has no such type. */
+/* Returns NumPy's name of a type without the byte order, for example "f4". NULL: NumPy has no such type. */
 const char *npy_dtype_name(forge_dtype dtype);
 
-/* A packed copy of a strided tensor, in a new buffer. */
+/* Makes a packed copy of a strided tensor, in a new buffer that the caller releases. */
 joule_status npy_pack(const forge_tensor *tensor, forge_tensor *out_packed, joule_error *out_error);
 
 #endif

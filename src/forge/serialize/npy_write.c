@@ -1,4 +1,4 @@
-/* serialize/npy_write.c - writing .npy: see <forge/serialize.h>. */
+/* serialize/npy_write.c - writes .npy files: see <forge/serialize.h>. */
 #include <inttypes.h>
 #include <string.h>
 #include "base/error.h"
@@ -8,7 +8,8 @@
 
 enum { PREAMBLE_AND_LENGTH = NPY_PREAMBLE_SIZE + 2 };
 
-/* Preamble and header, padded with spaces and ended by a newline so that the data is aligned; its size. */
+/* Makes preamble and header, padded with spaces and a newline so that the data is aligned. Returns their size
+ * in bytes. */
 static size_t make_header(const forge_tensor *tensor, char *out, size_t size)
 {
     size_t width = forge_dtype_block_bytes(tensor->dtype);
@@ -31,7 +32,7 @@ static size_t make_header(const forge_tensor *tensor, char *out, size_t size)
 
 joule_status forge_npy_write(const char *path, const forge_tensor *tensor, joule_error *out_error)
 {
-    char header[512]; /* eight sizes of 19 digits are the most */
+    char header[512]; /* enough for eight sizes of 19 digits */
     if (!path || !tensor)
         return error_set(out_error, JOULE_INVALID, "forge_npy_write: %s is NULL", path ? "tensor" : "path");
     if (!npy_dtype_name(tensor->dtype))

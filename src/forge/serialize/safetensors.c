@@ -1,4 +1,4 @@
-/* serialize/safetensors.c - reading safetensors: see <forge/serialize.h>. */
+/* serialize/safetensors.c - reads safetensors files: see <forge/serialize.h>. */
 #include "forge/serialize/safetensors.h"
 
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/error.h"
 
-/* The header, of a length that the file itself allows. */
+/* Reads and parses the header. Checks its length against that of the file before it allocates memory. */
 static joule_status read_header(forge_safetensors *file, joule_error *error)
 {
     uint8_t bytes[SAFETENSORS_LENGTH_SIZE];
@@ -20,11 +20,11 @@ static joule_status read_header(forge_safetensors *file, joule_error *error)
         return status;
     for (size_t i = sizeof bytes; i-- > 0;)
         size = size << 8 | bytes[i];
-    if (size > file->file.size - sizeof bytes || size > SAFETENSORS_MOST_HEADER)
+    if (size > file->file.size - sizeof bytes || size > SAFETENSORS_MAX_HEADER)
         return error_set(error, JOULE_INVALID,
                          "%s: byte 0: a header of %" PRIu64 " bytes, where the file has %" PRIu64
                          " and the format allows %u; this is no safetensors file, or only a part of one",
-                         file->path, size, file->file.size - sizeof bytes, SAFETENSORS_MOST_HEADER);
+                         file->path, size, file->file.size - sizeof bytes, SAFETENSORS_MAX_HEADER);
     file->header = malloc(size + 1);
     if (!file->header)
         return error_set(error, JOULE_NO_MEMORY, "%s: no memory for its header", file->path);

@@ -1,4 +1,4 @@
-/* serialize/safetensors_parse.c - what a header claims, and whether it can be true. */
+/* serialize/safetensors_parse.c - parses the header of a safetensors file and checks it against the file. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ const char *safetensors_dtype_name(forge_dtype dtype)
     return (size_t)dtype < DTYPE_NAMES ? dtype_names[dtype] : NULL;
 }
 
-/* --- one tensor ---------------------------------------------------------------------------------------------- */
+/* --- one tensor ----------------------------------------------------------------------------------------- */
 
 static bool parse_dtype(struct json_reader *json, struct entry *entry)
 {
@@ -63,7 +63,7 @@ static bool parse_offsets(struct json_reader *json, struct entry *entry)
            json_fail(json, at, "tensor '%.60s' has fewer than two offsets", entry->name);
 }
 
-/* The claims of one tensor against each other and against the file. */
+/* Checks the members of one tensor against each other and against the size of the data. */
 static bool check_entry(struct json_reader *json, size_t at, const struct entry *entry, uint64_t data_size)
 {
     char shape[200];
@@ -108,7 +108,7 @@ static bool parse_entry(struct json_reader *json, struct entry *entry, uint64_t 
     return !json->has_failed && check_entry(json, at, entry, data_size);
 }
 
-/* --- the whole ----------------------------------------------------------------------------------------------- */
+/* --- header --------------------------------------------------------------------------------------------- */
 
 static bool no_memory(struct json_reader *json)
 {
@@ -181,7 +181,7 @@ static int by_key(const void *a, const void *b)
     return strcmp(((const forge_metadata *)a)->key, ((const forge_metadata *)b)->key);
 }
 
-/* No hole, no overlap, nothing left over. */
+/* Sorts the entries by their offsets, and checks that they cover the data without gaps or overlaps. */
 static bool check_data(struct json_reader *json, forge_safetensors *file)
 {
     uint64_t end = 0;

@@ -1,7 +1,7 @@
-/* serialize/safetensors_write.c - writing safetensors: see <forge/serialize.h>.
+/* serialize/safetensors_write.c - writes safetensors files: see <forge/serialize.h>.
  *
- * Newcomers: the header is padded with spaces to a multiple of 8, and wide types go first, so that whoever maps the file
- * finds every tensor aligned.
+ * Note: the header is padded with spaces to a multiple of 8 bytes, and tensors of wide types come first. So
+ * every tensor is aligned in a mapped file.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@ struct writing {
     const char *path;
     const forge_named_tensor *tensors;
     size_t count;
-    size_t *order; /* indices of tensors, as they lie in the file */
+    size_t *order; /* indices of tensors, in the order of the file */
     joule_error *error;
 };
 
@@ -25,7 +25,7 @@ static size_t size_of(const forge_tensor *tensor)
     return forge_dtype_size_bytes(tensor->dtype, forge_tensor_elements(tensor));
 }
 
-/* --- may it be written --------------------------------------------------------------------------------------- */
+/* --- checks and order ----------------------------------------------------------------------------------- */
 
 static bool is_utf8(const char *text)
 {
@@ -88,7 +88,7 @@ static joule_status arrange(struct writing *w)
     return JOULE_OK;
 }
 
-/* --- the header ---------------------------------------------------------------------------------------------- */
+/* --- the header ----------------------------------------------------------------------------------------- */
 
 static void put_string(FILE *out, const char *string)
 {
@@ -126,7 +126,7 @@ static void put_metadata(FILE *out, const forge_metadata *metadata, size_t count
     fputc('}', out);
 }
 
-/* For free(); NULL: memory is used up. */
+/* Returns the header, which the caller frees with free(). NULL: out of memory. */
 static char *make_header(const struct writing *w, const forge_metadata *metadata, size_t metadata_count,
                          size_t *out_size)
 {
@@ -153,7 +153,7 @@ static char *make_header(const struct writing *w, const forge_metadata *metadata
     return NULL;
 }
 
-/* --- the file ------------------------------------------------------------------------------------------------ */
+/* --- the file ------------------------------------------------------------------------------------------- */
 
 static joule_status write_file(const struct writing *w, const char *header, size_t header_size)
 {

@@ -1,6 +1,6 @@
-/* serialize/slots.c - between a program's slots and a file of tensors: see <forge/serialize.h>.
+/* serialize/slots.c - loads and saves the slots of a program: see <forge/serialize.h>.
  *
- * Newcomers: all that could be wrong is looked for before the first slot changes, and everything wrong is told at once.
+ * Note: all checks run before the first slot changes, and one message reports all errors.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "base/string.h"
 #include "forge/serialize/slots.h"
 
-enum { MOST_NAMED = 4, PIECE_ELEMENTS = 4096 };
+enum { MAX_NAMED = 4, PIECE_ELEMENTS = 4096 };
 
-/* A device that only estimates has slots without values. */
+/* Fails if the slots have no values, because their device only estimates. */
 static joule_status check_values(forge_states *states, const char *path, joule_error *error)
 {
     forge_tensor slot;
@@ -21,9 +21,9 @@ static joule_status check_values(forge_states *states, const char *path, joule_e
                      path);
 }
 
-/* --- what does not fit --------------------------------------------------------------------------------------- */
+/* --- checks --------------------------------------------------------------------------------------------- */
 
-/* One kind of complaint, with the first few names. */
+/* One kind of error, with the names of the first few slots. */
 struct complaint {
     const char *what;
     size_t count;
@@ -38,10 +38,10 @@ static void begin(struct complaint *complaint, const char *what)
     text_init(&complaint->text, complaint->names, sizeof complaint->names);
 }
 
-/* One more; whether it is to be named. */
+/* Counts one more error. Returns true if it is one of the first, which are named. */
 static bool is_named(struct complaint *complaint)
 {
-    if (complaint->count++ >= MOST_NAMED)
+    if (complaint->count++ >= MAX_NAMED)
         return false;
     text_add(&complaint->text, complaint->count > 1 ? ", " : "");
     return true;
@@ -58,8 +58,8 @@ static void tell(struct text *text, const struct complaint *complaint)
     if (complaint->count == 0)
         return;
     text_printf(text, "%s%s %s", text->length ? "; " : "", complaint->what, complaint->names);
-    if (complaint->count > MOST_NAMED)
-        text_printf(text, " and %zu more", complaint->count - MOST_NAMED);
+    if (complaint->count > MAX_NAMED)
+        text_printf(text, " and %zu more", complaint->count - MAX_NAMED);
 }
 
 static void compare(struct complaint *complaint, const struct entry *entry, const forge_tensor *slot,
@@ -106,13 +106,13 @@ static joule_status check(forge_states *states, const forge_safetensors *file, u
     return error_set(error, JOULE_INVALID, "%s does not fit the slots: %s", file->path, message);
 }
 
-/* --- filling ------------------------------------------------------------------------------------------------- */
+/* --- load ----------------------------------------------------------------------------------------------- */
 
-/* By way of pieces in the file's type. */
+/* Reads an entry piece by piece and converts it to the type of the slot. */
 static joule_status convert(const forge_safetensors *file, const struct entry *entry,
                             const forge_tensor *slot, joule_error *error)
 {
-    uint64_t piece[PIECE_ELEMENTS]; /* 8 bytes for an element: no type of a file is wider */
+    uint64_t piece[PIECE_ELEMENTS]; /* 8 bytes per element: the widest type of a file */
     size_t count = forge_tensor_elements(slot);
     joule_status status = JOULE_OK;
     for (size_t first = 0; status == JOULE_OK && first < count; first += PIECE_ELEMENTS) {
@@ -169,7 +169,7 @@ joule_status forge_states_load(forge_states *states, const char *path, uint32_t 
     return status;
 }
 
-/* --- saving -------------------------------------------------------------------------------------------------- */
+/* --- save ----------------------------------------------------------------------------------------------- */
 
 joule_status slots_save(forge_states *states, const char *path, bool (*keeps)(const char *, void *),
                         void *context, const forge_metadata *metadata, size_t metadata_count,
