@@ -1,8 +1,9 @@
 /* reference/conv.c - convolutions and transposed convolutions in up to three dimensions.
  *
- * x: [batch, channels, spatial...]; weight: [out_channels, channels / groups, taps...], with the first two
- * swapped if transposed; out: [batch, out_channels, spatial...]. Each tile of an output row adds the products
- * of all lines of the input and of the kernel that meet it. Missing dimensions have size 1.
+ * x: [batch, channels, spatial...]; out: [batch, out_channels, spatial...]; weight: [out_channels,
+ * channels / groups, taps...], or [channels, out_channels / groups, taps...] if transposed. Each tile of an
+ * output row adds the products of all lines of the input and of the kernel that contribute to it. Missing
+ * dimensions have size 1.
  * Note: each element is summed over channels, then taps, in one order, for any division of rows.
  */
 #include "forge/reference/conv.h"

@@ -26,8 +26,7 @@ struct cpu_kernel {
     const char *composite;
     /* Used instead of run if not NULL, for work in two rounds. The second round starts when all pieces of the
      * first are done, and finds its data in `shared`, shared_bytes of memory. shared_bytes must not decrease
-     * with larger sizes: with symbolic sizes, the result for the largest
-     * size must suffice for all others. */
+     * with larger sizes: with symbolic sizes, the result for the largest size must suffice for all others. */
     void (*run_shared[2])(const struct launch *launch, size_t first, size_t end, void *shared);
     size_t (*second_pieces)(const struct launch *launch, size_t *out_grain);
     size_t (*shared_bytes)(const struct launch *launch);
