@@ -302,7 +302,7 @@ class Tools(unittest.TestCase):
         done = self.forge("inspect", program, "-d", "cpu")
         self.assertEqual(done.returncode, 125)
         self.assertIn("cannot estimate for the device cpu: it runs programs", done.stderr)
-        self.bad(125, "no figure 'speed'", "run", program, "-d", "estimated", FORGE_MACHINE="speed=1")
+        self.bad(125, "unknown figure 'speed'", "run", program, "-d", "estimated", FORGE_MACHINE="speed=1")
 
     def test_devices_are_what_the_schema_says(self):
         try:

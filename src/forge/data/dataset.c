@@ -79,7 +79,7 @@ joule_status forge_dataset_new(const forge_tensor *columns, size_t count, forge_
                          FORGE_DATASET_MAX_COLUMNS, count);
     forge_dataset *dataset = calloc(1, sizeof *dataset);
     if (!dataset)
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for a dataset");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot make a dataset: out of memory");
     joule_status status = JOULE_OK;
     for (size_t i = 0; i < count && status == JOULE_OK; i++)
         status = take_column(dataset, &columns[i], out_error);

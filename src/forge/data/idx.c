@@ -73,12 +73,12 @@ static joule_status read_magic(struct idx *idx, joule_error *out_error)
         return status;
     if (magic[0] != 0 || magic[1] != 0)
         return error_set(out_error, JOULE_INVALID,
-                         "%s: byte 0%s: %02x%02x where an IDX file has 0000; this is some other file",
+                         "%s: byte 0%s: %02x%02x where an IDX file has 0000; this is not an IDX file",
                          idx->path, where, magic[0], magic[1]);
     idx->dtype = dtype_of_code(magic[2]);
     if (idx->dtype == FORGE_DTYPE_NONE)
         return error_set(out_error, JOULE_INVALID,
-                         "%s: byte 2%s: there is no type of elements %02x; IDX has 08, 09, 0b, 0c, 0d and 0e",
+                         "%s: byte 2%s: unknown element type %02x; IDX has 08, 09, 0b, 0c, 0d and 0e",
                          idx->path, where, magic[2]);
     if (magic[3] == 0 || magic[3] > FORGE_MAX_RANK)
         return error_set(out_error, JOULE_INVALID, "%s: byte 3%s: %u dimensions where 1 to %d are expected",
@@ -131,11 +131,10 @@ static joule_status say_cut(const struct idx *idx, size_t have, joule_error *out
 {
     char shape[SHAPE_TEXT_SIZE];
     forge_shape_format(&idx->shape, shape, sizeof shape);
-    return error_set(
-        out_error, JOULE_INVALID,
-        "%s: byte %zu%s: the file ends after %zu bytes of elements; its header promises %s%s: %zu", idx->path,
-        idx->header_size + have, stream_where(idx->stream), have, forge_dtype_name(idx->dtype), shape,
-        idx->size_bytes);
+    return error_set(out_error, JOULE_INVALID,
+                     "%s: byte %zu%s: the file ends after %zu bytes of elements; its header says %s%s: %zu",
+                     idx->path, idx->header_size + have, stream_where(idx->stream), have,
+                     forge_dtype_name(idx->dtype), shape, idx->size_bytes);
 }
 
 /* Reads all elements. The caller releases *buffer, also after an error. */
@@ -169,7 +168,7 @@ static joule_status expect_end(const struct idx *idx, joule_error *out_error)
     char shape[SHAPE_TEXT_SIZE];
     forge_shape_format(&idx->shape, shape, sizeof shape);
     return error_set(out_error, JOULE_INVALID,
-                     "%s: byte %zu%s: the file should end here, behind %s%s, but it goes on", idx->path,
+                     "%s: byte %zu%s: the file should end here, after %s%s, but has more bytes", idx->path,
                      idx->header_size + idx->size_bytes, stream_where(idx->stream),
                      forge_dtype_name(idx->dtype), shape);
 }

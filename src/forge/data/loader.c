@@ -198,7 +198,8 @@ static joule_status take_options(const forge_loader_options *given, forge_loader
         return error_set(out_error, JOULE_INVALID, "loader: batch_size is 0; it counts examples");
     if (out->workers > MAX_WORKERS || out->prefetch > MAX_PREFETCH)
         return error_set(out_error, JOULE_INVALID,
-                         "loader: %" PRIu32 " workers and %" PRIu32 " batches ahead; %d and %d are the most",
+                         "loader: %" PRIu32 " workers and %" PRIu32
+                         " batches ahead are too many; the limits are %d and %d",
                          out->workers, out->prefetch, MAX_WORKERS, MAX_PREFETCH);
     if (out->stride == 0)
         out->stride = 1;
@@ -242,7 +243,7 @@ static joule_status make_slot(const struct forge_loader *loader, struct slot *sl
 {
     slot->examples = calloc(loader->batch_size, sizeof *slot->examples);
     if (!slot->examples)
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for a batch of %zu examples",
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot make a batch of %zu examples: out of memory",
                          loader->batch_size);
     joule_status status = JOULE_OK;
     for (size_t c = 0; c < loader->column_count && status == JOULE_OK; c++) {
@@ -261,7 +262,7 @@ static joule_status take_memory(struct forge_loader *loader, joule_error *out_er
     if (loader->options.shuffle)
         loader->order = calloc(loader->example_count, sizeof *loader->order);
     if (!loader->slots || !loader->threads || (loader->options.shuffle && !loader->order))
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for a loader of %zu examples",
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot make a loader of %zu examples: out of memory",
                          loader->example_count);
     joule_status status = JOULE_OK;
     for (size_t i = 0; i < loader->slot_count && status == JOULE_OK; i++)
@@ -277,7 +278,7 @@ joule_status forge_loader_new(const forge_dataset *dataset, const forge_loader_o
                          dataset ? "out_loader" : "dataset");
     forge_loader *loader = calloc(1, sizeof *loader);
     if (!loader)
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for a loader");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot make a loader: out of memory");
     pthread_mutex_init(&loader->claim_lock, NULL);
     pthread_mutex_init(&loader->lock, NULL);
     pthread_cond_init(&loader->room, NULL);

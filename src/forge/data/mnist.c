@@ -95,7 +95,7 @@ static joule_status find_files(const char *folder, const struct array *array, st
             has_memory = add_name(files, entry->d_name);
     closedir(directory);
     if (!has_memory)
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for the names in %s", folder);
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot list %s: out of memory", folder);
     choose(array, files);
     if (files->count == 0)
         return error_set(out_error, JOULE_ABSENT,
@@ -141,7 +141,7 @@ static joule_status read_part(const char *folder, const char *name, const struct
 {
     char *path;
     if (asprintf(&path, "%s/%s", folder, name) < 0)
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for a path in %s", folder);
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot read %s: out of memory", folder);
     forge_tensor part = {0};
     joule_status status = forge_idx_read(path, &part, out_error);
     if (status == JOULE_OK)

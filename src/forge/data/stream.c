@@ -67,7 +67,7 @@ static joule_status detect_kind(struct stream *stream, joule_error *out_error)
         stream->input[1] != GZIP_MAGIC_2)
         return status;
     if (inflateInit2(&stream->z, GZIP_ONLY) != Z_OK)
-        return error_set(out_error, JOULE_NO_MEMORY, "%s: no memory for unpacking", stream->path);
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot unpack %s: out of memory", stream->path);
     stream->is_packed = true;
     stream->is_in_member = true;
     return JOULE_OK;
@@ -77,7 +77,7 @@ joule_status stream_open(const char *path, struct stream **out_stream, joule_err
 {
     struct stream *stream = calloc(1, sizeof *stream);
     if (!stream)
-        return error_set(out_error, JOULE_NO_MEMORY, "%s: no memory for reading", path);
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot read %s: out of memory", path);
     stream->path = path;
     stream->fd = file_open_kind(path, FILE_REGULAR | FILE_PIPE);
     joule_status status = stream->fd >= 0 ? detect_kind(stream, out_error)
@@ -99,7 +99,7 @@ static joule_status begin_member(struct stream *stream, joule_error *out_error)
 {
     if (stream->z.next_in[0] != GZIP_MAGIC_1)
         return error_set(out_error, JOULE_INVALID,
-                         "%s: byte %" PRIu64 ": the gzip data ends here, and the file should, but it goes on",
+                         "%s: byte %" PRIu64 ": the gzip data ends here, but the file has more bytes",
                          stream->path, file_offset(stream));
     inflateReset(&stream->z);
     stream->is_in_member = true;
@@ -127,7 +127,7 @@ static joule_status unpack(struct stream *stream, uint8_t *out_bytes, size_t siz
                          ": the file ends in the middle of gzip data, before its checksum; get it again",
                          stream->path, file_offset(stream));
     case Z_MEM_ERROR:
-        return error_set(out_error, JOULE_NO_MEMORY, "%s: no memory for unpacking", stream->path);
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot unpack %s: out of memory", stream->path);
     default:
         return error_set(out_error, JOULE_INVALID,
                          "%s: before byte %" PRIu64

@@ -38,7 +38,8 @@ static joule_status read_all(const char *path, struct bytes *bytes, joule_error 
             size_t capacity = 2 * bytes->capacity + PIECE_SIZE;
             char *data = realloc(bytes->data, capacity);
             if (!data) {
-                status = error_set(out_error, JOULE_NO_MEMORY, "%s: no memory for %zu bytes", path, capacity);
+                status = error_set(out_error, JOULE_NO_MEMORY, "cannot read %s: out of memory for %zu bytes",
+                                   path, capacity);
                 break;
             }
             bytes->data = data;
@@ -85,11 +86,11 @@ static joule_status assign_tokens(forge_text *text, uint32_t *seen, joule_error 
     for (uint32_t code = 0; code < CODE_POINTS; code++)
         text->vocabulary += seen[code];
     if (text->vocabulary > MAX_CHARACTERS)
-        return error_set(out_error, JOULE_INVALID, "%s has %zu different characters; %d are the most",
+        return error_set(out_error, JOULE_INVALID, "%s has %zu different characters; the maximum is %d",
                          text->path, text->vocabulary, MAX_CHARACTERS);
     text->characters = calloc(text->vocabulary, sizeof *text->characters);
     if (!text->characters)
-        return error_set(out_error, JOULE_NO_MEMORY, "%s: no memory for its characters", text->path);
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot read %s: out of memory", text->path);
     for (uint32_t code = 0, token = 0; code < CODE_POINTS; code++)
         if (seen[code]) {
             text->characters[token] = code;
@@ -117,7 +118,7 @@ static joule_status take_characters(forge_text *text, const struct bytes *bytes,
     size_t count = 0;
     uint32_t *seen = calloc(CODE_POINTS, sizeof *seen);
     if (!seen)
-        return error_set(out_error, JOULE_NO_MEMORY, "%s: no memory for its characters", text->path);
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot read %s: out of memory", text->path);
     joule_status status = find_characters(text->path, bytes, seen, &count, out_error);
     if (status == JOULE_OK)
         status = assign_tokens(text, seen, out_error);
@@ -154,7 +155,7 @@ joule_status forge_text_read(const char *path, forge_text_kind kind, forge_text 
     forge_text *text = calloc(1, sizeof *text);
     joule_status status = JOULE_NO_MEMORY;
     if (!text || !(text->path = strdup(path)))
-        error_set(out_error, status, "no memory for a text");
+        error_set(out_error, status, "cannot read a text: out of memory");
     else
         status = read_all(path, &bytes, out_error);
     if (status == JOULE_OK)

@@ -99,7 +99,7 @@ forge_value update_parameters(forge_builder *b, forge_value loss, forge_value le
     forge_gradient *gradients = calloc(forge_parameter_count(b) + 1, sizeof *gradients);
     forge_value norm = FORGE_NO_VALUE;
     if (!gradients) {
-        builder_fail(b, JOULE_NO_MEMORY, "memory is used up");
+        builder_fail(b, JOULE_NO_MEMORY, "out of memory");
     } else {
         size_t count = forge_parameter_gradients(b, loss, options->groups, options->group_count, gradients);
         norm = update_given(b, gradients, count, learning_rate, options, rule, context);
@@ -118,7 +118,7 @@ size_t forge_parameter_gradients(forge_builder *b, forge_value loss, const forge
     struct target *targets = calloc(most + 1, sizeof *targets);
     forge_value *values = calloc(2 * most + 1, sizeof *values);
     if (!targets || !values) {
-        builder_fail(b, JOULE_NO_MEMORY, "memory is used up");
+        builder_fail(b, JOULE_NO_MEMORY, "out of memory");
     } else if (builder_is_ok(b)) {
         count = find_targets(b, &options, targets, values);
         forge_gradients(b, loss, values, count, values + count);
@@ -170,7 +170,7 @@ forge_value update_given(forge_builder *b, const forge_gradient *gradients, size
     forge_value *values = calloc(count + 1, sizeof *values);
     size_t kept = 0;
     if (!targets || !values)
-        builder_fail(b, JOULE_NO_MEMORY, "memory is used up");
+        builder_fail(b, JOULE_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < count && builder_is_ok(b); i++) {
         const forge_parameter_group *group = group_of(options, &b->graph->slots[gradients[i].parameter]);
         if (group && group->is_frozen)

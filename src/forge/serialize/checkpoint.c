@@ -123,7 +123,7 @@ joule_status forge_checkpoint_write(const char *path, forge_states *states,
                              texts[i].key ? texts[i].key : "");
     forge_metadata *all = calloc(1 + FIELDS + text_count, sizeof *all);
     if (!all)
-        return error_set(out_error, JOULE_NO_MEMORY, "%s: no memory for writing", path);
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot write %s: out of memory", path);
     all[0] = (forge_metadata){VERSION_KEY, VERSION};
     for (size_t i = 0; i < FIELDS; i++) {
         write_field(&fields[i], &own, written[i]);

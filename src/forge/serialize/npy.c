@@ -96,7 +96,7 @@ static joule_status read_descr(struct npy *npy)
     size_t at = npy->at;
     if (!take_string(npy, descr, sizeof descr))
         return fail(npy, at, JOULE_UNSUPPORTED,
-                    "'descr' is no name of a plain type; arrays of structures are not read");
+                    "'descr' is not the name of a plain type; arrays of structures are not supported");
     bool has_order = *descr && strchr("<>|=", *descr);
     npy->is_big_endian = *descr == '>';
     for (int i = FORGE_BOOL; i <= FORGE_F64; i++) {
@@ -126,12 +126,12 @@ static joule_status read_shape(struct npy *npy)
     size_t at = npy->at;
     bool has_comma = true;
     if (!take(npy, "("))
-        return fail(npy, at, JOULE_INVALID, "'shape' is no tuple");
+        return fail(npy, at, JOULE_INVALID, "'shape' is not a tuple");
     while (!take(npy, ")")) {
         if (npy->shape.rank == FORGE_MAX_RANK)
             return fail(npy, at, JOULE_UNSUPPORTED, "the array has more than 8 dimensions");
         if (!has_comma || !take_dim(npy, &npy->shape.dims[npy->shape.rank++]))
-            return fail(npy, npy->at, JOULE_INVALID, "here 'shape' is no tuple of sizes");
+            return fail(npy, npy->at, JOULE_INVALID, "'shape' is not a tuple of sizes here");
         has_comma = take(npy, ",");
     }
     return npy->shape.rank == 1 && !has_comma
@@ -151,7 +151,7 @@ static joule_status read_members(struct npy *npy)
     while (!take(npy, "}")) {
         size_t i = 0, at = npy->at;
         if (!has_comma || !take_string(npy, name, sizeof name) || !take(npy, ":"))
-            return fail(npy, at, JOULE_INVALID, "here the header is no dictionary");
+            return fail(npy, at, JOULE_INVALID, "the header is not a dictionary here");
         while (i < 3 && strcmp(members[i].name, name) != 0)
             i++;
         if (i == 3 || (seen & 1u << i))
@@ -181,7 +181,7 @@ static joule_status read_preamble(struct npy *npy)
     if (status != JOULE_OK)
         return status;
     if (memcmp(bytes, NPY_MAGIC, sizeof NPY_MAGIC - 1) != 0)
-        return fail(npy, 0, JOULE_INVALID, "no \\x93NUMPY: this is some other file");
+        return fail(npy, 0, JOULE_INVALID, "no \\x93NUMPY: this is not an .npy file");
     if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)
         return error_set(npy->error, JOULE_UNSUPPORTED,
                          "%s: byte 6: version %u.%u; 1.0, 2.0 and 3.0 are read", npy->file.path, bytes[6],
@@ -205,16 +205,16 @@ static joule_status read_header(struct npy *npy)
         return status;
     npy->text = calloc(1, npy->text_size + 1);
     if (!npy->text)
-        return fail(npy, 0, JOULE_NO_MEMORY, "no memory for the header");
+        return fail(npy, 0, JOULE_NO_MEMORY, "cannot read the header: out of memory");
     status = file_read(&npy->file, npy->text_offset, npy->text, npy->text_size, npy->error);
     if (status != JOULE_OK)
         return status;
     if (!take(npy, "{"))
-        return fail(npy, npy->at, JOULE_INVALID, "the header is no dictionary");
+        return fail(npy, npy->at, JOULE_INVALID, "the header is not a dictionary");
     status = read_members(npy);
     skip_space(npy);
     if (status == JOULE_OK && npy->at != npy->text_size)
-        return fail(npy, npy->at, JOULE_INVALID, "the header goes on behind its dictionary");
+        return fail(npy, npy->at, JOULE_INVALID, "the header continues after its dictionary");
     return status;
 }
 
@@ -228,7 +228,7 @@ static joule_status check_size(const struct npy *npy)
         return JOULE_OK;
     forge_shape_format(&npy->shape, shape, sizeof shape);
     return error_set(npy->error, JOULE_INVALID,
-                     "%s: byte %zu: the header promises %s%s, and %" PRIu64 " bytes follow", npy->file.path,
+                     "%s: byte %zu: the header says %s%s, but %" PRIu64 " bytes follow", npy->file.path,
                      npy->text_offset + npy->text_size, forge_dtype_name(npy->dtype), shape, have);
 }
 

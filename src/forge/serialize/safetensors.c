@@ -27,7 +27,7 @@ static joule_status read_header(forge_safetensors *file, joule_error *error)
                          file->path, size, file->file.size - sizeof bytes, SAFETENSORS_MAX_HEADER);
     file->header = malloc(size + 1);
     if (!file->header)
-        return error_set(error, JOULE_NO_MEMORY, "%s: no memory for its header", file->path);
+        return error_set(error, JOULE_NO_MEMORY, "cannot read the header of %s: out of memory", file->path);
     file->data_offset = sizeof bytes + size;
     file->data_size = file->file.size - file->data_offset;
     status = file_read(&file->file, sizeof bytes, file->header, size, error);
@@ -42,7 +42,7 @@ joule_status forge_safetensors_open(const char *path, forge_safetensors **out_fi
     forge_safetensors *file = calloc(1, sizeof *file);
     if (!file || !(file->path = strdup(path))) {
         free(file);
-        return error_set(out_error, JOULE_NO_MEMORY, "%s: no memory for reading", path);
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot read %s: out of memory", path);
     }
     joule_status status = file_open(&file->file, file->path, out_error);
     if (status == JOULE_OK)

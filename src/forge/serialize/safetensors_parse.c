@@ -113,7 +113,7 @@ static bool parse_entry(struct json_reader *json, struct entry *entry, uint64_t 
 static bool no_memory(struct json_reader *json)
 {
     json->has_failed = true;
-    error_set(json->error, JOULE_NO_MEMORY, "%s: no memory for its header", json->path);
+    error_set(json->error, JOULE_NO_MEMORY, "cannot read the header of %s: out of memory", json->path);
     return false;
 }
 
@@ -197,8 +197,7 @@ static bool check_data(struct json_reader *json, forge_safetensors *file)
     }
     return end == file->data_size ||
            json_fail(json, file->data_offset - SAFETENSORS_LENGTH_SIZE + end,
-                     "the tensors end here, and the file goes on for %" PRIu64 " bytes",
-                     file->data_size - end);
+                     "the tensors end here, but the file has %" PRIu64 " more bytes", file->data_size - end);
 }
 
 static bool check_names(struct json_reader *json, forge_safetensors *file)

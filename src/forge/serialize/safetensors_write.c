@@ -201,7 +201,7 @@ joule_status forge_safetensors_write(const char *path, const forge_named_tensor 
     if (status == JOULE_OK && !(header = make_header(&w, metadata, metadata_count, &header_size)))
         status = JOULE_NO_MEMORY;
     if (status == JOULE_NO_MEMORY)
-        error_set(out_error, status, "%s: no memory for writing", path);
+        error_set(out_error, status, "cannot write %s: out of memory", path);
     if (status == JOULE_OK)
         status = write_file(&w, header, header_size);
     free(header);

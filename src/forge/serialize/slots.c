@@ -137,7 +137,7 @@ static joule_status fill(const forge_safetensors *file, const struct entry *entr
     else
         status = convert(file, entry, slot, &own);
     if (status != JOULE_OK)
-        error_set(error, status, "%s; slots are half loaded now", own.message);
+        error_set(error, status, "%s; slots are partially loaded", own.message);
     return status;
 }
 
@@ -181,7 +181,7 @@ joule_status slots_save(forge_states *states, const char *path, bool (*keeps)(co
     forge_named_tensor *tensors = calloc(forge_states_count(states) + 1, sizeof *tensors), next;
     size_t count = 0;
     if (!tensors)
-        return error_set(out_error, JOULE_NO_MEMORY, "%s: no memory for writing", path);
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot write %s: out of memory", path);
     for (size_t i = 0; forge_states_get(states, i, &next.tensor, &next.name) == JOULE_OK; i++)
         if (!keeps || keeps(next.name, context))
             tensors[count++] = next;

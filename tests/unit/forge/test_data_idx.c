@@ -150,7 +150,7 @@ static void test_header_damage(void **state)
         uint8_t value;
         const char *part;
     } cases[] = {
-        {0, 1, "byte 0: 0100"}, {1, 8, "byte 0: 0008"},  {2, 0x0a, "byte 2: there is no type of elements 0a"},
+        {0, 1, "byte 0: 0100"}, {1, 8, "byte 0: 0008"},  {2, 0x0a, "byte 2: unknown element type 0a"},
         {2, 0, "byte 2: "},     {3, 0, "byte 3: 0 dim"}, {3, 9, "byte 3: 9 dimensions where 1 to 8"},
         {3, 255, "byte 3: 255"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -159,7 +159,7 @@ static void test_header_damage(void **state)
         expect_invalid(file, sizeof file, cases[i].part);
     }
     static const char text[] = "not an array at all";
-    expect_invalid(text, strlen(text), "this is some other file");
+    expect_invalid(text, strlen(text), "this is not an IDX file");
 }
 
 static void test_cut_anywhere(void **state)
@@ -195,7 +195,7 @@ static void test_too_long(void **state)
     (void)state;
     uint8_t file[sizeof sample + 1] = {0}, packed[200];
     memcpy(file, sample, sizeof sample);
-    expect_invalid(file, sizeof file, "byte 24: the file should end here, behind i16[2,3]");
+    expect_invalid(file, sizeof file, "byte 24: the file should end here, after i16[2,3]");
     size_t size = pack(file, sizeof file, packed, sizeof packed);
     expect_invalid(packed, size, "byte 24 (unpacked): the file should end here");
 
@@ -247,8 +247,7 @@ static void test_claims_cost_nothing(void **state)
     long before_kib = usage.ru_maxrss;
     /* claims 2^50 elements of 8 bytes in a small file */
     uint8_t file[12 + 100000] = {0, 0, 0x0e, 2, 0x02, 0, 0, 0, 0x02, 0, 0, 0};
-    expect_invalid(file, sizeof file,
-                   "the file ends after 100000 bytes of elements; its header promises f64");
+    expect_invalid(file, sizeof file, "the file ends after 100000 bytes of elements; its header says f64");
     uint8_t *packed = malloc(sizeof file);
     expect_invalid(packed, pack(file, sizeof file, packed, sizeof file),
                    "(unpacked): the file ends after 100000");

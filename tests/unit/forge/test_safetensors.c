@@ -162,7 +162,7 @@ static void test_claims_that_cannot_be(void **state)
     expect_invalid("{" ENTRY("a", "U8", "[2]", "[0,2]") "," ENTRY("b", "U8", "[2]", "[1,3]") "}", 3,
                    "begins at 1 of the data");
     expect_invalid("{" ENTRY("a", "U8", "[1]", "[1,2]") "}", 2, "begins at 1 of the data");
-    expect_invalid("{" ENTRY("a", "U8", "[1]", "[0,1]") "}", 3, "the file goes on for 2 bytes");
+    expect_invalid("{" ENTRY("a", "U8", "[1]", "[0,1]") "}", 3, "the file has 2 more bytes");
     expect_invalid("{}", 3, "there are no tensors, and 3 bytes of data");
     expect_invalid("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "a second __metadata__");
     expect_invalid("{\"__metadata__\":{\"a\":\"\",\"a\":\"\"}}", 0, "two texts 'a'");

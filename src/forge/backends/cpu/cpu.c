@@ -75,7 +75,7 @@ static joule_status set_threads(struct cpu *cpu, unsigned threads, joule_error *
     if (make_scratches(cpu))
         return status;
     pool_resize(cpu->pool, cpu->scratch_count ? cpu->scratch_count : 1, NULL);
-    return error_set(error, JOULE_NO_MEMORY, "memory for %u threads to work in is used up", threads);
+    return error_set(error, JOULE_NO_MEMORY, "cannot run %u threads: out of memory", threads);
 }
 
 static joule_status cpu_set_threads(forge_device *device, unsigned threads, joule_error *out_error)
@@ -109,7 +109,7 @@ static joule_status cpu_open(forge_device **out_device, joule_error *out_error)
         return status;
     struct cpu *cpu = calloc(1, sizeof *cpu);
     if (!cpu)
-        return error_set(out_error, JOULE_NO_MEMORY, "memory for a device is used up");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot open a device: out of memory");
     cpu->device.ops = &cpu_ops;
     cpu->isa = isa;
     cpu->tables[0] = isa_kernels(isa);
@@ -117,7 +117,7 @@ static joule_status cpu_open(forge_device **out_device, joule_error *out_error)
     pthread_mutex_init(&cpu->lock, NULL);
     status = pool_create(NULL, &cpu->pool, out_error);
     if (status == JOULE_OK && !make_scratches(cpu))
-        status = error_set(out_error, JOULE_NO_MEMORY, "memory for threads to work in is used up");
+        status = error_set(out_error, JOULE_NO_MEMORY, "cannot start threads: out of memory");
     if (status == JOULE_OK)
         *out_device = &cpu->device;
     else

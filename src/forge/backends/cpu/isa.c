@@ -62,7 +62,8 @@ joule_status isa_choose(const char *name, enum isa *out_isa, joule_error *out_er
         *out_isa = isa;
         return JOULE_OK;
     }
-    return error_set(out_error, JOULE_INVALID, "FORGE_ISA=%s is none of: %s", name, known);
+    return error_set(out_error, JOULE_INVALID, "FORGE_ISA=%s: unknown instruction set; known: %s", name,
+                     known);
 }
 
 const struct cpu_kernel *isa_kernels(enum isa isa)

@@ -48,7 +48,7 @@ static joule_status estimated_open(forge_device **out_device, joule_error *out_e
 {
     struct estimated *e = calloc(1, sizeof *e);
     if (!e)
-        return error_set(out_error, JOULE_NO_MEMORY, "memory for a device is used up");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot open a device: out of memory");
     e->device.ops = &estimated_ops;
     pthread_mutex_init(&e->lock, NULL);
     joule_status status = forge_device_open("cpu", &e->cpu, out_error);
@@ -111,7 +111,8 @@ static joule_status estimated_allocate(forge_device *device, size_t size_bytes, 
         range ? mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : MAP_FAILED;
     if (start == MAP_FAILED) {
         free(range);
-        return error_set(out_error, JOULE_NO_MEMORY, "no addresses for %zu bytes", size_bytes);
+        return error_set(out_error, JOULE_NO_MEMORY,
+                         "cannot reserve %zu bytes of address space: out of memory", size_bytes);
     }
     *range = (struct range){start, size};
     joule_status status = forge_buffer_wrap(start, size_bytes, give_back, range, out_buffer, out_error);

@@ -116,7 +116,7 @@ joule_status machine_of_cpu(const forge_device_facts *cpu, struct machine *out_m
     joule_cpu_model model = {.struct_size = sizeof model};
     joule_status status = joule_cpu_model_query(&model);
     if (status != JOULE_OK)
-        return error_set(out_error, status, "what this CPU is like cannot be found out");
+        return error_set(out_error, status, "cannot query the model of this CPU");
     *out_machine = (struct machine){0};
     set_rates(out_machine, cpu, model.reference_hz);
     set_watts(out_machine, cpu, &model);
@@ -133,7 +133,7 @@ static joule_status read_figure(struct machine *machine, const char *item, size_
     char text[100];
     double value;
     if (length >= sizeof text)
-        return error_set(error, JOULE_INVALID, "FORGE_MACHINE has an item of %zu bytes", length);
+        return error_set(error, JOULE_INVALID, "FORGE_MACHINE: an item of %zu bytes is too long", length);
     memcpy(text, item, length);
     text[length] = '\0';
     char *equals = strchr(text, '=');
@@ -144,8 +144,8 @@ static joule_status read_figure(struct machine *machine, const char *item, size_
             continue;
         bool may_be_zero = i >= FIGURE_LAUNCH_TIME;
         if (!equals || !string_to_double(equals + 1, &value) || value < 0 || (value == 0 && !may_be_zero))
-            return error_set(error, JOULE_INVALID, "FORGE_MACHINE: %s takes a number %s 0, in %s", text,
-                             may_be_zero ? "from" : "above", names[i].unit);
+            return error_set(error, JOULE_INVALID, "FORGE_MACHINE: %s must be a number %s 0, in %s", text,
+                             may_be_zero ? ">=" : ">", names[i].unit);
         set(machine, (enum figure)i, value, GIVEN_LOG_SD, JOULE_CLASS_ASSUMED, "FORGE_MACHINE");
         return JOULE_OK;
     }
@@ -154,8 +154,7 @@ static joule_status read_figure(struct machine *machine, const char *item, size_
     text_init(&known, list, sizeof list);
     for (int i = 0; i < FIGURES; i++)
         text_printf(&known, "%s%s", i ? ", " : "", names[i].name);
-    return error_set(error, JOULE_INVALID, "FORGE_MACHINE: there is no figure '%s'; there are: %s", text,
-                     list);
+    return error_set(error, JOULE_INVALID, "FORGE_MACHINE: unknown figure '%s'; known: %s", text, list);
 }
 
 joule_status machine_read(struct machine *machine, const char *text, joule_error *out_error)
