@@ -1,10 +1,10 @@
-/* joule/report/at_exit.c - joule_report_json, and the report at exit that JOULE_ENERGY_JSON requests.
+/* joule/report/at_exit.c - returns a report as JSON, and writes one at exit if JOULE_ENERGY_JSON is set.
  *
- * If the variable is set, the default meter opens when the library is loaded. One line is written when the
- * program ends normally, or a child of it that used the library.
+ * If the variable is set, the default meter opens when the library is loaded. The program writes one line
+ * when it ends normally. So does each child process that used the library.
  * Note: besides the warnings that JOULE_BUDGET_WARN requests (api/budget_scope.c), libjoule writes nothing
- * else. `joule` itself leaves the variable to the command that it runs: it is linked from single objects, and
- * uses nothing in this one.
+ * else. The program `joule` is not linked with this file, so only the command that it runs obeys the
+ * variable.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,6 +20,8 @@
 
 #define VARIABLE "JOULE_ENERGY_JSON"
 
+/* Takes a reading, then fills the report from the opening of the meter until now. Free the report also after
+ * an error. */
 static joule_status collect_all(struct report *report, joule_meter *meter, const char *program)
 {
     joule_sample_now(meter);
@@ -49,7 +51,7 @@ joule_status joule_report_json(joule_meter *meter, const char *program, char *ou
 
 /* --- at exit -------------------------------------------------------------------------------------------- */
 
-static pid_t loaded_by; /* a report without %p in its name belongs to this process */
+static pid_t loaded_by; /* only this process writes a report without %p in its name */
 
 /* Returns the variable's value; NULL: no report is requested. A set-user-id program must not write a file
  * that its caller names. */
@@ -74,7 +76,8 @@ static bool expand_path(const char *pattern, pid_t process, char *path, size_t s
     return text.length < size;
 }
 
-/* Returns true if all processes would write into the same regular file. */
+/* Returns true if all processes would write into the same regular file: `where` is neither "1" nor contains
+ * %p. */
 static bool is_one_file(const char *where)
 {
     char own[4096], other[4096];
@@ -84,6 +87,7 @@ static bool is_one_file(const char *where)
            (stat(own, &info) != 0 || S_ISREG(info.st_mode));
 }
 
+/* Writes all bytes to a descriptor. Returns false and sets errno on failure. */
 static bool write_all(int fd, const char *bytes, size_t count)
 {
     while (count > 0) {
@@ -96,8 +100,8 @@ static bool write_all(int fd, const char *bytes, size_t count)
     return true;
 }
 
-/* Writes to a pipe or a device. A pipe without a reader is an error: an ending program does
- * not wait for a reader. */
+/* Writes to a pipe or a device. Returns false and sets errno on failure. A pipe without a reader is an error,
+ * because an ending program does not wait for a reader. */
 static bool write_stream(const char *path, const char *line, size_t length)
 {
     int fd = file_open_stream(path);
@@ -109,7 +113,8 @@ static bool write_stream(const char *path, const char *line, size_t length)
     return close(fd) == 0 && done;
 }
 
-/* Replaces the file atomically: however the program ends, the file has the old content or the new one. */
+/* Replaces the file atomically: however the program ends, the file has the old content or the new one.
+ * Returns false and sets errno on failure. */
 static bool replace_file(const char *path, const char *line, size_t length)
 {
     struct file_draft draft;
@@ -126,6 +131,8 @@ static bool replace_file(const char *path, const char *line, size_t length)
     return !reason;
 }
 
+/* Writes the line to standard error ("1"), a pipe, a device or a file. Returns false and sets errno on
+ * failure. */
 static bool write_line(const char *where, const char *line, size_t length)
 {
     char path[4096];
@@ -141,7 +148,8 @@ static bool write_line(const char *where, const char *line, size_t length)
     return replace_file(path, line, length);
 }
 
-/* Like write_line, but a limit on the size of files makes it fail instead of ending the program. */
+/* Like write_line, but if the line exceeds the limit on the size of files, this fails instead of ending the
+ * program. */
 static bool write_line_within_limit(const char *where, const char *line, size_t length)
 {
 #ifdef SIGXFSZ
@@ -167,8 +175,8 @@ static void complain(const char *where, const char *reason)
     write_all(STDERR_FILENO, message, strlen(message));
 }
 
-/* A child after fork has this handler, too. It writes only if it used the library itself, and never
- * into its parent's file. */
+/* Writes the report. A child process after fork runs this handler, too. The child writes only if it used the
+ * library itself, and never into its parent's file. */
 static void at_exit(void)
 {
     const char *where = requested_path();
@@ -198,8 +206,8 @@ static void at_exit(void)
     report_free(&report);
 }
 
-/* The handler is registered this early to run after the program's own handlers, but before
- * the meter is stopped. */
+/* The handler is registered when the library is loaded. So it runs after the program's own handlers, but
+ * before the meter is stopped. */
 __attribute__((constructor)) static void at_load(void)
 {
     if (requested_path() && atexit(at_exit) == 0)

@@ -1,6 +1,6 @@
 /* joule/report/collect.c - fills a report from a running meter.
  *
- * Facts that only `joule run` knows (command, share, idle, budget, labels) remain unknown.
+ * Values that only `joule run` knows (command, share, idle power, budget, labels) remain unknown.
  * Note: sums are made of estimates, not of quantities, so that errors with a common cause add up correctly.
  */
 #include <errno.h>
@@ -46,7 +46,8 @@ void report_init(struct report *report, const char *program)
 
 /* --- devices -------------------------------------------------------------------------------------------- */
 
-/* The sum of one row, identified by the device's name ("gpu:0"). */
+/* The sum of the channels of one device, identified by its name ("gpu:0"). It becomes one row of the
+ * report. */
 struct device_sum {
     char word[16];
     const struct channel *channel; /* the first channel: vendor, model, measurement */
@@ -55,6 +56,8 @@ struct device_sum {
     struct cover cover;
 };
 
+/* Returns the sum of the channel's device. Adds an empty one if there is none; `sums` must have room for
+ * it. */
 static struct device_sum *sum_of(struct device_sum *sums, size_t *count, const struct channel *ch)
 {
     for (size_t i = 0; i < *count; i++)
@@ -66,6 +69,7 @@ static struct device_sum *sum_of(struct device_sum *sums, size_t *count, const s
     return sum;
 }
 
+/* Adds the energy of channel `id` to a device's sum. */
 static void add_term(const struct collection *c, struct device_sum *sum, int32_t id)
 {
     struct window w = meter_channel_window(c->meter, id, c->begin_ns, c->end_ns);
@@ -74,6 +78,7 @@ static void add_term(const struct collection *c, struct device_sum *sum, int32_t
     sum->cover.ids[sum->cover.count++] = id;
 }
 
+/* Returns the names of the cover's domains, in the report's arena. */
 static const char *cover_name(const struct collection *c, const struct cover *cover)
 {
     char name[512];
@@ -81,12 +86,14 @@ static const char *cover_name(const struct collection *c, const struct cover *co
     return collect_copy(c->report, name);
 }
 
+/* Returns covered_s as a share of the report's time, 0 to 1. */
 static double coverage_of(const struct collection *c, double covered_s)
 {
     double length_s = clock_seconds(c->end_ns - c->begin_ns);
     return length_s > 0 ? fmin(1, fmax(0, covered_s / length_s)) : 0;
 }
 
+/* Returns the row of the channel's device, with unknown energy. */
 static struct report_device device_of(const struct collection *c, const struct channel *ch)
 {
     char type[sizeof ch->info.device];
@@ -102,6 +109,7 @@ static struct report_device device_of(const struct collection *c, const struct c
                                   .energy_joules = quantity_unknown()};
 }
 
+/* Adds a row for each device of the cover, then one for each device that cannot be read. */
 static void collect_devices(const struct collection *c, const struct cover *cover)
 {
     struct device_sum sums[COVER_MAX];
@@ -126,6 +134,7 @@ static void collect_devices(const struct collection *c, const struct cover *cove
 
 /* --- the total ------------------------------------------------------------------------------------------ */
 
+/* Sets the report's total energy, mean power and coverage. */
 static void set_total(const struct collection *c, const struct window *w)
 {
     /* The mean is over the covered time, because power in a gap is unknown, not 0. */
@@ -136,6 +145,7 @@ static void set_total(const struct collection *c, const struct window *w)
     c->report->coverage = coverage_of(c, w->covered_s);
 }
 
+/* Sets the energy of each class. A class without a domain remains unknown. */
 static void collect_classes(const struct collection *c, const struct cover *cover)
 {
     struct estimate classes[5];
@@ -162,6 +172,7 @@ static const char *reason_of_still(const struct collection *c, const struct cove
     return collect_copy(c->report, reason);
 }
 
+/* Returns a sentence about the source that has not answered. There must be one. */
 static const char *reason_of_late(const struct collection *c)
 {
     char reason[64];
@@ -185,7 +196,8 @@ static void collect_total(const struct collection *c)
     c->report->cover = cover_name(c, &cover);
 }
 
-/* Fills a report below `joule run`: the parent has the sensors and publishes only the total. */
+/* Fills a report in a process below `joule run`. Only the parent process reads sensors; it publishes sums but
+ * no devices. */
 static void collect_from_parent(const struct collection *c)
 {
     struct window w = meter_window(c->meter, JOULE_TOTAL, c->begin_ns, c->end_ns);
@@ -209,6 +221,7 @@ static void collect_overhead(const struct collection *c)
 
 /* --- functions ------------------------------------------------------------------------------------------ */
 
+/* Copies the table of regions from the collector. If memory runs out, the table lacks rows. */
 static void collect_functions(const struct collection *c)
 {
     struct report *report = c->report;

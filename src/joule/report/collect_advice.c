@@ -30,8 +30,8 @@ bool collect_is_unreadable(const struct collection *c, size_t domain)
            (state == JOULE_DENIED || state == JOULE_FAILED || state == JOULE_STALE);
 }
 
-/* Returns the remedy of a sensor that exists but cannot be read. Packages come first, because they use
- * most of the energy. */
+/* Returns the remedy of a sensor that exists but cannot be read; NULL: none. Packages come first, because
+ * they use most of the energy. */
 static const char *remedy_of_refused(const struct collection *c)
 {
     const char *found = NULL;
@@ -46,12 +46,14 @@ static const char *remedy_of_refused(const struct collection *c)
     return found;
 }
 
-/* Before a lane is opened, its thread still writes the states and remedies of its sources. */
+/* Returns true if the lane has opened its sources. Before that, its thread still writes their states and
+ * remedies. */
 static bool is_opened(struct lane *lane)
 {
     return lane_wait_opened(lane, 0);
 }
 
+/* Returns the remedy of the first source that was denied or failed; NULL: none. */
 static const char *remedy_of_source(const struct collection *c)
 {
     for (size_t l = 0; l < c->meter->lane_count; l++)
@@ -73,6 +75,7 @@ const char *collect_late_source(const struct collection *c)
     return NULL;
 }
 
+/* Returns a hint about a source that has not answered yet; NULL: none. */
 static const char *advice_of_late_source(const struct collection *c)
 {
     char advice[128];
@@ -82,8 +85,8 @@ static const char *advice_of_late_source(const struct collection *c)
     return name ? collect_copy(c->report, advice) : NULL;
 }
 
-/* Returns true if a sensor has too few new values to measure this window. Sets
- * *out_period_s to its update period. */
+/* Returns true if a sensor answers, but has too few new values to measure this window. Sets *out_period_s to
+ * its update period in seconds. */
 static bool is_too_seldom(const struct collection *c, size_t domain, double *out_period_s)
 {
     const struct meter_channel *mc = &c->meter->channels[domain];
@@ -100,6 +103,7 @@ static bool is_too_seldom(const struct collection *c, size_t domain, double *out
     return answers && isnan(w.joules.value) && still_s <= 2 * *out_period_s;
 }
 
+/* Returns a hint about the first sensor that updates too seldom; NULL: none. */
 static const char *advice_of_seldom(const struct collection *c)
 {
     for (size_t i = 0; i < meter_channel_count(c->meter); i++) {
@@ -117,7 +121,7 @@ static const char *advice_of_seldom(const struct collection *c)
     return NULL;
 }
 
-/* Returns a hint about the first meter that answers but never showed energy. */
+/* Returns a hint about the first meter that answers but never showed energy; NULL: none. */
 static const char *advice_of_still(const struct collection *c)
 {
     for (size_t i = 0; i < meter_channel_count(c->meter); i++) {
@@ -151,7 +155,8 @@ static bool has_measured_part(const struct report *report)
            !isnan(report->by_class[JOULE_CLASS_DERIVED].value);
 }
 
-/* Returns a hint about boards that the environment hides, and about what the total then covers. */
+/* Returns a hint about boards that the environment hides, and about what the total then covers. Returns NULL
+ * if none is hidden. */
 static const char *advice_of_hidden(const struct collection *c)
 {
     char advice[384], boards[128];
@@ -171,6 +176,7 @@ static const char *advice_of_hidden(const struct collection *c)
 
 /* --- choice --------------------------------------------------------------------------------------------- */
 
+/* Returns a hint, in static storage, for a total that no other hint explains. */
 static const char *advice_of_total(const struct report *report)
 {
     if (report->is_partial && report->partial_reason)

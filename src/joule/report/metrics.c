@@ -1,7 +1,7 @@
-/* joule/report/metrics.c - Joule's own families of metrics: sums, domains, sources; see metrics.h.
+/* joule/report/metrics.c - writes Joule's own families of metrics: sums, domains, sources; see metrics.h.
  *
- * Energy is a counter in joules since the meter opened. So "how many joules in this hour" is increase() of a
- * counter, and never a sum of watts. Names of families must not change, because dashboards use them.
+ * Energy is a counter in joules since the meter opened. So the joules of an hour are Prometheus' increase()
+ * of that counter, never a sum of watts. Names of families must not change, because dashboards use them.
  * Note: domains overlap (a package contains its cores), so their energies must not be added;
  * joule_total_... is the sum.
  */
@@ -71,8 +71,8 @@ static bool is_gauge(const joule_domain *domain)
     return domain->reading != JOULE_READING_ENERGY && domain->reading != JOULE_READING_POWER;
 }
 
-/* Adds the labels that identify a domain. They are equal in all of its series, so that series can be
- * joined. */
+/* Adds the labels that identify a domain. A domain's labels are equal in all of its series, so that queries
+ * can join the series. */
 static void add_domain_labels(struct metrics *metrics, const joule_domain *domain)
 {
     metrics_label(metrics, "domain", domain->name);
@@ -116,7 +116,8 @@ static void add_domain_info(struct metrics *metrics)
     }
 }
 
-/* A domain that waits for its first reading is neither up nor down. */
+/* Adds joule_domain_up and joule_domain_state. A domain that waits for its first reading is neither up nor
+ * down. */
 static void add_domain_states(struct metrics *metrics)
 {
     static const struct metric_family up = {"joule_domain_up", METRIC_GAUGE, NULL,
@@ -164,6 +165,7 @@ static void add_sources(struct metrics *metrics)
     }
 }
 
+/* Writes a family with one sample and no labels. */
 static void add_number(struct metrics *metrics, const struct metric_family *family, double value)
 {
     metrics_begin(metrics, family);

@@ -1,8 +1,8 @@
 /* joule/report/metrics.h - writes an overview as metrics in OpenMetrics 1.0 or Prometheus' text format 0.0.4.
  *
- * It writes families and samples with their order, types, units and escapes. metrics.c, metrics_device.c and
- * metrics_tenant.c define Joule's own families, metrics_dcgm.c those of dcgm-exporter's dashboards.
- * docs/exporter.md lists them all.
+ * metrics_format.c writes families and samples with their order, types, units and escapes. metrics.c,
+ * metrics_device.c and metrics_tenant.c define Joule's own families, metrics_dcgm.c those of dcgm-exporter's
+ * dashboards. docs/exporter.md lists them all.
  * Note: an unknown value has no sample, and a family without samples is left out. Unknown values are
  * never written as 0.
  */
@@ -18,8 +18,8 @@ enum metrics_format { METRICS_TEXT, METRICS_OPENMETRICS };
 void metrics_print(const struct overview *overview, enum metrics_format format, struct text *out);
 /* Returns the media type of a format, in static storage. */
 const char *metrics_media_type(enum metrics_format format);
-/* Returns the format that an Accept header requests; NULL: no header. Text if OpenMetrics is not
- * requested or has less weight. */
+/* Returns the format that an HTTP Accept header requests; `accept` NULL: no header. Returns METRICS_TEXT if
+ * the header does not request OpenMetrics, or gives it less weight than text. */
 enum metrics_format metrics_choose(const char *accept);
 
 /* --- for the files that define families ----------------------------------------------------------------- */
@@ -27,30 +27,30 @@ enum metrics_format metrics_choose(const char *accept);
 enum metric_type { METRIC_GAUGE, METRIC_COUNTER, METRIC_INFO };
 
 struct metric_family {
-    const char *name; /* with its unit, without _total and _info */
+    const char *name; /* includes the unit, but not the ending _total or _info */
     enum metric_type type;
     const char *unit; /* NULL: none */
     const char *help;
 };
 
-/* State of writing. A family is begun, then its samples are written one after the other. */
+/* State of the writer. metrics_begin starts a family. Its samples follow one after the other. */
 struct metrics {
     const struct overview *overview;
     enum metrics_format format;
     struct text *out;
     const struct metric_family *family;
-    bool has_samples, has_labels; /* of the family; of the sample */
+    bool has_samples, has_labels; /* the family has samples; the open sample has labels */
 };
 
 void metrics_begin(struct metrics *metrics, const struct metric_family *family);
-/* Returns true for a value that may be written. A sample is written by metrics_open,
- * metrics_label and metrics_close. */
+/* Returns true for a value that may be written. */
 static inline bool metrics_is_known(double value)
 {
     return value - value == 0; /* neither NaN nor infinite */
 }
+/* Begins a sample of the family. metrics_label then adds its labels, and metrics_close writes its value. */
 void metrics_open(struct metrics *metrics);
-/* Adds a label. An empty value is left out, which Prometheus treats alike. */
+/* Adds a label. A label with an empty value is left out, because Prometheus treats both cases alike. */
 void metrics_label(struct metrics *metrics, const char *name, const char *value);
 void metrics_close(struct metrics *metrics, double value);
 
@@ -69,16 +69,18 @@ struct metric_column {
         {prefix "_high_" unit, METRIC_GAUGE, unit, what " (95 % point)"}, offsetof(row, member.high)         \
     }
 
+/* Rows for metrics_add_columns: row_count items of row_size bytes each. */
 struct metric_table {
     const void *rows;
     size_t row_count, row_size;
-    /* Adds the labels of the open sample. They must be equal in all columns with a class, and in
-     * all columns without. */
+    /* Adds the labels of the open sample. A row's labels must be equal in all columns with a class, and in
+     * all columns without one. */
     void (*label)(struct metrics *metrics, const void *row);
 };
+/* Writes the family of each column, with a sample for each row whose value is known. */
 void metrics_add_columns(struct metrics *metrics, const struct metric_table *table,
                          const struct metric_column *columns, size_t column_count);
-/* Returns true if the family is of energy or power. It then has the class of its evidence as a label. */
+/* Returns true if the family's unit is joules or watts. Its samples then have the label `class`. */
 bool metrics_has_class(const struct metrics *metrics);
 
 /* Adds the families that other files define. */

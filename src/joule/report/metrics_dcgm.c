@@ -1,10 +1,11 @@
-/* joule/report/metrics_dcgm.c - GPU metrics under dcgm-exporter's names, for its dashboards.
+/* joule/report/metrics_dcgm.c - writes GPU metrics under the names of NVIDIA's dcgm-exporter, so that its
+ * dashboards work.
  *
- * Names, labels and units are those of DCGM's fields: energy in mJ, memory in MiB, shares in percent, except
- * profiling fields, which are 0 to 1. Meanings follow NVIDIA's DCGM field identifiers and dcgm-exporter's
- * default-counters.csv.
- * Note: GPUs of all vendors use these names. A value that Joule does not know has no series;
- * docs/exporter.md lists them.
+ * Names, labels and units are those of DCGM's fields: energy in mJ, memory in MiB, shares in percent. Shares
+ * of profiling fields (DCGM_FI_PROF_...) are 0 to 1. Meanings follow NVIDIA's DCGM field identifiers and
+ * dcgm-exporter's default-counters.csv.
+ * Note: GPUs of all vendors use these names. A value that Joule does not know has no series. docs/exporter.md
+ * lists all names.
  */
 #include <string.h>
 #include "joule/attribute/attribute_tenant.h"
@@ -22,6 +23,7 @@
 
 #define MEMORY(name, help, member) FIELD_OF(struct overview_part, name, METRIC_GAUGE, help, member, MIB)
 
+/* One family for each value of a device. */
 static const struct metric_column columns[] = {
     FIELD("DCGM_FI_DEV_SM_CLOCK", METRIC_GAUGE, "SM clock frequency (in MHz).", device.clock_megahertz, 1),
     FIELD("DCGM_FI_DEV_MEM_CLOCK", METRIC_GAUGE, "Memory clock frequency (in MHz).",
@@ -92,7 +94,7 @@ static void label_pci(struct metrics *metrics, const char *address)
         metrics_label(metrics, "pci_bus_id", theirs);
 }
 
-/* Adds dcgm-exporter's labels for pods. */
+/* Adds dcgm-exporter's labels of the pod that uses the device. Adds none if the pod is unknown. */
 static void label_pod(struct metrics *metrics, const char *device)
 {
     const struct tenants *tenants = metrics->overview->tenants;
@@ -105,8 +107,8 @@ static void label_pod(struct metrics *metrics, const char *device)
     metrics_label(metrics, "pod_uid", name->pod_uid);
 }
 
-/* Adds the labels of a GPU instance. Its profile is without the compute instance's part:
- * "1c." of "1c.2g.35gb". */
+/* Adds the labels of a GPU instance. The profile lacks the compute instance's prefix: "1c.2g.35gb" becomes
+ * "2g.35gb". */
 static void label_instance(struct metrics *metrics, const joule_device_partition *info)
 {
     char number[16];
@@ -118,8 +120,8 @@ static void label_instance(struct metrics *metrics, const joule_device_partition
     metrics_label(metrics, "GPU_I_ID", number);
 }
 
-/* Adds dcgm-exporter's labels. NVIDIA's boards keep their driver's numbers, which their
- * device files use, too. */
+/* Adds dcgm-exporter's labels of a device or, if `info` is not NULL, of a part of it. The label `device` of
+ * an NVIDIA board is the name of its device file, such as nvidia0. */
 static void label_part(struct metrics *metrics, const joule_device *device,
                        const joule_device_partition *info)
 {
@@ -151,8 +153,7 @@ static void label_memory(struct metrics *metrics, const void *row)
     label_part(metrics, &metrics->overview->devices[part->device].device, &part->info);
 }
 
-/* Converts Joule's bits for reasons of low clocks to NVIDIA's. A reason without a bit of
- * NVIDIA's is left out. */
+/* Returns the reasons for low clocks as NVIDIA's bits. Leaves out reasons for which NVIDIA has no bit. */
 static uint64_t reason_bits(uint32_t ours)
 {
     static const struct {
@@ -170,7 +171,7 @@ static uint64_t reason_bits(uint32_t ours)
     return theirs;
 }
 
-/* Adds the metric under its name in DCGM 4 and its name in earlier releases. */
+/* Adds the reasons for low clocks, once under the name of DCGM 4 and once under that of earlier releases. */
 static void add_reasons(struct metrics *metrics, const struct metric_table *gpus)
 {
     static const struct metric_family families[] = {
@@ -190,7 +191,8 @@ static void add_reasons(struct metrics *metrics, const struct metric_table *gpus
     }
 }
 
-/* GPUs come first among devices. Other accelerators are left out, because they have numbers of their own. */
+/* GPUs come first in the list of devices. Other accelerators are left out, because their numbers would
+ * collide with those of GPUs. */
 void metrics_add_dcgm(struct metrics *metrics)
 {
     const struct overview *overview = metrics->overview;

@@ -1,6 +1,6 @@
-/* joule/report/metrics_device.c - Joule's own families about GPUs and accelerators; see metrics.h.
+/* joule/report/metrics_device.c - writes Joule's own families about GPUs and accelerators; see metrics.h.
  *
- * They describe a device beyond its domains: identity, memory, limits, load and temperature.
+ * The families describe what domains do not: a device's identity, memory, limits, load and temperature.
  * Note: joule_device_energy_joules is the energy of the device's best domain, which joule_energy_joules
  * contains, too. Use the first for questions about boards, the second for questions about sensors.
  */
@@ -10,6 +10,7 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define ROW             struct overview_device
 
+/* Families with one sample for each device. */
 static const struct metric_column columns[] = {
     {{"joule_device_energy_joules", METRIC_COUNTER, "joules", "Energy of a device since measuring began"},
      offsetof(ROW, device.energy_joules.value)},
@@ -111,6 +112,7 @@ static void add_info(struct metrics *metrics, const joule_device *device)
     metrics_close(metrics, 1);
 }
 
+/* Adds the device's sample of joule_device_up. A device that waits for its first reading has none. */
 static void add_up(struct metrics *metrics, const joule_device *device)
 {
     if (device->state == JOULE_PENDING)
@@ -191,6 +193,7 @@ static const struct {
      add_reasons},
 };
 
+/* Adds a label with a number; none for JOULE_INSTANCE_UNKNOWN. */
 static void label_number(struct metrics *metrics, const char *name, uint32_t number)
 {
     char text[16];

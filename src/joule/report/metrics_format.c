@@ -3,7 +3,8 @@
  *
  * OpenMetrics names a family without the suffix of its samples, has units and info, and marks its end. The
  * older text format uses the full name and has no info.
- * Note: sources are "OpenMetrics 1.0.0" and Prometheus' "Exposition formats". Both are UTF-8 throughout.
+ * Note: sources are "OpenMetrics 1.0.0" and Prometheus' "Exposition formats". Both formats are UTF-8
+ * throughout.
  */
 #include <math.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 /* --- families and samples ------------------------------------------------------------------------------- */
 
+/* Returns the suffix of the family's samples. */
 static const char *ending(const struct metric_family *family)
 {
     static const char *const endings[] = {
@@ -37,6 +39,7 @@ static const char *type_word(const struct metrics *metrics)
     return "gauge";
 }
 
+/* Adds a comment line about the family, such as "# TYPE joule_power_watts gauge". */
 static void add_head(struct metrics *metrics, const char *keyword, const char *value)
 {
     const struct metric_family *family = metrics->family;
@@ -79,8 +82,8 @@ static size_t plain_length(const char *value)
     return length;
 }
 
-/* Names come from devices. A byte that is not UTF-8 would make the whole page unreadable, so it becomes
- * '?'. */
+/* Adds a label's value with escapes. Values contain names from devices: a byte that is not UTF-8 would make
+ * the whole page unreadable, so it becomes '?'. */
 static void add_escaped(struct text *out, const char *value)
 {
     for (size_t length; *value; value += length) {
@@ -168,8 +171,8 @@ static double value_at(const struct metric_column *column, const void *row)
     return column->scale ? column->scale * value : value;
 }
 
-/* Position of each row's labels in the output. They are equal in most columns and make up most of the
- * output. */
+/* Position of each row's labels in the output. A row's labels are equal in most columns and make up most of
+ * the output. */
 #define KEPT_ROWS 256
 struct kept_labels {
     struct {
@@ -234,7 +237,8 @@ static const char *skip_blanks(const char *at)
     return at + strspn(at, " \t");
 }
 
-/* Finds the parameter `name` in "; a=b; c=d" before `end`. Returns false if there is none. */
+/* Copies the value of the parameter `name` in "; a=b; c=d" before `end`. Returns false if there is none, or
+ * if its value does not fit. */
 static bool find_parameter(const char *at, const char *end, const char *name, char *out_value, size_t size)
 {
     size_t length = strlen(name);

@@ -1,8 +1,9 @@
-/* joule/report/metrics_tenant.c - metrics of the energy of jobs, containers, services,
- * users and single processes.
+/* joule/report/metrics_tenant.c - writes the energy of jobs, containers, services, users and single processes
+ * as metrics.
  *
- * The series of one family and part add up to the meter's energy. Energy of no tenant is the series of kind
- * "unattributed", that of tenants which ended some minutes ago is of kind "ended".
+ * The series of one family and part add up to the meter's energy. The series of kind "unattributed" has the
+ * energy that belongs to no tenant. The series of kind "ended" has that of tenants which ended some minutes
+ * ago.
  * Note: tenants and processes are two ways to divide the same joules; see attribute_tenant.h and
  * attribute_process.h.
  */
@@ -38,7 +39,8 @@ static void add_energy(struct metrics *metrics, const struct tenant *tenant, con
     metrics_close(metrics, joules);
 }
 
-/* Adds the series of one part. The part is unknown if nothing of it was attributed yet. */
+/* Adds the tenants' series of a part, "cpu" or "gpu". Adds none if no energy of the part was attributed
+ * yet. */
 static void add_part(struct metrics *metrics, const struct tenants *tenants, const char *part)
 {
     static const struct tenant rest = {.name.kind = "unattributed"}, ended = {.name.kind = "ended"};
@@ -55,7 +57,7 @@ static void add_part(struct metrics *metrics, const struct tenants *tenants, con
 
 /* --- processes ------------------------------------------------------------------------------------------ */
 
-/* Adds a series. A sum of several processes has only a kind. */
+/* Adds a series. `row` NULL: a sum of several processes, which has only a kind. */
 static void add_process(struct metrics *metrics, const char *kind, const struct process_row *row,
                         const char *part, joule_class cls, double joules)
 {
@@ -74,7 +76,8 @@ static void add_process(struct metrics *metrics, const char *kind, const struct 
     metrics_close(metrics, joules);
 }
 
-/* Adds the series of one part. A process that never used a GPU has no series for GPUs. */
+/* Adds the processes' series of a part, "cpu" or "gpu". A process that never used a GPU has no series for
+ * GPUs. */
 static void add_process_part(struct metrics *metrics, const struct process_shares *shares, const char *part)
 {
     bool is_cpu = part[0] == 'c';

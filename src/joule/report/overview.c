@@ -14,6 +14,7 @@
 
 /* --- domains -------------------------------------------------------------------------------------------- */
 
+/* Returns the seconds since the channel was last read; NaN: never. */
 static double age_s(joule_meter *meter, size_t index, int64_t now_ns)
 {
     const struct meter_channel *mc = &meter->channels[index];
@@ -23,6 +24,7 @@ static double age_s(joule_meter *meter, size_t index, int64_t now_ns)
     return read_ns ? fmax(0, (double)(now_ns - read_ns) * 1e-9) : NAN;
 }
 
+/* Fills those values of the row that its kind of domain has. The others remain NaN. */
 static void take_readings(struct overview_domain *row, joule_meter *meter, int64_t now_ns)
 {
     int32_t id = row->domain.id;
@@ -81,6 +83,7 @@ static void take_memory(struct overview_device *row)
     row->memory_free_bytes = bytes_or_nan(row->device.memory_free_bytes);
 }
 
+/* Sets the activities from the gauges of the row's device. */
 static void take_activities(struct overview_device *row, joule_meter *meter)
 {
     double *const places[] = {[ROLE_SM_ACTIVITY] = &row->sm_activity,
@@ -120,6 +123,7 @@ static bool gather_devices(struct overview *overview, joule_meter *meter)
 
 /* --- parts of devices ----------------------------------------------------------------------------------- */
 
+/* Adds a part of a device with its memory. Returns NULL if out of memory. */
 static struct overview_part *add_part(struct overview *overview, size_t device,
                                       const joule_device_partition *info)
 {
@@ -132,7 +136,7 @@ static struct overview_part *add_part(struct overview *overview, size_t device,
                                    .memory_used_bytes = bytes_or_nan(info->memory_used_bytes),
                                    .memory_free_bytes = bytes_or_nan(info->memory_free_bytes)};
     double rest = part->memory_total_bytes - part->memory_used_bytes - part->memory_free_bytes;
-    part->memory_reserved_bytes = rest > 0 ? rest : NAN; /* 0: it is counted as used, its size is unknown */
+    part->memory_reserved_bytes = rest > 0 ? rest : NAN; /* 0: counted as used, so unknown */
     return part;
 }
 
@@ -142,8 +146,8 @@ static void forget_memory(struct overview_part *part)
         part->memory_reserved_bytes = NAN;
 }
 
-/* Adds the MIG devices of a device, with the memory of each GPU instance once. Sets *out_tells if
- * any of it is known. */
+/* Adds the MIG devices of a device, with the memory of each GPU instance once. Sets *out_tells to true if the
+ * used memory of any GPU instance is known. Returns false if out of memory. */
 static bool add_partitions(struct overview *overview, joule_meter *meter, size_t device, bool *out_tells)
 {
     joule_device_partition list[DEVICE_MAX_PARTITIONS];
@@ -186,6 +190,7 @@ static bool gather_parts(struct overview *overview, joule_meter *meter)
 
 /* --- sources and sums ----------------------------------------------------------------------------------- */
 
+/* Returns the state of a source; JOULE_PENDING while its lane opens it. */
 static struct overview_source describe(struct lane *lane, const struct source *source)
 {
     pthread_mutex_lock(&lane->lock);

@@ -13,9 +13,9 @@
 
 struct overview_domain {
     joule_domain domain;
-    joule_quantity joules, watts; /* of energy and power domains: since the meter opened; now */
-    double temperature_celsius, clock_megahertz, utilisation; /* of gauges, each for its own kind */
-    double age_s; /* of energy and power domains: time since the last answer; NaN: never */
+    joule_quantity joules, watts; /* energy and power domains only: since the meter opened; now */
+    double temperature_celsius, clock_megahertz, utilisation; /* gauges only, each for its own kind */
+    double age_s; /* energy and power domains only: seconds since the last answer; NaN: never */
 };
 
 struct overview_device {
@@ -25,7 +25,7 @@ struct overview_device {
     double process_count, partition_count;
 };
 
-/* A device, or a part of it (a MIG device). */
+/* A whole device, or a part of one (a MIG device). */
 struct overview_part {
     size_t device;               /* index in `devices` */
     joule_device_partition info; /* empty for a whole device */
@@ -55,10 +55,10 @@ struct process_shares; /* attribute_process.h */
 
 /* Initialise with zeros before the first gathering. */
 struct overview {
-    const struct tenants *tenants;          /* energy by tenant; NULL: off. Owned and updated by the caller */
-    const struct process_shares *processes; /* energy by process, likewise */
+    const struct tenants *tenants;          /* energy by tenant; NULL: off. The caller owns them */
+    const struct process_shares *processes; /* energy by process; NULL: off. The caller owns it */
     char hostname[65];
-    /* Wall-clock time; time since the meter opened; time between readings. */
+    /* Seconds: wall-clock time since 1970; time since the meter opened; time between readings. */
     double unix_time_s, age_s, period_s;
     double overhead_cpu_s; /* CPU seconds that measuring took */
     struct overview_sum sums[OVERVIEW_SUMS];
@@ -74,7 +74,7 @@ struct overview {
 
 /* Fills the overview. Returns false if out of memory. The meter must be of this process. Any thread. */
 bool overview_gather(struct overview *overview, joule_meter *meter);
-void overview_free(struct overview *overview); /* does not free the tenants */
+void overview_free(struct overview *overview); /* frees neither tenants nor processes */
 
 /* Writes one line of JSON (docs/serve.schema.json). */
 void overview_json(const struct overview *overview, struct text *out);

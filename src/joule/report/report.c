@@ -1,4 +1,4 @@
-/* joule/report/report.c - queries that several printers of a report share.
+/* joule/report/report.c - answers queries that several printers of a report share.
  *
  * Note: report_json.c, report_text.c and report_csv.c print.
  */
@@ -21,7 +21,8 @@ void report_time(int64_t realtime_ns, char out_text[REPORT_TIME_SIZE])
                 utc.tm_hour, utc.tm_min, utc.tm_sec, (int)(realtime_ns % NS_PER_S / 1000000));
 }
 
-/* Returns true if the device has this type. Memory is claimed together with the CPU. */
+/* Returns true if the device has this type. A region that claims the CPU claims the memory, too, so memory
+ * also has the type "cpu". */
 static bool is_type(const struct report_device *device, const char *type)
 {
     return strcmp(device->type, type) == 0 ||
@@ -36,6 +37,7 @@ static size_t count_type(const struct report *report, const char *type)
     return count;
 }
 
+/* Returns the index of the first device with this type; -1: none. */
 static int first_index(const struct report *report, const char *type)
 {
     for (size_t i = 0; i < report->device_count; i++)
@@ -50,7 +52,7 @@ void report_function_device(const struct report *report, const struct tag_row *r
 {
     size_t gpus = count_type(report, "gpu"), cpus = count_type(report, "cpu");
     bool cpu = row->flags & JOULE_REGION_CPU, gpu = row->flags & JOULE_REGION_GPU;
-    if (cpu == gpu) { /* it claims everything */
+    if (cpu == gpu) { /* the region claims everything */
         cpu = cpus == report->device_count;
         gpu = gpus == report->device_count;
     }
@@ -101,14 +103,15 @@ void report_clear_machine(struct report *report)
         report->devices[i].energy_joules = quantity_unknown();
 }
 
+/* Returns the figure that leads the report, for one run: the command's or the machine's energy. */
 static joule_quantity leading_joules(const struct report *report, size_t run)
 {
     struct report_run r = report_run(report, run);
     return report_leads_with_command(report) ? r.command_joules : r.joules;
 }
 
-/* Returns the 95 % point of Student's t: exact for few degrees of freedom, otherwise its expansion
- * about the normal's. */
+/* Returns the 95 % point of Student's t: from a table for up to 9 degrees of freedom, otherwise by its
+ * expansion about the normal distribution's. */
 static double student_95(size_t freedom)
 {
     static const double few[] = {6.3138, 2.9200, 2.3534, 2.1318, 2.0150, 1.9432, 1.8946, 1.8595, 1.8331};

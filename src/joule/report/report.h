@@ -32,15 +32,15 @@ struct report_label {
 };
 
 struct report_run {
-    joule_quantity joules;         /* of the machine, idle energy included */
-    joule_quantity command_joules; /* the command's; unknown without a command */
+    joule_quantity joules;         /* energy of the machine, idle energy included */
+    joule_quantity command_joules; /* the command's share; unknown without a command */
     double seconds;
 };
 
 struct report {
     struct arena arena;
     const char *program;       /* command line or program name */
-    int64_t begin_realtime_ns; /* -> timestamp, RFC 3339 UTC */
+    int64_t begin_realtime_ns; /* wall-clock time of the begin; printed as RFC 3339 UTC */
     double duration_s;
     /* The machine over the window. */
     joule_quantity total_joules; /* gross: all energy of the cover, idle energy included */
@@ -79,17 +79,17 @@ struct report {
     double overshoot_bound_joules; /* NaN: unknown */
     /* The cost of measuring. */
     double overhead_cpu_s; /* CPU seconds of libjoule's threads */
-    double overhead_share; /* of one core over the window */
+    double overhead_share; /* CPU time of libjoule's threads as a share of one core */
     uint64_t ticks, overruns;
     double waited_s;          /* seconds waited after the end for slow sources; not part of the duration */
-    const char *waited_for;   /* the last such source; NULL: none */
+    const char *waited_for;   /* the last source waited for; NULL: none */
     const char *first_advice; /* the hint: one action that would improve the figures; NULL: none */
 };
 
 /* A baseline is not of an idle machine if more than this share of CPU time was in use. */
 #define IDLE_BUSY_MAX 0.05
 
-/* One of the samples that a report is made of. */
+/* One sample of a domain: a point of its curve, or a reading of a gauge. */
 struct report_sample {
     double seconds;      /* since measuring began; a sensor's first tick may be slightly earlier */
     int64_t realtime_ns; /* the same moment in wall-clock time, unless the clock was set since */
@@ -100,8 +100,8 @@ struct report_sample {
 /* Initialises a report in which everything is unknown. `program` is copied; NULL: the name of this
  * process. */
 void report_init(struct report *report, const char *program);
-/* Fills everything that the meter knows about [begin_ns, end_ns]. Returns JOULE_NO_MEMORY if
- * something is missing. */
+/* Initialises the report, then fills everything that the meter knows about [begin_ns, end_ns]. Returns
+ * JOULE_NO_MEMORY if something is missing. Call report_free in any case. */
 joule_status report_collect(struct report *report, joule_meter *meter, const char *program, int64_t begin_ns,
                             int64_t end_ns);
 void report_free(struct report *report);
@@ -121,15 +121,17 @@ joule_budget_status report_function_status(const struct tag_row *row);
 /* Returns true if nothing is measured. The command's figure then leads: it comes from the command's own CPU
  * time, and is more accurate than the model of the whole machine. */
 bool report_leads_with_command(const struct report *report);
-/* Makes the machine's figures unknown if they are below the command's. Without sensors, the model of the
- * machine is based on the kernel's ticks of 10 ms, that of the command on its exact CPU time. So the machine
- * can seem to use less than the command in a run of a few milliseconds. */
+/* Makes the machine's figures unknown if nothing is measured and they are below the command's. The model of
+ * the machine uses the kernel's clock ticks of 10 ms. The model of the command uses its exact CPU time. So in
+ * a run of a few milliseconds, the machine can seem to use less than the command. */
 void report_clear_machine(struct report *report);
-/* Returns the number of runs (-r), and one of them. A single run is the report itself. */
+/* report_run_count returns the number of runs (-r), report_run one of them. A single run has the figures of
+ * the report itself. */
 size_t report_run_count(const struct report *report);
 struct report_run report_run(const struct report *report, size_t index);
 /* The mean of the runs' leading joules with its 90 % interval by Student's t; unknown for one run. The
- * interval shows how runs scatter, not errors that sensor or model make in all of them. */
+ * interval shows how much the runs differ. It does not include errors of the sensor or model that are equal
+ * in all runs. */
 struct report_mean {
     joule_quantity joules;
     double sd_joules; /* standard deviation of one run */
@@ -140,15 +142,15 @@ struct report_mean report_mean(const struct report *report);
 
 /* Writes one line of JSON (docs/report.schema.json), without a newline. */
 void report_json(const struct report *report, struct text *out);
-/* Writes a report for people. First line: gross joules (the command's if there is no sensor), interval,
- * class, watts and seconds. Second line: the command's share, and energy net of idle. Then devices,
- * functions and a hint. */
+/* Writes a report for people. The first line has gross joules (the command's if there is no sensor),
+ * interval, class, watts and seconds. The second line has the command's share and the energy net of idle.
+ * Devices, functions and a hint follow. */
 void report_text(const struct report *report, bool colour, struct text *out);
 /* Writes a header line and one row for each run, RFC 4180. */
 void report_csv(const struct report *report, struct text *out);
-/* Writes the header line for samples, or the row of one. */
+/* report_samples_header writes the header line for samples, report_sample_csv the row of one sample. */
 void report_samples_header(struct text *out);
-#define REPORT_SAMPLE_SIZE 256 /* bytes that suffice for either */
+#define REPORT_SAMPLE_SIZE 256 /* bytes that suffice for the header or a row */
 void report_sample_csv(const struct report_sample *sample, struct text *out);
 
 #endif

@@ -1,7 +1,8 @@
 /* joule/report/report_csv.c - writes a report, or its samples, as rows for a spreadsheet (RFC 4180).
  *
- * The order of columns never changes; new ones are added at the end. There is one row for each run or sample.
- * Note: unknown values are empty fields. With several runs, timestamp is the begin of the first one. The
+ * The order of columns never changes; new columns are added at the end. There is one row for each run or
+ * sample.
+ * Note: unknown values are empty fields. With several runs, `timestamp` is the begin of the first run. The
  * columns command_share to net_high_joules and overhead_cpu_seconds are then empty, because they describe all
  * runs together. A run that fails is the last one, so all runs before the last have exit status 0.
  */
@@ -53,7 +54,8 @@ static void add_energy(struct text *out, joule_quantity q)
     add_number(out, q.high);
 }
 
-/* Adds the command's columns of a row: 10, of which the last six are known only for all runs together. */
+/* Adds the 10 columns about the command. With several runs, the last six are empty, because they are known
+ * only for all runs together. */
 static void add_command(struct text *out, const struct report *report, const struct report_run *run)
 {
     bool has_command = report->share.method != ATTRIBUTE_NONE;

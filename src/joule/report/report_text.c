@@ -24,6 +24,7 @@
 #define GREEN  "\033[32m"
 #define YELLOW "\033[33m"
 
+/* Where and how the report is printed. */
 struct page {
     const struct report *report;
     struct text *out;
@@ -39,6 +40,7 @@ static void add_coloured(const struct page *page, const char *colour, const char
 
 /* --- figures -------------------------------------------------------------------------------------------- */
 
+/* A formatted number with its unit, returned by value. */
 struct figure {
     char text[48];
 };
@@ -64,7 +66,8 @@ static struct figure plain_figure(double value, joule_dimension dimension)
     return f;
 }
 
-/* Formats "506 to 519 J": the unit only once if both ends have the same. */
+/* Returns "506 to 519 J"; "" if the value is unknown. The unit is printed once if both ends have the same
+ * unit. */
 static struct figure interval_of(joule_quantity q, joule_dimension dimension)
 {
     struct figure low, high, both = {""};
@@ -84,6 +87,7 @@ static struct figure interval_of(joule_quantity q, joule_dimension dimension)
     return both;
 }
 
+/* Returns a share of 0 to 1 in percent; "" if it is NaN. */
 static struct figure percent_of(double share)
 {
     struct figure f = {""};
@@ -100,7 +104,7 @@ static bool has_command(const struct report *report)
     return report->share.method != ATTRIBUTE_NONE;
 }
 
-/* `joule run` runs a command or attaches to a process. */
+/* Returns what `joule run` measured: a "command" that it ran, or a "process" to which it attached. */
 static const char *subject_of(const struct report *report)
 {
     return report->share.method == ATTRIBUTE_TREE ? "process" : "command";
@@ -158,7 +162,8 @@ static void add_net(const struct page *page, const char *separator)
                     report->idle_date, percent_of(report->idle_busy).text);
 }
 
-/* Returns true if a GPU's energy is known: CPU time divides only the CPUs' energy. */
+/* Returns true if a GPU's energy is known. The command's share then needs the word CPU, because CPU time
+ * divides only the CPUs' energy. */
 static bool has_gpu(const struct report *report)
 {
     for (size_t i = 0; i < report->device_count; i++)
@@ -297,7 +302,8 @@ static void add_devices(const struct page *page, struct arena *arena)
     table_print(&table, INDENT, WIDTH, page->colour, page->out);
 }
 
-/* Writes the notes behind a row: its verdict, and which part of it was attributed by total time. */
+/* Writes the notes behind a row: the verdict on its budget, and the share of its regions whose energy was
+ * attributed by total time. */
 static void note_function(const struct tag_row *row, char out_note[NOTE_SIZE])
 {
     const char *verdict = row->unsynchronised          ? "not synced"

@@ -15,6 +15,7 @@ struct table_row {
     char *cells[TABLE_MAX_COLUMNS]; /* NULL: empty */
 };
 
+/* Returns the width of a UTF-8 text in columns; 0 for NULL. */
 static size_t width_of(const char *string)
 {
     size_t width = 0;
@@ -78,6 +79,7 @@ void text_add_wrapped(struct text *out, const char *string, size_t used, const c
     }
 }
 
+/* Returns a copy of the text that is safe to print, in the arena; NULL: out of memory. */
 static char *printable_copy(struct arena *arena, const char *string)
 {
     struct text text;
@@ -129,7 +131,8 @@ static void measure(const struct table *table, size_t widths[TABLE_MAX_COLUMNS])
     }
 }
 
-/* Narrows the widest column that may be truncated until the line fits. */
+/* Narrows columns that may be truncated, always the widest one, until the line fits `room` columns or none
+ * can be narrowed. */
 static void fit(const struct table *table, size_t room, size_t widths[TABLE_MAX_COLUMNS])
 {
     for (;;) {

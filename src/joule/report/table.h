@@ -1,6 +1,6 @@
 /* joule/report/table.h - prints tables with aligned columns for terminals.
  *
- * It computes widths and truncates wide cells.
+ * It computes the widths of columns and truncates cells that do not fit.
  * Note: a column without any text is left out, so callers add every column and leave cells empty. Control
  * characters become '?', because names come from outside and must not control the terminal.
  */
