@@ -1,7 +1,7 @@
-/* joule/doctor/doctor.c - see doctor.h: derives findings from the facts. doctor_gpu.c does so for GPUs.
+/* joule/doctor/doctor.c - derives findings from facts; see doctor.h.
  *
- * Note: a command is advised only if the facts show that it helps. For example, no driver is loaded in a
- * virtual machine, and no right is granted without the counter behind it.
+ * Note: a finding suggests a command only if the facts show that the command helps. For example, none loads a
+ * driver in a virtual machine, and none grants a permission for a counter that does not exist.
  */
 #include "joule/doctor/doctor.h"
 
@@ -22,6 +22,7 @@ const char *finding_severity_name(enum finding_severity severity)
     return names[severity];
 }
 
+/* Returns the formatted text, at most 639 bytes, in the diagnosis's arena; "" if out of memory. */
 static const char *vformat(struct exam *exam, const char *format, va_list arguments)
 {
     char text[640];
@@ -97,7 +98,8 @@ static void check_cpu_energy(struct exam *exam)
               is_seen ? "is" : "would be", joule_class_name(ch->info.cls), ch->info.source);
 }
 
-/* Runs after the other checks of the CPU: only if no other finding explains the missing figure. */
+/* Reports that no sensor measures the CPU. Runs after the CPU's other checks, and reports nothing if one of
+ * them explains the missing figure. */
 static void check_no_sensor(struct exam *exam)
 {
     if (exam->package)
@@ -119,7 +121,7 @@ static void check_no_sensor(struct exam *exam)
                                    exam->other->info.source);
 }
 
-/* The events exist, but perf_event_open returns a permission error. */
+/* Reports that the energy events exist, but perf_event_open needs a permission that this process lacks. */
 static void check_perf_permission(struct exam *exam)
 {
     const struct doctor_facts *facts = &exam->facts;
@@ -143,7 +145,7 @@ static void check_perf_permission(struct exam *exam)
     }
 }
 
-/* All permissions are granted, but the counter is still refused: system calls are filtered. */
+/* Reports a filter of system calls: all permissions are granted, but the counter is still refused. */
 static void check_perf_policy(struct exam *exam)
 {
     const struct doctor_facts *facts = &exam->facts;
@@ -178,7 +180,7 @@ static void check_unreadable_zones(struct exam *exam)
 {
     const struct doctor_facts *facts = &exam->facts;
     if (exam->package || facts->can_read_zone != NO || facts->has_package_event)
-        return; /* with events there is a better way than making the files readable for everyone */
+        return; /* with perf events, other users need not be able to read the counters */
     struct finding *finding = exam_find(exam, FINDING_ADVICE, "powercap_denied",
                                         "Only root may read the energy counters in /sys/class/powercap.");
     finding->why =
@@ -270,6 +272,8 @@ static void check_clock(struct exam *exam)
 
 /* --- examination ---------------------------------------------------------------------------------------- */
 
+/* Records what the channel shows about the sensors: the best class of a package, and the first sensor of each
+ * kind. */
 static void query_channel(struct exam *exam, const struct channel *ch)
 {
     bool is_package = ch->info.scope == JOULE_SCOPE_PACKAGE;
@@ -359,10 +363,11 @@ void diagnosis_free(struct diagnosis *diagnosis)
     arena_free(&diagnosis->arena);
 }
 
+/* Returns the duration of one clock reading in nanoseconds. */
 static double time_clock(void)
 {
     enum { BATCHES = 20, READINGS = 1000 };
-    double best_ns = INFINITY; /* minimum of many batches, because others were interrupted */
+    double best_ns = INFINITY; /* minimum of many batches, because some are interrupted */
     for (int batch = 0; batch < BATCHES; batch++) {
         struct timespec begin, end;
         clock_gettime(CLOCK_MONOTONIC, &begin);

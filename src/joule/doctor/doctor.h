@@ -2,8 +2,7 @@
  *
  * It gathers facts through the host and from an open meter, and derives findings, with a command to type
  * where possible. It prints nothing and changes nothing permanently.
- * Note: a finding needs evidence. A fact that could not be checked gives no finding, in particular no
- * favourable one.
+ * Note: a finding needs evidence. A fact that could not be checked gives no finding.
  */
 #ifndef JOULE_DOCTOR_H
 #define JOULE_DOCTOR_H
@@ -13,7 +12,7 @@
 #include "joule/meter/engine.h"
 
 enum finding_severity {
-    FINDING_FACT,   /* information, or fine */
+    FINDING_FACT,   /* information; nothing to improve */
     FINDING_LIMIT,  /* worsens the figures; no command changes it */
     FINDING_ADVICE, /* worsens the figures; `command` changes it */
 };
@@ -33,7 +32,7 @@ struct diagnosis {
     struct finding findings[DOCTOR_MAX_FINDINGS];
     size_t count;
     bool no_counter_moves; /* all counters can be read, and none has moved */
-    joule_class cpu_class; /* class of the best CPU energy now; NONE: there is none */
+    joule_class cpu_class; /* class of the best figure of the CPU's energy; NONE: no figure */
 };
 
 /* Results of trials, which are possible on a live machine only. */
@@ -45,10 +44,11 @@ struct doctor_trials {
 /* Runs the trials on this machine in a few milliseconds: reads the clock, and creates and removes a process
  * in a cgroup. */
 struct doctor_trials doctor_run_trials(void);
-/* Returns results for a recorded machine: not tried. */
+/* Returns the results for a recorded machine, on which nothing can be tried. */
 struct doctor_trials doctor_skip_trials(void);
 
-/* Examines a machine. `meter` is open on the same host and has been read at least twice. */
+/* Examines a machine. `meter` is open on the same host and has been read at least twice. Free *out_diagnosis
+ * with diagnosis_free. */
 void doctor_examine(struct joule_host *host, joule_meter *meter, struct doctor_trials trials,
                     struct diagnosis *out_diagnosis);
 void diagnosis_free(struct diagnosis *diagnosis);

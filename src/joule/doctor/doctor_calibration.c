@@ -1,7 +1,7 @@
 /* joule/doctor/doctor_calibration.c - checks whether joulec uses a calibration of this machine.
  *
- * Note: a missing calibration is no fault; joulec's intervals are only wider. An old or broken one is worse
- * than it looks.
+ * Note: without a calibration, joulec's intervals are wider, so this is only a fact. An old or broken
+ * calibration gives advice, because its user may rely on it.
  */
 #include <math.h>
 #include "joule/doctor/doctor_exam.h"
@@ -10,6 +10,7 @@
 
 #define CALIBRATE "joule calibrate"
 
+/* Reports that there is no calibration of this CPU. */
 static void report_uncalibrated(struct exam *exam, const struct cpu_calibration *found)
 {
     struct finding *finding =
@@ -21,6 +22,7 @@ static void report_uncalibrated(struct exam *exam, const struct cpu_calibration 
     finding->command = CALIBRATE;
 }
 
+/* Reports the date and error of the calibration, with advice if it is old. */
 static void report_calibrated(struct exam *exam, const struct cpu_calibration *found)
 {
     char date[16];

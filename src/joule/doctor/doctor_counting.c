@@ -1,8 +1,10 @@
 /* joule/doctor/doctor_counting.c - finds out why `joule run` cannot give a command its own cgroup.
  *
- * In a cgroup all CPU time of a command is counted; by process some may be missed. A trial shows whether a
- * cgroup works; this file searches for the reason and a remedy.
- * Note: a user's shell usually is in a cgroup that belongs to root; this is no fault of the machine.
+ * In a cgroup, all CPU time of a command is counted. Without one, joule run counts by process and may miss
+ * some. doctor_run_trials tries to create a cgroup; if that fails, this file searches for the reason and a
+ * remedy.
+ * Note: a user's shell usually is in a cgroup that belongs to root. This is normal and gives no advice by
+ * itself.
  */
 #include <string.h>
 #include "joule/doctor/doctor_exam.h"
@@ -10,6 +12,7 @@
 #define EFFECT                                                                                               \
     "CPU time of processes that are never waited for is then missing: the command's share may be too low."
 
+/* Returns the name of the method by which joule run counts CPU time. */
 static const char *method_of(const struct exam *exam)
 {
     return exam->trials.run_method == ATTRIBUTE_NONE ? "subreaper"

@@ -1,7 +1,7 @@
 /* joule/doctor/doctor_exam.h - internal interface of the doctor's checks. Only doctor*.c include it.
  *
- * Note: a check uses the facts and reports at most one finding per cause. The order of the table in doctor.c
- * is the order of the findings.
+ * Note: a check uses the facts and reports at most one finding per cause. The table in doctor_examine lists
+ * the checks. Its order is the order of the findings.
  */
 #ifndef JOULE_DOCTOR_EXAM_H
 #define JOULE_DOCTOR_EXAM_H
@@ -9,23 +9,27 @@
 #include "joule/doctor/doctor.h"
 #include "joule/doctor/doctor_facts.h"
 
+/* State of one examination, which all checks share. */
 struct exam {
     struct joule_host *host;
     joule_meter *meter;
     struct doctor_trials trials;
     struct doctor_facts facts;
-    bool is_recorded;              /* values stand still because no process changes the files */
-    const struct channel *package; /* the first package meter that can be read and moves; NULL: none */
-    const struct channel *whole;   /* the first such meter of more than a package: board, node, battery */
-    const struct channel *other;   /* the first such meter of anything else: a board, memory, a rail */
-    bool has_refused_package;      /* a sensor exists but permission is denied */
+    bool is_recorded;              /* the machine is a recording, so its counters stand still */
+    const struct channel *package; /* first measured channel of a CPU package; NULL: none */
+    const struct channel
+        *whole; /* first measured channel of more than a package: a node, a battery ...; NULL: none */
+    const struct channel
+        *other;               /* first measured channel of anything else: a board, memory ...; NULL: none */
+    bool has_refused_package; /* a package's sensor exists, but permission is denied */
     struct diagnosis *out;
 };
 
-/* Adds a finding; `what` is a printf format. The caller sets the other fields. */
+/* Adds a finding and returns it; `what` is a printf format. The diagnosis owns the finding. The caller sets
+ * `why` and `command`. If the table is full, the last entry is overwritten. */
 struct finding *exam_find(struct exam *exam, enum finding_severity severity, const char *id, const char *what,
                           ...) __attribute__((format(printf, 4, 5)));
-/* Returns a formatted text that lives as long as the diagnosis. */
+/* Returns a formatted text, owned by the diagnosis; "" if out of memory. */
 const char *exam_format(struct exam *exam, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* doctor_counting.c */

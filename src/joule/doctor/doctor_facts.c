@@ -35,7 +35,8 @@ static const struct {
                    {"XenVMMXenVMM", "Xen"},       {"TCGTCGTCGTCG", "QEMU"},    {"bhyve bhyve", "bhyve"},
                    {"VBoxVBoxVBox", "VirtualBox"}};
 
-/* Reads the hypervisor's signature from its first CPUID leaf. */
+/* Sets facts->hypervisor from the signature in the hypervisor's first CPUID leaf. Leaves it empty if
+ * unknown. */
 static void name_hypervisor(struct joule_host *host, struct doctor_facts *facts)
 {
     uint32_t r[4];
@@ -89,6 +90,7 @@ static void find_container(struct joule_host *host, struct doctor_facts *facts)
 
 /* --- events and capabilities ---------------------------------------------------------------------------- */
 
+/* Returns whether `set` ("CapEff:") in /proc/self/status has CAP_PERFMON or CAP_SYS_ADMIN. */
 static enum known has_capability(const char *status, const char *set)
 {
     const char *line = strstr(status, set);
@@ -129,7 +131,7 @@ static enum known is_root(const char *status)
 }
 
 /* Returns true if the mountinfo line that contains `type` (" - cgroup2 ...") has the option ro: in its sixth
- * field (this mount) or in its last one (the whole file system). */
+ * field (options of this mount) or in its last field (options of the whole file system). */
 static bool is_read_only(const char *mounts, const char *type)
 {
     const char *line = type, *end = type + strcspn(type, "\n");
@@ -171,7 +173,7 @@ static void query_zone(struct joule_host *host, const char *name, struct doctor_
     char path[256], text[64];
     string_print(path, sizeof path, ZONES "/%s/name", name);
     if (host->ops->read_file(host, path, text, sizeof text) == -ENOENT) {
-        /* the class lists the zone, but an empty folder is mounted over its own */
+        /* the class lists the zone, but an empty folder is mounted over the zone's folder */
         facts->is_zone_masked = true;
         return;
     }
@@ -227,8 +229,8 @@ static bool read_pci(struct joule_host *host, const char *address, const char *f
     return host_read_text(host, path, out, size);
 }
 
-/* Returns true for a display controller, a 3D controller or an accelerator; sound functions and bridges do
- * not count. */
+/* Returns true if the PCI device is a display controller, a 3D controller or an accelerator of AMD, Intel or
+ * NVIDIA. Sets *out_vendor then. */
 static bool is_gpu(struct joule_host *host, const char *address, enum gpu_vendor *out_vendor)
 {
     static const char *const ids[] = {[GPU_AMD] = "0x1002", [GPU_INTEL] = "0x8086", [GPU_NVIDIA] = "0x10de"};
@@ -243,8 +245,9 @@ static bool is_gpu(struct joule_host *host, const char *address, enum gpu_vendor
     return false;
 }
 
-/* Returns true for graphics inside the processor. They are on the first bus, or, on AMD, at the same place as
- * other parts of the processor (vendor 0x1022). The buses of a virtual machine say nothing. */
+/* Returns true if the GPU is part of the processor. It is then on the first bus, or, with AMD, in the same
+ * slot as other parts of the processor (vendor 0x1022). Returns false in a virtual machine, whose buses show
+ * nothing about the hardware. */
 static bool is_inside(struct joule_host *host, const struct doctor_facts *facts, const struct doctor_gpu *gpu)
 {
     char sibling[16], vendor[16];
@@ -279,6 +282,7 @@ static void query_gpu(struct joule_host *host, const char *address, struct docto
     facts->gpu_count++;
 }
 
+/* Returns true for "nvidia0", "nvidia1" ..., but not for "nvidiactl". */
 static bool is_board_node(const char *name)
 {
     return string_starts(name, "nvidia") && name[6] >= '0' && name[6] <= '9';

@@ -1,6 +1,6 @@
 /* joule/doctor/doctor_facts.h - gathers facts about a machine that affect its figures, through the host.
  *
- * Note: a fact that could not be checked keeps its "unknown" value, which is never the favourable one.
+ * Note: a fact that could not be checked keeps its "unknown" value, which no check takes for a good sign.
  */
 #ifndef JOULE_DOCTOR_FACTS_H
 #define JOULE_DOCTOR_FACTS_H
@@ -24,7 +24,7 @@ struct doctor_facts {
     /* Events. */
     bool has_power_pmu, has_package_event;
     int perf_paranoid; /* INT_MAX: unknown */
-    /* CAP_PERFMON or CAP_SYS_ADMIN: in the effective set; in the bounding set */
+    /* the process has CAP_PERFMON or CAP_SYS_ADMIN in its effective set; in its bounding set */
     enum known has_perfmon, bound_perfmon;
     /* Zones and registers. */
     bool has_zones, is_zone_masked;
@@ -38,7 +38,7 @@ struct doctor_facts {
     enum known is_root;
     enum known has_cgroup2;    /* a cgroup2 file system is mounted in this mount namespace */
     enum known knows_cgroup2;  /* the kernel supports cgroup2 */
-    bool is_cgroup2_read_only; /* it is mounted read-only */
+    bool is_cgroup2_read_only; /* that file system is mounted read-only */
     bool has_own_systemd;      /* the user has a systemd instance, which can delegate cgroups */
     /* GPUs on the PCI bus. */
     struct doctor_gpu {
@@ -53,6 +53,7 @@ struct doctor_facts {
     bool has_nvidia_driver, has_nvml;
 };
 
+/* Fills all facts. Cannot fail: what cannot be read remains unknown. */
 void doctor_query_facts(struct joule_host *host, struct doctor_facts *out_facts);
 
 #endif

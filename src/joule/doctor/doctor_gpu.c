@@ -1,4 +1,4 @@
-/* joule/doctor/doctor_gpu.c - finds out why the energy of GPUs is missing from the figures.
+/* joule/doctor/doctor_gpu.c - reports whether the energy of each GPU is measured and, if not, why.
  *
  * NVIDIA's boards are read through their driver's library; AMD's and Intel's through their kernel drivers,
  * and through their vendors' libraries and programs.
@@ -69,7 +69,8 @@ void check_nvml(struct exam *exam)
 /* --- AMD and Intel -------------------------------------------------------------------------------------- */
 
 static const struct maker {
-    const char *name, *id; /* id: prefix of its findings */
+    const char *name, *id; /* id: prefix of the identifiers of its findings */
+    /* Commands: load the driver; show its messages; make its readings readable for everyone. */
     const char *load, *log, *open;
     const char *firmware;   /* Debian package of its firmware */
     const char *sources[8]; /* sources that read its boards' energy or power */
@@ -99,6 +100,7 @@ struct meter_found {
     const char *source; /* name of the channel's source */
 };
 
+/* The possible results for the energy of a GPU. */
 enum outcome {
     IS_READ,
     SLEEPS,
@@ -110,8 +112,8 @@ enum outcome {
     OUTCOMES
 };
 
-/* Returns true if the channel belongs to that GPU, by the name that sources give to the device at its
- * address, or by the address. */
+/* Returns true if the channel belongs to the GPU. Its device must have the GPU's PCI address, or its uuid
+ * must be that address. */
 static bool is_of_gpu(const struct meter_channel *mc, const struct doctor_gpu *gpu)
 {
     const joule_domain *info = &mc->channel->info;
@@ -122,7 +124,8 @@ static bool is_of_gpu(const struct meter_channel *mc, const struct doctor_gpu *g
     return strcmp(info->uuid, gpu->address) == 0;
 }
 
-/* Returns the best state of any source's energy or power of a GPU; ABSENT: there is none. */
+/* Returns the best state among the GPU's channels of energy or power; JOULE_ABSENT: it has none. Sets *out to
+ * the class and the source of the channel. */
 static joule_status find_gpu_meter(struct exam *exam, const struct doctor_gpu *gpu, struct meter_found *out)
 {
     joule_status best = JOULE_ABSENT;
@@ -140,6 +143,7 @@ static joule_status find_gpu_meter(struct exam *exam, const struct doctor_gpu *g
     return best;
 }
 
+/* Returns the outcome of a GPU. Sets *out if the GPU has a channel. */
 static enum outcome judge(struct exam *exam, const struct doctor_gpu *gpu, struct meter_found *out)
 {
     if (is_passed_through(gpu))
@@ -168,6 +172,7 @@ struct group {
     unsigned count;
 };
 
+/* Sorts the vendor's GPUs outside the processor into groups by their outcome. */
 static void gather(struct exam *exam, enum gpu_vendor vendor, struct group groups[OUTCOMES])
 {
     enum { MAX_NAMED = 4 };
@@ -190,6 +195,7 @@ static void gather(struct exam *exam, enum gpu_vendor vendor, struct group group
     }
 }
 
+/* Adds a finding about a group and returns it; the diagnosis owns it. */
 static struct finding *find_group(struct exam *exam, enum finding_severity severity,
                                   const struct group *group, const char *id, const char *what)
 {
@@ -197,7 +203,7 @@ static struct finding *find_group(struct exam *exam, enum finding_severity sever
                      group->maker->name, group->count == 1 ? "GPU" : "GPUs", group->names, what);
 }
 
-/* Returns the state of a source; "absent" if it was never opened because there is nothing to read. */
+/* Returns the name of a source's state, in static storage; "absent" if the meter does not have the source. */
 static const char *state_of_source(struct exam *exam, const char *name)
 {
     const char *state = joule_status_name(JOULE_ABSENT);
@@ -212,7 +218,8 @@ static const char *state_of_source(struct exam *exam, const char *name)
     return state;
 }
 
-/* Returns "hwmon (ok), level_zero (absent)". */
+/* Returns the maker's sources with their states, as "hwmon (ok), level_zero (absent)", owned by the
+ * diagnosis. */
 static const char *list_sources(struct exam *exam, const struct maker *maker)
 {
     char list[256];

@@ -1,11 +1,13 @@
-/* joule/doctor/doctor_helper.c - findings about joule-helper: its use, its guards, its errors, or that it
- * would help.
+/* joule/doctor/doctor_helper.c - reports how joule-helper is used, why it cannot be used, or that it would
+ * help.
  *
- * Note: it is offered only if a counter exists but is refused, and nothing else measures the processor.
+ * Note: the helper is suggested only if permission for a counter is denied and nothing else measures the
+ * processor.
  */
 #include <string.h>
 #include "joule/doctor/doctor_exam.h"
 
+/* Returns the meter's source "helper"; NULL: none. */
 static const struct source *find_source(const joule_meter *meter)
 {
     for (size_t i = 0; i < meter->lane_count; i++)
@@ -29,8 +31,8 @@ static void report_running(struct exam *exam, const struct source *source)
                         first->info.update_period_s, first->counter.grain_joules);
 }
 
-/* Returns another slow source that reads the same zone; its library or driver can block this process, too.
- * NULL: none. */
+/* Returns the name of another slow source that reads the same zone as `ch`; NULL: none. The library or driver
+ * of that source can block this process. */
 static const char *find_direct(joule_meter *meter, const struct channel *ch)
 {
     for (size_t i = 0; i < meter_channel_count(meter); i++) {

@@ -1,8 +1,8 @@
-/* joule/doctor/doctor_still.c - findings about meters that can be read but are in no total: counters that
- * stand still, and hidden boards. */
+/* joule/doctor/doctor_still.c - reports meters that can be read but are in no total: counters that stand
+ * still, and hidden boards. */
 #include "joule/doctor/doctor_exam.h"
 
-/* Counters that were read at least twice. */
+/* Numbers of counters that were read at least twice. */
 struct counters {
     size_t moving, still;
     const struct channel *first_still;
@@ -41,7 +41,7 @@ void check_still_counters(struct exam *exam)
                     "update the files while the doctor runs.";
         return;
     }
-    /* The others behave alike. */
+    /* The finding names only the first such counter. */
     exam_find(exam, FINDING_LIMIT, "counter_still", "The counter %s (%s) can be read but does not move.",
               counters.first_still->info.name, counters.first_still->info.source)
         ->why =

@@ -65,6 +65,8 @@ static double modelled_idle_part(const struct live *live, double busy_s, double 
     return idle + active > 0 ? idle / (idle + active) : 0;
 }
 
+/* Returns the idle part of `joules` of the CPUs over `seconds`, from the idle power if it is known, otherwise
+ * from the cost model. */
 static double idle_joules(const struct live *live, double joules, double seconds, double busy_s,
                           double wall_s)
 {
@@ -75,6 +77,7 @@ static double idle_joules(const struct live *live, double joules, double seconds
     return joules * modelled_idle_part(live, busy_s, wall_s);
 }
 
+/* Returns the CPU seconds of all processes whose energy is not shared yet. */
 static double sum_steps(const struct process_table *table)
 {
     double sum_s = 0;
@@ -83,8 +86,9 @@ static double sum_steps(const struct process_table *table)
     return sum_s;
 }
 
-/* Adds to each process its part of the active joules; the parts are its seconds of CPU time in busy_s.
- * Returns the joules of all running processes. */
+/* Adds to each process its part of active_joules: its new seconds of CPU time divided by busy_s. wall_s:
+ * seconds over which the power is the mean. Returns the joules of all running processes since measuring
+ * began. */
 static double share_energy(struct process_table *table, double active_joules, double busy_s, double wall_s)
 {
     double sum = 0;
@@ -107,6 +111,8 @@ static void clear_steps(struct process_table *table)
         table->items[i].step_s = 0;
 }
 
+/* Shares the CPUs' new joules among the processes, idle and rest. Does nothing while the meter has no new
+ * joules. */
 static void share_cpus(struct live *live, int64_t now_ns, struct machine_time machine)
 {
     struct live_sum *sum = &live->sums[0];
@@ -117,7 +123,7 @@ static void share_cpus(struct live *live, int64_t now_ns, struct machine_time ma
     if (!live_take_joules(live->meter, JOULE_CPU, &live->cpu.account, sum, &joules, &seconds)) {
         if (had_begun || live->cpu.account.begin_ns == 0)
             return;
-        clear_steps(&live->table); /* they are from before the meter's first reading */
+        clear_steps(&live->table); /* these steps are from before the meter's first reading */
     } else {
         double wall_s = (double)(now_ns - live->cpu.shared_ns) * 1e-9;
         double known_s = sum_steps(&live->table), busy_s = machine.busy_s - live->cpu.shared.busy_s;

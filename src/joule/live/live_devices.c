@@ -1,9 +1,10 @@
 /* joule/live/live_devices.c - shares the energy of GPUs and accelerators by active time; see live.h.
  *
- * Note: a process gets the part of the time between two updates in which it kept the device active; several
- * active processes share it. The rest of the device's active time belongs to processes that are not visible;
- * the remaining time is idle. The device's power is taken to be constant in this time, since its idle power
- * is unknown. If a device does not report how busy it is, all its time counts as active.
+ * Note: a process gets the energy of the time in which it kept the device active; several active processes
+ * share that energy. If the device was active for longer, the energy of the additional time belongs to
+ * processes that are not visible. The energy of the remaining time is idle energy. The device's power is
+ * taken to be constant between two updates, because its idle power is unknown. If a device does not report
+ * how busy it is, all its time counts as active.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 
 /* --- accounts ------------------------------------------------------------------------------------------- */
 
+/* Returns the account of a device; adds one with an empty sum if needed. NULL: out of memory. */
 static struct live_device *device_of(struct live *live, const joule_device *seen)
 {
     for (size_t i = 0; i < live->device_count; i++)
@@ -32,12 +34,13 @@ static struct live_device *device_of(struct live *live, const joule_device *seen
     return device;
 }
 
+/* Returns true if the use is of this process, not of an earlier one with the same process id. */
 static bool is_of(const struct live_use *use, const struct seen_process *process)
 {
     return use->pid == process->pid && use->start_ticks == process->start_ticks;
 }
 
-/* Returns NULL if out of memory. */
+/* Returns the process's use of the device; adds an empty one if needed. NULL: out of memory. */
 static struct live_use *use_of(struct live_device *device, const struct seen_process *process)
 {
     for (size_t i = 0; i < device->use_count; i++)
@@ -61,6 +64,8 @@ bool live_uses(const struct live *live, const struct seen_process *process, cons
 
 /* --- active processes ----------------------------------------------------------------------------------- */
 
+/* Adds active seconds (NaN: unknown) and memory of a process on one device. elapsed_s: time since the last
+ * update. */
 static void add_active(struct live_device *device, struct seen_process *process, double active_s,
                        uint64_t memory_bytes, double elapsed_s)
 {
@@ -75,8 +80,8 @@ static void add_active(struct live_device *device, struct seen_process *process,
         process->gpu_share = (isnan(process->gpu_share) ? 0 : process->gpu_share) + active_s / elapsed_s;
 }
 
-/* Returns the active seconds of a process; NaN: unknown. The only process of a device is active as long as
- * the device. */
+/* Returns the active seconds of a process since the last update; NaN: unknown. If a device has only one
+ * process, the process is active as long as the device. */
 static double active_of(const joule_device *seen, const joule_device_process *process, double elapsed_s)
 {
     if (!isnan(process->busy))
@@ -84,6 +89,7 @@ static double active_of(const joule_device *seen, const joule_device_process *pr
     return seen->process_count == 1 ? seen->busy * elapsed_s : NAN;
 }
 
+/* Adds the active time of every process that the driver lists. Returns false if out of memory. */
 static bool query_driver(struct live *live, struct live_device *device, const joule_device *seen,
                          double elapsed_s)
 {
@@ -102,6 +108,8 @@ static bool query_driver(struct live *live, struct live_device *device, const jo
 
 /* --- sharing -------------------------------------------------------------------------------------------- */
 
+/* Shares the new joules of device `d` among its processes, idle and rest. Keeps the steps while the meter has
+ * no new joules. */
 static void share_device(struct live *live, size_t d, int32_t domain, int64_t now_ns)
 {
     struct live_device *device = &live->devices[d];
@@ -155,6 +163,7 @@ static void end_uses(struct live *live, size_t d)
     device->use_count = kept;
 }
 
+/* Sets the GPU joules of each process to the sum over all devices. */
 static void sum_up(struct live *live)
 {
     for (size_t i = 0; i < live->table.count; i++)
@@ -168,6 +177,7 @@ static void sum_up(struct live *live)
 
 /* --- update --------------------------------------------------------------------------------------------- */
 
+/* Clears the values of processes that apply to one update only. */
 static void clear_last(struct live *live)
 {
     for (size_t i = 0; i < live->table.count; i++) {

@@ -1,7 +1,7 @@
 /* joule/live/live_state.h - the accounts that live.c and live_devices.c share.
  *
- * Note: active time is kept in a step until the meter has the joules of the same time. A meter that ticks
- * every few seconds receives several updates' steps at once.
+ * Note: active time is kept as a process's step until the meter has the joules of the same time. If a meter
+ * ticks every few seconds, its joules are shared by the steps of several updates.
  */
 #ifndef JOULE_LIVE_STATE_H
 #define JOULE_LIVE_STATE_H
@@ -17,8 +17,9 @@ struct live_meter {
     int64_t begin_ns,
         shared_ns; /* CLOCK_MONOTONIC: time of the first reading; end of the joules that are already shared */
 };
-/* Returns the joules since the last call and the seconds that they cover, and updates total_joules, class and
- * error in *sum. Returns false if there are none yet; steps must be kept then. */
+/* Sets *out_joules to the joules since the last call that returned true, and *out_seconds to the time that
+ * they cover. Updates total_joules, cls and relative_sd in *sum. Returns false if the meter has no new
+ * joules; the caller then keeps its steps. */
 bool live_take_joules(joule_meter *meter, int32_t domain, struct live_meter *account, struct live_sum *sum,
                       double *out_joules, double *out_seconds);
 
@@ -32,8 +33,8 @@ struct live_use {
 
 struct live_device {
     struct live_meter account;
-    int64_t waits_since_ns; /* begin of the steps */
-    /* active time of all processes, as reported by the device; all time if it does not report it */
+    int64_t waits_since_ns; /* when the current steps began */
+    /* seconds in which the device was active since the steps began; all seconds if it does not report this */
     double busy_s;
     struct live_use *uses;
     size_t use_count, use_capacity;
@@ -44,7 +45,7 @@ struct live {
     struct process_table table;
     int64_t updated_ns;
     struct live_sum *sums;       /* [0]: CPUs; [1 + i]: devices[i] */
-    struct live_device *devices; /* one less than sums */
+    struct live_device *devices; /* has device_count items */
     size_t device_count, device_capacity, sum_capacity;
     struct {
         struct live_meter account;
