@@ -10,7 +10,7 @@
 
 #define CALIBRATE "joule calibrate"
 
-/* Reports that there is no calibration of this CPU. */
+/* Reports a missing calibration, or one of another CPU. */
 static void report_uncalibrated(struct exam *exam, const struct cpu_calibration *found)
 {
     struct finding *finding =

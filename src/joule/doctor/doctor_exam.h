@@ -17,10 +17,10 @@ struct exam {
     struct doctor_facts facts;
     bool is_recorded;              /* the machine is a recording, so its counters stand still */
     const struct channel *package; /* first measured channel of a CPU package; NULL: none */
-    const struct channel
-        *whole; /* first measured channel of more than a package: a node, a battery ...; NULL: none */
-    const struct channel
-        *other;               /* first measured channel of anything else: a board, memory ...; NULL: none */
+    /* First measured channel of more than a package: a module, a node, psys or a battery; NULL: none. */
+    const struct channel *whole;
+    /* First measured channel of anything else: a board, memory, a rail; NULL: none. */
+    const struct channel *other;
     bool has_refused_package; /* a package's sensor exists, but permission is denied */
     struct diagnosis *out;
 };

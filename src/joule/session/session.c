@@ -1,8 +1,8 @@
 /* joule/session/session.c - creates, joins and leaves a session; see session.h.
  *
  * Note: code that joule_begin may call can run in a signal handler, so it uses only plain system calls and
- * atomics: no malloc, no lock, no getenv. Two threads may attach at the same time; each prepares a mapping,
- * and the slower one unmaps its own.
+ * atomics: no malloc, no lock, no getenv. Two threads may attach at the same time. Each prepares a mapping,
+ * and the slower thread unmaps its own.
  */
 #include "joule/session/session.h"
 
@@ -39,12 +39,12 @@
 
 struct session {
     _Atomic(struct session_map *) map;
-    _Atomic(struct session_map *) shared; /* the mapping if it is shared, otherwise NULL */
+    _Atomic(struct session_map *) shared; /* the mapping if other processes share it; otherwise NULL */
     char joined_path[PATH_SIZE];          /* JOULE_SESSION at program start */
     char owned_path[PATH_SIZE];           /* the file or descriptor that this process created */
-    int64_t owned_begin_ns;               /* when it was created */
-    int owned_file;                       /* its lock shows that this process lives; 0: none */
-    int inherited_file;                   /* not locked, inherited by children; 0: none */
+    int64_t owned_begin_ns;               /* when that session was created */
+    int owned_file;                       /* the lock on this file shows that this process lives; 0: none */
+    int inherited_file;                   /* not locked; children inherit this descriptor; 0: none */
     bool other_namespace;                 /* the owner is in another PID namespace */
 };
 
@@ -53,6 +53,7 @@ _Atomic uint32_t session_generation = 1;
 
 /* --- mappings ------------------------------------------------------------------------------------------- */
 
+/* Maps a session's file; -1: anonymous memory. Returns NULL and errno on failure. */
 static struct session_map *map_memory(int file)
 {
     int flags = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED | MAP_NORESERVE;
@@ -70,18 +71,20 @@ bool session_populate(void *start, size_t size)
     return has_memory;
 }
 
+/* Returns the inode of this process's PID namespace; 0: unknown. */
 static uint64_t pid_namespace(void)
 {
     struct stat st;
     return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
 }
 
-/* The owner locks its file until it ends. */
+/* Returns true if the owner of the session's file lives, because it locks the file until it ends. */
 static bool owner_is_alive(int file)
 {
     return flock(file, LOCK_SH | LOCK_NB) != 0;
 }
 
+/* Returns true for a regular file of this user alone with the size of a session. */
 static bool is_session_file(int file)
 {
     struct stat st;
@@ -89,6 +92,7 @@ static bool is_session_file(int file)
            (st.st_mode & 077) == 0 && st.st_size == (off_t)sizeof(struct session_map);
 }
 
+/* Returns true if the path names a descriptor (/proc/PID/fd/N) and not a file. */
 static bool is_descriptor(const char *path)
 {
     return strncmp(path, PROC_PREFIX, strlen(PROC_PREFIX)) == 0;
@@ -114,7 +118,8 @@ static bool is_session_memory(const char *path)
            strncmp(target, "/memfd:" MEMORY_NAME, strlen("/memfd:" MEMORY_NAME)) == 0;
 }
 
-/* Maps a session's file. Returns NULL if it is not a session or its owner has ended. */
+/* Maps a session's file. is_sealed_kind: the file must be sealed memory. Returns NULL if it is not a session,
+ * if its layout is that of another version, or if its owner has ended. */
 static struct session_map *join_file(int file, bool is_sealed_kind)
 {
     struct session_map *map = NULL;
@@ -128,6 +133,7 @@ static struct session_map *join_file(int file, bool is_sealed_kind)
     return map;
 }
 
+/* Opens and maps the session at a path. Returns NULL on failure. */
 static struct session_map *join_at(const char *path)
 {
     bool is_sealed_kind = is_descriptor(path); /* a link that must be followed */
@@ -141,7 +147,7 @@ static struct session_map *join_at(const char *path)
     return map;
 }
 
-/* Returns the parent of a process; 0: unknown. */
+/* Returns the process id of a process's parent; 0: unknown. */
 static long parent_of(long process)
 {
     char path[64], text[256];
@@ -155,9 +161,10 @@ static long parent_of(long process)
     return state && strlen(state) > 4 ? strtol(state + 4, NULL, 10) : 0;
 }
 
-/* Joins the session named by path. The owner's descriptor cannot be opened if the owner has capabilities or
- * is in another PID namespace. Then an inherited descriptor with the same number may be the session: one of
- * this process, or of an ancestor if this process was started without it. The own one needs no /proc. */
+/* Maps the session named by `path`. Returns NULL on failure. The owner's descriptor cannot be opened if the
+ * owner has capabilities or is in another PID namespace. This process may have inherited a descriptor of the
+ * session with the same number. If it was started without that descriptor, an ancestor may still have it.
+ * This process's own descriptor is tried first, because that needs no /proc. */
 static struct session_map *join(const char *path)
 {
     struct session_map *map = path[0] ? join_at(path) : NULL;
@@ -186,6 +193,7 @@ static struct session_map *settle(_Atomic(struct session_map *) *place, struct s
     return winner;
 }
 
+/* Sets current.map: joins the session in JOULE_SESSION, or makes a private one. NULL: out of memory. */
 static void attach(void)
 {
     int saved = errno;
@@ -215,6 +223,7 @@ struct session_map *session_map(struct session *session)
     return atomic_load_explicit(&session->map, memory_order_acquire);
 }
 
+/* Returns true if the current mapping is shared with other processes. */
 static bool is_shared(struct session *session)
 {
     struct session_map *map = session_map(session);
@@ -249,6 +258,7 @@ uint32_t session_process(struct session *session)
 
 /* --- creating a session --------------------------------------------------------------------------------- */
 
+/* Removes a session file of this user if its owner has ended and the file is older than STALE_AFTER_S. */
 static void remove_if_stale(int folder, const char *name)
 {
     struct stat st;
@@ -281,7 +291,8 @@ static void fill(struct session_map *map)
     map->shape = session_shape();
 }
 
-/* Locks, sizes and fills a new file. Returns NULL and errno on failure. */
+/* Locks, sizes, maps and fills a new file. Returns the mapping, or NULL and errno on failure; the caller
+ * closes the file. */
 static struct session_map *prepare(int file)
 {
     struct session_map *map = NULL;
@@ -300,7 +311,8 @@ static struct session_map *prepare(int file)
     return NULL;
 }
 
-/* Creates a session file in `folder`. Returns NULL and errno on failure. */
+/* Creates a session file in `folder`. Writes its name to `path` and its descriptor to *out_file, which the
+ * caller closes. Returns the mapping, or NULL and errno on failure. */
 static struct session_map *create_in(const char *folder, char path[PATH_SIZE], int *out_file)
 {
     struct timespec now;
@@ -335,14 +347,16 @@ static int open_memory(void)
     return file;
 }
 
+/* Returns true if the path leads to this file. */
 static bool is_reachable(const char *path, int file)
 {
     struct stat a, b;
     return stat(path, &a) == 0 && fstat(file, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Opens a second file description of the memory for children to inherit, at a number that programs rarely
- * use. It does not share the owner's lock, which must end with the owner. Returns -1 on failure. */
+/* Opens the memory a second time, for children to inherit, at a number that programs rarely use. Returns the
+ * descriptor, or -1 on failure. This descriptor does not share the owner's lock, which must end with the
+ * owner. */
 static int open_inherited(const char *path)
 {
     static const int numbers[] = {873, 173, 23};
@@ -361,8 +375,8 @@ static void name_descriptor(char path[PATH_SIZE], int file)
 
 /* Creates a session in memory without a file system. Other processes open it through this process's
  * descriptor and cannot truncate it, so no mapping can cause SIGBUS, and a full /dev/shm does not matter.
- * Children inherit the descriptor, because some cannot open it: those with fewer capabilities, or in another
- * PID namespace. */
+ * Children inherit the descriptor, because those with fewer capabilities or in another PID namespace cannot
+ * open it. Returns the mapping; NULL: not supported, or out of memory. */
 static struct session_map *create_sealed(char path[PATH_SIZE], int *out_file, int *out_inherited)
 {
     int file = open_memory(), inherited = -1;
@@ -396,6 +410,8 @@ static struct session_map *create_sealed(char path[PATH_SIZE], int *out_file, in
 
 #endif
 
+/* Creates a session in sealed memory, otherwise in /dev/shm, $TMPDIR or /tmp. Returns NULL and errno on
+ * failure. */
 static struct session_map *create_anywhere(char path[PATH_SIZE], int *out_file, int *out_inherited)
 {
     const char *folders[] = {"/dev/shm", secure_getenv("TMPDIR"), "/tmp"};
@@ -408,7 +424,7 @@ static struct session_map *create_anywhere(char path[PATH_SIZE], int *out_file, 
         struct session_map *map = create_in(folders[i], path, out_file);
         if (map)
             return map;
-        remove_stale(folders[i]); /* the folder may be full of them */
+        remove_stale(folders[i]); /* the folder may be full of stale files */
         map = create_in(folders[i], path, out_file);
         if (map)
             return map;
@@ -469,8 +485,8 @@ void session_remove_shared(void)
 /* --- loading and forking -------------------------------------------------------------------------------- */
 
 /* After fork, the child of a private session continues with its copy, which keeps only the tags. A shared
- * session is not changed: its slots belong to the parent, and the child takes its own. The child may be the
- * first process of a PID namespace. */
+ * session is not changed: its slots belong to the parent, and the child takes slots of its own. The child may
+ * be the first process of a PID namespace. */
 static void after_fork(void)
 {
     atomic_fetch_add(&session_generation, 1);
@@ -496,8 +512,8 @@ static void after_fork(void)
     }
 }
 
-/* Note: it must run before other constructors, because the report at exit opens a meter at load time, which
- * must find the session. */
+/* Note: this must run before other constructors. The report at exit opens a meter when the library is loaded,
+ * and that meter must find the session. */
 __attribute__((constructor(101))) static void at_load(void)
 {
     const char *path = secure_getenv("JOULE_SESSION");

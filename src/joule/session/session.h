@@ -1,10 +1,12 @@
 /* joule/session/session.h - the shared memory into which regions are written.
  *
- * It creates or joins one mapping (session_layout.h) and manages tag names, owners of slots, and the board on
- * which the measuring process publishes its totals. `joule run` creates the mapping from sealed memory and
- * passes its descriptor in JOULE_SESSION (/proc/PID/fd/N; a file if there is no /proc); libjoule in any child
- * process writes there. Without JOULE_SESSION a process has an anonymous mapping of the same layout.
- * Note: writers never wait and never allocate; the only reader is the process that measures (reader.h).
+ * This interface creates or joins one mapping (session_layout.h). It manages the names of tags, the owners of
+ * slots, and the board on which the measuring process publishes its totals. `joule run` creates the mapping
+ * from sealed memory and passes its path in JOULE_SESSION: /proc/PID/fd/N, or a file if that fails. libjoule
+ * in any child process writes regions into this mapping. Without JOULE_SESSION a process has an anonymous
+ * mapping of the same layout.
+ * Note: writers never wait and never allocate memory. The only reader is the process that measures
+ * (reader.h).
  */
 #ifndef JOULE_SESSION_H
 #define JOULE_SESSION_H
@@ -16,10 +18,10 @@
 struct session;
 
 /* Returns the session of this process: the one named by JOULE_SESSION, otherwise a private one, made on first
- * use. After fork, the child of a private session has its own, with the same tags and no regions. Never NULL.
+ * use. A private session is copied by fork: the child's copy has the same tags and no regions. Never NULL.
  * Async-signal-safe. */
 struct session *session_current(void);
-/* Returns the mapping; NULL if out of memory: regions are then only timed. */
+/* Returns the mapping. Returns NULL if out of memory; regions are then timed, but not stored. */
 struct session_map *session_map(struct session *session);
 /* Returns the time before which no region of the session can have begun; 0: unknown. */
 int64_t session_begin_ns(struct session *session);
@@ -27,9 +29,9 @@ int64_t session_begin_ns(struct session *session);
 bool session_has_clients(struct session *session);
 /* Returns true if a living parent measures; this process then opens no sensors. */
 bool session_is_client(struct session *session);
-/* Makes a session for child processes of the same user and returns its path in out_path, for JOULE_SESSION.
- * No process can remove its memory. The session becomes the current one of this process; call this before
- * regions begin. */
+/* Makes a session for child processes of the same user. Writes its path, the value for JOULE_SESSION, to
+ * out_path. The session becomes the current one of this process, so call this before regions begin. Returns
+ * JOULE_INVALID if the path does not fit, or the status of the failed system call, with a message. */
 joule_status session_create_shared(char *out_path, size_t size, joule_error *out_error);
 /* Removes files of sessions whose owner is dead from the folder of this process's own session file, if it has
  * one. */
@@ -38,8 +40,8 @@ void session_remove_leftovers(void);
 void session_remove_shared(void);
 
 /* Allocates the pages of a part of the mapping, so that a full file system is reported here and not by SIGBUS
- * in a user's program. Returns false if there is no memory. Kernels before 5.14 cannot do this and allocate
- * pages on access. Async-signal-safe. */
+ * in a user's program. Returns false if there is no memory. Kernels before 5.14 cannot do this: the function
+ * then returns true, and pages are allocated on access. Async-signal-safe. */
 bool session_populate(void *start, size_t size);
 
 /* Returns the number of a name, adding it if needed; TAG_OTHER if the table is full. Lock-free. */
@@ -54,40 +56,43 @@ double session_get_budget(struct session *session, uint32_t tag);
 /* Sets the mean joules that each region of a tag may use, in all processes of the session; the last call
  * counts. Returns false without a mapping. Lock-free. */
 bool session_set_call_budget(struct session *session, uint32_t tag, double joules);
-/* Returns this limit; NaN: none. */
+/* Returns the mean joules that each region of a tag may use; NaN: no limit. */
 double session_get_call_budget(struct session *session, uint32_t tag);
 /* Sets the expected energy of each call of a tag whose calls are counted without timestamps. Returns false
  * without a mapping. Lock-free. */
 bool session_set_expected(struct session *session, uint32_t tag, joule_quantity joules);
-/* Returns this energy; unknown: the tag's calls have timestamps. */
+/* Returns the expected energy of each call of a tag; unknown: the tag's calls have timestamps. */
 joule_quantity session_get_expected(struct session *session, uint32_t tag);
-/* The time between the two timestamps of an empty region, in seconds, in the fastest process of the session;
- * NaN: unknown. */
+/* The set function stores the time between the two timestamps of an empty region, in seconds, if it is
+ * shorter than the stored one. The other returns the shortest time of all processes of the session; NaN:
+ * unknown. */
 void session_set_timestamp_seconds(struct session *session, double seconds);
 double session_timestamp_seconds(struct session *session);
 
 /* Returns the process id by which this process owns slots; 0 if it is in another PID namespace than the
  * session. Async-signal-safe. */
 uint32_t session_process(struct session *session);
-/* Returns a slot for the thread `tid` of this process, with all its pages allocated: the one that it has,
- * otherwise a free one. NULL: none is free. Async-signal-safe. */
+/* Returns a slot for the thread `tid` of this process, with the pages allocated that regions need. Prefers
+ * the slot that the thread already has. *out_number: the number of the slot. Returns NULL if no slot is free
+ * or no memory is left. Async-signal-safe. */
 struct slot *session_take_slot(struct session *session, uint32_t tid, uint32_t *out_number);
-/* Changes when slots taken before no longer belong to this process: in a child after fork, and when the
- * session is replaced. Never 0. */
+/* A number that changes when slots which were taken before no longer belong to this process: in a child after
+ * fork, and when the session is replaced. Never 0. */
 extern _Atomic uint32_t session_generation;
 
 /* Publishes the measuring process's totals since its begin. Call it from one thread at a time. */
 void session_publish(struct session *session, int64_t time_ns, const joule_quantity *total,
                      const joule_quantity *cpu, const joule_quantity *gpu);
-/* Returns the energy of a window of time from the board. domain: JOULE_TOTAL, JOULE_CPU or JOULE_GPU; unknown
- * for others. */
+/* Returns the energy of a window of time from the board. It is unknown if `domain` is not JOULE_TOTAL,
+ * JOULE_CPU or JOULE_GPU, or if the board has no reading as old as begin_ns. */
 struct window session_window(struct session *session, int32_t domain, int64_t begin_ns, int64_t end_ns);
-/* Returns the energy from begin_ns to the board's last reading. base_joules must be NaN before the first
- * call; it keeps each sum's value at begin_ns. Without it, results could decrease when the board's entries
- * get sparse. */
+/* Returns the energy from begin_ns to the board's last reading. The caller keeps base_joules between calls:
+ * the value of each sum at begin_ns, NaN before the first call. Without this array, results could decrease
+ * when the board's entries get sparse. */
 struct window session_energy(struct session *session, int32_t domain, int64_t begin_ns,
                              double base_joules[BOARD_SUMS]);
-/* Returns the times of the board's readings after after_ns, as curve_ticks. */
+/* Writes the times of the board's readings after after_ns, at most `capacity`, and returns their number, as
+ * curve_ticks does. */
 size_t session_ticks(struct session *session, int32_t domain, int64_t after_ns, int64_t *out_ticks_ns,
                      size_t capacity);
 

@@ -1,7 +1,8 @@
 /* joule/session/session_board.c - the totals that the measuring process publishes to its clients.
  *
- * The session's mapping has rings of readings, each guarded by a sequence number: one writer, any number of
- * readers, no waiting. A client makes a curve of the readings and uses it as the meter does.
+ * The session's mapping has rings of readings, each guarded by a sequence number. There is one writer and any
+ * number of readers, and none of them waits. A client makes a curve of the readings and uses it as the meter
+ * does.
  * Note: the totals are cumulative, so fewer readings of older times are no less accurate. Time before the
  * oldest reading of the sparsest level is not covered, and windows report this.
  */
@@ -10,14 +11,15 @@
 
 #define SUM(domain) (JOULE_TOTAL - (domain)) /* 0, 1, 2 */
 
+/* One entry of the board, for one sum. */
 struct reading {
     int64_t time_ns;
     double joules, gain_sd;
     joule_class cls;
 };
 
-/* Returns the relative standard error. All of it is treated as an error of gain, which is right for long
- * times. */
+/* Returns the relative standard error of a quantity. It is treated as an error of gain only, which is correct
+ * for long times. */
 static double relative_sd(const joule_quantity *q)
 {
     if (!(q->value > 0))
@@ -32,6 +34,7 @@ static void put_sum(struct board_entry *entry, int sum, const joule_quantity *q)
     atomic_store_explicit(&entry->sums[sum].cls, (uint32_t)q->cls, memory_order_release);
 }
 
+/* Writes an entry of the board so that a concurrent reader can detect the change. */
 static void put_entry(struct board_entry *entry, uint64_t number, int64_t time_ns,
                       const joule_quantity *const sums[BOARD_SUMS])
 {
@@ -103,14 +106,16 @@ static void add_point(struct board_curve *c, int sum, const struct reading *r)
     c->last_joules = r->joules;
 }
 
-/* Returns the number of the oldest entry of a level. */
+/* Returns the number of the oldest entry that a level still has. end: number of the next entry; step:
+ * distance between the numbers of the level's entries. */
 static uint64_t oldest_of(uint64_t end, uint64_t step)
 {
     uint64_t of_level = end / step + (end % step != 0);
     return of_level > SESSION_BOARD ? (of_level - SESSION_BOARD) * step : 0;
 }
 
-/* Reads from each level the entries that are older than those of the next finer level. */
+/* Reads all entries in order of time: from each level those that are older than the entries of the next finer
+ * level. */
 static void read_points(struct session_map *map, int sum, struct board_curve *out)
 {
     uint64_t end = atomic_load_explicit(&map->board_count, memory_order_acquire), step = 1;
@@ -156,7 +161,7 @@ struct window session_window(struct session *session, int32_t domain, int64_t be
     struct curve curve = read_board(session, domain, &board);
     struct window w = window_of(&curve, &board, begin_ns, end_ns);
     if (curve.count && begin_ns < board.points[0].time_ns)
-        w.joules = estimate_unknown(); /* its begin is no longer on the board */
+        w.joules = estimate_unknown(); /* the board has no reading as old as the begin */
     return w;
 }
 
@@ -166,7 +171,7 @@ struct window session_energy(struct session *session, int32_t domain, int64_t be
     struct board_curve board;
     struct curve curve = read_board(session, domain, &board);
     struct window w = window_of(&curve, &board, begin_ns, curve.read_ns);
-    if (isnan(w.joules.value)) /* also if the board does not have this sum */
+    if (isnan(w.joules.value)) /* also for a domain that the board does not have */
         return w;
     double *base = &base_joules[SUM(domain)];
     if (isnan(*base))

@@ -36,8 +36,8 @@
  * open. */
 #define SESSION_LONG_NS  1000000
 #define SESSION_RESERVED 512
-/* Between the check for room and the claim of a place other writers may claim places: one for each nested
- * signal handler, of which there are at most as many as signals. */
+/* Other writers may claim places between the check for room and the claim of a place. There is at most one
+ * such writer for each nested signal handler, and at most one handler for each signal. */
 #define SESSION_SLACK 64
 
 #define TAG_OTHER 0 /* "(other)": used if the table is full, and for invalid numbers */
@@ -49,7 +49,7 @@ enum {
     SPAN_FRAMED = 32,      /* cannot outlive the call that began it */
 };
 
-#define SPAN_NOT_LISTED 0xff /* index of a region that was never in the open table */
+#define SPAN_NOT_LISTED 0xff /* index of a region that was never in the table of open regions */
 #define SPAN_ALL_GPUS   0xff /* as device */
 
 /* A finished region or foreign span. */
@@ -66,7 +66,8 @@ struct span {
 };
 static_assert(sizeof(struct span) == 32, "layout");
 
-/* A running region. begin_ns also marks the place: 0 free, OPEN_CLOSING while it is closed. */
+/* A running region. begin_ns is also the state of the place: 0 if it is free, OPEN_CLOSING while a region is
+ * removed from it. */
 struct open_span {
     _Atomic int64_t begin_ns;
     _Atomic uint64_t what;     /* open_what(); 0: not written yet */
@@ -75,6 +76,7 @@ struct open_span {
 #define OPEN_CLOSING  1
 #define PARENT_SEARCH 4 /* places below a region's own in which its parent is searched */
 
+/* Returns the value of open_span.what for a region; never 0. */
 static inline uint64_t open_what(uint32_t tag, uint32_t flags)
 {
     return UINT64_C(1) << 63 | (uint64_t)(flags & 0xff) << 32 | tag;
@@ -83,20 +85,21 @@ static inline uint64_t open_what(uint32_t tag, uint32_t flags)
 /* Flag of folds, in addition to those of spans: a GPU region ran without the hook at begin and end. */
 #define FOLD_UNSYNCHRONISED 64
 
-/* Regions of one tag that found no place in the ring. The sums only grow; a reader takes differences. */
+/* Regions of one tag that found no place in the ring. The sums only grow, and a reader uses the differences
+ * between two readings. */
 struct fold {
     _Atomic uint32_t flags; /* union of the regions' flags */
     uint32_t unused;
     _Atomic uint64_t count;
     _Atomic uint64_t duration_ns;
-    _Atomic uint64_t own_ns; /* duration less the regions nested in them */
+    _Atomic uint64_t own_ns; /* duration minus that of nested regions */
 };
 
 /* Tells a reader whether a table of folds has changed, and up to which entry. */
 struct fold_mark {
-    _Atomic uint64_t changes; /* changes whenever a fold does */
+    _Atomic uint64_t changes; /* changes whenever a fold of the table changes */
     _Atomic int64_t end_ns;   /* end of the latest folded region */
-    _Atomic uint32_t tags;    /* folds at and above were never used */
+    _Atomic uint32_t tags;    /* folds of tags from this number on were never used */
 };
 
 struct slot {
@@ -111,8 +114,8 @@ struct slot {
 };
 
 /* Totals of the measuring process for clients: JOULE_TOTAL, JOULE_CPU and JOULE_GPU. `sequence` is odd during
- * a write. Higher levels reach further back with fewer entries: with one entry per 50 ms 13 s, 100 s, 14
- * minutes, ... 39 days. */
+ * a write. Higher levels reach further back with fewer entries: with one entry per 50 ms, the levels reach
+ * back 13 s, 100 s, 14 minutes, ... 39 days. */
 #define BOARD_SUMS 3
 struct board_entry {
     _Atomic uint64_t sequence;
@@ -161,7 +164,7 @@ struct session_map {
     _Atomic int64_t full_ns[2];    /* when all slots were last found taken, for each of two searches */
     struct fold_mark slotless_mark;
     alignas(
-        64) _Atomic uint64_t owners[SESSION_SLOTS]; /* session_owner(), or with OWNER_PREPARING; 0: free */
+        64) _Atomic uint64_t owners[SESSION_SLOTS]; /* session_owner(), maybe with OWNER_PREPARING; 0: free */
     alignas(SESSION_PAGE) _Atomic uint32_t tag_index[SESSION_TAG_INDEX]; /* hash -> tag; 0: free */
     char tag_names[SESSION_TAGS][SESSION_NAME];
     struct tag_limits tag_limits[SESSION_TAGS];
@@ -193,13 +196,15 @@ static inline struct session_shape session_shape(void)
 /* The slot's pages are being allocated; no other thread may access them. */
 #define OWNER_PREPARING (UINT64_C(1) << 63)
 
-/* pid 0: a thread in another PID namespace, so nothing here can tell whether it lives. */
+/* Returns the value that identifies the owner of a slot. pid 0: a thread in another PID namespace, of which
+ * the measuring process cannot know whether it lives. */
 static inline uint64_t session_owner(uint32_t pid, uint32_t tid)
 {
     return (uint64_t)pid << 32 | tid;
 }
 
-/* Adds a region to the open table. Returns its index, or SPAN_NOT_LISTED. */
+/* Adds a region to the slot's table of open regions. Returns its index in the table, or SPAN_NOT_LISTED if
+ * the table is full. */
 static inline unsigned slot_open(struct slot *slot, int64_t begin_ns, uint64_t what)
 {
     unsigned hint = atomic_load_explicit(&slot->hint, memory_order_relaxed);
@@ -219,9 +224,9 @@ static inline unsigned slot_open(struct slot *slot, int64_t begin_ns, uint64_t w
     return SPAN_NOT_LISTED;
 }
 
-/* Removes a region from the list and stores the time of the regions nested in it. Returns false if it is not
- * in the list because it was ended before. The caller that removes it ends the region, also if the owner's
- * thread, its signal handlers and other threads try at the same time. */
+/* Removes a region from the table of open regions and stores the time of its nested regions, in nanoseconds.
+ * Returns false if the region is not in the table because it was ended before. If several threads or signal
+ * handlers try this at the same time, only one of them gets true, and that one ends the region. */
 static inline bool slot_close(struct slot *slot, unsigned index, int64_t begin_ns, bool is_owner,
                               int64_t *out_nested_ns)
 {
@@ -237,7 +242,8 @@ static inline bool slot_close(struct slot *slot, unsigned index, int64_t begin_n
     return true;
 }
 
-/* Adds the duration of a closed region to the region that contained it, which is below it in the list. */
+/* Adds the duration of a closed region to the nested time of the region that contained it. That region has
+ * one of the PARENT_SEARCH places before `index`. */
 static inline void slot_add_nested(struct slot *slot, unsigned index, int64_t begin_ns, int64_t duration_ns)
 {
     for (unsigned i = 1; i <= PARENT_SEARCH; i++) {
@@ -251,7 +257,8 @@ static inline void slot_add_nested(struct slot *slot, unsigned index, int64_t be
     }
 }
 
-/* Clears the open table, because its thread has ended or belongs to the parent process. */
+/* Clears the table of open regions. Call it if the slot's thread has ended or belongs to the parent
+ * process. */
 static inline void slot_clear_open(struct slot *slot)
 {
     for (unsigned i = 0; i < SESSION_OPEN; i++) {
@@ -260,7 +267,7 @@ static inline void slot_clear_open(struct slot *slot)
     }
 }
 
-/* Clears the folds. No other thread may use the table. */
+/* Clears a table of folds. No other thread may use the table meanwhile. */
 static inline void folds_clear(struct fold_mark *mark, struct fold folds[SESSION_TAGS])
 {
     uint32_t tags = atomic_load_explicit(&mark->tags, memory_order_relaxed);
@@ -290,8 +297,8 @@ static inline bool slot_push(struct slot *slot, const struct span *span)
     return true;
 }
 
-/* Adds a region that found no room or, with duration 0, a call without timestamps. own_ns: duration less
- * nested regions. */
+/* Adds a region that found no place in the ring or, with duration 0, a call without timestamps. own_ns:
+ * duration minus that of nested regions. */
 static inline void fold_add(struct fold_mark *mark, struct fold folds[SESSION_TAGS], const struct span *span,
                             int64_t own_ns)
 {
@@ -302,7 +309,8 @@ static inline void fold_add(struct fold_mark *mark, struct fold folds[SESSION_TA
     uint32_t flags = span->flags | (is_unsynchronised ? FOLD_UNSYNCHRONISED : 0);
     if (~atomic_load_explicit(&fold->flags, memory_order_relaxed) & flags)
         atomic_fetch_or_explicit(&fold->flags, flags, memory_order_relaxed);
-    /* Stores in this order; a reader loads in the reverse order and so never sees time without its region. */
+    /* A reader loads these values in the reverse order, so it never sees time without the region to which it
+     * belongs. */
     atomic_fetch_add_explicit(&fold->count, 1, memory_order_release);
     if (duration_ns > 0) {
         atomic_fetch_add_explicit(&fold->duration_ns, (uint64_t)duration_ns, memory_order_release);
@@ -319,6 +327,7 @@ static inline void fold_add(struct fold_mark *mark, struct fold folds[SESSION_TA
     atomic_store_explicit(&mark->changes, changes + 1, memory_order_release);
 }
 
+/* Adds a region to the slot's table of folds. */
 static inline void slot_fold(struct slot *slot, const struct span *span, int64_t own_ns)
 {
     fold_add(&slot->fold_mark, slot->folds, span, own_ns);

@@ -1,13 +1,14 @@
-/* joule/session/session_slots.c - gives threads slots of a session's mapping.
+/* joule/session/session_slots.c - assigns slots of a session's mapping to threads.
  *
- * Note: it runs in signal handlers, and in several processes at the same time. It uses atomics and system
- * calls alone.
+ * Note: it runs in signal handlers, and in several processes at the same time. So it uses only atomics and
+ * system calls.
  */
 #include <errno.h>
 #include "base/clock.h"
 #include "base/thread_id.h"
 #include "joule/session/session.h"
 
+/* Raises slots_used so that it includes slot `number`. */
 static void raise_used(struct session_map *map, uint32_t number)
 {
     uint32_t used = atomic_load(&map->slots_used);
@@ -16,7 +17,8 @@ static void raise_used(struct session_map *map, uint32_t number)
 }
 
 /* Assigns slot i to `owner` if `from` owns it. Finished regions of earlier owners stay for the reader; open
- * ones are removed. NULL: another thread was faster, or there is no memory. */
+ * ones are removed. Returns the slot and writes i to *out_number. Returns NULL if another thread was faster,
+ * or if out of memory. */
 static struct slot *take_over(struct session_map *map, uint32_t i, uint64_t from, uint64_t owner,
                               uint32_t *out_number)
 {
@@ -35,7 +37,8 @@ static struct slot *take_over(struct session_map *map, uint32_t i, uint64_t from
     return slot;
 }
 
-/* Returns the slot of an earlier thread with our number, or of the program that this one replaced by exec. */
+/* Returns the slot that has this owner already: that of an earlier thread with the same thread id, or of the
+ * program that this one replaced by exec. Returns NULL if there is none. */
 static struct slot *adopt(struct session_map *map, uint64_t owner, uint32_t *out_number)
 {
     for (uint32_t i = 0; i < SESSION_SLOTS; i++)
@@ -44,6 +47,7 @@ static struct slot *adopt(struct session_map *map, uint64_t owner, uint32_t *out
     return NULL;
 }
 
+/* Returns a slot that no thread owns; NULL: none. */
 static struct slot *claim(struct session_map *map, uint64_t owner, uint32_t *out_number)
 {
     for (uint32_t i = 0; i < SESSION_SLOTS; i++) {
@@ -58,7 +62,8 @@ static struct slot *claim(struct session_map *map, uint64_t owner, uint32_t *out
 
 typedef bool has_ended_fn(int32_t process, uint32_t thread);
 
-/* Takes over the slot of a thread that has ended, which the reader would free later. */
+/* Returns the slot of a thread that has ended, without waiting until the reader frees the slot. Returns NULL
+ * if there is none. */
 static struct slot *inherit(struct session_map *map, uint64_t owner, has_ended_fn *has_ended,
                             uint32_t *out_number)
 {
@@ -76,7 +81,8 @@ static struct slot *inherit(struct session_map *map, uint64_t owner, has_ended_f
 
 #define WAYS 2
 
-/* Checking all owners costs at most two system calls each, so it is not repeated soon after a failure. */
+/* Returns the slot of a thread that has ended; NULL: none. Checking all owners takes up to two system calls
+ * for each, so a check that found no slot is not repeated soon. */
 static struct slot *inherit_any(struct session_map *map, uint64_t owner, uint32_t *out_number)
 {
     static has_ended_fn *const ways[WAYS] = {thread_is_gone, thread_has_ended};

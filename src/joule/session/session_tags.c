@@ -1,9 +1,10 @@
 /* joule/session/session_tags.c - maps names to numbers that all processes of a session share, with their
  * budgets.
  *
- * A name is first written into its own place, then published in a hash index by one atomic exchange. So a
- * process that is killed in between leaves only an unused place.
- * Note: nothing is ever removed. The mapping may contain any values, so they are checked.
+ * A name is first written into a place of its own. One atomic exchange then publishes it in a hash index. So
+ * a process that is killed in between leaves only an unused place.
+ * Note: no name is ever removed. Another program may have written any values into the mapping, so all values
+ * are checked.
  */
 #include <math.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "joule/curve/estimate.h"
 #include "joule/session/session.h"
 
-/* Copies the name, cut at a character boundary. */
+/* Copies the name. If it is too long, cuts it between two UTF-8 characters. */
 static void cut_name(char out[SESSION_NAME], const char *name)
 {
     size_t length = strnlen(name, SESSION_NAME);
@@ -30,7 +31,8 @@ static uint32_t hash(const char name[SESSION_NAME])
     return (uint32_t)(h ^ h >> 32);
 }
 
-/* Stores the name in its own place. Returns TAG_OTHER if none is left. */
+/* Stores the name in a place of its own and returns its tag. Returns TAG_OTHER if no place or no memory is
+ * left. */
 static uint32_t store_name(struct session_map *map, const char name[SESSION_NAME])
 {
     uint32_t tag = atomic_load(&map->tag_count);
@@ -44,11 +46,13 @@ static uint32_t store_name(struct session_map *map, const char name[SESSION_NAME
     return tag;
 }
 
+/* Returns true if the tag has this name. */
 static bool is_tag(const struct session_map *map, uint32_t tag, const char name[SESSION_NAME])
 {
     return tag < SESSION_TAGS && strncmp(map->tag_names[tag], name, SESSION_NAME) == 0;
 }
 
+/* Returns the tag of a name, which is added if needed; TAG_OTHER if the table is full. */
 static uint32_t find_or_add(struct session_map *map, const char *name)
 {
     char cut[SESSION_NAME];
@@ -129,6 +133,7 @@ bool session_set_expected(struct session *session, uint32_t tag, joule_quantity 
     return limits != NULL;
 }
 
+/* Returns the limits of a tag; NULL if no limit was ever set. */
 static struct tag_limits *limits_to_read(struct session *session, uint32_t tag)
 {
     struct session_map *map = session_map(session);
@@ -138,6 +143,7 @@ static struct tag_limits *limits_to_read(struct session *session, uint32_t tag)
 
 #define MAX_LIMIT 1e15 /* joules: a larger value is not a limit, but was written by another program */
 
+/* Returns a positive limit; NaN: none, or not plausible. */
 static double read_limit(_Atomic double *limit)
 {
     double value = atomic_load(limit);
