@@ -23,6 +23,7 @@
 #define POWER_SPAN_NS 1000000000LL
 #define MIN_COVERAGE  0.5 /* minimum coverage of the power window */
 
+/* A running budget, owned by the list of its meter. */
 struct joule_budget {
     struct joule_budget *next;
     joule_meter *meter;
@@ -35,6 +36,7 @@ struct joule_budget {
     joule_budget_result result;
 };
 
+/* The running budgets of a meter, newest first. */
 struct budget_list {
     joule_meter *meter;
     pthread_mutex_t checking, lock;
@@ -52,7 +54,7 @@ joule_budget_status joule_budget_judge(joule_quantity joules, double max_joules)
         return joules.value < NEAR_SHARE * max_joules ? JOULE_BUDGET_WITHIN : JOULE_BUDGET_NEAR;
     if (within <= 1 - SURE)
         return JOULE_BUDGET_OVER;
-    /* Cannot be distinguished from 0. */
+    /* If the interval includes 0, the energy cannot be distinguished from 0. */
     return joules.low > 0 ? JOULE_BUDGET_UNDECIDED : JOULE_BUDGET_BELOW_RESOLUTION;
 }
 
@@ -67,8 +69,8 @@ static joule_budget_status worse(joule_budget_status a, joule_budget_status b)
 
 /* --- updates -------------------------------------------------------------------------------------------- */
 
-/* Returns a tag's joules since the budget began. The interval keeps its whole width, although the joules from
- * before are known as well as the rest. So it is too wide. */
+/* Returns a tag's joules since the budget began. Unknown if the tag has no result. The interval is too wide,
+ * because it keeps the width of all joules of the tag, also of those from before the budget. */
 static joule_quantity tag_joules(const struct joule_budget *budget)
 {
     joule_result result = {.struct_size = sizeof result};
@@ -82,6 +84,7 @@ static joule_quantity tag_joules(const struct joule_budget *budget)
     return q;
 }
 
+/* Returns the joules of the budget's tag or domain from its begin to now_ns. */
 static joule_quantity joules_until(const struct joule_budget *budget, int64_t now_ns)
 {
     if (budget->options.tag)
@@ -113,6 +116,8 @@ static void raise_peak(struct joule_budget *budget, int64_t now_ns, bool is_last
         budget->peak_watts = estimate_quantity(&watts);
 }
 
+/* Returns the highest rise in kelvin so far; NaN: no gauge has answered. The first answer sets
+ * begin_celsius. */
 static double temperature_rise(struct joule_budget *budget)
 {
     double celsius = meter_hottest_celsius(budget->meter);
@@ -121,8 +126,8 @@ static double temperature_rise(struct joule_budget *budget)
     return fmax(budget->result.temperature_rise_kelvin, celsius - budget->begin_celsius);
 }
 
-/* Returns the maximum joules that one domain can use until its next reading: its physical
- * limit times that time. */
+/* Returns the maximum joules that one domain can use until its next reading, which comes at most wait_s after
+ * its next tick. NaN: its physical limit is unknown. */
 static double max_unread_joules(const struct meter_channel *mc, double wait_s)
 {
     const struct channel *ch = mc->channel;
@@ -145,13 +150,14 @@ static double overshoot_bound(const struct joule_budget *budget, int64_t now_ns)
         const struct meter_channel *mc = &meter->channels[cover.ids[i]];
         int64_t wait_ns = mc->lane->period_ns;
         if (mc->lane != meter->lanes[0] || budget->options.tag)
-            /* That lane checks budgets and attributes energy to regions. */
+            /* The first lane checks budgets and attributes energy to regions. */
             wait_ns += meter->lanes[0]->period_ns;
         bound += max_unread_joules(mc, clock_seconds(wait_ns));
     }
     return cover.count ? bound : NAN;
 }
 
+/* Returns the worst status of all limits of a budget. */
 static joule_budget_status judge_all(const struct joule_budget *budget, const joule_budget_result *result)
 {
     const joule_budget_options *limits = &budget->options;
@@ -190,11 +196,13 @@ static void update(struct budget_list *list, struct joule_budget *budget, bool i
 
 /* --- notifications -------------------------------------------------------------------------------------- */
 
+/* Returns the part of a limit that was used; 0 if the use is unknown or there is no limit. */
 static double share_used(double used, double limit)
 {
     return limit > 0 && used > 0 ? used / limit : 0; /* an unknown value must not stop a program */
 }
 
+/* Returns WITHIN, NEAR or OVER by the best estimates, for the limit that is used most. */
 static joule_budget_status worst_status(const struct joule_budget *budget)
 {
     const joule_budget_options *limits = &budget->options;
@@ -205,7 +213,7 @@ static joule_budget_status worst_status(const struct joule_budget *budget)
     return used > 1 ? JOULE_BUDGET_OVER : used >= NEAR_SHARE ? JOULE_BUDGET_NEAR : JOULE_BUDGET_WITHIN;
 }
 
-/* Notifies of each status once, and never of a better one after a worse one. */
+/* Calls the budget's notify function if the status is worse than at any earlier call. */
 static void notify_status(struct joule_budget *budget)
 {
     joule_budget_status status = worst_status(budget);
@@ -264,6 +272,7 @@ static bool is_limit(double limit)
     return isfinite(limit) && limit >= 0;
 }
 
+/* Copies the caller's options to *out. Returns INVALID or UNSUPPORTED with a message. */
 static joule_status take_options(const joule_budget_options *given, joule_budget_options *out,
                                  joule_error *error)
 {
@@ -278,6 +287,7 @@ static joule_status take_options(const joule_budget_options *given, joule_budget
     return JOULE_OK;
 }
 
+/* Returns INVALID, with a message, for wrong limits or a domain without energy. */
 static joule_status check_options(joule_meter *meter, const joule_budget_options *options, joule_error *error)
 {
     if (!is_limit(options->max_joules) || !is_limit(options->max_watts) ||
@@ -349,6 +359,7 @@ joule_status joule_budget_begin(joule_meter *meter, const joule_budget_options *
     return JOULE_OK;
 }
 
+/* Returns INVALID for wrong arguments, STALE after fork, otherwise OK. out_result may be NULL. */
 static joule_status check_call(const joule_budget *budget, const joule_budget_result *out_result)
 {
     if (!budget || (out_result && !abi_has_room(out_result, BUDGET_RESULT_SIZE_1)))

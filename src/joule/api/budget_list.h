@@ -10,12 +10,12 @@
 
 struct budget_list;
 
-/* Returns NULL if out of memory. */
+/* Makes an empty list, which the caller frees with budget_list_free. Returns NULL if out of memory. */
 struct budget_list *budget_list_create(joule_meter *meter);
 /* Frees the list and all budgets that were not ended. No check may be running. NULL is allowed. */
 void budget_list_free(struct budget_list *list);
-/* Updates every budget and calls its notify function if its status got worse. During callbacks only
- * `checking` is held, and a second thread's check then returns at once. NULL is allowed. */
+/* Updates every budget and calls its notify function if its status got worse. Returns at once if another
+ * thread is checking the list, also during its callbacks. NULL is allowed. */
 void budget_list_check(struct budget_list *list);
 
 #endif

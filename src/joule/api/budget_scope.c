@@ -26,6 +26,7 @@
 /* Indices of joule_budget_site.private_. */
 enum { SITE_IS_READY, SITE_TAG, SITE_ENTERED };
 
+/* A scope with a valid budget. It is never freed. */
 struct scope {
     struct scope *next;
     uint32_t tag;
@@ -35,6 +36,7 @@ struct scope {
     char name[SESSION_NAME];
 };
 
+/* State of all scopes of the process. */
 static struct {
     _Atomic(struct scope *) first; /* scopes are only added */
     /* session_generation of the checking thread's process; 0: no check is running. */
@@ -62,6 +64,7 @@ static void warn(const char *message)
     (void)written; /* an error cannot be reported anywhere */
 }
 
+/* Calls the handler, or warns if there is none. */
 static void notify(const joule_budget_event *event)
 {
     joule_budget_handler_fn handler = atomic_load_explicit(&scopes.handler, memory_order_acquire);
@@ -78,6 +81,7 @@ void joule_budget_set_handler(joule_budget_handler_fn handler, void *context)
     atomic_store_explicit(&scopes.handler, handler, memory_order_release);
 }
 
+/* Notifies that a scope's budget cannot be watched. `why`: text for a person. */
 static void notify_invalid(const char *name, const char *budget, const char *why)
 {
     char message[600];
@@ -90,6 +94,7 @@ static void notify_invalid(const char *name, const char *budget, const char *why
                                  .joules = quantity_unknown()});
 }
 
+/* Notifies that the mean call of a scope exceeds its budget. `joules`: mean of a call. */
 static void notify_excess(const struct scope *scope, uint64_t calls, joule_quantity joules)
 {
     char message[600], value[32], low[32], high[32];
@@ -110,7 +115,8 @@ static void notify_excess(const struct scope *scope, uint64_t calls, joule_quant
 
 /* --- check ---------------------------------------------------------------------------------------------- */
 
-/* Checks a scope with the same figures as in a report's row. */
+/* Judges the mean call of a scope by the figures that a report shows for its tag, and notifies of an
+ * excess. */
 static void check(struct scope *scope, joule_meter *meter)
 {
     struct tag_row row;
@@ -124,6 +130,8 @@ static void check(struct scope *scope, joule_meter *meter)
     notify_excess(scope, row.attributed_count, mean);
 }
 
+/* Takes `checking` for this process. Returns false if another thread checks. A check of the parent before
+ * fork does not count. */
 static bool begin_checking(void)
 {
     uint32_t generation = atomic_load_explicit(&session_generation, memory_order_relaxed);
@@ -146,7 +154,8 @@ void budget_scopes_check(joule_meter *meter)
 
 /* --- entry ---------------------------------------------------------------------------------------------- */
 
-/* Writes "FUNCTION:LINE", with a long function truncated; "FUNCTION" if there is no line. */
+/* Writes the name of a site: "FUNCTION:LINE", or "FUNCTION" if its line is 0. A long function name is
+ * truncated. */
 static void name_site(char out_name[SESSION_NAME], const joule_budget_site *site)
 {
     char line[16] = "";
@@ -156,7 +165,8 @@ static void name_site(char out_name[SESSION_NAME], const joule_budget_site *site
     memcpy(out_name + strlen(out_name), line, strlen(line) + 1);
 }
 
-/* Adds a scope to the list. If out of memory, the scope is in reports, but the handler is not called. */
+/* Adds a scope to the list, unless a scope with this tag is in it. If out of memory, reports contain the
+ * scope, but the handler is never called for it. */
 static void list(const char *name, uint32_t tag, const char *budget, double max_joules)
 {
     struct scope *first = atomic_load_explicit(&scopes.first, memory_order_acquire);
@@ -176,8 +186,8 @@ static void list(const char *name, uint32_t tag, const char *budget, double max_
         ;
 }
 
-/* Returns the joules that a call may use. For an invalid budget returns NaN and notifies, if this
- * thread is the first. */
+/* Returns the maximum joules of a call. Returns NaN if the budget is invalid or lacks max_joules; if
+ * is_first, the handler is notified of this. */
 static double read_budget(const joule_budget_site *site, const char *name, bool is_first)
 {
     struct budget_text budget = {.max_joules = NAN};
@@ -190,7 +200,8 @@ static double read_budget(const joule_budget_site *site, const char *name, bool 
     return budget.max_joules;
 }
 
-/* A short program may end before the next check of its scopes. */
+/* At exit, ends open scopes and checks all scopes once more, because a short program may end before its next
+ * check. */
 static void end_all_at_exit(void)
 {
     region_end_framed_since(0);
@@ -202,7 +213,7 @@ static void end_all_at_exit(void)
     budget_scopes_check(meter);
 }
 
-/* Prepares the process once. Another thread need not wait until that is done. */
+/* Prepares the process once. A second thread does not wait until the first has finished. */
 static void prepare_process(struct session *session)
 {
     static atomic_bool is_begun;
@@ -214,7 +225,7 @@ static void prepare_process(struct session *session)
         meter_or_default(NULL); /* without a meter, the program would never be warned */
 }
 
-/* `expected`: the energy of a call that is only counted; NULL: calls take timestamps. */
+/* Prepares a site. `expected`: the energy of a call that is only counted; NULL: calls take timestamps. */
 __attribute__((noinline, cold)) static void prepare(joule_budget_site *site, const joule_quantity *expected)
 {
     char name[SESSION_NAME];

@@ -1,7 +1,7 @@
-/* joule/api/budget_scope.h - scopes with a budget, as JOULE_BUDGET_SCOPE makes them.
+/* joule/api/budget_scope.h - checks scopes with a budget, which JOULE_BUDGET_SCOPE makes.
  *
- * It keeps the budget of each scope and calls the handler. Reports get these budgets from the session, as for
- * every tag (session_set_call_budget).
+ * The budget of each scope is kept here, and the handler is called from here. Reports get the budgets from
+ * the session (session_set_call_budget).
  * Note: a scope's static object may be in a library that is unloaded later, so nothing here points to it.
  */
 #ifndef JOULE_BUDGET_SCOPE_H

@@ -1,7 +1,7 @@
 /* joule/api/budget_text.c - see budget_text.h.
  *
- * Note: text before an item is overwritten with spaces, and text behind it is cut off. So columns in messages
- * of joule_parse refer to the whole text.
+ * Note: text before an item is overwritten with spaces, and text behind it is cut off. So the columns in
+ * messages of joule_parse count from the start of the whole text.
  */
 #include "joule/api/budget_text.h"
 
@@ -39,7 +39,7 @@ struct reading {
     joule_error *error;
 };
 
-/* Returns the column of work[at] for a message, and stores it for the caller. */
+/* Returns the column of work[at], counted from 1, and stores it in the caller's out_column. */
 static unsigned place(const struct reading *r, size_t at)
 {
     if (r->column)
@@ -47,6 +47,7 @@ static unsigned place(const struct reading *r, size_t at)
     return (unsigned)at + 1;
 }
 
+/* Returns the name of key `index`, for nearest_word. */
 static const char *key_name_at(size_t index, const void *context)
 {
     (void)context;
@@ -63,6 +64,7 @@ static const char *shown(const char *word, char buffer[static NEAREST_MAX_LENGTH
     return buffer;
 }
 
+/* Returns JOULE_INVALID, with a message for an unknown or missing key at work[at]. */
 static joule_status refuse_key(const struct reading *r, size_t at, const char *word)
 {
     char buffer[NEAREST_MAX_LENGTH + 1];
@@ -77,8 +79,8 @@ static joule_status refuse_key(const struct reading *r, size_t at, const char *w
                      shown(word, buffer), column);
 }
 
-/* Returns the index of the byte that joule_parse rejected: the unit's if the number is valid,
- * otherwise the number's. */
+/* Returns the index in `work` of the byte that joule_parse rejected: that of the unit if the number at
+ * work[at] is valid, otherwise that of the number. */
 static size_t wrong_place(const struct reading *r, size_t at)
 {
     double value;
@@ -86,7 +88,8 @@ static size_t wrong_place(const struct reading *r, size_t at)
     return rest ? (size_t)(rest - r->work) + strspn(rest, SPACE) : at;
 }
 
-/* Parses the value of a key at work[at..]. */
+/* Parses the value of a key at work[at..] into r->limits. Returns JOULE_INVALID, with a message, if it is
+ * missing or wrong. */
 static joule_status read_value(struct reading *r, enum key key, size_t at)
 {
     at += strspn(r->work + at, SPACE);
@@ -107,6 +110,7 @@ static joule_status read_value(struct reading *r, enum key key, size_t at)
     return JOULE_OK;
 }
 
+/* Returns the key with this name; KEYS: none. */
 static enum key find_key(const char *word)
 {
     enum key key = 0;
@@ -115,8 +119,8 @@ static enum key find_key(const char *word)
     return key;
 }
 
-/* Finds a key inside an item, work[at..], that follows a space instead of a comma. Returns
- * its index; 0: none. */
+/* Finds a key inside the item work[at..] that follows white space instead of a comma. Returns its index in
+ * `work`; 0: none. */
 static size_t find_joined(const struct reading *r, size_t at)
 {
     for (at += strcspn(r->work + at, SPACE); r->work[at]; at += strcspn(r->work + at, SPACE)) {

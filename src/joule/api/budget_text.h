@@ -11,17 +11,19 @@
 
 #define BUDGET_TEXT_SIZE 512 /* including the terminator; no budget is longer */
 
+/* A parsed budget. */
 struct budget_text {
     double max_joules, max_watts, max_temp_delta_kelvin; /* > 0 and finite; NaN: no such limit */
     bool is_sustained; /* "sustained": called back to back, for temperature */
     bool is_per_call;  /* "per_call": accepted, although every budget is for one call */
 };
 
-/* Parses items separated by commas and spaces: max_joules=ENERGY, max_watts=POWER, max_temp_delta=KELVIN,
- * sustained, per_call. The order is free, each item may occur once, and at least one limit is required.
- * Values are as in joule_parse and above 0. Returns JOULE_INVALID and does not set *out if the text is
- * invalid; *out_column is then the byte, counted from 1, of the error, and the message names what is allowed
- * there. text may be NULL (invalid); out_column and out_error may be NULL. */
+/* Parses items separated by commas: max_joules=ENERGY, max_watts=POWER, max_temp_delta=KELVIN, sustained,
+ * per_call. White space around items and around "=" is ignored. The order is free, each item may occur once,
+ * and at least one limit is required. Values are as in joule_parse and above 0. Returns JOULE_INVALID and
+ * does not set *out if the text is invalid; *out_column is then the byte, counted from 1, of the error, and
+ * the message names what is allowed there. text may be NULL (invalid); out_column and out_error may be
+ * NULL. */
 joule_status budget_text_parse(const char *text, struct budget_text *out, size_t *out_column,
                                joule_error *out_error);
 

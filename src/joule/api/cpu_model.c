@@ -10,6 +10,7 @@
 #include "base/string.h"
 #include "joule/sources/cpu/cpu_map.h"
 
+/* Returns the joules that a cost table gives for these features. */
 static joule_quantity price(const struct cost_table *table, struct cost_features features)
 {
     features.version = COST_VERSION;
@@ -17,6 +18,7 @@ static joule_quantity price(const struct cost_table *table, struct cost_features
     return estimate_quantity(&total);
 }
 
+/* Fills *out from the cost table for the mapped CPU. */
 static void describe(const struct cpu_map *map, joule_cpu_model *out)
 {
     struct cost_table table;
@@ -52,6 +54,7 @@ joule_status joule_cpu_model_query(joule_cpu_model *out_model)
 /* --- the work of a program ------------------------------------------------------------------------------ */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+/* This machine's CPU, set once by identify; valid if is_identified. */
 static struct cost_cpu this_cpu;
 static bool is_identified;
 

@@ -2,9 +2,9 @@
  *
  * A device's description combines identity and facts from every source that knows it. Gauges are added by
  * their roles, energy and power from its best domain.
- * Note: if two sources know the same fact, the one whose lane comes first is used. Sources with their own
- * lanes are in the order of the table of sources. Those that seemed to find nothing here share the first
- * lane, which precedes all others.
+ * Note: if two sources know the same fact, the one whose lane comes first is used. Sources with lanes of
+ * their own are in the order of the table of sources. Sources that seemed to find nothing here share the
+ * first lane, so they come first.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -25,8 +25,9 @@ struct device_entry {
     struct device *device;
 };
 
-/* Lists the devices of all sources. A lane that still opens its sources is left out,
- * because their lists grow. */
+/* Lists the devices of all sources, one entry for each source. Returns their number, at most
+ * MAX_DEVICE_ENTRIES. A lane that still opens its sources is left out, because the lists of these sources
+ * still grow. */
 static size_t gather(joule_meter *meter, struct device_entry out_list[MAX_DEVICE_ENTRIES])
 {
     size_t count = 0;
@@ -48,8 +49,8 @@ static bool is_gpu(const struct device *device)
     return string_starts(device->name, "gpu:");
 }
 
-/* Compares devices: GPUs first, then by kind and index. Equal for one device, whose sources keep their
- * order. */
+/* Compares devices for sort(): GPUs first, then by kind and index. Entries of one device are equal, so they
+ * keep the order of their sources. */
 static int compare_entries(const void *a, const void *b)
 {
     const struct device *left = ((const struct device_entry *)a)->device,
@@ -74,12 +75,14 @@ static void sort(struct device_entry *list, size_t count)
     }
 }
 
+/* Returns true if entry `i` of a sorted list is the first of its device. */
 static bool is_first(const struct device_entry *list, size_t i)
 {
     return i == 0 || strcmp(list[i].device->name, list[i - 1].device->name) != 0;
 }
 
-/* Returns the entries of the device at `position`; NULL: none. */
+/* Returns the first entry of the device at `position` in a sorted list; NULL: no such device. *out_count:
+ * number of its entries. */
 static const struct device_entry *find_position(const struct device_entry *list, size_t count,
                                                 size_t position, size_t *out_count)
 {
@@ -93,8 +96,8 @@ static const struct device_entry *find_position(const struct device_entry *list,
     return first < count ? list + first : NULL;
 }
 
-/* Finds the facts of the first source that has certain facts about the device. Returns
- * false if there is none. */
+/* Copies the facts of the first source for which knows() is true about the device. Returns false if there is
+ * none. */
 static bool find_facts(joule_meter *meter, const char *name, bool (*knows)(const struct device_facts *),
                        struct device_facts *out_facts)
 {
@@ -127,6 +130,7 @@ size_t joule_device_count(joule_meter *meter)
 
 /* --- identity and facts --------------------------------------------------------------------------------- */
 
+/* Returns a device without any known property. */
 static joule_device unknown_device(void)
 {
     return (joule_device){.struct_size = sizeof(joule_device),
@@ -165,6 +169,7 @@ static joule_device unknown_device(void)
                           .last_xid = NAN};
 }
 
+/* Copies text, bytes or a number of a source, unless an earlier source gave one. */
 static void take_text(char *ours, size_t size, const char *theirs)
 {
     if (!ours[0])
@@ -246,13 +251,14 @@ static void take_facts(joule_device *d, const struct device_facts *facts)
 
 /* --- state ---------------------------------------------------------------------------------------------- */
 
-/* When the sources and channels of a device last answered. */
+/* When the sources and channels of a device answered. */
 struct answers {
-    int64_t answered_ns; /* 0: never */
-    double max_age_s;    /* of the slowest source or channel */
-    joule_status worst;  /* of those that did not answer */
+    int64_t answered_ns; /* time of the latest answer; 0: never */
+    double max_age_s;    /* allowed age in seconds for the slowest source or channel */
+    joule_status worst;  /* status of a source or channel that did not answer; OK: all did */
 };
 
+/* Adds the answer of one source or channel. answered_ns 0: it never answered. */
 static void add_answer(struct answers *answers, const struct lane *lane, int64_t answered_ns,
                        joule_status status)
 {
@@ -265,7 +271,8 @@ static void add_answer(struct answers *answers, const struct lane *lane, int64_t
         answers->worst = status;
 }
 
-/* A device is present if anything of it answers. Each domain has its own state. */
+/* Sets the state and age of a device: OK if any source or channel of it answered recently. Each domain has
+ * its own state. */
 static void settle_state(joule_meter *meter, joule_device *d, const struct answers *answers)
 {
     if (answers->answered_ns) {
@@ -281,6 +288,8 @@ static void settle_state(joule_meter *meter, joule_device *d, const struct answe
 
 /* --- channels ------------------------------------------------------------------------------------------- */
 
+/* Takes the value of gauge `id`. Of several gauges with one role the first counts, of temperatures the
+ * highest. */
 static void take_gauge(joule_meter *meter, joule_device *d, int32_t id, enum gauge_role role)
 {
     double *const places[] = {
@@ -300,6 +309,7 @@ static void take_gauge(joule_meter *meter, joule_device *d, int32_t id, enum gau
         *places[role] = value;
 }
 
+/* Returns true if a channel measures the energy of the whole device. */
 static bool is_whole_device(const struct channel *ch)
 {
     return ch->mode != CHANNEL_GAUGE && !string_starts(ch->parent_zone, "gpu") &&
@@ -314,7 +324,8 @@ struct choice {
     char remedy[sizeof((joule_domain *)NULL)->remedy]; /* empty if the domain is read */
 };
 
-/* Compares as covers do: a channel that has risen comes before others, then the better view. */
+/* Returns true if a channel is preferred to the choice so far, by the rule of covers: a channel that has
+ * risen comes first, then a channel without the CPU, then the lower rank. */
 static bool is_better(const struct channel *ch, const struct choice *best)
 {
     if (best->id < 0)
@@ -335,6 +346,7 @@ static void take_choice(struct choice *best, const struct channel *ch)
         string_copy(best->remedy, sizeof best->remedy, ch->info.remedy);
 }
 
+/* Adds `term` to *sum, which may be unknown. Intervals add linearly. */
 static void add_quantity(joule_quantity *sum, joule_quantity term)
 {
     if (isnan(sum->value)) {
@@ -347,8 +359,8 @@ static void add_quantity(joule_quantity *sum, joule_quantity term)
     sum->cls = term.cls > sum->cls ? term.cls : sum->cls;
 }
 
-/* Uses the energy of a device's parts, as in a total, if its own meter stands still. Returns
- * false if no part counts. */
+/* Uses the energy of a device's parts, as a total does. For a device whose own meter stands still. Returns
+ * false if no part has energy. */
 static bool take_parts(joule_meter *meter, joule_device *d)
 {
     struct cover cover;
@@ -368,6 +380,7 @@ static bool take_parts(joule_meter *meter, joule_device *d)
     return has_parts;
 }
 
+/* Adds the gauges, energy and power of a device from its channels, and their answers. */
 static void take_channels(joule_meter *meter, joule_device *d, struct answers *answers)
 {
     struct choice best = {.id = -1};

@@ -2,7 +2,7 @@
  * exception or longjmp.
  *
  * Note: budget_scope.c needs these functions of region.c. Open regions of a thread are only known from its
- * slot. A region without a place there (the 65th and deeper) is lost if it is left by longjmp.
+ * slot. A region that has no place in the slot (the 65th and deeper) is lost if longjmp leaves it.
  */
 #ifndef JOULE_FRAMED_H
 #define JOULE_FRAMED_H

@@ -35,6 +35,7 @@ size_t joule_domain_count(joule_meter *meter)
     return meter_take(&meter) == JOULE_OK ? meter_channel_count(meter) : 0;
 }
 
+/* Returns the domain id of a channel's parent zone; -1: none. */
 static int32_t parent_of(joule_meter *meter, const struct channel *ch)
 {
     for (size_t i = 0; ch->parent_zone[0] && i < meter_channel_count(meter); i++)
@@ -50,6 +51,7 @@ bool meter_is_stale(joule_meter *meter, const struct lane *lane, double update_p
     return read_ns && (double)(meter_now_ns(meter) - read_ns) * 1e-9 > limit_s;
 }
 
+/* Returns true for a counter that stands still although its device uses at least MIN_WATTS. */
 static bool is_frozen_counter(const struct channel *ch)
 {
     double timeout_s = FROZEN_S + ch->counter.grain_joules / MIN_WATTS;
@@ -61,7 +63,7 @@ static void settle_state(joule_domain *domain, bool is_old, bool is_frozen)
 {
     if (domain->state != JOULE_OK)
         return;
-    domain->remedy[0] = '\0'; /* the source set it for the time when something is wrong */
+    domain->remedy[0] = '\0'; /* the source's remedy is for a domain that cannot be read */
     if (is_old) {
         domain->state = JOULE_STALE;
     } else if (is_frozen) {
@@ -131,7 +133,8 @@ bool meter_has_energy(joule_meter *meter, int32_t domain)
                       : (size_t)domain < meter_channel_count(meter) && !is_gauge(meter, domain);
 }
 
-/* Begins every query of a domain's energy or power: sets an unknown answer and checks the arguments. */
+/* Begins a query of a domain's energy or power: sets *out_answer to unknown, resolves *meter, and checks the
+ * arguments. */
 static joule_status begin_query(joule_meter **meter, int32_t domain, joule_quantity *out_answer)
 {
     if (!out_answer)
@@ -151,7 +154,8 @@ joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quant
     return isnan(out_joules->value) ? meter_why_unknown(meter, domain) : JOULE_OK;
 }
 
-/* Returns true if the sensors of a sum reached time_ns. Sensors that saw nothing have no cover. */
+/* Returns true if all sensors that cover `domain` have ticked at or after time_ns. False if no sensor covers
+ * it. */
 static bool have_ticked_past(joule_meter *meter, int32_t domain, int64_t time_ns)
 {
     struct cover cover;
@@ -182,6 +186,7 @@ joule_status joule_window_joules(joule_meter *meter, int32_t domain, int64_t beg
                                                                                               : status;
 }
 
+/* Like curve_ticks, for one channel under its lane's lock. */
 static size_t channel_ticks(joule_meter *meter, int32_t id, int64_t after_ns, int64_t last_ns,
                             int64_t *out_ticks_ns, size_t capacity)
 {
@@ -238,7 +243,8 @@ joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantit
     return isnan(out_joules->value) ? meter_why_unknown(meter, domain) : JOULE_OK;
 }
 
-/* Returns the first reading of a power sensor, because a slow one gives the next only after seconds. */
+/* Returns the first reading of a power sensor, in watts. A slow sensor gives its second reading only after
+ * seconds. Unknown for other channels. */
 static struct estimate first_power(const struct channel *ch)
 {
     if (ch->mode != CHANNEL_POWER || ch->readings == 0 || ch->info.state != JOULE_OK)
@@ -246,7 +252,8 @@ static struct estimate first_power(const struct channel *ch)
     return estimate_make(ch->gauge, ch->info.cls, 0, ch->cause, ch->gain_sd * ch->gauge);
 }
 
-/* Returns a channel's power. Sets *is_old if the reading is too old for the current power. */
+/* Returns a channel's power in watts. Sets *is_old if its last reading is too old to be the current power,
+ * and else leaves *is_old unchanged. */
 static struct estimate channel_power(joule_meter *meter, int32_t id, bool *is_old)
 {
     const struct meter_channel *mc = &meter->channels[id];
@@ -265,6 +272,8 @@ static struct estimate channel_power(joule_meter *meter, int32_t id, bool *is_ol
 
 #define CLIENT_SPAN_S 0.5 /* spans a few readings of the parent */
 
+/* Returns the mean power over the last CLIENT_SPAN_S from the measuring parent's board. PENDING: no ticks
+ * yet. */
 static joule_status client_power(joule_meter *meter, int32_t domain, joule_quantity *out_watts)
 {
     int64_t now_ns = meter_now_ns(meter), first_ns;
@@ -338,8 +347,8 @@ double meter_hottest_celsius(joule_meter *meter)
     return hottest;
 }
 
-/* Power needs two readings, and opening takes only one. So this waits for the next one if the
- * meter was just opened. */
+/* Power needs two readings, and opening a meter takes only one. So this function waits for the second reading
+ * if the meter was just opened. */
 double joule_current_power_watts(void)
 {
     joule_quantity watts;

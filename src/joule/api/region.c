@@ -20,16 +20,17 @@
 
 #define RETRY_NS     NS_PER_S /* a thread that found no slot tries again after this time */
 #define NO_SLOT      0xffffu
-#define MAX_DEPTH    8 /* a thread without a slot knows the own time of regions up to this depth */
+#define MAX_DEPTH    8 /* a thread without a slot subtracts nested regions up to this depth */
 #define PUBLIC_FLAGS (JOULE_REGION_CPU | JOULE_REGION_GPU | JOULE_REGION_THREAD_OWNED)
 
 /* joule_region.flags: public bits, SPAN_SYNCHRONISED, and 16 bits of session_generation. slot: the slot's
  * number or NO_SLOT; from bit 16 on, the index in its open table. owner: the thread's id. */
 #define GENERATION_SHIFT 16
 
+/* State of the calling thread. */
 static __thread struct {
     struct slot *slot;
-    uint32_t number; /* of the slot */
+    uint32_t number; /* number of `slot`, or NO_SLOT */
     uint32_t tid;
     uint32_t generation;     /* session_generation for which these values are valid; 0: none */
     int64_t tried_ns;        /* time of the last attempt to get a slot */
@@ -40,6 +41,7 @@ static __thread struct {
     } open[MAX_DEPTH];
 } self __attribute__((tls_model("initial-exec")));
 
+/* The hook of joule_set_sync. */
 static struct {
     _Atomic joule_sync_fn hook;
     void *context;
@@ -47,6 +49,8 @@ static struct {
 
 /* --- begin and end -------------------------------------------------------------------------------------- */
 
+/* Takes a slot for this thread and fills `self`. Returns NULL if there is none; then tries again after
+ * RETRY_NS. */
 __attribute__((noinline, cold)) static struct slot *take_slot(uint32_t generation)
 {
     int64_t now = clock_now_ns();
@@ -69,6 +73,7 @@ __attribute__((noinline, cold)) static struct slot *take_slot(uint32_t generatio
     return slot;
 }
 
+/* Returns this thread's slot, taken at first use; NULL: none. */
 static inline struct slot *own_slot(uint32_t generation)
 {
     if (__builtin_expect(self.slot && self.generation == generation, 1))
@@ -81,7 +86,7 @@ static uint32_t generation_now(void)
     return atomic_load_explicit(&session_generation, memory_order_relaxed);
 }
 
-/* Returns true if a hook exists, so that the device is idle now. */
+/* Calls the hook. Returns false if there is none. Otherwise the device is idle now. */
 static bool call_hook(void)
 {
     joule_sync_fn hook = atomic_load_explicit(&synchronise.hook, memory_order_acquire);
@@ -97,7 +102,7 @@ void joule_set_sync(joule_sync_fn sync, void *context)
     atomic_store_explicit(&synchronise.hook, sync, memory_order_release);
 }
 
-/* Opens a region. A signal handler that interrupts this uses the next entry. */
+/* Opens a region in `self.open`. A signal handler that interrupts this function uses the next entry. */
 static void open_without_slot(int64_t begin_ns)
 {
     uint32_t depth = self.depth;
@@ -109,7 +114,8 @@ static void open_without_slot(int64_t begin_ns)
     self.open[depth].nested_ns = 0;
 }
 
-/* Returns the time of the regions nested in the region that ends. Regions above it ended elsewhere. */
+/* Closes a region in `self.open`. Returns the time in ns of the regions nested in it; 0 if it is not there.
+ * Deeper entries are dropped, because other threads ended their regions. */
 static int64_t close_without_slot(int64_t begin_ns, int64_t duration_ns)
 {
     for (uint32_t i = self.depth; i-- > 0;) {
@@ -123,6 +129,7 @@ static int64_t close_without_slot(int64_t begin_ns, int64_t duration_ns)
     return 0;
 }
 
+/* Begins a region. flags: public bits and SPAN_FRAMED. */
 static inline __attribute__((always_inline)) joule_region begin_region(uint32_t tag, uint32_t flags)
 {
     uint32_t generation = generation_now();
@@ -159,7 +166,7 @@ joule_region region_begin_framed(uint32_t tag, uint32_t flags)
     return begin_region(tag, (flags & PUBLIC_FLAGS) | SPAN_FRAMED);
 }
 
-/* Returns JOULE_OK if the region may be ended here. */
+/* Returns JOULE_OK if this thread may end the region, otherwise the error of joule_end. */
 static joule_status check_running(const joule_region *region, uint32_t generation)
 {
     if (!region || region->begin_ns == 0 || region->end_ns != 0)
@@ -172,7 +179,7 @@ static joule_status check_running(const joule_region *region, uint32_t generatio
 }
 
 /* Removes an ended region from its slot's list of open regions and stores the time of the regions nested in
- * it. Returns false if it was ended before, through a copy. */
+ * it in *out_nested_ns. Returns false if the region was ended before, through a copy. */
 static bool close_region(const joule_region *region, int64_t end_ns, int64_t *out_nested_ns)
 {
     uint32_t number = region->slot & 0xffff, index = region->slot >> 16 & 0xff;
@@ -181,7 +188,7 @@ static bool close_region(const joule_region *region, int64_t end_ns, int64_t *ou
     if (number == NO_SLOT && region->owner == self.tid)
         *out_nested_ns = close_without_slot(begin_ns, end_ns - begin_ns);
     if (number >= SESSION_SLOTS || index >= SESSION_OPEN)
-        return true; /* it was not listed */
+        return true; /* the region was not listed */
     if (self.slot && number == self.number && region->owner == self.tid) {
         if (!slot_close(self.slot, index, begin_ns, true, out_nested_ns))
             return false;
@@ -198,6 +205,8 @@ static bool close_region(const joule_region *region, int64_t end_ns, int64_t *ou
     return (uint32_t)owner != region->owner;
 }
 
+/* Adds an ended region to the shared sums of threads without a slot. own_ns: its duration without nested
+ * regions. */
 __attribute__((noinline, cold)) static void fold_without_slot(const struct span *span, int64_t own_ns)
 {
     struct session_map *map = session_map(session_current());
@@ -207,6 +216,7 @@ __attribute__((noinline, cold)) static void fold_without_slot(const struct span 
         atomic_fetch_add_explicit(&map->unstored, 1, memory_order_relaxed);
 }
 
+/* Stores an ended region in the ring, or folds it if the ring is full or `slot` is NULL. */
 static void record(const joule_region *region, int64_t nested_ns, struct slot *slot)
 {
     uint32_t tag = region->tag < SESSION_TAGS ? region->tag : TAG_OTHER;
@@ -294,6 +304,7 @@ uint32_t joule_tag(const char *name)
 
 /* --- foreign spans -------------------------------------------------------------------------------------- */
 
+/* Returns true if a foreign span, with times converted to ns, can be stored. */
 static bool is_span_valid(const joule_span *span, double begin_ns, double end_ns)
 {
     return isfinite(begin_ns) && isfinite(end_ns) && begin_ns >= 1 && end_ns >= begin_ns && end_ns < 9e18 &&
@@ -332,12 +343,14 @@ joule_status joule_span_add(joule_meter *meter, const joule_span *span)
 
 /* --- queries -------------------------------------------------------------------------------------------- */
 
+/* Copies a result to the caller, and returns `status`. */
 static joule_status give_result(joule_result *out, const joule_result *result, joule_status status)
 {
     abi_write(out, result, sizeof *result);
     return status;
 }
 
+/* Resolves *meter. Returns INVALID, FAILED or STALE as <joule/region.h> states. */
 static joule_status check_query(joule_meter **meter, const joule_result *out)
 {
     if (!abi_has_room(out, RESULT_SIZE_1))
@@ -369,6 +382,7 @@ static struct window claimed_window(joule_meter *meter, uint32_t flags, int64_t 
     return cpu;
 }
 
+/* Fills a region's result without a collector: energies of windows, but no shares. */
 static joule_status window_result(joule_meter *meter, const joule_region *region, joule_result *out)
 {
     int64_t begin_ns = (int64_t)region->begin_ns, end_ns = (int64_t)region->end_ns;
@@ -390,7 +404,8 @@ static joule_status window_result(joule_meter *meter, const joule_region *region
     return out->is_final ? JOULE_OK : JOULE_PENDING;
 }
 
-/* Returns why a result has no joules. A final result will get none. */
+/* Returns the reason why a region's result has no joules. ABSENT instead of PENDING if the result is final
+ * (`status` OK). */
 static joule_status why_unknown(joule_meter *meter, uint32_t flags, joule_status status)
 {
     uint32_t devices = flags & (JOULE_REGION_CPU | JOULE_REGION_GPU);

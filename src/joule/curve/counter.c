@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 
+/* Stores a reading as the base of the next difference. */
 static void prime(struct counter *c, int64_t time_ns, uint64_t raw)
 {
     c->primed = true;
@@ -11,13 +12,14 @@ static void prime(struct counter *c, int64_t time_ns, uint64_t raw)
     c->last_ns = time_ns;
 }
 
-/* Returns the counts within which one step loses nothing; 0: no limit. */
+/* Returns the number of counts that one step must stay below to lose nothing; 0: no limit. */
 static uint64_t range_of(const struct counter *c)
 {
     return c->fold_counts ? c->fold_counts : c->modulus;
 }
 
-/* Computes the counts between two readings, or returns the reason why they are unknown. */
+/* Computes the counts since the last reading. Returns ADVANCED, SAME or WRAPPED, or the reason why they are
+ * unknown, with *out_counts 0. */
 static enum counter_verdict difference(const struct counter *c, uint64_t raw, uint64_t *out_counts)
 {
     *out_counts = 0;
@@ -38,6 +40,7 @@ double counter_resolution_joules(const struct counter *counter)
     return fmax(counter->unit_joules, counter->grain_joules);
 }
 
+/* Like difference, and also rejects steps that are too large or may have lost counts. */
 static enum counter_verdict judge(const struct counter *c, int64_t time_ns, uint64_t raw,
                                   uint64_t *out_counts)
 {

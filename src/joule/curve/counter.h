@@ -1,7 +1,8 @@
 /* joule/curve/counter.h - converts raw readings of a hardware counter to energy steps: wraps, resets,
  * impossible steps.
  *
- * It also detects counters that stand still. It reads no files and no clock.
+ * It also detects counters that stand still. Callers pass readings and times; nothing here reads a file or a
+ * clock.
  * Note: a rejected step is reported and leaves a gap; it is never clamped to a plausible value.
  */
 #ifndef JOULE_COUNTER_H
@@ -10,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The meaning of a reading, compared with the reading before it. */
 enum counter_verdict {
     COUNTER_FIRST, /* the first reading, or the first after a gap: no difference is possible */
     COUNTER_ADVANCED,
@@ -20,6 +22,7 @@ enum counter_verdict {
     COUNTER_AMBIGUOUS,  /* the time since the last reading is so long that whole wraps may be lost */
 };
 
+/* A counter. Initialise the members of the source; the rest is 0. */
 struct counter {
     /* set by the source */
     uint64_t modulus; /* counts 0 .. modulus-1; 0: 64 bits or unknown, a decrease is a reset */
@@ -34,7 +37,7 @@ struct counter {
     bool primed;
     uint64_t last_raw;
     int64_t last_ns;  /* time of last_raw */
-    int64_t moved_ns; /* time of the last step; before the first, of the first reading */
+    int64_t moved_ns; /* time of the last step; before the first step, time of the first reading */
     uint64_t total;   /* counts since the first reading, without gaps */
     uint64_t steps, wraps, resets, rejected;
 };
@@ -48,6 +51,7 @@ double counter_resolution_joules(const struct counter *counter);
 
 /* Returns true if the step of this verdict is missing in the total. */
 bool counter_verdict_is_gap(enum counter_verdict verdict);
+/* Returns the name of a verdict ("advanced") in static storage; "unknown" for other values. */
 const char *counter_verdict_name(enum counter_verdict verdict);
 
 /* Returns true if the last step is at least patience_s before the last reading. Without a step, the first

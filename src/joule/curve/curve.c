@@ -35,6 +35,7 @@ static void drop_points(struct curve *curve)
     curve->count = kept + curve->count - half;
 }
 
+/* Sets the capacity. Returns false, and changes nothing, if out of memory. */
 static bool grow(struct curve *curve, size_t capacity)
 {
     struct curve_point *points = realloc(curve->points, capacity * sizeof *points);
@@ -45,6 +46,7 @@ static bool grow(struct curve *curve, size_t capacity)
     return true;
 }
 
+/* Ensures room for one more point. Returns false if out of memory. */
 static bool make_room(struct curve *curve)
 {
     if (curve->count < curve->capacity)
@@ -96,7 +98,7 @@ size_t curve_count_until(const struct curve *curve, int64_t time_ns)
     return low;
 }
 
-/* Returns the index of the last point at or before time_ns; count: there is none. */
+/* Returns the index of the last point at or before time_ns; curve->count if there is none. */
 static size_t find(const struct curve *curve, int64_t time_ns)
 {
     size_t until = curve_count_until(curve, time_ns);
@@ -120,7 +122,7 @@ size_t curve_ticks(const struct curve *curve, int64_t after_ns, int64_t last_ns,
     return count;
 }
 
-/* Returns the mean power of the segment that starts at point i; NaN if it is not covered. */
+/* Returns the mean power in watts of the segment that starts at point i; NaN if it is not covered. */
 static double segment_watts(const struct curve *curve, size_t i)
 {
     if (i + 1 >= curve->count)
@@ -130,8 +132,8 @@ static double segment_watts(const struct curve *curve, size_t i)
     return covered_s > 0 ? (b->joules - a->joules) / covered_s : NAN;
 }
 
-/* Returns the mean power around segment i. Note: the mean of one segment is too inexact if its timestamps are
- * late by much of its length. */
+/* Returns the mean power in watts of about five segments around segment i; NaN if they are not covered. Note:
+ * the mean of one segment alone is too inexact if its timestamps are late by much of its length. */
 static double local_watts(const struct curve *curve, size_t i)
 {
     size_t first = i >= 2 ? i - 2 : 0, last = i + 3 < curve->count ? i + 3 : curve->count - 1;
@@ -164,13 +166,15 @@ static double squared(double x)
 #define STAMPS_SHARE 1.15
 /* Points closer than this many ticks mean that the sensor is polled about as often as it ticks. */
 #define IN_STEP_SPACING 2
-/* Such a sensor may have ticked at any time in this part of a tick before the reading. */
+/* A sensor that is polled in step may have ticked at any time within this part of a tick before the
+ * reading. */
 #define IN_STEP_LATENESS 0.75
-/* The lateness of these points is correlated: 0.5 if ticks jitter by +-20 %, 1 without jitter. */
+/* Correlation of the lateness of neighbouring points of such a sensor: 0.5 if ticks jitter by +-20 %, 1
+ * without jitter. */
 #define IN_STEP_CORRELATION 0.6
 
-/* Returns half the variance of the change of power from segment k to the next that late timestamps alone
- * would cause. */
+/* Returns half the variance, in W^2, of the change of power from segment k to segment k + 1 that late
+ * timestamps alone would cause. */
 static double stamp_variance(const struct curve *curve, size_t k, double watts)
 {
     const struct curve_point *p = &curve->points[k];
@@ -180,6 +184,7 @@ static double stamp_variance(const struct curve *curve, size_t k, double watts)
             squared(p[2].time_sd_s * second));
 }
 
+/* Estimates the noise of power from up to NEIGHBOURS segments on each side of segment i. */
 static struct noise noise_at(const struct curve *curve, const struct curve_traits *traits, size_t i)
 {
     double squares = 0, products = 0, stamps = 0, previous = NAN, mean = local_watts(curve, i);
@@ -235,12 +240,13 @@ static double bridge_variance(const struct curve *curve, const struct curve_trai
 /* The value of the curve at any time, with its errors. */
 struct edge {
     double joules, covered_s, cumulative_variance;
-    double watts;    /* local mean; 0: unknown */
+    double watts;    /* local mean power; 0: unknown */
     double shift;    /* joules that correspond to the time error common to all points */
-    double variance; /* own variance of this edge */
+    double variance; /* variance of this edge alone, J^2 */
     bool after_last;
 };
 
+/* Returns the edge at a point of the curve. watts: local mean power; NaN: unknown. */
 static struct edge edge_at_point(const struct curve_traits *traits, const struct curve_point *p, double watts)
 {
     watts = isnan(watts) ? 0 : watts;
@@ -268,8 +274,8 @@ static double stamps_variance(const struct curve_point *a, const struct curve_tr
 }
 
 /* Returns the variance, in J^2, from readings that are means over more than the time since the last reading:
- * the edges of a window are blurred. For white power, the variance at each edge is that of a
- ** twelfth of the blur; for wandering power, slightly less. */
+ * the edges of a window are blurred. For white power, the variance at each edge is that of a twelfth of the
+ * blur. For wandering power, it is slightly less. */
 static double blur_variance(const struct curve *curve, const struct curve_traits *traits, size_t i)
 {
     if (traits->blur_s <= 0)
@@ -278,6 +284,7 @@ static double blur_variance(const struct curve *curve, const struct curve_traits
     return squared(noise_at(curve, traits, i).scatter_watts) * pow(traits->blur_s, 3) / (6 * length_s);
 }
 
+/* Returns the edge at time_ns within segment i, by linear interpolation. */
 static struct edge edge_between(const struct curve *curve, const struct curve_traits *traits, size_t i,
                                 int64_t time_ns)
 {
@@ -309,7 +316,8 @@ static double max_extrapolation_s(const struct curve *curve, const struct curve_
     return fmax(3 * (traits->tick_s + traits->unit_joules / watts), seconds(last[-1].time_ns, last->time_ns));
 }
 
-/* Extrapolates beyond the last tick with the last power, up to one tick after the last reading. */
+/* Returns the edge at time_ns after the last point. Extrapolates with the last power, up to one tick after
+ * the last reading. */
 static struct edge edge_after(const struct curve *curve, const struct curve_traits *traits, int64_t time_ns)
 {
     size_t last = curve->count - 1;
@@ -328,6 +336,7 @@ static struct edge edge_after(const struct curve *curve, const struct curve_trai
     return e;
 }
 
+/* Returns the edge at any time. Before the first point, it is that of the first point. */
 static struct edge edge_at(const struct curve *curve, const struct curve_traits *traits, int64_t time_ns)
 {
     size_t i = find(curve, time_ns);
@@ -340,11 +349,13 @@ static struct edge edge_at(const struct curve *curve, const struct curve_traits 
     return edge_between(curve, traits, i, time_ns);
 }
 
+/* Returns the part of a segment, 0 to 1, that lies before time_ns. */
 static double part_of(const struct curve_point *segment, int64_t time_ns)
 {
     return seconds(segment[0].time_ns, time_ns) / seconds(segment[0].time_ns, segment[1].time_ns);
 }
 
+/* Returns the variance, in J^2, of the energy between the parts `from` and `to` of segment i. */
 static double slice_variance(const struct curve *curve, const struct curve_traits *traits, size_t i,
                              double from, double to)
 {
@@ -354,9 +365,9 @@ static double slice_variance(const struct curve *curve, const struct curve_trait
            squared((to - from) * local_watts(curve, i)) * stamps;
 }
 
-/* Returns the variance of the energy from the two edges of a window. Within one segment their errors are
- * correlated: only the distribution of energy in the segment and its length are uncertain. In neighbouring
- * segments they share the timestamp of the point between. */
+/* Returns the variance, in J^2, of the energy of a window from the errors of its two edges. If both edges are
+ * in one segment, their errors are correlated: only the distribution of energy in the segment and its length
+ * are uncertain. Edges in neighbouring segments share the timestamp of the point between them. */
 static double edges_variance(const struct curve *curve, const struct curve_traits *traits, int64_t begin_ns,
                              int64_t end_ns, const struct edge *a, const struct edge *b)
 {

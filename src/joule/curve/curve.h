@@ -2,8 +2,8 @@
  *
  * A curve holds joules, covered seconds and variance since the start, at each tick of the sensor; its joules
  * never decrease. The energy of a window is the difference of two points, so windows split and add up
- * exactly. A full curve drops every second point of its older half: edges there get coarser, and no energy is
- * lost.
+ * exactly. A full curve drops every second point of its older half. Edges in that half get coarser, but no
+ * energy is lost.
  * Note: a point's time is when its joules were true. That is earlier than the reading: a counter that ticks
  * every T shows, on average, the energy of T/2 ago.
  * Not thread-safe; callers hold the lane's lock.
@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include "joule/curve/estimate.h"
 
+/* The state of a sensor at one tick. */
 struct curve_point {
     int64_t time_ns; /* when `joules` were true */
     double joules;
@@ -42,11 +43,12 @@ struct curve_traits {
     uint32_t cause;
     /* integrated power: all points are late by the same time, and the effect on steps is in their variance */
     bool is_sampled;
-    /* sampled power: time that a reading averages over, if longer than the time since the last one; otherwise
-     * 0 */
+    /* sampled power: time that a reading averages over, if it is longer than the time since the last reading;
+     * otherwise 0 */
     double blur_s;
 };
 
+/* The energy between two times. */
 struct window {
     struct estimate joules; /* unknown if nothing was covered */
     double length_s;
@@ -54,11 +56,12 @@ struct window {
     bool is_final; /* the sensor has ticked at or after the end */
 };
 
-/* limit: maximum number of points (at least 16). */
+/* Makes an empty curve. limit: maximum number of points (at least 16). */
 void curve_init(struct curve *curve, size_t limit);
+/* Frees the points; the curve is then empty. */
 void curve_free(struct curve *curve);
-/* Adds a point. An earlier time than that of the last point is set to that; equal times are allowed. Returns
- * false if out of memory; the curve is then unchanged. */
+/* Adds a point. A time before that of the last point is replaced by the time of the last point. Equal times
+ * are allowed. Returns false if out of memory; the curve is then unchanged. */
 bool curve_append(struct curve *curve, struct curve_point point);
 /* Allocates and touches all memory that the curve may need. Returns false if out of memory; the curve is then
  * unchanged. */

@@ -28,7 +28,8 @@ struct estimate estimate_make(double value, joule_class cls, double independent_
     return e;
 }
 
-/* Adds to the error of `cause`. If the list is full, the last entry absorbs it by absolute size. */
+/* Adds `sd` to the error of `cause`. If the list of causes is full, adds the absolute value of `sd` to that
+ * of the last entry. */
 static void add_common(struct estimate *sum, uint32_t cause, double sd)
 {
     for (size_t i = 0; i < ESTIMATE_CAUSES; i++) {
@@ -99,7 +100,8 @@ joule_quantity quantity_scale(joule_quantity q, double by)
     return q;
 }
 
-/* The errors of models are factors, those of meters sums. */
+/* Returns true if the distribution is log-normal. Errors of models multiply the value, errors of meters add
+ * to it. */
 static bool is_lognormal(joule_class cls, double value)
 {
     return cls >= JOULE_CLASS_MODELLED && value > 0;
@@ -124,6 +126,7 @@ joule_quantity estimate_quantity(const struct estimate *e)
     return q;
 }
 
+/* Returns the standard normal distribution function at `z`. */
 static double normal_cdf(double z)
 {
     return 0.5 * erfc(-z / sqrt(2.0));

@@ -26,6 +26,7 @@ enum error_cause {
 
 #define ESTIMATE_CAUSES 12 /* more causes in one sum merge into the last, which overstates the error */
 
+/* A value with its errors. */
 struct estimate {
     double value;    /* NaN: unknown */
     double variance; /* independent error */
@@ -39,6 +40,7 @@ struct estimate {
 
 #define Z90 1.6448536269514722 /* 95 % point of the standard normal distribution */
 
+/* Returns an unknown estimate: its value is NaN. */
 struct estimate estimate_unknown(void);
 struct estimate estimate_zero(void); /* an empty sum: 0, without class */
 /* Returns an estimate with an independent sd and an sd common to `cause`. */
@@ -46,13 +48,17 @@ struct estimate estimate_make(double value, joule_class cls, double independent_
                               double common_sd);
 /* Returns sum + factor * term; unknown if either is unknown. */
 struct estimate estimate_add(struct estimate sum, double factor, const struct estimate *term);
+/* Returns e times `factor`, with all its errors. */
 struct estimate estimate_scale(struct estimate e, double factor);
 /* Returns the same value with a weaker class; attributed measurements are DERIVED, for example. */
 struct estimate estimate_weaken(struct estimate e, joule_class cls);
+/* Returns the total standard deviation: independent and common errors in quadrature. */
 double estimate_sd(const struct estimate *e);
+/* Returns the estimate as a value with its 90 % interval. */
 joule_quantity estimate_quantity(const struct estimate *e);
+/* Returns an unknown quantity: all three numbers are NaN. */
 joule_quantity quantity_unknown(void);
-/* Returns `first`, or `second` if the first is unknown. Note: power may be known before energy is. */
+/* Returns `first`, or `second` if `first` is unknown. */
 joule_quantity quantity_first_known(joule_quantity first, joule_quantity second);
 /* Returns q times `by`, with the same relative error; by >= 0. */
 joule_quantity quantity_scale(joule_quantity q, double by);

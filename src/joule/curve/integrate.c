@@ -4,12 +4,12 @@
 #include <math.h>
 
 #define MAX_GAP_PERIODS 3.0
-/* A change later than this after the first reading of a value means that intermediate readings showed the old
- * value. */
+/* If a value changes later than this after its first reading, readings in between showed the old value. */
 #define LATE_CHANGE_PERIODS 1.5
-/* An equal reading at least this much later must be a new sample. */
+/* An equal reading that comes at least this many periods later must be a new sample. */
 #define REPEAT_PERIODS 2.0
-/* The same margin, in units of the sensor's own period where it is known. */
+/* If the sensor's own period is known: an equal reading that comes more than this many of these periods later
+ * is a new sample. */
 #define UPDATED_AGES 2.0
 /* number of changes from which noise is estimated */
 #define MEMORY 64
@@ -17,6 +17,7 @@
 #define WHITEST     1.3
 #define WHITE_POWER 3
 
+/* Returns true for a finite value from 0 to `limit` (no limit if <= 0). Counts rejected values. */
 static bool is_acceptable(struct integrator *in, double value, double limit)
 {
     if (isfinite(value) && value >= 0 && (limit <= 0 || value <= limit))
@@ -36,6 +37,7 @@ static double whiteness(const struct integrator *in)
     return pow(fmin(WHITEST, fmax(0, -2 * in->change_product / in->change_square)), WHITE_POWER);
 }
 
+/* Updates the running means with a change of power in watts. */
 static void learn_change(struct integrator *in, double change)
 {
     double weight = fmax(1.0 / MEMORY, 1 / (double)++in->changes);
@@ -61,6 +63,7 @@ static double step_variance(struct integrator *in, double change, double elapsed
     return elapsed_s * elapsed_s * fmax(0, white * noise + (1 - white) * own) + moved * moved;
 }
 
+/* Begins a new value at time_ns, which the next step starts from. */
 static void restart(struct integrator *in, int64_t time_ns, double watts)
 {
     in->primed = true;
@@ -73,7 +76,7 @@ static double seconds(int64_t from_ns, int64_t to_ns)
     return (double)(to_ns - from_ns) * 1e-9;
 }
 
-/* Extends the last value until until_ns. */
+/* Adds the energy of the last value up to until_ns. No effect if that is in the past. */
 static void hold(struct integrator *in, int64_t until_ns)
 {
     double elapsed_s = seconds(in->last_ns, until_ns);
@@ -84,9 +87,10 @@ static void hold(struct integrator *in, int64_t until_ns)
     in->last_ns = until_ns;
 }
 
-/* Processes an equal reading. A poll between two updates and an update without a change give the same value;
- * only the time distinguishes them. The last period is left open, because a change that follows may have
- * begun there. */
+/* Processes a reading that equals the last value. It is either the old sample, polled again, or a new sample
+ * without a change; only the time tells which. A new sample is integrated up to one period before time_ns.
+ * The last period stays open, because a later change may have begun in it. Returns INTEGRATE_HELD for an old
+ * sample, INTEGRATE_MOVED for a new one. */
 static enum integrate_verdict repeat(struct integrator *in, int64_t time_ns)
 {
     in->seen_ns = time_ns;
@@ -99,7 +103,8 @@ static enum integrate_verdict repeat(struct integrator *in, int64_t time_ns)
     return INTEGRATE_MOVED;
 }
 
-/* A sensor that updates faster than it is read has a new sample, even if the value is equal. */
+/* Returns true if the sensor must have a new sample at time_ns, even if its value is equal, because it
+ * updates faster than it is read. */
 static bool has_updated(const struct integrator *in, int64_t time_ns)
 {
     return in->age_s > 0 && seconds(in->seen_ns, time_ns) > UPDATED_AGES * in->age_s;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The state of one sensor's integration. Initialise the members of the owner; the rest is 0. */
 struct integrator {
     /* set by the owner */
     double period_s; /* the sensor's update period, > 0 */
@@ -33,6 +34,7 @@ struct integrator {
     uint64_t samples, duplicates, gaps, rejected;
 };
 
+/* The effect of a reading. */
 enum integrate_verdict {
     INTEGRATE_HELD, /* accepted; the totals did not change */
     INTEGRATE_MOVED,
@@ -42,16 +44,17 @@ enum integrate_verdict {
 /* Processes one reading in watts. time_ns: the sensor's own timestamp if exact_time, otherwise the middle of
  * the poll. Without an exact time, an equal value may be the same sample, unless age_s shows that the sensor
  * has updated since. Such a value is held: the totals change after at most two periods. When another value
- * comes, the old one is taken to have lasted until one period before. Readings must be in order of time;
- * others are dropped. */
+ * comes, the old value is taken to have lasted until one period before that reading. A reading that is not
+ * later than the reading before is dropped. */
 enum integrate_verdict integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, double watts);
 
-/* Adds the joules that a meter reports for the period that ends at time_ns. Each call is a new sample. */
+/* Adds the joules that a meter reports for the period that ends at time_ns. Each call is a new sample;
+ * exact_time has no effect. */
 enum integrate_verdict integrate_energy(struct integrator *in, int64_t time_ns, bool exact_time,
                                         double joules);
 
-/* Returns the time that a reading averages over, if it is longer than a period, so that one moment is part of
- * several readings; otherwise 0. */
+/* Returns the time in seconds that a reading averages over, if it is longer than a period; otherwise 0.
+ * Readings of such a sensor overlap. */
 double integrator_blur_s(const struct integrator *in);
 
 /* Marks a gap: integration restarts with the next reading. */
