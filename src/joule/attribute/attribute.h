@@ -20,6 +20,7 @@
 struct machine_time {
     double busy_s, total_s;
 };
+/* Returns the CPU time of the machine from /proc/stat; NaN if it cannot be read. */
 struct machine_time attribute_machine(struct joule_host *host);
 
 /* Methods of attribution, best first. */
@@ -38,7 +39,7 @@ struct attribution {
     double command_cpu_s; /* CPU seconds of the command and its descendants; NaN: unknown */
     /* CPU seconds of all CPUs over the same time; NaN: unknown, for example over less than a clock tick. */
     double machine_busy_cpu_s;
-    double machine_cpu_s; /* number of CPUs times seconds; NaN: unknown */
+    double machine_cpu_s; /* number of CPUs times elapsed seconds; NaN: unknown */
     double share;         /* command / busy, 0 to 1; NaN: unknown */
     double share_sd; /* standard error of `share` as a share of energy, see attribute_finish; NaN: unknown */
 };
@@ -46,7 +47,8 @@ struct attribution {
 /* A command to be measured. Call the functions below in the thread that called attribute_begin. */
 struct attribute_group;
 /* Prepares the best method that works here, `best` or a later one: makes a cgroup, or becomes a subreaper.
- * Removes cgroups that dead runs left behind. Returns NULL only if out of memory. */
+ * Removes cgroups that dead runs left behind. The caller frees the group with attribute_free. Returns NULL
+ * only if out of memory. */
 struct attribute_group *attribute_begin(struct joule_host *host, enum attribute_method best);
 /* Measures a process that is already running, without changing it. Returns NULL with errno ESRCH or
  * ENOMEM. */
@@ -54,13 +56,15 @@ struct attribute_group *attribute_attach(struct joule_host *host, pid_t pid);
 /* Updates the CPU time of an attached process; call it periodically, because the time is lost when the
  * process ends. Returns false if it has ended. */
 bool attribute_update(struct attribute_group *group);
+/* Returns the method that the group uses. attribute_spawn may change it to a later one. */
 enum attribute_method attribute_group_method(const struct attribute_group *group);
 /* Starts counting CPU time. */
 void attribute_start(struct attribute_group *group);
-/* Makes a child in the group that calls be(context) on the caller's memory (spawn.h). Returns its process id,
- * or -1 with errno. Call it once per group. */
+/* Makes a child process in the group, which calls be(context) on the caller's memory (spawn.h). Returns its
+ * process id, or -1 with errno. Call it once per group. */
 pid_t attribute_spawn(struct attribute_group *group, spawn_fn be, void *context);
-/* Adds the CPU seconds of a process that wait4 reaped. Children from before attribute_begin do not count. */
+/* Adds the CPU seconds of a process that wait4 reaped. Children that existed before attribute_begin are
+ * ignored. */
 void attribute_reaped(struct attribute_group *group, pid_t pid, double cpu_s);
 /* Returns the CPU time and share since attribute_start. Two errors make up share_sd. The machine's busy time
  * is counted in clock ticks, and CPU seconds of different programs take different power. */

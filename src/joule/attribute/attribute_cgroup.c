@@ -26,7 +26,7 @@
 
 /* --- finding the cgroup --------------------------------------------------------------------------------- */
 
-/* Returns the byte that "\ooo" encodes; 0 for other text. */
+/* Returns the byte that "\ooo" (three octal digits) at `text` encodes; 0 for other text. */
 static unsigned char escaped_byte(const char *text)
 {
     unsigned code = 0;
@@ -40,7 +40,8 @@ static unsigned char escaped_byte(const char *text)
     return (unsigned char)(code < 256 ? code : 0);
 }
 
-/* Returns the next field of a line of mountinfo, with its escapes decoded in place; NULL at the end. */
+/* Returns the next field of a line of mountinfo, with its escapes decoded in place; NULL at the end. Advances
+ * *rest. */
 static char *next_field(char **rest)
 {
     char *field = strsep(rest, " ");
@@ -55,7 +56,8 @@ static char *next_field(char **rest)
     return field;
 }
 
-/* Parses "ID PARENT MAJ:MIN ROOT MOUNTPOINT OPTIONS [TAGS...] - TYPE SOURCE SUPEROPTIONS". */
+/* Parses the line "ID PARENT MAJ:MIN ROOT MOUNTPOINT OPTIONS [TAGS...] - TYPE SOURCE SUPEROPTIONS" in place.
+ * Returns true if its type is cgroup2. *out_root and *out_point point into the line. */
 static bool is_cgroup2_mount(char *line, const char **out_root, const char **out_point)
 {
     for (int skip = 0; skip < 3; skip++)
@@ -77,7 +79,8 @@ static const char *path_below(const char *path, const char *root)
     return is_below && !strstr(path, "/..") ? path + length : NULL;
 }
 
-/* Finds the path in the v2 hierarchy: the line "0::PATH". */
+/* Copies the path in the v2 hierarchy from the line "0::PATH". Returns false if there is no such line or it
+ * does not fit. */
 static bool own_path(const char *self_cgroup, char *out_path, size_t size)
 {
     const char *line = string_starts(self_cgroup, "0::") ? self_cgroup : strstr(self_cgroup, "\n0::");
@@ -116,6 +119,7 @@ bool cgroup_locate(const char *mountinfo, const char *self_cgroup, char *out_pat
     return false;
 }
 
+/* Finds the folder of this process's cgroup, as cgroup_locate does. */
 static bool find_own(struct joule_host *host, char *out_path, size_t size)
 {
     char self[CGROUP_SIZE];
@@ -131,6 +135,7 @@ static bool find_own(struct joule_host *host, char *out_path, size_t size)
 
 typedef void (*process_fn)(pid_t pid, void *context);
 
+/* Calls each(pid) for the processes of one cgroup, without those of cgroups below it. */
 static void each_process_of(int folder, process_fn each, void *context)
 {
     int fd = openat(folder, "cgroup.procs", O_RDONLY | O_CLOEXEC);
@@ -151,6 +156,7 @@ static void each_process_of(int folder, process_fn each, void *context)
         close(fd);
 }
 
+/* Opens a folder, not through a symbolic link. Returns its descriptor, or -1 with errno. */
 static int open_folder(int at, const char *name)
 {
     return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -173,6 +179,7 @@ static void each_child(int folder, const char *prefix,
     closedir(dir);
 }
 
+/* State of each_process. */
 struct walk {
     process_fn each;
     void *context;
@@ -181,6 +188,7 @@ struct walk {
 
 static void walk_child(int parent, const char *name, void *context);
 
+/* Calls walk.each(pid) for the processes of a cgroup and of cgroups below it, up to MAX_DEPTH levels. */
 static void each_process(int folder, struct walk walk)
 {
     each_process_of(folder, walk.each, walk.context);
@@ -199,7 +207,8 @@ static void walk_child(int parent, const char *name, void *context)
 
 /* --- removing ------------------------------------------------------------------------------------------- */
 
-/* Removes empty cgroups. Those with processes in them belong to the user and stay. */
+/* Removes the cgroup `name` and the cgroups inside it, if they are empty. Cgroups with processes belong to
+ * the user and stay. context: the depth, an int. */
 static void remove_empty(int parent, const char *name, void *context)
 {
     int depth = *(int *)context + 1;
@@ -211,6 +220,7 @@ static void remove_empty(int parent, const char *name, void *context)
     unlinkat(parent, name, AT_REMOVEDIR);
 }
 
+/* Moves a process into a cgroup. Returns false on an error. */
 static bool move_process(int folder, pid_t pid)
 {
     int procs = openat(folder, "cgroup.procs", O_WRONLY | O_CLOEXEC);
@@ -225,6 +235,7 @@ static void move_out(pid_t pid, void *context)
     move_process(*(const int *)context, pid);
 }
 
+/* Moves all processes out of a cgroup and removes it. `folder`: its descriptor. */
 static void remove_cgroup(int parent, const char *name, int folder)
 {
     for (int tries = 0; tries < REMOVE_TRIES && unlinkat(parent, name, AT_REMOVEDIR) != 0; tries++) {
@@ -236,7 +247,8 @@ static void remove_cgroup(int parent, const char *name, int folder)
     }
 }
 
-/* A locked cgroup has a living owner, possibly in another container. */
+/* Removes the cgroup `name` if no process has locked it. A locked cgroup has a living owner, possibly in
+ * another container. */
 static void remove_stale(int parent, const char *name, void *context)
 {
     (void)context;
@@ -260,6 +272,8 @@ static void close_files(struct cgroup *cgroup)
     }
 }
 
+/* Makes, locks and opens the command's cgroup. Returns false, with the cgroup removed, if its CPU time cannot
+ * be read. */
 static bool make(struct cgroup *cgroup)
 {
     snprintf(cgroup->name, sizeof cgroup->name, PREFIX "%d", getpid());
@@ -293,6 +307,7 @@ bool cgroup_open(struct cgroup *cgroup, struct joule_host *host)
     return false;
 }
 
+/* Arguments of move_and_be. */
 struct mover {
     const struct cgroup *cgroup;
     spawn_fn be;
@@ -300,7 +315,8 @@ struct mover {
     bool is_inside;
 };
 
-/* Runs in the child, on its parent's memory. */
+/* Runs in the child, on its parent's memory: moves it into the cgroup, then calls be(). If it cannot be
+ * moved, the child ends. */
 static void move_and_be(void *context)
 {
     struct mover *mover = context;
@@ -333,6 +349,7 @@ double cgroup_cpu_s(const struct cgroup *cgroup)
     return line && string_scan_double(line + strlen("usage_usec "), &usage_us) ? usage_us * 1e-6 : NAN;
 }
 
+/* The list that cgroup_alive fills. */
 struct pid_list {
     pid_t *pids;
     size_t size, count;

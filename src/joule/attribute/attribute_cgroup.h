@@ -12,6 +12,7 @@
 #include "joule/host/host.h"
 #include "joule/host/spawn.h"
 
+/* A command's cgroup. Descriptors are closed by cgroup_close. */
 struct cgroup {
     int parent; /* folder of this process's cgroup; -1: none */
     int folder; /* folder of the command's cgroup, locked; opened for clone3 */
@@ -31,10 +32,10 @@ bool cgroup_open(struct cgroup *cgroup, struct joule_host *host);
 pid_t cgroup_spawn(const struct cgroup *cgroup, spawn_fn be, void *context, bool *out_is_inside);
 /* Returns the CPU seconds used so far, including descendants and ended processes; NaN: unknown. */
 double cgroup_cpu_s(const struct cgroup *cgroup);
-/* Like attribute_alive. */
+/* Writes up to `size` process ids of the cgroup's processes to out_pids. Returns their total number. */
 size_t cgroup_alive(const struct cgroup *cgroup, pid_t *out_pids, size_t size);
-/* Moves processes out and removes the cgroup. It stays until a later run if cgroups inside it have
- * processes. */
+/* Moves processes out of the cgroup, removes it and closes the descriptors. If cgroups inside it have
+ * processes, the cgroup stays until a later run removes it. */
 void cgroup_close(struct cgroup *cgroup);
 
 #endif

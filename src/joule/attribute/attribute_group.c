@@ -16,6 +16,7 @@
 
 #define MAX_EARLIER 64 /* largest number of earlier children that are recognised */
 
+/* A command that is measured. */
 struct attribute_group {
     struct joule_host *host;
     enum attribute_method method;
@@ -25,20 +26,22 @@ struct attribute_group {
     pid_t earlier[MAX_EARLIER]; /* children that this process already had */
     size_t earlier_count;
     double reaped_cpu_s;
-    double start_cpu_s;   /* of the cgroup, or of the tree */
-    double tree_cpu_s;    /* of the tree at its last update */
-    uint64_t start_ticks; /* of the attached process: process ids are reused */
+    double start_cpu_s;   /* CPU seconds of the cgroup or the tree at attribute_start */
+    double tree_cpu_s;    /* CPU seconds of the tree at its last update */
+    uint64_t start_ticks; /* start time of the attached process, because process ids are reused */
     struct machine_time start;
 };
 
 /* --- children ------------------------------------------------------------------------------------------- */
 
+/* Returns true if this process has a child, living or not yet reaped. */
 static bool has_children(void)
 {
     siginfo_t info;
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
+/* Adds a child of this process to the list of earlier children. context: the group. */
 static void remember_earlier(const struct tree_process *process, void *context)
 {
     struct attribute_group *group = context;
@@ -54,6 +57,7 @@ static bool is_earlier(const struct attribute_group *group, pid_t pid)
     return false;
 }
 
+/* State of find_living, and its result. */
 struct living {
     const struct attribute_group *group;
     pid_t skipped[MAX_EARLIER * 4]; /* earlier children and their descendants */
@@ -73,7 +77,8 @@ static bool is_skipped(const struct living *living, const struct tree_process *p
     return false;
 }
 
-/* Parents come before their children. */
+/* Adds the CPU time and id of a process, unless it is an earlier child or below one. Called for parents
+ * before their children. context: struct living. */
 static void add_living(const struct tree_process *process, void *context)
 {
     struct living *living = context;
@@ -90,16 +95,19 @@ static void add_living(const struct tree_process *process, void *context)
     living->count++;
 }
 
+/* Finds the living descendants of a subreaper, and the CPU seconds of all that were not reaped. Writes up to
+ * `size` ids to pids. */
 static struct living find_living(const struct attribute_group *group, pid_t *pids, size_t size)
 {
     struct living living = {.group = group, .pids = pids, .size = size};
-    if (has_children()) /* every descendant is below a child of the subreaper */
+    if (has_children()) /* a process without children has no descendants, so /proc need not be read */
         tree_below(group->host, getpid(), add_living, &living);
     return living;
 }
 
 /* --- an attached process -------------------------------------------------------------------------------- */
 
+/* Reads the attached process from /proc. Returns false if it does not exist. */
 static bool read_process(const struct attribute_group *group, struct tree_process *out_process)
 {
     char path[48], stat[1024];
@@ -145,6 +153,7 @@ struct attribute_group *attribute_attach(struct joule_host *host, pid_t pid)
     return NULL;
 }
 
+/* Makes this process a subreaper and sets the method; falls back to ATTRIBUTE_WAIT4. */
 static void become_subreaper(struct attribute_group *group)
 {
     int was = 0;
@@ -183,7 +192,7 @@ pid_t attribute_spawn(struct attribute_group *group, spawn_fn be, void *context)
     if (group->method == ATTRIBUTE_CGROUP)
         pid = cgroup_spawn(&group->cgroup, be, context, &is_inside);
     if (pid > 0 && !is_inside) {
-        waitpid(pid, NULL, 0); /* it ended at once */
+        waitpid(pid, NULL, 0); /* the child ended at once, because it could not enter the cgroup */
         cgroup_close(&group->cgroup);
         become_subreaper(group);
     }
@@ -241,6 +250,7 @@ static double tick_seconds(void)
     return 1 / (double)sysconf(_SC_CLK_TCK);
 }
 
+/* Returns the CPU seconds of the command since attribute_start; NaN: unknown. */
 static double command_cpu_s(const struct attribute_group *group)
 {
     switch (group->method) {
@@ -250,7 +260,7 @@ static double command_cpu_s(const struct attribute_group *group)
         return group->reaped_cpu_s + find_living(group, NULL, 0).cpu_s;
     case ATTRIBUTE_WAIT4:
         return group->reaped_cpu_s;
-    case ATTRIBUTE_TREE: { /* counted in ticks: less than one says nothing */
+    case ATTRIBUTE_TREE: { /* the time is counted in ticks, so less than one tick is unknown */
         double used_s = group->tree_cpu_s - group->start_cpu_s;
         return used_s < MIN_TICKS * tick_seconds() ? NAN : used_s;
     }
@@ -267,7 +277,8 @@ static double share_sd(double share, double busy_s)
     return hypot(by_ticks, by_power);
 }
 
-/* Returns true if the machine's clock has not ticked, or not since the command's exact time started. */
+/* Returns true if the machine's CPU time, which is counted in ticks, has not ticked, or its busy time has not
+ * ticked although the command has used more. */
 static bool is_too_short(const struct attribution *a)
 {
     double min_s = MIN_TICKS * tick_seconds();
@@ -275,7 +286,8 @@ static bool is_too_short(const struct attribution *a)
            (a->machine_busy_cpu_s < min_s && a->command_cpu_s > a->machine_busy_cpu_s);
 }
 
-/* Sets bounds on the share. The rest of the machine was busy for an unknown part of less than a tick. */
+/* Sets share and share_sd for a time that is_too_short. The rest of the machine was busy for less than a
+ * tick, so the share lies between a minimum and 1. */
 static void bound_share(struct attribution *a)
 {
     double min_share = a->command_cpu_s / (a->command_cpu_s + tick_seconds());
@@ -315,6 +327,7 @@ struct attribution attribute_finish(struct attribute_group *group)
 
 /* --- a trial -------------------------------------------------------------------------------------------- */
 
+/* The child of attribute_try. */
 static void end_at_once(void *context)
 {
     (void)context;

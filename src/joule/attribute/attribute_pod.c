@@ -1,8 +1,9 @@
 /* joule/attribute/attribute_pod.c - see attribute_pod.h.
  *
  * Note: the kubelet makes a pod's folder before the pod runs, but links a container's log only after the
- * container has started. So a name may be missing at first and is searched for again, less and less often.
- * The search ends after some time, because the container that only holds a pod's namespaces has no log.
+ * container has started. So a name may be missing at first. It is searched for again, less and less often.
+ * The search ends after MAX_SEARCHES updates, because the container that only holds a pod's namespaces has no
+ * log.
  */
 #include "joule/attribute/attribute_pod.h"
 
@@ -14,7 +15,8 @@
 
 /* --- names of logs -------------------------------------------------------------------------------------- */
 
-/* Copies a name that is not empty, fits, and has only the characters that Kubernetes allows. */
+/* Copies the name [from, end) with a terminator. Returns false if it is empty, does not fit, or has
+ * characters that Kubernetes does not allow. */
 static bool take(char *out, size_t size, const char *from, const char *end)
 {
     size_t length = (size_t)(end - from);
@@ -61,6 +63,7 @@ bool pod_read_log(const char *file, struct tenant_name *out)
 
 /* --- names of tenants ----------------------------------------------------------------------------------- */
 
+/* Returns true if a tenant's names are to be searched for now: at updates 1, 2, 4 ... MAX_SEARCHES. */
 static bool is_due(const struct tenant *tenant, int64_t now_ns)
 {
     bool is_named = tenant->name.pod[0] && tenant->name.container[0];
@@ -76,6 +79,7 @@ static bool is_of(const struct tenant_name *name, const struct tenant_name *log)
                            : strcmp(name->container_id, log->container_id) == 0;
 }
 
+/* Copies the names of a log to all tenants that are due and that it names. */
 static void give(struct tenants *tenants, int64_t now_ns, const struct tenant_name *log)
 {
     for (size_t i = 0; i < tenants->count; i++) {
@@ -88,6 +92,7 @@ static void give(struct tenants *tenants, int64_t now_ns, const struct tenant_na
     }
 }
 
+/* Parses the names of all files in a folder with read(), and gives them to tenants. */
 static void read_names(struct tenants *tenants, int64_t now_ns, const char *path,
                        bool (*read)(const char *text, struct tenant_name *out))
 {

@@ -10,8 +10,8 @@
 
 #include "joule/attribute/attribute_tenant.h"
 
-/* Parses the name of a folder, or of a link. Fields of *out that it does not contain become empty. Returns
- * false and writes nothing for any other text. */
+/* Parse the name of a folder in /var/log/pods, or of a link in /var/log/containers. Members of *out that the
+ * name does not contain become empty. Return false, and write nothing, for any other text. */
 bool pod_read_folder(const char *folder, struct tenant_name *out);
 bool pod_read_log(const char *file, struct tenant_name *out);
 

@@ -21,12 +21,14 @@
 
 /* --- shares --------------------------------------------------------------------------------------------- */
 
+/* Returns the process of a row; NULL: it has ended. */
 static struct seen_process *process_of(struct process_shares *shares, const struct process_row *row)
 {
     struct seen_process *process = process_table_find(&shares->table, row->pid);
     return process && process->start_ticks == row->start_ticks ? process : NULL;
 }
 
+/* Returns the row of a process; NULL: none. */
 static struct process_row *row_of(struct process_shares *shares, const struct seen_process *process)
 {
     for (size_t i = 0; i < shares->count; i++)
@@ -35,6 +37,7 @@ static struct process_row *row_of(struct process_shares *shares, const struct se
     return NULL;
 }
 
+/* Returns the CPU seconds of all processes that are not attributed yet. */
 static double sum_steps(const struct process_table *table)
 {
     double sum_s = 0;
@@ -80,6 +83,7 @@ void process_leave_device(struct process_shares *shares, const joule_quantity *j
 
 /* --- choosing rows -------------------------------------------------------------------------------------- */
 
+/* Removes a row and adds its joules to those of ended rows. Another row takes its place. */
 static void retire(struct process_shares *shares, struct process_row *row)
 {
     shares->ended_cpu_joules += row->cpu_joules;
@@ -87,6 +91,7 @@ static void retire(struct process_shares *shares, struct process_row *row)
     *row = shares->rows[--shares->count];
 }
 
+/* Removes rows whose process ended at least KEPT_NS ago. */
 static void retire_ended(struct process_shares *shares, int64_t now_ns)
 {
     for (size_t i = 0; i < shares->count;)
@@ -96,7 +101,7 @@ static void retire_ended(struct process_shares *shares, int64_t now_ns)
             i++;
 }
 
-/* Removes the row of another process with the same id: its labels may be the same. */
+/* Removes the row of an earlier process with this id, because both rows could have the same labels. */
 static void retire_same_pid(struct process_shares *shares, pid_t pid)
 {
     for (size_t i = 0; i < shares->count; i++)
@@ -106,13 +111,14 @@ static void retire_same_pid(struct process_shares *shares, pid_t pid)
         }
 }
 
-/* Returns when a row was last of interest. */
+/* Returns when the process of a row was last among the largest, or if it has ended, last alive. */
 static int64_t last_ns(struct process_shares *shares, const struct process_row *row)
 {
     return process_of(shares, row) ? row->top_ns : row->alive_ns;
 }
 
-/* Makes room for a row. Removes the row that has been of no interest for longest, if that is long enough. */
+/* Makes room for one more row. If all rows are in use, removes the row with the oldest last_ns, if that is at
+ * least KEPT_NS ago. Returns false if there is no room. */
 static bool make_room(struct process_shares *shares, int64_t now_ns)
 {
     if (shares->count < shares->max_picked * ROWS_PER_PICKED_PROCESS)
@@ -127,13 +133,14 @@ static bool make_room(struct process_shares *shares, int64_t now_ns)
     return true;
 }
 
+/* Gives a process a row if there is room, and notes that it is among the largest now. */
 static void take(struct process_shares *shares, const struct seen_process *process, int64_t now_ns)
 {
     struct process_row *row = row_of(shares, process);
     if (!row) {
         retire_same_pid(shares, process->pid);
         if (!make_room(shares, now_ns))
-            return; /* it remains one of the others */
+            return; /* its joules remain in the sum of others */
         row = &shares->rows[shares->count++];
         *row = (struct process_row){
             .pid = process->pid, .start_ticks = process->start_ticks, .alive_ns = now_ns};
@@ -154,7 +161,8 @@ static double step_of(const struct seen_process *process)
     return process->cpu_step_joules + process->gpu_step_joules;
 }
 
-/* Lists the processes that used most, in descending order. */
+/* Lists the processes with the highest used(), in descending order. Returns their number, at most
+ * max_picked. */
 static size_t find_top(const struct process_shares *shares, double (*used)(const struct seen_process *),
                        const struct seen_process *top[MAX_PICKED_PROCESSES])
 {
@@ -173,18 +181,21 @@ static size_t find_top(const struct process_shares *shares, double (*used)(const
     return count;
 }
 
+/* Returns true if less than half of the rows are in use. */
 static bool has_free_rows(const struct process_shares *shares)
 {
     return shares->count < shares->max_picked * ROWS_PER_PICKED_PROCESS / 2;
 }
 
-/* A process known only from a driver has no start time. */
+/* Returns true if a process has run for PICK_NS. A process known only from a driver counts as old, because it
+ * has no start time. */
 static bool is_old(const struct process_shares *shares, const struct seen_process *process)
 {
     double begin_s = (double)process->start_ticks / (double)sysconf(_SC_CLK_TCK);
     return (double)(shares->table.updated_ns - PICK_NS) * 1e-9 >= begin_s;
 }
 
+/* Chooses the processes with rows by their joules since the last choice. */
 static void pick(struct process_shares *shares, int64_t now_ns)
 {
     const struct seen_process *top[MAX_PICKED_PROCESSES];

@@ -16,15 +16,16 @@
 #define MAX_PICKED_PROCESSES    64 /* largest number that can be requested */
 #define ROWS_PER_PICKED_PROCESS 4  /* rows per requested process */
 
+/* A process whose joules are reported. */
 struct process_row {
     pid_t pid;
     uint64_t start_ticks;
     char name[TREE_NAME];
     char tenant[TENANT_PATH];       /* cgroup path; empty: none */
     struct tenant_name tenant_name; /* name of that tenant */
-    double cpu_joules, gpu_joules;  /* since it got its row */
+    double cpu_joules, gpu_joules;  /* since the process got its row */
     int64_t alive_ns, top_ns;       /* last seen alive; last among the largest users */
-    bool is_named;                  /* its tenant was looked up */
+    bool is_named;                  /* the tenant of the process was looked up */
 };
 
 /* Initialise with zeros, except `max_picked`. Not thread-safe. */
@@ -47,12 +48,12 @@ struct process_shares {
     int64_t picked_ns;     /* time of the last choice, or of the first update; 0: neither */
 };
 
-/* Divides the processors' joules of a window in which they could have given capacity_s of CPU time. A NaN
- * value is attributed to no process. */
+/* Divides the processors' joules of a window by CPU time. capacity_s: the CPU seconds that the window
+ * offered, number of CPUs times its length. If the value is NaN, no process gets joules. */
 void process_share_cpu(struct process_shares *shares, const joule_quantity *joules, double capacity_s);
 /* Adds joules of a device to a process. Returns the joules added; 0 if the process is not visible. */
 double process_share_device(struct process_shares *shares, uint64_t pid, double joules);
-/* Adds the joules of a device that no process got to the rest. */
+/* Adds the joules of a device that no process got to the rest. given: joules that processes got. */
 void process_leave_device(struct process_shares *shares, const joule_quantity *joules, double given);
 
 /* Reports the joules that the functions above added to processes: picks processes for free rows, then adds to
@@ -62,6 +63,7 @@ void process_settle(struct process_shares *shares, int64_t now_ns);
  * JOULE_NO_MEMORY, or why /proc cannot be read. */
 joule_status process_shares_update(struct process_shares *shares, const struct tenants *tenants,
                                    int64_t now_ns);
+/* Frees the rows and the table; max_picked is kept. */
 void process_shares_free(struct process_shares *shares);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/string.h"
 
-/* Returns the entry of a process, or the place where it must be inserted. */
+/* Returns the entry of a process in a list sorted by id, or the place where it must be inserted. */
 static struct seen_process *place_of(struct seen_process *items, size_t count, pid_t pid)
 {
     size_t low = 0;
@@ -24,6 +24,7 @@ static struct seen_process *place_of(struct seen_process *items, size_t count, p
     return &items[low];
 }
 
+/* Returns the entry of a process in a list sorted by id; NULL: none. */
 static struct seen_process *find_in(struct seen_process *items, size_t count, pid_t pid)
 {
     struct seen_process *at = place_of(items, count, pid);
@@ -55,6 +56,7 @@ struct seen_process *process_table_outside(struct process_table *table, pid_t pi
 
 /* --- updates -------------------------------------------------------------------------------------------- */
 
+/* State of one process_table_update. */
 struct update {
     struct process_table *table;
     double elapsed_s;
@@ -77,12 +79,14 @@ static struct seen_process make_process(const struct update *update, const struc
                                  .children_s = is_young ? 0 : seen->children_s};
 }
 
+/* Adds CPU seconds that a process used since the last update. */
 static void add_step(const struct update *update, struct seen_process *process, double step_s)
 {
     process->cpu_share += update->elapsed_s > 0 ? step_s / update->elapsed_s : 0;
     process->step_s += step_s;
 }
 
+/* Appends a process to update->next, with its own new CPU time. process: its entry so far. */
 static void update_process(struct update *update, struct seen_process process,
                            const struct tree_process *seen)
 {
@@ -129,7 +133,8 @@ static void merge(struct update *update, const struct tree_process *seen, size_t
         keep_or_end(update, old);
 }
 
-/* Adds the time of children that a process waited for, except what was already counted while they lived. */
+/* Adds the CPU time of children that a process waited for (children_s: total from /proc), except what was
+ * already counted while they lived. */
 static void take_children(const struct update *update, struct seen_process *process, double children_s)
 {
     double missed_s = children_s - process->children_s - process->owed_s;
@@ -138,8 +143,8 @@ static void take_children(const struct update *update, struct seen_process *proc
     process->children_s = children_s;
 }
 
-/* Returns the process that will show the CPU time of an ended one: its closest ancestor
- * that is alive. NULL: none. */
+/* Returns the process whose children_s will include the CPU time of an ended process: its closest living
+ * ancestor. NULL: none. */
 static struct seen_process *find_living_ancestor(struct update *update, const struct seen_process *ended)
 {
     struct seen_process *ancestor = NULL;
@@ -151,6 +156,7 @@ static struct seen_process *find_living_ancestor(struct update *update, const st
     return ancestor;
 }
 
+/* Adds the CPU time of children that were waited for, without what was counted while they lived. */
 static void settle_children(struct update *update, const struct tree_process *seen, size_t seen_count)
 {
     for (size_t i = 0; i < update->ended_count; i++) {
@@ -162,7 +168,7 @@ static void settle_children(struct update *update, const struct tree_process *se
     struct seen_process *process = update->next;
     for (size_t i = 0; i < seen_count; i++, process++) {
         while (process->pid != seen[i].pid)
-            process++; /* skip processes that are outside */
+            process++; /* skip processes that /proc does not show */
         if (seen[i].children_s != process->children_s)
             take_children(update, process, seen[i].children_s);
     }
@@ -186,7 +192,8 @@ static int by_pid(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Removes processes that have ended but were not waited for, and duplicate ids. Returns the number left. */
+/* Sorts the list by id, and removes processes that have ended but were not waited for, and duplicate ids.
+ * Returns the number left. */
 static size_t keep_living(struct tree_process *seen, size_t count)
 {
     size_t living = 0, kept = 0;

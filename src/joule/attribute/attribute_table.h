@@ -12,15 +12,17 @@
 #include <joule/base.h>
 #include "joule/attribute/attribute_tree.h"
 
+/* A process of the table. */
 struct seen_process {
     pid_t pid, parent;
     uint64_t start_ticks; /* clock ticks after boot */
     char name[TREE_NAME];
     /* A driver reports that it uses a GPU, but /proc does not show it: for example in another container. */
     bool is_outside;
-    /* CPUs that it and the children it waited for kept busy between the last two updates. */
+    /* Number of CPUs that the process and the children that it waited for kept busy between the last two
+     * updates. */
     double cpu_share;
-    double gpu_share;              /* the same for GPUs; NaN: unknown */
+    double gpu_share;              /* GPUs that the process kept busy, likewise; NaN: unknown */
     uint64_t gpu_memory_bytes;     /* on all GPUs together, or JOULE_BYTES_UNKNOWN */
     double cpu_joules, gpu_joules; /* attributed since the first update or the last reset */
     double cpu_watts, gpu_watts;   /* attributed over the last interval */
@@ -30,9 +32,10 @@ struct seen_process {
     double step_s;            /* CPU time whose joules are not attributed yet */
     /* Joules of the window that is being settled; used by attribute_process.c. */
     double cpu_step_joules, gpu_step_joules;
-    bool is_listed; /* for is_outside: a driver still reported it at the last update */
+    bool is_listed; /* if is_outside: a driver still reported the process at the last update */
 };
 
+/* The table. Initialise with zeros. Not thread-safe. */
 struct process_table {
     struct seen_process *items; /* sorted by pid */
     size_t count, capacity;
@@ -42,11 +45,15 @@ struct process_table {
     double ended_joules; /* CPU joules of the processes that ended before the last update */
 };
 
-/* Reads /proc again. Returns JOULE_OK, JOULE_NO_MEMORY (nothing has changed), or the status of errno. */
+/* Reads /proc again. Returns JOULE_OK; JOULE_NO_MEMORY or the status of an errno, with the table
+ * unchanged. */
 joule_status process_table_update(struct process_table *table, struct joule_host *host);
+/* Returns the process with this id; NULL: none. Valid until the next change of the table. */
 struct seen_process *process_table_find(struct process_table *table, pid_t pid);
-/* Returns the process, or adds one that is outside. Returns NULL if out of memory. Moves other entries. */
+/* Returns the process with this id; adds an entry with is_outside if there is none. Returns NULL if out of
+ * memory. Adding moves other entries. */
 struct seen_process *process_table_outside(struct process_table *table, pid_t pid);
+/* Frees the entries; the table is then empty. */
 void process_table_free(struct process_table *table);
 
 #endif

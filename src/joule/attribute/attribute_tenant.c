@@ -24,7 +24,8 @@
 
 /* --- the tree of cgroups -------------------------------------------------------------------------------- */
 
-/* Finds where the kernel counts CPU time by cgroup: the v2 tree, or the tree of the v1 controller. */
+/* Finds the tree in which the kernel counts CPU time by cgroup: the v2 tree, or the tree of the v1
+ * controller. Returns false if there is none. */
 static bool find_root(struct tenants *tenants)
 {
     static const char *const v1[] = {"/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpuacct"};
@@ -67,6 +68,7 @@ static void count_one(unsigned cpu, void *count)
     ++*(unsigned *)count;
 }
 
+/* Returns the number of CPUs that are online; 1 if unknown. */
 static unsigned count_cpus(struct joule_host *host)
 {
     char online[256];
@@ -77,6 +79,7 @@ static unsigned count_cpus(struct joule_host *host)
 
 /* --- the list ------------------------------------------------------------------------------------------- */
 
+/* Returns the tenant with this path; NULL: none. */
 static struct tenant *find(const struct tenants *tenants, const char *path)
 {
     for (size_t i = 0; i < tenants->count; i++)
@@ -106,6 +109,7 @@ static struct tenant *add(struct tenants *tenants, const char *path, const struc
     return tenant;
 }
 
+/* Reads a tenant's CPU time, and adds the tenant if it is new. NO_MEMORY: it could not be added. */
 static joule_status update_tenant(struct tenants *tenants, const char *path, const struct tenant_name *name,
                                   int64_t now_ns)
 {
@@ -115,7 +119,7 @@ static joule_status update_tenant(struct tenants *tenants, const char *path, con
     struct tenant *tenant = find(tenants, path);
     if (!tenant && !(tenant = add(tenants, path, name, usage_s, now_ns)))
         return JOULE_NO_MEMORY;
-    /* It decreases if a new cgroup has the same name. */
+    /* The usage decreases if a new cgroup has the same name. */
     tenant->pending_cpu_s += fmax(0, usage_s - tenant->usage_s);
     tenant->usage_s = usage_s;
     tenant->seen_ns = now_ns;
@@ -123,6 +127,7 @@ static joule_status update_tenant(struct tenants *tenants, const char *path, con
     return JOULE_OK;
 }
 
+/* Updates the tenants below a cgroup. path: relative to the root; depth: its level. */
 static joule_status read_cgroups_below(struct tenants *tenants, const char *path, unsigned depth,
                                        int64_t now_ns)
 {
@@ -176,6 +181,8 @@ joule_class tenant_class(joule_class a, joule_class b)
     return a > b ? a : b;
 }
 
+/* Divides the processors' joules of the window by CPU time. If they are unknown, only the CPU time is
+ * counted. */
 static void share_cpu(struct tenants *tenants, joule_quantity joules)
 {
     double capacity_s = tenants->cpu_count * (double)(tenants->end_ns - tenants->begin_ns) * 1e-9, used_s = 0;
@@ -218,8 +225,9 @@ struct tenant *tenants_of_process(const struct tenants *tenants, uint64_t pid)
     return NULL;
 }
 
-/* Divides a device's joules by the time in which each process ran on it. A single process ran whenever the
- * device was busy. If the times of several processes are unknown, the joules go to the rest. */
+/* Divides a device's joules by the time in which each process ran on it. A single process with unknown time
+ * counts as having run whenever the device was busy. If the times of several processes are unknown, the
+ * joules go to the rest. */
 static void share_device(struct tenants *tenants, const joule_device *device, const joule_quantity *joules)
 {
     joule_device_process list[MAX_PROCESSES];
@@ -255,9 +263,9 @@ static bool is_mps_server(struct joule_host *host, uint64_t pid)
     return host_read_text(host, file, name, sizeof name) && strcmp(name, "nvidia-cuda-mps") == 0;
 }
 
-/* Finds the pod and container of all processes on a device. Returns false if they belong to
- * several pods or none, or are not all known. Drivers of other vendors rely on /proc, where some
- * processes may not be visible. */
+/* Finds the pod and container of all processes on a device. Returns false if the processes belong to several
+ * pods or none, or are not all known. Drivers of other vendors rely on /proc, where some processes may not be
+ * visible. */
 static bool find_pod(const struct tenants *tenants, const joule_device *device, struct tenant_name *out_pod)
 {
     joule_device_process list[MAX_PROCESSES];
@@ -278,8 +286,8 @@ static bool find_pod(const struct tenants *tenants, const joule_device *device, 
     return true;
 }
 
-/* Returns a device's entry. A new one counts joules from the window's begin on. Returns
- * NULL if out of memory. */
+/* Returns a device's entry, and adds it if there is none. A new entry counts joules from the window's begin
+ * on. Returns NULL if out of memory. */
 static struct tenant_device *row_of(struct tenants *tenants, const char *device)
 {
     for (size_t i = 0; i < tenants->device_count; i++)
@@ -302,7 +310,7 @@ const struct tenant_name *tenants_pod_on(const struct tenants *tenants, const ch
 }
 
 /* Takes the joules of a device that are not attributed yet, up to its sensor's last tick before the window's
- * end. Returns false if there are none yet. */
+ * end. Returns false, and changes nothing, if there are none yet. */
 static bool take_joules(const struct tenants *tenants, int32_t domain, struct tenant_device *row,
                         joule_quantity *out_joules)
 {
@@ -320,6 +328,7 @@ static bool take_joules(const struct tenants *tenants, int32_t domain, struct te
     return true;
 }
 
+/* Attributes the joules of all devices, and finds the pod of each device. */
 static void share_devices(struct tenants *tenants)
 {
     bool is_host = host_is_in_root_pid_namespace(tenants->meter->host);

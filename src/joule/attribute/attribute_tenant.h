@@ -29,17 +29,19 @@ struct tenant_name {
  * outermost cgroup of one of the kinds. Cgroups inside it belong to it. */
 bool tenant_name_read(const char *path, struct tenant_name *out_name);
 
+/* A tenant: a cgroup whose energy is reported. */
 #define TENANT_PATH 256
 struct tenant {
     char path[TENANT_PATH];
     struct tenant_name name;
     double cpu_s, cpu_joules, gpu_joules; /* since it was first seen */
     /* Below: private to attribute_tenant.c. */
-    double usage_s, pending_cpu_s; /* the kernel's count; its part in the window that is not settled yet */
+    double usage_s, pending_cpu_s; /* the kernel's count; its part that is not settled yet */
     int64_t seen_ns;
     unsigned update_count; /* number of updates in which it was seen */
 };
 
+/* A device, and how far its energy is attributed. */
 struct tenant_device {
     char device[16];
     bool has_pod;           /* one pod alone uses the device */
@@ -52,14 +54,14 @@ struct process_shares; /* attribute_process.h */
 /* Initialise with zeros, except the first two members. Not thread-safe. */
 struct tenants {
     joule_meter *meter;
-    struct process_shares *processes; /* attributes to processes, too; the caller's; NULL: off */
+    struct process_shares *processes; /* also attributes to processes; owned by the caller; NULL: off */
     struct tenant *list;
     size_t count, capacity;
-    /* Joules of no known tenant: idle time, the kernel, processes outside of all tenants. Kept as
-     * a sum of its own: a difference of sums would sometimes decrease by rounding, which
-     * Prometheus takes for a counter reset. */
+    /* Joules of no known tenant: idle time, the kernel, processes outside of all tenants. They are summed
+     * separately, because a difference of sums would sometimes decrease by rounding. Prometheus would take
+     * the decrease for a counter reset. */
     double rest_cpu_joules, rest_gpu_joules;
-    double ended_cpu_s, ended_cpu_joules, ended_gpu_joules; /* of tenants that were removed from the list */
+    double ended_cpu_s, ended_cpu_joules, ended_gpu_joules; /* sums of tenants removed from the list */
     joule_class cpu_class, gpu_class; /* weakest class of the attributed energy, derived at best */
     /* Below: private to attribute_tenant.c. */
     struct tenant_device *devices; /* all devices seen so far */
@@ -70,14 +72,15 @@ struct tenants {
     bool has_root, is_v2;
 };
 
-/* Reads all cgroups and attributes the energy since the last call; call it about once a second. Energy of a
- * cgroup that ended between two calls, after the first of them, goes to the rest; the cgroup stays in the
- * list for some minutes. Returns JOULE_ABSENT if there are no cgroups, JOULE_NO_MEMORY if some are not in the
+/* Reads all cgroups and attributes the energy since the last call; call it about once a second. If a cgroup
+ * ends between two calls, its energy since the first of them goes to the rest; the cgroup stays in the list
+ * for some minutes. Returns JOULE_ABSENT if there are no cgroups, JOULE_NO_MEMORY if some are not in the
  * list, or why processes could not be read. */
 joule_status tenants_update(struct tenants *tenants);
-/* Attributes the energy up to the last update if the sensors have reported it since, so that sums are as
- * recent as possible. */
+/* Attributes the energy up to the last update if the sensors have reported it by now. Call it before reading
+ * the sums, so that they are as recent as possible. */
 void tenants_settle(struct tenants *tenants);
+/* Frees the lists of tenants and devices. */
 void tenants_free(struct tenants *tenants);
 /* Returns the tenant to which a process belongs; NULL: none. Valid until the next update. */
 struct tenant *tenants_of_process(const struct tenants *tenants, uint64_t pid);

@@ -14,13 +14,14 @@
 #define MIN_ID_LENGTH 12
 #define MAX_ID_LENGTH 64
 
+/* One level of a path, without terminator. */
 struct word {
     const char *text;
     size_t length;
 };
 
-/* Sets *out to the text between prefix and suffix. Returns false if the word has others, or
- * nothing between them. */
+/* Sets *out to the text between prefix and suffix. Returns false if the word does not begin and end with
+ * them, or has nothing between them. */
 static bool between(struct word word, const char *prefix, const char *suffix, struct word *out)
 {
     size_t before = strlen(prefix), after = strlen(suffix);
@@ -31,6 +32,7 @@ static bool between(struct word word, const char *prefix, const char *suffix, st
     return true;
 }
 
+/* Returns true if a word is not empty and has only these letters. */
 static bool consists_of(struct word word, const char *letters)
 {
     for (size_t i = 0; i < word.length; i++)
@@ -39,12 +41,14 @@ static bool consists_of(struct word word, const char *letters)
     return word.length > 0;
 }
 
+/* Returns true if a word can be the id of a container, complete or shortened. */
 static bool is_id(struct word word)
 {
     return word.length >= MIN_ID_LENGTH && word.length <= MAX_ID_LENGTH &&
            consists_of(word, "0123456789abcdef");
 }
 
+/* Copies a word with a terminator, truncated to `size`. */
 static void copy(char *out, size_t size, struct word word)
 {
     struct text text;
@@ -52,7 +56,8 @@ static void copy(char *out, size_t size, struct word word)
     text_add_bytes(&text, word.text, word.length);
 }
 
-/* Reads the UID of a pod. systemd writes its dashes as underscores, because a dash
+/* Reads the UID of a pod into name->pod_uid, if the word is that of a pod. systemd writes its dashes as
+ * underscores, because a dash
  * separates levels of slices. */
 static void read_pod(struct word word, struct tenant_name *name)
 {
@@ -72,6 +77,7 @@ static void read_pod(struct word word, struct tenant_name *name)
         *c = *c == '_' ? '-' : *c;
 }
 
+/* Reads the id of a container. Returns false if the word is none. parent: the level above. */
 static bool read_container(struct word word, struct word parent, struct tenant_name *name)
 {
     static const char *const makers[] = {"docker-", "libpod-", "cri-containerd-", "crio-", "containerd-"};
@@ -85,6 +91,8 @@ static bool read_container(struct word word, struct word parent, struct tenant_n
     return is_one;
 }
 
+/* Reads one level of a path into *name. Returns the kind of tenant, in static storage, or NULL if the level
+ * is not a tenant. */
 static const char *read_kind(struct word word, struct word parent, struct tenant_name *name)
 {
     struct word found;

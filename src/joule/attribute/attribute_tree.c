@@ -16,7 +16,7 @@
  * children form a cycle. */
 #define IS_DONE (-1)
 
-/* Copies NAME out of "PID (NAME) STATE PARENT ...". */
+/* Copies NAME from "PID (NAME) STATE PARENT ...", truncated. `after`: the closing parenthesis. */
 static void take_name(const char *stat, const char *after, char out_name[TREE_NAME])
 {
     const char *begin = strchr(stat, '(');
@@ -48,6 +48,8 @@ bool tree_parse(const char *stat, struct tree_process *out_process)
     return true;
 }
 
+/* Reads the processes with these names in /proc; skips names that are not numbers. Returns the number
+ * read. */
 static size_t read_all(struct joule_host *host, char **names, size_t count,
                        struct tree_process *out_processes)
 {

@@ -14,11 +14,12 @@
 
 #define TREE_NAME 64 /* the kernel's names are shorter */
 
+/* A process as /proc/PID/stat shows it. */
 struct tree_process {
     pid_t pid, parent;
     bool is_alive;        /* false: ended, but not waited for yet */
-    double cpu_s;         /* of the process and of children that it waited for */
-    double children_s;    /* of the children alone */
+    double cpu_s;         /* CPU seconds of the process and of the children that it waited for */
+    double children_s;    /* CPU seconds of these children alone */
     uint64_t start_ticks; /* clock ticks after boot; 0: unknown */
     char name[TREE_NAME];
 };
@@ -26,8 +27,8 @@ struct tree_process {
 /* Parses the text of /proc/PID/stat. Returns false for any other text. */
 bool tree_parse(const char *stat, struct tree_process *out_process);
 
-/* Reads every process that /proc shows into `arena`, sorted by id, so that parents mostly precede their
- * children. Returns their number, or -errno. */
+/* Reads every process that /proc shows into `arena`, sorted by id, so that most parents precede their
+ * children. Returns their number, or -errno. The arena owns *out_processes. */
 ssize_t tree_read(struct joule_host *host, struct arena *arena, struct tree_process **out_processes);
 
 /* Calls each() for every process below `root`, except root itself. Returns false if /proc cannot be read. */

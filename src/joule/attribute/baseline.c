@@ -5,7 +5,7 @@
 
 #define PIECES 10 /* parts of a measurement, used to see how steady the machine was */
 
-/* Returns the standard deviation in watts of the mean power of the interval's pieces. */
+/* Returns the standard deviation, in watts, of the mean power of PIECES equal parts of the interval. */
 static double scatter_watts(joule_meter *meter, const struct cover *cover, int64_t begin_ns, int64_t end_ns,
                             double mean_watts)
 {
@@ -38,8 +38,8 @@ struct estimate baseline_watts(joule_meter *meter, int32_t domain, int64_t begin
     return estimate_add(watts, 1, &idle);
 }
 
-/* Modelled figures have relative errors, but their difference does not. So each side of its interval combines
- * the corresponding sides of both intervals. */
+/* Returns a - b for two modelled quantities. Their errors are relative, but the error of the difference is
+ * not. So each side of the result's interval is combined in quadrature from the intervals of a and b. */
 static joule_quantity difference_of_models(joule_quantity a, joule_quantity b)
 {
     double value = a.value - b.value;
