@@ -1,8 +1,8 @@
-"""libforge for tests in Python: builders, and graphs that run, with NumPy arrays in and out.
+"""libforge for tests in Python: builders, and graphs that run, with NumPy arrays as inputs and outputs.
 
-Owns the signatures of the functions that tests use; the numbers of enumerations are read from the headers. Newcomers: a
-Builder has every function of <forge/graph.h> as a method of its name without forge_; states are views, so that what is
-written into them is there in the next run.
+Has the signatures of the functions that tests use; the numbers of enumerations are read from the headers.
+Note: a Builder has every function of <forge/graph.h> as a method, without the prefix forge_. States are
+views: a change of their contents applies to the next run.
 """
 import ctypes
 import os
@@ -75,7 +75,7 @@ class Schedule(ctypes.Structure):
 
 
 def options(structure, **members):
-    """A structure that begins with its size."""
+    """A structure whose first member is its size."""
     return structure(struct_size=sizeof(structure), **members)
 
 
@@ -87,7 +87,7 @@ def _header(name):
 
 
 def _kinds(name):
-    """{"relu": 18}: the rows of a .def file."""
+    """Returns the rows of a .def file, as {"relu": 18}."""
     return {text: i for i, text in enumerate(re.findall(r'^[A-Z]+\(\w+, "(\w+)"\)', _header(name), re.M))}
 
 
@@ -106,8 +106,9 @@ def dtype_number(dtype):
 
 # --- functions -------------------------------------------------------------------------------------------------
 
-# Of a builder: what each gives, then what it takes. v value or slot, u and i numbers, z a count, d double, b bool, s text,
-# S shape, I init, V D W arrays of values, sizes and windows or None, o a structure or None, r a value to be written.
+# Signatures of builder functions: the result, then the arguments. v: value or slot; u and i: numbers; z: a
+# count; d: double; b: bool; s: text; S: shape; I: initial contents; V, D, W: arrays of values, sizes,
+# windows, or None; o: a structure or None; r: a value that is written.
 _TYPES = {"v": c_uint32, "u": c_uint32, "i": c_int64, "z": c_size_t, "d": c_double, "b": c_bool, "s": c_char_p,
           "S": Shape, "I": Init, "V": c_void_p, "D": c_void_p, "W": c_void_p, "o": c_void_p, "r": c_void_p, "-": None}
 _BUILDER = {
@@ -127,7 +128,7 @@ _ELEMENTS = {"V": c_uint32, "D": c_int64, "W": Window}
 
 
 def _load():
-    """None where there is no library that Python can load."""
+    """Returns None if there is no library that Python can load."""
     if not os.path.exists(LIBRARY):
         return None
     with open(LIBRARY, "rb") as file:
@@ -146,7 +147,7 @@ def _load():
 
 
 def _given(letter, argument):
-    """What a method is called with, as the library takes it."""
+    """Converts a method's arguments for the library."""
     if letter == "s":
         return None if argument is None else argument.encode()
     if letter == "S" and not isinstance(argument, Shape):
@@ -172,7 +173,7 @@ def schedule_rate(schedule, step):
 
 
 def _wrap(array):
-    """A tensor of the array's memory, which must outlive it."""
+    """Returns a tensor in the array's memory, which must outlive it."""
     buffer, tensor, error = c_void_p(), Tensor(), Error()
     memory = c_void_p(array.ctypes.data) if array.size else None
     _check(LIB.forge_buffer_wrap(memory, c_size_t(array.nbytes), None, None, byref(buffer), byref(error)), error)
@@ -182,7 +183,7 @@ def _wrap(array):
 
 
 def _view(tensor):
-    """The tensor's memory as an array."""
+    """Returns the tensor's memory as an array."""
     dtype = DTYPES[tensor.dtype]
     dims = tuple(tensor.shape.dims[:tensor.shape.rank])
     if 0 in dims:
@@ -213,7 +214,7 @@ class Builder:
         return self.unary(UNARY[kind], x)
 
     def binary_of(self, kind, x, y):
-        """Either may be a plain number."""
+        """Either operand may be a number."""
         values = [v for v in (x, y) if not isinstance(v, float)]
         dtype = self.value_dtype(values[0])
         x, y = (self.scalar(dtype, v) if isinstance(v, float) else v for v in (x, y))
@@ -233,7 +234,7 @@ class Builder:
 
 
 class States:
-    """Slots by name, which programs share."""
+    """Slots by name; programs can share them."""
 
     def __init__(self, seed=1):
         self.handle, error = c_void_p(), Error()
@@ -250,7 +251,7 @@ class States:
 
 
 class Program:
-    """A finished builder, compiled, on some states."""
+    """A builder's compiled graph with some states."""
 
     def __init__(self, builder, states):
         graph, error = c_void_p(), Error()
@@ -272,7 +273,7 @@ class Program:
         _check(LIB.forge_instance_run(self.instance, byref(error)), error)
 
     def __getitem__(self, output):
-        """A copy of an output."""
+        """Returns a copy of an output."""
         tensor, error = Tensor(), Error()
         _check(LIB.forge_instance_get(self.instance, output.encode(), byref(tensor), byref(error)), error)
         return _view(tensor).copy()

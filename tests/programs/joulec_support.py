@@ -1,4 +1,4 @@
-"""What the tests of joulec share: a folder of their own, how to call it and read what it reports, how to be skipped."""
+"""Support for tests of joulec: a folder for each test, calls of joulec, parsing of its reports, skipping."""
 import json
 import os
 import subprocess
@@ -14,7 +14,7 @@ HEADER = "#include <joule/budget.h>\n"
 
 
 class Folder(unittest.TestCase):
-    """Each test has a folder of its own, and joulec runs there."""
+    """Each test has its own folder, in which joulec runs."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -25,7 +25,7 @@ class Folder(unittest.TestCase):
         return os.path.join(self.folder, *names)
 
     def write(self, name, text):
-        """Its path."""
+        """Returns its path."""
         os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
         with open(self.path(name), "w", encoding="utf-8") as file:
             file.write(text)
@@ -36,7 +36,7 @@ class Folder(unittest.TestCase):
             return file.read()
 
     def report_in(self, name):
-        """A report, with its functions by name."""
+        """Returns a report, with its functions by name."""
         report = json.loads(self.read(name))
         report["functions"] = {function["name"]: function for function in report["functions"]}
         return report
@@ -47,7 +47,7 @@ class Folder(unittest.TestCase):
 
 
 class OneFile(Folder):
-    """What joulec says of one C file, which begins with HEAD."""
+    """Runs joulec on one C file, which begins with HEAD; returns the report."""
 
     HEAD = HEADER
 
@@ -55,7 +55,7 @@ class OneFile(Folder):
         return self.joulec("-I", INCLUDE, "-O2", *options, "-c", self.write(name, self.HEAD + text), "-o", "a.o", **environment)
 
     def report(self, text, *options):
-        """With "stderr", what was said beside it."""
+        """"stderr" in the result holds the messages."""
         done = self.compile(text, "--energy-report", "report.json", *options)
         self.assertIn(done.returncode, (0, 1), done.stderr)
         return {**self.report_in("report.json"), "stderr": done.stderr}
@@ -65,12 +65,12 @@ class OneFile(Folder):
 
 
 def has_sanitizer():
-    """Whether libjoule has one: a program without one cannot be relied on to run with that."""
+    """Returns True if libjoule has a sanitizer. A program without one may not run with such a libjoule."""
     return run_support.sanitizer_of(LIBRARY) is not None
 
 
 def main(runs_what_it_builds=False):
-    """Runs the tests of the calling script, if there is a joulec."""
+    """Runs the tests of the calling script if joulec was built."""
     if not os.path.exists(JOULEC):
         run_support.skip("this build has no joulec (no LLVM)")
     if runs_what_it_builds and has_sanitizer():

@@ -1,4 +1,4 @@
-"""What program tests share, those of `joule run` above all: how to start it, how to wait for things, how to be skipped."""
+"""Support for program tests, mainly of `joule run`: starting it, waiting for conditions, skipping."""
 import os
 import sys
 import tempfile
@@ -12,12 +12,12 @@ PATIENCE_S = 20  # how long something that must happen may take on a busy machin
 
 
 def joule_run(*words):
-    """The words of `joule run` with a command and no report of its own."""
+    """Returns the arguments of `joule run` for a command, without a report."""
     return [JOULE, "run", "--quiet", *words]
 
 
 def wait_until(condition, what):
-    """Polls until condition() is true, and gives its value; fails loudly, for tests must end."""
+    """Polls until condition() is true and returns its value; fails after a time limit."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         value = condition()
@@ -40,13 +40,14 @@ def children_of(pid):
 
 
 def state_of(pid):
-    """The letter of a process's state; '' when there is none."""
+    """Returns the letter of a process's state, '' if the process does not exist."""
     stat = read_file(f"/proc/{pid}/stat")
     return stat.rsplit(")", 1)[1].split()[0] if stat else ""
 
 
 class Machine:
-    """A recorded machine with one CPU package whose energy counter runs at a given power while it is open."""
+    """A recorded machine with one CPU package. Its energy counter runs at a given power while the object is
+    open."""
 
     def __init__(self, watts):
         self.watts = watts
@@ -79,20 +80,20 @@ class Machine:
 
 
 def sanitizer_of(path):
-    """What a library or program was built with: "address", "thread" or None."""
+    """Returns the sanitizer of a library or program: "address", "thread" or None."""
     with open(path, "rb") as file:
         code = file.read()
     return next((name for sign, name in ((b"__asan_init", "address"), (b"__tsan_init", "thread")) if sign in code), None)
 
 
 def skip(reason):
-    """Ends the script."""
+    """Ends the script as skipped."""
     print("skipped:", reason)
     sys.exit(77)
 
 
 def main():
-    """Runs the tests of the calling script; 77 when every one was skipped."""
+    """Runs the calling script's tests; exits with 77 if all of them were skipped."""
     program = unittest.main(module="__main__", exit=False, verbosity=2)
     result = program.result
     for _, reason in result.skipped:

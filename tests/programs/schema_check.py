@@ -1,4 +1,6 @@
-"""A JSON Schema validator for program tests: Python's jsonschema, from the machine or installed below the build folder."""
+"""A JSON Schema validator for program tests: Python's jsonschema, installed on the machine or below the build
+folder.
+"""
 import json
 import os
 import subprocess
@@ -24,7 +26,7 @@ def _validator_class():
 
 
 def validator(name):
-    """The validator of docs/NAME.schema.json; the schema itself is checked first."""
+    """Returns the validator of docs/NAME.schema.json, after checking the schema itself."""
     path = os.path.join(os.environ["JOULE_SOURCE"], "docs", name + ".schema.json")
     with open(path, encoding="utf-8") as file:
         schema = json.load(file)

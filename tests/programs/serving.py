@@ -1,7 +1,7 @@
-"""Servers for program tests: `joule serve` over a machine of files whose counters say what they are told.
+"""Servers for program tests: `joule serve` on a recorded machine whose counters the test sets.
 
-Owns starting, asking and ending them by their process id, on ports that the system chooses. Newcomers: a machine is
-read while it changes, so a counter is written in place and at once.
+Starts, queries and ends them by process id, on ports that the system chooses. Note: a machine is read while
+it changes, so a counter is written in place with one write.
 """
 import contextlib
 import http.client
@@ -16,7 +16,7 @@ ZONE = "sys/class/powercap/intel-rapl:"
 
 
 class Machine:
-    """Two packages: one whose counter says what it is told, and one that nobody may read."""
+    """Two packages: the test sets the counter of one; the other cannot be read."""
 
     def __init__(self, folder):
         self.root = folder
@@ -36,7 +36,8 @@ class Machine:
             file.write(text)
 
     def use(self, joules, seconds):
-        """Evenly, in steps that a processor could have taken, each written at once over the one before."""
+        """Advances the counter evenly, in steps that a real processor could take. Each write replaces the
+        previous value in place."""
         steps = round(seconds / 0.02)
         with open(os.path.join(self.root, f"{ZONE}0/energy_uj"), "r+b", buffering=0) as file:
             for _ in range(steps):
@@ -76,7 +77,7 @@ class Server:
             return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1])
 
     def end(self, signal_number=signal.SIGTERM):
-        """The exit status, and all that was said."""
+        """Returns the exit status and the output."""
         self.process.send_signal(signal_number)
         self.said += self.process.stderr.read()
         self.process.stderr.close()
@@ -94,6 +95,6 @@ def serving(*arguments, **environment):
 
 
 def value_of(page, series):
-    """None: there is no such sample."""
+    """Returns None if there is no such sample."""
     found = re.search("^" + re.escape(series) + r" (\S+)$", page, re.M)
     return float(found[1]) if found else None

@@ -24,12 +24,12 @@ def energies(table):
 
 
 def times(table):
-    """The time of each row: the one before its share."""
+    """Returns the time of each row, which is the column before its share."""
     return [seconds(*found) for found in re.findall(r"([\d.]+) (\w?s) +[\d.]+ %", table)]
 
 
 class Page(html.parser.HTMLParser):
-    """The page of a step as a tree: each module has its own energy, and those of its modules and of its launches."""
+    """Returns the page of a step as a tree. Each module has its energy, its modules and its launches."""
 
     def __init__(self, text):
         super().__init__()
@@ -84,7 +84,7 @@ def amount(text):
 
 
 def check_page(test, text):
-    """Each module's energy is the sum of what is in it. Returns that of the step."""
+    """Checks that each module's energy is the sum of its contents. Returns that of the step."""
     def check(module):
         if module["parts"]:
             parts = sum(amount(part["own"]) for part in module["parts"])

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The binary interfaces of AMD's libraries as Joule writes them, held against AMD's own headers where they are installed
-# (librocm-smi-dev; amd_smi/amdsmi.h of ROCm): each call compiles with the types that Joule uses, numbers and layouts agree.
-# CPATH may name a folder with headers of another release.
+# Compares Joule's declarations of AMD's libraries with AMD's own headers, if these are installed
+# (librocm-smi-dev; amd_smi/amdsmi.h of ROCm): each call compiles with Joule's types, and numbers and layouts
+# agree. CPATH may name a folder with headers of another release.
 set -eu
 cc=${CC:-cc}
 folder=$(mktemp -d)

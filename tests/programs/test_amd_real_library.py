@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""AMD's own librocm_smi64 (Debian's librocm-smi64-1), read by Joule, on a machine made of files.
+"""Joule reads AMD's own librocm_smi64 (Debian's librocm-smi64-1) on a machine made of files.
 
-In a mount namespace of its own /sys is an empty file system with one board in it, as the driver amdgpu shows it: what
-the library needs to start, sensors, and a table of figures whose energy counter runs at 200 W. Without the right to make
-such a namespace, or without the library, the test is skipped.
+In a mount namespace, /sys is an empty file system with one board, as the driver amdgpu shows it: files that
+the library needs to start, sensors, and a gpu_metrics table whose energy counter runs at 200 W. Skipped
+without permission to make the namespace, or without the library.
 """
 import ctypes
 import json
@@ -49,7 +49,7 @@ LINKS = {
 
 
 def write_table():
-    """Revision 1.3: the energy counter at 24, the clock at 32."""
+    """Writes a table of revision 1.3: the energy counter is at byte 24, the clock at 32."""
     now_s = time.monotonic()
     table = bytearray(b"\xff" * 120)
     struct.pack_into("<HBB", table, 0, 120, 1, 3)
@@ -96,7 +96,7 @@ def check_board():
 
 
 def check_energy():
-    """Counted while the table is renewed: a moment's delay of that is a moment's less energy."""
+    """The table is rewritten while it is read; a delay of a rewrite only delays that energy."""
     stop = threading.Event()
 
     def renew():
@@ -117,7 +117,7 @@ def check_energy():
 
 
 def check_not_loaded():
-    """The kernel tells of this board by itself."""
+    """The kernel's files alone describe this board."""
     told, _ = devices()
     state = {source["name"]: source["state"] for source in told["sources"]}
     check(state["rocm_smi"] == "absent" and state["amd_smi"] == "absent", state)

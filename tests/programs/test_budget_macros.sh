@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The macros of joule/budget.h change nothing: with all of them a file compiles without a warning in every language and
-# compiler at hand, and the program does the same. Under joulec (__JOULEC__) they leave what joulec reads.
+# The macros of joule/budget.h change nothing in a build: a file with all of them compiles without a warning
+# in every language and available compiler, and the program behaves the same. For joulec (__JOULEC__) they
+# expand to what joulec reads.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -108,7 +109,7 @@ for compiler in clang clang-19; do
             exit 1
         }
     done
-    # The lines on which loops with bounds begin, as the markers of -E count them.
+    # Prints the lines on which bounded loops begin, according to the line markers of -E.
     found=$($compiler -D__JOULEC__ -E "${flags[@]}" "$work/use.c" | awk '
         /^# [0-9]+ "/ { line = $2; next }
         /^#pragma joule loop/ { print line ": " $0 }

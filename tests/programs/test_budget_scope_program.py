@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""JOULE_BUDGET_SCOPE in a compiled program, on a machine of 50 W: what the report says, and who is told.
+"""JOULE_BUDGET_SCOPE in a compiled program, on a machine of 50 W: the report, and the calls of handlers.
 
-Newcomers: calls sleep for milliseconds and budgets are thousands of times more or less than what that costs, so that
-no busy machine changes a verdict.
+Note: calls sleep for milliseconds, and budgets are thousands of times more or less than that costs. Thus a
+busy machine changes no verdict.
 """
 import json
 import os
@@ -222,7 +222,7 @@ class Scopes(unittest.TestCase):
 
 
 def functions_of(path):
-    """The functions of a report, by name without line."""
+    """Returns a report's functions, by name without line."""
     return {f["name"].split(":")[0]: f for f in json.loads(read_file(path))["functions"]}
 
 

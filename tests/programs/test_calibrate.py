@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""joule calibrate as a person meets it: what it lists, keeps and refuses, what an interrupt leaves, and joulec after it.
+"""`joule calibrate` for users: lists, stored files, refusals, interrupts, and joulec with the calibration.
 
-Newcomers: a machine that is busy is refused, which is right, and not to be wished away: what needs a result is then skipped.
+Note: a busy machine is correctly refused. Tests that need a result are then skipped.
 """
 import json
 import os
@@ -35,7 +35,7 @@ class Calibrate(unittest.TestCase):
                               check=False, timeout=300)
 
     def quick(self):
-        """The text of a file that a quick calibration kept on this machine."""
+        """Returns the text of a file from a quick calibration of this machine."""
         if Calibrate.kept is None:
             done = self.calibrate("--quick")
             if done.returncode == 1:

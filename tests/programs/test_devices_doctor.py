@@ -71,7 +71,7 @@ def test_here(devices, doctor):
 
 
 def test_the_variable_is_for_others():
-    """JOULE_ENERGY_JSON is for the programs that joule runs, not for joule."""
+    """JOULE_ENERGY_JSON applies to programs that joule runs, not to joule itself."""
     check(joule("doctor", JOULE_ENERGY_JSON="1").stderr == "")
 
 
@@ -94,7 +94,7 @@ def test_refused_zone(root, devices, doctor):
 
 @contextlib.contextmanager
 def counting(path):
-    """Renews an energy counter, at 20 W."""
+    """Updates an energy counter, at 20 W."""
     stop = threading.Event()
 
     def count():
@@ -151,7 +151,8 @@ def test_gpus_of_a_recorded_machine(root, doctor):
 
 
 def test_doctor_knows_how_run_counts(root, doctor):
-    """As whoever runs the tests and, where that is root, as nobody: cgroups are named exactly where run has none."""
+    """Runs as the current user and, if that is root, as nobody: doctor reports cgroups exactly if run has
+    none."""
     users = [None] + ([65534] if os.getuid() == 0 else [])
     for user in users:
         with tempfile.TemporaryDirectory(dir=root) as folder:
@@ -185,7 +186,7 @@ def boards(script, *arguments):
 
 
 def test_boards(devices):
-    """One with processes, one cut into instances, one refused."""
+    """One board with processes, one split into instances, one denied."""
     script = "boards=3; duty=1; 0.processes=3; 0.limit_watts=500; 1.mig=2; 2.denied=1"
     listing = json.loads(boards(script, "--json"))
     devices.validate(listing)
@@ -210,7 +211,7 @@ def test_boards(devices):
 
 
 def test_intel(devices):
-    """One GPU that tells all, one whose joules are refused, and a neural processor."""
+    """One GPU with all values, one whose joules are denied, and a neural processor."""
     script = "cards=3; engine_all=0; busy=0.4; copy_busy=0.9; used_gib=3; 1.energy=-2; 2.type=5"
     listing = json.loads(joule("devices", "--json", "--sources", "level_zero", JOULE_LEVEL_ZERO_LIB=LEVEL_ZERO,
                                JOULE_FAKE_LEVEL_ZERO=script).stdout)
@@ -263,7 +264,7 @@ def test_page_fits_the_terminal():
 
 
 def test_colours(root):
-    """Every subcommand asks the same of its terminal."""
+    """Every subcommand handles its terminal in the same way."""
     record = os.path.join(root, "record")
     joule("record", "-q", "-o", record, "true")
     for arguments in (("run", "true"), ("report", record), ("devices",), ("doctor",)):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""NVIDIA's boards where the driver's library cannot be loaded: the real program runs a stand-in of nvidia-smi."""
+"""NVIDIA boards if the driver's library cannot be loaded: joule runs a fake nvidia-smi."""
 import json
 import os
 import shutil
@@ -12,7 +12,8 @@ import schema_check
 JOULE = os.environ["JOULE"]
 FIXTURES = os.path.join(os.environ["JOULE_SOURCE"], "tests", "fixtures", "nvidia_smi")
 
-# Answers as the driver's program does: a table of the fields that are asked for, without units; a description; a list.
+# Behaves as the driver's program: prints a table of the requested fields without units, a description, or a
+# list.
 STAND_IN = f"""#!{sys.executable}
 import os, sys, time
 mode, argument = os.environ.get("SMI_MODE", ""), sys.argv[1]
@@ -87,7 +88,7 @@ def test_no_boards(folder):
 
 
 def test_a_record(folder):
-    """Of a machine, with the description alone."""
+    """On a machine whose nvidia-smi has only the description."""
     os.makedirs(os.path.join(folder, "root", "run"))
     with open(os.path.join(folder, "root", "run", "commands"), "w", encoding="utf-8") as file:
         file.write("description 0 nvidia-smi -q -x\nlist 0 nvidia-smi -L\n")

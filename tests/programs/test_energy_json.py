@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """JOULE_ENERGY_JSON: any program that uses libjoule writes one line at normal exit, and nothing else.
 
-The program is Python itself with libjoule loaded by ctypes, because nothing then helps it: no call at the end, no
-compiled code of ours. Newcomers: a report at exit is the library's only output, so most cases here are about silence.
+The program is Python itself with libjoule loaded by ctypes, so that neither a final call nor our own compiled
+code can help. Note: the report at exit is the library's only output, so most tests check that nothing is
+printed.
 """
 import glob
 import json
@@ -73,7 +74,7 @@ def test_regions_are_functions():
 
 
 def test_below_joule_run(folder):
-    """The program joins the session all the same: the parent measures, and knows the regions."""
+    """The program still joins the session: the parent measures and gets the regions."""
     path = os.path.join(folder, "parent.json")
     report = lines("region = joule.joule_begin(joule.joule_tag(b'warm up'))\n"
                    "busy(0.3)\n"
@@ -87,7 +88,7 @@ def test_below_joule_run(folder):
 
 
 def test_loaded_with_the_program():
-    """Then the library's handlers run among its destructors, and the meter must outlast the report."""
+    """Then the library's exit handlers run with its destructors, and the meter must outlive the report."""
     report = lines("busy(0.3)", prefix=["env", "LD_PRELOAD=" + LIBRARY])[0]
     check(report["overhead"]["cpu_seconds"] > 0, report["overhead"])
 
@@ -124,7 +125,7 @@ def test_children():
 
 
 def test_a_childs_regions(folder):
-    """Each process that has regions tells of its own, the child not in its parent's file."""
+    """Each process with regions writes its own report; the child does not write into its parent's file."""
     code = ("tag = joule.joule_tag(b'before')\n"
             "child = os.fork()\n"
             "if child == 0:\n"

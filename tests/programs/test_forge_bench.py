@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""`forge bench`: it says what it promises, in about the time it is given, and an interrupt shows what there is.
+"""`forge bench`: it prints all promised results in about the given time, and after an interrupt the results
+so far.
 
-Owns nothing about speed: figures are looked at for being there and fitting together."""
+Speed is not tested: values only have to exist and be consistent.
+"""
 import json
 import os
 import signal

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""`forge check`: all operations are good in all modes, a case is repeated by its seed, and what is wrong is told.
+"""`forge check`: all operations pass in all modes, a seed repeats a case, and errors are reported.
 
-Owns nothing about speed: times are looked at for being there. Newcomers: that a wrong kernel is found is shown in
-tests/unit/forge/test_check.c, which has one."""
+Speed is not tested: times only have to exist. Note: tests/unit/forge/test_check.c shows that a wrong kernel
+is found; it has one.
+"""
 import json
 import os
 import subprocess

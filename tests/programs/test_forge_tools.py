@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""`forge compile`, `run`, `inspect` and `devices`: from a graph's text to numbers in another process, what is in every kind of file, and
-what is said of files that are missing, cut, noise, or of another kind."""
+"""`forge compile`, `run`, `inspect` and `devices`: from a graph's text to numbers in another process.
+
+Also checks the contents of each kind of file, and messages about files that are missing, truncated, random,
+or of another kind.
+"""
 import ast
 import json
 import os
@@ -102,7 +105,7 @@ class Tools(unittest.TestCase):
         self.assertEqual(done.stdout, "", arguments)
 
     def damaged(self, name):
-        """Copies of a file cut short, and with noise in them, and noise alone."""
+        """Yields truncated copies of a file, copies with random bytes, and random bytes."""
         rng = random.Random(name)
         with open(self.path(name), "rb") as file:
             whole = file.read()
@@ -324,7 +327,7 @@ class Tools(unittest.TestCase):
 
     # --- what is wrong ----------------------------------------------------------------------------------------
 
-    # Rows + between operations + unattributed = head, in text and page, which show the same figures.
+    # Rows + between operations + unattributed = head, in text and page, which show the same values.
     def assert_adds_up(self, out, page, is_expected=False):
         each = re.search(r"^(\d+) runs?, .* and ([\d.]+ \w?J) .*each.*; in all ([\d.]+ \w?J)", out, re.M)
         self.assertIsNotNone(each, out)
@@ -349,7 +352,7 @@ class Tools(unittest.TestCase):
                 self.assert_adds_up(done.stdout.replace(": the device estimated only estimates", "; in all 0.0 J"), file.read(), bool(how))
 
     def test_tables_of_a_short_run_add_up(self):
-        """What begins and ends the measurement is most of its time, and between operations."""
+        """Start and end of the measurement take most of the time, which counts as between operations."""
         page = self.path("sums.html")
         for repeat in ("1", "3"):
             done = self.forge("run", self.path("p.fprog"), "--set", "x=" + self.path("x.npy"), "--repeat", repeat, "--html", page)
@@ -443,7 +446,7 @@ class Tools(unittest.TestCase):
                 self.assertIn("cannot write to standard output: " + words, done.stderr)
 
     def test_output_is_refused_before_the_work(self):
-        """Nothing was printed: neither what the passes did, nor launches, nor a table."""
+        """Nothing was printed: no passes, no launches, no table."""
         for arguments in (["inspect", self.path("g.txt"), "--html"], ["inspect", self.path("p.fprog"), "--step", "--html"],
                           ["run", self.path("p.fprog"), "--html"], ["run", self.path("p.fprog"), "--save-states"],
                           ["compile", self.path("g.txt"), "--passes", "-o"]):
@@ -467,7 +470,7 @@ class Tools(unittest.TestCase):
                 self.assertEqual(file.read(), before)
 
     def test_only_files_are_replaced(self):
-        """What is renamed into a place does away with what was there: a device, too, if it were let."""
+        """Renaming a file onto an existing path replaces it, so a device must be refused."""
         pipe, link, target = self.path("pipe"), self.path("link"), self.path("target")
         os.mkfifo(pipe)
         for path, words in ((pipe, "not a regular file"), (self.folder, "Is a directory")):

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The same networks, weights, batches and learning rates in PyTorch: the same losses, parameters and running statistics.
+"""The same networks, weights, batches and learning rates in PyTorch give the same losses, parameters and
+running statistics.
 
-f64: 100 steps. f32: 20, as roundings grow from step to step. Newcomers: dropout is off. A parameter on which the loss does
-not depend, such as a bias before a batch norm, has nothing but roundings as its gradient, and AdamW makes whole steps of
-them: in f32 these parameters ("unsteered") are anybody's.
+f64: 100 steps. f32: 20, because rounding errors grow with each step. Note: dropout is off. If the loss does
+not depend on a parameter, such as a bias before a batch norm, its gradient is only rounding errors, and AdamW
+turns these into full steps. In f32 such parameters ("unsteered") are not compared.
 """
 import unittest
 import warnings
@@ -16,8 +17,9 @@ N = forge.NUMBER
 STEPS = {"f64": 100, "f32": 20}
 SEEDS = {"f64": (7,), "f32": range(1, 5)}  # of first weights: in f32 one lucky choice would show nothing
 LOSS = {"f64": 1e-8, "f32": 1e-4}    # relative
-# Largest against largest. In f32 coarsely, and by root mean squares, as AdamW moves single elements by the sign of a
-# rounding: parameters of GPT have been 1.9e-4 apart where losses were 5e-7. What is claimed of f32 is its losses.
+# Largest difference relative to the largest element. For f32 the root mean square is compared, with a wide
+# tolerance: AdamW moves single elements by the sign of a rounding. Parameters of GPT have differed by 1.9e-4
+# while losses differed by 5e-7, so the claim for f32 is about losses.
 STATES = {"f64": 1e-6, "f32": 1e-3}
 APART = {"f64": difference, "f32": distance}
 NUMPY_TYPES = {"f64": "f8", "f32": "f4"}
@@ -27,7 +29,7 @@ TORCH_TYPES = {"f64": torch.float64, "f32": torch.float32}
 # --- models: as a builder makes them, and as a torch.nn.Module with the same names -----------------------------------
 
 class Images:
-    """Inputs of classes that can be learnt: each has a pattern of its own, under noise."""
+    """Inputs of classes that can be learnt: each class has its own pattern plus noise."""
     unsteered = ()
 
     @classmethod
@@ -97,7 +99,7 @@ class TorchNormCnn(torch.nn.Module):
 
 
 class NormCnn(Images):
-    """The layers of forge_norm_cnn without its dropout; forge_norm_cnn itself is used after training."""
+    """The layers of forge_norm_cnn without dropout; forge_norm_cnn itself is used after training."""
     name, torch_model, input, classes, activation = "CNN with BatchNorm", TorchNormCnn, (16, 1, 8, 8), 6, "relu"
     unsteered = ("fc2.bias", "norm2.running_mean")
 
@@ -115,8 +117,9 @@ class TorchSmoothNormCnn(TorchNormCnn):
 
 
 class SmoothNormCnn(NormCnn):
-    """For f32. With relu, a number that is rounded to the other side of 0 changes a gradient by as much as it is, and
-    losses part by up to some hundredths in about every third choice of weights: PyTorch's f32 from its own f64, too."""
+    """For f32. With relu, a number that rounds to the other side of 0 changes a gradient by its whole value.
+    In about a third of the initial weights, losses then differ by some hundredths; PyTorch's f32 and f64
+    differ as much."""
     name, torch_model, activation = "CNN with BatchNorm and tanh", TorchSmoothNormCnn, "tanh"
 
 
@@ -184,7 +187,8 @@ class TorchGpt(torch.nn.Module):
 
 
 class Gpt:
-    """Its tokens mostly follow each other by a rule. That all keys move by one bias changes nothing: it is unsteered."""
+    """Most tokens follow from the previous one by a rule. A bias common to all keys has no effect: it is
+    unsteered."""
     name, batch, context = "GPT", 3, 14
     members = {"layers": 2, "heads": 3, "kv_heads": 3, "vocabulary": 29, "context": 16, "width": 24}
     unsteered = ("h.0.attn.c_attn.bias", "h.1.attn.c_attn.bias")
@@ -242,7 +246,7 @@ class Sgd:
 
 
 class AdamW:
-    """Vectors without decay, gradients clipped, and the learning rate on a cosine."""
+    """Vectors without decay, clipped gradients, and a cosine learning rate."""
     name, clip, epsilon = "AdamW, clipped, two groups", 0.5, 1e-8
 
     @classmethod
@@ -267,7 +271,7 @@ class AdamW:
 # --- trainings ---------------------------------------------------------------------------------------------------
 
 class Ours:
-    """The training program of a model, and its states."""
+    """Returns the training program of a model, and its states."""
 
     def __init__(self, model, optimiser, dtype, seed):
         self.states = forge.States(seed)
@@ -287,7 +291,7 @@ class Ours:
 
 
 class Theirs:
-    """The same in PyTorch, beginning with our weights."""
+    """Builds the same in PyTorch, with our initial weights."""
 
     def __init__(self, model, optimiser, dtype, states):
         self.model, self.clip = model.torch_model().to(TORCH_TYPES[dtype]), optimiser.clip
@@ -308,7 +312,7 @@ class Theirs:
 
 class Trainings(unittest.TestCase):
     def train(self, model, optimiser, dtype, seed=SEEDS["f64"][0]):
-        """Both, in step. Ours lives as long as the test."""
+        """Runs both in step. Our program lives as long as the test."""
         ours = Ours(model, optimiser, dtype, seed)
         self.addCleanup(ours.close)
         theirs = Theirs(model, optimiser, dtype, ours.states)
@@ -366,7 +370,7 @@ class Trainings(unittest.TestCase):
 
 
 class Schedules(unittest.TestCase):
-    """forge_schedule_rate against torch.optim.lr_scheduler, which goes from step to step."""
+    """Compares forge_schedule_rate with torch.optim.lr_scheduler, which goes from step to step."""
     STEPS = 120
 
     def compare(self, make, **members):

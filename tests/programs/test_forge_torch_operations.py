@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Each operation and layer against PyTorch's in f64: values, gradients, and gradients of gradients, of random numbers.
+"""Each operation and layer against PyTorch's in f64: values, gradients, and gradients of gradients, for
+random numbers.
 
-Owns the list of what is called what in PyTorch. Newcomers: a case is one expression for both; gradients are of a random
-weighted sum of its result, and gradients of gradients of a random weighted sum of these.
+Has the list of PyTorch's names. Note: a case is one expression for both libraries. Gradients are those of a
+random weighted sum of its result; gradients of gradients are those of a random weighted sum of gradients.
 """
 import unittest
 
@@ -15,8 +16,8 @@ LIMIT = (1e-12, 1e-12, 1e-11)  # of values, gradients, gradients of gradients; o
 
 
 class Case:
-    """inputs: arrays. parameters: {slot: array}; theirs gets them by the last word of the slot's name. Floats are what is
-    differentiated by, `orders` times."""
+    """inputs: arrays. parameters: {slot: array}; PyTorch gets them by the last word of the slot's name.
+    Floats are differentiated `orders` times."""
 
     def __init__(self, ours, theirs, *inputs, parameters=None, orders=2):
         self.ours, self.theirs, self.inputs, self.parameters, self.orders = ours, theirs, inputs, parameters or {}, orders
@@ -29,7 +30,8 @@ class Case:
 
 
 def of_torch(case):
-    """Results of order 0, 1, 2: value, gradients, gradients of gradients; and the weights that were used."""
+    """Returns results of order 0, 1, 2 (value, gradients, gradients of gradients), and the weights that were
+    used."""
     rng = numpy.random.default_rng(99)
     leaves = [torch.tensor(leaf, requires_grad=leaf.dtype.kind == "f") for leaf in case.leaves()]
     count = len(case.inputs)
@@ -73,7 +75,7 @@ def of_forge(case, weights):
 
 
 def parameter(b, name, array):
-    """The value that a layer has made already."""
+    """Returns the value that a layer has created already."""
     scope, _, own = name.rpartition(".")
     b.scope_push(scope)
     value = b.parameter(own, forge.dtype_number(array.dtype), array.shape, forge.Init())
@@ -207,7 +209,7 @@ class Operations(unittest.TestCase):
 
     @staticmethod
     def scanned(theirs, first, axis, flags):
-        """A scan of PyTorch with our flags."""
+        """A scan in PyTorch with our flags."""
         def run(x):
             x = x.flip(axis) if flags & N["SCAN_REVERSE"] else x
             y = theirs(x, axis)
@@ -427,7 +429,7 @@ class Operations(unittest.TestCase):
                              lambda *x: self.attention(*x, is_causal), q, k, v)
 
     def test_rope(self):
-        """Pairs as complex numbers, turned."""
+        """Rotates pairs as complex numbers."""
         def turned(x, places):
             angle = places[:, None] * 10000 ** (-torch.arange(x.shape[-2], dtype=torch.float64) / x.shape[-2])
             return torch.view_as_real(torch.view_as_complex(x) * torch.polar(torch.ones_like(angle), angle))

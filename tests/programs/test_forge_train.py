@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`forge train` on digits that are made here: it learns, adds up, repeats itself bit by bit, and says what is wrong."""
+"""`forge train` on generated digits: it learns, sums add up, runs repeat bit by bit, and errors are reported."""
 import fcntl
 import gzip
 import json
@@ -29,7 +29,7 @@ def write_idx(path, shape, data):
 
 
 def write_digits(folder, kind, count, seed):
-    """Class c is a bright bar in row band c, with noise: easy, and not without learning."""
+    """Class c is a bright bar in row band c, with noise: easy, but it must be learnt."""
     rng = random.Random(seed)
     labels = [rng.randrange(10) for _ in range(count)]
     pixels = bytearray()
@@ -53,7 +53,7 @@ def checkpoint(path):
 
 
 def spent(path):
-    """Joules in the file beside a checkpoint; 0: there is none yet."""
+    """Returns the joules in the file beside a checkpoint; 0: it does not exist yet."""
     try:
         with open(path + ".joules", encoding="ascii") as file:
             return float(re.search(r"^joules (\S+)", file.read(), re.M).group(1))
@@ -190,13 +190,13 @@ class Train(unittest.TestCase):
             self.assertIn("fc1", file.read())
 
     def path(self, name):
-        """A new file's."""
+        """For a new file."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         return os.path.join(folder.name, name)
 
     def interrupted(self, arguments, number=signal.SIGINT):
-        """Ends a training when an epoch is done."""
+        """Interrupts a training at the end of an epoch."""
         with subprocess.Popen([FORGE, "train", "--data", self.folder.name, *arguments], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True) as child:
             self.assertRegex(child.stderr.readline(), "^epoch ")
@@ -211,7 +211,7 @@ class Train(unittest.TestCase):
         return json.loads(done.stdout)
 
     def assert_same(self, how, parts):
-        """Going on from `parts` ends where a training that was not interrupted does."""
+        """Continuing from `parts` ends with the same result as an uninterrupted training."""
         whole, middle = self.path("whole"), checkpoint(parts)
         first, last = self.report(*how, "-c", whole), self.report(*how, "-c", parts, "--resume")
         self.assertEqual(last["steps_before"], int(middle[2]["forge.step"]))
@@ -296,7 +296,7 @@ class Train(unittest.TestCase):
         self.assertGreater(again["energy_joules"], kept)
 
     def kill_when_spent(self, arguments, path, joules):
-        """Kills a training when its file says that this much was spent; returns the file's joules after that."""
+        """Kills a training when its file has reached this energy; returns the file's joules after that."""
         with subprocess.Popen([FORGE, "train", *arguments, "-c", path, "-r"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
             end = time.monotonic() + 100
             while spent(path) < joules:
@@ -306,7 +306,7 @@ class Train(unittest.TestCase):
             child.kill()
         return spent(path)
 
-    # A kill forgets steps, but not their joules: kills before the first checkpoint, and after it.
+    # A kill loses steps, but not their joules: for kills before the first checkpoint and after it.
     def test_joules_of_redone_steps_count(self):
         path, book = self.path("checkpoint"), self.path("book")
         with open(book, "w", encoding="ascii") as file:
@@ -395,7 +395,8 @@ class Train(unittest.TestCase):
             self.assertFalse(validator.is_valid({k: v for k, v in report.items() if k != key}), key)
         self.assertFalse(validator.is_valid({**report, "end": "perhaps"}))
 
-    # What `joule run` says of the command is what its operations and the time between them add up to, whoever else is busy.
+    # The energy that `joule run` gives the command is the sum of its operations and the time between them,
+    # even if other processes are busy.
     def test_neighbours_work_is_not_in_the_joules(self):
         neighbours = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
         try:
@@ -419,7 +420,8 @@ class Train(unittest.TestCase):
         self.assertLessEqual(inner["run_energy_joules"], 1.05 * command)
         self.assertGreater(inner["run_energy_joules"], 0.2 * command)
 
-    # Rows + between operations + unattributed = head, in text and JSON of one run, which are the same figures.
+    # Rows + between operations + unattributed = head, in text and JSON of one run, which show the same
+    # values.
     def test_every_table_adds_up(self):
         for model in (["-m", "mlp"], ["-m", "cnn", "-b", "32"]):
             path = self.path("sums")

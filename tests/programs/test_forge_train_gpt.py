@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""`forge train --model gpt` on text that is made here: it learns, writes what it learned, goes on, and says what is wrong."""
+"""`forge train --model gpt` on generated text: it learns, writes text, continues from a checkpoint, and
+reports errors.
+"""
 import json
 import math
 import os
@@ -107,7 +109,7 @@ class TrainGpt(unittest.TestCase):
         self.assertTrue(files[0][2] == files[1][2])
         self.assertLess(2 * again["arena"]["planned_bytes"], kept["arena"]["planned_bytes"])
         self.assertGreater(again["flop_per_step"], kept["flop_per_step"])
-        self.forge(*how, "-e", "2", "-c", self.path("kept"), "-r", "--recompute")  # either way goes on from the other
+        self.forge(*how, "-e", "2", "-c", self.path("kept"), "-r", "--recompute")  # each way can continue the other
 
     def test_json_is_what_the_schema_says(self):
         report = json.loads(self.forge(*SMALL, "-e", "1", "-b", "16", "--bytes", "--sample", "20", "--json", "-").stdout)

@@ -205,7 +205,7 @@ class Records(Folder):
 
 
 class Sources(Folder):
-    """Files that source text names to joulec."""
+    """Files that line markers in the source name to joulec."""
 
     @unittest.skipIf(not JOULEC, "no joulec here")
     def test_pipes_that_line_directives_name(self):

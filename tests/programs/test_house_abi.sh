@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The binary interfaces of libjoule and libforge are those that docs/abi records: nothing removed, changed, or added
-# unrecorded. `./dev abi --update` records what the build has now; CONTRIBUTING.md says when that is right.
+# The ABIs of libjoule and libforge are those recorded in docs/abi: nothing is removed or changed, and nothing
+# is added without a record. `./dev abi --update` records those of the build; CONTRIBUTING.md says when that
+# is permitted.
 set -euo pipefail
 cd "${JOULE_SOURCE:-$(dirname "$0")/../..}"
 if ! command -v abidiff >/dev/null || [[ $(uname -m) != x86_64 ]]; then
@@ -11,7 +12,7 @@ now=$(mktemp --suffix=.abi)
 trap 'rm -f "$now"' EXIT
 status=0
 
-# Only what the public headers show: a meter's inside may change, its users see a pointer.
+# Only types visible in public headers: a meter is opaque, and its users only see a pointer.
 look() { # LIBRARY
     abidw --headers-dir include --drop-private-types --exported-interfaces-only --drop-undefined-syms --no-elf-needed \
         --no-show-locs --no-corpus-path --no-comp-dir-path --no-parameter-names --type-id-style hash "$1" |

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""ARCHITECTURE.md is true: each file of src/ has its room in the drawing and in the table, and includes nothing above it.
+"""ARCHITECTURE.md is true: each file of src/ has its part in the drawing and in the table, and includes
+nothing above it.
 
-Owns the reading of that page's drawing of floors. Newcomers: a folder is one room with all that is below it; a file that
-lies in none belongs to the longest room that begins its name; whoever includes engine.h looks into the meter.
+Parses the drawing of layers. Note: a folder and everything below it is one part. A file directly in src/joule
+or src/joulec belongs to the part with the longest matching name. Including engine.h counts as a use of the
+meter.
 """
 import os
 import pathlib
@@ -11,12 +13,13 @@ import unittest
 
 ROOT = pathlib.Path(os.environ["JOULE_SOURCE"])
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-# After each round of readings the meter hands on to whoever waits for it. The page says so below the drawing.
+# After each round of readings the meter notifies its listeners. The page says so below the drawing.
 UPWARD = {("meter", "collector"), ("meter", "api"), ("meter", "record")}
 
 
 def floors():
-    """{room: floor}, 0 for the lowest, from the lines of the drawing that are about src/. Joulec's have its name before theirs."""
+    """Returns {part: layer}, 0 for the lowest, from the drawing's lines about src/. Parts of joulec have the
+    prefix joulec."""
     drawing = PAGE[PAGE.index("    src/forge/"):PAGE.index("    include/joule/")].splitlines()
     rooms = {"base": 0}
     lines = [line for line in drawing if line.strip() and not line.strip().startswith(("---", "src/base", "src/port"))]
@@ -29,7 +32,8 @@ def floors():
 
 
 def room_of(path, rooms):
-    """The room of src/joule/collector/sweep.c is collector, that of src/joule/unit.c unit; None for a file that has none."""
+    """Returns a file's part: collector for src/joule/collector/sweep.c, unit for src/joule/unit.c; None if
+    there is none."""
     parts = pathlib.PurePath(path).with_suffix("").parts
     name = parts[0] if parts[0] == "base" or len(parts) == 1 else "joulec/" * (parts[0] == "joulec") + parts[1]
     fitting = [room for room in rooms if name == room or name.startswith(room + "_")]

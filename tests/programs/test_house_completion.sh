@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tab after `joule`, `forge` and `joulec` offers what the program's help lists, in bash, fish and zsh, files where the help says that
-# the subcommand takes one, and the command's own words after --.
+# The Tab key after `joule`, `forge` and `joulec` offers what the program's help lists, in bash, fish and zsh.
+# It offers files if the subcommand takes one, and the command's own words after --.
 # shellcheck disable=SC2317  # in_bash, in_fish and in_zsh are called by name
 set -euo pipefail
 completion=$JOULE_SOURCE/tools/joule/completion
@@ -29,7 +29,7 @@ in_fish() { # PROGRAM TYPED
         tr '\n' ' '
 }
 
-# A zsh on a terminal of its own. Whatever the completion gives to compadd is printed, and DONE when all is given.
+# Runs zsh on its own terminal. It prints all arguments of compadd, and DONE at the end.
 in_zsh() { # PROGRAM TYPED
     zsh -f "$work/ask.zsh" "$work" "$1 $2" | tr '\r\n' '  '
 }

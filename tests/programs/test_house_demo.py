@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""The demo runs, and its verdict follows from the joules: on the real program, and on a joule whose answers are known."""
+"""The demo runs, and its verdict follows from the joules: with the real program, and with a fake joule of
+known results.
+"""
 import json
 import os
 import pathlib
@@ -11,8 +13,8 @@ import unittest
 
 DEMO = pathlib.Path(os.environ["JOULE_SOURCE"]) / "demo" / "compress.py"
 
-# Runs the command and claims that it took what JOULES says for its first two words: 1 % less, as much, and 1 % more in
-# turn, by the length of a file that grows with every run of that command.
+# Runs the command and reports the energy that JOULES has for its first two words: 1 % less, equal, and 1 %
+# more in turn. A file that grows with each run of that command counts the turns.
 FAKE = f"""#!{sys.executable}
 import json, os, subprocess, sys
 command = sys.argv[sys.argv.index("--") + 1:]

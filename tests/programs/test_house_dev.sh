@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# ./dev tells what it can do, refuses what it cannot, and counts honestly: no failure and no empty run passes for success.
-# Owns a copy of what ctest would have written; builds and installs nothing.
+# ./dev lists its commands, refuses unknown ones, and counts correctly: neither a failure nor an empty run is
+# reported as success. Uses a copy of ctest's output; builds and installs nothing.
 set -euo pipefail
 cd "$JOULE_SOURCE"
 work=$(mktemp -d)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Each public header compiles alone, first in its file, as C11, C17 and C++11, without a warning, in gcc and clang.
-# What headers offer as macros is used in C++, too.
+# Each public header compiles alone, as the first include, as C11, C17 and C++11, without a warning, with gcc
+# and clang. Macros of headers are also used in C++.
 set -euo pipefail
 cd "$JOULE_SOURCE"
 work=$(mktemp -d)

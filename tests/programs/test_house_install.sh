@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `cmake --install` puts down can be used: from C and C++, by pkg-config and by find_package, shared and static.
-# Owns a prefix in a temporary folder and nothing outside it.
+# Files that `cmake --install` installs can be used: from C and C++, with pkg-config and find_package, shared
+# and static. Installs into a temporary folder only.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -30,7 +30,8 @@ for file in bin/forge include/forge/*.h include/forge/*.def share/bash-completio
     [[ ! -e $JOULE_BUILD/tools/forge/forge || -s $prefix/$file ]] || fail "$file was not installed"
 done
 
-# What others may call is what has a version, in the static library too: nothing of the inside can collide with a user's.
+# Only versioned symbols are global, in the static library too, so that internal names cannot collide with a
+# user's.
 compare_names() { # LIBRARY VERSION
     local versioned global difference
     versioned=$(nm -D --defined-only "$library/$1.so" | sed -n "s/.* [BDRTV] \(.*\)@@${2}_[0-9.]*$/\1/p" | sort)
@@ -56,14 +57,14 @@ int main(void)
 END
 cp "$work/use.c" "$work/use.cc"
 
-# The prefix is moved, so that a path of the build or of the first prefix would show.
+# The prefix is moved, so that paths of the build or of the first prefix are found.
 mv "$prefix" "$work/moved"
 prefix=$work/moved
 library=${library/prefix/moved}
 if [[ -e $prefix/libexec/joule/joule-serve ]]; then
     [[ $("$prefix/bin/joule" serve --help) == "usage: joule serve"* ]] || fail "joule does not find joule-serve when moved"
 fi
-# joulec finds the header and libjoule beside itself; the header of a project goes before.
+# joulec finds the header and libjoule beside itself; a project's own header comes first.
 if [[ -e $prefix/bin/joulec ]]; then
     cat >"$work/budget.c" <<'END'
 #include <joule/budget.h>
@@ -140,7 +141,7 @@ END
     [[ -z $others ]] || fail "libforge.so shows names that are not its own: $others"
 fi
 
-# Examples are built by the very commands that stand in them and in the guide.
+# Examples are built with exactly the commands that they and the guide contain.
 mkdir "$work/examples"
 cp examples/*.c "$work/examples"
 commands=$(sed -n 's/^\( \*\|   \) *\(cc [^&]* -o [a-z_]*\).*/\2/p' examples/*.c docs/guide.md)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every manual page is clean mdoc, every cross-reference to a page of ours leads somewhere, and the page of a
-# subcommand has the options that its help lists: no more, no less.
+# Every manual page is valid mdoc, every cross-reference to one of our pages exists, and a subcommand's page
+# has exactly the options that its help lists.
 set -euo pipefail
 cd "$JOULE_SOURCE/docs/man"
 command -v mandoc >/dev/null || { echo "skipped: there is no mandoc"; exit 77; }

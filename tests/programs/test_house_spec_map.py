@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""docs/spec-map.md is true: what it names is declared in a public header, lies in the tree, or is a test."""
+"""docs/spec-map.md is true: each name in it is declared in a public header, is a file of the repository, or
+is a test.
+"""
 import os
 import pathlib
 import re

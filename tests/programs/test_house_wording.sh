@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Comments, messages and pages follow the rules of tests/wording.py, and that script finds what breaks them.
+# Comments, messages and pages follow the rules of tests/wording.py, and that script finds violations.
 set -euo pipefail
 cd "$JOULE_SOURCE"
 faulty=$(mktemp --suffix=.h)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""joule-helper as a program: what joule gets from it, and that nothing a client does gets it anything else.
+"""joule-helper as a program: joule gets values from it, and no client can get anything else.
 
-Owns helpers on sockets of its own that read recorded machines. Newcomers: `Client` speaks the protocol of docs/helper.md by
-hand, so that this file is also a second reading of that page.
+Starts helpers on their own sockets that read recorded machines. Note: `Client` implements the protocol of
+docs/helper.md independently, so that this file also checks that page.
 """
 import contextlib
 import grp
@@ -35,7 +35,7 @@ def request(kind, version=1, magic=b"JOUL", sequence=7, rest=0):
 
 
 class Client:
-    """One connection that keeps to the protocol where it is not told otherwise."""
+    """A connection that follows the protocol by default."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -53,7 +53,7 @@ class Client:
             self.socket.sendall(data)
 
     def receive(self, size):
-        """That many bytes, or fewer where the helper hangs up."""
+        """Returns this many bytes, or fewer if the helper closes the connection."""
         data = b""
         with contextlib.suppress(ConnectionResetError):
             while len(data) < size:
@@ -67,7 +67,7 @@ class Client:
         return self.receive(1) == b""
 
     def ask(self, kind):
-        """(fields of the header, bytes of each entry)"""
+        """Returns (fields of the header, bytes of each entry)."""
         self.send(request(kind))
         header = HEADER.unpack(self.receive(HEADER.size))
         size = CHANNEL_BYTES if kind == HELLO else VALUE.size
@@ -78,7 +78,7 @@ class Client:
 
 
 class Still:
-    """A recorded machine whose counter stands where it was put."""
+    """A recorded machine whose counter the test sets."""
 
     def __init__(self, count=123456789):
         self.folder = tempfile.TemporaryDirectory()
@@ -100,7 +100,8 @@ class Still:
 
 
 class Helper:
-    """A running helper. `denied` is the same machine as a user without rights sees it, with the helper's socket in it."""
+    """A running helper. `denied` is the same machine for a user without permissions, with the helper's socket
+    in it."""
 
     def __init__(self, machine, *options, words=(), access=("--private",), **how):
         self.folder = tempfile.TemporaryDirectory()
@@ -124,7 +125,7 @@ class Helper:
         return read_file(self.log)
 
     def pid(self):
-        """Of the helper itself, where another program started it."""
+        """Returns the process id of the helper itself, if another program started it."""
         return next(iter(children_of(self.process.pid)), self.process.pid)
 
     def is_alive(self):
@@ -150,7 +151,7 @@ def devices(root, **environment):
 
 
 def report_of(root, *command, during=None):
-    """The report of `joule run` on a machine; during() is called while the command runs."""
+    """Returns the report of `joule run` on a machine; during() is called while the command runs."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         run = subprocess.Popen([JOULE, "run", "-q", "--json", file.name, "--root", root, "--", *command])
         if during:
@@ -224,7 +225,7 @@ class AsAClient(unittest.TestCase):
 
 
 class Descriptors(unittest.TestCase):
-    """After it is ready the helper holds what it offers, and nothing else of the machine."""
+    """When it is ready, the helper has open only its sensors' files, and no other file of the machine."""
 
     FILES = {"proc/cpuinfo": "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n",
              "sys/devices/system/cpu/online": "0\n",
@@ -253,7 +254,7 @@ class Descriptors(unittest.TestCase):
         return machine
 
     def held(self, helper, root):
-        """Files of the machine that the helper holds, relative to its root."""
+        """Returns files of the machine that the helper has open, relative to its root."""
         folder = f"/proc/{helper.pid()}/fd"
         try:
             links = [os.readlink(os.path.join(folder, name)) for name in os.listdir(folder)]
@@ -276,7 +277,7 @@ class Descriptors(unittest.TestCase):
 
 class Restarts(unittest.TestCase):
     def test_what_happens_between_two_helpers_is_no_energy(self):
-        """The counter jumps while no helper is there, as events do that are opened anew."""
+        """The counter changes while no helper runs, as events do when they are reopened."""
         with Machine(50) as machine, Helper(machine) as helper:
             def restart():
                 time.sleep(0.7)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""joule-helper's guards: a vendor's library that hangs, dies or is slow holds up no client, no other sensor and no end.
+"""joule-helper's guards: a vendor library that hangs, crashes or is slow delays no client, no other sensor
+and no exit.
 
-Owns helpers that guard the stand-in for NVIDIA's library on this machine, or a chip of a recorded one. Newcomers: a worker
-that is stopped is, to the helper, one that sleeps in the kernel: it answers nothing and takes no signal but SIGKILL.
+Starts helpers that guard the fake NVML on this machine, or a chip of a recorded one. Note: a stopped worker
+looks to the helper like one that sleeps in the kernel: it does not answer, and only SIGKILL ends it.
 """
 import json
 import os
@@ -23,7 +24,7 @@ STALE, FAILED = 5, 4
 
 
 class Guarded:
-    """A running helper that guards the stand-in library by a script, and reads nothing else unless it is told to."""
+    """A running helper that guards the fake library by a script. By default it reads nothing else."""
 
     def __init__(self, script="", *options):
         self.folder = tempfile.TemporaryDirectory()
@@ -42,7 +43,7 @@ class Guarded:
         return children_of(self.process.pid)[0]
 
     def end(self):
-        """Its exit status, and how long it took."""
+        """Returns its exit status, and how long it took."""
         begin = time.monotonic()
         self.process.terminate()
         return self.process.wait(PATIENCE_S), time.monotonic() - begin
@@ -57,12 +58,12 @@ class Guarded:
 
 
 def boards(values):
-    """Of the values of a client those of one board, energy and power, which come last."""
+    """Returns one board's energy and power, which are the last of a client's values."""
     return values[-2:]
 
 
 def devices(helper, **environment):
-    """What joule sees through a helper, without a library of its own."""
+    """Returns the values that joule gets through a helper, without its own library."""
     return json.loads(joule("devices", "--json", JOULE_HELPER=helper.path, **{**NO_LIBRARY, **environment}).stdout)
 
 
@@ -74,7 +75,7 @@ def report(helper, **environment):
 
 
 def add_chip(root):
-    """A meter of the whole machine, which has a driver of its own; gives the folder of its files."""
+    """Makes a meter of the whole machine, which has its own driver; returns the folder of its files."""
     folder = os.path.join(root, "sys/class/hwmon/hwmon0")
     os.makedirs(folder)
     for name, value in (("name", "power_meter"), ("power1_average", "217600000")):
@@ -99,7 +100,7 @@ class Boards(unittest.TestCase):
             self.assertAlmostEqual(found["gross"]["energy_joules"] / found["duration_seconds"], 180, delta=45)
 
     def test_a_board_without_a_counter(self):
-        """Its driver keeps samples of power between two readings: their mean is told, and none is lost."""
+        """Its driver keeps power samples between two readings: their mean is reported, and none is lost."""
         with Guarded("boards=1; energy=0; ring_ms=20; peak_watts=310; duty=0.5; period_ms=90") as helper:
             with Client(helper.path) as client:
                 self.assertEqual(len(client.values()), 1)
@@ -164,7 +165,8 @@ class Rights(unittest.TestCase):
             self.assertEqual(found["Seccomp"], "0" if sanitizer_of(HELPER) else "2")
 
     def test_rights_of_the_program_are_not_for_libraries(self):
-        """An environment names libraries: who starts a program with capabilities of its own must not choose what runs in it."""
+        """Environment variables name libraries. A user who starts a program with more privileges must not
+        choose its libraries."""
         if os.getuid() != 0 or not shutil.which("setcap"):
             self.skipTest("only root can give a program capabilities, with setcap")
         with tempfile.TemporaryDirectory() as folder:
@@ -193,7 +195,8 @@ class Hangs(unittest.TestCase):
             self.assertEqual((said.count("does not answer"), said.count("answers again")), (1, 1), said)
 
     def test_other_sensors_go_on(self):
-        """Of a recorded machine, whose counter runs, one guard is stopped; the client has its figures all the same."""
+        """On a recorded machine with a running counter, one guard is stopped; the client still gets the
+        counter's values."""
         with Machine(80) as machine:
             add_chip(machine.root)
             options = ("--root", machine.root, "--sources", "rapl_powercap", "--guard", "hwmon")

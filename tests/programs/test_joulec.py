@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""joulec as a C programmer meets it: a compiler like clang, that also holds functions to their energy budgets."""
+"""joulec for C programmers: a compiler like clang that also checks functions against their energy budgets."""
 import json
 import os
 import platform
@@ -99,7 +99,7 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
             self.assertIn(f"error: {kind} budget is likely to be kept, but not proved, in 'sum'", strict.stderr)
 
     def test_strict_asks_for_proof(self):
-        """A table that nobody measured proves nothing."""
+        """An unmeasured table proves nothing."""
         done = self.check("max_joules=50uJ", "--energy-policy=strict")
         self.assertEqual(done.returncode, 3)
         self.assertIn("is likely to be kept, but not proved", done.stderr)
@@ -114,7 +114,8 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
         self.assertIn("add 'sustained'", done.stderr)
 
     def test_budgets_of_the_language_that_this_comes_from(self):
-        """Its examples give `x + y` 100 uJ, and short functions some kelvin. A product of 64 x 64 matrices may well need 50 mJ."""
+        """The specification's examples give `x + y` 100 uJ, and short functions some kelvin. A product of 64
+        x 64 matrices may need 50 mJ."""
         add = "int add(int x, int y) { return x + y; }\n"
         done = self.check("max_joules=100uJ", body=add)
         self.assertEqual(done.returncode, 0)
@@ -138,7 +139,8 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
         self.assertIn('\n  "max_joules=5uJ, max_wats=3"\n' + " " * 19 + "^\n", done.stderr)
 
     def test_a_budget_of_an_inline_function(self):
-        """C's `inline` alone leaves the function itself to another file, and yet it is judged where its body stands."""
+        """With C's `inline` alone, another file has the function's code, but joulec judges it where its body
+        is."""
         body = "int f(int n) { int s = 1; for (int i = 0; i < 1000; i++) s = s * n + (s >> 3); return s; }\nint g(int n) { return f(n); }\n"
         for how in ("inline", "static inline", "inline __attribute__((always_inline))"):
             done = self.compile(f'JOULE_BUDGET("max_joules=1pJ") {how} {body}', "--energy-check")
@@ -168,7 +170,7 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
         self.assertNotIn("another declaration", same.stderr)
 
     def test_a_build_below_the_level_that_is_counted(self):
-        """It takes more: that is said once for a file, and nothing can never be exceeded."""
+        """Compiling takes longer: the file gets one note, and an unlimited budget can never be exceeded."""
         add = 'JOULE_BUDGET("max_joules=1J") int %s(int a) { return a + 1; }\n'
         for level, said in (("-O0", 1), ("-O1", 1), ("-Og", 1), ("-Os", 0), ("-O2", 0), ("-O3", 0)):
             done = self.compile(add % "f" + add % "g", "--energy-check", level)
@@ -230,7 +232,7 @@ halt:
         self.assertIn("this loop has no bound", done.stderr)
 
     def test_unknown_is_never_0(self):
-        """What nobody knows has no upper end, and a budget no probability; each callee is named once."""
+        """An unknown has no upper end, and its budget no probability; each callee is named once."""
         text = """int power(unsigned *a, const unsigned *b);
 JOULE_BUDGET("max_joules=%s, max_watts=100") int sign(unsigned *a, const unsigned *b)
 {
@@ -251,7 +253,8 @@ JOULE_BUDGET("max_joules=%s, max_watts=100") int sign(unsigned *a, const unsigne
         self.assertIn("is exceeded", self.compile(text % "0.001pJ", "--energy-check").stderr)
 
     def test_each_thing_is_told_once_with_what_to_do(self):
-        """A callee with many calls, loops of code that is inlined twice, the table; and a list that ends says how much is left."""
+        """A callee with many calls, loops inlined twice, the table; and a truncated list says how many
+        entries are left."""
         text = """int g(void *), (*handler)(void *);
 static inline __attribute__((always_inline)) int count(const char *p) { int n = 0; while (*p++ != 'x') n += *p; return n; }
 JOULE_BUDGET("max_joules=1uJ") int many(void **p) { int s = 0; %s return s + handler(p) + count(p[0]) + count(p[1]); }
@@ -281,7 +284,7 @@ again:
         self.assertIn("note: and 4 more; --energy-report lists all", said)
 
     def test_another_architecture_decides_nothing(self):
-        """Neither that a budget is kept nor that it is exceeded; and the file says so once."""
+        """The file says once that neither compliance nor excess is known."""
         text = ('__attribute__((annotate("joule.budget:max_joules=%s")))\n'
                 "int f(int x) { int s = 0; for (int i = 0; i < 1000; i++) s += x * i ^ s; return s; }\n"
                 '__attribute__((annotate("joule.budget:max_watts=1kW"))) int g(int x) { return x; }\n')
@@ -298,7 +301,8 @@ again:
         self.assertNotIn("[JW0106]", self.compile(text % "1MJ", "--energy-check").stderr)
 
     def test_guesses_inside_of_guesses(self):
-        """Hundreds in hundreds of hundreds are more than anything runs; who names a number means each loop."""
+        """Nested assumed counts of hundreds would exceed any real run; a count given as a number applies to
+        each loop."""
         text = """
 int inner(const int *p, int n) { int s = 0; for (int i = 0; i < n; i++) s += p[i & 15] / (s | 1); return s; }
 int nest(const int *p, int a, int b, int c) {
@@ -321,7 +325,8 @@ JOULE_BUDGET("max_joules=1J") int vague(const int *p, int a, int b, int c) { ret
         self.assertRegex(done.stderr, r"estimate  unknown, at least [\d.]+ .?J: loops in line 6 have no bound")
 
     def test_an_assumption_counts_for_what_comes_behind_it(self):
-        """Where its note says to write it: right before the loop, whatever returns before. Not for a loop elsewhere."""
+        """The note says where to write it: directly before the loop, even if a return comes earlier. It does
+        not apply to other loops."""
         text = """
 unsigned f(const unsigned char *p, unsigned long len)
 {
@@ -345,7 +350,7 @@ unsigned f(const unsigned char *p, unsigned long len)
         self.assertTrue(499 <= loops[14]["iterations_each"][2] <= 500, loops)
 
     def test_a_count_that_may_run_over_bounds_nothing(self):
-        """Unsigned numbers below 0 are huge ones: each of these runs billions of times for something that it may be."""
+        """Unsigned numbers below 0 are huge: each of these loops runs billions of times for some argument."""
         functions = {
             "stencil": ("unsigned long n", "n <= 1000", "for (unsigned long i = 1; i < n - 1; i++)"),
             "tail": ("unsigned n", "n <= 30", "for (unsigned i = 0; i < n - 10u; i++)"),
@@ -409,7 +414,7 @@ _Noreturn void never(int x) { if (x) for (int i = 0; i < 1000; i++) sink = i; ex
             self.assertLess(found[name]["interval_joules"][0], 0.01 * found["once"]["energy_joules"], name)
 
     def test_memory_is_as_long_as_is_known(self):
-        """Also where LLVM makes a call of a loop."""
+        """Also if LLVM turns a loop into a call."""
         text = """#include <string.h>
 __attribute__((noinline)) static void part(char *a, const char *b, int n) { memcpy(a, b, n * 8ul); }
 void known(char *a) { memset(a, 0, 8000000); }
@@ -466,7 +471,7 @@ int deep(int n) { return n < 2 ? n : deep(n - 1) + deep(n - 2); }
         self.assertEqual({doubt["kind"] for doubt in found["deep"]["doubts"]}, {"loop", "recursion"})
 
     def test_what_rests_on_an_endless_loop_has_no_bound(self):
-        """As the inner loop of a sort by insertion, which is left early, too."""
+        """As the inner loop of an insertion sort, which also ends early."""
         found = self.functions("""
 void sort(int *x, unsigned long n)
 {
@@ -503,7 +508,7 @@ void forever(void) { for (;;) ; }
         self.assertTrue(5 < joules[1] / joules[0] < 15 and 8 < joules[2] / joules[1] < 12, joules)
 
     def test_far_data_takes_lines(self):
-        """Whatever this machine's caches are: half a KiB is near, 16 GiB is far, and a line counts once."""
+        """For any caches of this machine: half a KiB is near, 16 GiB is far, and a line counts once."""
         text = "".join(f"double f{n}(const double *x) {{ double s = 0; for (long i = 0; i < {n}; i++) s += x[i]; return s; }}\n"
                        for n in (64, 1 << 31))
         text += """double wide(const double *x) { double s = 0; for (long i = 0; i < 1L << 31; i += 8) s += x[i]; return s; }
@@ -526,7 +531,8 @@ long straight(const struct node *p) { long s = 0; for (int i = 0; i < 1000; i++)
         self.assertGreater(found["chase"]["interval_seconds"][1], 20 * found["straight"]["interval_seconds"][1])
 
     def test_filters_are_streams(self):
-        """Where they put what they let through goes on by one or not at all; what may go back, or anywhere, is no stream."""
+        """The position of their output grows by one or stays, so it is a stream. A position that may go back
+        or jump is not."""
         steps = {"always": "out[c] = x[i]; c += x[i] < y;",
                  "sometimes": "if (x[i] < y) out[c++] = x[i];",
                  "through": "*out = x[i]; out += x[i] < y;",
@@ -555,7 +561,7 @@ long straight(const struct node *p) { long s = 0; for (int i = 0; i < 1000; i++)
             self.assertGreater(found[name]["loops"][0]["lines"]["l2"], 1 << 27, name)
 
     def test_vectors_are_those_that_clang_makes(self):
-        """What joulec says of each loop is in clang's record of its own build."""
+        """joulec's statements about each loop agree with clang's optimization record of joulec's build."""
         text = """float a[4096], b[4096];
 void axpy(float k, int n) { for (int i = 0; i < n; i++) a[i] += k * b[i]; }
 float dot(const float *x, const float *y, int n) { float s = 0; for (int i = 0; i < n; i++) s += x[i] * y[i]; return s; }
@@ -637,7 +643,7 @@ int list(const int *x, int n) { int i = 0; for (int k = 0; k < n; k++) i = x[i];
                                       r"hint: set JOULEC_CLANG to clang \1 or older\n$")
 
     def test_dependencies_and_several_sources(self):
-        """As make and CMake call a compiler."""
+        """Called in the same way as make and CMake call a compiler."""
         done = self.compile(SUM, "-MD", "-MF", "a.d", "-MT", "a.o", "--energy-check")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("joule/budget.h", self.read("a.d"))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What joulec advises: where the code shows that less would do, and not where it does not."""
+"""joulec's advice: given if the code shows that less work would do, and not otherwise."""
 import json
 
 from joulec_support import HEADER, OneFile, main
@@ -16,7 +16,7 @@ class Advice(OneFile):
     HEAD = HEADER + DATA
 
     def advise(self, text, *options):
-        """The report's functions by name, and what is said."""
+        """Returns the report's functions by name, and the messages."""
         report = self.report(text, *options)
         return {name: function["advice"] for name, function in report["functions"].items()}, report["stderr"]
 
@@ -58,7 +58,8 @@ char *twice(const char *x) { char *p = NULL; size_t room = 0; for (size_t i = 0;
 """), {"rounds": ["allocation"], "keep": [], "grow": ["growth"], "twice": []})
 
     def test_nothing_saves_more_than_there_is(self):
-        """An allocation that not every round comes to; and what is inlined into several functions is said once."""
+        """An allocation that some iterations do not reach; code inlined into several functions is reported
+        once."""
         text = """
 struct big { unsigned *p; unsigned n; };
 static inline __attribute__((always_inline)) int grow(struct big *x, unsigned n)
@@ -83,7 +84,8 @@ int two(struct big *x, unsigned i, unsigned c) { while (c) { if (i >= x->n && gr
         self.assertEqual(said.count("[JA0203]"), 1, said)
 
     def test_vectors_that_are_never_used(self):
-        """A place of the row that is written; another row; a variable; and a place that the caller chooses."""
+        """The stored element is in the same row; in another row; in a variable; at a position that the caller
+        chooses."""
         head = "int way[40][40], *row;\nint less(int a, int b) { return a < b ? a : b; }\n"
         loops = "void {0}({1}) {{ for (int k = 0; k < 40; k++) for (int i = 0; i < 40; i++) {{ {2} for (int j = 0; j < 40; j++) {3}; }} }}\n"
         found, _ = self.advise(head + loops.format("place", "void", "", "way[i][j] = less(way[i][j], way[i][k] + way[k][j])")

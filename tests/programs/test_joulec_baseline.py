@@ -20,7 +20,8 @@ double removed(double x) { return x * x + table[3][4]; }
 int old_name(const double *x) { return x[1] > x[2] * 3 ? 5 : 6; }
 int calls_out(int a) { return a + 1; }
 """
-# leaf divides three times, and caller through it; one function is renamed, one gone, one new, one calls an unknown function.
+# leaf divides three times, and caller through it. One function is renamed, one removed, one new, one calls an
+# unknown function.
 AFTER = (BEFORE.replace("a * 3 / 7", "a * 3 / 7 / (a + 1) / (a + 2)").replace("old_name", "new_name")
          .replace("double removed(double x) { return x * x + table[3][4]; }\n", "")
          .replace("return a + 1;", "return other(a) + 1;") + "long fresh(long x) { return x % 1000003; }\n")
@@ -113,7 +114,7 @@ class Baseline(Folder):
         self.assertEqual(done.returncode, 1, done.stderr)
 
     def test_guesses_of_both_sides_cancel(self):
-        """The loop has no bounds, so its joules are vague, but the growth of a round is certain."""
+        """The loop has no bounds, so its joules are uncertain, but the growth of an iteration is certain."""
         loop = "int f(const int *x, int n) {{ int s = 0; for (int i = 0; i != n; i++) s += {}; return s; }}\n"
         self.keep(loop.format("x[i]"))
         done = self.compile("--energy-baseline=base.json", "--energy-report", "now.json", text=loop.format("x[i] / (x[i + 1] + 1)"))
@@ -213,7 +214,7 @@ class Baseline(Folder):
         self.assertNotIn("gone", done.stdout)
 
     def test_a_project_and_its_builds_share_a_report(self):
-        """A file is found by its path from another folder, too."""
+        """A file is also found by its path from another folder."""
         self.write("src/a.c", BEFORE)
         self.database("src/a.c")
         self.assertEqual(self.joulec("--energy-database=db.json", "--energy-report=base.json").returncode, 0)
@@ -225,7 +226,7 @@ class Baseline(Folder):
             self.assertRegex(done.stderr, r"src/a\.c:10:31: error: 'leaf' takes .* \.\./base\.json \[JE0007\]")
 
     def test_another_name_of_a_callee_is_no_difference(self):
-        """Where its figure has no end: callers of a renamed function are compared by what they do."""
+        """If a function has no upper end, callers of a renamed function are compared by their contents."""
         text = """
 __attribute__((noinline)) static int tree(int n) { return n < 2 ? n : tree(n - 1) + tree(n - 2) * 3; }
 __attribute__((noinline)) static int open_loop(const int *p) { int s = 0; while (*p) s = s * 31 + *p++; return s; }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What joulec says of loops with true marks holds when the same loops are run, however LLVM joins and parts them.
+"""joulec's results for loops with correct marks hold when the loops run, however LLVM merges and splits them.
 
-Programs are made by chance: loops that go on as long as something changes around loops that count, set their counts back, are left
-early, go round in rings, or are made by goto. They are run first with counters; what these saw are the marks.
+Programs are random: loops that run while something changes, around counting loops; loops that reset their
+counts, end early, follow cycles, or use goto. They first run with counters, whose values become the marks.
 """
 import os
 import random
@@ -54,7 +54,7 @@ int main(void) {
 
 
 class Maker:
-    """The lines of a program; a line that is a number stands for the mark of that loop."""
+    """Returns a program's lines; a line that is a number stands for that loop's mark."""
 
     def __init__(self, seed):
         self.chance = random.Random(seed)
@@ -66,14 +66,14 @@ class Maker:
         return self.chance.choice(choices)
 
     def loop(self, head):
-        """Its number, with ENTER and the place of its mark before it."""
+        """Returns its number; adds ENTER and the mark's position before it."""
         number = self.loops
         self.loops += 1
         self.of_function[-1].append(number)
         self.lines += [f"ENTER({number});", number, f"{head} {{ ROUND({number});"]
 
     def work(self, at, flag):
-        """Ends, as what it looks for gets less."""
+        """Ends because what it searches for decreases."""
         array, most = self.one(("a", 2), ("c", 1), ("d", 0), ("b", 90))
         self.lines.append(self.one(f"if ({array}[{at}] > {most}) {{ {array}[{at}]--; {flag} = 1; }}",
                                    f"if ({array}[{at}] > {most}) {{ {array}[{at}] = 0; {flag} = 1; }} else s += 2;",
@@ -85,7 +85,7 @@ class Maker:
                                    f"if (a[{at}] > 4) {{ a[{at}] = 0; {at} = {at} / 2; }}"))
 
     def counted(self, depth, flag):
-        """A loop that counts, in one of many ways."""
+        """A counting loop, in one of many forms."""
         at, most, self.begin, self.goes_on = f"i{depth}", self.one("48", "n", "60"), self.one("0", "0", "1", "3"), False
         kind = self.one("for", "short", "do", "while", "forever", "down", "ring")
         declared = {"short": "short", "down": "int"}.get(kind, self.one("int", "unsigned", "long"))
@@ -120,7 +120,7 @@ class Maker:
         self.lines.append(end + " }")
 
     def nest(self, depth, is_counted):
-        """As long as something changes, or counted."""
+        """Runs while something changes, or counts."""
         flag = f"more{depth}"
         self.lines.append(f"{{ int {flag} = 1;")
         if is_counted:
@@ -159,7 +159,8 @@ class Maker:
 
 class Bounds(Folder):
     def seen(self, maker):
-        """By loop: least and most in an entry and in a call, of loops that were entered; None: it took too long."""
+        """Returns for each loop that ran the minimum and maximum per entry and per call; None: it took too
+        long."""
         path = self.write("count.c", maker.text({}))
         subprocess.run(["clang", "-DCOUNT", "-O1", "-w", "-I", INCLUDE, path, "-o", self.path("count")], check=True, cwd=self.folder)
         try:
@@ -183,7 +184,7 @@ class Bounds(Folder):
         for name, function in self.report_in("r.json")["functions"].items():
             lines = [loop["line"] for loop in function["loops"]]
             for loop in function["loops"]:
-                # Where LLVM makes two of one, each may run as often as the mark says.
+                # If LLVM makes two loops of one, each may run as often as the mark says.
                 if loop["marked"] is None or loop["class"] != "bounded" or lines.count(loop["line"]) > 1 or loop["line"] not in by_line:
                     continue
                 least, most, least_call, most_call = by_line[loop["line"]]

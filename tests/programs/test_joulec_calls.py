@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What joulec says of calls with arguments of which something is known is what running them counts.
+"""joulec's counts for calls with partly known arguments agree with the counts of runs.
 
-The functions of tests/fixtures/calls/calls.c are compiled as joulec does, and run with a counter for many inputs; the unit
-test test_calls compares the two."""
+The functions of tests/fixtures/calls/calls.c are compiled as joulec does, and run with a counter for many
+inputs; the unit test test_calls compares the two.
+"""
 import os
 import re
 import shutil

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""The corpus of bench/joulec in its shortest form: every program is predicted, measured, and right. How long each takes decides nothing."""
+"""The shortest form of bench/joulec: joulec predicts every program, it is measured, and its results are
+correct. Times are not judged.
+"""
 import importlib.util
 import json
 import math
@@ -14,7 +16,7 @@ SCRIPT = os.path.join(os.environ["JOULE_SOURCE"], "bench", "joulec", "run.py")
 
 
 def load():
-    """The script as a module."""
+    """Imports the script as a module."""
     spec = importlib.util.spec_from_file_location("joulec_corpus", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -53,7 +55,7 @@ class Corpus(Folder):
         self.assertEqual(done.stdout.count("WRONG RESULT"), 1, done.stdout)
 
     def test_the_halves_stay_as_they_were(self):
-        """Whoever tunes may have looked at one of them."""
+        """Programs that were seen while tuning must not be in the test set."""
         corpus = load()
         self.assertEqual([group for group in corpus.GROUPS if corpus.half_of(group) == "held_out"],
                          ["calls", "collatz", "crc", "dot", "filter", "popcount", "rolling", "search", "transpose"])

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""What joulec makes of paths that hardly ever run: failed assertions, calls that never return, cold calls, __builtin_expect."""
+"""joulec's treatment of paths that rarely run: failed assertions, calls that never return, cold calls,
+__builtin_expect.
+"""
 import re
 
 from joulec_support import HEADER, INCLUDE, OneFile, main
@@ -48,7 +50,8 @@ long plain(const int *d) { long s = 0; for (int i = 0; i < N; i++) for (int j = 
         self.assertLess(abs(self.joules(found, "checked") / self.joules(found, "plain") - 1), 0.2)
 
     def test_other_exits_still_say_how_long(self):
-        """A triangular nest keeps its formula, and an assertion in a loop that the data end changes nothing."""
+        """A triangular nest keeps its formula, and an assertion changes nothing in a loop whose end depends
+        on data."""
         found = self.functions(CHECKS + """
 long triangle(const int *d) { long s = 0; for (int i = 0; i < N; i++) for (int j = 0; j < i; j++) { assert(d[j] != i); s += d[j] ^ s; } return s; }
 long until(const int *d) { long s = 0; for (int i = 0; i < N; i++) { if (d[i] == 7) break; s += d[i] ^ s; } return s; }
@@ -113,7 +116,7 @@ JOULE_BUDGET("max_joules=1nJ") double table(const double *p) { double s = 0; for
         self.assertIn("this loop is bounded only by 65535 iterations, which is no estimate, and is assumed to run 100 times", done.stderr)
 
     def test_what_nothing_bounds_has_no_limit(self):
-        """A guess gives neither an upper end nor a probability, in any report."""
+        """An assumed count gives neither an upper end nor a probability, in any report."""
         text = HEADER + 'JOULE_BUDGET("max_joules=1J") int free_run(const int *p) { int s = 0; while (*p) s += *p++ ^ s; return s; }\n'
         free_run = self.functions(text)["free_run"]
         self.assertEqual((free_run["verdict"], free_run["budget_probability"]), ("undecided", None))
@@ -127,7 +130,7 @@ JOULE_BUDGET("max_joules=1nJ") double table(const double *p) { double s = 0; for
         self.assertNotIn("bounds_joules", free_run)
 
     def test_a_guess_is_no_limit_of_a_block_or_loop(self):
-        """In what --emit eir prints of loops that nothing bounds, and of calls that have no figure."""
+        """In the output of --emit eir: unbounded loops, and calls without a figure."""
         text = HEADER + """
 int other(int);
 double row(const double *p, int n) { double s = 0; for (int i = 0; i < 100; i++) for (int j = 0; j < n; j++) s += p[j] * s; return s; }

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""What joulec is given to read: however a C file comes to clang, its budgets are judged, or joulec says that they are not."""
+"""Inputs of joulec: for any way of passing a C file to clang, its budgets are judged, or joulec says that
+they are not.
+"""
 import json
 import os
 import re
@@ -32,12 +34,12 @@ class Inputs(Folder):
         return done
 
     def runs(self, program):
-        """Without a sanitizer of its own it need not run with a libjoule that has one."""
+        """A program without a sanitizer may not run with a libjoule that has one."""
         if not has_sanitizer():
             self.assertEqual(subprocess.run([self.path(program)], check=False).returncode, 0)
 
     def judged(self, *words, text="", output="out"):
-        """The messages of a check that finds the budget of DEAR exceeded, once, and builds nothing."""
+        """Returns the messages of a check that finds the budget of DEAR exceeded, once, and builds nothing."""
         done = self.joulec(*words, "-o", output, text=text)
         self.assertEqual((done.returncode, done.stderr.count("[JE0001]")), (1, 1), (words, done.stderr))
         self.assertFalse(os.path.exists(self.path(output)), words)
@@ -54,7 +56,7 @@ class Inputs(Folder):
         self.runs("both")
 
     def test_objects_of_several_files(self):
-        """Each is called after its file, as clang does it, and read with all options."""
+        """Each language is named as for clang, and read with all options."""
         self.write("more.c", KEPT.replace("f(", "more_f(").replace("main", "more_main"))
         self.write("lib.cc", "int g() { return NEEDED; }\n")
         self.write("needed.h", "#define NEEDED 1\n")
@@ -116,7 +118,7 @@ class Inputs(Folder):
         self.assertIn("response files expand to more than 64 MiB", done.stderr)
 
     def test_a_response_file_that_is_a_pipe(self):
-        """It can be read once, and joulec reads it before clang does."""
+        """It can be read only once, and joulec reads it before clang does."""
         os.mkfifo(self.path("pipe"))
         for check, words, code in (((), "-c kept.c -o kept.o", 0), (("--energy-check",), "-c kept.c -o kept.o", 0),
                                    (("--energy-check",), "-c dear.c -o kept.o", 1)):
@@ -228,7 +230,7 @@ class Inputs(Folder):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_other_languages_without_budgets_of_their_own(self):
-        """What is said in words, for other compilers, of blocks, and in headers of C is no budget of a file in C++."""
+        """Attributes in other spellings, on blocks, and in C headers are not budgets of a C++ file."""
         self.write("kept.h", DEAR.splitlines()[0] + '\n#ifdef __cplusplus\nextern "C"\n#endif\nJOULE_BUDGET("max_joules=1mJ")\nint f(int x);\n')
         self.write("plain.cc", '// JOULE_BUDGET("max_joules=1nJ")\n#include "kept.h"\n#ifndef JOULE_BUDGET\n#define JOULE_BUDGET(text)\n#endif\n'
                    'int g(int x) { JOULE_BUDGET_SCOPE("max_joules=1J"); return f(x); }\n')
@@ -275,7 +277,7 @@ class Inputs(Folder):
         return len(self.read("runs").splitlines())
 
     def test_what_only_clang_does(self):
-        """Nothing that could be judged is compiled: the same comes out, and as soon, as of clang."""
+        """Without anything to judge, joulec gives the same output as clang, in about the same time."""
         self.write("p.h", "int g(void);\n")
         for words in (["-E"], ["--preprocess"], ["-M"], ["-MM"], ["-emit-ast", "-o", "x.ast"], ["-Xclang", "-ast-dump", "-fsyntax-only"],
                       ["-Xclang", "-S", "-c", "-o", "-"], ["-ccc-print-phases"], ["-###"]):
@@ -292,7 +294,7 @@ class Inputs(Folder):
             self.assertEqual((done.returncode, done.stderr), (0, ""), words)
 
     def test_budgets_stay_in_what_is_preprocessed_before(self):
-        """As ccache and distcc compile: clang -E, and later what it wrote."""
+        """As ccache and distcc compile: clang -E, then its output."""
         self.write("near.c", DEAR.replace("1000", "x").replace("for", "JOULE_LOOP(500, 1000) for"))
         for source, said in (("dear.c", "dear.c:3:"), ("near.c", "712.5 iterations per call (bounded)")):
             for words in (["-E", source, "-o", "out.i"], ["-P", "-E", source, "-o", "out.i"], ["-Qunused-arguments", "-E", "-c", source, "-o", "out.i"]):

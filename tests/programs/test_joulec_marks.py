@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the source says of loops, recursion, warmth and devices, as joulec takes it."""
+"""Marks in the source about loops, recursion, temperature and devices, and how joulec uses them."""
 import json
 import os
 import subprocess
@@ -19,7 +19,7 @@ class Loops(Source):
                          [(4, "bounded", [1, 25, 49], [1, 49])])
 
     def test_a_loop_with_a_break_has_its_mark(self):
-        """LLVM forgets where such a loop stands, here and where it is inlined."""
+        """LLVM loses such a loop's source position, in the function and where it is inlined."""
         loops = self.loops("""static inline void sink(unsigned *heap, int at, unsigned value) {
 JOULE_LOOP(0, 2)
 while (2 * at + 1 < 7) {
@@ -46,7 +46,7 @@ void f(unsigned *heap, const unsigned *s) { for (int i = 0; i < 100; i++) if (s[
         self.assertEqual((decided.returncode, decided.stderr), (0, ""))
 
     def test_while_do_and_macros(self):
-        """Numbers by macros of a header, marks by a macro, loops of a macro with one place for all."""
+        """Numbers from macros of a header, marks from a macro, loops of a macro that all have one position."""
         self.write("limits.h", "#define ROWS (4 * 16)\n#define UP_TO(n) JOULE_LOOP(0, n)\n#define EACH(i, n, body) for (int i = 0; i < (n); i++) { body }\n")
         loops = self.loops("""#include "limits.h"
 int f(const int *x, int *y, int n) { int s = 1;
@@ -69,7 +69,7 @@ return s; }
         self.assertEqual([(loop["line"], loop["class"], loop["marked"]) for loop in loops], [(5, "guessed", None)])
 
     def test_a_loop_that_is_gone_leaves_its_mark_to_none_around_it(self):
-        """Not even where LLVM has forgotten where that one stands."""
+        """Not even if LLVM has lost that loop's position."""
         found = self.report("""void f(unsigned *heap, int at, unsigned value, const int *n) {
 while (2 * at + 1 < n[at & 3]) {
     JOULE_LOOP(1, 2)
@@ -90,7 +90,7 @@ heap[at] = value; }
         self.assertIn("JOULE_LOOP(1, 2)", found["stderr"])
 
     def test_a_macro_in_a_loop_has_not_its_mark(self):
-        """do ... while (0) is no loop, so it takes no mark from one around it."""
+        """do ... while (0) is not a loop, so it takes no mark from a loop around it."""
         loops = self.loops("""#define DOWN do { int child = 2 * at + 1; if (child + 1 < n[at & 3] && heap[child + 1] < heap[child]) child++; \\
     if (value <= heap[child]) goto out; heap[at] = heap[child]; at = child; } while (0)
 void f(unsigned *heap, int at, unsigned value, const int *n) {
@@ -104,7 +104,7 @@ heap[at] = value; }
         self.assertEqual([(loop["class"], loop["marked"]) for loop in loops], [("bounded", [1, 12])])
 
     def test_a_block_that_llvm_puts_into_the_way_back(self):
-        """As it does where a value is loaded again in some rounds only: the loop keeps its place."""
+        """LLVM does this if a value is reloaded in some iterations only: the loop keeps its position."""
         loops = self.loops("""struct s { int room, more; };
 int step(struct s *);
 int f(struct s *s, int n) {
@@ -146,7 +146,8 @@ int f(struct s *s, int n) {
         self.assertEqual(found["functions"]["f"]["loops"][0]["iterations_each"], [1000, 1000, 1000])
 
     def test_of_bounds_the_middle(self):
-        """Of all that there is, or, where it is begun anew or goes over the same until that changes nothing, of magnitudes."""
+        """The middle of the range; or the middle of magnitudes, for a loop that restarts or repeats a pass
+        until nothing changes."""
         queue = "int f(const int *x, int *y) { int s = 0, n = 1;\nJOULE_LOOP(0, 511)\nwhile (s < n) { y[s++] = 7; n += x[n]; } return n; }\n"
         anew = "void f(const int *x, int *y) { for (int i = 0; i < 9; i++) { int n = i;\nJOULE_LOOP(0, 511)\nwhile (x[n]) n = x[n];\ny[i] = n; } }\n"
         passes = ("void f(int *x) { int more;\nJOULE_LOOP(0, 511)\ndo { more = 0;\nfor (int i = 1; i < %d; i++) if (x[i] < x[i - 1])"
@@ -157,7 +158,7 @@ int f(struct s *s, int n) {
             self.assertAlmostEqual(found[0], likely, delta=1, msg=text)
 
     def test_many_loops(self):
-        """Nothing is lost in a large source."""
+        """No mark is lost in a large source."""
         text = "".join(f"int f{i}(const int *x, int n) {{ int s = 1;\nJOULE_LOOP(0, {i + 1})\nfor (int i = 0; i < n; i++) s ^= x[i] * s; return s; }}\n"
                        for i in range(300))
         found = self.functions(text)
@@ -182,13 +183,15 @@ int next(void);
 """
 
     def marks(self, text):
-        """Of each loop, outer ones first, its mark and the most that it runs in a call; and whether a mark was refused."""
+        """Returns for each loop, outer ones first, its mark and its maximum per call; and whether a mark was
+        refused."""
         found = self.report(text)
         loops = found["functions"]["f"]["loops"]
         return [(loop["marked"], loop["iterations"][2]) for loop in loops], found["stderr"].count("[JW0105]")
 
     def check_refused(self, text, mark, most):
-        """Every loop with the mark runs at most `most` times in a call, and if none has it, it is refused with a warning."""
+        """Every loop with the mark runs at most `most` times in a call. If no loop has it, it is refused with
+        a warning."""
         loops, refused = self.marks(text)
         used = [runs for marked, runs in loops if marked == mark]
         self.assertEqual(len(used) + refused, 1, loops)
@@ -229,7 +232,7 @@ int next(void);
         self.assertTrue(not said or "write each loop on a line of its own, or move the inner loop to a function that is not inlined [JW0105]" in said, said)
 
     def test_one_that_goes_on_only_by_a_break(self):
-        """Which of both it is cannot be told from one that sets its count back: neither mark bounds it."""
+        """The loop cannot be told from one that resets its count: neither mark bounds it."""
         text = """void f(void) { bool has_changed = true;
     JOULE_LOOP(1, 512)
     while (has_changed) {
@@ -301,7 +304,7 @@ retry:
         self.check_refused(text, [1, 64], None)
 
     def test_a_branch_around_is_no_guard(self):
-        """A mark tells of each time that its loop is reached."""
+        """A mark holds for each entry into its loop."""
         text = """int f(const unsigned char *x, int n) { int s = 1;
 for (int i = 0; i < 40; i++) {
     if (x[i] < %s)
@@ -322,7 +325,7 @@ return s; }
         self.assertEqual(self.loops(text)[0]["iterations"][0], 0)
 
     def test_a_ring_in_one_loop(self):
-        """It looks like two loops, but the source has one keyword: the mark is its own."""
+        """It looks like two loops, but the source has one keyword: the mark is used."""
         text = """int f(void) { int i = 0, s = 0;
     JOULE_LOOP(50, 1000)
     for (;;) {
@@ -341,7 +344,8 @@ return s; }
 
 class Warmth(Source):
     def test_own_power(self):
-        """A warm machine leaks: the same work takes more, and the report says how warm."""
+        """A warm machine has more leakage: the same work takes more energy, and the report gives the
+        temperature."""
         found = self.report('JOULE_THERMAL_AWARE JOULE_BUDGET("max_joules=1pJ") int a' + WORK + 'JOULE_BUDGET("max_joules=1pJ") int b' + WORK)
         a, b = found["functions"]["a"], found["functions"]["b"]
         self.assertTrue(a["thermal_aware"] and not b["thermal_aware"])
@@ -381,7 +385,7 @@ class Devices(Source):
 
 class Files(Source):
     def test_a_file_has_a_budget(self):
-        """Of what the file's functions take together; what is called counts once, for its caller."""
+        """The total of all functions in the file; a callee counts once, in its caller."""
         text = "static __attribute__((noinline)) int g" + WORK + "int a(const int *x) { return g(x) + 1; }\nint b(const int *x) { return g(x) + 2; }\n"
         found = self.report(text)
         a, b, g = (found["functions"][name]["energy_joules"] for name in "abg")
@@ -434,7 +438,7 @@ JOULE_BUDGET("max_joules=1mJ") int open(int n) { return plain(n); }
 """
 
     def test_frames(self):
-        """n for one call of itself, a geometric sum for more; a tail call counts as what it is in the source."""
+        """n frames for one recursive call, a geometric sum for several; a tail call counts as in the source."""
         found = self.report(self.TEXT)
         frames = {name: function["frames"] for name, function in found["functions"].items()}
         self.assertEqual(frames, {"once": [1, 5, 10], "twice": [1, 31, 1023], "tail": [1, 5, 10], "tree": [1, 9, 585], "even": [1, 3, 6],
@@ -446,7 +450,7 @@ JOULE_BUDGET("max_joules=1mJ") int open(int n) { return plain(n); }
         self.assertEqual(found["functions"]["open"]["verdict"], "undecided")
 
     def test_a_chain_that_a_loop_begins_anew(self):
-        """It goes deep as a loop in a loop does: each order of magnitude is as likely as another."""
+        """The depth is assumed like the count of an inner loop: each order of magnitude is equally likely."""
         text = """JOULE_DEPTH(511) unsigned root(unsigned short *up, unsigned i) { if (up[i] != i) up[i] = root(up, up[i]); return up[i]; }
 unsigned once(unsigned short *up) { return root(up, 7); }
 """
@@ -455,7 +459,8 @@ unsigned once(unsigned short *up) { return root(up, 7); }
             self.assertEqual(self.functions(text + more)["root"]["frames"], [1, likely, 511])
 
     def test_more_than_can_be_counted(self):
-        """What walks a tree names the most children and levels that there are; all of both are no tree."""
+        """A tree traversal gives the maximum numbers of children and levels; a real tree does not reach both
+        everywhere."""
         text = """struct t { struct t *first, *next; int v; };
 JOULE_DEPTH(40) int walk(const struct t *t) { int s = t->v; JOULE_LOOP(0, 999) for (t = t->first; t; t = t->next) s += walk(t) ^ s; return s; }
 JOULE_BUDGET("max_joules=1mJ") int user(const struct t *t) { return walk(t); }
@@ -469,7 +474,7 @@ JOULE_BUDGET("max_joules=1mJ") int user(const struct t *t) { return walk(t); }
         self.assertEqual(user["verdict"], "undecided")
 
     def test_calls_are_no_more(self):
-        """Against execution: as deep as was said, and no deeper."""
+        """Against execution: as deep as stated, and no deeper."""
         text = """#include <stdio.h>
 int calls[2];
 JOULE_DEPTH(10) int twice(int n) { calls[0]++; return n < 1 ? n : twice(n - 1) + twice(n - 1); }

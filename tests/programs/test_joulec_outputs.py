@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What joulec leaves behind: the files that clang would, under the names that clang gives them, and programs linked as clang's are."""
+"""joulec's outputs: the same files as clang's, with the same names, and programs linked like clang's."""
 import os
 import re
 import subprocess
@@ -19,7 +19,7 @@ MAIN = "int twice(int); int main(void) { return twice(2) - 4; }\n"
 
 class Outputs(Folder):
     def folder_with(self, name, **texts):
-        """A new folder with a file NAME.c for each text."""
+        """Makes a new folder with a file NAME.c for each text."""
         os.makedirs(self.path(name, "out"))
         for stem, text in texts.items():
             self.write(f"{name}/{stem}.c", text)
@@ -32,7 +32,7 @@ class Outputs(Folder):
         return done
 
     def both(self, *words, **texts):
-        """Folders in which clang alone and joulec did the same."""
+        """Makes folders in which clang and joulec ran the same command."""
         number = len(os.listdir(self.folder))
         theirs, ours = self.folder_with(f"{number}", **texts), self.folder_with(f"{number + 1}", **texts)
         self.compile(theirs, *words, own=())
@@ -45,7 +45,7 @@ class Outputs(Folder):
 
     @staticmethod
     def links(program):
-        """What the loader is told: libraries, and folders to look in."""
+        """Returns the libraries and search folders for the dynamic loader."""
         told = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout
         return re.findall(r"\((?:NEEDED|RUNPATH|RPATH)\).*\[(.*)\]", told)
 
@@ -112,7 +112,7 @@ class Outputs(Folder):
             self.assertEqual(self.links(os.path.join(ours, "p")), self.links(os.path.join(theirs, "p")))
 
     def test_what_is_not_on_the_line_is_not_linked(self):
-        """configure asks so whether a function needs a library."""
+        """configure checks in this way whether a function needs a library."""
         for text in ("char pow(); int main(void) { return pow(); }\n",
                      BUDGET + "char pow(); int main(void) { return pow() + twice(2); }\n"):
             done = self.compile(self.folder_with(str(len(text)), a=text), "-w", "a.c", "-o", "p", check=False)
@@ -141,7 +141,7 @@ class Outputs(Folder):
         self.assertIn("undefined", self.compile(folder, "--energy-run=no", "m.c", "a.o", "-o", "p", check=False).stderr)
 
     def test_a_line_without_a_check_links_it_too(self):
-        """make has CFLAGS where it compiles, and not where it links."""
+        """make passes CFLAGS when it compiles, but not when it links."""
         folder = self.folder_with("make", a=BUDGET, m=MAIN, n=PLAIN)
         self.compile(folder, "-c", "a.c", "m.c", "n.c")
         subprocess.run(["ar", "rcs", "liba.a", "a.o"], cwd=folder, check=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Profiles: a program that joulec built counts as it runs, and what it wrote tells how often its loops run."""
+"""Profiles: a program built by joulec counts as it runs, and its output gives the trip counts of its loops."""
 import json
 import os
 import subprocess
@@ -116,7 +116,7 @@ class Profile(Folder):
         self.assertTrue(20 < found["walk"]["energy_joules"] / plain["walk"]["energy_joules"] < 60)
 
     def test_calls_that_become_a_loop_are_as_many_as_was_seen(self):
-        """Of a list's walk all do, of a tree's each second one, and the rest are counted as frames."""
+        """Each iteration of a list's traversal continues, half of a tree's; the rest are counted as frames."""
         self.count("""#include <joule/budget.h>
 #include <stdlib.h>
 #define FN __attribute__((noinline)) long
@@ -142,7 +142,8 @@ int main(void)
         self.assertEqual((found["total"]["verdict"], found["walk"]["verdict"]), ("likely", "likely"))
 
     def test_what_was_seen_bounds_nothing(self):
-        """A call that goes on for longer than what was seen is measured, and no budget is beyond all that can be."""
+        """A call longer than any finished one is still measured, and its budget is not reported as certain to
+        be exceeded."""
         self.count("""#include <joule/budget.h>
 #include <stdlib.h>
 #define FN __attribute__((noinline)) int
@@ -165,7 +166,7 @@ int main(int count, char **words)
         self.assertEqual({name: f["counted"] for name, f in found.items()}, {"sum": False, "once": True})
 
     def test_branches_are_as_likely_as_was_seen(self):
-        """The loop of rare runs in one call of seven."""
+        """The loop runs in one call of seven."""
         found, _ = self.report("--profile-use")
         rare, exact = found["rare"]["energy_joules"], found["exact"]["energy_joules"]
         self.assertTrue(1 < rare / exact < 10, (rare, exact))
@@ -178,7 +179,8 @@ int main(int count, char **words)
         self.assertIn(found["f"]["frames"], ([1, 1, None], [1, 2.6, 3.25]))
 
     def test_two_loops_of_which_llvm_makes_one(self):
-        """The profile has counts of both, and the merged loop takes neither. Other versions of LLVM leave two loops."""
+        """The profile has counts of both, and the merged loop uses neither. Other versions of LLVM keep two
+        loops."""
         self.count("""#include <stdbool.h>
 unsigned short lowest[512]; struct { unsigned short a, b; } roads[400];
 __attribute__((noinline)) void passes(void)
@@ -226,7 +228,7 @@ int main(void)
         self.skipTest("there is no llvm-profdata by name")
 
     def test_calls_of_itself_in_very_many_runs(self):
-        """Counts of more than 32 bits reach joulec divided, those of each branch by another number."""
+        """Counts above 32 bits are scaled before joulec gets them, with a different divisor for each branch."""
         for runs, seen in ((1000, [1, 41, 51.25]), (10**10, [1, 1, None])):
             found, _ = self.report(f"--profile-use={self.merge(runs)}")
             self.assertEqual(found["walk"]["frames"], seen)

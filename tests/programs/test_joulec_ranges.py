@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Counts that follow from the code hold for all that JOULE_ASSUME lets arguments be, also where unsigned numbers run over.
+"""Counts from the code hold for all arguments that JOULE_ASSUME allows, also if unsigned numbers wrap.
 
-Programs are made by chance: nests that count up, down, until numbers are equal, or by two numbers or addresses that meet, to ends that
-are sums, quotients and products of arguments. Each is run with the least and the most of its arguments, and with some between. A loop of which joulec gives an upper end
-never runs more often, and in no call less often than its lower end.
+Programs are random nests. They count up, down, until numbers are equal, or until two numbers or addresses
+meet; limits are sums, quotients and products of arguments. Each runs with the minimum and maximum arguments
+and some between. A loop never runs more often than joulec's upper end, or less often than its lower end.
 """
 import os
 import random
@@ -35,7 +35,7 @@ static jmp_buf out;
 
 
 class Maker:
-    """Functions of two arguments, n and m, with the ranges that they are assumed to be in."""
+    """Functions of two arguments, n and m, with their assumed ranges."""
 
     def __init__(self, seed):
         self.chance = random.Random(seed)
@@ -50,7 +50,7 @@ class Maker:
         return self.one(0, 1, 1, 2, 3, 5, 10, 20)
 
     def end(self, names):
-        """What a loop counts to or from."""
+        """Returns a limit of a loop's count."""
         name, other, number = self.one(*names), self.one(*names), self.number()
         return self.one(name, name, f"{name} - {number}", f"{name} + {number}", f"{name} - {other}", f"{name} + {other}", f"{name} / 2",
                         f"({name} - {number}) / 3", f"{name} * 3", f"{name} * {other} % 7", f"({name} < {number} ? {name} : {number})",
@@ -78,14 +78,14 @@ class Maker:
         self.lines.append(last)
 
     def heads_that_meet(self, at, kind, begin, end, is_unsigned):
-        """Addresses stay within the room where numbers are as small as they look."""
+        """Addresses stay within the array because the numbers are small."""
         numbers = f"for ({kind} {at} = {begin}, {at}e = {end}; {at} {self.one('<', '<=')} {at}e; "
         heads = [numbers + f"{at}++, {at}e--)", numbers + f"{at} += 2, {at}e--)", numbers + f"{at}e -= 3, {at}++)"]
         addresses = f"for (short *{at} = room + 2000 + ({begin}), *{at}e = room + 2000 + ({end}); {at} {self.one('<', '<=', '<')} {at}e; "
         return heads if is_unsigned else heads + [addresses + f"{at}++)", addresses + f"{at} += 2)", addresses + f"{at}++, {at}e--)"]
 
     def heads_of_other_steps(self, at, kind, begin, end, names):
-        """Steps that grow, and ends of which one of two is enough."""
+        """Steps that grow, and limits of which either one ends the loop."""
         other = self.end(names)
         return [f"for ({kind} {at} = 1; {at} < {end}; {at} *= {self.one(2, 3)})", f"for ({kind} {at} = {end}; {at} > 0; {at} {self.one('/= 2', '>>= 1', '/= 10', '-= 3')})",
                 f"for ({kind} {at} = {begin}, {at}e = {end}; {at} < {other} && {at}e > {self.number()}; {at}++, {at}e--)",
@@ -130,17 +130,17 @@ class Maker:
 
 class Ranges(OneFile):
     def counted(self, text):
-        """Its functions, by name."""
+        """Returns its functions, by name."""
         done = self.compile(text, "-w", "--energy-report", "r.json")
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.report_in("r.json")["functions"]
 
     def loops_of(self, text):
-        """Of its function f: each loop's class, and the most rounds."""
+        """For function f: returns each loop's class, and the maximum iterations."""
         return [(loop["class"], loop["iterations"][2]) for loop in self.counted(text)["f"]["loops"]]
 
     def check(self, seed):
-        """How many loops had ends."""
+        """Returns how many loops had upper ends."""
         maker = Maker(seed)
         found, judged = self.counted(maker.text()), 0
         subprocess.run(["clang", "-DCOUNT", "-O0", "-w", "-I", INCLUDE, self.path("a.c"), "-o", self.path("count")], check=True)
@@ -154,13 +154,13 @@ class Ranges(OneFile):
                 loops.setdefault(loop["line"], []).append(loop)
             for depth, line in enumerate(function["lines"]):
                 here = loops.get(maker.line_of(line), [])
-                # A loop around that has lost its place may have this one's.
+                # An outer loop that lost its position may have this one's.
                 if number not in seen or len(here) != 1 or here[0]["iterations"][2] is None or here[0]["depth"] != depth + 1:
                     continue
                 counts = [row[depth] for row in seen[number]]
                 words = f"FIRST={seed} PROGRAMS=1: f{number}, line {line}: {here[0]} but {counts}\n" + "\n".join(maker.lines)
-                # For each time that a loop is entered its header may run once more than the body, and one round may have become code of
-                # its own before the loop or behind it.
+                # Per entry, the header may run once more than the body, and one iteration may have been moved
+                # before or after the loop.
                 entered = [row[depth - 1] if depth else 1 for row in seen[number]]
                 self.assertLessEqual(max(count - more for count, more in zip(counts, entered)), here[0]["iterations"][2], words)
                 if max(sum(row) for row in seen[number]) < MANY:
@@ -169,7 +169,7 @@ class Ranges(OneFile):
         return judged
 
     def test_a_formula_in_a_loop_of_which_little_is_known(self):
-        """It runs over in rounds that the likely number of them does not reach."""
+        """It wraps in iterations beyond the likely number of them."""
         found = self.loops_of("""volatile int sink;
 void f(unsigned n) {
     JOULE_ASSUME(n >= 0 && n <= 3);
@@ -200,7 +200,7 @@ void f(unsigned n, unsigned m) {
         self.assertEqual(found, [("symbolic", 1000)])
 
     def test_a_branch_that_is_not_the_loops_guard(self):
-        """Not to be 1 is to be more than 0, or to be 0: then the loop runs over."""
+        """If n is not 1, it is above 1 or 0: at 0 the loop's number wraps."""
         text = """volatile int sink;
 void f(unsigned long n) {
     if (n == 1) return;

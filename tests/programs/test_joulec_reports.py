@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What joulec writes for other programs, and of many files at once: SARIF, annotations, databases of commands, what it sees."""
+"""joulec's output for other programs and for many files: SARIF, annotations, compile databases, --emit."""
 import html.parser
 import json
 import os
@@ -68,7 +68,7 @@ class Reports(Folder):
         return self.joulec("-I", INCLUDE, "-O2", "-c", *words)
 
     def run_of(self, name):
-        """The one run of a SARIF log, after a look at what the standard asks of every log."""
+        """Returns the one run of a SARIF log, after checking rules of the standard for every log."""
         log = json.loads(self.read(name))
         self.assertEqual(log["version"], "2.1.0")
         self.assertTrue(log["$schema"].endswith("sarif-2.1.0.json"))
@@ -211,7 +211,7 @@ class Sarif(Reports):
                 self.assertEqual((done.returncode, done.stderr), (125, f"joulec: cannot write standard output: {why}\n"), command)
 
     def test_it_keeps_to_the_standard_s_schema(self):
-        """With the schema of OASIS, which SARIF_SCHEMA may name."""
+        """Uses the OASIS schema, which SARIF_SCHEMA may name."""
         schema = os.environ.get("SARIF_SCHEMA")
         if not schema:
             self.skipTest("SARIF_SCHEMA names no sarif-schema-2.1.0.json")
@@ -255,7 +255,7 @@ class Annotations(Reports):
 
 
 class Database(Reports):
-    """Each file of a project with its own folder and options, in the order of the database."""
+    """Each file of a project is checked with its own folder and options, in the order of the database."""
 
     def entry(self, file, *options, directory="build", **keys):
         words = ["cc", f"-I{INCLUDE}", "-O2", *options, "-c", file, "-o", os.path.basename(file) + ".o"]
@@ -390,7 +390,8 @@ class Database(Reports):
         self.assertIn("--energy-only needs --energy-database", self.joulec("--energy-only=x", "a.c").stderr)
 
     def test_an_interrupt_ends_all(self):
-        """Compilers that would never end do so, and no file is left half written. On a terminal, progress is shown."""
+        """Compilers that would run for ever are ended, and no partial file stays. On a terminal, progress is
+        shown."""
         self.write("build/a.c", "#include \"fifo.h\"\n")
         os.mkfifo(self.path("build/fifo.h"))
         self.write("all.json", "as it was")
@@ -422,7 +423,7 @@ class Database(Reports):
 
 
 class Pages(Reports):
-    """What joulec sees of a source, as texts."""
+    """Prints joulec's view of a source, as text."""
 
     TEXT = KEPT + """static int twice(int n) { return 2 * n; }
 int nest(const int *x, int n)
@@ -512,10 +513,10 @@ int nest(const int *x, int n)
 
 
 class Html(Reports):
-    """The page is whole, asks for nothing from elsewhere, and its bars are where the joules are."""
+    """The page is complete, loads nothing from elsewhere, and its bars follow the joules."""
 
     def test_an_inlined_copy_counts_for_the_caller_s_line(self):
-        """Not for the lines of the function that was inlined, which has joules of its own where it is called or kept."""
+        """Not for lines of an inlined function, whose joules count where it is called or kept."""
         self.write("a.c", """int f(const int *x, int n)
 {
     int s = 0;
@@ -576,7 +577,7 @@ int call(const int *x, int n)
 
 
     def test_what_is_not_utf_8(self):
-        """Its bytes are one U+FFFD each; the page is UTF-8 still."""
+        """Each of its bytes becomes U+FFFD, so that the page is valid UTF-8."""
         name = os.path.join(os.fsencode(self.folder), b"caf\xe9.c")
         with open(name, "wb") as file:
             file.write(KEPT.encode() + "/* \u00e9 */ /* ".encode() + b"\xe9\xff */\n")
@@ -588,7 +589,7 @@ int call(const int *x, int n)
 
 
 class CMake(Reports):
-    """joule_check_energy() of a project, as a step of its build and as a test."""
+    """Uses joule_check_energy() for a project, as a build step and as a test."""
 
     PROJECT = f"""cmake_minimum_required(VERSION 3.25)
 project(x LANGUAGES C)

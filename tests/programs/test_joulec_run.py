@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Programs whose functions have budgets, built by joulec and run: what each call took, however it was left."""
+"""Programs whose functions have budgets, built by joulec and run: the energy of each call, for every kind of
+exit.
+"""
 import glob
 import json
 import os
@@ -42,7 +44,7 @@ class Run(Folder):
         return program
 
     def functions(self, program, expected=0):
-        """The report's functions by name."""
+        """Returns the report's functions by name."""
         done = subprocess.run([JOULE, "run", "--json", "report.json", "--", program], capture_output=True, text=True, check=False,
                               cwd=self.folder)
         self.assertEqual(done.returncode, expected, done.stderr)
@@ -116,7 +118,7 @@ int main(void) { int s = 0; for (int i = 0; i < 100; i++) s ^= tiny(i); printf("
         self.assertEqual((found["tiny"]["count"], found["tiny"]["counted"]), (100, False))
 
     def test_too_dear_at_run_time(self):
-        """What the compiler cannot know, the run shows."""
+        """The run shows what the compiler cannot know."""
         program = self.build("""
 JOULE_BUDGET("max_joules=1uJ") __attribute__((noinline)) void work(int n) { burn(n); }
 int main(int count, char **words) { (void)words; for (int i = 0; i < 20; i++) work(count * 3000000); return 0; }

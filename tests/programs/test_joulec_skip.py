@@ -46,7 +46,7 @@ class Skip(Folder):
         self.assertEqual((done.returncode, done.stderr, runs), (0, "", 1))
 
     def test_names_of_libjoule_are_no_budgets(self):
-        """A program that measures itself has many."""
+        """A program that measures itself reports many."""
         self.write("a.c", """#include <joule/joule.h>
 int f(void) { joule_meter *meter; joule_error error; joule_quantity energy;
     if (joule_open(NULL, &meter, &error) != JOULE_OK) return 1;

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What joulec says of loop nests is what running them counts.
+"""joulec's counts of loop nests agree with counts of runs.
 
-The nests of tests/fixtures/scev/nests.c are compiled with clang, opt prints what it knows of their loops, and the same nests
-are run with counters. The three together are the text that the unit test test_trips_nests checks the sums against.
-With --write LLVM FILE the text is kept as a fixture (LLVM: 14, 19 ...)."""
+The nests of tests/fixtures/scev/nests.c are compiled with clang, opt prints scalar evolution's facts about
+their loops, and the nests run with counters. The three together are the text with which the unit test
+test_trips_nests checks the sums. With --write LLVM FILE the text is kept as a fixture (LLVM: 14, 19 ...).
+"""
 import os
 import re
 import shutil
@@ -27,7 +28,7 @@ def functions_of(nests):
 
 
 def count(folder, clang, functions):
-    """{function: {(n, m): {line: iterations}}}"""
+    """Returns {function: {(n, m): {line: iterations}}}."""
     with open(os.path.join(folder, "runs.inc"), "w") as file:
         file.writelines(f"RUN({name}, {type_})\n" for name, type_ in functions)
     program = os.path.join(folder, "nests")
@@ -42,7 +43,7 @@ def count(folder, clang, functions):
 
 
 def blocks_of(ir):
-    """{function: ({latch: line of its loop}, {block: its successors})}"""
+    """Returns {function: ({latch: line of its loop}, {block: its successors})}."""
     nodes = dict(re.findall(r"^(![0-9]+) = (.*)$", ir, re.M))
     blocks = {}
     for function, body in re.findall(r"^define [^@]*@(\w+)\(.*?\{\n(.*?)^\}", ir, re.M | re.S):
@@ -62,7 +63,7 @@ def blocks_of(ir):
 
 
 def is_sure(successors, start, header):
-    """Whether every way from start, back to it or out of the function, goes through header."""
+    """Returns True if every path from start, back to it or out of the function, contains header."""
     seen, ways = set(), [start]
     while ways:
         block = ways.pop()
@@ -77,7 +78,7 @@ def is_sure(successors, start, header):
 
 
 def loops_of(text):
-    """{function: [(header, parent's header, latch, last)]}, outer ones first"""
+    """Returns {function: [(header, parent's header, latch, last)]}, outer loops first."""
     loops = {}
     stack = []
     for line in text.split("\n"):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What joulec cannot see is never taken for nothing: assembly, functions of LLVM's that it does not know, and what others may put in
-the place of what it sees."""
+"""Code that joulec cannot see never counts as zero: assembly, unknown LLVM intrinsics, and functions that can
+be replaced.
+"""
 import re
 
 from joulec_support import HEADER, INCLUDE, OneFile, main
@@ -8,7 +9,7 @@ from joulec_support import HEADER, INCLUDE, OneFile, main
 
 class Unseen(OneFile):
     def check(self, text, *options):
-        """Functions with what is open in each, as (kind, name)."""
+        """Returns functions with the unknowns of each, as (kind, name)."""
         found = self.functions(text, "-w", *options)
         for function in found.values():
             function["open"] = [(doubt["kind"], doubt["name"]) for doubt in function["doubts"]]
@@ -109,7 +110,7 @@ int only_with_openmp(int x) {{ return x; }}
             self.assertFalse(self.report(text, "-w")["threads_as_one"], text)
 
     def test_short_functions_with_openmp_are_stamped(self):
-        """Starting and joining threads is not counted, so the functions cannot be known to be short."""
+        """The cost of starting and joining threads is unknown, so the functions cannot be called short."""
         text = 'JOULE_BUDGET("max_joules=1uJ") int f(int x)\n{\n#pragma omp parallel\n    x++;\n    return x;\n}\n'
         for options, is_stamped in (([], False), (["-fopenmp"], True)):
             done = self.joulec("-I", INCLUDE, "-O2", "-w", *options, "--energy-check", "-S", self.write("a.c", HEADER + text), "-o", "a.s")
@@ -140,7 +141,7 @@ int only_with_openmp(int x) {{ return x; }}
         self.assertGreater(found["short_ones"]["energy_joules"], 5 * sum_of_two)
 
     def test_functions_that_the_compiler_calls_of_itself(self):
-        """Of complex numbers and of profilers: nobody could give them a body, and no library has to be there."""
+        """For complex numbers and profilers: no source defines these functions, and no library is needed."""
         text = ("#include <complex.h>\ndouble complex both(double complex a, double complex b) { return a * b; }\n"
                 "float complex part(float complex a, float complex b) { return a / b; }\nint one(int x) { return x + 1; }\n")
         plain, found = self.check(text), self.check(text, "-pg", "-ffreestanding")
@@ -150,7 +151,7 @@ int only_with_openmp(int x) {{ return x; }}
         self.assertGreater(plain["part"]["energy_joules"], 2 * plain["both"]["energy_joules"])
 
     def test_instructions_that_look_like_calls(self):
-        """What LLVM has as functions is counted as the instruction that it becomes."""
+        """LLVM intrinsics count as the instruction that they become."""
         ratio = "double ratio(double x, double y) { return x / y + y; }\n"
         plain = self.check(ratio)["ratio"]
         found = self.check("#pragma STDC FENV_ACCESS ON\n" + ratio +
@@ -164,7 +165,7 @@ int only_with_openmp(int x) {{ return x; }}
         self.assertGreater(found["all"]["energy_joules"], found["sum"]["energy_joules"])
 
     def test_what_has_no_instruction_is_the_librarys(self):
-        """The first x86 has none that rounds, or adds to a product; other machines have."""
+        """The first x86-64 has no instruction for rounding or fused multiply-add; other machines have."""
         text = "#include <math.h>\ndouble down(double x) { return floor(x); }\ndouble both(double x) { return fma(x, x, x); }\n"
         old = self.check(text, "--target=x86_64-linux-gnu")
         new = self.check(text, "--target=x86_64-linux-gnu", "-msse4.1", "-mfma")
@@ -177,7 +178,8 @@ int only_with_openmp(int x) {{ return x; }}
         self.assertEqual(found["now"]["open"], [("callee", "llvm.readcyclecounter")])
 
     def test_what_another_object_may_replace(self):
-        """Weak functions and tables, and with -fsemantic-interposition all that a library shows; but no copies of one inline function."""
+        """Weak functions and tables, and with -fsemantic-interposition all exported symbols; but not copies
+        of one inline function."""
         text = ("__attribute__((weak)) int light(int x) { return x + 1; }\nint calls(int x) { return light(x); }\n"
                 "extern int (*const table[2])(int);\nstatic __attribute__((noinline)) int own(int x) { return x - 1; }\n"
                 "__attribute__((weak)) int (*const table[2])(int) = {own, own};\n"
@@ -192,7 +194,7 @@ int only_with_openmp(int x) {{ return x; }}
         self.assertEqual([found[name]["open"] for name in ("shown", "calls_it")], [[], [("callee", "open_to_all")]])
 
     def test_functions_of_another_type_in_a_table(self):
-        """Whoever calls them may have cast them; but a member of a structure is not another one."""
+        """A caller may have cast them; but a member of a structure is a fixed function."""
         text = ("static int light(int *p) { return *p; }\nstatic void dear(int *p) { for (int i = 0; i < 9999; i++) p[i] ^= i; }\n"
                 "static int (*const cast[2])(int *) = {light, (int (*)(int *))dear};\n"
                 "int through(int *p, int k) { return cast[k & 1](p); }\n"

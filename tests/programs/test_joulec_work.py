@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""What joulec takes instructions for: the breakdown of small functions, one kind of work beside another."""
+"""joulec's classification of instructions: the breakdown of small functions, one kind of work against
+another.
+"""
 import platform
 import unittest
 
 from joulec_support import OneFile, main
 
-# What a build makes of loops is another matter.
+# Transformations of loops by the build are tested elsewhere.
 PLAIN = ["-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops"]
 ON_X86 = platform.machine() == "x86_64"
 
@@ -15,7 +17,7 @@ class Work(OneFile):
         return super().functions(text, *PLAIN, *options)
 
     def breakdown(self, text, *options):
-        """Joules by what they are for, of each function."""
+        """Returns each function's joules by category."""
         return {name: function["breakdown_joules"] for name, function in self.functions(text, *options).items()}
 
     def test_a_wide_division_is_longer(self):
@@ -24,7 +26,7 @@ class Work(OneFile):
         self.assertAlmostEqual(found["wide"]["int_divs"] / found["narrow"]["int_divs"], 5 / 3)
 
     def test_a_division_of_128_bits_is_a_function(self):
-        """By constants as well; the rest is made of the quotient, and by a power of two both are shifts."""
+        """Also by constants. The remainder is computed from the quotient; for a power of two both are shifts."""
         text = "typedef unsigned __int128 u128;\nunsigned narrow(unsigned x, unsigned y) { return x / y; }\n"
         text += "".join(f"u128 {name}(u128 x, u128 y) {{ return {words}; }}\n" for name, words in (
             ("divided", "x / y"), ("both", "(x / y) ^ (x % y)"), ("third", "x / 3 + y"), ("eighth", "x / 8 + y")))
@@ -53,7 +55,8 @@ class Work(OneFile):
 
     @unittest.skipUnless(ON_X86, "asks what clang makes for x86")
     def test_products_of_vectors(self):
-        """What fits into 16 bits is multiplied as such; and vectors' units begin two products where one of scalars begins."""
+        """Numbers that fit in 16 bits use narrow multiplications; vector units begin two products while a
+        scalar unit begins one."""
         loop = "void {0}(void) {{ for (int i = 0; i < 1024; i++) out[i] = {1}[i] * {2}[i]; }}\n"
         text = "int out[1024], a[1024], b[1024];\nshort c[1024], d[1024];\n" + loop.format("wide", "a", "b") + loop.format("narrow", "c", "d")
         scalars, vectors = self.breakdown(text), self.breakdown(text, "-fvectorize")
@@ -62,7 +65,7 @@ class Work(OneFile):
 
     @unittest.skipUnless(ON_X86, "asks what clang makes for x86")
     def test_rounds_that_vectors_leave_over(self):
-        """Of at most 32 rounds 31 are the dearest: most of them are left over."""
+        """Of at most 32 iterations 31 cost most: most of them are in the remainder loop."""
         takes = "(unsigned char *restrict a, const unsigned char *restrict b, int n)"
         loops = 'for (int k = 0; k < 1000; k++) { for (int i = 0; i < n; i++) a[i] ^= b[i]; __asm__ volatile("" ::: "memory"); }'
         text = (f"void some{takes} {{ JOULE_ASSUME(n >= 1 && n <= 32); {loops} }}\n"
@@ -73,7 +76,7 @@ class Work(OneFile):
 
     @unittest.skipUnless(ON_X86, "asks what clang makes for x86")
     def test_vectors_for_data_that_does_not_overlap(self):
-        """A row is written, and one of its places read: in each round of the loop, or before it."""
+        """A row is written, and one of its elements is read: in each iteration, or before the loop."""
         loops = "void {0}(void) {{ for (int k = 0; k < 40; k++) for (int i = 0; i < 40; i++) {{ {1} for (int j = 0; j < 40; j++) " \
                 "way[i][j] = way[i][j] < {2} + way[k][j] ? way[i][j] : {2} + way[k][j]; }} }}\n"
         found = self.functions("int way[40][40];\n" + loops.format("each", "", "way[i][k]") + loops.format("before", "int x = way[i][k];", "x"),
@@ -81,13 +84,13 @@ class Work(OneFile):
         self.assertGreater(found["each"]["time_seconds"], 1.5 * found["before"]["time_seconds"])
 
     def test_a_chain_through_a_constant_division(self):
-        """A product and a shift from digit to digit, where it was a division's 12 cycles or more."""
+        """A product and a shift per digit, instead of a division of 12 cycles or more."""
         loop = "unsigned {0}(unsigned x, unsigned y) {{ for (int i = 0; i < 1000; i++) x = x / {1} ^ (x << 20); return x; }}\n"
         found = self.functions(loop.format("tenths", "10") + loop.format("parts", "(y | 1)"))
         self.assertLess(2 * found["tenths"]["time_seconds"], found["parts"]["time_seconds"])
 
     def test_calls_run_beside_each_other(self):
-        """But not where a call waits for what the last one returned, or nobody knows what it wrote."""
+        """But not if a call needs the previous call's result, or if its stores are unknown."""
         text = ("#define WAITS x ^= x >> 9; x *= 77; x ^= x >> 7; x *= 55; x ^= x >> 5;\n"
                 "unsigned seen;\n"
                 "__attribute__((noinline)) unsigned pure(unsigned x) { WAITS return x; }\n"
@@ -144,7 +147,7 @@ class Work(OneFile):
         self.assertNotIn("fp_ops", found["f"])
 
     def test_branches_by_data_are_guessed_wrong(self):
-        """A store that is not always made stays a branch."""
+        """A conditional store stays a branch."""
         found = self.breakdown("""
 void by_data(const int *x, int *y) { for (int i = 0; i < 64; i++) if (x[i] > 0) y[i] = 7; }
 void by_counter(const int *x, int *y) { for (int i = 0; i < 64; i++) if (i % 3 == 0) y[i] = 7; }
@@ -174,7 +177,7 @@ int until_found(const int *x) { int i = 0; while (x[i] != 7) i++; return i; }
             self.assertAlmostEqual(found[name]["mispredicts"] / one, times + 1, msg=name)
 
     def test_equality_is_rare(self):
-        """One value of six; of what is above another nobody knows."""
+        """One value of six; values above another one are unknown."""
         found = self.functions("""
 __attribute__((noinline)) void step(int *y, int n) { for (volatile int i = 0; i < 1000; i++) y[i & 7] = n; }
 void equal(int *y, const int *n) { if (*n == 624) step(y, 1); }
@@ -203,7 +206,8 @@ double horner(const double *x, double y) { double s = 0; for (int i = 0; i < 100
             self.assertGreater(horner, 1.7 * sum_)
 
     def test_short_loops_that_begin_anew_run_beside_each_other(self):
-        """But not where they take up a value that the last one left, straight, by way of another load, or in memory."""
+        """But not if they start from a value that the previous one left, directly, through another load, or
+        in memory."""
         found = self.functions("""
 double c[8], x[1000], y[1000];
 void anew(void) { for (int i = 0; i < 1000; i++) { double s = 0; for (int k = 0; k < 8; k++) s = s * x[i] + c[k]; y[i] = s; } }
@@ -228,7 +232,7 @@ void copy(char *x, const char *y, unsigned long n) { __builtin_memcpy(x, y, n); 
         self.assertLess(few["interval_seconds"][1], many["interval_seconds"][0])
 
     def test_a_length_that_nobody_bounds_is_open(self):
-        """As the loop would be of which LLVM makes such a call, so a budget is neither kept nor exceeded there."""
+        """As for the loop from which LLVM makes such a call: the budget is neither kept nor exceeded."""
         budget = 'JOULE_BUDGET("max_joules=1mJ,max_watts=1kW") '
         text = "".join(budget + line + "\n" for line in (
             "void copy(char *x, const char *y, unsigned long n) { __builtin_memcpy(x, y, n); }",

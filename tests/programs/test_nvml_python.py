@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs NVIDIA's own Python package, unmodified, against the fake libnvidia-ml.so.1.
 
-The package was written against the real library: what it can read here shows that the fake, and with it the header
-that both were compiled from, has the real interface. The package is fetched into a virtual environment below the
-build folder; where that cannot be done the test is skipped.
+The package was written for the real library. If it works here, the fake, and the header from which both were
+compiled, have the real interface. The package is installed into a virtual environment below the build folder;
+if that fails, the test is skipped.
 """
 import os
 import subprocess
@@ -45,7 +45,8 @@ def check_identity(nvml, board):
 
 
 def check_energy(nvml, board):
-    """However long a call takes: the counter's rise lies between what the inner and the outer stretch used."""
+    """For calls of any duration: the counter's rise lies between the energy of the inner and the outer
+    period."""
     stamps, counts = [], []
     for pause in (1, 0):
         stamps.append(time.monotonic())

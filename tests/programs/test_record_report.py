@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`joule record` and `joule report` as a person uses them: the same figures again, also after a kill."""
+"""`joule record` and `joule report` for users: a record gives the same values again, also after a kill."""
 import csv
 import io
 import json
@@ -51,7 +51,7 @@ class Record(unittest.TestCase):
         self.assertIn("joule", run("report", self.file).stdout)
 
     def test_whole_report_comes_back(self):
-        """Every figure and every word, beside the advice, which is for the machine that recorded."""
+        """Compares every value and text, except the advice, which is for the recording machine."""
         live, again = (os.path.join(self.folder.name, name) for name in ("live.json", "again.json"))
         command = "x" * 300 + "=1; " + BUSY  # also a long one
         ran = run("record", "-o", self.file, "--json", live, "-r", "3", "--budget", "1MJ", "--label", "a=b", "--", "sh", "-c",
@@ -63,7 +63,8 @@ class Record(unittest.TestCase):
         self.same(first, second, "report")
 
     def test_runs_too_short_to_tell_are_so_in_both(self):
-        """A model's last tick comes after the command's end, and the machine's figure may be below what can be told."""
+        """A model's last tick comes after the command's end, and the machine's energy may be below the limit
+        of resolution."""
         live = os.path.join(self.folder.name, "live.json")
         for command in (("true",), ("sleep", "0.02")):
             self.assertEqual(run("record", "-q", "-o", self.file, "--json", live, "-r", "3", "--", *command).returncode, 0)
@@ -72,7 +73,7 @@ class Record(unittest.TestCase):
                 self.same(first[key], second[key], key)
 
     def same(self, one, other, where):
-        """Curves are thinned while they are kept, so energies may differ a little."""
+        """Curves are thinned while they are recorded, so energies may differ slightly."""
         if isinstance(one, dict):
             self.assertEqual(one.keys(), other.keys(), where)
             for key in one:
@@ -87,7 +88,8 @@ class Record(unittest.TestCase):
             self.assertEqual(one, other, where)
 
     def test_samples_add_up_to_the_report(self):
-        """What the report says lies between the samples inside its window and those around it."""
+        """The report's energy lies between that of the samples inside its window and that of the samples
+        around it."""
         table = os.path.join(self.folder.name, "samples.csv")
         with Machine(50) as machine:
             ran = run("record", "-q", "-o", self.file, "--root", machine.root, "--sources", "rapl_powercap", "--interval", "20ms",
@@ -135,7 +137,7 @@ class Record(unittest.TestCase):
         self.assertIn("standard input is neither a file nor a pipe", empty.stderr)
 
     def test_a_record_goes_into_a_pipe_by_its_name(self):
-        """Standard output is the command's, whose words would stand between the blocks."""
+        """Standard output belongs to the command, whose text would stand between the blocks."""
         for subject in ("record", "run"):
             refused = run(subject, "-o", "-", "--", "true", cwd=self.folder.name)
             self.assertEqual((refused.returncode, refused.stdout), (2, ""))
@@ -147,7 +149,7 @@ class Record(unittest.TestCase):
         self.assertIn("joule", piped.stdout)
 
     def test_samples_of_damaged_records(self):
-        """Whatever is cut off the end, the rows that are left are rows of the whole."""
+        """If the end is cut off at any byte, the remaining rows are rows of the whole."""
         run("record", "-q", "-o", self.file, "--interval", "20ms", "--", "sh", "-c", BUSY)
         with open(self.file, "rb") as file:
             content = file.read()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""joule-redfish and the source that runs it, against a management controller on a loopback port.
+"""joule-redfish and the source that runs it, against a fake management controller on a loopback port.
 
-Owns the controller: resources of its own or of DMTF's mockup, with users, delays, missing resources and certificates.
-Newcomers: the mockup contradicts itself on purpose; which of its figures counts is what is tested.
+The controller has its own resources or those of DMTF's mockup, with users, delays, missing resources and
+certificates. Note: the mockup's values contradict each other. The test checks which of them is used.
 """
 import base64
 import contextlib
@@ -31,7 +31,7 @@ def link(path):
 
 
 def server_tree():
-    """A server with two supplies, one bay empty, and all of the resources."""
+    """A server with two power supplies, one empty bay, and all resources."""
     return {
         "/redfish/v1/": {"Chassis": link("/redfish/v1/Chassis")},
         "/redfish/v1/Chassis": {"Members": [link(CHASSIS)]},
@@ -127,7 +127,7 @@ class Redfish(unittest.TestCase):
         return self.path("config", "\n".join([f"url = {url}", *(lines or ["verify = no"])]) + "\n")
 
     def ask(self, config, *views):
-        """The lines as {kind: [watts]}, the failure as (status, words)."""
+        """Returns the lines as {kind: [watts]}, the failure as (status, message)."""
         done = subprocess.run([PROGRAM, config, *views], capture_output=True, text=True, timeout=60, check=False)
         self.assertNotIn(SECRET, done.stdout + done.stderr)
         readings, failure = {}, None

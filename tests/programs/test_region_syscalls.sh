@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# 100,000 regions and a thousand scopes with budgets make no system call: strace sees nothing between two marks that the program sets.
+# 100,000 regions and 1,000 scopes with budgets make no system call: strace prints nothing between two marks
+# of the program.
 set -euo pipefail
 
 if ! command -v strace >/dev/null; then
@@ -16,7 +17,7 @@ if ! strace -o "$trace" true 2>/dev/null; then
     echo "skipped: strace may not trace here"
     exit 77
 fi
-# LeakSanitizer, where it is built in, cannot run under ptrace.
+# LeakSanitizer cannot run under ptrace.
 ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" strace -f -o "$trace" "$JOULE_BUILD/tests/test_life" marked
 
 between=$(sed -n '/regions begin/,/regions end/p' "$trace" | grep -v 'regions begin\|regions end' || true)

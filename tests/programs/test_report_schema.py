@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Every report is valid by docs/report.schema.json, and the schema refuses what it should refuse.
+"""Every report is valid by docs/report.schema.json, and the schema refuses invalid reports.
 
-Newcomers: the samples come from test_report_json, which fills reports by hand; the validator is not ours.
+Note: the samples come from test_report_json, which fills reports by hand; the validator is Python's
+jsonschema.
 """
 import copy
 import glob
@@ -25,7 +26,7 @@ def samples(folder):
 
 
 def report_at_exit():
-    """The report of a real program on this machine: Python with libjoule, by JOULE_ENERGY_JSON."""
+    """Returns the report of a real program on this machine: Python with libjoule, by JOULE_ENERGY_JSON."""
     library = os.path.join(BUILD, "src", "libjoule.so")
     with open(library, "rb") as file:
         if re.search(b"__[at]san_init", file.read()):
@@ -36,7 +37,8 @@ def report_at_exit():
 
 
 def reports_of_runs(folder):
-    """What `joule run` writes: one run, several with a budget, a command that does not end well, and a descendant."""
+    """Returns reports of `joule run`: one run, several with a budget, a failing command, and a child of a
+    session."""
     def run(*arguments, expect=0):
         path = os.path.join(folder, "run.json")
         done = subprocess.run([os.environ["JOULE"], "run", "--json", path, *arguments], capture_output=True, text=True)
@@ -56,7 +58,7 @@ def reports_of_runs(folder):
 
 
 def broken(report):
-    """Reports that a reader must not be given, each with what is wrong."""
+    """Invalid reports, each with its error."""
     def change(what, edit):
         bad = copy.deepcopy(report)
         edit(bad)
@@ -74,7 +76,7 @@ def broken(report):
 
 
 def spec_keys(report):
-    """Every key that the two published examples show."""
+    """Returns every key of the two published examples."""
     for key in ("program", "timestamp", "devices", "total_energy_joules", "functions"):
         assert key in report, key
     for key in ("type", "vendor", "model", "index", "energy_joules", "measurement", "tier"):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Files of a machine turned into nonsense: joule says what it can, the command runs as ever, nothing crashes.
+"""Machines with invalid files: joule reports what it can, the command runs as usual, and nothing crashes.
 
-Owns copies of the recorded machines below tests/fixtures. Newcomers: what is read of each file is the business of the unit
-tests and fuzz targets; here the whole programs must stay on their feet and make nothing up.
+Uses copies of the recorded machines in tests/fixtures. Note: unit tests and fuzz targets check the parser of
+each file. Here the whole programs must keep running and must not report invented values.
 """
 import json
 import math
@@ -26,7 +26,7 @@ def joule(*words):
 
 
 def figures(value):
-    """All numbers in a report."""
+    """Returns all numbers in a report."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
@@ -35,7 +35,7 @@ def figures(value):
 
 
 def spoil(root, seed):
-    """Every second file: what still makes sense leads on to what does not."""
+    """Every second file is invalid: the valid ones lead to the invalid ones."""
     chance = random.Random(seed)
     for path in sorted(pathlib.Path(root).rglob("*")):
         if path.is_file() and not path.is_symlink() and chance.random() < 0.5:

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""`joule run --pid`: a process that runs already is measured until it ends or somebody says so, and not touched."""
+"""`joule run --pid`: a running process is measured until it ends or joule is interrupted, and is not
+disturbed.
+"""
 import json
 import os
 import signal
@@ -21,7 +23,7 @@ def cpu_s(pid):
 
 
 def watches(joule, pid):
-    """Whether joule waits for the process's end already."""
+    """Returns True if joule already waits for the process's end."""
     folder = f"/proc/{joule.pid}/fdinfo"
     return any(f"Pid:\t{pid}\n" in read_file(f"{folder}/{fd}") for fd in os.listdir(folder))
 
@@ -38,7 +40,7 @@ class RunPid(unittest.TestCase):
     def start(self, *words, **how):
         process = subprocess.Popen(words, text=True, **how)
         self.processes.append(process)
-        # The kernel closes files before the new program has its name, and Popen waits for no more than that.
+        # The kernel closes files before the new program's name is set, and Popen only waits for the former.
         wait_until(lambda: process.poll() is not None or read_file(f"/proc/{process.pid}/cmdline"), "the program's name")
         return process
 
@@ -59,7 +61,7 @@ class RunPid(unittest.TestCase):
         before_s = cpu_s(target.pid)
         os.kill(target.pid, signal.SIGCONT)
         report = self.report(joule)
-        self.assertEqual(state_of(target.pid), "Z")  # nobody has waited for it: its last times are there
+        self.assertEqual(state_of(target.pid), "Z")  # not reaped yet, so its CPU times can still be read
         used_s = cpu_s(target.pid) - before_s
         self.assertGreater(used_s, 0)
         self.assertAlmostEqual(report["command"]["cpu_seconds"], used_s, delta=2 * TICK_S)

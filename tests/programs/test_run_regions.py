@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Programs that use libjoule, below a real `joule run`: it names their regions, whatever becomes of them.
+"""Programs that use libjoule in a real `joule run`: it reports their regions, however they end.
 
-Each child is Python with libjoule loaded by ctypes. Newcomers: the counts are exact; how many joules there were is the
-business of other tests.
+Each child is Python with libjoule loaded by ctypes. Note: counts are exact; other tests check joules.
 """
 import json
 import os
@@ -75,7 +74,7 @@ for _ in range(20000):
     joule.joule_end(ctypes.byref(a))
 """
 
-# The limits of a session, each passed: threads at one time, threads and processes one after the other, names.
+# Exceeds each limit of a session: threads at once, threads and processes one after another, names.
 CROWD = CHILD[:CHILD.index("work, unfinished")] + """
 import threading
 THREADS = 300
@@ -107,7 +106,7 @@ for i in range(4200):
 work(b"another")
 """
 
-# Writes noise all over the session's memory, and regions between, for as long as its input is open.
+# Writes random bytes all over the session's memory, and regions in between, until its input is closed.
 HOSTILE = CHILD[:CHILD.index("work, unfinished")] + """
 import mmap, random
 random.seed(int(sys.argv[1]))
@@ -147,7 +146,7 @@ class Regions(unittest.TestCase):
         self.assertTrue(0 < joules <= report["total_energy_joules"], (joules, report["total_energy_joules"]))
 
     def test_regions_too_many_to_keep_have_their_energy(self):
-        """Most are folded, and get the machine's power for the time that they took."""
+        """Most are folded, and get the machine's power for their time."""
         with tempfile.TemporaryDirectory() as folder, Machine(100) as machine:
             path = os.path.join(folder, "report.json")
             result = subprocess.run([JOULE, "run", "--root", machine.root, "--json", path, "--", PYTHON, "-c", FLOOD],
@@ -171,7 +170,7 @@ class Regions(unittest.TestCase):
         self.assertIn("attributed by their total time", " ".join(result.stderr.split()))
 
     def test_regions_in_a_namespace_of_processes_are_counted(self):
-        """There no /proc shows the process that measures; the command inherits a descriptor."""
+        """There /proc does not show the measuring process; the command inherits a descriptor."""
         inside = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
         if subprocess.run([*inside, "true"], capture_output=True, timeout=60, check=False).returncode:
             self.skipTest("no namespace of processes can be made here")
@@ -265,7 +264,7 @@ class Regions(unittest.TestCase):
                     self.check_plausible(json.load(file, parse_constant=self.fail))
 
     def test_noise_in_the_head_of_the_memory_reaches_no_count(self):
-        """Counts of what did not fit are another program's to write as well."""
+        """Another program can also overwrite the counts of regions that did not fit."""
         noise = "import os\nfile = os.open(os.environ['JOULE_SESSION'], os.O_RDWR)\n" \
                 "for at in range(0, 1 << 16, 4096): os.pwrite(file, b'\\xd5' * 4096, at)\n"
         with tempfile.TemporaryDirectory() as folder:
@@ -279,7 +278,7 @@ class Regions(unittest.TestCase):
         self.assertEqual((limits["names_beyond_table"], limits["regions_not_stored"]), (0, 0), result.stderr)
 
     def test_a_programs_first_call_is_measured_from_its_beginning(self):
-        """Although the parent shows nobody its totals before there is a program that asks for them."""
+        """The parent publishes its totals only once a program requests them."""
         with Machine(100) as machine:
             result = subprocess.run([JOULE, "run", "-q", "--root", machine.root, "--", PYTHON, "-c", MEASURED],
                                     capture_output=True, text=True, timeout=120)
@@ -290,7 +289,8 @@ class Regions(unittest.TestCase):
             self.assertTrue(80 < joules / seconds < 120, result.stdout)
 
     def test_budgets_of_tags_are_judged_by_the_parent(self):
-        """In the program itself nobody knows a tag's joules; both processes add to what the tag is allowed."""
+        """The program itself does not know a tag's joules; energy of both processes counts against the tag's
+        budget."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "report.json")
             result = subprocess.run([JOULE, "run", "-q", "-r", "2", "--json", path, "--", PYTHON, "-c", BUDGETED],

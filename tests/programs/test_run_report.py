@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""What `joule run` says: joules of a machine with a known counter, the command's share, net of idle, repeats, budget."""
+"""Reports of `joule run`: joules of a machine with a known counter, the command's share, net of idle,
+repeats, budget.
+"""
 import csv
 import io
 import json
@@ -41,7 +43,7 @@ def run(*words, **options):
 
 
 def report_of(*words, code=0, **options):
-    """The JSON report, which goes to a file because the command owns standard output."""
+    """Returns the JSON report, which goes to a file because the command uses standard output."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.json")
         result = run("--json", path, *words, **options)
@@ -72,7 +74,7 @@ class Joules(unittest.TestCase):
         self.assertIsNone(report["command"]["signal"])
 
     def test_a_short_run_costs_something_too(self):
-        """Also where no thread was worth its while."""
+        """Also if no thread was needed."""
         overhead = report_of("--", "true")["overhead"]
         self.assertGreater(overhead["cpu_seconds"], 0)
         self.assertGreater(overhead["core_share"], 0)
@@ -107,7 +109,7 @@ class Joules(unittest.TestCase):
         self.assertEqual(report["labels"], {"commit": "2d=x", "note": 'a "b"'})
 
     def test_regions_of_the_command(self):
-        """The session's path is handed down, and gone afterwards."""
+        """The command inherits the session's path, which is removed at the end."""
         result = run("-q", "--", "sh", "-c", 'echo "$JOULE_SESSION"; test -e "$JOULE_SESSION"')
         self.assertEqual(result.returncode, 0)
         self.assertTrue(result.stdout.strip())
@@ -128,7 +130,7 @@ def read_children(pid):
 
 
 class Boards(unittest.TestCase):
-    """A vendor's library beside the model of the CPU."""
+    """A vendor's library in addition to the CPU model."""
 
     def report(self, script):
         library = os.path.join(os.environ["JOULE_BUILD"], "tests/fakes/nvml/580/libnvidia-ml.so.1")
@@ -142,7 +144,7 @@ class Boards(unittest.TestCase):
         self.assertNotIn("no energy sensor answers on this machine", report["advice"])
 
     def test_library_that_does_not_answer(self):
-        """The command does not wait for it for long, and the total says that something is missing."""
+        """The command does not wait long for it, and the total is marked as incomplete."""
         report = self.report("boards=1; block_at_ms=0; block_s=30")
         self.assertLess(report["duration_seconds"], 20)
         self.assertTrue(report["gross"]["partial"])
@@ -150,7 +152,8 @@ class Boards(unittest.TestCase):
 
 
     def test_library_that_answers_late(self):
-        """The command runs after 250 ms all the same, and the coverage says what part of it the board was seen."""
+        """The command starts after 250 ms anyway, and the coverage gives the fraction of time in which the
+        board was observed."""
         library = os.path.join(os.environ["JOULE_BUILD"], "tests/fakes/nvml/580/libnvidia-ml.so.1")
         environment = dict(os.environ, JOULE_NVML_LIB=library, JOULE_FAKE_NVML="boards=1; duty=1; block_at_ms=0; block_s=1")
         report = report_of("--sources", "nvml,estimated", "--", "sleep", "3", env=environment)
@@ -163,7 +166,7 @@ class Boards(unittest.TestCase):
 
 
 class Family(unittest.TestCase):
-    """Children and daemons count, whichever way is open."""
+    """Children and daemons count, for every available method."""
 
     def check(self, *prefix, method):
         with tempfile.TemporaryDirectory() as folder:
@@ -186,7 +189,7 @@ class Family(unittest.TestCase):
         self.check(method="cgroup")
 
     def no_cgroups(self, what):
-        """A command prefix for a mount namespace in which the mount of cgroup2 has been changed by `what`."""
+        """Returns a command prefix for a mount namespace in which `what` has changed the mount of cgroup2."""
         prefix = ["unshare", "--mount", "sh", "-c",
                   f'awk \'$3 == "cgroup2" {{ print $2 }}\' /proc/mounts | while read m; do {what} $m; done; exec "$@"', "sh"]
         works = subprocess.run([*prefix, "true"], capture_output=True)
@@ -201,7 +204,7 @@ class Family(unittest.TestCase):
         self.check(*self.no_cgroups("mount -o remount,bind,ro"), method="subreaper")
 
     def test_without_rights(self):
-        """Root's cgroup is not another user's to divide."""
+        """Another user cannot divide root's cgroup."""
         if os.geteuid() != 0 or not shutil.which("setpriv"):
             self.skipTest("only root can become somebody else")
         with tempfile.TemporaryDirectory() as folder:
@@ -244,7 +247,8 @@ class Family(unittest.TestCase):
         os.kill(child, signal.SIGKILL)
 
     def test_sensors_are_read_while_waiting(self):
-        """The command ends at once, and what it left behind is as long a run as any other: counters must not wrap."""
+        """The command ends at once, and its remaining processes run for as long as any other command:
+        counters must not wrap."""
         report = report_of("--wait-all", "--interval", "10ms", "--", "sh", "-c", "sleep 0.6 & exit 3", code=3)
         self.assertGreater(report["duration_seconds"], 0.55)
         self.assertGreater(report["overhead"]["ticks"], 6)
@@ -344,7 +348,7 @@ class Budget(unittest.TestCase):
         self.assertGreater(report["budget"]["budget_probability"], 0.99)
 
     def test_passed_at_the_very_end(self):
-        """After 0.4 s: the first look, at the beginning, may come late on a busy machine."""
+        """After 0.4 s: the first reading may be late on a busy machine."""
         with Machine(100) as machine:
             report = report_of("--root", machine.root, "--budget", "40J", "--interval", "60s", "--", "sleep", "0.5",
                                code=124)
@@ -353,7 +357,7 @@ class Budget(unittest.TestCase):
                       "sleep 0.5; exit 3", code=3)
 
     def test_one_that_will_not_end_is_killed_with_all_its_kind(self):
-        """Also processes that left the session, and one that is stopped."""
+        """Also processes that left the session, and a stopped one."""
         script = ("trap '' TERM; (trap '' TERM; setsid sleep 1000) & (kill -STOP $$; sleep 1000) & "
                   "setsid sh -c 'trap \"\" TERM; sleep 1000' & while :; do sleep 0.1; done")
         with tempfile.TemporaryDirectory() as folder, Machine(100) as machine:
@@ -374,7 +378,7 @@ class Budget(unittest.TestCase):
         self.assertGreater(report["budget"]["overshoot_bound_joules"], report["total_energy_joules"] - 20)
 
     def test_of_the_model(self):
-        """Without a sensor the command's own modelled joules are bounded."""
+        """Without a sensor the budget applies to the command's own modelled joules."""
         report = report_of("--sources", "estimated", "--budget", "500mJ", "--", "sh", "-c", SPIN, code=124)
         self.assertGreater(report["command"]["energy_joules"], 0.4)
         self.assertIsNotNone(report["budget"]["overshoot_bound_joules"])
@@ -418,7 +422,7 @@ class Idle(unittest.TestCase):
         self.assertIsNone(report["net"]["energy_joules"])
 
     def test_net_of_two_modelled_figures(self):
-        """Their difference may be nothing, or less, and is never surely more than there was."""
+        """Their difference may be 0 or negative, and never exceeds the total with certainty."""
         self.report("--sources", "estimated", "--idle", "200ms", "--", "true")
         words = ("--sources", "estimated", "--", "sleep", "0.2")
         watts = self.report(*words)["gross"]["mean_power"]["power_watts"]
@@ -432,7 +436,7 @@ class Idle(unittest.TestCase):
             self.assertLess(high, report["gross"]["interval_joules"][1])
 
     def test_taken_of_a_busy_machine(self):
-        """It is kept, and whoever reads a figure made with it is told."""
+        """It is stored, and a result computed with it says so."""
         self.report("--sources", "estimated", "--idle", "200ms", "--", "true")
         kept = read_file(self.path)
         for busy, is_told in (("0.31", True), ("0.01", False), ("null", False)):
@@ -457,7 +461,7 @@ class Idle(unittest.TestCase):
             self.assertIsNone(report["net"]["energy_joules"], bad)
 
     def test_of_a_recorded_machine(self):
-        """Its parts have the same names, and what was kept is not of them."""
+        """Its parts have the same names, but the stored values are not theirs."""
         self.report("--sources", "estimated", "--idle", "200ms", "--", "true")
         with Machine(30) as machine:
             report = self.report("--root", machine.root, "--", "sleep", "0.2")

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Signals around `joule run`: sent by kill they reach the command once; sent to the group or by it, not once more."""
+"""Signals around `joule run`: a signal sent by kill reaches the command once; one sent to the group does not
+arrive twice.
+"""
 import fcntl
 import os
 import pty
@@ -115,7 +117,7 @@ class Signals(Listening):
         self.assertEqual(result.returncode, -signal.SIGALRM)
 
     def test_joule_killed_before_release_leaves_no_command(self):
-        """A kill -9 at any moment: the command has run wholly or not at all, and nothing is stuck."""
+        """A kill -9 at any time: the command has run completely or not at all, and no process hangs."""
         for delay in (0.0, 0.0005, 0.001, 0.002, 0.004):
             process = subprocess.Popen(joule_run("--", "sh", "-c", "exit 0"))
             time.sleep(delay)
@@ -126,7 +128,7 @@ class Signals(Listening):
                 wait_until(lambda p=pid: state_of(p) in ("", "Z"), f"process {pid} to end")
 
     def test_first_process_of_a_container(self):
-        """It cannot be ended by a signal of its own, and says how the command ended by its code."""
+        """joule cannot end by this signal itself, so its exit code says how the command ended."""
         prefix = ["unshare", "--pid", "--fork", "--mount-proc"]
         if subprocess.run([*prefix, "true"], capture_output=True).returncode != 0:
             self.skipTest("no process namespace can be made here")
@@ -177,7 +179,7 @@ class Terminal(Listening):
         os.close(master)
 
     def test_interrupt_key_before_the_command_is_there(self):
-        """While sensors are read for the first time, here by a library that does not answer."""
+        """During the first reading of sensors, here in a library that does not answer."""
         library = os.path.join(os.environ["JOULE_BUILD"], "tests/fakes/nvml/580/libnvidia-ml.so.1")
         words = [shutil.which("env"), f"JOULE_NVML_LIB={library}", "JOULE_FAKE_NVML=boards=1; block_at_ms=0; block_s=30",
                  *joule_run("--sources", "nvml,estimated", "--", "sleep", "1000")]
@@ -189,7 +191,7 @@ class Terminal(Listening):
             os.close(master)
 
     def test_interrupt_key_ends_repeats(self):
-        """Also of a command that makes the best of it; an exit status of 0 would say that all runs are done."""
+        """Also if the command handles the signal; an exit status of 0 would mean that all runs are done."""
         script = f"trap 'exit 0' INT; echo up >> {self.note}; while :; do sleep 0.05; done"
         pid, master = self.on_terminal(*joule_run("-r", "1000", "--", "sh", "-c", script))
         wait_until(lambda: self.heard() == ["up"], "the first run")
@@ -199,7 +201,7 @@ class Terminal(Listening):
         os.close(master)
 
     def end_of(self, pid):
-        """How it ended; one that goes on is killed."""
+        """Returns how it ended; kills it if it is still running."""
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
             ended, status = os.waitpid(pid, os.WNOHANG)

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""`joule run` to its caller: exit status, death by signal, messages, and a command that gets everything as it was."""
+"""`joule run` for its caller: exit status, death by signal, messages, and an unchanged environment of the
+command.
+"""
 import os
 import resource
 import signal
@@ -14,7 +16,7 @@ def run(*words, **options):
     return subprocess.run(words, capture_output=True, text=True, timeout=60, **options)
 
 
-# Prints what a process gets from whoever starts it, one fact a line.
+# Prints what a process inherits from its parent, one fact per line.
 SELF_PORTRAIT = r"""
 import os, resource, signal
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))
@@ -60,7 +62,7 @@ class ExitStatus(unittest.TestCase):
             self.assertLessEqual(len(os.listdir(folder)), 2 * before)
 
     def test_a_limit_on_the_size_of_files_ends_nothing(self):
-        """SIGXFSZ is the command's. What joule cannot write is told."""
+        """SIGXFSZ reaches the command only. joule reports its own failed writes."""
         def limit(count):
             return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (count, count))
         for count in (0, 4096, 100 << 10):
@@ -185,7 +187,7 @@ class Streams(unittest.TestCase):
         self.assertEqual((result.stdout, result.stderr), (data, b""))
 
     def test_closed_streams(self):
-        """Each closed for the command too, and never somebody's file."""
+        """Descriptors closed for joule are closed for the command too, and never become another file."""
         for closed in ("0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"):
             with tempfile.NamedTemporaryFile("r+") as file:
                 script = f"""exec 9>{file.name}; "$0" run -r2 -- sh -c '

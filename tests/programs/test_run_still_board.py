@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`joule run`, `devices` and `doctor` where a board's own counter stays at 0 and its chip's counter moves."""
+"""`joule run`, `devices` and `doctor` if a board's counter stays at 0 and its chip's counter moves."""
 import json
 import os
 import subprocess

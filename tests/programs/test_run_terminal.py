@@ -12,7 +12,7 @@ class JobControl(Tmux):
     FIRST = f"J='{JOULE} run -q --'"
 
     def foreground(self, *shown):
-        """Types fg, and waits until that, and not what the screen showed before, has happened."""
+        """Types fg, and waits for its effect, not for older text on the screen."""
         self.times = getattr(self, "times", 0) + 1
         self.type(f"clear; echo again {self.times}; fg", "Enter")
         self.expect(f"again {self.times}\n$J", *shown)

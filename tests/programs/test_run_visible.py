@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""`joule run` and `joule devices` where the environment hides boards: out of the total and said to be so; or not hidden at all."""
+"""`joule run` and `joule devices` if the environment hides boards: they are not in the total, and the report
+says so.
+"""
 import json
 import os
 import subprocess
@@ -35,7 +37,7 @@ class Visible(unittest.TestCase):
         self.assertIn("CUDA_VISIBLE_DEVICES", report["advice"])
 
     def test_none(self):
-        """The remaining energy is modelled or unknown; the report must not say that there is no sensor."""
+        """The remaining energy is modelled or unknown; the report must not mention a lack of sensors."""
         for sources, rest in (("nvml", "unknown"), ("nvml,estimated", "modelled")):
             report = joule("run", "--quiet", "--json", "-", "--sources", sources, "--", "sleep", "0.5", CUDA_VISIBLE_DEVICES="")
             self.assertEqual(indexes(report), [])

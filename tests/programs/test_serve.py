@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`joule serve` as a program: what it answers, to whom, what clients can do to it, and how it ends.
+"""`joule serve` as a program: its answers, accepted clients, misbehaving clients, and its end.
 
-Newcomers: the machines and servers are serving.py's; what Prometheus makes of it is test_serve_prometheus.py's.
+Note: serving.py has the machines and servers; test_serve_prometheus.py tests with Prometheus.
 """
 import contextlib
 import http.client
@@ -78,7 +78,8 @@ class Serve(unittest.TestCase):
             self.assertEqual((families["joule_energy_joules"].type, families["joule_energy_joules"].unit), ("counter", "joules"))
 
     def test_names_pass_the_linters_rules(self):
-        """The rules of `promtool check metrics`, for where there is no promtool; DCGM's names are not Joule's to choose."""
+        """Checks the rules of `promtool check metrics` without promtool. DCGM's names are exempt, because
+        Joule does not choose them."""
         with serving(*self.options) as server:
             self.machine.use(joules=20, seconds=0.5)
             page = server.metrics()
@@ -191,7 +192,8 @@ class Serve(unittest.TestCase):
                 self.assertEqual(len(server.said.splitlines()), 1, server.said)
 
     def test_bad_clients(self):
-        """A thousand of them, at once where places allow it; a good one is answered meanwhile and afterwards."""
+        """A thousand bad clients, as many at once as possible; a good one is answered meanwhile and
+        afterwards."""
         with serving(*self.options) as server:
             host, port = server.address.rsplit(":", 1)
             bad = (b"", b"G", b"GET /metrics", b"GET /metrics HTTP/1.1\r\nHost: x\r\n", b"\0" * 200, os.urandom(500),
@@ -221,7 +223,7 @@ class Serve(unittest.TestCase):
             self.assertEqual(server.get("/metrics")[0], 200)
 
     def test_slow_client_is_sent_away(self):
-        """It sends a byte now and then, which keeps an idle timer content; it has 10 s in all."""
+        """It sends a byte now and then, which satisfies an idle timer; it has 10 s in total."""
         with serving(*self.options) as server:
             host, port = server.address.rsplit(":", 1)
             with socket.create_connection((host, int(port)), timeout=1) as client:
@@ -234,7 +236,8 @@ class Serve(unittest.TestCase):
                 self.assertLess(time.monotonic() - begin, 30)
 
     def test_memory_stays(self):
-        """24,000 scrapes of 16 boards need no more than the first 1,000 and 64 KiB; how long they take is only told."""
+        """24,000 scrapes of 16 boards need no more memory than the first 1,000 and 64 KiB. The time is only
+        printed."""
         boards = {"JOULE_NVML_LIB": NVML, "JOULE_FAKE_NVML": "boards=16; duty=0.5; gpm=1"}
         with serving("--sources", "nvml", **boards) as server:
             if sanitizer_of(f"/proc/{server.process.pid}/exe"):
@@ -258,7 +261,7 @@ class Serve(unittest.TestCase):
             self.assertLessEqual(last, first + 64)
 
     def test_tenants(self):
-        """A container that has one of two CPUs gets half of what the package used; the rest is nobody's."""
+        """A container that uses one of two CPUs gets half of the package's energy; the rest is unattributed."""
         identity = "0123456789ab" * 5 + "0123"
         group = f"sys/fs/cgroup/system.slice/docker-{identity}.scope/cpu.stat"
         self.machine.write("sys/devices/system/cpu/online", "0-1\n")
@@ -304,7 +307,7 @@ class Serve(unittest.TestCase):
         self.assertEqual([tenant[key] for key in ("namespace", "pod", "container", "pod_uid")], ["shop", "web-0", "nginx", "1a2b-3c"])
 
     def wait_until_shared(self, server):
-        """All series of processes are the meter's joules, once the last window is shared out."""
+        """All series of processes add up to the meter's joules once the last window is attributed."""
         for _ in range(100):
             page = server.metrics()
             parts = re.findall(r'^joule_process_energy_joules_total\{.*part="cpu".*\} (\S+)$', page, re.M)
@@ -315,7 +318,8 @@ class Serve(unittest.TestCase):
         self.fail(page)
 
     def test_processes(self):
-        """One of two CPUs' worth for one process, a quarter of that for another: what is not told of them is told of the others."""
+        """One process uses one of two CPUs, another a quarter of that; energy without its own series is in
+        the series of the rest."""
         for pid, name in ((1, "init"), (100, "train me"), (200, "sshd")):
             self.machine.write(f"proc/{pid}/stat", stat(pid, name, 0))
         self.machine.write("sys/devices/system/cpu/online", "0-1\n")
@@ -342,7 +346,7 @@ class Serve(unittest.TestCase):
             self.assertEqual(done.returncode, 2, done.stderr)
 
     def see_page(self, server):
-        """What a browser makes of the page in 6 s of its own time."""
+        """The page in a browser after 6 s of virtual time."""
         browser = shutil.which("chromium") or shutil.which("chromium-browser")
         if not browser:
             self.skipTest("there is no chromium")

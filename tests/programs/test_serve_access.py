@@ -49,7 +49,7 @@ class Access(unittest.TestCase):
         return path
 
     def ask(self, server, *headers, path="/metrics"):
-        """The status of a request with exactly these headers."""
+        """Returns the status of a request with exactly these headers."""
         host, port = server.address.rsplit(":", 1)
         with socket.create_connection((host.strip("[]"), int(port)), timeout=20) as client:
             client.sendall("\r\n".join((f"GET {path} HTTP/1.1", *headers, "Connection: close", "", "")).encode())

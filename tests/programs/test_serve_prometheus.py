@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What Prometheus makes of `joule serve`: a real one scrapes it and answers dashboards, promtool tries the rules in contrib/.
+"""Prometheus with `joule serve`: a real one scrapes it and answers dashboards, promtool tests the rules in
+contrib/.
 
-Owns a Prometheus on a free loopback port with its data in a temporary folder, ended by its process id; what is not installed
-is taken from Debian's archive in `./dev test --full`, without installing it. Newcomers: every expression of every
-dashboard is asked; what has no answer must stand in docs/exporter.md with its reason.
+Runs Prometheus on a free loopback port with its data in a temporary folder, and ends it by its process id. In
+`./dev test --full` missing programs are taken from Debian's archive without installing them. Note: every
+expression of every dashboard is evaluated. If one has no result, docs/exporter.md must give the reason.
 """
 import glob
 import json
@@ -30,7 +31,7 @@ BOARDS = "boards=3; duty=1; gpm=1; 2.denied=1"
 
 
 def tool(name):
-    """Its path; None, after the reason was printed, where it is not to be had."""
+    """Returns its path; None, after printing the reason, if it is not available."""
     unpacked = os.path.join(BUILD, "prometheus", "usr", "bin", name)
     found = shutil.which(name) or (unpacked if os.path.exists(unpacked) else None)
     if not found and os.environ.get("JOULE_TEST_FULL") and shutil.which("apt-get"):
@@ -44,7 +45,7 @@ def tool(name):
 
 
 def expressions(dashboard):
-    """Every expression of a Grafana dashboard, with variables that match anything."""
+    """Returns every expression of a Grafana dashboard, with variables that match anything."""
     with open(dashboard, encoding="utf-8") as file:
         text = file.read()
     found = []
@@ -64,7 +65,7 @@ def expressions(dashboard):
 
 
 def fields_unknown():
-    """The first cells of the rows in docs/exporter.md that say what has no series."""
+    """Returns the first cells of the rows in docs/exporter.md about missing series."""
     with open(os.path.join(SOURCE, "docs", "exporter.md"), encoding="utf-8") as file:
         rows = file.read().split("have no series:")[1].split("\n## ")[0]
     return set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\|([^|]*)\|", rows, re.M))))
@@ -135,7 +136,7 @@ class InPrometheus(unittest.TestCase):
 
     def test_slope_of_energy_is_the_power(self):
         energy = 'joule_device_energy_joules_total{device="gpu:0"}[10s]'
-        # deriv, as rate() does not reach back to where a young counter was 0.
+        # deriv, because rate() does not use the initial 0 of a new counter.
         watts = self.prometheus.wait_for(f"deriv({energy}) and count_over_time({energy}) >= 9")
         self.assertAlmostEqual(float(watts[0]["value"][1]), 400, delta=40)
 
@@ -160,7 +161,7 @@ class InPrometheus(unittest.TestCase):
         print(self.check_dashboard(os.path.join(SOURCE, "contrib", "grafana", "joule.json")), "expressions answer")
 
     def test_counters_of_dcgm_exporter(self):
-        """Each field of its lists either answers or stands among the unknown with a reason."""
+        """Each field of its lists either has a result or is listed as unknown with a reason."""
         found = glob.glob(os.path.join(DATA, "monitoring", "dcgm-exporter", "d*.csv"))
         if not found:
             self.skipTest("there is no data of dcgm-exporter: JOULE_TEST_DATA")
@@ -199,7 +200,7 @@ class Rules(unittest.TestCase):
         self.assertIn("SUCCESS", self.promtool("test", "rules", "joule.rules.test.yml"))
 
     def test_metrics_are_well_named(self):
-        """promtool's taste in names is Prometheus' own; those of DCGM are not Joule's to choose."""
+        """promtool also checks Prometheus' naming rules; Joule does not choose DCGM's names."""
         program = tool("promtool")
         if not program:
             self.skipTest("there is no promtool")
@@ -227,7 +228,7 @@ class Dashboard(unittest.TestCase):
             self.assertLessEqual(panel["gridPos"]["x"] + panel["gridPos"]["w"], 24)
         with open(os.path.join(SOURCE, "docs", "exporter.md"), encoding="utf-8") as file:
             page = file.read()
-        # Names of which the page lists the family, with braces or dots in the place of what is alike.
+        # Names whose family the page lists, with braces or dots for the common parts.
         known = set(re.findall(r"joule_\w+", page)) | {f"joule_device_memory_{w}_bytes" for w in ("total", "used", "free")} | {
             f"joule_{of}{what}_{point}_{unit}" for of in ("", "total_") for point in ("low", "high")
             for what, unit in (("energy", "joules"), ("power", "watts"))}

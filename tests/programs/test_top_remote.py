@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""`joule top --hosts` against real `joule serve`: figures, TLS and passwords, hosts that stop and return, and what it refuses."""
+"""`joule top --hosts` against real `joule serve`: values, TLS and passwords, hosts that stop and return, and
+refusals.
+"""
 import os
 import re
 import shutil

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""`joule top` in a real terminal (tmux): it shows this machine, obeys keys, follows the terminal's size, and gives the terminal
-back as it was, however it ends."""
+"""`joule top` in a real terminal (tmux): it shows this machine, obeys keys, follows the terminal's size, and
+always restores the terminal.
+"""
 import os
 import re
 import shutil
@@ -32,7 +33,7 @@ class Terminal(Tmux):
         return wait_until(lambda: children_of(server), "a child of the shell")[-1]
 
     def expect_restored(self, code):
-        """The shell's screen is back, with the exit code, a cursor, and the terminal's settings of before."""
+        """The shell's screen is back, with the exit code, a cursor, and the previous terminal settings."""
         wait_until(lambda: "TOTAL" not in self.screen(), "the shell's screen to come back")
         self.expect("here it was", "$")
         self.type("echo code=$?; stty -a | diff - before && echo is$((0))same", "Enter")
@@ -150,7 +151,8 @@ class Terminal(Tmux):
         self.expect_restored(0)
 
     def test_a_terminal_that_goes_away(self):
-        # The kernel continues whatever has lost its terminal, and takes the stop with it by which a search for leaks begins.
+        # The kernel continues processes that have lost their terminal. This also ends the stop with which a
+        # leak search begins.
         self.type("export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0", "Enter")
         self.start()
         pid = self.pid()
@@ -165,7 +167,8 @@ class Terminal(Tmux):
 
 
 class TwoPackages(Machine):
-    """Beside the package of a Machine a second one, whose counter stands still; the first is busy at 80 %, the other at 20 %."""
+    """Adds a second package, with a constant counter, to a Machine; the first is busy at 80 %, the second at
+    20 %."""
 
     def __init__(self):
         super().__init__(50)

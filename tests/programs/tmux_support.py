@@ -1,4 +1,4 @@
-"""A shell in a real terminal (tmux), for program tests that type and look at the screen."""
+"""A shell in a real terminal (tmux), for program tests that type and read the screen."""
 import os
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ from run_support import wait_until
 
 @unittest.skipUnless(shutil.which("tmux"), "there is no tmux")
 class Tmux(unittest.TestCase):
-    FIRST = "true"  # what the shell is told before each test
+    FIRST = "true"  # command that the shell runs before each test
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -25,7 +25,7 @@ class Tmux(unittest.TestCase):
         self.expect("$")
 
     def tmux(self, *words, check=True, **options):
-        """What it prints."""
+        """Returns its output."""
         command = ["tmux", "-S", os.path.join(self.folder.name, "tmux"), *words]
         return subprocess.run(command, check=check, stdout=subprocess.PIPE, text=True, **options).stdout.rstrip()
 

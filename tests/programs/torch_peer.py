@@ -1,7 +1,7 @@
-"""PyTorch as somebody to agree with: a Python that has it and can load libforge, or the test is skipped.
+"""PyTorch as a reference: finds a Python that has it and can load libforge, or skips the test.
 
-Owns the search, and how two arrays are compared. Newcomers: Debian's python3-torch belongs to /usr/bin/python3, which need
-not be the first python3 in PATH; JOULE_TORCH_PYTHON names another, such as that of a virtual environment.
+Also compares arrays. Note: Debian's python3-torch belongs to /usr/bin/python3, which may not be the first
+python3 in PATH. JOULE_TORCH_PYTHON names another one, such as that of a virtual environment.
 """
 import os
 import subprocess
@@ -21,7 +21,7 @@ def _has_torch(python):
 
 
 def need():
-    """Goes on in a Python with torch, as the same program."""
+    """Restarts the program in a Python with torch."""
     if os.environ.get("JOULE_TORCH_IS_HERE"):
         return
     wanted = os.environ.get("JOULE_TORCH_PYTHON")
@@ -47,7 +47,7 @@ print(f"PyTorch {torch.__version__}, NumPy {numpy.__version__}")
 
 
 def _comparable(ours, theirs):
-    """Where both are finite, as f64; None where shape, type, NaN or infinities differ."""
+    """Returns the finite elements of both as f64; None if shape, type, NaN or infinities differ."""
     theirs = numpy.asarray(theirs.detach() if isinstance(theirs, torch.Tensor) else theirs)
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return None
@@ -66,11 +66,11 @@ def _relative(measure, ours, theirs, least):
 
 
 def difference(ours, theirs, least=0.0):
-    """The largest difference of two arrays, relative to their largest element or `least`; infinite where they cannot be
-    compared."""
+    """Returns the largest difference of two arrays, relative to their largest element or `least`; infinite if
+    they cannot be compared."""
     return _relative(lambda x: numpy.abs(x).max(initial=0), ours, theirs, least)
 
 
 def distance(ours, theirs):
-    """The same of root mean squares."""
+    """The same for root mean squares."""
     return _relative(numpy.linalg.norm, ours, theirs, 0.0)
