@@ -100,9 +100,9 @@ static bool does_arithmetic(const struct launch *launch, const struct program_la
     return kind != FORGE_MAXIMUM && kind != FORGE_MINIMUM && (made->cost.flop > 0 || launch->op == OP_CAST);
 }
 
-/* Returns true if the launch itself made the NaN or infinity in `result`. For a NaN, its operands must be free
- * of NaN. For an infinity, its operands must be finite, and it must do arithmetic. check->operands must be
- * known. *is_infinite: true if the result contains infinities but no NaN. */
+/* Returns true if the launch itself made the NaN or infinity in `result`. For a NaN, its operands must
+ * contain no NaN. For an infinity, its operands must be finite, and it must do arithmetic. check->operands
+ * must be known. *is_infinite: true if the result contains infinities but no NaN. */
 static bool is_origin(const struct check *check, const struct launch *launch,
                       const struct program_launch *made, const struct summary *result, bool *is_infinite)
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Returns the text of the last annotation `name` that differs from `but`; NULL: there is none. */
+/* Returns the text of the last annotation `name` whose text differs from `but`; NULL: there is none. */
 static const char *find(const struct function *function, const char *name, const char *but)
 {
     const char *found = NULL;

@@ -12,9 +12,11 @@
 #define ANNOTATION_THERMAL_AWARE "joule.thermal_aware"
 #define ANNOTATION_GPU_KERNEL    "joule.gpu_kernel"
 
-/* Returns the text after `name`, which may be empty; NULL: the function has no such annotation. */
+/* Returns the text after `name` in the function's annotation. The text may be empty. NULL: the function has
+ * no such annotation. */
 const char *annotation_of(const struct function *function, const char *name);
-/* Returns a different text of the same annotation in another declaration; NULL: there is none. */
+/* Returns the text of the same annotation in another declaration, if the texts differ; NULL: there is
+ * none. */
 const char *annotation_other(const struct function *function, const char *name);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Returns true if a block ends the program because of an error: it calls abort or similar, or no valid call
- * reaches it. */
+/* Returns true if the block ends the program because of an error: its last call is abort or a similar
+ * function, or it is marked as impossible to reach. */
 static bool is_error(const struct block *block)
 {
     static const char *const names[] = {
@@ -17,7 +17,8 @@ static bool is_error(const struct block *block)
     return false;
 }
 
-/* Returns the heat of the warmest successor. */
+/* Returns the lowest heat value, which is the warmest, of the successors over open edges. HEAT_NORMAL for a
+ * block without edges. */
 static enum heat heat_of_paths(const struct block *block, const bool *is_closed, const enum heat *heat)
 {
     enum heat least = block->edge_count ? HEAT_NEVER : HEAT_NORMAL;

@@ -11,8 +11,8 @@
 enum heat {
     HEAT_NORMAL,
     HEAT_COLD, /* every path calls a function with the attribute cold */
-    HEAT_DEAD, /* every path ends the program, if only by exit() or longjmp() */
-    HEAT_NEVER /* every path is an error: it aborts or is impossible */
+    HEAT_DEAD, /* every path ends the program, possibly only by exit() or longjmp() */
+    HEAT_NEVER /* every path is an error: it aborts, or it is impossible */
 };
 
 static inline bool heat_is_dead(enum heat heat)
@@ -20,8 +20,8 @@ static inline bool heat_is_dead(enum heat heat)
     return heat >= HEAT_DEAD;
 }
 
-/* Sets out_heat of each reachable block; out_heat must be zeroed. is_closed: for each edge number, true if
- * the edge is never taken; NULL: all edges are open. */
+/* Sets out_heat[b] of each reachable block b. The caller zeroes out_heat. is_closed: for each edge number,
+ * true if the edge is never taken; NULL: all edges are open. */
 void cold_find(const struct function *function, const struct flow *flow, const bool *is_closed,
                enum heat *out_heat);
 

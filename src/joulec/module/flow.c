@@ -12,19 +12,20 @@ struct walk {
     struct flow *out;
     size_t count;    /* blocks reached by the search */
     uint32_t *met;   /* preorder number of each block; FLOW_NONE: not reached */
-    uint32_t *block; /* inverse of `met` */
-    /* By preorder number: */
+    uint32_t *block; /* block of each preorder number: the inverse of `met` */
+    /* The following arrays are indexed by preorder number. */
     uint32_t *parent;    /* parent in the depth-first tree */
     uint32_t *semi;      /* semidominator */
     uint32_t *dominator; /* immediate dominator */
-    /* forest of processed vertices; the vertex with the minimal semidominator on the path to its root */
+    /* A forest of the processed vertices: the parent of each vertex, and the vertex with the minimal
+     * semidominator on the path to the root of its tree. */
     uint32_t *ancestor, *best;
     uint32_t *bucket, *next; /* lists of vertices by semidominator */
     uint32_t *stack;
-    size_t *edge; /* next edge of each block */
+    size_t *edge; /* index of the next edge to visit, for each block */
 };
 
-/* Fills `order` from its end: a block is placed after all its successors. */
+/* Fills `order` from its end. A block is placed after all its successors have been placed. */
 static void put_in_order(struct walk *w, size_t blocks)
 {
     size_t depth = 1, place = blocks;
@@ -68,8 +69,8 @@ static void find_before(struct flow *flow, const struct function *f)
 
 /* --- dominators, by preorder number --------------------------------------------------------------------- */
 
-/* Returns the vertex with the minimal semidominator on the path from v to below the root of its tree, and
- * compresses the path. (EVAL in the paper.) */
+/* Returns the vertex with the minimal semidominator on the path from v up to, but without, the root of its
+ * tree. Compresses the path. This is EVAL in the paper. */
 static uint32_t find_min_semi(struct walk *w, uint32_t v)
 {
     size_t depth = 0;
@@ -121,10 +122,12 @@ static void find_dominators(struct walk *w)
             w->dominator[v] = w->dominator[w->dominator[v]];
 }
 
-/* Numbers the dominator tree in preorder. Works because a dominator has a smaller preorder number. */
+/* Numbers the dominator tree in preorder. A single pass suffices, because a dominator has a smaller preorder
+ * number than the vertices that it dominates. */
 static void number_tree(struct walk *w)
 {
-    uint32_t *size = w->best, *place = w->semi; /* both are reused */
+    uint32_t *size = w->best, *place = w->semi; /* both arrays are reused, because their old contents are not
+                                                 * needed any more */
     const uint32_t *block = w->block;
     for (uint32_t v = 0; v < w->count; v++)
         size[v] = 1;
@@ -161,7 +164,7 @@ static bool alloc_flow(struct arena *arena, const struct function *f, struct flo
            out->dominator;
 }
 
-/* Allocates the temporary arrays. */
+/* Allocates the temporary arrays. Returns false if out of memory. */
 static bool alloc_walk(struct arena *arena, size_t blocks, struct walk *w)
 {
     uint32_t **lists[] = {&w->met,      &w->block, &w->parent, &w->semi, &w->dominator,

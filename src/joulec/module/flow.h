@@ -14,17 +14,17 @@
 struct flow {
     uint32_t *order; /* reachable blocks in reverse postorder */
     size_t reached;
-    uint32_t *rank; /* of each block: its position in `order`; FLOW_NONE: unreachable */
-    /* predecessors of block b: before[before_begin[b] .. before_begin[b + 1]) */
+    uint32_t *rank; /* position of each block in `order`; FLOW_NONE: unreachable */
+    /* The predecessors of block b are before[before_begin[b] .. before_begin[b + 1]). */
     uint32_t *before, *before_begin;
-    /* For each block: its preorder number in the dominator tree, and the last number in its subtree. */
+    /* Preorder number of each block in the dominator tree, and the last number in its subtree. */
     uint32_t *tree_first, *tree_last;
-    uint32_t *dominator; /* of each reachable block: its immediate dominator; of the entry: itself */
+    uint32_t *dominator; /* immediate dominator of each reachable block; the entry is its own */
 };
 
-/* Computes the flow in memory of `arena`. NO_MEMORY, or OK. */
+/* Computes the flow in memory of `arena`. Returns JOULE_OK or JOULE_NO_MEMORY. */
 joule_status flow_find(struct arena *arena, const struct function *function, struct flow *out_flow);
-/* Returns true if every path to `b` passes `a`. Both must be reachable. */
+/* Returns true if every path from the entry to `b` passes through `a`. Both blocks must be reachable. */
 static inline bool flow_dominates(const struct flow *flow, uint32_t a, uint32_t b)
 {
     return flow->tree_first[a] <= flow->tree_first[b] && flow->tree_first[b] <= flow->tree_last[a];

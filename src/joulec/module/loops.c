@@ -11,14 +11,15 @@
 struct search {
     const struct function *function;
     struct loops *out;
-    int32_t *loop_at; /* of each block: the loop of which it is the header; -1: none */
-    int32_t *top;     /* union-find: of each loop, a known loop around it, or itself */
+    int32_t *loop_at; /* for each block: the loop whose header it is; -1: none */
+    int32_t *top;     /* union-find: for each loop, a known loop around it, or the loop itself */
     uint32_t *stack;
 };
 
 /* --- headers -------------------------------------------------------------------------------------------- */
 
-/* Finds all back edges: from a block to one that dominates it. */
+/* Finds the loop headers. A back edge leads from a block to a block that dominates it, which is the
+ * header. */
 static void find_headers(struct search *s)
 {
     struct loops *out = s->out;
@@ -55,8 +56,8 @@ static int32_t outermost(struct search *s, int32_t loop)
     return loop;
 }
 
-/* Adds `block`, or the outermost known loop that contains it, to the loop, unless it is already there.
- * Returns the new depth of the stack. */
+/* Adds `block` to the loop, unless the loop already contains it. If `block` is in a known inner loop, adds
+ * the outermost such loop as a whole. Returns the new depth of the stack. */
 static size_t push(struct search *s, int32_t loop, uint32_t block, size_t depth)
 {
     struct loops *out = s->out;
@@ -88,8 +89,8 @@ static bool goes_back(const struct search *s, uint32_t block)
     return false;
 }
 
-/* Returns true if a branch goes back to two loops: LLVM has then replaced the inner loop's place by the outer
- * one's. */
+/* Returns true if the branch of `block` goes back to a second loop besides that of `header`. LLVM has then
+ * replaced the place of the inner loop by that of the outer loop. */
 static bool goes_back_further(const struct search *s, uint32_t block, uint32_t header)
 {
     const struct block *b = &s->function->blocks[block];
@@ -99,8 +100,8 @@ static bool goes_back_further(const struct search *s, uint32_t block, uint32_t h
     return false;
 }
 
-/* Returns the loop place of a latch. LLVM may insert a block before the back edge, and leaves the loop's
- * place at the branch before it. */
+/* Returns the place of the loop that ends at the latch `last`. LLVM may insert a block before the back edge.
+ * The loop's place then stays at the branch before this block. */
 static const struct source_place *place_behind(const struct search *s, uint32_t last)
 {
     const struct flow *flow = &s->out->flow;
@@ -111,7 +112,7 @@ static const struct source_place *place_behind(const struct search *s, uint32_t 
     return is_put_in ? &s->function->blocks[flow->before[first]].loop_place : place;
 }
 
-/* Finds the body of a loop: all blocks that reach the back edge without passing the header. */
+/* Finds the body of a loop: all blocks that reach the back edge without passing through the header. */
 static void fill(struct search *s, int32_t number)
 {
     const struct flow *flow = &s->out->flow;
@@ -139,11 +140,11 @@ static void fill(struct search *s, int32_t number)
     }
 }
 
-/* Sets depths, and merges loops that are nested too deep into their parent. */
+/* Sets the depths of loops. Merges loops that are nested deeper than LOOPS_MOST_DEPTH into their parents. */
 static void cut_depth(struct search *s)
 {
     struct loops *out = s->out;
-    int32_t *kept = s->top; /* reused: of each loop, the one that replaces it */
+    int32_t *kept = s->top; /* reused array: for each loop, the loop that replaces it */
     size_t count = 0;
     for (size_t i = 0; i < out->count; i++) {
         struct loop loop = out->list[i];
@@ -167,22 +168,24 @@ static void cut_depth(struct search *s)
 
 /* --- lists of members, nodes and exits ------------------------------------------------------------------ */
 
-/* Turns counts at [2 + l] into offsets at [1 + l]. Each item that is then added for l increments [1 + l], so
- * that in the end list l begins at [l]. */
+/* Begins the construction of lists that lie one after the other. Turns the counts at [2 + l] into offsets at
+ * [1 + l]. Each item that is then added to list l increments [1 + l], so that list l begins at [l] when all
+ * items are added. */
 static void begin_lists(uint32_t *begin, size_t count)
 {
     for (size_t i = 2; i < count + 2; i++)
         begin[i] += begin[i - 1];
 }
 
-/* Lays out the blocks: inner loops first, then the loop's own blocks. */
+/* Orders the blocks so that the blocks of each loop are contiguous: those of inner loops first, then the
+ * loop's own. */
 static void list_members(struct search *s)
 {
     struct loops *out = s->out;
-    uint32_t *free_place = s->stack, at = 0; /* next free position of each loop */
+    uint32_t *free_place = s->stack, at = 0; /* next free position in the list, for each loop */
     for (size_t i = 0; i < out->flow.reached; i++)
         if (out->innermost[out->flow.order[i]] >= 0)
-            out->list[out->innermost[out->flow.order[i]]].end++; /* holds the count for now */
+            out->list[out->innermost[out->flow.order[i]]].end++; /* `end` contains the count for now */
     for (size_t i = out->count; i-- > 0;)
         if (out->list[i].parent >= 0)
             out->list[out->list[i].parent].end += out->list[i].end;
@@ -200,7 +203,7 @@ static void list_members(struct search *s)
     }
 }
 
-/* Calls put(s, region, block) for each node of each region. */
+/* Calls put(s, region, block) for each node of each region. A nested loop is passed as its header. */
 static void each_node(struct search *s, void (*put)(struct search *, int32_t, uint32_t))
 {
     const struct loops *out = s->out;
@@ -224,7 +227,7 @@ static void put_node(struct search *s, int32_t region, uint32_t block)
     s->out->nodes[s->out->node_begin[region + 2]++] = block;
 }
 
-/* Returns the outermost loop that an edge leaves; -1: none. */
+/* Returns the outermost loop that the edge from `block` to `to` leaves; -1: none. */
 static int32_t loop_left(const struct loops *loops, uint32_t block, uint32_t to)
 {
     int32_t left = -1;

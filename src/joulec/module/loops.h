@@ -9,11 +9,11 @@
 
 #include "joulec/module/cold.h"
 
-/* Loops that are nested deeper become part of the loop around them. */
+/* Loops that are nested deeper are merged into the loop around them. */
 #define LOOPS_MOST_DEPTH 64
 
-/* Whether the memory that a loop writes always overlaps other memory that it accesses, so that a vectorized
- * version for non-overlapping data never runs. */
+/* States whether the memory that a loop writes always overlaps other memory that it accesses. A vectorized
+ * version of the loop for non-overlapping data then never runs. */
 enum overlap {
     OVERLAP_NONE, /* no, or unknown */
     OVERLAP_MOVING,
@@ -24,11 +24,12 @@ struct loop {
     uint32_t header;              /* index of a block */
     int32_t parent;               /* index of the loop around it; -1: none */
     unsigned depth;               /* 1: outermost */
-    struct source_place place;    /* in the source; file NULL: unknown */
+    struct source_place place;    /* place in the source; file NULL: unknown */
     struct source_place last;     /* place of its latch; file NULL: unknown */
     const struct wide_loop *wide; /* the loop as built (wide.h); NULL: unchanged, or unknown */
     enum overlap overlap;
-    const struct object *overlapped; /* for OVERLAP_ONE_PLACE: the object that is read; NULL: unknown */
+    const struct object *overlapped; /* for OVERLAP_ONE_PLACE: the object that the loop reads; NULL:
+                                      * unknown */
     bool is_outer;                   /* it contains another loop */
     bool is_unjoined;                /* it is unknown what the build makes of it */
     bool has_own_place;              /* `place` is that of its keyword, not of its first instruction */
@@ -36,7 +37,7 @@ struct loop {
     uint32_t first, end;             /* its blocks, including inner loops: loops->members[first .. end) */
 };
 
-/* An edge: block and index among the edges of this block. */
+/* An edge that leaves a loop: a block, and the index of the edge among the block's edges. */
 struct loop_exit {
     uint32_t block, edge;
 };
@@ -50,7 +51,7 @@ struct loops {
     uint32_t *members;  /* reachable blocks, those of each loop contiguous */
     uint32_t *place;    /* position of each reachable block in `members` */
     /* Nodes of the region of loop l (-1: the function), in reverse postorder: nodes[node_begin[l + 1] ..
-     * node_begin[l + 2]). They are its blocks, and the headers of the directly nested loops. */
+     * node_begin[l + 2]). A node is a block of the region, or the header of a loop directly nested in it. */
     uint32_t *nodes, *node_begin;
     /* Edges that leave loop l but not its parent: exits[exit_begin[l] .. exit_begin[l + 1]). */
     struct loop_exit *exits;
@@ -58,21 +59,21 @@ struct loops {
     bool is_irregular, is_too_deep;
 };
 
-/* Finds all loops, in memory of `arena`. NO_MEMORY, or OK. */
+/* Finds all loops, in memory of `arena`. Returns JOULE_OK or JOULE_NO_MEMORY. */
 joule_status loops_find(struct arena *arena, const struct function *function, struct loops *out_loops);
 
-/* Returns true if the loop exits from its header, which then runs once more than the body. */
+/* Returns true if the loop exits from its header. The header then runs once more than the body. */
 bool loop_is_top_tested(const struct function *function, const struct loops *loops, int32_t loop);
 
-/* Returns true if `loop` is `outer` or lies in it; for outer -1 always. */
+/* Returns true if `loop` is `outer` or lies within it. Always true for outer -1. */
 static inline bool loop_is_within(const struct loops *loops, int32_t loop, int32_t outer)
 {
     return outer < 0 || (loop >= 0 && loops->list[outer].first <= loops->list[loop].first &&
                          loops->list[loop].end <= loops->list[outer].end);
 }
 
-/* Returns the loop directly in `outer` (-1: the function) whose header is `block`, a node of its region; -1:
- * the node is a block. */
+/* Returns the loop directly within `outer` (-1: the function) whose header is `block`, a node of the region
+ * of `outer`. Returns -1 if the node is a plain block. */
 static inline int32_t loop_at_node(const struct loops *loops, uint32_t block, int32_t outer)
 {
     int32_t inner = loops->innermost[block];
@@ -80,7 +81,7 @@ static inline int32_t loop_at_node(const struct loops *loops, uint32_t block, in
     return is ? inner : -1;
 }
 
-/* Returns true if a reachable block lies in `loop`; for -1 always. */
+/* Returns true if a reachable block lies in `loop`. Always true for loop -1. */
 static inline bool loop_has(const struct loops *loops, int32_t loop, uint32_t block)
 {
     return loop < 0 ||

@@ -1,4 +1,4 @@
-/* joulec/module/module.c - see module.h. The part without LLVM. */
+/* joulec/module/module.c - the functions of module.h that need no LLVM. */
 #include "joulec/module/module.h"
 
 const char *work_name(enum work work)

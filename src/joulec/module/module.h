@@ -65,46 +65,49 @@ static inline enum compare compare_contrary(enum compare kind)
 struct comparison {
     enum compare kind;
     struct operand left, right;
-    bool is_of_addresses; /* of addresses in one variable, so that its base cancels */
+    bool is_of_addresses; /* true: compares addresses in one variable, so that its base cancels */
 };
 
-/* A conjunction of comparisons; with is_any, a disjunction. Empty: nothing is known. */
+/* A conjunction of comparisons, or a disjunction if is_any is set. Empty: nothing is known. */
 struct condition {
     struct comparison *list;
     size_t count;
     bool is_any;
-    bool is_part; /* incomplete: the comparisons are necessary, but not sufficient */
+    bool is_part; /* some comparisons are missing: those in `list` are necessary, but not sufficient */
 };
 
-/* A JOULE_ASSUME. */
+/* A condition that JOULE_ASSUME states. */
 struct promise {
     struct condition condition;
-    size_t calls_before; /* number of calls in its block before it */
+    size_t calls_before; /* number of calls that precede it in its block */
 };
 
 struct call {
     const char *name; /* NULL: a call through a pointer */
-    /* index of the called function, if it has a body in this module; -1: it has none, or a call through a
-     * pointer */
+    /* Index of the called function, if it has a body in this module. -1: it has none, or the call is through
+     * a pointer. */
     int32_t callee;
     struct source_place place;
     uint32_t number; /* number among the calls of its function */
     bool is_in_loop;
-    /* no instruction of the next iteration of its innermost loop waits for it, and it writes no memory */
+    /* true if the call writes no memory, and no instruction of the next iteration of its innermost loop waits
+     * for its result */
     bool is_beside;
     struct operand *arguments;
     size_t argument_count;
-    /* Calls through a pointer: possible targets with a body. If is_closed, there are no others. */
+    /* For calls through a pointer: the possible targets that have a body. If is_closed, there are no other
+     * targets. */
     int32_t *targets;
     size_t target_count;
     bool is_closed;
     /* Types of the result and the arguments, one letter each: i integer; f, d, l float, double, long double;
-     * p pointer; v void; ? other; a final '.' means variable arguments. "": whatever the name, it is not a
-     * function of the C library; NULL: the type that the name has in the C library. */
+     * p pointer; v void; ? other. A final '.' means variable arguments. "": the function is not one of the C
+     * library, whatever its name. NULL: the type that a function of this name has in the C library. */
     const char *type;
 };
 
-/* Writes the list of functions with a body that a call may reach, as indices, and returns their number. */
+/* Writes the functions with a body that a call may reach, as indices, to *out_list, which the module owns.
+ * Returns their number. */
 static inline size_t call_targets(const struct call *call, const int32_t **out_list)
 {
     *out_list = call->callee >= 0 ? &call->callee : call->targets;
@@ -113,27 +116,28 @@ static inline size_t call_targets(const struct call *call, const int32_t **out_l
 
 /* A variable of known size. */
 struct object {
-    const char *name; /* "@name" of a global variable, else the name of its address */
+    const char *name; /* "@name" for a global variable, else the name of its address */
     double bytes;
     bool is_local; /* local to one call */
 };
 
 /* A load or a store. */
 struct access {
-    const char *address; /* name of the address value as in loop_text, or "@name"; "": it has none */
+    const char *address; /* name of the address value as in loop_text, or "@name"; "": no name */
     double bytes;
     bool is_store;
-    bool is_fixed;    /* the address is an argument, or that of a variable */
+    bool is_fixed;    /* the address is an argument, or the address of a variable */
     bool is_in_chain; /* the next iteration waits for the loaded value */
 };
 
-/* A value that moves in one direction by data-dependent steps (a monotonic phi), which scalar evolution does
- * not describe. */
+/* A value that moves in only one direction, by steps that depend on data (a monotonic phi). Scalar evolution
+ * does not describe such values. */
 struct creep {
     const char *name;
-    /* step per iteration, in bytes for pointers; both 0: the value stays at or just after `from` */
+    /* Step per iteration, in bytes for pointers. If both are 0, the value stays at or just after `from`. */
     double low, high;
-    const char *from; /* initial value, named like the address of an access; "": it is `constant` */
+    const char *from; /* initial value, named like the address of an access; "": the initial value is
+                       * `constant` */
     double constant;
 };
 
@@ -141,7 +145,7 @@ struct edge {
     uint32_t to;
     double probability; /* from a profile or __builtin_expect; NaN: unknown */
     uint32_t number;    /* number among the edges of its function */
-    /* approximate executions in a profile; NaN: there is no profile, or LLVM has moved the edge */
+    /* Approximate number of executions in a profile. NaN: there is no profile, or LLVM has moved the edge. */
     double seen;
 };
 
@@ -156,55 +160,58 @@ enum question {
 struct block {
     const char *name;
     double work[WORK_KINDS];
-    /* In an innermost loop: the block's part of the longest loop-carried dependence chain, as work on that
-     * chain. If has_chain is false: the longest chain within the block; empty: unknown. */
+    /* Loop-carried dependences, as work on the longest chain. In an innermost loop with has_chain: the
+     * block's part of the longest loop-carried chain. Without has_chain: the longest chain within the block.
+     * Empty: unknown. */
     double chain[WORK_KINDS];
     bool has_chain;       /* `chain` is known; in an outer loop: there is certainly no such chain */
     bool is_chain_stored; /* in an innermost loop: the chain is carried through memory */
-    /* header of an innermost loop: it depends on nothing from the loop's previous entry */
+    /* For the header of an innermost loop: true if the loop does not depend on values from its previous
+     * entry. */
     bool begins_anew;
     double simd_256, simd_512; /* micro-operations on vectors of this width */
     struct access *accesses;
     size_t access_count;
     const char **values; /* integers and pointers computed here that scalar evolution cannot analyse */
     size_t value_count;
-    struct creep **creeps; /* header of a loop: its monotonic values */
+    struct creep **creeps; /* for the header of a loop: its monotonic values */
     size_t creep_count;
     struct edge *edges;
     size_t edge_count;
-    /* edges[0] is taken only if it holds; of two edges, the other one only if it does not */
+    /* edges[0] is taken only if this condition holds. If the block has two edges, the other edge is taken
+     * only if the condition does not hold. */
     struct condition condition;
     struct promise *promises;
     size_t promise_count;
-    bool is_dead_end;       /* it ends the program, or is unreachable */
-    bool is_cold;           /* it calls a function with the attribute cold */
-    bool is_by_data;        /* its branch depends on values from memory */
-    enum question question; /* what that branch tests */
+    bool is_dead_end;       /* the block ends the program, or is unreachable */
+    bool is_cold;           /* the block calls a function with the attribute cold */
+    bool is_by_data;        /* the block's branch depends on values from memory */
+    enum question question; /* what the block's branch tests */
     struct call *calls;
     size_t call_count;
     struct source_place place; /* of the first instruction that has a place */
-    /* place in the function's own text; for an inlined instruction: of the call */
+    /* Place in the text of the function itself. For an inlined instruction, this is the place of the call. */
     struct source_place own_place;
-    struct source_place branch_place; /* of its branch; file NULL: unknown */
-    struct source_place loop_place;   /* place of the loop of which this is a latch; file NULL: none */
-    bool may_be_two;                  /* of a header: LLVM may have merged two nested loops of the source */
+    struct source_place branch_place; /* place of the block's branch; file NULL: unknown */
+    struct source_place loop_place;   /* place of the loop whose latch this block is; file NULL: none */
+    bool may_be_two;                  /* for a header: LLVM may have merged two nested loops of the source */
 };
 
-/* An innermost loop as built. */
+/* An innermost loop as the build compiled it. */
 struct wide_loop {
     struct source_place place; /* place of the loop in the source */
     double at_once;            /* iterations of the source loop per iteration of the built loop */
     struct block round;        /* work of one iteration of the built loop */
     bool is_whole;   /* `round` is complete: there are no branches, or only those of a vector's elements */
     bool is_vector;  /* made by the vectorizer; a scalar loop executes the remainder */
-    bool is_checked; /* it runs only after a check that data does not overlap */
-    bool compares_ranges; /* this check compares the ranges of addresses, not their distance */
+    bool is_checked; /* the loop runs only after a check that data does not overlap */
+    bool compares_ranges; /* the check compares the ranges of addresses, not their distance */
 };
 
 struct function {
     const char *name;
     struct source_place place;
-    struct block *blocks; /* [0]: entry; empty: no body here */
+    struct block *blocks; /* [0] is the entry; an empty list: no body here */
     size_t block_count;
     struct object *objects; /* local variables in memory */
     size_t object_count;
@@ -212,13 +219,13 @@ struct function {
     size_t edge_count, call_count;
     struct operand *parameters; /* name NULL: not an integer */
     size_t parameter_count;
-    bool is_local; /* all its calls are in this module and name it */
+    bool is_local; /* all calls of the function are in this module and name it */
     bool has_loops;
     struct wide_loop *wide; /* sorted by place, then by descending at_once */
     size_t wide_count;
-    const struct function **inlined; /* functions of the module that were inlined into it */
+    const struct function **inlined; /* functions of the module that were inlined into this one */
     size_t inlined_count;
-    const char **annotations; /* texts of clang's attribute annotate */
+    const char **annotations; /* texts of clang's `annotate` attributes */
     size_t annotation_count;
 };
 
@@ -229,7 +236,7 @@ struct module {
     struct object *objects; /* global variables, sorted by name */
     size_t object_count;
     bool is_built;           /* the loops of the build are known */
-    const char *foreign;     /* architecture of the code, if this machine has another; NULL: the same */
+    const char *foreign;     /* architecture of the code if it differs from this machine's; NULL: the same */
     const char *loop_text;   /* output of LLVM's print<scalar-evolution> */
     bool has_dropped_bodies; /* clang dropped bodies of called inline functions, which other files have */
     const char *bodiless;    /* a function with annotations whose body clang dropped; NULL: none */
@@ -240,13 +247,14 @@ struct module_build {
     bool vectorises, packs, unrolls;
 };
 
-/* Reads LLVM bitcode or textual IR. build NULL: unknown. The caller frees *out_module by module_free after
- * JOULE_OK. INVALID: not LLVM IR, with LLVM's message; NO_MEMORY; FAILED: no temporary file. Not thread-safe:
- * redirects standard error for a moment. */
+/* Reads LLVM bitcode or textual IR. build NULL: unknown. After JOULE_OK, the caller frees *out_module with
+ * module_free. Returns JOULE_INVALID, with LLVM's message, if the file is not LLVM IR; JOULE_NO_MEMORY; or
+ * JOULE_FAILED if no temporary file can be made. Not thread-safe, because it redirects standard error
+ * temporarily. */
 joule_status module_read(const char *path, const struct module_build *build, struct module *out_module,
                          joule_error *out_error);
 void module_free(struct module *module);
-/* Returns the key in breakdowns, such as "int_mul". */
+/* Returns the key of `work` in breakdowns, such as "int_mul". The text is static. */
 const char *work_name(enum work work);
 
 #endif

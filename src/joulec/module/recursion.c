@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define MAX_FRAMES 1e15
-#define MAX_STEPS  2e8 /* visited calls, over all levels and starts */
+#define MAX_STEPS  2e8 /* maximum number of calls visited, over all levels and starts */
 
 /* --- groups --------------------------------------------------------------------------------------------- */
 
@@ -53,7 +53,7 @@ static void begin_function(struct search *s, uint32_t f)
     s->path[s->path_count++] = f;
 }
 
-/* Makes a group of `f` and all functions opened since. */
+/* Makes a group of `f` and all functions that were opened after it. */
 static void close_group(struct search *s, uint32_t f)
 {
     struct groups *out = s->out;
@@ -94,7 +94,7 @@ static void search_from(struct search *s, uint32_t root)
     }
 }
 
-/* Sets is_called_in_loop. */
+/* Sets is_called_in_loop of each group. */
 static void find_calls_in_loops(const struct module *module, struct groups *groups)
 {
     const int32_t *targets;
@@ -152,7 +152,7 @@ struct recursion_call *groups_list_calls(struct arena *arena, const struct group
     for (uint32_t m = 0; m < count; m++)
         room += groups->called_begin[members[m] + 1] - groups->called_begin[members[m]];
     struct recursion_call *list = arena_alloc(arena, (room + 1) * sizeof *list);
-    /* last caller of each member, from 1 */
+    /* number of the last caller of each member, from 1 */
     uint32_t *last = arena_alloc(arena, (count + 1) * sizeof *last);
     for (uint32_t m = 0; m < count && list && last; m++)
         for (uint32_t k = groups->called_begin[members[m]]; k < groups->called_begin[members[m] + 1]; k++) {
@@ -188,8 +188,8 @@ static bool sort_by_caller(struct arena *scratch, const struct recursion *r, str
     return true;
 }
 
-/* Writes the members without a depth to out[0..), callers before callees. Returns their number; SIZE_MAX:
- * they contain a cycle, or out of memory. */
+/* Writes the members without a depth to `out`, callers before callees. Returns their number. Returns SIZE_MAX
+ * if they contain a cycle, or if out of memory. */
 static size_t put_in_order(struct arena *scratch, const struct recursion *r, const struct by_caller *by,
                            uint32_t *out)
 {
@@ -220,8 +220,8 @@ bool recursion_is_bounded(struct arena *scratch, const struct recursion *recursi
            put_in_order(scratch, recursion, &by, order) != SIZE_MAX;
 }
 
-/* Frames of one level. Members without a depth call each other within the level, in order; calls of members
- * with a depth go to the next level. */
+/* Numbers of frames in one level. Members without a depth call each other within a level, in order. Calls of
+ * members with a depth lead to the next level. */
 struct level {
     double *now, *next;
 };
@@ -235,8 +235,8 @@ static void call_from(const struct recursion *r, const struct by_caller *by, uin
     }
 }
 
-/* Adds the frames of a level to the sums, and advances to the next level. Returns the number of frames
- * there. */
+/* Adds the frames of the current level to the sums, and advances to the next level. Returns the number of
+ * frames in the next level. */
 static double take_level(const struct recursion *r, const struct by_caller *by, const uint32_t *order,
                          size_t order_count, struct level *level, double *frames)
 {

@@ -16,31 +16,31 @@
 
 #define RECURSION_MAX_DEPTH 1000000 /* a stack cannot hold more frames */
 
-/* Strongly connected components of the call graph: group g is members[begin[g] .. begin[g + 1]). Callees come
- * before callers. */
+/* Strongly connected components of the call graph. Group g consists of members[begin[g] .. begin[g + 1]).
+ * Groups of callees come before groups of their callers. */
 struct groups {
     uint32_t *group_of; /* group of each function */
     uint32_t *place_of; /* position of each function among the members of its group */
     uint32_t *members, *begin;
-    bool *is_called_in_loop; /* of each group: a function of another group calls it in a loop */
+    bool *is_called_in_loop; /* for each group: true if a function of another group calls it in a loop */
     size_t count;
-    /* callees of function f: called[called_begin[f] .. called_begin[f + 1]) */
+    /* The callees of function f are called[called_begin[f] .. called_begin[f + 1]). */
     uint32_t *called, *called_begin;
 };
 
-/* Finds the groups, in memory of `arena`. NO_MEMORY, or OK. */
+/* Finds the groups, in memory of `arena`. Returns JOULE_OK or JOULE_NO_MEMORY. */
 joule_status groups_find(struct arena *arena, const struct module *module, struct groups *out_groups);
 /* Returns true if a call may reach a function of the group. */
 bool groups_is_call_of(const struct groups *groups, uint32_t group, const struct call *call);
 
-/* Calls from one member of a group to another or itself; positions among the members. */
+/* Calls from one member of a group to another or to itself. Both are positions among the members. */
 struct recursion_call {
     uint32_t from, to;
     double most; /* maximum number of calls per frame */
 };
 
-/* Returns the pairs of caller and callee within a group, each once, with `most` 1, in memory of `arena`.
- * NULL: out of memory. */
+/* Returns each pair of caller and callee within a group once, with `most` set to 1, in memory of `arena`.
+ * Returns NULL if out of memory. */
 struct recursion_call *groups_list_calls(struct arena *arena, const struct groups *groups, uint32_t group,
                                          size_t *out_count);
 
@@ -52,12 +52,12 @@ struct recursion {
     size_t member_count;
 };
 
-/* Returns true if every cycle contains a member with a depth. `scratch`: memory for the computation. False
- * also if memory is exhausted. */
+/* Returns true if every cycle contains a member with a depth. Returns false also if out of memory. `scratch`:
+ * memory for the computation. */
 bool recursion_is_bounded(struct arena *scratch, const struct recursion *recursion);
-/* Computes the maximum number of frames of each member in one call of member `start`. `depth`: the sum of all
- * depths. `start` must have a depth or be called from outside the group. False: too many frames to count, or
- * out of memory. */
+/* Computes the maximum number of frames of each member in one call of member `start`. depth: the sum of all
+ * members' depths. `start` must have a depth, or be called from outside the group. Returns false if there are
+ * too many frames to count, or if out of memory. */
 bool recursion_frames(struct arena *scratch, const struct recursion *recursion, uint32_t start, double depth,
                       double *out_frames);
 

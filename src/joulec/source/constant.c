@@ -36,7 +36,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Returns the next character after blanks; 0: there is none. */
+/* Returns the next character after blanks without consuming it; 0: end of the text. */
 static char peek(struct reading *r)
 {
     while (r->at < r->size && (r->text[r->at] == ' ' || r->text[r->at] == '\t'))
@@ -44,7 +44,7 @@ static char peek(struct reading *r)
     return r->at < r->size ? r->text[r->at] : '\0';
 }
 
-/* Returns the length of the next token: a number, a name, or one character. */
+/* Returns the length in bytes of the next token, which is a number, a name, or one character. */
 static size_t word_length(const struct reading *r)
 {
     size_t length = 0, left = r->size - r->at;
@@ -150,7 +150,8 @@ static bool apply(struct reading *r, char operator, int64_t * left, int64_t righ
     return !overflows || fail(r, "a number is too large");
 }
 
-/* Evaluates operators of `level` and higher; LEVELS: a number, with an optional sign or in parentheses. */
+/* Evaluates operators of `level` and higher levels. At level LEVELS, reads a number with an optional sign, or
+ * an expression in parentheses. Returns false, with an error, if it is not a constant. */
 static bool read_level(struct reading *r, size_t level, int64_t *out)
 {
     *out = 0;
@@ -164,7 +165,8 @@ static bool read_level(struct reading *r, size_t level, int64_t *out)
         return false;
     for (char c = peek(r); c && strchr(operators[level], c); c = peek(r)) {
         int64_t right;
-        if (level == 0 && (r->size - r->at < 2 || r->text[r->at + 1] != c)) /* a single "<" or ">" */
+        if (level == 0 && (r->size - r->at < 2 || r->text[r->at + 1] != c)) /* a single "<" or ">" is not an
+                                                                             * operator */
             return fail_at_word(r);
         r->at += level == 0 ? 2 : 1;
         if (!read_level(r, level + 1, &right) || !apply(r, c, out, right))

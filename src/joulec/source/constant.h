@@ -10,8 +10,8 @@
 #include <joule/base.h>
 #include <stdint.h>
 
-/* Evaluates text[0..size) up to its end, a comma, or an unmatched closing parenthesis; *out_end: where it
- * stopped. INVALID: not a constant; the message says why. */
+/* Evaluates text[0..size) up to its end, a comma, or an unmatched closing parenthesis. *out_end gets the
+ * position where it stopped. Returns JOULE_INVALID if the text is not a constant; the message says why. */
 joule_status constant_read(const char *text, size_t size, int64_t *out_value, size_t *out_end,
                            joule_error *out_error);
 

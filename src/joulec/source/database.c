@@ -15,8 +15,8 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n';
 }
 
-/* Copies a quoted part without its quotes; *at: after the opening quote. NULL: the closing quote is
- * missing. */
+/* Copies a quoted part to `out` without its quotes. *at points after the opening quote, and is moved past the
+ * closing one. Returns the end of the copy; NULL: the closing quote is missing. */
 static char *unquote(const char **at, char quote, char *out)
 {
     const char *c = *at;
@@ -30,7 +30,8 @@ static char *unquote(const char **at, char quote, char *out)
     return *c ? out : NULL;
 }
 
-/* Copies the word at *at, with a NUL, to `out`, and returns the end. NULL: a quote is not closed. */
+/* Copies the word at *at, with a terminating NUL, to `out`. Returns the end of the copy. Returns NULL if a
+ * quote is not closed. */
 static char *take_word(const char **at, char *out)
 {
     while (out && **at && !is_space(**at)) {
@@ -73,7 +74,8 @@ const char **database_split(struct arena *arena, const char *command, size_t *ou
 
 /* --- entries -------------------------------------------------------------------------------------------- */
 
-/* Returns the strings of an array. NULL: as for database_split. */
+/* Returns the strings of an array, terminated by NULL. Returns NULL if an item is not a string (*out_count
+ * 1), or if out of memory (*out_count 0). */
 static const char **words_of_list(struct arena *arena, const struct json_value *list, size_t *out_count)
 {
     size_t count = 0;
@@ -98,7 +100,7 @@ static bool names(const struct database_entry *e, const char *word)
            (source_absolute(e->folder, word, path, sizeof path) && strcmp(path, e->path) == 0);
 }
 
-/* Keeps the options; drops the compiler, launchers before it ("ccache"), and the file. */
+/* Keeps the options in e->words. Drops the compiler, launchers before it such as "ccache", and the file. */
 static void keep_options(struct database_entry *e, const char **words, size_t count)
 {
     size_t i = 1;
@@ -120,7 +122,7 @@ static void keep_options(struct database_entry *e, const char **words, size_t co
     e->words[e->word_count] = NULL;
 }
 
-/* Returns the error in the entry; NULL: none. */
+/* Reads the words of an entry. Returns a description of the error in the entry; NULL: none. */
 static const char *read_words(struct arena *arena, const struct json_value *v, struct database_entry *e)
 {
     const struct json_value *list = json_member(v, "arguments");

@@ -26,13 +26,14 @@ struct database {
     size_t count;
 };
 
-/* Parses text[0..size) in place; the text must outlive the entries. `folder`: absolute path of the folder
- * that contains the database. INVALID: not a list; the message begins with `what`. NO_MEMORY. */
+/* Parses text[0..size) in place; the text must outlive the entries. folder: absolute path of the folder that
+ * contains the database. Returns JOULE_INVALID if the text is not a list; the message begins with `what`.
+ * Returns JOULE_NO_MEMORY if out of memory. */
 joule_status database_read(struct arena *arena, char *text, size_t size, const char *what, const char *folder,
                            struct database *out, joule_error *out_error);
 
 /* Splits a command like a POSIX shell, without expansions. Returns the words, terminated by NULL, in memory
- * of `arena`. NULL: a quote is not closed (*out_count 1), or out of memory (*out_count 0). */
+ * of `arena`. Returns NULL if a quote is not closed (*out_count 1), or if out of memory (*out_count 0). */
 const char **database_split(struct arena *arena, const char *command, size_t *out_count);
 
 #endif

@@ -16,7 +16,8 @@ struct label {
     const char *name; /* in the text, without a NUL */
     size_t length;
     unsigned line;
-    uint32_t loop; /* the caller's number of its loop; LABEL_NO_LOOP: no goto leads back yet */
+    uint32_t loop; /* the caller's number of the label's loop; LABEL_NO_LOOP: no goto leads back to the label
+                    * yet */
 };
 
 struct labels {
@@ -24,9 +25,10 @@ struct labels {
     size_t count, room;
 };
 
-/* False: out of memory. */
+/* Adds a label. Returns false if out of memory. */
 bool labels_add(struct labels *labels, const char *name, size_t length, unsigned line);
-/* Returns the label to which a goto leads back; NULL: the goto leads forward, or its target is unknown. */
+/* Returns the label with this name, to which a goto then leads back. Returns NULL if it has not been read
+ * yet: the goto leads forward, or its target is unknown. */
 struct label *labels_find(struct labels *labels, const char *name, size_t length);
 void labels_free(struct labels *labels);
 

@@ -21,7 +21,7 @@ struct line {
     bool has_mark, is_full;
 };
 
-/* Compares files, because names may be relative to different folders. */
+/* Compares the files themselves, because their names may be relative to different folders. */
 static bool is_same_file(const char *a, const char *b)
 {
     struct stat left, right;
@@ -91,7 +91,7 @@ static void add_loops(const struct loops *loops, const struct source_place *plac
     }
 }
 
-/* Returns the keyword of the nth loop of a line; NULL: ambiguous. */
+/* Returns the keyword of the nth loop of a line; NULL: it is ambiguous. */
 static const struct marks_keyword *keyword_of(const struct line *line, const struct loops *loops, size_t nth)
 {
     if (line->is_full)
@@ -121,6 +121,8 @@ static bool is_in(const struct marks_keyword *keyword, const struct source_place
            is_same_file(keyword->file, place->file);
 }
 
+/* FREE: no loop has the keyword by its own place. TAKEN: a loop that is nested with the one in question has it.
+ * TAKEN_ELSEWHERE: only other loops have it. */
 enum standing { FREE, TAKEN, TAKEN_ELSEWHERE };
 
 /* Returns true if one of the two loops contains the other. */
@@ -133,8 +135,8 @@ static bool is_nested(const struct loops *loops, size_t a, size_t b)
     return false;
 }
 
-/* Returns whether another loop has the keyword by its own place. If the two are nested, they cannot both
- * belong to the keyword; otherwise they may be copies of one loop. */
+/* Returns whether another loop has the keyword by its own place. If that loop and `loop` are nested, they
+ * cannot both belong to the keyword. Otherwise they may be copies of one loop. */
 static enum standing standing_of(const struct marks_keyword *keyword, const struct loops *loops, size_t loop)
 {
     enum standing standing = FREE;
@@ -145,8 +147,8 @@ static enum standing standing_of(const struct marks_keyword *keyword, const stru
     return standing;
 }
 
-/* Returns true if a loop without a place of its own may belong to a keyword: its first and last places lie in
- * the keyword's statement. */
+/* Returns true if a loop without a place of its own may belong to the keyword: its first and its last place
+ * lie in the keyword's statement. *out: the keyword's standing for the loop. */
 static bool may_be_of(const struct marks_keyword *keyword, const struct loops *loops, size_t loop,
                       enum standing *out)
 {
@@ -157,9 +159,10 @@ static bool may_be_of(const struct marks_keyword *keyword, const struct loops *l
     return *out != TAKEN;
 }
 
-/* LLVM drops the place of some loops with a `break`. Such a loop may belong to any statement around it, since
- * the place of another loop may be lost, too. So it gets a mark only if all candidates have the same: a false
- * bound is worse than none. */
+/* Returns the mark of a loop whose place LLVM has dropped, as it does for some loops with a `break`. Such a
+ * loop may belong to any statement around it, because the place of another loop may be missing, too. It gets
+ * a mark only if all candidate keywords have the same mark, because a wrong bound is worse than no bound.
+ * MARK_NONE: none. */
 static uint32_t mark_around(const struct marks *marks, const struct loops *loops, size_t loop,
                             bool *out_is_unclear)
 {
@@ -190,8 +193,9 @@ static bool is_around(const struct marks_keyword *keyword, const struct marks_ke
     return is_in(keyword, &begin);
 }
 
-/* Returns true if a loop that may be two by its code may be two by its source: another keyword, around its
- * own or within its statement, has no loop in the same nest. The marks of these keywords are then unclear. */
+/* Returns true if a loop in which LLVM may have merged two loops may also be two loops in the source. Then
+ * another keyword, around the loop's own keyword or within its statement, has no loop in the same nest. Marks
+ * the marks of such keywords as unclear. */
 static bool may_be_two(const struct marks *marks, const struct loops *loops, const struct marks_keyword *own,
                        size_t loop, bool *out_is_unclear)
 {
@@ -206,8 +210,8 @@ static bool may_be_two(const struct marks *marks, const struct loops *loops, con
     return may;
 }
 
-/* Returns true if the loop is the outermost one within a loop that a goto makes: LLVM may have merged both
- * under this loop's place. */
+/* Returns true if the loop is the outermost loop within the loop that gotos to the label make. LLVM may have
+ * merged both loops under this loop's place. */
 static bool is_first_in(const struct marks_keyword *label, const struct loops *loops, size_t loop)
 {
     for (int32_t at = loops->list[loop].parent; at >= 0; at = loops->list[at].parent)
@@ -226,7 +230,7 @@ static bool may_be_of_goto(const struct marks *marks, const struct loops *loops,
 }
 
 /* Returns true if the latch of the outer loop, which has no place of its own, lies in the inner loop's
- * statement: LLVM has then given the outer loop's place to the inner one. */
+ * statement. LLVM has then given the outer loop's place to the inner loop. */
 static bool may_be_of_outer(const struct loops *loops, const struct marks_keyword *keyword, size_t loop)
 {
     int32_t outer = loops->list[loop].parent;
@@ -234,7 +238,7 @@ static bool may_be_of_outer(const struct loops *loops, const struct marks_keywor
     return last && last->file && !loops->list[outer].has_own_place && is_in(keyword, last);
 }
 
-/* Returns true if a keyword at the loop's place identifies the loop. */
+/* Returns true if the keyword at the loop's place identifies the loop. */
 static bool is_clear(const struct marks *marks, const struct loops *loops,
                      const struct marks_keyword *keyword, size_t loop, bool *out_is_unclear)
 {

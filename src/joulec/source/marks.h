@@ -35,16 +35,17 @@ struct marks {
     size_t keyword_count;
 };
 
-/* Reads text[0..size), the output of clang -E. The caller frees *out_marks by marks_free. False: out of
- * memory; *out_marks is empty. */
+/* Reads text[0..size), the output of clang -E. The caller frees *out_marks with marks_free. Returns false if
+ * out of memory; *out_marks is then empty. */
 bool marks_read(const char *text, size_t size, struct marks *out_marks);
 void marks_free(struct marks *marks);
-/* Returns false if the file cannot contain a mark. Fast. */
+/* Returns false if the text cannot contain a mark. This check is fast. */
 bool marks_are_possible(const char *text, size_t size);
 
-/* Finds the mark of each loop of a function: out[0..loops->count), MARK_NONE: none. Sets out_is_unclear[mark]
- * if it is ambiguous which of several loops the mark is for, or whether a loop without a place of its own
- * belongs to it; none of these loops gets it. Clears nothing. */
+/* Writes the mark of each loop of a function to out[0..loops->count); MARK_NONE: none. Sets
+ * out_is_unclear[mark] if the mark could be for several loops, or if a loop without a place of its own may
+ * also belong to the mark. None of these loops gets the mark. The caller zeroes out_is_unclear before the
+ * first call. */
 void marks_join(const struct marks *marks, const struct loops *loops, uint32_t *out, bool *out_is_unclear);
 
 #endif

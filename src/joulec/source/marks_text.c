@@ -14,21 +14,21 @@
 #include "joulec/source/statement.h"
 
 #define MAX_LOOK_AHEAD 4096
-#define NO_LINE        UINT32_MAX /* line of a keyword that does not count */
+#define NO_LINE        UINT32_MAX /* line of a keyword that is ignored */
 
 struct span {
     const char *at;
     size_t length;
 };
 
-/* The part between a mark and its loop that is being skipped. */
+/* The part between a mark and its loop that is skipped at the moment. */
 enum between { BETWEEN_NOTHING, BETWEEN_GROUP, BETWEEN_LABEL };
 
 struct reading {
     struct marks *out;
     const char *at, *end;
-    struct span file;      /* name in the last line marker, escaped */
-    struct span kept_file; /* escaped name of which `kept` is the copy */
+    struct span file;      /* file name in the last line marker, still escaped */
+    struct span kept_file; /* escaped file name of which `kept` is the unescaped copy */
     const char *kept;
     unsigned line;
     size_t mark_room, keyword_room;
@@ -36,7 +36,7 @@ struct reading {
     struct statements loops;
     struct labels labels; /* labels of the current function */
     bool is_goto;         /* the last word was `goto` */
-    uint32_t waiting;     /* mark whose loop was not read yet; MARK_NONE: none */
+    uint32_t waiting;     /* mark whose loop has not been read yet; MARK_NONE: none */
     enum between between;
     unsigned group_depth;
     bool is_out_of_memory;
@@ -98,7 +98,7 @@ static const char *file_here(struct reading *r)
     return r->kept = name;
 }
 
-/* Reads a line marker, such as: # 12 "file.c" 1. It describes the next line. */
+/* Reads a line marker, such as: # 12 "file.c" 1. The marker describes the line after it. */
 static void take_place(struct reading *r, struct span line)
 {
     unsigned number = 0;
@@ -134,7 +134,7 @@ static void fault(struct reading *r, uint32_t mark, const char *words)
         r->out->list[mark].fault = keep_words(r, words, strlen(words));
 }
 
-/* Reads "(1, 10)". INVALID: the message is in *error. */
+/* Reads "(1, 10)". Returns JOULE_INVALID, with a message in *error, if it is not a pair of bounds. */
 static joule_status read_bounds(struct span line, struct mark *out, joule_error *error)
 {
     size_t end;
@@ -188,7 +188,7 @@ static void end_waiting(struct reading *r, const char *before, struct span word)
     r->waiting = MARK_NONE;
 }
 
-/* Reads what follows `#pragma joule`. */
+/* Reads the rest of a line after `#pragma joule`. */
 static void take_mark(struct reading *r, struct span line)
 {
     struct marks *out = r->out;
@@ -228,8 +228,8 @@ static void take_directive(struct reading *r, struct span line)
 
 /* --- tokens --------------------------------------------------------------------------------------------- */
 
-/* Returns true if this `while`, after a `do` without braces, ends the `do`: nothing but a semicolon
- * follows. */
+/* Returns true if the current `while`, after a `do` without braces, ends this `do`. Only a semicolon then
+ * follows its condition. */
 static bool ends_here(const struct reading *r)
 {
     const char *at = r->at, *most = r->end - r->at > MAX_LOOK_AHEAD ? r->at + MAX_LOOK_AHEAD : r->end;
@@ -262,8 +262,8 @@ static bool is_never_again(const struct reading *r)
            end < rest.length && rest.at[end] == ')';
 }
 
-/* Returns true if this `while` ends a `do`. `do ... while (0)` is how macros make one statement, and not a
- * loop: its keyword does not count unless it is marked. */
+/* Returns true if the current `while` ends a `do`. Macros use `do ... while (0)` to make one statement. This
+ * is not a loop, so its keyword is ignored unless it has a mark. */
 static bool ends_do(struct reading *r)
 {
     bool must;
@@ -281,7 +281,7 @@ static void end_loop(void *context, uint32_t keyword)
     r->out->keywords[keyword].last_line = r->line;
 }
 
-/* False: out of memory. */
+/* Adds a keyword; *out_number gets its number. Returns false if out of memory. */
 static bool add_keyword(struct reading *r, unsigned line, uint32_t mark, bool is_label, uint32_t *out_number)
 {
     struct marks *out = r->out;
@@ -312,7 +312,7 @@ static bool is_label(const struct reading *r, struct span word)
     return next < r->end && *next == ':' && !(*word.at >= '0' && *word.at <= '9');
 }
 
-/* A goto back makes a loop, or extends the loop of its label. */
+/* Reads the target of a goto. A goto back to a label makes a loop, or extends the label's loop. */
 static void take_goto(struct reading *r, struct span word)
 {
     struct label *label = labels_find(&r->labels, word.at, word.length);
@@ -356,7 +356,8 @@ static void take_source_word(struct reading *r, struct span word)
         end_waiting(r, "'", word);
 }
 
-/* Skips what is between a mark and its loop: up to the closing parenthesis, or the colon. */
+/* Skips one character between a mark and its loop. The skipped part ends at the closing parenthesis, or at
+ * the colon. */
 static void take_between(struct reading *r, char c)
 {
     if (c == ';' || c == '{' || c == '}') {
@@ -387,7 +388,7 @@ static void take_sign(struct reading *r, char c)
     r->labels.count = r->depth ? r->labels.count : 0;
 }
 
-/* Skips "..." or '...', at most to the end of the line. */
+/* Skips "..." or '...'. Stops at the end of the line if the quote is not closed. */
 static void skip_quoted(struct reading *r)
 {
     char quote = *r->at++;
@@ -451,7 +452,7 @@ static int by_line(const void *a, const void *b)
     return left->order < right->order ? -1 : left->order > right->order;
 }
 
-/* Sorts by line, and drops keywords that do not count, which come last. */
+/* Sorts the keywords by line. Drops ignored keywords, which come last in this order. */
 static void sort_keywords(struct marks *out)
 {
     if (!out->count)

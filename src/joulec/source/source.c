@@ -20,11 +20,11 @@ int source_place_order(const struct source_place *a, const struct source_place *
     return strcmp(a->file ? a->file : "", b->file ? b->file : "");
 }
 
-/* The last file read: thousands of messages may be about one file. */
+/* Cache of the last file that was read, because thousands of messages may concern one file. */
 static struct {
     char *path, *text;
     size_t size, room;
-    size_t *begin; /* offset of each line, and of the end */
+    size_t *begin; /* offsets of each line and of the end, in bytes */
     size_t line_count, line_room;
     struct stat stat;
 } last;
@@ -45,7 +45,7 @@ static bool begin_line(size_t at)
     return true;
 }
 
-/* Reads the whole file. False: it cannot be read, or out of memory. */
+/* Reads the whole file into the cache. Returns false if it cannot be read, or if out of memory. */
 static bool read_last(int fd, const char *path, const struct stat *now)
 {
     free(last.path);
@@ -97,7 +97,8 @@ static bool is_word(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Finds `name` as a whole word, preferably before a parenthesis. */
+/* Returns the first occurrence of `name` as a whole word before a parenthesis. If there is none, returns its
+ * first occurrence as a whole word; NULL: none. */
 static const char *find_word(const char *line, const char *name)
 {
     const char *found = NULL;
@@ -157,7 +158,7 @@ unsigned source_column(const struct source_place *place)
     return column;
 }
 
-/* Removes the last component; "/" stays. */
+/* Removes the last component of a path. "/" is kept. */
 static void drop_part(char *path, size_t *length)
 {
     while (*length && path[--*length] != '/')

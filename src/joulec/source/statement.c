@@ -12,14 +12,16 @@ enum part {
     PART_TAIL    /* after the braces of a `do` */
 };
 
+/* A loop whose statement has not ended yet. */
 struct statement {
     uint32_t number;
     size_t braces; /* open braces at the keyword */
     size_t parens; /* open parentheses in this part */
     enum part part;
-    bool is_do;     /* a `do` whose `while` was not read yet */
-    bool is_inside; /* it is the whole body of the loop before it */
-    /* value of `count` with the innermost `do` between these braces as last loop; 0: none */
+    bool is_do;     /* a `do` whose `while` has not been read yet */
+    bool is_inside; /* true if it is the whole body of the open loop before it */
+    /* Number of open loops up to and including the innermost `do` between the same braces; 0: there is no
+     * such `do`. */
     size_t do_count;
 };
 
@@ -82,7 +84,7 @@ static void take_simple(struct statements *s, struct statement *last, char sign,
 void statements_take(struct statements *s, char sign, size_t braces)
 {
     while (sign == '}' && s->count &&
-           braces < s->open[s->count - 1].braces) /* the brace closes a statement around these loops */
+           braces < s->open[s->count - 1].braces) /* the closing brace ends a statement around these loops */
         end_last(s);
     struct statement *last = s->count ? &s->open[s->count - 1] : NULL;
     if (!last)
@@ -112,7 +114,7 @@ bool statements_may_end_do(const struct statements *s, size_t braces, bool *out_
 uint32_t statements_end_do(struct statements *s)
 {
     size_t count = s->open[s->count - 1].do_count;
-    while (s->count > count) /* an `if` with braces made these loops extend too far */
+    while (s->count > count) /* these loops seemed to extend too far because of an `if` with braces */
         end_last(s);
     struct statement *last = &s->open[count - 1];
     last->part = PART_SIMPLE;

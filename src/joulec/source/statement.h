@@ -23,13 +23,17 @@ struct statements {
 
 #define STATEMENT_WORD 'w' /* stands for any word, number or string */
 
-/* Begins a loop at its keyword. `number`: the caller's number of it; `braces`: open braces there. */
+/* Begins a loop at its keyword. number: the caller's number of the loop. braces: number of open braces at the
+ * keyword. */
 void statements_begin(struct statements *statements, uint32_t number, size_t braces, bool is_do);
-/* Reads a punctuation character or STATEMENT_WORD. braces: open braces, without this one. */
+/* Reads a punctuation character or STATEMENT_WORD. braces: number of open braces, without the character
+ * itself. */
 void statements_take(struct statements *statements, char sign, size_t braces);
-/* Returns true if a `while` at this depth of braces may end a `do`; *out_must: it can only end one. */
+/* Returns true if a `while` at this depth of braces may end a `do`. *out_must: true if it cannot be anything
+ * else. */
 bool statements_may_end_do(const struct statements *statements, size_t braces, bool *out_must);
-/* Makes the `while` end the innermost `do`: the next semicolon ends that loop. Returns its number. */
+/* Makes the current `while` end the innermost `do`: the next semicolon then ends that loop. Returns the
+ * number of the loop. */
 uint32_t statements_end_do(struct statements *statements);
 void statements_free(struct statements *statements);
 
