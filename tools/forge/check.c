@@ -39,7 +39,7 @@ struct options {
 struct row {
     unsigned subject; /* number for case_name */
     unsigned cases, failed;
-    double worst; /* greatest error in units of the allowed error */
+    double worst; /* greatest error divided by the allowed error */
     uint64_t worst_seed;
     char kernels[KERNELS_TEXT]; /* names of the kernels that computed it */
     struct timing timing;
@@ -62,7 +62,7 @@ static void on_interrupt(int signal_number)
 
 /* --- one operation -------------------------------------------------------------------------------------- */
 
-/* True if `op` is the operation `name` or the gradient of the composite `name`. */
+/* Returns true if `op` is the operation `name` or the gradient of the composite `name`. */
 static bool is_of(const char *op, const char *name)
 {
     size_t length = strlen(name);

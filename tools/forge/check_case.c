@@ -21,7 +21,6 @@ uint32_t maker_below(struct maker *m, uint32_t limit)
     return (uint32_t)(next(&m->state) >> 32) % limit;
 }
 
-/* Returns a random size from 1 to `max` (an eighth of it for gradients), or `large` in a timed case. */
 int64_t maker_size(struct maker *m, uint32_t max, int64_t large)
 {
     return m->purpose == CASE_TIME ? large

@@ -11,8 +11,8 @@
 
 enum case_purpose {
     CASE_VALUE, /* compares results: any element types, any views */
-    CASE_GRAD, /* checks gradients: f64, values away from poles; outputs "loss" and, for the inputs, "g0" ... */
-    CASE_TIME, /* measures time: f32, large shapes */
+    CASE_GRAD,  /* checks gradients: f64, values away from poles */
+    CASE_TIME,  /* measures time: f32, large shapes */
 };
 
 enum { CASE_INPUTS = 16 };
@@ -26,7 +26,7 @@ struct case_input {
 struct check_case {
     unsigned subject;
     uint64_t seed;
-    forge_graph *graph; /* outputs: "y"; in CASE_GRAD "loss" and the gradients */
+    forge_graph *graph; /* outputs: "y"; in CASE_GRAD "loss" and gradients "g0" ... */
     struct case_input inputs[CASE_INPUTS];
     size_t input_count;
 };

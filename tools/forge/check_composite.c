@@ -155,7 +155,8 @@ const char *composite_name(unsigned i)
     return i < sizeof recipes / sizeof *recipes ? recipes[i].name : NULL;
 }
 
-/* The gradient of an optimiser's step is not used by any program. */
+/* Returns true if the composite has a gradient to check. No program uses the gradient of an optimiser's
+ * step. */
 static bool has_gradient(const struct recipe *recipe)
 {
     return recipe->make != make_adamw;

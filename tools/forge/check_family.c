@@ -5,6 +5,7 @@
 #include <string.h>
 #include "check_maker.h"
 
+/* Returns a random shape of rank min_rank to 3; in CASE_TIME always [2048, 2048]. */
 static forge_shape any_shape(struct maker *m, uint32_t min_rank)
 {
     if (m->purpose == CASE_TIME)
@@ -17,6 +18,7 @@ static forge_shape any_shape(struct maker *m, uint32_t min_rank)
 
 /* --- arguments ------------------------------------------------------------------------------------------ */
 
+/* Adds an input and returns a transposed view of it that has the given shape. */
 static forge_value transposed(struct maker *m, forge_dtype dtype, forge_shape shape, double low, double high)
 {
     uint32_t order[FORGE_MAX_RANK], first = 1 + maker_below(m, shape.rank);
@@ -28,7 +30,8 @@ static forge_value transposed(struct maker *m, forge_dtype dtype, forge_shape sh
     return forge_transpose(m->b, maker_input(m, dtype, from, low, high), order);
 }
 
-/* Adds an argument: an input, or a random view of one (transposed, sliced, flipped or broadcast). */
+/* Returns an argument of the given shape: a new input, or in CASE_VALUE often a view of a new input
+ * (transposed, sliced, flipped or broadcast). */
 static forge_value argument(struct maker *m, forge_dtype dtype, forge_shape shape, double low, double high)
 {
     uint32_t axis = shape.rank ? maker_below(m, shape.rank) : 0;

@@ -1,7 +1,8 @@
-/* tools/forge/check_maker.h - state of a case while it is made, and functions for its inputs and outputs.
+/* tools/forge/check_maker.h - the state of a case that is being made, and functions that add its inputs
+ * and outputs.
  *
  * Note: a maker must draw its random numbers in the same order for all floating-point types, so that
- * case_widen can repeat it.
+ * case_widen gets equal inputs with another type.
  */
 #ifndef FORGE_CHECK_MAKER_H
 #define FORGE_CHECK_MAKER_H
@@ -18,17 +19,19 @@ struct maker {
 };
 
 uint32_t maker_below(struct maker *m, uint32_t limit);
-/* Returns a random size from 1 to `max` (an eighth of it for gradients), or `large` in a timed case. */
+/* Returns a random size from 1 to `max`, or to max / 8 in CASE_GRAD. In CASE_TIME returns `large`. */
 int64_t maker_size(struct maker *m, uint32_t max, int64_t large);
-/* Adds an input with random values from low to high; integers reach high - 1. */
+/* Adds an input with random values from low to high (integers: to high - 1). Returns the input. */
 forge_value maker_input(struct maker *m, forge_dtype dtype, forge_shape shape, double low, double high);
 /* Adds the outputs "loss", a weighted sum of y, and "g0" ..., its gradients with respect to the
  * floating-point inputs made so far. */
 void maker_gradients(struct maker *m, forge_value y);
 
-/* Returns false for leaves. */
+/* Returns true if the operation can be tested. Leaves, such as inputs, cannot, because they compute
+ * nothing. */
 bool family_exists(enum op op);
-/* Adds the operation and returns its value; FORGE_NO_VALUE: it has no case for this purpose. */
+/* Adds the operation with random arguments. Returns its value, or FORGE_NO_VALUE if the operation has no
+ * case for m->purpose. */
 forge_value family_make(struct maker *m, enum op op);
 
 /* Returns the name of row i of ir/library.def; NULL: past the last. */

@@ -57,7 +57,7 @@ static const struct node *node_of(const struct check_case *c)
 /* All values of a graph, as packed tensors. */
 struct values {
     const forge_graph *graph;
-    forge_tensor *tensors; /* by value */
+    forge_tensor *tensors; /* indexed by forge_value */
 };
 
 static void values_free(struct values *values)
@@ -67,6 +67,7 @@ static void values_free(struct values *values)
     free(values->tensors);
 }
 
+/* Replaces floating-point elements by their magnitudes. */
 static void make_absolute(const forge_tensor *t)
 {
     enum { PIECE = 256 };
@@ -82,6 +83,7 @@ static void make_absolute(const forge_tensor *t)
     }
 }
 
+/* Copies the values of an input or a constant. is_absolute: their magnitudes. */
 static void fill_leaf(const struct values *values, const struct node *node, const struct check_case *c,
                       bool is_absolute)
 {
@@ -95,6 +97,7 @@ static void fill_leaf(const struct values *values, const struct node *node, cons
         make_absolute(t);
 }
 
+/* Computes the outputs of one node with the reference. */
 static void compute(const struct values *values, const struct node *node)
 {
     struct view views[2 * (UINT8_MAX + 1)] = {0};
@@ -154,7 +157,8 @@ static double eps_of(forge_dtype dtype)
     }
 }
 
-/* True if each result is a sum of products, or a product of many factors, in any order. */
+/* Returns true if each element of the result is a sum or a product of many terms, which kernels may
+ * compute in any order. */
 static bool sums(const struct check_case *c)
 {
     static const char *const exact[] = {"maximum", "minimum", "argmax", "set", "max", "min", NULL};

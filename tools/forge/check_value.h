@@ -25,10 +25,10 @@ void loaded_case_close(struct loaded_case *loaded);
 
 /* The result of a comparison. */
 struct verdict {
-    /* greatest error in units of the allowed error; above 1: wrong; NaN: nothing was compared */
+    /* greatest error divided by the allowed error; above 1: wrong; NaN: nothing was compared */
     double worst;
     size_t element;
-    double got, wanted, allowed; /* of that element */
+    double got, wanted, allowed; /* values of `element` */
 };
 
 joule_status check_value(forge_device *device, const struct check_case *c, struct verdict *out_verdict,

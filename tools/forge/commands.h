@@ -1,5 +1,5 @@
-/* tools/forge/commands.h - the main functions of the subcommands; argv[0] is the subcommand's name, the
- * result the exit code. */
+/* tools/forge/commands.h - the main functions of the subcommands. argv[0] is the subcommand's name.
+ * Each function returns the exit code. */
 #ifndef FORGE_COMMANDS_H
 #define FORGE_COMMANDS_H
 

@@ -150,7 +150,7 @@ static int read_request(struct request *request, int argc, char **argv)
     return read > OPTIONS_HELP && !sizes_read(&request->sizes, "compile", &sizes) ? OPTIONS_WRONG : read;
 }
 
-/* Checks that the output can be written, before the work begins. */
+/* Returns an error if the output cannot be written. Called before the work begins. */
 static joule_status check_files(const struct request *request, joule_error *error)
 {
     const char *const paths[] = {request->graph, request->program};

@@ -14,14 +14,14 @@ struct line {
     double seconds; /* run time of its launches, also while the meter did not measure */
 };
 
-/* Longest first. */
+/* Orders lines for qsort: the longest time first. */
 static int by_seconds(const void *a, const void *b)
 {
     const struct line *left = a, *right = b;
     return left->seconds < right->seconds ? 1 : left->seconds > right->seconds ? -1 : 0;
 }
 
-/* Most energy first; members of a group stay together in program order. */
+/* Orders lines for qsort: groups by decreasing energy, members of a group in program order. */
 static int by_joules(const void *a, const void *b)
 {
     const struct line *left = a, *right = b;
@@ -194,7 +194,7 @@ void energy_table_print(forge_instance *instance, double units, const char *unit
         run_s += *lines[i].facts.op ? lines[i].facts.seconds : 0;
     }
     double runs = steps;
-    steps *= launch_s > 0 ? run_s / launch_s : 0; /* of these, the steps that the meter measured */
+    steps *= launch_s > 0 ? run_s / launch_s : 0; /* only the steps that the meter measured */
     if (isnan(sum.joules.value)) {
         qsort(lines, count, sizeof *lines, by_seconds);
         print_unknown(lines, count, to);

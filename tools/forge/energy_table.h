@@ -9,11 +9,12 @@
 #include <forge/energy.h>
 #include <stdio.h>
 
-/* Prints the table of an instance whose joules were counted. units: processed by each run, such as 128
- * "samples". */
+/* Prints the table of an instance whose joules were counted. Each run processes `units` of what `unit`
+ * names, such as 128 "samples". */
 void energy_table_print(forge_instance *instance, double units, const char *unit, FILE *to);
 
-/* Returns "by the whole machine"; for JSON "machine", or NULL for an unknown basis. Static storage. */
+/* Returns what the energy includes: basis_text for people ("by the whole machine"), basis_name for JSON
+ * ("machine", or NULL if unknown). Static storage. */
 const char *basis_text(forge_energy_basis basis);
 const char *basis_name(forge_energy_basis basis);
 

@@ -1,5 +1,5 @@
-/* tools/forge/expected.h - prints the time and energy that a device which only estimates expects of a
- * program. */
+/* tools/forge/expected.h - prints the time and energy of a program that a device predicts. The device only
+ * estimates and runs nothing. */
 #ifndef FORGE_EXPECTED_TOOL_H
 #define FORGE_EXPECTED_TOOL_H
 
@@ -7,7 +7,8 @@
 #include <stdio.h>
 
 bool device_is_estimate_only(forge_device *device);
-/* Formats "1.20 ms (0.6 ms to 2.4 ms)", or the same with joules, in `out` and returns it. */
+/* Writes a time or an energy with its interval to `out`, such as "1.20 ms (0.6 ms to 2.4 ms)". Returns
+ * `out`. */
 enum { QUANTITY_TEXT = 100 };
 const char *quantity_text(joule_quantity quantity, joule_dimension dimension, char out[QUANTITY_TEXT]);
 /* Prints "estimated: 1.20 ms (...) and 30 mJ (...) each run, modelled; nothing was run". Prints nothing for

@@ -11,7 +11,7 @@
 #include "forge/serialize/npy.h"
 #include "forge/serialize/safetensors.h"
 
-#define MAX_TEXT_BYTES (UINT64_C(1) << 30) /* weights are not part of the text, constants are */
+#define MAX_TEXT_BYTES (UINT64_C(1) << 30) /* the text contains constants, but no weights */
 
 static joule_status text_read(const char *path, char **out_text, size_t *out_length, joule_error *error)
 {
@@ -51,7 +51,7 @@ joule_status graph_read(const char *path, forge_graph **out_graph, joule_error *
 
 /* --- kinds ---------------------------------------------------------------------------------------------- */
 
-/* True if the first word after blanks and comments is "forge". */
+/* Returns true if the first word after blanks and comments is "forge". */
 static bool begins_graph(const char *text, size_t length)
 {
     static const char word[] = "forge";

@@ -13,12 +13,14 @@ joule_status file_kind(const char *path, enum file_kind *out_kind, joule_error *
 /* Reads the graph whose text the file holds. The caller owns the graph. Messages begin with the path. */
 joule_status graph_read(const char *path, forge_graph **out_graph, joule_error *out_error);
 
-/* Formats "12.3 MiB" or "96 bytes" in `out`. Returns "unknown" for NaN. */
+/* Writes a number of bytes to `out`, such as "12.3 MiB" or "96 bytes", or "unknown" for NaN. Returns the
+ * text. */
 enum { BYTES_TEXT = 32 };
 const char *bytes_text(double bytes, char out[BYTES_TEXT]);
-/* Formats "1.53 GFLOP" in `out`. Returns "unknown" for NaN. */
+/* Writes an amount of work to `out`, such as "1.53 GFLOP", or "unknown" for NaN. Returns the text. */
 const char *flop_text(double flop, char out[BYTES_TEXT]);
-/* Formats "arena 1.5 MiB (at least 1.4 MiB), state 12 bytes, constants 8 bytes" in `out`. */
+/* Writes the memory of a program to `out`, such as "arena 1.5 MiB (at least 1.4 MiB), state 12 bytes,
+ * constants 8 bytes". Returns `out`. */
 enum { MEMORY_TEXT = 6 * BYTES_TEXT };
 const char *memory_text(const forge_program *program, char out[MEMORY_TEXT]);
 

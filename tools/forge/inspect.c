@@ -148,13 +148,14 @@ static joule_status inspect_npy(const char *path, int *out_code, joule_error *er
 
 /* --- a step --------------------------------------------------------------------------------------------- */
 
-/* Options of --step and --html. */
+/* The options for running a step. NULL or 0: not given. */
 struct step_request {
     const char *device, *html;
     unsigned threads;
 };
 
-/* Runs the program for about a second and prints the table of its launches. Takes ownership of program. */
+/* Runs the program for about a second and prints the table of its launches. Frees the program, also after
+ * an error. */
 static joule_status measure(const char *path, forge_program *program, const struct step_request *request,
                             joule_error *error)
 {
@@ -215,8 +216,8 @@ static joule_status inspect_step(const char *path, const struct step_request *re
 
 /* --- programs and graphs -------------------------------------------------------------------------------- */
 
-/* Prints the expected time and energy on this device, which must be one that only estimates. device_name
- * NULL: prints nothing. */
+/* Prints the time and energy of the program that a device predicts. device_name NULL: prints nothing.
+ * Returns JOULE_UNSUPPORTED if the device runs programs instead of estimating them. */
 static joule_status print_expected(const forge_program *program, const char *device_name, joule_error *error)
 {
     forge_device *device = NULL;
@@ -255,7 +256,8 @@ static joule_status inspect_program(const char *path, const char *device, int *o
     return status;
 }
 
-/* Compiles the graph for the device, then the same. */
+/* Compiles the graph for the device and prints the time and energy that the device predicts. device_name
+ * NULL: prints nothing. */
 static joule_status print_expected_graph(const forge_graph *graph, const char *device_name,
                                          joule_error *error)
 {

@@ -1,6 +1,6 @@
 /* tools/forge/inspect_graph.c - `forge inspect` of a graph: its operations, inputs, outputs and slots.
  *
- * Note: the FLOP of a composite are those of its body; with symbols for sizes they are unknown.
+ * Note: the FLOP of a composite are those of its body. FLOP and bytes are unknown if a size is a symbol.
  */
 #include "inspect_graph.h"
 
@@ -12,6 +12,7 @@
 #include "forge/ir/cost.h"
 #include "forge/ir/text.h"
 
+/* Sums over the nodes of one operation. NaN: unknown, because a size is a symbol. */
 struct tally {
     size_t nodes;
     double flop, bytes;
@@ -19,7 +20,7 @@ struct tally {
 
 /* --- counting ------------------------------------------------------------------------------------------- */
 
-/* Returns the bytes of a composite's inputs and outputs; NaN with symbols. */
+/* Returns the bytes of a composite's inputs and outputs; NaN if a size is a symbol. */
 static double bytes_of_ends(const forge_graph *graph, const struct node *node)
 {
     double bytes = 0;
@@ -80,7 +81,7 @@ static void print_ports(struct text *out, const forge_graph *graph, const char *
     }
 }
 
-/* Returns NaN with symbols. */
+/* Returns the bytes of a slot; NaN if a size is a symbol. */
 static double slot_bytes(const struct slot *slot)
 {
     size_t elements = forge_shape_elements(&slot->shape);

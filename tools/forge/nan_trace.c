@@ -27,9 +27,9 @@ static joule_status repeat_step(struct trainee *t, forge_nonfinite *found, joule
     return status;
 }
 
-/* Repeats the steps up to `end` and stops at the first that certainly went wrong. Before step `end` the
- * training had noticed nothing: an infinity found there may be legitimate, a NaN or a non-finite input is
- * not. */
+/* Repeats the steps up to `end` and stops at the first step that certainly went wrong. In steps before
+ * `end` the training noticed nothing. An infinity found in such a step may therefore be legitimate, but a
+ * NaN or a non-finite input is not. */
 static void repeat(struct nan_trace *nan_trace, struct trainee *t, uint64_t end)
 {
     forge_nonfinite found;

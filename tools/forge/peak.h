@@ -9,7 +9,8 @@
 /* Returns the GFLOP/s in f32 of one thread by its CPU time, measured in about 1 ms. isa: plain, avx2 or
  * avx512; the processor must have it. NaN: this instruction set cannot be measured. */
 double peak_thread_gflops(const char *isa);
-/* Returns the GFLOP/s of all `threads` together by the wall clock, measured in about 20 ms. NaN as above. */
+/* Returns the GFLOP/s of all `threads` together by the wall clock, measured in about 20 ms. NaN: this
+ * instruction set cannot be measured. */
 double peak_gflops(const char *isa, unsigned threads);
 /* Returns the GB/s of `threads` threads that copy 64 MiB each; bytes read and written both count. Takes about
  * 0.1 s. NaN: out of memory. */

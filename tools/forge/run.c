@@ -33,7 +33,8 @@ struct options {
 
 /* --- files in and out ----------------------------------------------------------------------------------- */
 
-/* Splits "NAME=FILE": copies the name and returns the file. NULL: the item does not have this form. */
+/* Splits "NAME=FILE". Copies NAME to `name` and returns FILE, a part of `item`. NULL: the item does not
+ * have this form. */
 static const char *split(const char *item, char name[MAX_NAME])
 {
     const char *equals = strchr(item, '=');
@@ -114,7 +115,8 @@ static joule_status get_outputs(const struct measured_run *r, const struct optio
     return status;
 }
 
-/* Checks before the work that all outputs can be written and that no output replaces an input. */
+/* Returns an error if an output cannot be written or would replace an input. Called before the work
+ * begins. */
 static joule_status check_files(const struct options *o, joule_error *error)
 {
     const char *paths[2 * OPTION_LIST_MAX + 4] = {o->program, o->states};

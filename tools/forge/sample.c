@@ -74,8 +74,8 @@ static uint32_t draw(const double *logits, size_t count, double temperature, dou
     return (uint32_t)i;
 }
 
-/* Copies the last tokens to the input and returns their number. Note: the model is causal, so it ignores what
- * stands behind them. */
+/* Copies the last tokens to the input and returns their number. Note: the model is causal, so it ignores the
+ * places of the input after them. */
 static size_t show_last(struct sampler *s)
 {
     size_t context = (size_t)s->seen.shape.dims[1], count = s->count < context ? s->count : context;

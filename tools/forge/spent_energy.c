@@ -41,7 +41,8 @@ void spent_energy_end(struct spent_energy *spent)
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-/* Returns the rest of the next line after `key`; NULL: the line has another key. */
+/* Returns the text after `key` in the line at *at, and moves *at to the next line. The text is part of the
+ * buffer. NULL: the line has another key. */
 static char *take_line(char **at, const char *key)
 {
     char *line = *at, *end = strchr(line, '\n');

@@ -29,7 +29,8 @@ joule_status spent_energy_begin(struct spent_energy *spent, const char *checkpoi
 joule_status spent_energy_read(struct spent_energy *spent, joule_error *out_error);
 /* Replaces the file atomically and returns when it is on the disk. */
 joule_status spent_energy_write(struct spent_energy *spent, joule_quantity joules, joule_error *out_error);
-/* As spent_energy_write, if the last write was at least a second ago and 50 times its own duration ago. */
+/* Calls spent_energy_write if the last write was at least a second ago and at least 50 times its duration
+ * ago. */
 joule_status spent_energy_update(struct spent_energy *spent, joule_quantity joules, joule_error *out_error);
 void spent_energy_end(struct spent_energy *spent);
 

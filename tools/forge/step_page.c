@@ -19,6 +19,8 @@ struct share {
     double phase_s[PHASES], seconds, joules; /* joules: NaN if unknown */
 };
 
+/* A module of the network: one level of the launches' scopes. Modules and rows refer to each other by
+ * index; NONE: none. */
 struct module {
     const char *name; /* one part of a launch's scope */
     size_t name_length;
@@ -27,6 +29,7 @@ struct module {
     size_t first_launch, last_launch;
 };
 
+/* One launch. */
 struct row {
     forge_launch_facts facts;
     double joules; /* per run */
@@ -61,6 +64,7 @@ static size_t add_module(struct step_page *page, const char *name, size_t length
     return page->module_count++;
 }
 
+/* Returns the index of the parent's module of that name, adding it if needed. NONE: out of memory. */
 static size_t child_of(struct step_page *page, size_t parent, const char *name, size_t length)
 {
     for (size_t i = page->modules[parent].first_child; i != NONE; i = page->modules[i].next)
@@ -257,7 +261,8 @@ static void print_rests(const struct step_page *page, struct text *out)
         print_rest("unattributed", NAN, page->unattributed_joules, all_s, out);
 }
 
-/* Prints a module and, recursively, those inside it. The graph's author chose the depth of scopes. */
+/* Prints a module and, recursively, the modules inside it. The depth of recursion is that of the graph's
+ * scopes. */
 static void print_module(const struct step_page *page, size_t number, bool is_open, struct text *out)
 {
     const struct module *module = &page->modules[number];

@@ -46,11 +46,11 @@ struct task {
 struct model {
     const char *name;
     const struct task *task;
-    /* Adds the model. x: the inputs as the task makes them; returns logits. */
+    /* Adds the model. x: the inputs as the task makes them. Returns the logits, [n, classes]. */
     forge_value (*build)(const struct trainee_options *options, int64_t classes, forge_builder *b,
                          forge_value x, bool is_training);
     unsigned width;  /* default of --width; 0: the model has no such option */
-    bool has_blocks; /* that the backward pass can recompute */
+    bool has_blocks; /* the backward pass can recompute the blocks' activations */
 };
 
 extern const struct task task_images, task_text;
@@ -63,7 +63,7 @@ forge_value model_resnet18(const struct trainee_options *options, int64_t classe
 forge_value model_gpt(const struct trainee_options *options, int64_t classes, forge_builder *b, forge_value x,
                       bool is_training);
 
-/* Returns NULL if there is no such model. */
+/* Returns the model of that name, in static storage; NULL: there is none. */
 const struct model *model_find(const char *name);
 /* Returns the name of model i; NULL: past the last. */
 const char *model_name(size_t i);

@@ -49,7 +49,7 @@ static joule_status run_for(forge_instance *instance, double seconds, const vola
     return status;
 }
 
-/* Runs without resetting the times, because joules are attributed by them. */
+/* Runs for `seconds` without resetting the launch times, because joules are attributed by these times. */
 static joule_status run_metered(forge_instance *instance, joule_meter *meter, double seconds,
                                 const volatile sig_atomic_t *stop, struct timing *timing, joule_error *error)
 {

@@ -31,7 +31,7 @@ double timing_gb_per_s(const struct timing *timing);
 enum { TIMING_TEXT = 64 };
 extern const char timing_head[];
 const char *timing_text(const struct timing *timing, char out[TIMING_TEXT]);
-/* Adds the members to the open object. */
+/* Adds the timing's members to the open JSON object. */
 void timing_json(struct json *json, const struct timing *timing);
 
 /* Measures runs for `seconds`, or for up to 5 times as long until there are 3 runs; ends when *stop is set.

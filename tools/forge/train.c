@@ -161,7 +161,7 @@ static void set_defaults(struct training_options *o, const struct model *model)
     fill_number(&o->temperature, 0.8);
 }
 
-/* Refuses options of text models for a model of images. */
+/* Returns false after a message if options of text models are given for a model of images. */
 static bool check_text_options(const struct training_options *o, const struct raw *raw)
 {
     const struct trainee_options *t = &o->trainee;
@@ -175,7 +175,8 @@ static bool check_text_options(const struct training_options *o, const struct ra
     return !is_given;
 }
 
-/* Checks the sizes that a layer would refuse with a less clear message. */
+/* Returns false after a message if a layer would refuse these sizes. The layer's own message would be less
+ * clear. */
 static bool check_shape(const struct trainee_options *t, bool is_text)
 {
     if (is_text && t->width % t->heads != 0)

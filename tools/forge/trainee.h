@@ -29,7 +29,7 @@ struct trainee_options {
     unsigned layers, heads, context; /* of gpt */
     double dropout;
     bool takes_bytes;            /* tokens are bytes; otherwise characters */
-    bool checkpoint_activations; /* blocks, in the backward pass */
+    bool checkpoint_activations; /* the backward pass recomputes the activations of blocks */
 };
 
 struct trainee {
@@ -52,7 +52,8 @@ struct trainee {
     uint64_t steps_per_epoch, steps; /* steps: done so far */
 };
 
-/* Opens device, data and training program. Zero *trainee first. Call trainee_close also after an error. */
+/* Opens device, data and training program. The caller zeroes *trainee before, and calls trainee_close also
+ * after an error. */
 joule_status trainee_open(struct trainee *trainee, const struct trainee_options *options, joule_error *error);
 void trainee_close(struct trainee *trainee);
 /* Trains on one batch: forward, backward and update. */

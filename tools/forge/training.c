@@ -89,7 +89,7 @@ static void show_if_due(struct training *t)
 
 /* --- energy and its budget ------------------------------------------------------------------------------ */
 
-/* Adds the joules of the earlier runs. */
+/* Returns q plus the joules of the earlier runs of this training. */
 static joule_quantity of_all_runs(const struct training *t, joule_quantity q)
 {
     joule_quantity before = t->energy_before;
@@ -154,8 +154,8 @@ static void check_budget(struct training *t)
     }
 }
 
-/* Writes the joules between checkpoints. A failed write does not end the training, because the next one may
- * succeed. */
+/* Writes the joules spent so far to the file beside the checkpoint. A failed write does not end the
+ * training, because the next one may succeed. */
 static void count_spent(struct training *t)
 {
     joule_error error = {0};

@@ -33,7 +33,7 @@ struct epoch {
     joule_quantity energy_before, energy; /* joules of this run before the epoch; joules of the epoch */
 };
 
-/* ESTIMATED: the device only estimates, so nothing was trained. */
+/* Why a training ended. TRAINING_ESTIMATED: the device only estimates, so nothing was trained. */
 enum training_end { TRAINING_DONE, TRAINING_INTERRUPTED, TRAINING_OVER_BUDGET, TRAINING_ESTIMATED };
 
 struct training {

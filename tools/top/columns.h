@@ -17,10 +17,10 @@ struct column {
     int importance; /* the lowest is removed first */
     bool is_right;  /* right-aligned */
     bool grows;     /* takes the spare width; at most one column */
-    bool is_empty;
+    bool is_empty;  /* has no known value; set by the caller */
     /* set by columns_fit: */
     bool is_shown;
-    int x, given;
+    int x, given; /* first column on the page, and width, in characters */
 };
 
 /* Places the columns in `width` characters from `x` on, with one blank between two. */

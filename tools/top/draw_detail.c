@@ -15,6 +15,7 @@
 
 /* --- facts ---------------------------------------------------------------------------------------------- */
 
+/* Pairs of name and value that the detail view shows. */
 struct facts {
     struct {
         const char *name;
@@ -42,6 +43,7 @@ static void add_quantity(struct facts *facts, const char *name, joule_quantity q
     add_fact(facts, name, value);
 }
 
+/* Returns the most important reason of reduced clocks, or "" if there is none or it is unknown. */
 static const char *clocks(uint32_t reasons)
 {
     static const struct {

@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include "base/string.h"
 
-/* Meaning of a cell; the screen chooses its look. Colour is never the only sign: classes also have
- * letters. */
+/* The meaning of a cell. The screen chooses colour and weight. Classes also have letters, because some
+ * terminals show no colours. */
 enum style {
     STYLE_PLAIN,
     STYLE_DIM,

@@ -56,7 +56,7 @@ static bool parse_line(const char *line, unsigned *out_cpu, uint64_t *out_busy, 
     return true;
 }
 
-/* Sums the ticks by package, as numbered by the kernel. Returns false if unknown. */
+/* Sums the ticks by package, as numbered by the kernel. Returns false if the packages are unknown. */
 static bool read_packages(struct machine *machine, struct joule_host *host, uint64_t busy[MAX_PACKAGES],
                           uint64_t all[MAX_PACKAGES])
 {
@@ -101,7 +101,7 @@ static void take_packages(struct machine *machine, struct joule_host *host, stru
     }
 }
 
-/* If there is only one processor or memory, the values of the machine are also its values. */
+/* A single processor or memory has the values of the whole machine. */
 void gather_machine(struct machine *machine, joule_meter *meter, const struct live *live, struct model *model)
 {
     struct device_row *cpu = NULL, *memory = NULL;

@@ -12,7 +12,7 @@
 struct known_process {
     pid_t pid;
     uint64_t start_ticks;
-    char name[TREE_NAME]; /* name at the time of reading the rest; exec changes it */
+    char name[TREE_NAME]; /* name when user and command were read; exec changes it */
     char user[16];
     char command[160];
 };

@@ -16,7 +16,7 @@ struct history {
     uint64_t begin, end;        /* ticks in the buffer: [begin, end) */
 };
 
-/* Adds a value. Ticks between the last one and this one are unknown. */
+/* Stores the power at a tick. The ticks since the last stored one become unknown. */
 void history_add(struct history *history, uint64_t tick, double watts);
 /* Returns the ticks per bar: 1 at first, then as many as `columns` bars need to show all `ticks`, up to about
  * span_s. */

@@ -31,6 +31,7 @@ struct host_row {
     struct history history;
 };
 
+/* HOST_WAITING: no report yet. HOST_STALE: the last report is too old. */
 enum host_state { HOST_WAITING, HOST_LIVE, HOST_STALE };
 
 struct hosts {
@@ -43,7 +44,7 @@ struct hosts {
 
 struct hosts_total {
     joule_quantity
-        watts; /* sum over live hosts, with the weakest class among them; errors are assumed to be common */
+        watts;     /* sum over live hosts, with their weakest class; their errors are assumed to be common */
     double joules; /* joules of all hosts ever seen */
     joule_class joules_class;
     size_t live;
@@ -51,7 +52,7 @@ struct hosts_total {
 };
 
 /* Makes rows from "HOST[:PORT]" or "http[s]://HOST[:PORT]", separated by commas; without a scheme https if
- * `is_tls`. Returns false with a message. */
+ * `is_tls`. On failure sets the message and returns false. Call hosts_free in either case. */
 bool hosts_read(struct hosts *hosts, const char *list, bool is_tls, joule_error *out_error);
 void hosts_free(struct hosts *hosts);
 /* Parses a report (docs/serve.schema.json) in place. Returns false if it is not a report, and then sets
@@ -62,7 +63,8 @@ enum host_state host_state_of(const struct host_row *row, int64_t now_ns);
 void hosts_tick(struct hosts *hosts, int64_t now_ns);
 void hosts_sum(const struct hosts *hosts, int64_t now_ns, struct hosts_total *out);
 
-/* Draws the page; for --once as high as needed. Returns false if out of memory. */
+/* hosts_draw draws the page in the frame's size. hosts_draw_once (--once) first makes the frame as high as
+ * needed, and returns false if out of memory. */
 void hosts_draw(struct frame *frame, struct hosts *hosts, int64_t now_ns);
 bool hosts_draw_once(struct frame *frame, struct hosts *hosts, int64_t now_ns, int width);
 

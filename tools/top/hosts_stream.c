@@ -17,15 +17,17 @@
 #define LAST_RETRY_S  15
 #define MAX_OTHERS    4
 
+/* Bytes with a NUL at their end. */
 struct buffer {
     char *bytes;
     size_t length, capacity;
 };
 
+/* The connection to one host. retry_ns: CLOCK_MONOTONIC time of the next attempt. */
 struct stream {
     CURL *curl;
     struct host_row *row;
-    struct buffer line, data;
+    struct buffer line, data; /* the unfinished line; the data of the unfinished event */
     bool is_open;
     int64_t retry_ns;
     int retry_s;
@@ -40,6 +42,7 @@ struct streams {
 
 /* --- events --------------------------------------------------------------------------------------------- */
 
+/* Appends bytes. Returns false if out of memory or if the buffer would exceed MAX_BYTES. */
 static bool append(struct buffer *buffer, const char *bytes, size_t count)
 {
     if (buffer->length + count > MAX_BYTES ||

@@ -16,8 +16,8 @@ struct stream_access {
 
 struct streams;
 
-/* Connects to all hosts. The caller keeps ownership of the hosts and must not move them. NULL with a
- * message. */
+/* Connects to all hosts. The caller keeps ownership of the hosts and must not move them. On failure sets
+ * the message and returns NULL. streams_close releases the result. */
 struct streams *streams_open(struct hosts *hosts, const struct stream_access *access, joule_error *out_error);
 /* Waits at most `timeout_ms` for the connections and for `others`, whose revents are set; then processes
  * received data. */

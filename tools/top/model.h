@@ -3,8 +3,8 @@
  *
  * gather.c fills the model and draw*.c draw it; it does not depend on meters or terminals.
  *
- * Note: unknown values are NaN or JOULE_BYTES_UNKNOWN. Rows move; refer to devices by name and to processes
- * by id.
+ * Note: unknown values are NaN or JOULE_BYTES_UNKNOWN. Rows move when the model changes, so refer to devices
+ * by name and to processes by id, not by pointer.
  */
 #ifndef TOP_MODEL_H
 #define TOP_MODEL_H
@@ -47,7 +47,7 @@ struct process_row {
     bool uses_detail; /* uses the device of the detail view */
 };
 
-/* Attributed energy in joules; the last four add up to the first. */
+/* Energy in joules: `seen` is all attributed energy, the sum of the other four. */
 struct sums {
     double seen, processes, ended, idle, rest;
 };
@@ -79,7 +79,7 @@ struct model {
 enum sort_key { SORT_POWER, SORT_ENERGY, SORT_CPU, SORT_GPU, SORT_MEMORY, SORT_PID, SORT_NAME, SORT_KEYS };
 const char *sort_key_name(enum sort_key key);
 
-/* Sorts processes: values from the highest, names and ids from the first; `reversed`: the other direction.
+/* Sorts processes: values in descending order, names and ids in ascending order; `reversed`: the other way.
  * Unknown values are always last. Equal rows are sorted by id. */
 void model_sort(struct model *model, enum sort_key key, bool reversed);
 /* Sorts devices: GPUs and accelerators, processors, memory, the rest; each kind by number. */
@@ -90,7 +90,8 @@ void model_sort_devices(struct model *model);
 size_t model_filter(const struct model *model, const char *filter, size_t *out_shown);
 /* Returns the device of that name, or NULL. */
 struct device_row *model_device(struct model *model, const char *name);
-/* Returns the device of that name, adding it if needed; NULL: out of memory. Moves the other rows. */
+/* Returns the device of that name, adding it if needed; NULL: out of memory. Pointers to other rows become
+ * invalid. */
 struct device_row *model_add_device(struct model *model, const char *name);
 void model_free(struct model *model);
 

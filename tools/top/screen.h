@@ -11,8 +11,8 @@
 #include <joule/base.h>
 #include "frame.h"
 
-/* Takes over the terminal of standard input and output. UNSUPPORTED, with a message: there is no terminal, or
- * it cannot place a cursor. */
+/* Takes over the terminal of standard input and output. Returns JOULE_UNSUPPORTED with a message if there
+ * is no terminal, or if the terminal cannot place a cursor. */
 joule_status screen_open(joule_error *out_error);
 /* Returns true if the locale allows more than ASCII. May be called before screen_open. */
 bool screen_has_utf8(void);
@@ -23,8 +23,8 @@ void screen_size(int *out_width, int *out_height);
 void screen_show(const struct frame *frame);
 /* Returns the next pressed key, as in ui.h; 0: none. */
 int screen_key(void);
-/* Call after the terminal's size has changed; the next two give the terminal back for a while and take it
- * again. */
+/* screen_resized: call after the terminal's size has changed. screen_leave gives the terminal back for a
+ * while, and screen_return takes it again. */
 void screen_resized(void);
 void screen_leave(void);
 void screen_return(void);

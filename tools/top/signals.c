@@ -19,7 +19,7 @@ int signals_open(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* The shell sees a stopped job, as if the signal had not been caught. */
+/* Stops this process, so that the shell sees a stopped job. Returns when the process is continued. */
 static void stop(void)
 {
     sigset_t stops;

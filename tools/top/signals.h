@@ -8,8 +8,8 @@ int signals_open(void);
 /* Handles the next signal; stops and continues on job control signals. Returns the signal that ends the
  * program; 0: none. */
 int signals_read(int fd);
-/* Ends the program by that signal, so that the parent sees it. Returns the exit status if the signal is
- * ignored. */
+/* Ends the program by the signal `number`, so that its parent sees this signal. If the signal is ignored,
+ * returns the exit status to end with. */
 int signals_end(int number);
 
 #endif

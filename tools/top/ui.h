@@ -43,7 +43,7 @@ struct ui {
     bool is_recording;
     size_t *shown; /* indices of the matching processes */
     size_t shown_count, shown_capacity;
-    int page_rows; /* rows of the list in focus, as last drawn */
+    int page_rows; /* number of rows of the list in focus when it was last drawn */
 };
 
 /* Handles one key. */
