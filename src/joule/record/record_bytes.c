@@ -1,6 +1,6 @@
 /* joule/record/record_bytes.c - reads numbers and texts from a block; see record_parse.h.
  *
- * Note: only this file accesses the bytes of a record. No function fails directly; errors set `bad`.
+ * Note: only this file accesses the bytes of a record. No function returns an error; errors set `bad`.
  */
 #include <math.h>
 #include <string.h>

@@ -12,13 +12,15 @@
 #define FIRST_BYTES    (1u << 16)
 #define MAX_FILE_BYTES (1ULL << 32)
 
+/* Returns JOULE_FAILED with a message about the file's size. */
 static joule_status too_long(const char *name, joule_error *error)
 {
     return error_set(error, JOULE_FAILED, "cannot read %s: 4 GiB or more, which is too large for a record",
                      name);
 }
 
-/* Enlarges the buffer. */
+/* Doubles the buffer, at least to FIRST_BYTES. On failure the old buffer remains valid; the caller frees
+ * it. */
 static joule_status grow(uint8_t **bytes, size_t *size, const char *name, joule_error *error)
 {
     size_t larger = *size ? 2 * *size : FIRST_BYTES;
@@ -32,7 +34,9 @@ static joule_status grow(uint8_t **bytes, size_t *size, const char *name, joule_
     return JOULE_OK;
 }
 
-/* Reads the file. A read error ends it without a failure, because complete blocks may come before. */
+/* Reads the file into *bytes, which the caller frees, also on failure. A read error ends the reading without
+ * a failure, because complete blocks may come before the error. Files without RECORD_MAGIC are not read to
+ * their end. */
 static joule_status read_whole(int fd, const char *name, uint64_t file_bytes, uint8_t **bytes,
                                size_t *out_length, joule_error *error)
 {
@@ -112,7 +116,8 @@ joule_status record_report(struct record *record, struct report *out_report)
     if (status != JOULE_OK)
         return status;
     struct report fresh = *out_report;
-    /* strings stay in the record's arena; those from the meter are replaced by the fresh report's */
+    /* strings of *found stay in the record's arena; what comes from the meter is taken from the fresh
+     * report */
     *out_report = *found;
     out_report->arena = fresh.arena;
     out_report->program = fresh.program;

@@ -1,12 +1,13 @@
 /* joule/record/record_findings.c - reads the blocks of the writer's report; see record_parse.h.
  *
- * Note: a writer that was killed left none of them, and early versions wrote fewer fields.
+ * Note: if the writer was killed, the file has none of these blocks. Early versions wrote fewer fields.
  */
 #include <math.h>
 #include <string.h>
 #include "joule/record/record_format.h"
 #include "joule/record/record_parse.h"
 
+/* Reads a text of at most 1000 bytes into the arena. On failure sets `bad` and returns "". */
 static const char *get_kept_text(struct byte_reader *in, struct arena *arena)
 {
     char text[1001];
@@ -54,8 +55,8 @@ void record_read_tags(struct byte_reader *in, struct record *record)
     found->folded_regions = folded;
 }
 
-/* Adds the folded regions to the table that was read before. A row cannot have more folded regions than
- * regions. */
+/* Reads RECORD_LIMITS and adds the numbers of folded regions to the rows of RECORD_TAGS, which comes before
+ * this block. A row cannot have more folded regions than regions. */
 void record_read_limits(struct byte_reader *in, struct record *record)
 {
     struct report *found = &record->found;
@@ -121,7 +122,7 @@ void record_read_command(struct byte_reader *in, struct record *record)
     found->is_partial = in->at < in->length && bytes_u32(in) != 0;
     if (in->bad)
         return;
-    next.arena = record->found.arena; /* it has grown in the meantime */
+    next.arena = record->found.arena; /* the arena has grown while the block was read */
     record->found = next;
     record->has_findings = true;
 }

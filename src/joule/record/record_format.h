@@ -1,8 +1,8 @@
 /* joule/record/record_format.h - the constants of the record file, shared by its writer and its reader.
  *
- * docs/record-format.md describes the format; base/crc32.h computes the checksums. All numbers are
- * little-endian; doubles are IEEE 754 binary64; a text is a u16 length and bytes.
- * Note: old readers skip a new block type; a change to an existing one needs a new version.
+ * docs/record-format.md describes the format, and base/crc32.h computes the checksums. All numbers are
+ * little-endian. Doubles are IEEE 754 binary64. A text is a u16 length and bytes.
+ * Note: old readers skip new types of blocks. A change to an existing type needs a new version.
  */
 #ifndef JOULE_RECORD_FORMAT_H
 #define JOULE_RECORD_FORMAT_H

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* A host that has only clocks, which record_meter_set_time sets. */
 struct record_host {
     struct joule_host host;
     int64_t monotonic_ns, realtime_offset_ns;

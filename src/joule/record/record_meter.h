@@ -1,7 +1,7 @@
 /* joule/record/record_meter.h - a meter whose time stands still at the end of a record.
  *
  * Its host has clocks that are set by hand, and its lane has no thread and no sensors, so a record can be
- * used as a live meter.
+ * queried like a live meter.
  * Note: the reader adds the channels, and record_free frees their curves.
  */
 #ifndef JOULE_RECORD_METER_H
@@ -9,9 +9,11 @@
 
 #include "joule/meter/engine.h"
 
-/* Returns NULL if out of memory. Close it with joule_close. */
+/* Returns a meter with one lane and no channels; NULL if out of memory. The caller closes it with
+ * joule_close. */
 joule_meter *record_meter_create(void);
-/* Sets CLOCK_MONOTONIC permanently; CLOCK_REALTIME follows from the meter's begin times. */
+/* Sets the meter's CLOCK_MONOTONIC, which then stands still. CLOCK_REALTIME follows from the meter's begin
+ * times. */
 void record_meter_set_time(joule_meter *meter, int64_t monotonic_ns);
 
 #endif

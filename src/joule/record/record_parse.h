@@ -2,14 +2,15 @@
  *
  * record_bytes.c reads numbers, record_read.c the measurement, record_findings.c the report. No number in the
  * file is trusted.
- * Note: any error in a block only sets `bad`, and numbers past its end are 0; check `bad` before keeping
- * anything.
+ * Note: an error in a block only sets `bad`, and numbers past the block's end are 0. So check `bad` before
+ * keeping a value.
  */
 #ifndef JOULE_RECORD_PARSE_H
 #define JOULE_RECORD_PARSE_H
 
 #include "joule/record/record.h"
 
+/* The payload of a block, or a whole file, and the position of the next number in it. */
 struct byte_reader {
     const uint8_t *bytes;
     size_t length, at;
@@ -26,20 +27,20 @@ double bytes_double(struct byte_reader *in);
 double bytes_amount(struct byte_reader *in);
 /* Reads an amount of seconds whose nanoseconds can be added to a time; others make the block bad. */
 double bytes_seconds(struct byte_reader *in);
-/* The same, or NaN for unknown. */
+/* Like bytes_seconds, but also allows NaN for unknown. */
 double bytes_period(struct byte_reader *in);
-/* Reads a number in 0..last; others make the block bad. */
+/* Reads a number from 0 to `last`; others make the block bad. */
 uint32_t bytes_choice(struct byte_reader *in, uint32_t last);
 /* Reads a value and its interval; returns unknown if they are not in order. */
 joule_quantity bytes_quantity(struct byte_reader *in);
 /* Reads a text, cut to `size`; control characters become '?'. */
 void bytes_text(struct byte_reader *in, char *out, size_t size);
 
-/* Makes room for one more of `count` items of `size` bytes. Returns NULL if out of memory; the old memory
- * remains valid. */
+/* Ensures capacity for one more item after `count` items of `size` bytes. Returns the items, which may have
+ * moved. Returns NULL if out of memory; the old items then remain valid. */
 void *record_grow(void *items, size_t count, size_t size);
 
-/* Each reads the payload of one block. */
+/* Each function reads the payload of one type of block into the record. On an error it sets `bad`. */
 void record_read_tags(struct byte_reader *in, struct record *record);
 void record_read_limits(struct byte_reader *in, struct record *record);
 void record_read_command(struct byte_reader *in, struct record *record);

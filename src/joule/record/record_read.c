@@ -1,6 +1,6 @@
 /* joule/record/record_read.c - reads the blocks of a record's measurement; see record.h.
  *
- * These are domains, points, gauges and regions. record_findings.c reads the blocks of the report;
+ * The blocks are domains, points, gauges and regions. record_findings.c reads the blocks of the report;
  * record_file.c and record_meter.c provide the file and the meter.
  * Note: a damaged block ends the reading; everything before it is kept.
  */
@@ -35,6 +35,7 @@ void *record_grow(void *items, size_t count, size_t size)
     return is_full ? realloc(items, (count ? 2 * count : 1) * size) : items;
 }
 
+/* Returns the channel with this number; NULL if the record has not described it. */
 static struct channel *channel_of(struct record *record, uint32_t id)
 {
     return id < meter_channel_count(record->meter) ? record->meter->channels[id].channel : NULL;
@@ -106,6 +107,7 @@ static void read_blur(struct byte_reader *in, struct record *record)
     in->bad = in->bad || !ch;
 }
 
+/* Extends the record to time_ns. */
 static void note_time(struct record *record, int64_t time_ns)
 {
     if (time_ns > record->end_ns)
@@ -140,6 +142,7 @@ static void read_points(struct byte_reader *in, struct record *record)
     }
 }
 
+/* Adds a reading. Returns false if out of memory. */
 static bool keep_gauge(struct record_gauge *gauge, struct record_reading reading)
 {
     void *readings = record_grow(gauge->readings, gauge->count, sizeof *gauge->readings);
@@ -168,8 +171,8 @@ static void read_gauges(struct byte_reader *in, struct record *record)
     }
 }
 
-/* Finds the index of a region's name, or adds the name. Returns false if there are more names than a session
- * can have, or if out of memory. */
+/* Sets *out_index to the index of a region's name, which is added if needed. Returns false if there are more
+ * names than a session can have, or if out of memory. */
 static bool find_name(struct record *record, const char *name, uint32_t *out_index)
 {
     size_t count = record->name_count;
@@ -184,6 +187,7 @@ static bool find_name(struct record *record, const char *name, uint32_t *out_ind
     return true;
 }
 
+/* Ensures capacity for one more region. Returns false if out of memory. */
 static bool grow_regions(struct record *record)
 {
     void *regions = record_grow(record->regions, record->region_count, sizeof *record->regions);
@@ -252,7 +256,8 @@ static void read_block(uint32_t type, struct byte_reader *in, struct record *rec
     }
 }
 
-/* Returns true if the next block is complete; *out_payload is its content. */
+/* Reads the next block without moving on in the file. Returns false if the block is incomplete or damaged.
+ * *out_payload points to its content in the file's bytes. */
 static bool next_block(struct byte_reader *file, uint32_t *out_type, struct byte_reader *out_payload)
 {
     if (file->length - file->at < RECORD_BLOCK_SIZE)
@@ -271,6 +276,7 @@ static bool next_block(struct byte_reader *file, uint32_t *out_type, struct byte
     return true;
 }
 
+/* Checks the header and moves behind it. Errors have a message. */
 static joule_status read_header(struct byte_reader *file, joule_error *out_error)
 {
     if (file->length < RECORD_HEADER_SIZE || memcmp(file->bytes, RECORD_MAGIC, 8) != 0)
@@ -289,6 +295,7 @@ static joule_status read_header(struct byte_reader *file, joule_error *out_error
     return JOULE_OK;
 }
 
+/* As record_parse, but after an error the record must still be freed. */
 static joule_status parse(const uint8_t *bytes, size_t length, struct record *out_record,
                           joule_error *out_error)
 {

@@ -1,8 +1,7 @@
 /* joule/record/record_regions.c - attributes energy to the regions of a record that was cut off.
  *
- * It lets a collector process the record's time again, because the writer stores the table of regions only at
- * the end.
- * Note: a region is given to the collector just before the sweep that passes its begin, because every sweep
+ * The writer stores the table of regions only at the end. So a collector processes the record's time again.
+ * Note: the collector gets a region just before the sweep that passes the region's begin, because every sweep
  * visits all waiting regions.
  */
 #include <stdlib.h>
@@ -19,7 +18,8 @@ static int by_begin(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A region with an invalid thread number is attributed like a separate thread. */
+/* Returns the region as a span. A region with an invalid thread number is attributed like a separate
+ * thread. */
 static struct span span_of(const struct record *record, const struct record_region *region)
 {
     bool is_alone = region->thread >= SESSION_SLOTS;
@@ -40,7 +40,7 @@ void record_attribute_regions(struct record *record)
     meter->session = session_current();
     meter->collector = collector_create(meter, meter->session);
     if (!meter->collector)
-        return; /* no memory, or a parent measures: the report then has no functions */
+        return; /* out of memory, or a parent measures: the report then has no functions */
     qsort(record->regions, record->region_count, sizeof *record->regions, by_begin);
     int64_t step_ns = (record->end_ns - record->begin_ns) / MAX_STEPS;
     step_ns = step_ns < STEP_NS ? STEP_NS : step_ns;

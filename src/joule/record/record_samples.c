@@ -1,11 +1,12 @@
 /* joule/record/record_samples.c - visits every sample of a record in order of time.
  *
- * It merges the domains' curves and gauges with a heap; each of them is sorted already.
- * Note: the blocks of a file are not sorted: each holds a second of one domain, and sensors tick late.
+ * Each domain's curve or list of gauge readings is sorted already. A heap merges them.
+ * Note: the blocks of a file are not sorted by time. Each block holds about a second of one domain, and some
+ * sensors tick late.
  */
 #include "joule/record/record.h"
 
-/* The remaining samples of one domain. */
+/* The samples of one domain that are not visited yet. */
 struct track {
     const struct channel *channel;
     const struct record_gauge *gauge;
@@ -61,6 +62,7 @@ static void sink(struct track *heap, size_t count, size_t i)
     heap[i] = moved;
 }
 
+/* Fills heap[1] to heap[count] with the domains that have samples. Returns count. */
 static size_t make_heap(const struct record *record, struct track *heap)
 {
     size_t count = 0;

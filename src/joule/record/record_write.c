@@ -17,7 +17,7 @@
 #include "joule/session/session_layout.h"
 
 #define FLUSH_BYTES  (60 * 1024)
-#define BUFFER_BYTES (64 * 1024) /* enough for all blocks except those of a report */
+#define BUFFER_BYTES (64 * 1024) /* grows for the blocks of a report */
 #define FLUSH_NS     1000000000LL
 #define POINT_BYTES  40
 #define BATCH_POINTS 256
@@ -43,6 +43,7 @@ struct recorder {
 
 /* --- bytes ---------------------------------------------------------------------------------------------- */
 
+/* Ensures capacity for `length` more bytes. Returns false if out of memory. */
 static bool make_room(struct recorder *r, size_t length)
 {
     size_t capacity = r->capacity;
@@ -58,6 +59,7 @@ static bool make_room(struct recorder *r, size_t length)
     return buffer != NULL;
 }
 
+/* Adds bytes to the buffer. If out of memory, sets r->error. */
 static void put_bytes(struct recorder *r, const void *bytes, size_t length)
 {
     if (!make_room(r, length)) {
@@ -108,6 +110,7 @@ static void store_u32(uint8_t *at, uint32_t value)
 
 static void end_block(struct recorder *r);
 
+/* Begins a block. Its head is completed by end_block. */
 static void begin_block(struct recorder *r, enum record_block type)
 {
     if (r->in_regions)
@@ -117,7 +120,8 @@ static void begin_block(struct recorder *r, enum record_block type)
     put_bytes(r, (uint8_t[RECORD_BLOCK_SIZE - 4]){0}, RECORD_BLOCK_SIZE - 4);
 }
 
-/* Completes the block. Removes it if it has no payload or did not fit. */
+/* Completes the block's head with length and checksums. Removes the block if it has no payload or an error
+ * has occurred. */
 static void end_block(struct recorder *r)
 {
     r->in_regions = false;
@@ -132,6 +136,7 @@ static void end_block(struct recorder *r)
     store_u32(head + 12, crc32_bytes(head, 12));
 }
 
+/* Writes the buffer to the file and empties it. The first call removes the file's old content. */
 static void flush(struct recorder *r)
 {
     if (r->in_regions)
@@ -150,6 +155,7 @@ static void flush(struct recorder *r)
     r->flushed_ns = meter_now_ns(r->meter);
 }
 
+/* Writes the buffer unless it has room for another block of points. */
 static void flush_if_full(struct recorder *r)
 {
     if (r->length > FLUSH_BYTES - BATCH_POINTS * POINT_BYTES)
@@ -229,7 +235,7 @@ static void put_tag(struct recorder *r, const struct tag_row *row)
     put_quantity(r, row->result.gpu);
 }
 
-/* All tags of a session fit into one block. */
+/* Writes RECORD_TAGS. All tags of a session fit into one block. */
 static void put_tags(struct recorder *r, const struct report *report)
 {
     static_assert(SESSION_TAGS * (RECORD_TAG_SIZE + SESSION_NAME) < RECORD_MAX_PAYLOAD, "a block of tags");
@@ -242,7 +248,7 @@ static void put_tags(struct recorder *r, const struct report *report)
     flush(r);
 }
 
-/* Note: readers that do not know this block skip it. */
+/* Writes RECORD_LIMITS. Note: readers that do not know this block skip it. */
 static void put_limits(struct recorder *r, const struct report *report)
 {
     begin_block(r, RECORD_LIMITS);
@@ -321,7 +327,8 @@ static void describe_new_channels(struct recorder *r)
     }
 }
 
-/* Copies at most `size` points that are newer than the last written one; returns their number. */
+/* Copies at most `size` points that are newer than the last written one, oldest first. Returns their
+ * number. */
 static size_t copy_new_points(struct recorder *r, size_t id, struct curve_point *out, size_t size)
 {
     struct meter_channel *mc = &r->meter->channels[id];
@@ -431,8 +438,8 @@ void recorder_report(struct recorder *r, const struct report *report)
 
 /* --- life ----------------------------------------------------------------------------------------------- */
 
-/* Adds the recorder to the meter's rounds; NULL removes it. No round uses the old recorder after this
- * returns. */
+/* Adds the recorder to the meter's rounds; NULL removes the recorder. After this returns, no round uses the
+ * old recorder. */
 static void set_recorder(joule_meter *meter, struct recorder *r)
 {
     pthread_mutex_lock(&meter->lock);
@@ -441,8 +448,8 @@ static void set_recorder(joule_meter *meter, struct recorder *r)
     pthread_mutex_unlock(&meter->lock);
 }
 
-/* Opens the file without truncating it. Returns -1 with errno; EWOULDBLOCK: another recorder writes this
- * file. */
+/* Opens the file without truncating it, and locks a regular file. Returns a descriptor, which the caller
+ * closes. Returns -1 and sets errno on failure; EWOULDBLOCK: another recorder writes this file. */
 static int open_file(const char *path, bool *out_is_new)
 {
     struct stat info;
@@ -498,6 +505,7 @@ void recorder_begin(struct recorder *r)
     pthread_mutex_unlock(&r->lock);
 }
 
+/* Frees the recorder, but does not close its file. */
 static void release(struct recorder *r)
 {
     pthread_mutex_destroy(&r->lock);
