@@ -1,8 +1,8 @@
-/* joule/host/drm.c - queries of memory regions to the i915 and xe drivers; see drm.h.
+/* joule/host/drm.c - queries the i915 and xe drivers for their boards' memory regions; see drm.h.
  *
  * The structures are those of uapi/drm/i915_drm.h and xe_drm.h, which older headers lack.
- * Note: i915 accepts any buffer that is large enough and zeroed; xe requires the exact length, which is
- * queried first.
+ * Note: i915 accepts any buffer that is large enough and zeroed. xe requires the exact length, so a first
+ * query asks for the length.
  */
 #include "joule/host/drm.h"
 
@@ -37,6 +37,7 @@ struct xe_query {
 #define XE_QUERY            _IOWR('d', 0x40, struct xe_query)
 #define XE_MEMORY_REGIONS   1
 
+/* Calls ioctl, and repeats it if a signal interrupts. Returns 0 or -errno. */
 static int call(int fd, unsigned long request, void *argument)
 {
     int rc;
@@ -46,6 +47,7 @@ static int call(int fd, unsigned long request, void *argument)
     return rc < 0 ? -errno : 0;
 }
 
+/* Returns the length of the answer in `buffer`, or -errno. */
 static ssize_t query_i915(int fd, void *buffer, size_t size)
 {
     struct i915_item item = {
@@ -55,6 +57,7 @@ static ssize_t query_i915(int fd, void *buffer, size_t size)
     return rc < 0 ? rc : item.length;
 }
 
+/* Returns the length of the answer in `buffer`, or -errno. */
 static ssize_t query_xe(int fd, void *buffer, size_t size)
 {
     struct xe_query query = {.id = XE_MEMORY_REGIONS};

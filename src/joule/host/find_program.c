@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "base/string.h"
 
+/* Returns 0 if the path is a program that this process may execute, otherwise an errno value. */
 static int check_program(const char *path)
 {
     struct stat info;

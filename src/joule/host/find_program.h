@@ -1,15 +1,16 @@
 /* joule/host/find_program.h - searches for a program in PATH.
  *
- * Note: relative folders of PATH are skipped. A program with more rights than its caller (setuid) ignores
- * PATH.
+ * Note: relative folders of PATH are skipped. If this process has more rights than its caller (setuid), PATH
+ * is ignored.
  */
 #ifndef JOULE_HOST_FIND_PROGRAM_H
 #define JOULE_HOST_FIND_PROGRAM_H
 
 #include "joule/host/path.h"
 
-/* Searches as a shell does; usual_path replaces an unset PATH. A name with a slash is not searched for.
- * Returns 0 or an errno value: ENOENT; EACCES: a program was found but cannot be executed. */
+/* Searches for a program as a shell does and writes its path to out_path. usual_path replaces an unset PATH.
+ * A name with a slash is checked, but not searched for. Returns 0 or an errno value: ENOENT; EACCES: a
+ * program was found but cannot be executed. */
 int find_program(const char *name, const char *usual_path, char out_path[HOST_PATH_MAX]);
 
 #endif

@@ -3,7 +3,8 @@
  * It covers files, links, folders, registers, perf events, services, libraries, vendors' programs, CPUID, the
  * environment and the clocks. There are three hosts: the real machine, a machine recorded in a folder, and a
  * scripted machine in virtual time for tests.
- * Note: functions return 0 or a count, or a negative errno. Paths are the absolute paths of the real machine.
+ * Note: unless stated otherwise, functions that return an integer return 0, a count or a handle, or a
+ * negative errno. Paths are the absolute paths of the real machine.
  */
 #ifndef JOULE_HOST_H
 #define JOULE_HOST_H
@@ -40,34 +41,37 @@ struct host_ops {
      * -errno. */
     ssize_t (*list)(struct joule_host *host, const char *path, struct arena *arena, char ***out_names);
     ssize_t (*read_link)(struct joule_host *host, const char *path, char *buffer, size_t size);
-    /* Handles for repeated reads. A handle is >= 0; close it with close_handle. */
+    /* Opens a file, a register file or an event for repeated reads. Returns a handle, which is >= 0 and must
+     * be closed with close_handle, or -errno. */
     int (*open_file)(struct joule_host *host, const char *path);
     ssize_t (*read_handle)(struct joule_host *host, int handle, char *buffer, size_t size); /* as read_file */
     int (*open_register)(struct joule_host *host, unsigned cpu);
     int (*read_register)(struct joule_host *host, int handle, uint32_t address, uint64_t *out_value);
     int (*open_perf)(struct joule_host *host, const struct host_perf_event *event);
     int (*read_perf)(struct joule_host *host, int handle, uint64_t *out_value);
-    /* Queries the driver of the board with this file below /dev/dri ("renderD128"). The answer has the
-     * driver's format. Returns its length or -errno; -ENOBUFS: the buffer is too small. The query wakes the
-     * board. */
+    /* Queries the driver of the board whose device file below /dev/dri is `device` ("renderD128"). The answer
+     * has the driver's format. Returns its length or -errno; -ENOBUFS: the buffer is too small. The query
+     * wakes the board. */
     ssize_t (*query_drm)(struct joule_host *host, const char *device, enum host_drm_query query, void *buffer,
                          size_t size);
-    /* Connections to services of this machine: "unix:/run/joule/helper.sock", "tcp:127.0.0.1:8431",
-     * "tcp:[::1]:8431". Calls return -ETIMEDOUT at deadline_ns (CLOCK_MONOTONIC); with a deadline in the past
-     * they do not wait. */
+    /* Connects to a service of this machine and returns a handle. Addresses are "unix:/run/joule/helper.sock",
+     * "tcp:127.0.0.1:8431" or "tcp:[::1]:8431". open_stream, receive and send return -ETIMEDOUT at deadline_ns
+     * (CLOCK_MONOTONIC). If the deadline is in the past, they do not wait. */
     int (*open_stream)(struct joule_host *host, const char *address, int64_t deadline_ns);
-    /* Receives at most `size` available bytes; 0: the other side has closed. */
+    /* Receives at most `size` available bytes and returns their number; 0: the other side has closed. */
     ssize_t (*receive)(struct joule_host *host, int handle, void *buffer, size_t size, int64_t deadline_ns);
     /* Sends all bytes and returns 0. After -errno, the number of bytes sent is unknown. */
     int (*send)(struct joule_host *host, int handle, const void *bytes, size_t size, int64_t deadline_ns);
     void (*close_handle)(struct joule_host *host, int handle);
-    /* Vendor libraries, which are never closed. NULL: not found, or this host has none. */
+    /* Opens a vendor's library, which is never closed. Returns NULL if it is not found, or if this host has
+     * no libraries. */
     void *(*open_library)(struct joule_host *host, const char *name);
     void *(*library_symbol)(struct joule_host *host, void *library, const char *name);
-    /* Runs a vendor's program to its end and captures its standard output: returns the length or -errno; at
-     * most size - 1 bytes, terminated. argv ends with NULL. A first word without a slash is searched for in
-     * the absolute folders of PATH. No shell is used; standard input is empty, standard error is discarded.
-     * When the program ends, or after timeout_ns, it is killed with all processes in its process group.
+    /* Runs a vendor's program to its end and captures its standard output, at most size - 1 bytes,
+     * terminated. Returns the output's length or -errno. argv ends with NULL. A first word without a slash is
+     * searched for in the absolute folders of PATH. No shell is used; standard input is empty, standard error
+     * is discarded. When the program ends, or after timeout_ns, all processes in its process group are
+     * killed.
      *   -ENOENT, -EACCES ...  the program does not exist or cannot be executed
      *   -ETIMEDOUT            it did not end in time; the buffer holds its output until then
      *   -ENOBUFS              its output is larger than the buffer; the rest is not read
@@ -84,16 +88,17 @@ struct joule_host {
     const struct host_ops *ops;
 };
 
-/* Reads a small file, up to the size of the buffer, without surrounding white space. Returns false and an
- * empty text if it cannot be read. */
+/* Reads a small file, at most size - 1 bytes, and removes surrounding white space. Returns false and an empty
+ * text if the file cannot be read. */
 bool host_read_text(struct joule_host *host, const char *path, char *buffer, size_t size);
-/* Reads a file that holds one number. Returns false otherwise, with *out_value unchanged. */
+/* Reads a file that holds one decimal number. Returns false if the file cannot be read or holds anything
+ * else. */
 bool host_read_u64(struct joule_host *host, const char *path, uint64_t *out_value);
-/* Returns true if process ids here are those of the kernel's drivers, which is false in a container with its
- * own pid namespace. Also false if unknown. */
+/* Returns true if this process sees the same process ids as the kernel's drivers. Returns false in a
+ * container with its own PID namespace, or if unknown. */
 bool host_is_in_root_pid_namespace(struct joule_host *host);
-/* Returns true if one of these folders, separated by colons, has an entry. A path such as "/dev/neuron*"
- * matches files with this prefix. */
+/* Returns true if one of the folders in a list, separated by colons, has an entry. A path such as
+ * "/dev/neuron*" matches files with this prefix. */
 bool host_has_any(struct joule_host *host, const char *folders);
 /* Writes the symbol's address to *out_pointer, a pointer to a function or an object. Returns false and writes
  * NULL if the library does not have it. */
@@ -116,27 +121,29 @@ struct joule_host *host_real(void);
  *   errors                lines "path ERRNAME": access to this path fails (EACCES, EPERM, EIO, ENODATA,
  *                         ENXIO, EINVAL ...); events and registers have the paths /perf/TYPE/CONFIG/CPU and
  *                         /dev/cpu/N/msr
- * A Unix socket below the folder is a service of that machine; it has no others. Clocks are the real ones.
- * Returns NULL if root is not a folder. Close it with ops->close. */
+ * A Unix socket below the folder is a service of that machine. The machine has no other services. Its clocks
+ * are those of the real machine. Returns NULL if root is not a folder or if out of memory. Close the host with
+ * ops->close. */
 struct joule_host *host_tree_open(const char *root);
 
 /* --- a scripted machine in virtual time, for tests ------------------------------------------------------ */
 
-/* Writes a file's content, or the value of a register or event, at virtual time time_ns. Returns the length,
- * 0, or -errno. */
+/* script_file_fn writes the content of a file at virtual time time_ns and returns its length. script_value_fn
+ * writes the value of a register or event and returns 0. Both return -errno on failure. */
 typedef ssize_t (*script_file_fn)(void *context, int64_t time_ns, char *buffer, size_t size);
 typedef int (*script_value_fn)(void *context, int64_t time_ns, uint64_t *out_value);
-/* Runs a program at virtual time time_ns, without taking time; otherwise as host_ops.run. *out_status is
+/* Runs a program at virtual time time_ns, like host_ops.run, but takes no virtual time. *out_status is
  * initially 0. After -ETIMEDOUT, the terminated text in the buffer is the program's output until then. */
 typedef ssize_t (*script_run_fn)(void *context, int64_t time_ns, const char *const *argv, char *buffer,
                                  size_t size, int *out_status);
 
-/* Opens an empty scripted machine. Virtual time begins at 1 s. A folder exists while a path below it exists.
- * A scripted error is returned by open if a kernel would do so (EACCES, ENXIO ...), otherwise by read (EIO,
+/* Opens an empty scripted machine; NULL if out of memory. Close it with ops->close. The functions below
+ * return false if out of memory. Virtual time begins at 1 s. A folder exists while a path below it exists. A
+ * scripted error is returned by open if a kernel would do so (EACCES, ENXIO ...), otherwise by read (EIO,
  * ENODATA, EINVAL). */
 struct joule_host *host_script_open(void);
 void host_script_set_time(struct joule_host *host, int64_t monotonic_ns); /* earlier times are ignored */
-/* CLOCK_BOOTTIME and CLOCK_REALTIME jump ahead */
+/* Lets CLOCK_BOOTTIME and CLOCK_REALTIME jump ahead by duration_ns. */
 void host_script_suspend(struct joule_host *host, int64_t duration_ns);
 bool host_script_file(struct joule_host *host, const char *path, script_file_fn read, void *context);
 /* The answer to query_drm is the file /drm/DEVICE/QUERY, as in a recorded machine. */
@@ -157,9 +164,10 @@ typedef ssize_t (*script_answer_fn)(void *context, const void *request, size_t l
                                     size_t size);
 bool host_script_service(struct joule_host *host, const char *address, script_answer_fn answer,
                          void *context);
-/* Adds a program that is found by this first word; a returned length of `size` or more becomes -ENOBUFS. */
+/* Adds a program with this first word of argv. If `run` returns a length of `size` or more, the result of
+ * host_ops.run is -ENOBUFS. */
 bool host_script_program(struct joule_host *host, const char *name, script_run_fn run, void *context);
-/* Adds a library as a table of symbols; the array must outlive the host. */
+/* Adds a library as a table of `count` symbols. The host keeps the pointer, so the table must outlive it. */
 struct script_symbol {
     const char *name;
     void *address;

@@ -8,7 +8,8 @@
 
 #define LINKS_MAX 40 /* the limit of Linux */
 
-/* Takes the next component off *path; returns its length, 0 at the end. */
+/* Sets *out_component to the next component of *path and moves *path behind it. Returns the component's
+ * length; 0 at the end. */
 static size_t next_component(const char **path, const char **out_component)
 {
     *path += strspn(*path, "/");
@@ -18,6 +19,7 @@ static size_t next_component(const char **path, const char **out_component)
     return length;
 }
 
+/* Removes the last component from the path; the root remains "". */
 static void drop_last(char *path, size_t *length)
 {
     while (*length > 0 && path[*length - 1] != '/')
@@ -27,7 +29,8 @@ static void drop_last(char *path, size_t *length)
     path[*length] = '\0';
 }
 
-/* Sets `pending` to "target/rest"; `rest` points into `pending`. */
+/* Sets `pending` to the link's target and the rest of the path, to which `rest` points in `pending`. Returns
+ * 0 or -ENAMETOOLONG. */
 static int follow(char pending[HOST_PATH_MAX], const char *target, const char *rest)
 {
     char joined[HOST_PATH_MAX];

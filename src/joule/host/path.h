@@ -23,12 +23,12 @@ typedef ssize_t (*path_link_fn)(void *context, const char *path, char *buffer, s
 int path_resolve(const char *path, bool follow_last, path_link_fn read_link, void *context,
                  char out_path[HOST_PATH_MAX]);
 
-/* Write "/perf/TYPE/0xCONFIG/CPU" and "/dev/cpu/CPU/msr". */
+/* Write the path of an event, "/perf/TYPE/0xCONFIG/CPU", or of a CPU's registers, "/dev/cpu/CPU/msr". */
 void path_of_perf(const struct host_perf_event *event, char out_path[HOST_PATH_MAX]);
 void path_of_registers(unsigned cpu, char out_path[HOST_PATH_MAX]);
 
-/* Returns true if open() itself reports this error, such as a missing right; false if only a later read does,
- * such as from a broken sensor. */
+/* Returns true if open() itself reports this error, such as a denied permission. Returns false if only a
+ * later read reports it, such as from a broken sensor. */
 bool path_errno_is_of_open(int errno_value);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "joule/host/host.h"
 
-/* As host_ops.open_perf and read_perf. */
+/* Have the arguments and results of host_ops.open_perf and read_perf; the handle is a file descriptor. */
 int perf_open(const struct host_perf_event *event);
 int perf_read(int fd, uint64_t *out_value);
 

@@ -68,7 +68,7 @@ bool host_has_any(struct joule_host *host, const char *folders)
 {
     struct arena arena = {0};
     char copy[256], *rest = copy;
-    bool has_any = !string_copy(copy, sizeof copy, folders); /* too many to check: assume yes */
+    bool has_any = !string_copy(copy, sizeof copy, folders); /* list too long to check: assume yes */
     for (char *folder; !has_any && (folder = strsep(&rest, ":")) != NULL;)
         has_any = has_entry(host, folder, &arena);
     arena_free(&arena);

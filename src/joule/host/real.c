@@ -1,6 +1,6 @@
-/* joule/host/real.c - the host of this machine, by system calls.
+/* joule/host/real.c - implements the host of this machine by system calls.
  *
- * Every handle is a file descriptor; there is no state.
+ * Every handle is a file descriptor; the host has no state of its own.
  * Note: the kernel generates files of sysfs and procfs when they are read from offset 0. So a handle is read
  * by one pread, and a short read is the end of the file.
  */
@@ -39,6 +39,7 @@ static int real_open_file(struct joule_host *host, const char *path)
     return file_open_kind(path, FILE_REGULAR | FILE_DEVICE);
 }
 
+/* Reads at an offset, and repeats the call if a signal interrupts. Returns the number of bytes or -errno. */
 static ssize_t read_at(int fd, char *buffer, size_t size, off_t offset)
 {
     ssize_t count;
@@ -63,8 +64,8 @@ static void real_close_handle(struct joule_host *host, int handle)
     close(handle);
 }
 
-/* Reads a whole file. Files of sysfs come in one read; those with many records, such as cgroup.procs, a page
- * at a time. */
+/* Reads a whole file. A file of sysfs needs one read. A file with many records, such as cgroup.procs, returns
+ * only a page at each read. */
 static ssize_t real_read_file(struct joule_host *host, const char *path, char *buffer, size_t size)
 {
     int fd = real_open_file(host, path);

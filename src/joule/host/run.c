@@ -3,7 +3,8 @@
  * The program is not a child of the caller but of a keeper: a process that shares the caller's memory, reads
  * the output, enforces the deadline and waits for the program, while the calling thread is blocked. It ends
  * with the caller. The keeper has no exit signal and executes no program, which would set one. So the kernel
- * sends no SIGCHLD for it and wait() does not return it: the surrounding program's children are not affected.
+ * sends no SIGCHLD for the keeper, and wait() does not return it. The surrounding program's children are not
+ * affected.
  * Note: everything below `keep` runs in the keeper on the caller's memory, so it may call only
  * async-signal-safe functions.
  * Known side effects: the blocked thread delays setuid() in another thread; wait() with __WALL or __WCLONE
@@ -28,13 +29,15 @@
 #include "joule/host/spawn.h"
 
 #define USUAL_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-/* wait for a killed program; one in a driver's call ends when the call returns, or never */
+/* how long to wait for a killed program. A program inside a driver's call ends when the call returns, or
+ * never. */
 #define KILL_WAIT_NS (NS_PER_S / 2)
 
-/* These functions do not return, which would leave stale state in a sanitizer's model of the caller's
- * stack. */
+/* Functions with this mark do not return. If they were instrumented, a sanitizer's model of the caller's
+ * stack would keep their stale frames. */
 #define NOT_SANITIZED __attribute__((no_sanitize("address", "thread")))
 
+/* The program to run and its result, shared by caller, keeper and the program's process. */
 struct job {
     const char *path;
     char *const *argv, *const *environment;
@@ -63,7 +66,7 @@ NOT_SANITIZED static void exec_program(void *context)
     sigset_t none;
     sigemptyset(&none);
     setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* it must not outlive the keeper, which enforces its deadline */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* the program must end with its keeper, which enforces the deadline */
     if (duplicate_to(job->null, STDIN_FILENO) && duplicate_to(job->pipe[1], STDOUT_FILENO) &&
         duplicate_to(job->null, STDERR_FILENO) && sigprocmask(SIG_SETMASK, &none, NULL) == 0)
         execve(job->path, job->argv, job->environment);
@@ -73,6 +76,7 @@ NOT_SANITIZED static void exec_program(void *context)
 
 /* --- in the keeper -------------------------------------------------------------------------------------- */
 
+/* Gives all signals their default actions, because the caller's handlers must not run in the keeper. */
 static void reset_handlers(void)
 {
     static const uint64_t by_default[8];
@@ -80,8 +84,9 @@ static void reset_handlers(void)
         syscall(SYS_rt_sigaction, number, by_default, NULL, sizeof(uint64_t));
 }
 
-/* Closes all descriptors, which are copies of the caller's, and opens its own. They must be above 2, so that
- * exec_program can put them into place without overwriting one. */
+/* Closes all descriptors, which are copies of the caller's. Opens /dev/null, a signalfd and a pipe; returns
+ * false and sets errno on failure. The new descriptors must be above 2, so that exec_program can duplicate
+ * them to 0, 1 and 2 without overwriting one. */
 static bool open_descriptors(struct job *job)
 {
     sigset_t children;
@@ -103,6 +108,7 @@ static ssize_t read_bytes(int fd, void *out_bytes, size_t size)
     return syscall(SYS_read, fd, out_bytes, size);
 }
 
+/* Reads the output that is available. Sets the error ENOBUFS if the buffer is too small. */
 static void read_output(struct job *job)
 {
     ssize_t count;
@@ -114,6 +120,7 @@ static void read_output(struct job *job)
         job->error = ENOBUFS;
 }
 
+/* Returns true if the program has ended. Does not reap it. */
 static bool has_ended(const struct job *job)
 {
     struct signalfd_siginfo news;
@@ -140,7 +147,7 @@ static void follow(struct job *job)
     bool is_over = false;
     while (!is_over && !job->error) {
         bool is_late = !wait_for_event(polls, 2, deadline_ns);
-        /* checked before the pipe is emptied: after its end, all output is in the pipe */
+        /* checked before the pipe is emptied, because all output is in the pipe once the program has ended */
         is_over = has_ended(job);
         read_output(job);
         if (getppid() != job->caller) /* the caller has died */
@@ -150,8 +157,8 @@ static void follow(struct job *job)
     }
 }
 
-/* Kills the process group and reaps the program if it ends in time; one that hangs in a driver is left to
- * init. */
+/* Kills the process group and reaps the program if it ends in time; a program that hangs in a driver is left
+ * to init. */
 static void finish(struct job *job)
 {
     struct pollfd poll = {.fd = job->ends, .events = POLLIN};
@@ -164,6 +171,7 @@ static void finish(struct job *job)
         job->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* Runs in the keeper: starts the program, waits for its end and fills the job. Does not return. */
 NOT_SANITIZED static void keep(void *context)
 {
     struct job *job = context;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* As host_ops.run. */
+/* Has the arguments and results of host_ops.run. */
 ssize_t run_program(const char *const *argv, int64_t timeout_ns, char *buffer, size_t size, int *out_status);
 
 #endif

@@ -1,8 +1,8 @@
-/* joule/host/script.c - the scripted machine of tests, in virtual time.
+/* joule/host/script.c - implements the scripted machine of tests, in virtual time.
  *
  * One table maps names to files, links, errors, registers, events, services, environment, CPUID, libraries
- * and programs. A handle is an index into the table; for registers it is REGISTERS plus the CPU, for
- * connections STREAMS plus the index of the stream.
+ * and programs. A handle is an index into the table; for registers it is REGISTERS plus the number of the
+ * CPU, for connections STREAMS plus the index of the stream.
  * Note: folders are not registered; one exists while any path below it exists. Entries are never removed,
  * only emptied, so that handles stay valid when a file changes or disappears. Not thread-safe.
  */
@@ -36,6 +36,7 @@ enum entry_kind {
     ENTRY_PROGRAM
 };
 
+/* One entry of the table. `kind` tells which member of the union is valid. */
 struct entry {
     const char *name;
     enum entry_kind kind;
@@ -82,6 +83,7 @@ static int find(const struct script *script, const char *name)
     return -1;
 }
 
+/* Adds an entry with a copy of the name. Returns NULL if out of memory. */
 static struct entry *append(struct script *script, const char *name)
 {
     if (script->count == script->capacity) {
@@ -98,6 +100,8 @@ static struct entry *append(struct script *script, const char *name)
     return script->entries[script->count++] = entry;
 }
 
+/* Writes the target of a link and returns its length; -EINVAL if the path is no link. `context`: the
+ * script. */
 static ssize_t link_target(void *context, const char *path, char *buffer, size_t size)
 {
     const struct script *script = context;
@@ -108,7 +112,8 @@ static ssize_t link_target(void *context, const char *path, char *buffer, size_t
     return (ssize_t)strlen(buffer);
 }
 
-/* Sets the entry `name` to `content`. A path is resolved by the links that are registered so far. */
+/* Sets the entry `name` to `content`. A path is resolved by the links that are registered so far. Returns
+ * false if out of memory. */
 static bool put(struct joule_host *host, const char *name, struct entry content)
 {
     struct script *script = script_of(host);
@@ -126,7 +131,8 @@ static bool put(struct joule_host *host, const char *name, struct entry content)
     return true;
 }
 
-/* Returns true if the entry is below the folder; *out_child: the rest of its name. */
+/* Returns true if the entry is below the folder; Sets *out_child to the part of the entry's path below the
+ * folder. */
 static bool is_below(const struct entry *entry, const char *folder, const char **out_child)
 {
     size_t length = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
@@ -266,7 +272,8 @@ static void register_name(unsigned cpu, uint32_t address, char out_name[HOST_PAT
     snprintf(out_name, HOST_PATH_MAX, "/dev/cpu/%u/msr/%" PRIx32, cpu, address);
 }
 
-/* A CPU with registers looks like a folder; an error in its place is returned by open. */
+/* Registers of a CPU are entries below its path, so the CPU looks like a folder. An error that is registered
+ * for this path is returned instead. */
 static int script_open_register(struct joule_host *host, unsigned cpu)
 {
     char path[HOST_PATH_MAX];
@@ -316,7 +323,8 @@ static ssize_t script_query_drm(struct joule_host *host, const char *device, enu
 
 /* --- services ------------------------------------------------------------------------------------------- */
 
-/* Passes a request on. Returns 0, or -errno if the connection breaks. */
+/* Passes a request to the service and appends the service's reply to the stream. Returns 0, or -errno if the
+ * connection breaks. */
 static int ask_service(struct stream *stream, const void *request, size_t length)
 {
     const struct entry *service = stream->service;
@@ -386,6 +394,7 @@ static void script_close_handle(struct joule_host *host, int handle)
 
 /* --- libraries, programs, CPUID, environment: names without a leading slash ----------------------------- */
 
+/* Returns the entry "kind/name"; NULL: none. */
 static const struct entry *look_up(struct joule_host *host, const char *kind, const char *name)
 {
     char key[HOST_PATH_MAX];
@@ -514,7 +523,7 @@ bool host_script_file(struct joule_host *host, const char *path, script_file_fn 
     return put(host, path, (struct entry){.kind = ENTRY_FILE, .context = context, .file = read});
 }
 
-/* Sets an entry to a copy of `text`; NULL removes it. */
+/* Sets an entry to a copy of `text`; `text` NULL removes the entry. Returns false if out of memory. */
 static bool put_text(struct joule_host *host, const char *name, enum entry_kind kind, const char *text)
 {
     struct entry entry = {.kind = text ? kind : ENTRY_GONE};

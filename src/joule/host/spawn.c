@@ -3,7 +3,8 @@
  * The C library cannot start a process that shares memory and begins in a given cgroup, so the system call is
  * made here. The child runs in a call below its parent's stack frame and does not return, so the frame itself
  * is not changed.
- * Note: on other processors only vfork is available; their callers must join the cgroup in another way.
+ * Note: on processors other than x86-64 and AArch64 only vfork is available. Callers there must move the
+ * child into its cgroup themselves.
  */
 #include "joule/host/spawn.h"
 
@@ -16,7 +17,7 @@
 
 #if defined(__x86_64__) && defined(__LP64__)
 
-/* Makes a system call after which be(context) runs in the child; returns the kernel's result to the
+/* Makes a system call that starts a child, in which be(context) runs. Returns the kernel's result in the
  * parent. */
 static long call_in_child(long number, const void *first, size_t second, spawn_fn be, void *context)
 {
@@ -80,6 +81,7 @@ void spawn_end(int code)
 
 #define BORROWED (CLONE_VM | CLONE_VFORK)
 
+/* Converts the kernel's result: returns the process id, or -1 and sets errno. */
 static pid_t pid_or_error(long result)
 {
     if (result >= 0)

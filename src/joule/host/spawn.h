@@ -1,6 +1,6 @@
 /* joule/host/spawn.h - starts a process that shares its caller's memory until it executes a program.
  *
- * This copies nothing, as vfork. The process may begin in a given cgroup.
+ * Like vfork, this copies no memory. The process may begin in a given cgroup.
  * Note: the calling thread is blocked until the child has executed a program or ended. The parent sees all
  * that the child wrote to memory.
  */
@@ -19,7 +19,7 @@ _Noreturn void spawn_end(int code);
  * cannot choose a cgroup. */
 pid_t spawn(int cgroup, spawn_fn be, void *context);
 
-/* The same in the caller's cgroup, for a child that executes no program. Neither SIGCHLD nor wait() reports
+/* Like spawn in the caller's cgroup, for a child that executes no program. Neither SIGCHLD nor wait() reports
  * it to the rest of the program. Wait for it with waitpid(pid, ..., __WALL). */
 pid_t spawn_unseen(spawn_fn be, void *context);
 

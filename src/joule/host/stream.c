@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/string.h"
 
+/* The address of a socket. */
 struct place {
     union {
         struct sockaddr any;
@@ -22,6 +23,7 @@ struct place {
     socklen_t size;
 };
 
+/* Sets *out to a Unix socket's address. Returns 0 or -errno. */
 static int local_place(const char *path, struct place *out)
 {
     out->local.sun_family = AF_UNIX;
@@ -31,7 +33,7 @@ static int local_place(const char *path, struct place *out)
     return *path ? 0 : -EINVAL;
 }
 
-/* Parses "127.0.0.1:8431" or "[::1]:8431". */
+/* Parses "127.0.0.1:8431" or "[::1]:8431". Returns 0 or -EINVAL. */
 static int tcp_place(const char *text, struct place *out)
 {
     char name[64];
@@ -58,6 +60,7 @@ static int tcp_place(const char *text, struct place *out)
     return inet_pton(AF_INET6, name + 1, &out->v6.sin6_addr) == 1 ? 0 : -EINVAL;
 }
 
+/* Parses an address with its scheme, "unix:" or "tcp:". Returns 0 or -errno. */
 static int find_place(const char *address, struct place *out)
 {
     memset(out, 0, sizeof *out);
@@ -86,6 +89,7 @@ static int wait_for(int fd, short events, int64_t deadline_ns)
     }
 }
 
+/* Waits until the connection is made. Returns 0, -ETIMEDOUT at the deadline, or -errno. */
 static int finish_connecting(int fd, int64_t deadline_ns)
 {
     int error = 0;
