@@ -14,7 +14,7 @@
 
 #define HELP_COLUMN 26
 
-/* Returns "" for a program without subcommands, whose command name is empty. */
+/* Returns the blank between the program's name and `command`, or "" if the program has no subcommands. */
 static const char *gap_before(const char *command)
 {
     return *command ? " " : "";

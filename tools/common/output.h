@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include "base/file.h"
 
-/* Checks that `path` can be written. DENIED, ABSENT or FAILED, with a message: it cannot. */
+/* Checks that `path` can be written. Otherwise returns JOULE_DENIED, JOULE_ABSENT or JOULE_FAILED with a
+ * message. */
 joule_status output_check(const char *path, joule_error *out_error);
 /* Like output_check, but `path` must be a regular file; "-" is an ordinary file name. */
 joule_status output_check_file(const char *path, joule_error *out_error);
@@ -35,11 +36,11 @@ joule_status output_open(const char *path, struct output *out, joule_error *out_
 joule_status output_close(struct output *out, int why, joule_error *out_error);
 
 /* Checks that no output overwrites an input or another output. The first `inputs` of `paths` are read, the
- * others are written; NULL entries are ignored. INVALID, with a message: an output is the same file as an
- * earlier entry. Streams may be named several times. */
+ * others are written; NULL entries are ignored. Returns JOULE_INVALID with a message if an output is the
+ * same file as an earlier entry. Streams may be named several times. */
 joule_status output_check_apart(const char *const *paths, size_t inputs, size_t count,
                                 joule_error *out_error);
-/* INVALID, with a message: more than one of the paths is "-". NULL entries are ignored. */
+/* Returns JOULE_INVALID with a message if more than one of the paths is "-". NULL entries are ignored. */
 joule_status output_check_one_stdout(const char *const *paths, size_t count, joule_error *out_error);
 
 /* Prints to standard output; output_end reports errors. */

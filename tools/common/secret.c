@@ -11,7 +11,7 @@
 
 #define MAX_BYTES (1 << 20)
 
-/* Returns NULL if the file is acceptable, else the reason. */
+/* Returns why a file with a secret is refused, in static storage. NULL: it is acceptable. */
 static const char *find_fault(const struct stat *info, bool is_public)
 {
     if (!S_ISREG(info->st_mode))

@@ -52,8 +52,8 @@ static void refuse(struct clients *all, size_t i, int64_t now_ns, const char *wh
 
 /* --- rate limit ----------------------------------------------------------------------------------------- */
 
-/* Returns the time from which the client may be read: when its used time is at most a burst ahead of the
- * clock. */
+/* Returns the time from which the client may be read: that is when the time used up by its requests (due_ns)
+ * is at most one burst ahead of the clock. */
 static int64_t may_read_ns(const struct clients *all, const struct client *client)
 {
     return client->due_ns - BURST * (NS_PER_S / all->requests_per_s);

@@ -39,9 +39,9 @@ static joule_status become_nobody(joule_error *error)
 
 #define BIT(cap) (UINT64_C(1) << (cap))
 
-/* Sets the capabilities of this thread; clearing the inheritable ones also clears the ambient ones. Threads
- * started earlier by a library keep theirs, unless root became nobody, which the C library does for all
- * threads. */
+/* Sets the capabilities of this thread; clearing the inheritable ones also clears the ambient ones.
+ * Threads that a library started earlier keep their capabilities, unless root became nobody. The C library
+ * changes the user of all threads. */
 static joule_status set_capabilities(uint64_t keep, joule_error *error)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -133,7 +133,7 @@ static joule_status forbid_calls(joule_error *error)
 
 #endif
 
-/* no_new_privs makes this permanent. */
+/* Note: no_new_privs makes this permanent: no program that is executed later can regain rights. */
 joule_status confine_rights(joule_error *out_error)
 {
     joule_status status = become_nobody(out_error);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 
-/* As in libjoule: three missed readings, and at least 1 s. */
+/* A worker is stale after three missed messages, but not before 1 s, as a source is in libjoule. */
 #define STALE_PERIODS 3
 #define STALE_NS      NS_PER_S
 #define MESSAGE_BYTES (HELPER_HEADER_BYTES + HELPER_MAX_CHANNELS * HELPER_CHANNEL_BYTES)
@@ -40,8 +40,8 @@ static bool take_channels(struct guard *guard, const struct helper_header *heade
     return guard->count > 0;
 }
 
-/* Returns false for values that a client would reject by disconnecting: one source must not affect all
- * others. */
+/* Returns true if a client would accept the value. A client disconnects when it gets an invalid value, so
+ * one source could affect all others. */
 static bool is_sound(const struct channel *channel, const struct helper_value *value,
                      const struct helper_value *last, int64_t now_ns)
 {

@@ -21,7 +21,7 @@ struct guard {
     int64_t received_ns; /* time of the last message */
     joule_status said;   /* last state written to the log */
     size_t count;        /* number of its channels */
-    size_t offered;      /* the first channels, for which there was room */
+    size_t offered;      /* number of the first channels that are offered; there was no room for the others */
     bool has_values;
     struct channel channels[HELPER_MAX_CHANNELS];
     struct helper_value values[HELPER_MAX_CHANNELS];
@@ -42,7 +42,7 @@ void guard_end(struct guard *guard);
 joule_status guard_state(const struct guard *guard, int64_t now_ns);
 /* Returns the time at which the guard becomes STALE without a new message. */
 int64_t guard_stale_ns(const struct guard *guard);
-/* Returns the last value of channel i; its status is the guard's state unless that is OK. */
+/* Returns the last value of channel i. If the guard's state is not OK, the value's status is that state. */
 struct helper_value guard_value(const struct guard *guard, size_t i, int64_t now_ns);
 
 #endif

@@ -50,7 +50,8 @@ static joule_status fail(joule_error *error, const char *what, const char *path)
     return error_set(error, status_of_errno(why), "cannot %s %s: %s", what, path, strerror(why));
 }
 
-/* Removes a socket that no process listens on. Anything else is left, with an error. */
+/* Removes a socket that no process listens on. Returns an error if `path` is anything else, and does not
+ * remove it. */
 static joule_status remove_stale_socket(int fd, const struct sockaddr_un *place, joule_error *error)
 {
     struct stat status;

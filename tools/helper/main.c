@@ -80,7 +80,8 @@ static joule_status start_guards(const char *list, const struct sensors *sensors
     return JOULE_OK;
 }
 
-/* Waits for all guards. Returns the number of usable ones, moved to the front; ends a worker that hangs. */
+/* Waits until all guards are ready. Moves the usable guards to the front and returns their number. Ends a
+ * worker that hangs. */
 static size_t wait_for_guards(struct guard *guards, size_t count)
 {
     size_t kept = 0;

@@ -15,7 +15,7 @@ extern const struct source_ops source_rapl_powercap;
 extern const struct source_ops source_rapl_msr;
 extern const struct source_ops source_hwmon;
 
-/* The best source first. */
+/* Sources in order of preference, the best one first. */
 static const struct source_ops *const known[] = {&source_rapl_perf, &source_rapl_powercap, &source_rapl_msr,
                                                  &source_hwmon};
 #define KNOWN (sizeof known / sizeof *known)

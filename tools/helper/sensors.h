@@ -32,11 +32,13 @@ struct sensors {
     int64_t read_ns;     /* time of the last reading; 0: never */
 };
 
-/* Opens the sources in a list separated by commas and chooses channels. `out` has its host, pace and grain.
- * INVALID: unknown name. If nothing can be read, returns the state of the first source. */
+/* Opens the sources in a list separated by commas and chooses channels. The caller sets host, pace and
+ * grain of `out` before. Returns JOULE_INVALID for an unknown name. If nothing can be read, returns the
+ * state of the first source. */
 joule_status sensors_open(struct sensors *out, const char *list, joule_error *out_error);
 
-/* Opens one source and takes all its channels that a total needs. `out` has its host. */
+/* Opens one source and takes all its channels that a total needs. The caller sets the host of `out`
+ * before. */
 joule_status sensors_open_source(struct sensors *out, const struct source_ops *ops, joule_error *out_error);
 /* Adds the channels of all guards, after guard_wait_ready. */
 void sensors_add_guards(struct sensors *sensors, struct guard *guards, size_t count);
@@ -47,7 +49,7 @@ void sensors_describe(struct sensors *sensors, int64_t pace_ns);
 void sensors_read(struct sensors *sensors, int64_t now_ns);
 /* Reads all channels for a request if the pace allows it. With keeps_pace it never reads. */
 void sensors_refresh(struct sensors *sensors, int64_t now_ns);
-/* Returns the time of the next reading without a request; INT64_MAX: none. */
+/* Returns the time of the next reading that does not need a request (CLOCK_MONOTONIC); INT64_MAX: none. */
 int64_t sensors_due_ns(const struct sensors *sensors);
 
 #endif

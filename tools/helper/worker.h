@@ -12,7 +12,8 @@
 #include "helper/guard.h"
 
 /* Starts a worker for a source named in --help, before anything else is open, because the worker must not
- * inherit it. min_period_ns: minimum time between readings. INVALID: no such source. FAILED: no process. */
+ * inherit open descriptors. min_period_ns: minimum time between readings. Returns JOULE_INVALID if there
+ * is no such source, and JOULE_FAILED if the process cannot be started. */
 joule_status worker_start(const char *name, size_t length, struct joule_host *host, int64_t min_period_ns,
                           struct guard *out_guard, joule_error *out_error);
 

@@ -17,7 +17,8 @@ struct attached {
     bool has_ended;
 };
 
-/* Returns false with errno (ESRCH, ENOMEM, ...) if the process cannot be observed. */
+/* Begins to observe the process `pid`. Returns false with errno (ESRCH, ENOMEM, ...) if this is
+ * impossible. */
 bool attach_open(struct attached *attached, const struct signals *signals, pid_t pid);
 /* Waits until the process has ended, a signal arrives, or until_ns (CLOCK_MONOTONIC) is reached. Returns the
  * signal; 0: none. Stops this program if the terminal requests it. */

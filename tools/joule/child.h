@@ -18,7 +18,7 @@
 struct signals {
     sigset_t taken, before; /* the blocked signals, and the mask before */
     bool ignored_children;  /* SIGCHLD was ignored, which would hide the status of the command */
-    bool leads_session;     /* then only this process gets SIGHUP when the terminal closes */
+    bool leads_session;     /* only the leader of the session gets SIGHUP when the terminal closes */
 };
 
 /* Saves the state and blocks signals. Call before any thread starts. */
@@ -45,8 +45,8 @@ bool child_start(struct child *child, const struct signals *signals, struct attr
 /* Waits for a signal until `until_ns` (INT64_MAX: forever) and handles it: forwards it, records the state of
  * the child, and stops this process if the terminal stopped the child. Returns the signal; 0: none. */
 int child_wait(struct child *child, int64_t until_ns);
-/* Returns true if the signal requests the end of a program, and this program does not ignore it, as under
- * nohup. */
+/* Returns true if the signal requests the end of a program and this program does not ignore it. Under
+ * nohup, for example, it ignores SIGHUP. */
 bool signal_asks_to_end(int signal);
 /* Returns true if a signal that requests the end is pending. */
 bool signals_ask_to_end(void);

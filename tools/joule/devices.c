@@ -69,7 +69,7 @@ static void gather_domains(struct listing *listing, joule_meter *meter)
     }
 }
 
-/* Describes a source. It is PENDING while its lane opens it; its own fields must not be read until then. */
+/* Describes a source. It is PENDING while its lane opens it. During that time its fields must not be read. */
 static struct source_row describe(struct lane *lane, const struct source *source)
 {
     struct source_row row = {.name = source->ops->name,

@@ -1,7 +1,8 @@
 /* tools/joule/guard.h - ends a command that exceeds its budget: warning at 80 %, SIGTERM, grace time,
  * SIGKILL.
  *
- * Note: it acts on the best estimate. Certainty would come only after every budget was exceeded.
+ * Note: it acts on the best estimate. If it waited until the energy is certain, every budget would be
+ * exceeded.
  */
 #ifndef JOULE_GUARD_H
 #define JOULE_GUARD_H
@@ -18,7 +19,8 @@ struct guard {
 };
 
 struct guard guard_start(double budget_joules, double grace_s, const char *subject);
-/* Checks the budget and acts, if it is time; call whenever child_wait returns. */
+/* Checks the budget if a check is due, and warns or signals the command. Call it whenever child_wait
+ * returns. */
 void guard_check(struct guard *guard, struct measurement *measurement, struct child *child);
 /* Returns true if the command was signalled to end because of its budget. */
 bool guard_has_acted(const struct guard *guard);

@@ -66,7 +66,7 @@ static void add_headers(struct arena *arena, struct arguments *a)
     insert_word(a, "-idirafter");
 }
 
-/* -w takes precedence over -Werror. */
+/* Returns how warnings are handled. -w takes precedence over -Werror. */
 static enum warnings_kind warnings_kind_of(const struct arguments *a)
 {
     static const char *const none[] = {"-w", NULL}, *const errors[] = {"-Werror", "-Wno-error", NULL};
@@ -96,7 +96,7 @@ int arguments_become_clang(const char **words)
     return EXIT_USAGE;
 }
 
-/* Compares pointers, not strings. */
+/* Returns true if the pointer `word` itself, not an equal string, is in the list. */
 static bool has(const char *const *list, size_t count, const char *word)
 {
     for (size_t i = 0; i < count; i++)
@@ -310,7 +310,7 @@ static bool is_header(const char *word, const char *language)
     return language ? string_ends(language, "-header") : dot && string_is_one_of(dot, endings);
 }
 
-/* `language`: from the last -x; NULL: none. */
+/* Adds an input file. `language`: that of the last -x; NULL: no -x was given. */
 static void take_input(struct arguments *out, const char *word, const char *language)
 {
     out->clang[out->clang_count++] = word;

@@ -49,7 +49,7 @@ struct arguments {
     const char **inputs;
     size_t input_count;
     const char **sources;   /* input files in C */
-    const char **languages; /* of each source, from -x; NULL: its name tells */
+    const char **languages; /* language of each source from -x; NULL: clang derives it from the file name */
     size_t source_count;
     bool has_headers;    /* an input file is a header to precompile */
     const char **others; /* input files in C++ and Objective-C, whose budgets are not checked */

@@ -32,7 +32,7 @@ struct answer {
     int64_t made_ns; /* CLOCK_MONOTONIC; 0: never */
 };
 
-/* Zeroed except for `meter`. */
+/* The caller zeroes it and sets `meter` and `tenants`. */
 struct answers {
     joule_meter *meter;
     struct tenants *tenants; /* updated before each overview; NULL: none. Owned by the caller */
@@ -41,8 +41,8 @@ struct answers {
     struct answer list[ANSWER_KINDS];
 };
 
-/* Returns the current text; it does not change until answer_release. *out_is_new: it differs from the last
- * one of this kind. NULL: out of memory. */
+/* Returns the current text of a kind; NULL: out of memory. The text does not change until the caller gives
+ * it back with answer_release. *out_is_new: the text differs from the last one of this kind. */
 struct page *answer_make(struct answers *answers, enum answer_kind kind, bool *out_is_new);
 void answer_release(struct page *page);
 const char *answer_media_type(enum answer_kind kind);

@@ -107,7 +107,8 @@ static char *unquote(char *text)
     return text + 1;
 }
 
-/* Returns NULL, or the problem of the line. */
+/* Adds the user of a line. Returns what is wrong with the line, in static storage; NULL: the user was
+ * added. */
 static const char *add_user(struct auth *auth, char *line)
 {
 #ifdef SERVE_HAS_CRYPT

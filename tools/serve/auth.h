@@ -16,16 +16,16 @@ enum auth_answer {
     AUTH_LATER
 }; /* LATER: too many wrong passwords per second */
 
-/* Reads the token, from a file or from JOULE_SERVE_TOKEN, which is then erased, and the passwords. Either
- * path may be NULL. Without token and passwords *out_auth is NULL: no access control. Returns false after a
- * message. */
+/* Reads the token and the users' passwords. Either path may be NULL. The token is read from its file or
+ * from the variable JOULE_SERVE_TOKEN, which is then erased. *out_auth is for auth_close; NULL: neither
+ * was given, so access is free. Returns false after a message. */
 bool auth_open(const char *token_path, const char *users_path, struct auth **out_auth);
 void auth_close(struct auth *auth);
 bool auth_has_token(const struct auth *auth);
 bool auth_has_users(const struct auth *auth);
 
-/* Checks an Authorization header; NULL: there is none. The time taken does not depend on how much of it is
- * correct. */
+/* Checks an Authorization header; NULL: there is none. The time of the check does not depend on how many
+ * characters of the token or password are correct. */
 enum auth_answer auth_check(struct auth *auth, const char *authorization);
 
 #endif

@@ -15,7 +15,7 @@
 
 struct event_stream;
 
-/* Zeroed except for the first member. One thread. */
+/* The caller zeroes it and sets `answers`. Use it from one thread. */
 struct events {
     struct answers *answers;
     struct event_stream *streams;

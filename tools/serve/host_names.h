@@ -1,7 +1,7 @@
 /* tools/serve/host_names.h - the host names that a request may use for this server.
  *
- * Note: a page of another origin whose name was changed to point to this machine (DNS rebinding) still uses
- * that name.
+ * Note: this check stops DNS rebinding. There, a foreign web site makes its own name resolve to this machine;
+ * requests of its page still have that name.
  */
 #ifndef SERVE_HOST_NAMES_H
 #define SERVE_HOST_NAMES_H

@@ -13,7 +13,8 @@ struct listener {
     char address[80]; /* "127.0.0.1:9400", "[::1]:9400" */
 };
 
-/* Returns true if `where` is "ADDRESS:PORT", with an IPv6 address in brackets. False after a message. */
+/* Returns true if `where` is "ADDRESS:PORT", with an IPv6 address in brackets. Otherwise prints a message
+ * and returns false. */
 bool listener_check(const char *where);
 /* Listens on `where`. Returns false after a message, with nothing open. */
 bool listener_open(struct listener *listener, const char *where);

@@ -84,7 +84,8 @@ static const char *find_root_source(joule_meter *meter, const struct serve_setti
     return NULL;
 }
 
-/* Reports sources that are no longer read. False after a message. */
+/* Drops privileges. Prints a warning if a source can then no longer be read. Returns false after a message if
+ * privileges cannot be dropped. */
 static bool drop_rights(joule_meter *meter, const struct serve_settings *settings)
 {
     bool was_root = geteuid() == 0;

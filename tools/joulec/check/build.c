@@ -28,8 +28,7 @@ static void allow_files(void)
     }
 }
 
-/* Creates a file in memory for programs that this one starts or becomes. Returns its path; NULL after a
- * message. */
+/* Creates a file in memory that started programs can open. Returns its path; NULL after a message. */
 static const char *open_bitcode(struct arena *arena, int *out_fd)
 {
     char path[64];
@@ -113,7 +112,8 @@ static int build_apart(struct arena *arena, const struct arguments *arguments, c
     return code;
 }
 
-/* Returns false, with a message, for a program without C library, which cannot call libjoule. */
+/* Returns false after a message if the program is built without the C library, because it cannot call
+ * libjoule. */
 static bool may_call(const struct arguments *arguments, const struct instrument_plan *plans)
 {
     static const char *const bare[] = {"-nostdlib", "-ffreestanding", NULL};

@@ -9,12 +9,13 @@
 #include "arguments.h"
 #include "joulec/verdict/instrument.h"
 
-/* Builds what the user asked for; plans[i] is for arguments->sources[i]. Becomes clang if one run of clang
- * does all that is left. Returns clang's exit code, or EXIT_OWN_FAILURE after a message. */
+/* Runs the build that the user requested. plans[i] is the instrumentation of arguments->sources[i]. If one
+ * run of clang completes the build, this process becomes clang and the function does not return. Otherwise
+ * returns clang's exit code, or EXIT_OWN_FAILURE after a message. */
 int build_all(struct arena *arena, const struct arguments *arguments, const struct instrument_plan *plans);
-/* Builds after clang rejected the count build of `source`. Usually clang also rejects the user's build and
- * says why. If it accepts that, the budgets are unchecked: nothing is built, and EXIT_OWN_FAILURE is returned
- * after a message. Else returns clang's exit code. */
+/* Runs the user's build after clang rejected the count build of `source`. Usually clang also rejects the
+ * user's build and prints the reason; then returns clang's exit code. If clang accepts it, the budgets
+ * cannot be checked. In this case builds nothing, and returns EXIT_OWN_FAILURE after a message. */
 int build_unjudged(struct arena *arena, const struct arguments *arguments, const char *source);
 
 #endif

@@ -64,8 +64,8 @@ static int start(pid_t *out_pid, const char **words, const posix_spawn_file_acti
     return problem;
 }
 
-/* Sets the standard output, folder and standard error with which the program starts. Returns 0 or an errno:
- * without one of these settings it would write to the wrong output. */
+/* Sets the standard output, the standard error and the folder with which the program starts. Returns 0, or
+ * an errno. After an error the program must not be started, because it could write to the wrong output. */
 static int prepare(const struct order *order, int fd, posix_spawn_file_actions_t *actions)
 {
     int problem = posix_spawn_file_actions_adddup2(actions, fd, STDOUT_FILENO);
@@ -110,14 +110,15 @@ int check_exit_code(enum outcome outcome)
     return codes[outcome];
 }
 
-/* Inputs of the analysis beside the count build. */
+/* Further inputs of the analysis, besides the bitcode of the count build. */
 struct aside {
     struct marks marks;
     struct profile profile;
     bool merges_threads; /* OpenMP's threads are counted as one */
 };
 
-/* Compares with the stored report, if there is one, and prints the findings. False after a message. */
+/* Compares the findings with the stored report, if there is one, and prints them. Returns false after a
+ * message. */
 static bool print_analysis(const struct order *order, const struct analysis *analysis,
                            struct outputs *outputs, struct checked *out)
 {
@@ -176,7 +177,7 @@ static bool judge_module(const struct order *order, const struct module *module,
     return done;
 }
 
-/* Returns the number that follows `words` in a message of LLVM; 0: there is none. */
+/* Returns the number after the text `words` in a message of LLVM; 0: there is none. */
 static unsigned long version_behind(const char *message, const char *words)
 {
     const char *at = strstr(message, words);
@@ -273,8 +274,8 @@ static bool read_profile(const struct order *order, struct arena *arena, struct 
     return done;
 }
 
-/* Returns true if clang rejects the source even without the profile. False after a message: only the profile
- * is wrong. */
+/* Returns true if clang rejects the source even without the profile. If only the profile is invalid,
+ * prints a message and returns false. */
 static bool is_refused_without(const struct order *order, struct arena *arena, const char *dependencies)
 {
     struct arguments plain = *order->arguments;
@@ -331,8 +332,8 @@ char *check_read_clang(const struct order *order, struct arena *arena, const cha
     return text;
 }
 
-/* Prepares the text that --emit c or --emit ir prints. False: clang rejects the source (out->is_refused), or
- * after a message. */
+/* Prepares the text that --emit c or --emit ir prints. Returns false if clang rejects the source (sets
+ * out->is_refused), or after a message. */
 static bool prepare_page(const struct order *order, struct arena *arena, struct outputs *outputs,
                          struct checked *out)
 {

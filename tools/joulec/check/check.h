@@ -48,15 +48,15 @@ void check_rewind_input(void);
 /* Runs the program words[0] with its standard output redirected to `fd`, and waits. Returns its exit code, or
  * 128 + the signal; -1 with errno: it cannot be run. */
 int check_run(const struct order *order, const char **words, int fd);
-/* The same, with a message if clang cannot be run. */
+/* Like check_run, but prints a message if clang cannot be run. */
 int check_run_clang(const struct order *order, const char **words, int fd);
-/* Returns the output of clang in memory of `arena`. NULL: clang rejects the source (out->is_refused), or
- * after a message. */
+/* Returns the output of clang in memory of `arena`. Returns NULL if clang rejects the source (sets
+ * out->is_refused), or after a message. */
 char *check_read_clang(const struct order *order, struct arena *arena, const char **words,
                        struct checked *out);
-/* Checks one source and prints its findings. False after a message: it could not be checked. */
+/* Checks one source and prints its findings. Returns false after a message if it could not be checked. */
 bool check_source(const struct order *order, struct outputs *outputs, struct checked *out);
-/* Returns 0 (good), 1 (violated) or 3 (undecided). */
+/* Returns the exit code of joulec for an outcome: 0 (good), 1 (violated) or 3 (undecided). */
 int check_exit_code(enum outcome outcome);
 
 #endif

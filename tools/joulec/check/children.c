@@ -102,7 +102,7 @@ bool children_start(struct children *children, const struct outputs *real, size_
 
 /* --- results of children -------------------------------------------------------------------------------- */
 
-/* Reads a whole file, for free(). NULL: out of memory, or fd is -1. */
+/* Returns the content of a whole file; the caller frees it. NULL: out of memory, or fd is -1. */
 static char *read_all(int fd, size_t *out_size)
 {
     off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
@@ -136,7 +136,7 @@ void child_result_free(struct child_result *result)
         free(result->bytes[i]);
 }
 
-/* Collects one child that has ended. False: none has. */
+/* Collects the result of one child that has ended. Returns false if no child has ended. */
 static bool reap(struct children *children, struct child_result *out)
 {
     int status;

@@ -48,8 +48,8 @@ bool children_start(struct children *children, const struct outputs *real, size_
                     void (*work)(void *context, size_t number, struct outputs *part,
                                  struct check_result *out),
                     void *context);
-/* Waits for the next child that ends. The caller frees *out by child_result_free. False: a signal asks this
- * program to end. */
+/* Waits until a child ends and sets *out, which the caller frees with child_result_free. Returns false if
+ * a signal asks this program to end. */
 bool children_wait(struct children *children, struct child_result *out);
 void child_result_free(struct child_result *result);
 /* Ends the remaining children, and waits for them. */

@@ -67,6 +67,7 @@ static bool is_of_text(const char *word)
 
 /* --- assembling a command line -------------------------------------------------------------------------- */
 
+/* A command line that is being built. */
 struct line {
     struct arena *arena; /* arena->is_out_of_memory is set if an argument is missing */
     const char **words;
@@ -88,7 +89,7 @@ static void add_all(struct line *line, const char *const *words)
         add(line, *words++);
 }
 
-/* Returns NULL after a message. */
+/* Ends the list with NULL and returns it. If out of memory prints a message and returns NULL. */
 static const char **end_line(struct line *line)
 {
     add(line, NULL);
@@ -116,8 +117,8 @@ static struct line line_without(struct arena *arena, const struct arguments *a,
     return line;
 }
 
-/* Returns the language of `source`, from -x. A source that is not on the command line has the language that
- * the last -x sets. NULL: its name tells. */
+/* Returns the language that -x sets for `source`. For a source that is not on the command line this is the
+ * language of the last -x. NULL: no -x, so clang derives the language from the file name. */
 static const char *language_of(const struct arguments *a, const char *source)
 {
     const char *language = NULL;
@@ -195,8 +196,9 @@ bool command_merges_threads(const struct arguments *a)
     return last && is_openmp(last) && !a->profile;
 }
 
-/* OpenMP's work is counted as that of the program without threads. Its directives are left out, so that the
- * work of a region is in the function that contains it, and not behind calls of the runtime library. */
+/* A program with OpenMP is counted as if it had no threads. The count build ignores the directives. The
+ * work of a parallel region is then in the function that contains the region, and not behind calls of the
+ * runtime library. */
 static void add_threads(struct line *line, const struct arguments *a)
 {
     if (!command_merges_threads(a))
@@ -218,8 +220,9 @@ static const char **front_end_words(struct arena *arena, const struct arguments 
     return end_with_source(&line, a, added, source);
 }
 
-/* The count build and a profile are joined by source places and names. -Wno-everything keeps what the source
- * itself makes an error, such as JOULE_BUDGET in a wrong place; -w would hide it. */
+/* joulec matches the count build and a profile by source locations and names, so both need these options.
+ * -Wno-everything still reports what the source itself makes an error, such as JOULE_BUDGET in a wrong
+ * place. -w would hide these errors. */
 #define WITH_PLACES                                                                                          \
     "-g1", "-gcolumn-info", "-fno-discard-value-names", "-Wno-everything", "-Qunused-arguments"
 
@@ -239,7 +242,7 @@ static const char *profile_word(struct arena *arena, const struct arguments *a)
     return a->counts ? joined(arena, "-fprofile-instr-use=", a->counts) : "-Qunused-arguments";
 }
 
-/* `kept`: an additional option of clang -cc1; NULL: none. */
+/* Returns the command line of a count build. `kept`: an additional option; NULL: none. */
 static const char **make_count(struct arena *arena, const struct arguments *a, const char *source,
                                const char *dependencies, const char *kept)
 {
@@ -411,8 +414,8 @@ static const char *from_root(struct arena *arena, const char *name)
     return made;
 }
 
-/* Sets the names of files beside the object that bitcode contains. Without this, clang would name them after
- * the bitcode. */
+/* Sets the names of the files that clang writes beside the object and that the bitcode mentions. Otherwise
+ * clang would name these files after the bitcode. */
 static void add_names_in_bitcode(struct line *line, const struct arguments *a, const char *source)
 {
     static const struct {
@@ -454,8 +457,8 @@ const char **command_front_end(struct arena *arena, const struct arguments *a, c
     return end_with_source(&line, a, added, source);
 }
 
-/* Returns true for options that may be left out. Levels and -Werror stay, because clang may reject the source
- * because of them. */
+/* Returns true for options that command_discard may leave out. Levels and -Werror stay, because clang may
+ * reject the source because of them. */
 static bool is_of_no_account(const char *word)
 {
     return is_uncounted(word) && word[1] != 'O' && !string_starts(word, "-Werror");

@@ -9,8 +9,9 @@
 
 #include "arguments.h"
 
-/* Merges arguments->profile into a file in memory and writes its path, for other processes, to path[0..size).
- * Returns the descriptor; the caller closes it after the checks. -1 after a message. */
+/* Merges arguments->profile into a file in memory. Writes a path by which other processes can open the
+ * file to path, which has `size` bytes. Returns the file's descriptor, which the caller closes after the
+ * checks. Returns -1 after a message. */
 int merged_profile_open(const struct arguments *arguments, char *path, size_t size);
 
 #endif

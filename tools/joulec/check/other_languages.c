@@ -35,8 +35,8 @@ static int depth_behind(const char *line, size_t length)
     return !has_flag ? 0 : quote[2] == '1' ? 1 : quote[2] == '2' ? -1 : 0;
 }
 
-/* Searches preprocessed text. Budgets in headers are ignored: they belong to the files that define the
- * functions. */
+/* Searches preprocessed text. Budgets in headers are ignored, because they are checked with the
+ * files that define their functions. */
 static bool text_has_budget(const char *text)
 {
     static const char budget[] = "\"joule.budget:";

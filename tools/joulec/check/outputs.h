@@ -20,7 +20,7 @@ struct outputs {
     bool is_github; /* print GitHub's commands after the messages */
     enum page_kind page;
     enum warnings_kind warnings;
-    const char *text; /* text that a page needs of the current source; NULL: none */
+    const char *text; /* text of the current source that a page prints; NULL: none */
     const char *root;
     struct tally *tally; /* sums for the summary; NULL: not wanted */
     /* Only for the real outputs: */
@@ -32,7 +32,7 @@ struct outputs {
     struct arena arena;
 };
 
-/* Opens the outputs. `root`: the current folder. False after a message. */
+/* Opens the outputs that `arguments` request. `root`: the current folder. Returns false after a message. */
 bool outputs_open(struct outputs *out, const struct arguments *arguments, const char *root);
 /* Writes all findings of a source. False after a message: out of memory. */
 bool outputs_print(struct outputs *out, const struct judged *judged);
@@ -42,7 +42,8 @@ void outputs_print_changes(struct outputs *out, const struct change_tally *chang
 /* Adds bytes that outputs_print wrote in another process. */
 void outputs_add(struct outputs *out, enum piece piece, const char *bytes, size_t count);
 void outputs_refused(struct outputs *out, const char *source);
-/* is_whole: all sources were checked; otherwise files keep their old contents. False after a message. */
+/* Closes the outputs. is_whole: all sources were checked; otherwise files keep their old contents. Returns
+ * false after a message. */
 bool outputs_close(struct outputs *out, bool is_whole);
 
 #endif

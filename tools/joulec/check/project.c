@@ -122,7 +122,7 @@ static char **words_of(struct project *p, const struct database_entry *e)
     return words;
 }
 
-/* Removes the options that clang has just reported as unknown. False: there were none. */
+/* Removes the options that clang has just reported as unknown. Returns false if there were none. */
 static bool drop_unknown(struct project *p, struct arguments *own, struct check_result *out)
 {
     static const char said[] = "unknown argument: '";
@@ -265,8 +265,8 @@ static bool is_stdout(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
-/* Counts the files of the stored report that the database no longer has. Not done for a part of the database,
- * which says nothing about them. */
+/* Counts the files of the stored report that the database no longer has. Not done if only a part of the
+ * database is checked, because the other files may still exist. */
 static void find_gone(struct project *p)
 {
     char from[PATH_MAX];
