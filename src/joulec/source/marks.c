@@ -121,7 +121,7 @@ static bool is_in(const struct marks_keyword *keyword, const struct source_place
            is_same_file(keyword->file, place->file);
 }
 
-/* FREE: no loop has the keyword by its own place. TAKEN: a loop that is nested with the one in question has it.
+/* FREE: no loop has the keyword by its own place. TAKEN: a loop nested with the loop in question has it.
  * TAKEN_ELSEWHERE: only other loops have it. */
 enum standing { FREE, TAKEN, TAKEN_ELSEWHERE };
 

@@ -9,13 +9,14 @@
 #include "joulec/trips/nest.h"
 #include "joulec/work/parameters.h"
 
-#define MAX_WARMER_KELVIN 100 /* chips shut down before */
+#define MAX_WARMER_KELVIN 100 /* chips shut down before they are warmer */
 
+/* State of one analysis. */
 struct walk {
     struct analysis *analysis;
     struct evaluator evaluator;
     struct groups groups;
-    bool *is_counted; /* of each group: its number of frames is known */
+    bool *is_counted; /* for each group: true if its number of frames is known */
 };
 
 static void read_depth(struct function_result *result)
@@ -79,8 +80,8 @@ struct target analysis_target(const struct analysis *analysis, const struct func
     return target;
 }
 
-/* Returns the rise of temperature, in K, that calls without a pause cause. Iterates, because a warmer chip
- * leaks more power. */
+/* Returns the rise of temperature, in K, that calls without a pause cause. The computation is iterative,
+ * because a warmer chip leaks more power. */
 static double own_warmth(const struct analysis *a, struct function_result *result)
 {
     double kelvin = 0, cycles = result->sum.call.of[BOUND_EST].amount[COST_CYCLES];
@@ -98,7 +99,7 @@ static double own_warmth(const struct analysis *a, struct function_result *resul
     return kelvin;
 }
 
-/* Weakens the judgement where the build differs from the count build. */
+/* Weakens the judgement where the user's build differs from the count build. */
 static void judge_as_built(const struct analysis *a, struct judgement *judgement)
 {
     if (a->foreign)
@@ -168,13 +169,13 @@ static enum calls calls_of_group(const struct walk *w, const uint32_t *members, 
 }
 
 struct known_group {
-    double *depth, *seen; /* of each member */
+    double *depth, *seen; /* for each member of the group */
     bool has_depth;       /* JOULE_DEPTH bounds the group */
     bool was_seen;        /* a profile has counts of the group */
 };
 
-/* Reads the frames of each member from a profile. False: the profile does not have all members, or none was
- * called from outside. */
+/* Reads the number of frames of each member from a profile. Returns false if the profile lacks a member, or
+ * if no member was called from outside the group. */
 static bool find_frames(const struct analysis *a, const uint32_t *members, size_t count, double *out_seen)
 {
     const struct profile *profile = a->options.profile;
@@ -187,7 +188,8 @@ static bool find_frames(const struct analysis *a, const uint32_t *members, size_
     return profile;
 }
 
-/* Finds the number of frames of a group whose members call each other by name. False: unknown. */
+/* Finds the number of frames of a group whose members call each other by name. Returns false if it is
+ * unknown. */
 static bool know_group(const struct walk *w, uint32_t group, const uint32_t *members, size_t count,
                        struct known_group *out)
 {
@@ -234,7 +236,7 @@ static joule_status sum_group(struct walk *w, uint32_t group)
     return status;
 }
 
-/* Evaluates all functions, callees first. */
+/* Evaluates all functions, callees before callers. */
 static joule_status sum_all(struct walk *w)
 {
     struct analysis *a = w->analysis;
@@ -253,7 +255,7 @@ static joule_status sum_all(struct walk *w)
     return status;
 }
 
-/* Returns the index of a function that was inlined into f. */
+/* Returns the index of the function f->inlined[which], which was inlined into f. */
 static size_t inlined_at(const struct analysis *a, const struct function *f, size_t which)
 {
     return (size_t)(f->inlined[which] - a->results[0].function);
@@ -267,7 +269,8 @@ static void reach(size_t function, bool *is_reached, size_t *stack, size_t *dept
     stack[(*depth)++] = function;
 }
 
-/* Marks all functions that a function calls, directly or indirectly. */
+/* Marks all functions that `root` calls, directly or indirectly. stack: scratch, one entry for each
+ * function. */
 static void reach_from(const struct analysis *a, size_t root, bool *is_reached, size_t *stack)
 {
     size_t depth = 0;
@@ -302,8 +305,8 @@ static void find_called(const struct analysis *a, bool *is_called)
     }
 }
 
-/* Roots are the functions that no other function calls; then, of each recursive group that no root reaches,
- * one member. */
+/* Finds the roots. All functions that no other function calls are roots. In addition, one member of each
+ * recursive group that no other root reaches is a root. */
 static joule_status find_roots(struct analysis *a)
 {
     size_t count = a->result_count + 1;
@@ -410,7 +413,8 @@ int32_t analysis_largest_loop(const struct analysis *analysis, const struct func
     for (size_t i = 0; i < result->loops.count; i++) {
         double entries = result->frames[BOUND_EST] * result->sum.runs[i].entries;
         double joules = entries * amounts_joules(&target, &result->sum.loops[i], BOUND_EST);
-        if (joules >= 0.8 * most && joules > 0) { /* inner loops come later in the list */
+        if (joules >= 0.8 * most && joules > 0) { /* inner loops come later in the list, so they are
+                                                   * preferred */
             most = joules;
             largest = (int32_t)i;
         }

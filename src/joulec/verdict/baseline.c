@@ -37,7 +37,7 @@ void baseline_print_assumptions(const struct analysis_options *options, char *ou
     if (options->profile)
         text_add(&text, " --profile-use");
     if (text.length)
-        memmove(out_words, out_words + 1, strlen(out_words)); /* without the first space */
+        memmove(out_words, out_words + 1, strlen(out_words)); /* removes the leading space */
 }
 
 static joule_status refuse(const struct baseline *baseline, const struct baseline_unit *unit,
@@ -114,7 +114,7 @@ static void read_doubts(struct arena *arena, const struct json_value *doubts, st
     }
 }
 
-/* Returns false if it has no name. */
+/* Returns false if the function has no name. */
 static bool read_function(struct arena *arena, const struct json_value *value, struct baseline_function *out)
 {
     const struct json_value *ends = json_member(value, "compared_joules"),
@@ -139,7 +139,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct baseline_function *)a)->name, ((const struct baseline_function *)b)->name);
 }
 
-/* Returns false if it is not a report of joulec. */
+/* Returns false if the value is not a report of joulec. */
 static bool read_unit(struct arena *arena, const struct json_value *value, struct baseline_unit *out)
 {
     const struct json_value *functions = json_member(value, "functions");
@@ -224,7 +224,7 @@ static const char *without_dots(const char *path)
             return path;
 }
 
-/* Returns true if the longer path ends with the shorter one, at the start of a component. */
+/* Returns true if the longer path ends with the shorter path, at the start of a component. */
 static bool is_same_file(const char *a, const char *b)
 {
     size_t a_length = strlen(a), b_length = strlen(b);
@@ -233,8 +233,8 @@ static bool is_same_file(const char *a, const char *b)
     return strcmp(end, shorter) == 0 && (end == longer || end[-1] == '/');
 }
 
-/* Returns the unit of this file; of several, the one with this build. NULL: there is none, or they belong to
- * different files. */
+/* Returns the unit of the file `program`. If there are several, prefers the one with the options `build`.
+ * Returns NULL if there is none, or if several different files match. */
 static const struct baseline_unit *find_unit(const struct baseline *baseline, const char *program,
                                              const char *build, bool is_exact)
 {

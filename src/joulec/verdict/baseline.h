@@ -12,11 +12,11 @@
 struct baseline_function {
     const char *name, *file;    /* file NULL: unknown */
     unsigned line;              /* 0: unknown */
-    double joules[BOUNDS];      /* joules of a call at the table's middle prices; NaN: unknown */
+    double joules[BOUNDS];      /* joules of a call at the middle prices of the table; NaN: unknown */
     double part[COST_FEATURES]; /* parts of joules[BOUND_EST] */
-    const char **missing;       /* work without a figure: names of callees, or kinds of doubts */
+    const char **missing;       /* work without a figure, as keys of baseline_doubt_key */
     size_t missing_count;
-    size_t guess_count; /* doubts about trip counts and lengths that are guessed */
+    size_t guess_count; /* number of doubts about trip counts and lengths that are guessed */
     size_t loop_count;
 };
 
@@ -35,33 +35,35 @@ struct baseline {
     const char *path;
     struct baseline_unit *units;
     size_t unit_count;
-    double fail_over; /* accepted relative growth: 0.05 */
+    double fail_over; /* accepted relative growth, such as 0.05 */
 };
 
-/* Parses `text` in place. `text` and `path`, the name for messages, must outlive the baseline. The caller
- * frees the baseline by baseline_free, also after an error. INVALID: it is not a report; the message names
- * the line. NO_MEMORY. */
+/* Parses `text` in place. `text`, and `path` (the name for messages), must outlive the baseline. The caller
+ * frees the baseline with baseline_free, also after an error. Returns JOULE_INVALID if the text is not a
+ * report; the message names the line. Returns JOULE_NO_MEMORY if out of memory. */
 joule_status baseline_read(char *text, size_t size, const char *path, struct baseline *out_baseline,
                            joule_error *out_error);
 void baseline_free(struct baseline *baseline);
-/* Returns OK if every unit has the core, prices and assumptions of this run; else INVALID, and the message
- * names the difference. */
+/* Returns JOULE_OK if every unit has the core, prices and assumptions of this run. Otherwise returns
+ * JOULE_INVALID; the message names the difference. */
 joule_status baseline_check(const struct baseline *baseline, const struct target *target,
                             const struct analysis_options *options, joule_error *out_error);
-/* Finds the unit of a C file by its path, or by a path that ends with it; of several, the one with the same
- * `build`. NULL: none. */
+/* Returns the unit of the C file `program`. A unit matches if its path is equal, or if one of both paths ends
+ * with the other. If several units match, prefers the one with the options `build`. Returns NULL if there is
+ * none. */
 const struct baseline_unit *baseline_find(const struct baseline *baseline, const char *program,
                                           const char *build);
-/* NULL: there is none. */
+/* Returns the function of the unit with this name; NULL: there is none. */
 const struct baseline_function *baseline_find_function(const struct baseline_unit *unit, const char *name);
 
-/* Writes 16 hexadecimal digits for the prices and the description of the core, without its clock rate. */
+/* Writes 16 hexadecimal digits and a NUL: a hash of the prices and of the core's description, without its
+ * clock rate. */
 void baseline_print_figures(const struct target *target, char out_digits[17]);
-/* Writes the options that change figures but not the code: "--thermal-state=+15K --profile-use"; empty:
- * none. */
+/* Writes the options that change figures but not the code, such as "--thermal-state=+15K --profile-use".
+ * Writes "" if there are none. */
 void baseline_print_assumptions(const struct analysis_options *options, char *out_words, size_t size);
-/* Returns the key of a doubt about `function`, as in baseline_function.missing: the name of a callee, or the
- * kind if that callee is the function itself. */
+/* Returns the key of a doubt about `function`, as in baseline_function.missing. The key is the name of the
+ * callee, or `kind` if the callee is the function itself. */
 const char *baseline_doubt_key(const char *kind, const char *name, const char *function);
 
 #endif

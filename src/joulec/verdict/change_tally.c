@@ -9,8 +9,8 @@
 
 /* --- rows ----------------------------------------------------------------------------------------------- */
 
-/* Order of the table: growth over the limit, undecided, other changes, new functions, functions that are
- * gone. */
+/* Returns the rank of a row in the table; higher ranks come first. Growth over the limit comes first,
+ * followed by undecided changes, other changes, new functions and functions that are gone. */
 static int rank_of(const struct change_row *row)
 {
     static const int ranks[CHANGES] = {
@@ -18,6 +18,7 @@ static int rank_of(const struct change_row *row)
     return row->is_gone ? 0 : ranks[row->change];
 }
 
+/* Returns the size of a change: the absolute logarithm of its ratio, or 0 if the ratio is unknown. */
 static double size_of(const struct change_row *row)
 {
     return isnan(row->ratio) ? 0 : fabs(log(row->ratio));
@@ -29,6 +30,8 @@ static bool is_before(const struct change_row *a, const struct change_row *b)
     return left != right ? left > right : size_of(a) > size_of(b);
 }
 
+/* Inserts the row in the order of is_before. If the table is full, the last row is dropped and counted in
+ * left_out. */
 static void keep(struct change_tally *tally, const struct change_row *row)
 {
     size_t at = tally->row_count;

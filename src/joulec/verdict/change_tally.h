@@ -10,37 +10,40 @@
 
 #define MAX_CHANGE_ROWS 20
 
+/* One line of the table: a function that differs. */
 struct change_row {
     enum change change;
-    bool is_gone;       /* `change` is not valid then */
-    double before, now; /* joules of a call; NaN: new, or gone */
+    bool is_gone;       /* the function no longer exists; `change` is then not valid */
+    double before, now; /* joules of a call; NaN: unknown, because the function is new or gone */
     double ratio, low, high;
     unsigned line;
-    char name[96], file[160], old_name[96]; /* cut where they are longer */
+    char name[96], file[160], old_name[96]; /* names that are too long are truncated */
 };
 
+/* Counts of changes, and the most important rows. */
 struct change_tally {
     size_t counts[CHANGES];
     size_t gone, renamed;
     struct change_row rows
         [MAX_CHANGE_ROWS]; /* the most important first; functions that did not change are not among them */
     size_t row_count;
-    size_t left_out; /* number of rows that did not fit */
+    size_t left_out; /* number of rows that were dropped because the table is full */
 };
 
-/* Adds the functions of one file; does nothing without a comparison. */
+/* Adds the functions of one file. Does nothing if there is no comparison with a stored report. */
 void change_tally_add(struct change_tally *tally, const struct judged *judged);
-/* Adds all functions of a file of the stored report that was not judged. */
+/* Adds as gone all functions of a file that is in the stored report but was not judged. */
 void change_tally_add_gone(struct change_tally *tally, const struct baseline_unit *unit);
 void change_tally_merge(struct change_tally *tally, const struct change_tally *more);
 /* Returns true if any function differs. */
 bool change_tally_differs(const struct change_tally *tally);
 
+/* Arguments of change_tally_print. */
 struct change_page {
     const struct change_tally *tally;
     const struct baseline *baseline;
 };
-/* Prints the table as text. */
+/* Prints the table as text. page: a struct change_page. */
 void change_tally_print(const void *page, struct text *out);
 
 #endif

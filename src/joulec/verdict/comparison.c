@@ -4,12 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-#define SAME    1e-9 /* relative: rounding of a stored figure */
-#define SURE    0.9  /* probability, as for budgets */
-#define RENAMED 0.01 /* relative: a function of another name that differs by less is the same */
+#define SAME    1e-9 /* relative rounding error of a stored figure */
+#define SURE    0.9  /* required probability, as for budgets */
+#define RENAMED 0.01 /* relative difference up to which functions with two names are the same */
 #define WORK_LOG_SD                                                                                          \
     0.1 /* error of work that only one side does: its dependence on operands, as in a verdict */
-#define LINES_LOG_SD 0.3 /* ... and on which cache lines move */
+#define LINES_LOG_SD 0.3 /* additional error of work on cache lines: which cache lines move */
 #define GUESS        "a loop without a bound"
 
 const char *change_name(enum change change)
@@ -30,7 +30,8 @@ static bool is_time(int feature)
     return feature == COST_CYCLES || feature == COST_PACKAGE_SECONDS;
 }
 
-/* Shares of one side's joules that the other side does not have, by kind of error. */
+/* Parts of one side's joules that the other side does not have, by kind of error. Each is relative to the
+ * total. */
 struct excess {
     double work, lines, time;
 };
@@ -49,8 +50,8 @@ static struct excess find_excess(const double *part, const double *other, double
     return excess;
 }
 
-/* Returns the standard error of the ratio's logarithm. Each cause of the table's error changes both sides, so
- * only the difference of their mixes counts. */
+/* Returns the standard error of the logarithm of the ratio. Each cause of the table's error changes both
+ * sides, so only the difference between their mixes of work counts. */
 static double ratio_log_sd(const struct baseline_function *before, const struct baseline_function *now,
                            const struct target *target)
 {
@@ -77,8 +78,8 @@ static double normal_below(double z)
     return 0.5 * erfc(-z / sqrt(2));
 }
 
-/* Returns the probability that the ratio is at most `limit`. Its logarithm is normal, with different spreads
- * below and above. */
+/* Returns the probability that the ratio is at most `limit`. The logarithm of the ratio is taken as normal,
+ * with different spreads below and above the estimate. */
 static double probability_within(const struct growth *c, double limit)
 {
     double distance = log(limit / c->ratio);
@@ -88,7 +89,7 @@ static double probability_within(const struct growth *c, double limit)
     return normal_below(Z90 * distance / side);
 }
 
-/* Returns a name in `list` that is not in `other`; NULL: none. */
+/* Returns a name in list->missing that is not in other->missing; NULL: none. */
 static const char *find_missing(const struct baseline_function *list, const struct baseline_function *other)
 {
     for (size_t i = 0; i < list->missing_count; i++) {
@@ -101,14 +102,14 @@ static const char *find_missing(const struct baseline_function *list, const stru
     return NULL;
 }
 
-/* Returns a callee without a figure, or a guess, that only `f` has; NULL: none. */
+/* Returns a callee without a figure, or GUESS for a guess, that only `f` has; NULL: none. */
 static const char *find_open(const struct baseline_function *f, const struct baseline_function *other)
 {
     const char *missing = find_missing(f, other);
     return missing || f->guess_count <= other->guess_count ? missing : GUESS;
 }
 
-/* Returns the ratio of two figures; 1 if they differ by no more than the rounding of stored figures. */
+/* Returns the ratio now / before. Returns 1 if they differ by no more than the rounding of stored figures. */
 static double ratio_of(double now, double before)
 {
     double ratio = now / before;
@@ -167,7 +168,7 @@ static void add_doubts(struct arena *arena, const struct function_result *r, str
     }
 }
 
-/* Converts the function to the form of a stored one. */
+/* Converts the figures of this run's function to the form of a stored function. */
 static struct baseline_function describe(struct arena *arena, const struct analysis *a,
                                          const struct function_result *r)
 {
@@ -222,7 +223,8 @@ static bool is_like(const struct baseline_function *a, const struct baseline_fun
            !find_open(b, a);
 }
 
-/* Returns the index of the only function in `list` that resembles `f`; count: none, or several. */
+/* Returns the index of the only function in `list` that resembles `f`. Returns the length of the list if none
+ * or several resemble it. */
 static size_t find_like(const struct baseline_function *f, const struct baseline_function *const *list,
                         size_t count)
 {
@@ -237,7 +239,7 @@ static size_t find_like(const struct baseline_function *f, const struct baseline
     return found;
 }
 
-/* Pairs a new function with one that is gone if each is the only one that resembles the other. */
+/* Pairs a new function with a function that is gone, if each is the only one that resembles the other. */
 static void find_renamed(struct comparisons *c, const struct analysis *a, const struct baseline_function *now,
                          const struct baseline_function **fresh, bool *is_paired)
 {
@@ -260,8 +262,8 @@ static void find_renamed(struct comparisons *c, const struct analysis *a, const 
     c->gone_count = left;
 }
 
-/* Replaces the names of renamed callees without a figure by those of the stored report. True: there was
- * one. */
+/* Replaces the names of renamed callees without a figure by their names in the stored report. Returns true if
+ * there was such a callee. */
 static bool take_old_names(const struct comparisons *c, const struct analysis *a,
                            struct baseline_function *now)
 {
@@ -276,7 +278,8 @@ static bool take_old_names(const struct comparisons *c, const struct analysis *a
     return has_any;
 }
 
-/* Compares callers of renamed functions again: the other name is no difference. */
+/* Compares the callers of renamed functions again, because a different name of a callee is not a
+ * difference. */
 static void compare_callers(struct comparisons *c, const struct analysis *a, struct baseline_function *now)
 {
     for (size_t i = 0; i < a->result_count; i++) {

@@ -9,7 +9,7 @@
 #include "joulec/verdict/baseline.h"
 
 enum change {
-    CHANGE_UNKNOWN, /* one of the figures is unknown: the function runs on a GPU */
+    CHANGE_UNKNOWN, /* one of the figures is unknown, for example because the function runs on a GPU */
     CHANGE_NEW,     /* the stored report does not have the function */
     CHANGE_NONE,
     CHANGE_LESS,
@@ -19,10 +19,10 @@ enum change {
     CHANGES
 };
 
-/* The difference of one function from its stored form. For CHANGE_NEW and CHANGE_UNKNOWN the figures are
- * NaN. */
+/* The difference between a function and its stored form. All figures are NaN for CHANGE_NEW and
+ * CHANGE_UNKNOWN. */
 struct growth {
-    const struct baseline_function *before; /* NULL: new */
+    const struct baseline_function *before; /* stored form; NULL: the function is new */
     bool is_renamed;                        /* `before` has another name */
     enum change change;
     double ratio, low, high; /* joules now / stored joules, 5 % and 95 % points; low 0, high NaN: unknown */
@@ -33,21 +33,23 @@ struct growth {
 
 struct comparisons {
     const struct baseline *baseline;
-    const struct baseline_unit *unit; /* NULL: the report does not have the file */
+    const struct baseline_unit *unit; /* NULL: the report does not contain the file */
     const char *build;                /* options of this run that determine the code */
-    struct growth *of;                /* of each function of the analysis */
+    struct growth *of;                /* one for each function of the analysis */
     const struct baseline_function **gone;
     size_t gone_count;
 };
 
-/* Compares each function of `analysis` with the unit of `program`, in memory of `arena`. NO_MEMORY, or OK. */
+/* Compares each function of `analysis` with the unit of `program` in the baseline, in memory of `arena`.
+ * Returns JOULE_OK or JOULE_NO_MEMORY. */
 joule_status comparisons_make(struct arena *arena, const struct baseline *baseline,
                               const struct analysis *analysis, const char *program, const char *build,
                               struct comparisons *out_comparisons);
-/* Compares one pair, both with known joules. `now` uses the table of `target`. */
+/* Compares one pair of functions, both with known joules. The figures of `now` must come from the table of
+ * `target`. */
 void comparison_make(const struct baseline_function *before, const struct baseline_function *now,
                      const struct target *target, double fail_over, struct growth *out_comparison);
-/* Returns the word for reports: "same", "more". */
+/* Returns the word for reports, such as "same" or "more". The text is static. */
 const char *change_name(enum change change);
 
 #endif

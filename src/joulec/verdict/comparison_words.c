@@ -7,7 +7,7 @@
 #include "joulec/source/source.h"
 #include "joulec/trips/figure_words.h"
 
-#define SEEN_PART 0.1 /* share of a difference; smaller parts are not named */
+#define SEEN_PART 0.1 /* parts below this share of a difference are not named */
 
 struct words ratio_words(double ratio)
 {
@@ -104,6 +104,7 @@ void comparison_say_now(const struct finding *f, struct text *out)
 
 /* --- notes ---------------------------------------------------------------------------------------------- */
 
+/* One part of the difference, in joules. */
 struct part {
     const char *name;
     double joules;
@@ -123,7 +124,8 @@ static double difference(const double *now, const double *before, int first, int
     return sum;
 }
 
-/* The two parts that differ most: "core cycles +1.2 nJ, DRAM lines +0.4 nJ". */
+/* Writes a note with the two parts that differ most: "core cycles +1.2 nJ, DRAM lines +0.4 nJ". Returns false
+ * if there is nothing to write. */
 static bool note_parts(const struct finding *f, struct note *out)
 {
     const struct analysis *a = f->judged->analysis;
@@ -163,7 +165,8 @@ static const struct growth *comparison_of_callee(const struct finding *f, const 
     return c->change == CHANGE_OVER ? c : NULL;
 }
 
-/* Finds the first call of a function of the same file that also exceeds its limit. */
+/* Writes a note about the first call of a function in the same file that also exceeds its limit. Returns
+ * false if there is none. */
 static bool note_callee(const struct finding *f, struct note *out)
 {
     const struct function *function = f->result->function;

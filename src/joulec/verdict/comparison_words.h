@@ -4,17 +4,20 @@
 
 #include "joulec/verdict/findings.h"
 
-/* Writes "+42 %", "0 %", or "3.5 times" from a factor of 2; "no limit" if the ratio is NaN. */
+/* Returns the ratio as text: "+42 %" or "0 %", from a factor of 2 on "3.5 times". Returns "no limit" if the
+ * ratio is NaN. */
 struct words ratio_words(double ratio);
-/* Writes the finding in one line; for RULE_GROWN, RULE_GROWN_UNDECIDED and RULE_OTHER_BASELINE. */
+/* Writes a finding of RULE_GROWN, RULE_GROWN_UNDECIDED or RULE_OTHER_BASELINE in one line. */
 void comparison_say(const struct finding *finding, struct text *out);
-/* "1.9 nJ then, limit +5 %" and "2.7 nJ now, +42 % (+40 % to +44 %, 90 %)". */
+/* Write the stored figure, as in "1.9 nJ then, limit +5 %", and the figure of this run, as in "2.7 nJ now,
+ * +42 % (+40 % to +44 %, 90 %)". */
 void comparison_say_before(const struct finding *finding, struct text *out);
 void comparison_say_now(const struct finding *finding, struct text *out);
-/* Writes where the difference comes from. */
+/* Calls each() with notes that explain the difference. */
 void comparison_notes(const struct finding *finding, void (*each)(void *context, const struct note *note),
                       void *context);
-/* Returns true if the stored figures come from another build or release than this run's. */
+/* Returns true if the stored figures come from another build, or another release of joulec, than those of
+ * this run. */
 bool comparisons_differ(const struct comparisons *comparisons);
 
 #endif

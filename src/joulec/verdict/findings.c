@@ -1,4 +1,4 @@
-/* joulec/verdict/findings.c - add_finding findings.h. */
+/* joulec/verdict/findings.c - see findings.h. */
 #include "joulec/verdict/findings.h"
 
 #include <math.h>
@@ -14,6 +14,7 @@ static bool is_error(const struct judged *judged, enum verdict verdict)
     return verdict >= VERDICT_LIKELY_VIOLATED || (judged->is_strict && verdict > VERDICT_PROVED);
 }
 
+/* The receiver of the findings, and the finding that is being made. */
 struct listing {
     void (*each)(void *context, const struct finding *finding);
     void *context;
@@ -53,7 +54,8 @@ static void add_limit(struct listing *s, enum rule rule, const char *what, joule
         add_finding(s, limit->verdict == VERDICT_UNDECIDED ? RULE_UNDECIDED : rule, fails);
 }
 
-/* A budget of GPU code is not proved, which is an error under strict. */
+/* Adds the finding for a budget of GPU code. Such a budget cannot be proved, which is an error under
+ * --energy-policy=strict. */
 static void add_gpu_kernel(struct listing *s, const struct function_result *r)
 {
     const struct judgement *j = &r->judgement;
@@ -68,8 +70,8 @@ static bool gives_advice(const struct judged *judged, const struct function_resu
     return (r->budget_words || judged->advises_all) && !r->is_gpu_kernel;
 }
 
-/* Returns true if the same advice was already given for this place, which occurs in several functions if it
- * is inlined. */
+/* Returns true if the same advice was already given for the same place. This happens if the code at that
+ * place is inlined into several functions. */
 static bool is_repeated(const struct judged *judged, const struct advice *advice)
 {
     const struct analysis *a = judged->analysis;
@@ -128,7 +130,7 @@ static void add_function(struct listing *s, const struct function_result *r)
               &j->kelvin_limit);
 }
 
-/* Adds at most one finding for each mark. */
+/* Adds at most one finding about the mark. */
 static void add_mark(struct listing *s, uint32_t mark)
 {
     const struct analysis *a = s->finding.judged->analysis;
@@ -145,7 +147,7 @@ static void add_mark(struct listing *s, uint32_t mark)
     add_finding(s, m->fault ? RULE_BAD_MARK : RULE_UNUSED_MARK, m->fault != NULL);
 }
 
-/* Adds findings about the whole file, if it has any budget. */
+/* Adds findings about the machine and the build, if the file has any budget. */
 static void add_machine(struct listing *s)
 {
     const struct analysis *a = s->finding.judged->analysis;
@@ -168,7 +170,7 @@ static void add_machine(struct listing *s)
         add_finding(s, RULE_STALE, false);
 }
 
-/* Adds findings about the whole file that make a comparison doubtful. */
+/* Adds findings about the stored report that make a comparison doubtful. */
 static void add_baseline(struct listing *s)
 {
     const struct comparisons *c = s->finding.judged->comparisons;
@@ -295,7 +297,7 @@ static void say_advice(const struct finding *f, struct text *out)
                 figure_words(a->joules, JOULE_DIMENSION_ENERGY).text);
 }
 
-/* Returns the name of a limit's budget. */
+/* Returns the kind of the limit: "energy", "power" or "temperature". */
 static const char *budget_kind(const struct finding *f)
 {
     return f->dimension == JOULE_DIMENSION_POWER         ? "power"
@@ -365,7 +367,7 @@ void finding_budget(const struct finding *finding, struct text *out)
     text_printf(out, "%s = %s", finding->what, figure_words(finding->limit->limit, finding->dimension).text);
 }
 
-/* Writes the first of the parts without a figure. */
+/* Writes the first part of the work that has no figure. */
 static void say_missing(const struct doubt *doubt, struct text *out)
 {
     const char *name = doubt->name ? doubt->name : "";
@@ -379,7 +381,7 @@ static void say_missing(const struct doubt *doubt, struct text *out)
         text_printf(out, doubt->kind == DOUBT_CALL ? "a part of '%s'" : "'%s'", name);
 }
 
-/* Writes which part of the function, or of the file, has no figure. */
+/* Writes which parts of the function, or of the file, have no figure. */
 static void say_all_missing(const struct finding *f, struct text *out)
 {
     const struct analysis *a = f->judged->analysis;
@@ -402,7 +404,7 @@ static void say_all_missing(const struct finding *f, struct text *out)
                            : "parts whose cost is unknown");
 }
 
-/* Writes what has no bound: "loops in line 5, 7 and more have no bound". */
+/* Writes which loops have no bound, such as "loops in line 5, 7 and more have no bound". */
 static void say_guessed(const struct function_result *r, struct text *out)
 {
     size_t told = 0;
@@ -429,7 +431,7 @@ static void say_guessed(const struct function_result *r, struct text *out)
     text_add(out, told ? " have no bound" : "some loops have no bound");
 }
 
-/* More digits would be meaningless: no model is that accurate in its tails. */
+/* Writes a probability with few digits, because no model is more accurate in its tails. */
 static void say_probability(double probability, struct text *out)
 {
     if (probability < 0.001)

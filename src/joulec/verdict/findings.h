@@ -13,16 +13,17 @@
 #include "joulec/verdict/analysis.h"
 #include "joulec/verdict/comparison.h"
 
-/* The analysis to print; the context of page_print_fn (tools/common/page.h). */
+/* The analysis to print, with options. It is the context of page_print_fn (tools/common/page.h). */
 struct judged {
     const struct analysis *analysis;
     const char *source; /* path as the user named it */
     bool is_strict;     /* a budget that is not proved is an error */
     bool advises_all;   /* give advice also for functions without a budget */
-    const char *text;   /* preprocessed source; NULL: not wanted */
-    /* absolute path of the folder to which paths in reports are relative; NULL: paths stay as they are */
+    const char *text;   /* preprocessed source; NULL: not needed */
+    /* Absolute path of the folder to which paths in reports are relative. NULL: paths stay as they are. */
     const char *root;
-    const struct cpu_calibration *calibration; /* calibration of this machine; NULL: not searched */
+    const struct cpu_calibration *calibration; /* calibration of this machine; NULL: it was not searched
+                                                * for */
     const char *build; /* options of the command line that determine the code; NULL: none */
     const struct comparisons *comparisons; /* comparison with a stored report; NULL: none was given */
 };
@@ -58,10 +59,11 @@ struct rule_words {
     const char *summary;     /* one sentence */
     const char *description; /* when the rule is violated */
     const char *help;        /* how to fix it */
-    bool is_error;           /* by default; --energy-policy=strict makes others errors */
+    bool is_error;           /* true if it is an error by default; --energy-policy=strict turns others into
+                              * errors */
 };
 const struct rule_words *rule_words(enum rule rule);
-/* Returns true if the rule suggests an improvement and reports no fault. */
+/* Returns true if the rule suggests an improvement, and false if it reports a fault. */
 static inline bool rule_is_advice(enum rule rule)
 {
     return rule >= RULE_LOOP_ORDER;
@@ -69,35 +71,37 @@ static inline bool rule_is_advice(enum rule rule)
 
 struct finding {
     const struct judged *judged;
-    const struct function_result *result; /* analysis.whole if the finding is about no function */
+    const struct function_result *result; /* analysis.whole if the finding is not about one function */
     enum rule rule;
-    bool is_error, is_note;      /* neither: it is a warning */
+    bool is_error, is_note;      /* if neither is set, the finding is a warning */
     struct source_place name;    /* line of the function, or of the mark */
-    uint32_t mark;               /* index in options.marks; MARK_NONE: the finding is about no mark */
+    uint32_t mark;               /* index in options.marks; MARK_NONE: the finding is not about a mark */
     const struct advice *advice; /* NULL: the finding is not advice */
-    /* comparison with a stored report; NULL: the finding is not about one */
+    /* Comparison with a stored report. NULL: the finding is not about a comparison. */
     const struct growth *comparison;
-    /* Only for findings about a limit, else NULL: */
+    /* The following members are set only for findings about a limit; otherwise they are NULL or 0. */
     const char *what; /* "max_joules" */
     joule_dimension dimension;
     const struct figure *figure;
     const struct limit *limit;
 };
 
-/* Calls each() for every finding: about the file first, then in the order of the functions. */
+/* Calls each() for every finding: first those about the file, then those about its functions, in the
+ * functions' order. */
 void findings_each(const struct judged *judged, void (*each)(void *context, const struct finding *finding),
                    void *context);
 /* Writes the message: one line, without a newline. */
 void finding_say(const struct finding *finding, struct text *out);
-/* Returns true if finding_budget and finding_estimate have something to write. */
+/* Returns true if finding_budget and finding_estimate write anything for this finding. */
 bool finding_has_estimate(const struct finding *finding);
-/* Write "max_joules = 2 uJ" and "3.4 uJ  (2.1 uJ to 6 uJ, ...)". */
+/* Write the budget, such as "max_joules = 2 uJ", and the estimate, such as "3.4 uJ  (2.1 uJ to 6 uJ,
+ * ...)". */
 void finding_budget(const struct finding *finding, struct text *out);
 void finding_estimate(const struct finding *finding, struct text *out);
-/* Writes where the figures come from, with the code of what makes them uncertain. */
+/* Writes which price table the figures come from, and the codes of the causes that make them uncertain. */
 void finding_table(const struct judged *judged, struct text *out);
 
-/* Explains a figure, or says what is unknown and how to fix that. */
+/* Explains a figure, or says what is unknown and how to make it known. */
 struct note {
     struct source_place place; /* file NULL: none */
     bool is_line;              /* messages quote the source line */

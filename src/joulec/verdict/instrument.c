@@ -27,8 +27,8 @@ static const char *keep(struct arena *arena, const char *text)
     return arena_copy(arena, text, strlen(text));
 }
 
-/* Returns true if all calls are surely short. Calls may be longer if the time rests on a profile, on a guess,
- * or on a higher level of optimization. */
+/* Returns true if all calls are certainly shorter than INSTRUMENT_SECONDS. Calls may be longer if the time
+ * depends on a profile, on a guess, or on a higher level of optimization. */
 static bool is_brief(const struct analysis *analysis, const struct function_result *result)
 {
     enum basis weakest = analysis->options.profile ? BASIS_BOUNDED : BASIS_SEEN;

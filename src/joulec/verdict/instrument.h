@@ -9,8 +9,8 @@
 
 #include "joulec/verdict/analysis.h"
 
-/* Functions below this upper end are only counted: two time stamps would take a tenth of their time or
- * more. */
+/* Upper end of a call's time, in seconds, below which calls are counted and not measured. Two timestamps
+ * would take a tenth of such a call's time, or more. */
 #define INSTRUMENT_SECONDS 1e-6
 
 /* Functions of libjoule, terminated by NULL. All code that measures a budget calls one of them. */
@@ -20,26 +20,27 @@ struct instrument_function {
     const char *name;
     const char *budget; /* text of the annotation */
     bool is_counted;
-    joule_quantity joules_per_call; /* joules of a call if is_counted */
+    joule_quantity joules_per_call; /* joules of a call; valid if is_counted */
 };
 
 /* Calls to insert into a translation unit. */
 struct instrument_plan {
     struct instrument_function *functions;
     size_t function_count;
-    bool has_setjmp;    /* scopes that longjmp skips must be ended where it lands */
-    bool calls_library; /* the source itself calls it, by JOULE_BUDGET_SCOPE */
+    bool has_setjmp;    /* scopes that a longjmp skips must be ended at its setjmp */
+    bool calls_library; /* the source itself calls libjoule, through JOULE_BUDGET_SCOPE */
 };
 
-/* Plans the functions with a valid budget in joules, in memory of `arena`. NO_MEMORY, or OK. */
+/* Plans the calls for all functions with a valid budget in joules, in memory of `arena`. Returns JOULE_OK or
+ * JOULE_NO_MEMORY. */
 joule_status instrument_plan_make(struct arena *arena, const struct module *module,
                                   const struct analysis *analysis, struct instrument_plan *out_plan);
-/* Returns true if no call must be inserted. */
+/* Returns true if there is no call to insert. */
 bool instrument_plan_is_empty(const struct instrument_plan *plan);
 
-/* Reads bitcode from `path`, inserts the planned calls, and writes bitcode to `output`. Planned functions
- * that do not occur are ignored. INVALID: the input is not LLVM bitcode; FAILED: the output cannot be
- * written. */
+/* Reads bitcode from `path`, inserts the planned calls, and writes bitcode to `output`. Ignores planned
+ * functions that the bitcode does not contain. Returns JOULE_INVALID if the input is not LLVM bitcode, and
+ * JOULE_FAILED if the output cannot be written. */
 joule_status module_instrument(const char *path, const char *output, const struct instrument_plan *plan,
                                joule_error *out_error);
 

@@ -15,6 +15,7 @@
 
 #define MAX_NOTES_OF_FILE 10
 
+/* A category of joules, and its part of a loop's joules. */
 struct share {
     const char *name;
     double part;
@@ -26,7 +27,8 @@ static int by_part(const void *a, const void *b)
     return (left < right) - (left > right);
 }
 
-/* Appends the two largest categories with a tenth or more: ": DRAM lines 61 %, core cycles 31 %". */
+/* Appends the two largest categories of a loop's joules, if they take a tenth or more: ": DRAM lines 61 %,
+ * core cycles 31 %". */
 static void add_shares(const struct finding *f, size_t loop, char *words, size_t size)
 {
     struct cost_features work;
@@ -61,7 +63,7 @@ static bool note_largest_function(const struct finding *f, struct note *out)
     return true;
 }
 
-/* Appends what the build makes of a loop. */
+/* Appends what the build has made of a loop, for example a vectorized one. */
 static void add_build(const struct loop *loop, char *words, size_t size)
 {
     size_t length = strlen(words);
@@ -71,8 +73,8 @@ static void add_build(const struct loop *loop, char *words, size_t size)
         string_print(words + length, size - length, "; %.0f iterations at once", loop->wide->at_once);
 }
 
-/* Appends how the trip count is known: "(exact)". For a guess, the expected iterations may be fewer than
- * assumed: "(guessed: 100 iterations in 95 % of calls)". */
+/* Appends how the trip count is known, such as "(exact)". If it is guessed, the expected number of iterations
+ * may be lower than the assumed one. The text is then "(guessed: 100 iterations in 95 % of calls)". */
 static void add_class(const struct function_result *r, int32_t loop, char *words, size_t size)
 {
     const struct trips *trips = &r->trips[loop];
@@ -104,7 +106,7 @@ static bool note_largest(const struct finding *f, struct note *out)
     return true;
 }
 
-/* Writes a note about a loop that is bounded only by a type or by a check that fails. */
+/* Writes a note about a loop whose only bound comes from a type, or from a check that fails. */
 static void note_guess_within(const struct function_result *r, size_t loop, struct note *out)
 {
     const struct trips *trips = &r->trips[loop];
@@ -159,7 +161,7 @@ static const struct function_result *result_of(const struct finding *f, const ch
     return NULL;
 }
 
-/* Appends the first loop of a callee without a bound. False: there is none. */
+/* Appends the first loop of a callee that has no bound. Returns false if there is none. */
 static bool say_loop(const struct function_result *callee, char *words, size_t size)
 {
     size_t loop = 0;
@@ -180,7 +182,7 @@ static bool say_loop(const struct function_result *callee, char *words, size_t s
     return true;
 }
 
-/* Appends what has no figure in a callee: the first part of its own. */
+/* Appends which part of a callee has no figure: the first part that is the callee's own. */
 static void say_doubt(const struct function_result *callee, char *words, size_t size)
 {
     size_t nth = 0;
@@ -199,8 +201,8 @@ static void say_doubt(const struct function_result *callee, char *words, size_t 
                      doubt->name ? ", where it calls " : "", doubt->name ? doubt->name : "");
 }
 
-/* Writes what makes the cost of a callee unknown: its first loop without a bound, or a part without a
- * figure. */
+/* Writes why the cost of a callee is unknown: because of its first loop without a bound, or because a part
+ * has no figure. */
 static void note_call(const struct finding *f, const struct doubt *doubt, const char *more, struct note *out)
 {
     const struct function_result *callee = result_of(f, doubt->name);
@@ -211,7 +213,8 @@ static void note_call(const struct finding *f, const struct doubt *doubt, const 
         say_doubt(callee, out->words + length, sizeof out->words - length);
 }
 
-/* `more`: ", here and in 2 more calls", or "". */
+/* Writes a note about a doubt. more: text about further calls, such as ", here and in 2 more calls", or
+ * "". */
 static void note_doubt(const struct finding *f, const struct doubt *doubt, const char *more, struct note *out)
 {
     *out = (struct note){.place = doubt->place};
@@ -270,8 +273,8 @@ struct open {
     const struct function_result *in;
     size_t loop;
     const struct doubt *doubt; /* NULL: the unknown is the loop */
-    size_t order, others;      /* position in the source; number of equal ones after it */
-    bool is_repeated;          /* an equal one comes earlier */
+    size_t order, others;      /* position in the source; number of later equal unknowns */
+    bool is_repeated;          /* true if an equal unknown comes earlier */
 };
 
 struct opens {
@@ -300,8 +303,8 @@ static const struct source_place *place_of(const struct open *open)
     return &open->in->loops.list[open->loop].place;
 }
 
-/* Orders unknowns so that equal ones are adjacent. Loops are equal if they come from one place of the source
- * and depend on the same parameter. */
+/* Compares unknowns so that equal ones become adjacent. Two loops are equal if they come from the same place
+ * of the source and depend on the same parameter. */
 static int order_of(const struct open *a, const struct open *b)
 {
     if (!a->doubt != !b->doubt)
@@ -353,7 +356,7 @@ static void note_open(const struct finding *f, const struct open *open, struct n
             note_guess_within(open->in, open->loop, out);
         else
             note_guess(open->in, open->loop, out);
-        if (!out->place.line) /* the loop is made of jumps without places */
+        if (!out->place.line) /* the loop consists of jumps without places */
             out->place = source_place_of_name(open->in->function);
         return;
     }
@@ -363,7 +366,7 @@ static void note_open(const struct finding *f, const struct open *open, struct n
     note_doubt(f, open->doubt, more, out);
 }
 
-/* Writes notes about all unknowns of the function, or of the file. */
+/* Writes notes about all unknowns of the function, or of the file if the finding is not about a function. */
 static void each_open(const struct finding *f, void (*each)(void *context, const struct note *note),
                       void *context)
 {

@@ -6,6 +6,8 @@
 #include "joulec/source/source.h"
 #include "joulec/trips/figure_words.h"
 
+/* Inserts the row into tally->rows, which are sorted by falling estimate. If there are TALLY_LARGEST rows
+ * already, the one with the lowest estimate is dropped. */
 static void keep(struct tally *tally, const struct tally_row *row)
 {
     size_t at = tally->row_count;
@@ -19,6 +21,7 @@ static void keep(struct tally *tally, const struct tally_row *row)
     tally->row_count = last + 1;
 }
 
+/* Counts one function, its budget and its verdict. Keeps its row if its joules are known. */
 static void add_function(struct tally *tally, const struct judged *judged, const struct function_result *r)
 {
     const struct figure *joules = &r->judgement.joules;
@@ -66,6 +69,8 @@ void tally_merge(struct tally *tally, const struct tally *more)
 
 /* --- printing ------------------------------------------------------------------------------------------- */
 
+/* Adds "3 WHAT" to a list; nothing if count is 0. *between: text before the item, the list's heading at
+ * first. It becomes ", " with the first item, which also shows that the list is not empty. */
 static void add_count(struct text *out, const char **between, size_t count, const char *what)
 {
     if (!count)
@@ -74,6 +79,7 @@ static void add_count(struct text *out, const char **between, size_t count, cons
     *between = ", ";
 }
 
+/* Adds the line with the number of budgets by verdict; nothing if there are none. */
 static void add_verdicts(struct text *out, const struct tally *tally)
 {
     static const char *const said[] = {[VERDICT_PROVED] = "proved to be kept",

@@ -11,13 +11,15 @@
 
 #define TALLY_LARGEST 10
 
+/* One line of the table: a function whose joules of a call are known. */
 struct tally_row {
     double low, est, high; /* joules of a call */
     enum verdict verdict;
     unsigned line;
-    char name[96], file[160]; /* cut where they are longer */
+    char name[96], file[160]; /* names that are too long are truncated */
 };
 
+/* Sums over translation units. All zeros: nothing was added yet. */
 struct tally {
     size_t functions, budgets, bad_budgets;
     size_t verdicts[VERDICT_VIOLATED + 1];
@@ -28,18 +30,23 @@ struct tally {
     struct change_tally changes; /* differences from a stored report */
 };
 
+/* Adds the functions of one translation unit, and their changes from the stored report. */
 void tally_add(struct tally *tally, const struct judged *judged);
+/* Adds the counts and rows of `more` to `tally`. */
 void tally_merge(struct tally *tally, const struct tally *more);
 
 /* Contents of the summary. */
 struct tally_page {
     const struct tally *tally;
-    size_t files;                    /* sources that were checked */
-    size_t refused, broken, not_c;   /* sources that were not checked */
-    size_t foreign;                  /* sources checked without options that clang does not know */
-    const char *unknown;             /* one of these options */
+    size_t files;                    /* number of sources that were checked */
+    size_t refused, broken, not_c;   /* numbers of sources that were not checked: rejected by clang; invalid
+                                      * entry of the database; not in C */
+    size_t foreign;                  /* number of sources checked without the options that clang does not
+                                      * know */
+    const char *unknown;             /* one of the options that clang does not know */
     const struct baseline *baseline; /* stored report with which functions were compared; NULL: none */
 };
+/* Prints the summary as text. page: a struct tally_page. */
 void tally_print(const void *page, struct text *out);
 
 #endif

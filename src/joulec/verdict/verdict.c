@@ -5,13 +5,13 @@
 
 #define DATA_LOG_SD 0.1 /* effect of operands: Pallister and others 2015 measured 15 % of a chip's power */
 #define LINES_LOG_SD                                                                                         \
-    0.3 /* error of the number of cache lines for known addresses: caches are not exactly LRU */
+    0.3 /* error of the number of cache lines for known addresses, because caches are not exactly LRU */
 /* Low and high are extremes over paths, trip counts and orders of work. The true value is taken as uniform,
  * in logarithms, between the middle and an extreme, so the 5 % point is this part of the way. */
 #define WAY_TO_END 0.9
 #define SURE       0.9
 #define VACUOUS    1000
-#define VAGUE      1e4 /* ratio of the ends from which a figure is vague */
+#define VAGUE      1e4 /* ratio of an interval's ends above which a figure is vague */
 /* Normal quantile for proofs: at most one proof in ten thousand is wrong. With the quantile of intervals
  * (Z90) it would be one in twenty for budgets at the ends of intervals. */
 #define Z_PROOF 3.7190164854556804
@@ -30,9 +30,9 @@ static double log_ratio(double a, double b)
     return a > 0 && b > 0 ? log(a / b) : 0;
 }
 
-/* Makes a figure from three values at mid prices. log_sd: the error that they share; proof_log_sd: the same,
- * with errors that the values contain, but not far enough for a proof. Note: the values may be in any order,
- * since power is highest where time is lowest. */
+/* Makes a figure from three values at middle prices. log_sd: standard deviation of the error that the values
+ * share. proof_log_sd: the same, plus errors that the values already contain, but not far enough for a proof.
+ * Note: the values may be in any order, because power is highest where time is lowest. */
 static struct figure make_figure(const double value[BOUNDS], double log_sd, double proof_log_sd)
 {
     double est = value[BOUND_EST], far = exp(Z_PROOF * proof_log_sd);
@@ -75,8 +75,9 @@ static double table_log_sd(const struct target *target, const struct cost_featur
     return total.value > 0 ? estimate_sd(&total) / total.value : 0;
 }
 
-/* Shares of the joules, 0 to 1. `lines`: cache lines from beyond L1; low and high cover where they come from.
- * `time`: cycles and idle package; low and high cover its error as far as intervals do. */
+/* Parts of the joules, each 0 to 1. `lines`: cache lines from beyond L1; low and high already cover where
+ * they come from. `time`: cycles and idle package; low and high already cover its error as far as intervals
+ * need. */
 struct parts {
     double lines, time;
 };
@@ -118,8 +119,9 @@ static void find_figures(const struct target *target, const struct amounts *call
     out->kelvin = make_figure(kelvin, hypot(common, rise_log_sd), hypot(common, rise_log_sd));
 }
 
-/* Widens power if calls take several paths: the path of most watts may be neither the cheapest nor the most
- * expensive, so no amount contains it. No path draws less than an idle core. */
+/* Widens the range of power if calls may take several paths. The path with the most watts may be neither the
+ * cheapest nor the most expensive in joules, so none of the three amounts contains it. No path draws less
+ * than an idle core. */
 static void forget_power(const struct target *target, const struct cost_cooling *cooling, bool is_sustained,
                          struct judgement *j)
 {
@@ -136,7 +138,7 @@ static void forget_power(const struct target *target, const struct cost_cooling 
     j->watts.max = j->kelvin.max = NAN;
 }
 
-/* Removes upper ends if loops have no bound or some work has no figure: a guess is not a limit. */
+/* Removes upper ends if loops have no bound or if some work has no figure, because a guess is not a limit. */
 static void forget_work_ends(struct judgement *j, bool is_sustained)
 {
     if (!is_sustained)
@@ -144,7 +146,8 @@ static void forget_work_ends(struct judgement *j, bool is_sustained)
     j->joules.high = j->joules.max = j->seconds.high = j->seconds.max = NAN;
 }
 
-/* Removes the ends of watts and kelvin if some work has no figure: unknown is not 0. */
+/* Removes both ends of watts and kelvin if some work has no figure. Its time is unknown, too, so it may lower
+ * them. */
 static void forget_power_ends(struct judgement *j)
 {
     struct figure *both_ways[] = {&j->watts, &j->kelvin};
@@ -154,11 +157,11 @@ static void forget_power_ends(struct judgement *j)
 
 /* --- verdicts ------------------------------------------------------------------------------------------- */
 
-/* Grounds of a verdict. */
+/* Basis of a verdict. */
 struct grounds {
     bool can_prove;
-    bool is_open;   /* something has no bounds */
-    bool has_guess; /* everything has bounds, but a likely value between them is guessed */
+    bool is_open;   /* something has no bounds at all */
+    bool has_guess; /* everything has bounds, but the likely value between them is guessed */
 };
 
 static enum verdict verdict_of(const struct figure *figure, double limit, double probability,
@@ -166,7 +169,8 @@ static enum verdict verdict_of(const struct figure *figure, double limit, double
 {
     if (figure->min > limit)
         return VERDICT_VIOLATED;
-    if (grounds->is_open || isnan(probability)) /* the table may have no price for all of it */
+    if (grounds->is_open || isnan(probability)) /* a NaN probability: the table may lack prices for some of
+                                                 * the work */
         return VERDICT_UNDECIDED;
     if (probability <= 0.5)
         return grounds->has_guess ? VERDICT_UNDECIDED : VERDICT_LIKELY_VIOLATED;
@@ -181,7 +185,7 @@ static struct limit judge_limit(const struct figure *figure, double limit, const
     struct limit result = {.limit = limit, .probability = NAN, .verdict = VERDICT_NONE};
     if (isnan(limit))
         return result;
-    if (!grounds->is_open) /* otherwise it would be the probability of a guess */
+    if (!grounds->is_open) /* otherwise the probability would be that of a guess */
         result.probability = probability_within(figure, limit);
     result.verdict = verdict_of(figure, limit, result.probability, grounds);
     if (grounds->has_guess && result.verdict == VERDICT_UNDECIDED)
@@ -202,7 +206,8 @@ void judge(const struct target *target, const struct function_sum *sum, const st
                                      [BASIS_MISSING] = 'E'};
     enum basis basis = sum->basis;
     joule_class cls = target->table.cls;
-    bool is_measured = cls == JOULE_CLASS_MEASURED || cls == JOULE_CLASS_DERIVED; /* a guess proves nothing */
+    bool is_measured = cls == JOULE_CLASS_MEASURED || cls == JOULE_CLASS_DERIVED; /* a guessed price table
+                                                                                   * proves nothing */
     struct grounds grounds = {is_measured && basis <= BASIS_BOUNDED, basis >= BASIS_OPEN, sum->has_guess};
     *out = (struct judgement){.basis = basis, .quality = is_measured ? qualities[basis] : 'E'};
     find_figures(target, &sum->call, cooling, budget && budget->is_sustained, out);

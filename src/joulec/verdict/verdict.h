@@ -19,20 +19,20 @@ enum verdict {
     VERDICT_VIOLATED
 };
 
-/* A figure of one call. low and high: its 5 % and 95 % points; NaN: unknown, for example because a part of
- * the work has no figure. est: estimate of the known part. */
+/* A figure of one call. `est` is the estimate of the known part. `low` and `high` are the 5 % and 95 %
+ * points. NaN: unknown, for example because a part of the work has no figure. */
 struct figure {
     double low, est, high;
-    /* Limits for proofs: no possible path or trip count exceeds them, with a margin for the table's error
+    /* Limits for proofs. No possible path or trip count exceeds them, with a margin for the table's error
      * (Z_PROOF). NaN: unknown. */
     double min, max;
 };
 
 struct limit {
     double limit;       /* NaN: none */
-    double probability; /* of a figure within the limit; NaN: unknown */
+    double probability; /* probability that the figure is within the limit; NaN: unknown */
     enum verdict verdict;
-    bool is_vacuous; /* more than a thousand times the upper end of a bounded figure */
+    bool is_vacuous; /* the limit is more than a thousand times the upper end of a bounded figure */
 };
 
 struct judgement {
@@ -45,17 +45,17 @@ struct judgement {
 };
 
 /* Judges a function by the amounts of a call and their basis. BASIS_OPEN decides nothing, and BASIS_SEEN
- * proves nothing. With BASIS_OPEN or BASIS_MISSING joules and seconds have no upper end. With BASIS_MISSING
- * watts and kelvin, which more time may lower, have no ends at all. If calls may take several paths, watts
- * and kelvin have no `max`, and their `min` is that of an idle core, because paths are ordered by their
- * joules. `budget` NULL: computes figures only. */
+ * proves nothing. With BASIS_OPEN or BASIS_MISSING, joules and seconds have no upper end. With BASIS_MISSING,
+ * watts and kelvin have no ends at all, because missing time may lower them. If calls may take several paths,
+ * watts and kelvin have no `max`, and their `min` is that of an idle core, because paths are ordered by
+ * joules and not by power. `budget` NULL: computes figures only. */
 void judge(const struct target *target, const struct function_sum *sum, const struct cost_cooling *cooling,
            const struct budget_text *budget, struct judgement *out);
-/* Judges a function without any figure: figures are NaN, each limit is undecided. */
+/* Judges a function without any figure. All figures are NaN, and each limit is undecided. */
 void judge_unknown(const struct budget_text *budget, struct judgement *out);
-/* Weakens a judgement of code that runs on another core than the target: nothing is decided. */
+/* Weakens the judgement of code that runs on another core than the target. No limit is then decided. */
 void judge_elsewhere(struct judgement *judgement);
-/* Weakens a judgement whose figures are lower bounds: nothing is proved, and no limit is vacuous. */
+/* Weakens a judgement whose figures are only lower bounds. No limit is then proved, and none is vacuous. */
 void judge_at_least(struct judgement *judgement);
 /* Returns "none", "proved", "likely", "undecided", "likely_violated" or "violated". */
 const char *verdict_name(enum verdict verdict);
