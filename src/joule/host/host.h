@@ -54,9 +54,10 @@ struct host_ops {
      * wakes the board. */
     ssize_t (*query_drm)(struct joule_host *host, const char *device, enum host_drm_query query, void *buffer,
                          size_t size);
-    /* Connects to a service of this machine and returns a handle. Addresses are "unix:/run/joule/helper.sock",
-     * "tcp:127.0.0.1:8431" or "tcp:[::1]:8431". open_stream, receive and send return -ETIMEDOUT at deadline_ns
-     * (CLOCK_MONOTONIC). If the deadline is in the past, they do not wait. */
+    /* Connects to a service of this machine and returns a handle. The address is
+     * "unix:/run/joule/helper.sock", "tcp:127.0.0.1:8431" or "tcp:[::1]:8431". open_stream, receive and send
+     * return -ETIMEDOUT at deadline_ns (CLOCK_MONOTONIC). If the deadline is in the past, they do not
+     * wait. */
     int (*open_stream)(struct joule_host *host, const char *address, int64_t deadline_ns);
     /* Receives at most `size` available bytes and returns their number; 0: the other side has closed. */
     ssize_t (*receive)(struct joule_host *host, int handle, void *buffer, size_t size, int64_t deadline_ns);
@@ -120,10 +121,9 @@ struct joule_host *host_real(void);
  *   env                   lines "NAME=value"
  *   errors                lines "path ERRNAME": access to this path fails (EACCES, EPERM, EIO, ENODATA,
  *                         ENXIO, EINVAL ...); events and registers have the paths /perf/TYPE/CONFIG/CPU and
- *                         /dev/cpu/N/msr
- * A Unix socket below the folder is a service of that machine. The machine has no other services. Its clocks
- * are those of the real machine. Returns NULL if root is not a folder or if out of memory. Close the host with
- * ops->close. */
+ * /dev/cpu/N/msr A Unix socket below the folder is a service of that machine. The machine has no other
+ * services. Its clocks are those of the real machine. Returns NULL if root is not a folder or if out of
+ * memory. Close it with ops->close. */
 struct joule_host *host_tree_open(const char *root);
 
 /* --- a scripted machine in virtual time, for tests ------------------------------------------------------ */

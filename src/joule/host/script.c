@@ -131,7 +131,7 @@ static bool put(struct joule_host *host, const char *name, struct entry content)
     return true;
 }
 
-/* Returns true if the entry is below the folder; Sets *out_child to the part of the entry's path below the
+/* Returns true if the entry is below the folder. Sets *out_child to the part of the entry's path below the
  * folder. */
 static bool is_below(const struct entry *entry, const char *folder, const char **out_child)
 {
