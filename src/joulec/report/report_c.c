@@ -12,22 +12,23 @@
 #include "joulec/source/source.h"
 #include "joulec/trips/figure_words.h"
 
-/* A comment above a line. */
+/* A comment that is printed above a line. */
 struct remark {
     const struct source_place *place;
     const struct function_result *result;
     int32_t loop;    /* index of the loop; -1: the function itself */
-    uint32_t number; /* order in which they were found */
+    uint32_t number; /* position in the order in which remarks were found */
 };
 
+/* State of the output: the current place in the source, and the remarks. */
 struct page {
     struct text *out;
     const struct judged *judged;
     struct remark *remarks; /* sorted by line */
     size_t count;
-    const char *name; /* file name as in the marker, with quotes; NULL: no marker yet */
+    const char *name; /* file name as in the last marker, with quotes; NULL: no marker yet */
     size_t name_length;
-    bool is_system;      /* a system header, whose warnings clang hides */
+    bool is_system;      /* the file is a system header, whose warnings clang hides */
     char path[PATH_MAX]; /* absolute path of the file; "": unknown */
     unsigned line;
 };
@@ -93,7 +94,7 @@ static void say_loop(struct text *out, const struct analysis *analysis, const st
 
 /* --- the text ------------------------------------------------------------------------------------------- */
 
-/* Reads a line marker, such as: # 12 "file.c" 1 3. False: the line is not a marker. */
+/* Reads a line marker, such as: # 12 "file.c" 1 3. Returns false if the line is not a marker. */
 static bool read_marker(struct page *p, const char *line, size_t length)
 {
     char *end, name[PATH_MAX];

@@ -10,7 +10,7 @@
 #include "base/json_writer.h"
 #include "joulec/source/source.h"
 
-#define MAX_MESSAGE_BYTES 4096 /* bytes of a message with its notes; longer ones are truncated */
+#define MAX_MESSAGE_BYTES 4096 /* maximum size of a message with its notes; longer messages are truncated */
 
 static void add_note(void *context, const struct note *note)
 {
@@ -41,7 +41,7 @@ static const char *path_of(const struct finding *f, char buffer[PATH_MAX])
 
 /* --- GitHub --------------------------------------------------------------------------------------------- */
 
-/* Note: ':' and ',' must be escaped only in properties. */
+/* Adds escaped text. Note: ':' and ',' must be escaped only in properties. */
 static void add_escaped(struct text *out, const char *words, bool is_property)
 {
     for (; *words; words++)

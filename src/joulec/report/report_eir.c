@@ -11,6 +11,7 @@
 #include "joulec/trips/figure_words.h"
 #include "joulec/work/contract.h"
 
+/* State of the output: the function that is being printed. */
 struct page {
     struct text *out;
     const struct analysis *analysis;
@@ -30,7 +31,7 @@ static void add_place(const struct page *p, const struct source_place *place)
         text_printf(p->out, ":%u", place->column);
 }
 
-/* is_open: the upper end is unknown. */
+/* Adds the estimate and its range, in J. is_open: true if the upper end is unknown. */
 static void add_bounds(const struct page *p, const double joules[BOUNDS], bool is_open)
 {
     text_printf(p->out, "%s (%s%s%s)", figure_words(joules[BOUND_EST], JOULE_DIMENSION_ENERGY).text,
@@ -70,7 +71,7 @@ static bool is_open_call(const struct page *p, const struct call *call)
     return isnan(joules_of_call(p, call));
 }
 
-/* Returns true if a call in the block has no upper end. */
+/* Returns true if a call in the block has no upper end of joules. */
 static bool is_open_block(const struct page *p, uint32_t index)
 {
     const struct block *block = &p->result->function->blocks[index];
@@ -101,7 +102,7 @@ static void add_block(const struct page *p, uint32_t index, unsigned depth)
 
 /* --- loops ---------------------------------------------------------------------------------------------- */
 
-/* Returns true if the loop, a loop in it or a call in it has no bound. */
+/* Returns true if the loop, a loop within it, or a call within it has no bound. */
 static bool is_open_loop(const struct page *p, int32_t loop)
 {
     const struct loops *loops = &p->result->loops;
@@ -134,7 +135,7 @@ static void add_loop(const struct page *p, size_t index, unsigned depth)
     text_add(p->out, "\n");
 }
 
-/* Recursion is at most LOOPS_MOST_DEPTH deep. */
+/* Adds the nodes of a region. Calls itself for nested loops, at most LOOPS_MOST_DEPTH deep. */
 static void add_region(const struct page *p, int32_t loop, unsigned depth)
 {
     const struct loops *loops = &p->result->loops;

@@ -34,14 +34,16 @@ static const char head[] =
     "@media(max-width:40rem){td.t{display:none}td.b{min-width:3rem}}\n"
     "</style>\n";
 
-/* Joules and executions of a source line in one call of a function. */
+/* Joules and executions of a source line, in one call of a function. */
 struct line {
     const struct function_result *begins; /* function that is defined on this line; NULL: none */
-    const struct function_result *of;     /* function whose figures follow */
+    const struct function_result *of;     /* function to which the following figures belong */
     double joules, times;
-    double copied; /* executions of the least executed block of inlined copies; 0: none */
+    double copied; /* number of executions of the least executed block of inlined copies; 0: there are no such
+                    * copies */
 };
 
+/* State of the page: the lines of the source with their figures. */
 struct page {
     struct text *out;
     const struct judged *judged;
@@ -52,7 +54,7 @@ struct page {
 
 /* --- collecting joules by line -------------------------------------------------------------------------- */
 
-/* Returns the line of a place; NULL: it is in another file. */
+/* Returns the line of a place; NULL if the place is in another file. */
 static struct line *line_of(struct page *p, const struct source_place *place)
 {
     char path[PATH_MAX];
@@ -62,15 +64,15 @@ static struct line *line_of(struct page *p, const struct source_place *place)
     return &p->lines[place->line];
 }
 
-/* Returns the executions of a block per call. */
+/* Returns the mean number of executions of a block in one call. */
 static double runs_of(const struct function_result *r, uint32_t block)
 {
     int32_t loop = r->loops.innermost[block];
     return r->sum.blocks[block].share * (loop < 0 ? 1 : r->sum.runs[loop].rounds);
 }
 
-/* Sums the blocks of one function in own[], then keeps the larger sum of each line. own: zero on entry and
- * exit. */
+/* Sums the joules of one function's blocks by line in own[]. Then stores each sum in the line if it is larger
+ * than the line's current one. own: [p->count], zero on entry and on exit. */
 static void add_blocks(struct page *p, const struct function_result *r, struct line *own)
 {
     for (uint32_t b = 0; b < r->function->block_count; b++) {
@@ -83,7 +85,7 @@ static void add_blocks(struct page *p, const struct function_result *r, struct l
         sum->joules += runs * r->sum.blocks[b].joules[BOUND_EST];
         if (source_place_order(&block->place, &block->own_place) == 0)
             sum->times = fmax(sum->times, runs);
-        else /* iterations of a loop in an inlined copy are not executions of the call */
+        else /* iterations of a loop in an inlined copy are not executions of the line by the call */
             sum->copied = sum->copied > 0 ? fmin(sum->copied, runs) : runs;
     }
     for (uint32_t b = 0; b < r->function->block_count; b++) {
@@ -118,7 +120,7 @@ static bool gather(struct page *p, struct arena *arena)
 
 /* --- printing ------------------------------------------------------------------------------------------- */
 
-/* Replaces each byte that is not UTF-8 by U+FFFD, because the page is UTF-8. */
+/* Adds text with HTML escapes. Replaces each byte that is not UTF-8 by U+FFFD, because the page is UTF-8. */
 static void add_escaped(struct text *out, const char *words, size_t length)
 {
     for (size_t i = 0; i < length;) {

@@ -34,7 +34,7 @@ static void add_range(struct json *json, const char *key, const struct trips_ran
     json_close(json, ']');
 }
 
-/* Adds the bounds that JOULE_LOOP gives. */
+/* Adds the bounds that the mark of a loop gives. */
 static void add_mark(struct json *json, const struct analysis *analysis, uint32_t mark)
 {
     if (!analysis->options.marks || mark == MARK_NONE) {
@@ -63,7 +63,7 @@ static void add_bad_marks(struct json *json, const struct marks *marks)
     json_close(json, ']');
 }
 
-/* Adds the cache lines that a call moves, by the level that they come from. */
+/* Adds the numbers of cache lines that a call moves, by the level from which the lines come. */
 static void add_lines(struct json *json, const struct cost_features *work)
 {
     json_open(json, "lines", '{');
@@ -73,7 +73,7 @@ static void add_lines(struct json *json, const struct cost_features *work)
     json_close(json, '}');
 }
 
-/* Adds the number of iterations that the build executes at once. */
+/* Adds the number of iterations that the built loop executes at once. */
 static void add_at_once(struct json *json, const struct loop *loop)
 {
     if (loop->is_unjoined)
@@ -170,7 +170,8 @@ static void add_limit(struct json *json, const char *key, const struct limit *li
     json_close(json, '}');
 }
 
-/* Adds the extremes of the work of a call, at mid prices. Note: these are no limits if a loop is guessed. */
+/* Adds the extremes of the work of a call, at middle prices. Note: the extremes are not limits if the trip
+ * count of a loop is guessed. */
 static void add_compared(struct json *json, const struct analysis *analysis, const struct function_result *r)
 {
     struct target target = analysis_target(analysis, r);
@@ -274,8 +275,8 @@ static void add_calibration(struct json *json, const struct cpu_calibration *fou
     json_close(json, '}');
 }
 
-/* Adds what figures depend on beside the source. Figures of two reports are comparable if these members are
- * equal. */
+/* Adds everything besides the source on which figures depend. The figures of two reports are comparable if
+ * these members are equal. */
 static void add_conditions(struct json *json, const struct judged *judged)
 {
     const struct analysis *analysis = judged->analysis;

@@ -13,11 +13,11 @@
 #include "joulec/source/source.h"
 
 #define SCHEMA "https://json.schemastore.org/sarif-2.1.0.json"
-#define ROOT   "%SRCROOT%" /* the name that readers of SARIF expect */
+#define ROOT   "%SRCROOT%" /* the name that readers of SARIF expect for the root folder */
 
 /* --- paths ---------------------------------------------------------------------------------------------- */
 
-/* Percent-encodes all but unreserved characters and '/' (RFC 3986). */
+/* Adds `path`, with all characters percent-encoded except unreserved ones and '/' (RFC 3986). */
 static void add_escaped(struct text *out, const char *path)
 {
     for (; *path; path++) {
@@ -62,7 +62,7 @@ static void add_text(struct json *json, const char *key, const char *words)
     json_close(json, '}');
 }
 
-/* `length`: characters at the place; 0: unknown. */
+/* Adds a place. length: number of characters at the place; 0: unknown. */
 static void add_place(struct json *json, const struct judged *judged, const struct source_place *place,
                       size_t length)
 {
@@ -83,6 +83,7 @@ static void add_place(struct json *json, const struct judged *judged, const stru
     json_close(json, '}');
 }
 
+/* The list of notes that belong to a result. */
 struct related {
     struct json *json;
     const struct judged *judged;
@@ -171,10 +172,10 @@ static void add_location(struct json *json, const struct finding *f)
     json_close(json, ']');
 }
 
-/* Adds what distinguishes findings of one rule about one function. */
+/* Adds to the hash what distinguishes findings of one rule about one function. Returns the new hash. */
 static uint64_t hash_detail(const struct finding *f, uint64_t hash)
 {
-    if (f->advice) { /* a function may have several of each kind */
+    if (f->advice) { /* a function may have several pieces of advice of each kind */
         size_t nth = (size_t)(f->advice - f->result->advice);
         return hash_bytes(hash, (const char *)&nth, sizeof nth);
     }
@@ -184,7 +185,7 @@ static uint64_t hash_detail(const struct finding *f, uint64_t hash)
     if (!marks || f->mark == MARK_NONE)
         return hash;
     const char *words = marks->list[f->mark].words;
-    for (uint32_t i = 0; i <= f->mark; i++) /* once for each equal mark up to this one */
+    for (uint32_t i = 0; i <= f->mark; i++) /* hashed once for each equal mark up to this one */
         if (strcmp(marks->list[i].words, words) == 0)
             hash = hash_bytes(hash, words, strlen(words) + 1);
     return hash;

@@ -8,6 +8,7 @@
 
 enum warnings { AS_WARNINGS, AS_ERRORS, HIDDEN };
 
+/* State of the messages that are printed. */
 struct message {
     struct text *out;
     const struct judged *judged;
@@ -15,7 +16,7 @@ struct message {
     bool has_figures;
 };
 
-/* Prints the source line with a caret below the column; nothing if the file cannot be read. */
+/* Prints the source line with a caret below the column. Prints nothing if the file cannot be read. */
 static void quote_source(struct text *out, const struct source_place *place)
 {
     char *line = source_line(place);
@@ -75,14 +76,14 @@ static bool is_warning(const struct finding *finding)
     return !finding->is_error && !finding->advice && !finding->is_note;
 }
 
-/* Returns true for findings about the machine or the build rather than the source. */
+/* Returns true if the finding is about the machine or the build, and not about the source. */
 static bool is_of_figures(const struct finding *finding)
 {
     return finding->rule == RULE_STALE || finding->rule == RULE_FOREIGN || finding->rule == RULE_LEVEL ||
            finding->rule == RULE_OTHER_BASELINE || finding->rule == RULE_THREADS;
 }
 
-/* Returns true if -Werror makes it an error. */
+/* Returns true if -Werror turns the finding into an error. */
 static bool may_be_error(const struct finding *finding)
 {
     return is_warning(finding) && !is_of_figures(finding);
@@ -118,7 +119,7 @@ static void print_messages(const struct judged *judged, enum warnings warnings, 
     findings_each(judged, add_finding, &m);
     if (!m.has_figures)
         return;
-    text_add(out, "  table     "); /* the table is the same for all findings */
+    text_add(out, "  table     "); /* the table is the same for all findings, so it is printed once */
     finding_table(m.judged, out);
     text_add(out, "\n");
 }
