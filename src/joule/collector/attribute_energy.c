@@ -2,8 +2,8 @@
  *
  * A sweep chooses the domains of each group and splits time at their readings into steps of constant power.
  * It then divides the energy (sweep.h) and adds each region's share to its tag.
- * Note: a region that is still open keeps a ledger of its own until it ends. All others are added to their
- * tag's ledger.
+ * Note: a region that is still open keeps a ledger of its own until it ends. Ended regions are added to the
+ * ledger of their tag.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -51,6 +51,8 @@ static int by_end(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Sets the ends of the sweep's steps: all readings in (begin_ns, end_ns), sorted, and end_ns. Returns their
+ * number. */
 static size_t list_steps(struct collector *c, int64_t begin_ns, int64_t end_ns)
 {
     size_t count = 0, kept = 0;
@@ -65,8 +67,8 @@ static size_t list_steps(struct collector *c, int64_t begin_ns, int64_t end_ns)
     return kept;
 }
 
-/* Sets one group's power in a step and adds to the sweep's energy. The variance of the energy in the step's
- * first half shows how far power may vary within the step. */
+/* Sets one group's power in the step from begin_ns to step->end_ns, and adds its energy to that of the sweep.
+ * The variance of the energy in the step's first half shows how far power may vary within the step. */
 static void fill_step(struct collector *c, unsigned group, int64_t begin_ns, struct step *step)
 {
     const struct cover *cover = &c->covers.covers[group];
@@ -83,6 +85,7 @@ static void fill_step(struct collector *c, unsigned group, int64_t begin_ns, str
         c->energy.step_variance[group] += 4 * half.joules.variance;
 }
 
+/* Fills c->steps and c->energy for a sweep. Returns the number of steps. */
 static size_t make_steps(struct collector *c, int64_t begin_ns, int64_t end_ns)
 {
     size_t count = list_steps(c, begin_ns, end_ns);
@@ -100,6 +103,7 @@ static size_t make_steps(struct collector *c, int64_t begin_ns, int64_t end_ns)
 
 /* --- adding shares to tags ------------------------------------------------------------------------------ */
 
+/* Notes that a tag gets energy in this sweep, for close_tags. */
 static void touch(struct collector *c, struct tag_state *tag, uint16_t number)
 {
     if (tag->is_touched)
@@ -116,8 +120,8 @@ static void add_share(struct share *sum, const struct share *share)
     sum->covered_s += share->covered_s;
 }
 
-/* The error of a foreign timestamp moves energy across a region's edge. The errors of the two
- * edges are independent. */
+/* Adds the variance from errors of foreign timestamps, which move energy across a region's edges. The errors
+ * of the two edges are independent. */
 static void add_timestamp_error(struct ledger_line *line, const struct region *r, const struct share *share)
 {
     double length_s = (double)(r->end_ns - r->begin_ns) * 1e-9, error_s = (double)r->error_ns * 1e-9;
@@ -143,6 +147,8 @@ static unsigned next_group(uint32_t *left)
     return group;
 }
 
+/* Adds the sweep's share of region i, which is still open, to its own ledger. If out of memory, the share is
+ * lost. */
 static void keep_share(struct collector *c, size_t i)
 {
     struct region *r = &c->regions[i];
@@ -161,7 +167,7 @@ struct recent *collector_find_recent(struct collector *c, int64_t begin_ns, uint
     return &c->recent[key >> 32 & (RECENT - 1)];
 }
 
-/* Returns the region's energy from one group, in this sweep and earlier ones. */
+/* Returns region i's energy from one group, in this sweep and earlier sweeps. */
 static struct share whole_share(const struct collector *c, size_t i, unsigned group)
 {
     struct share sum = *sweep_share(&c->sweep, i, group);
@@ -172,6 +178,7 @@ static struct share whole_share(const struct collector *c, size_t i, unsigned gr
     return sum;
 }
 
+/* Returns the variance, in J^2, of region i's window in one group, over all sweeps. */
 static double window_variance(const struct collector *c, size_t i, unsigned group)
 {
     const struct ledger *history = c->regions[i].history;
@@ -180,6 +187,7 @@ static double window_variance(const struct collector *c, size_t i, unsigned grou
     return now + (history ? history->lines[group].window_var : 0);
 }
 
+/* Returns the figures of region i over all its groups and sweeps. */
 static struct recent add_up(const struct collector *c, size_t i)
 {
     const struct region *r = &c->regions[i];
@@ -205,6 +213,7 @@ static struct recent add_up(const struct collector *c, size_t i)
     return sum;
 }
 
+/* Adds a finished region's energy to its tag, and keeps its own figures. */
 static void attribute_region(struct collector *c, size_t i, struct tag_state *tag)
 {
     const struct region *r = &c->regions[i];
@@ -224,7 +233,8 @@ static void attribute_region(struct collector *c, size_t i, struct tag_state *ta
         ledger_merge(&tag->ledger, r->history);
 }
 
-/* Adds `part` of the energy that a batch's representing regions got in earlier sweeps. */
+/* Adds the fraction `part` (for `self`: `own`) of the energy that a region which represents a batch got in
+ * earlier sweeps. */
 static void add_history(struct ledger_line *line, const struct ledger_line *more, double part, double own)
 {
     line->window += more->window * part;
@@ -236,9 +246,9 @@ static void add_history(struct ledger_line *line, const struct ledger_line *more
     line->covered_s += more->covered_s * part;
 }
 
-/* Adds the part of region i's energy that belongs to one tag of the batch that it represents. Regions of the
- * tag may be nested, but never get more than all of it. `self` follows from their own time, because region i
- * may overlap another region of its thread by chance. */
+/* Adds the part of region i's energy that belongs to one tag of the batch that it represents. Nested regions
+ * of the tag can have more time than the batch, so the part is limited to 1. `self` follows from their own
+ * time, because region i may overlap another region of its thread by chance. */
 static void attribute_fold(struct collector *c, size_t i, const struct fold_update *fold, double covered_s)
 {
     const struct region *r = &c->regions[i];
@@ -261,6 +271,7 @@ static void attribute_fold(struct collector *c, size_t i, const struct fold_upda
     }
 }
 
+/* Adds the energy of region i to the tags of the batch that it represents, and releases the batch. */
 static void attribute_batch(struct collector *c, size_t i)
 {
     struct batch *batch = c->regions[i].batch;
@@ -270,6 +281,7 @@ static void attribute_batch(struct collector *c, size_t i)
     folded_release(c, batch);
 }
 
+/* Attributes a region that has ended, and frees its ledger. */
 static void finish_region(struct collector *c, size_t i)
 {
     const struct region *r = &c->regions[i];
@@ -316,6 +328,7 @@ static void close_tags(struct collector *c)
 
 /* --- a sweep -------------------------------------------------------------------------------------------- */
 
+/* Ensures room for `needed` shares, and sets them to 0. Returns false if out of memory. */
 static bool reserve_shares(struct collector *c, size_t needed)
 {
     if (needed == 0)
@@ -331,6 +344,7 @@ static bool reserve_shares(struct collector *c, size_t needed)
     return true;
 }
 
+/* Divides the energy from swept_ns to end_ns. Returns false if out of memory. */
 static bool run_sweep(struct collector *c, int64_t end_ns)
 {
     struct sweep *sweep = &c->sweep;
@@ -347,6 +361,7 @@ static bool run_sweep(struct collector *c, int64_t end_ns)
     return sweep_run(sweep);
 }
 
+/* Updates all stored numbers of region `from`, which becomes region `to`. */
 static void renumber(struct collector *c, uint32_t from, uint32_t to)
 {
     const struct region *r = &c->regions[from];

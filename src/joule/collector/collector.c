@@ -19,12 +19,14 @@
 
 /* --- the hub: one reader for all collectors of a process ------------------------------------------------ */
 
+/* The hub: all collectors of this process, and their reader. Guarded by `lock`. */
 static struct {
     pthread_mutex_t lock;
     struct collector *first;
     struct reader reader;
 } hub = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* Gives the update of one slot to all collectors. The caller holds the hub's lock. */
 static void give_to_all(void *context, const struct slot_update *update)
 {
     (void)context;
@@ -35,13 +37,16 @@ static void give_to_all(void *context, const struct slot_update *update)
     }
 }
 
-/* A round serves all collectors. Each one notes its own meter's clock, which may differ slightly. */
+/* Notes the time of a round in all collectors, because a round serves all of them. Each collector notes the
+ * time of its own meter's clock. now_ns: the time of the collector `reading`. */
 static void note_round(struct collector *reading, int64_t now_ns)
 {
     for (struct collector *c = hub.first; c; c = c->next)
         c->slots_read_ns = c == reading ? now_ns : meter_now_ns(c->meter);
 }
 
+/* Reads all slots if there may be updates, and gives them to all collectors. check_owners: also reads slots
+ * of ended threads. */
 static void drain(struct collector *c, bool check_owners)
 {
     pthread_mutex_lock(&hub.lock);
@@ -56,7 +61,8 @@ static void drain(struct collector *c, bool check_owners)
     pthread_mutex_unlock(&hub.lock);
 }
 
-/* The parent's threads do not exist in the child, and so its collectors are not used there. */
+/* Empties the hub in a child after fork. The parent's threads do not exist there, so its collectors are not
+ * used. */
 static void renew_hub(void)
 {
     pthread_mutex_init(&hub.lock, NULL);
@@ -121,7 +127,7 @@ void collector_free(struct collector *c)
 
 /* --- rounds --------------------------------------------------------------------------------------------- */
 
-/* Returns the time that all sensors have reached. */
+/* Returns the time up to which all sensors have readings, at most MAX_LAG_NS before horizon_ns. */
 static int64_t reached_ns(struct collector *c, int64_t horizon_ns)
 {
     collector_choose_covers(c, horizon_ns);
@@ -135,6 +141,8 @@ static int64_t reached_ns(struct collector *c, int64_t horizon_ns)
     return reached > horizon_ns - MAX_LAG_NS ? reached : horizon_ns - MAX_LAG_NS;
 }
 
+/* Attributes energy up to horizon_ns - hold_ns, or to the last reading of the slowest sensor if that is
+ * earlier. */
 static void sweep_to(struct collector *c, int64_t horizon_ns, int64_t hold_ns)
 {
     if (c->region_count == 0) { /* nothing to attribute; late spans are accepted for a while */
@@ -182,12 +190,13 @@ void collector_finish(struct collector *c)
 
 /* --- answers -------------------------------------------------------------------------------------------- */
 
+/* Returns a / b, at most 1; 0 if b is 0. */
 static double part(double a, double b)
 {
     return b > 0 ? fmin(1, a / b) : 0;
 }
 
-/* Returns the energy of those of the given groups that are known. */
+/* Returns the summed energy of those of `groups` (bits) whose energy is known; unknown if none is. */
 static struct window claimed_window(struct collector *c, uint32_t groups, int64_t begin_ns, int64_t end_ns)
 {
     struct window sum = {.joules = estimate_unknown(), .covered_s = INFINITY, .is_final = true};
@@ -207,8 +216,8 @@ static struct window claimed_window(struct collector *c, uint32_t groups, int64_
     return sum;
 }
 
-/* Returns `joules` as a part of `whole`: with its gain errors, and an independent error in proportion to that
- * of the region's window. */
+/* Returns `joules` as a part of `whole`, with the gain errors of `whole`. The independent error is that of
+ * the region's window, in proportion. is_share: the class is at best derived. */
 static joule_quantity part_of(const struct window *whole, const struct recent *recent, double joules,
                               bool is_share)
 {
@@ -221,7 +230,7 @@ static joule_quantity part_of(const struct window *whole, const struct recent *r
     return estimate_quantity(&e);
 }
 
-/* Returns a part of the window, with the interval from 0 to the whole window. */
+/* Returns the fraction `share` of a window, with an interval from 0 to the whole window. */
 static joule_quantity part_of_window(joule_quantity window, double share)
 {
     joule_class cls = window.cls > JOULE_CLASS_DERIVED ? window.cls : JOULE_CLASS_DERIVED;
@@ -229,7 +238,8 @@ static joule_quantity part_of_window(joule_quantity window, double share)
         .value = window.value * fmin(1, fmax(0, share)), .low = 0, .high = window.high, .cls = cls};
 }
 
-/* Estimates a region without figures of its own by its tag's average share of the window. */
+/* Sets `attributed` and `self` of a region without figures of its own, from its tag's average share of
+ * windows. */
 static void estimate_shares(const struct tag_state *tag, uint32_t groups, joule_result *out)
 {
     double window = 0, attributed = 0, self = 0;
@@ -247,6 +257,8 @@ static void estimate_shares(const struct tag_state *tag, uint32_t groups, joule_
     out->self = part_of_window(out->window, self / window);
 }
 
+/* Fills the energies and coverage of a region's result. recent: the region's own figures; NULL: none. tag:
+ * may be NULL. */
 static void fill_windows(struct collector *c, uint32_t claims, int64_t begin_ns, int64_t end_ns,
                          const struct recent *recent, const struct tag_state *tag, joule_result *out)
 {
@@ -291,8 +303,8 @@ joule_status collector_region(struct collector *c, const joule_region *region, j
     return out_result->is_final ? JOULE_OK : JOULE_PENDING;
 }
 
-/* Returns the upper bound of the devices' energy since the meter began; INFINITY if sensors did
- * not cover that time. */
+/* Returns the upper bound, in joules, of the energy of the claimed devices since the meter began; INFINITY if
+ * sensors did not cover that time. */
 static double max_joules_of(struct collector *c, uint32_t claims)
 {
     int64_t now_ns = meter_now_ns(c->meter);
@@ -304,7 +316,7 @@ static double max_joules_of(struct collector *c, uint32_t claims)
     return is_seen && joules.high > 0 ? joules.high : INFINITY;
 }
 
-/* Lowers the upper bound to `limit`, but never below the value. */
+/* Returns `joules` with its upper bound lowered to `limit`, but not below its value. */
 static joule_quantity limit_upper_bound(joule_quantity joules, double limit)
 {
     if (joules.high > limit)
@@ -312,8 +324,8 @@ static joule_quantity limit_upper_bound(joule_quantity joules, double limit)
     return joules;
 }
 
-/* Raises the upper bound by the largest possible energy of folded regions before attribution reached them:
- * all energy of the devices in that time. */
+/* Returns `joules` with its upper bound raised by the largest possible energy of folded regions in time that
+ * was not attributed: all energy of the devices in that time. window: joules of the tag's windows. */
 static joule_quantity with_uncovered(joule_quantity joules, const struct tag_state *tag, double window)
 {
     double uncovered_s = tag->duration_s - tag->covered_s;
@@ -322,6 +334,7 @@ static joule_quantity with_uncovered(joule_quantity joules, const struct tag_sta
     return joules;
 }
 
+/* Fills the result of a tag. */
 static void fill_tag(struct collector *c, const struct tag_state *tag, joule_result *out)
 {
     out->count = tag->count;
@@ -360,8 +373,8 @@ static int by_attributed(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Returns the energy that a tag is allowed: its total limit, plus its limit per region times the number of
- * regions in the result. Returns NaN if it has no budget. */
+/* Returns the energy in joules that a tag is allowed: its total limit, plus its limit per region times the
+ * number of regions in the result. Returns NaN if it has no budget. */
 static double budget_of(struct session *session, const struct tag_row *row)
 {
     double in_all = session_get_budget(session, row->tag), each = session_get_call_budget(session, row->tag);
@@ -391,7 +404,7 @@ static void expect_joules(struct collector *c, const struct tag_state *state, st
  * one. */
 #define TIMESTAMPS_SD 0.1
 
-/* Subtracts a relative part, with its error, from an energy. */
+/* Returns `joules` without the fraction `part`, with the error of that fraction. */
 static joule_quantity subtract_timestamps(joule_quantity joules, double part)
 {
     joule_quantity left = quantity_scale(joules, 1 - part);
@@ -402,8 +415,8 @@ static joule_quantity subtract_timestamps(joule_quantity joules, double part)
 }
 
 /* Moves the energy of taking timestamps from `attributed` to `timestamp_joules`. A region contains the second
- * half of its first timestamp and the first half of its last one. Their part of the time is assumed to
- * be their part of the energy. */
+ * half of its first timestamp and the first half of its last one. The energy of timestamps is assumed to be
+ * proportional to their time. */
 static void separate_timestamps(struct session *session, const struct tag_state *state, struct tag_row *row)
 {
     double timestamps_s = session_timestamp_seconds(session) * (double)(state->count - state->counted);
@@ -442,6 +455,7 @@ static uint64_t count_attributed(const struct tag_state *tag)
     return tag->count > without ? tag->count - without : 0;
 }
 
+/* Returns the row of a tag that has finished regions. */
 static struct tag_row make_row(struct collector *c, uint32_t tag)
 {
     const struct tag_state *state = c->tags[tag];
@@ -474,7 +488,8 @@ bool collector_row(struct collector *c, uint32_t tag, struct tag_row *out_row)
     return is_known;
 }
 
-/* Adds a row and keeps the `size` largest. Returns the number of rows. */
+/* Adds a row to a list of at most `size` rows. If the list is full, replaces its smallest row if `row` is
+ * larger. Returns the number of rows. */
 static size_t keep_row(struct tag_row *rows, size_t count, size_t size, const struct tag_row *row)
 {
     if (count < size) {

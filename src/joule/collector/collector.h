@@ -12,12 +12,13 @@
 #include "joule/meter/engine.h"
 #include "joule/session/session_layout.h"
 
-/* Returns NULL if out of memory, or if another process reads this session. */
+/* Makes a collector for a meter. Returns NULL if out of memory, or if another process reads this session. */
 struct collector *collector_create(joule_meter *meter, struct session *session);
+/* Frees the collector. NULL is allowed. */
 void collector_free(struct collector *collector);
 /* Call it after each round of readings. Reads ring buffers and attributes energy up to the previous round;
- * read_ns is the time of this one. Stops earlier at the last reading of the slowest sensor, or where late
- * spans are still expected. Costs next to nothing while there are no regions. */
+ * read_ns is the time of the present round. Stops earlier at the last reading of the slowest sensor, or where
+ * late spans are still expected. Costs next to nothing while there are no regions. */
 void collector_advance(struct collector *collector, int64_t read_ns);
 /* Adds a finished span that does not come from the session's ring buffers, for example from a recording. It
  * is in time if it begins after the last round. */
@@ -25,7 +26,7 @@ void collector_give(struct collector *collector, const struct span *span);
 /* Attributes everything up to now, including regions of threads that have ended. Call it
  * before a final report. */
 void collector_finish(struct collector *collector);
-/* Like joule_region_result and joule_tag_result. */
+/* Return the result of a region or a tag, as joule_region_result and joule_tag_result do. */
 joule_status collector_region(struct collector *collector, const joule_region *region,
                               joule_result *out_result);
 joule_status collector_tag(struct collector *collector, uint32_t tag, joule_result *out_result);
@@ -33,6 +34,7 @@ joule_status collector_tag(struct collector *collector, uint32_t tag, joule_resu
 #define TAG_COUNTED 0x100u /* calls were counted; their energy is the compiler's estimate */
 /* A tag with a budget per call: all its calls together are too short for the sensor to judge. */
 #define TAG_BRIEF 0x200u
+/* The row of a tag in a report. */
 struct tag_row {
     uint32_t tag;
     const char *name; /* owned by the collector */
@@ -60,6 +62,7 @@ struct region_limits {
     uint64_t unstored;     /* regions lost for lack of memory: counted only here */
     uint64_t implausible;  /* impossible entries of the shared memory, ignored */
 };
+/* Returns these numbers since the session began. */
 struct region_limits collector_limits(struct collector *collector);
 
 #endif

@@ -17,7 +17,7 @@
 
 #define MAX_LOST  256  /* regions that left the open table and whose end has not arrived yet */
 #define MAX_STEPS 1024 /* intervals of constant power in one sweep */
-#define NONE_OPEN 0
+#define NONE_OPEN 0    /* an unused entry of `open_at` */
 #define RECENT    8192 /* number of regions whose own figures are kept; a power of two */
 
 /* A flag of regions in addition to those of spans: its thread has ended, so it will never finish. */
@@ -26,13 +26,14 @@
 /* The figures of one finished region. */
 struct recent {
     int64_t begin_ns, end_ns;
-    uint32_t place;
+    uint32_t place; /* region's slot and, from bit 16 on, its index in the open table */
     uint32_t claims;
     double window, attributed, self, cpu, gpu; /* joules */
     double variance;                           /* J^2, independent, of window */
     double covered_s;
 };
 
+/* The sums of one tag. */
 struct tag_state {
     char name[SESSION_NAME];
     struct ledger ledger;
@@ -47,6 +48,7 @@ struct tag_state {
     uint32_t flags, claims;
 };
 
+/* A collector. */
 struct collector {
     joule_meter *meter;
     struct session *session;
@@ -89,23 +91,30 @@ struct collector {
 };
 
 /* regions.c */
+/* Adds the regions of one slot's update. */
 void regions_read_slot(struct collector *c, const struct slot_update *update);
-/* Adds a finished span. */
+/* Adds a finished span, or ends the open region that it belongs to. If there are too many regions, folds the
+ * span. */
 void regions_add_span(struct collector *c, const struct span *span);
 /* Abandons regions whose end should have arrived by now. */
 void regions_abandon_lost(struct collector *c, int64_t now_ns);
+/* Returns the sums of a tag (below SESSION_TAGS), made at first use; NULL: out of memory. */
 struct tag_state *regions_get_tag(struct collector *c, uint32_t tag);
-/* Returns the new region's number, or NO_REGION if there are too many. */
+/* Adds a region. Returns its number, or NO_REGION if there are too many or out of memory. */
 uint32_t regions_add(struct collector *c, const struct region *region);
 /* Attributes spans that did not fit into `regions`, as a batch. */
 void regions_attribute_overflow(struct collector *c);
+/* Returns the groups (bits) that a region with these flags claims. device: GPU of a foreign span, or
+ * SPAN_ALL_GPUS. */
 uint16_t regions_claims(uint8_t flags, uint8_t device);
 
 /* attribute_energy.c */
 /* Attributes energy from swept_ns to end_ns, and removes regions that have ended by then. */
 void collector_attribute_until(struct collector *c, int64_t end_ns);
+/* Chooses the domains of each group again if the last choice is a second old or channels were added. */
 void collector_choose_covers(struct collector *c, int64_t now_ns);
-/* Returns the entry that keeps a region's figures. It may hold another region's figures. */
+/* Returns the entry for a region's figures. It may hold another region's figures, so compare begin_ns, end_ns
+ * and place. */
 struct recent *collector_find_recent(struct collector *c, int64_t begin_ns, uint32_t place);
 
 #endif

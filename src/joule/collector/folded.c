@@ -10,15 +10,18 @@
 #define MAX_THREADS 4096 /* upper limit of the threads that one batch represents */
 #define MAX_GAPS    640  /* exceeds the number of regions in a full ring buffer */
 
+/* A time in which a thread ran no kept region. */
 struct gap {
     int64_t begin_ns, end_ns;
 };
 
+/* Returns true for a fold of calls without timestamps, whose energy the compiler expects. */
 static bool is_counted_call(struct collector *c, const struct fold_update *fold)
 {
     return fold->duration_s == 0 && !isnan(session_get_expected(c->session, fold->tag).value);
 }
 
+/* Adds counts and times of a fold to its tag. */
 static void count_fold(struct collector *c, const struct fold_update *fold, const struct fold_time *time)
 {
     bool is_counted = is_counted_call(c, fold);
@@ -39,6 +42,7 @@ static void count_fold(struct collector *c, const struct fold_update *fold, cons
         tag->unsynchronised += fold->count;
 }
 
+/* Makes a batch of the folds that have time. Returns NULL if out of memory. */
 static struct batch *make_batch(const struct fold_update *folds, size_t count)
 {
     struct batch *batch = malloc(sizeof *batch + count * sizeof *folds);
@@ -54,8 +58,8 @@ static struct batch *make_batch(const struct fold_update *folds, size_t count)
     return batch;
 }
 
-/* Adds regions, spread evenly over [begin_ns, end_ns), that occupy the fraction `part` of
- * this time for a batch. */
+/* Adds `pieces` copies of `model`, spread evenly over [begin_ns, end_ns), that occupy the fraction `part` of
+ * this time. */
 static void add_pieces(struct collector *c, const struct region *model, int64_t begin_ns, int64_t end_ns,
                        double part, size_t pieces)
 {
@@ -75,7 +79,8 @@ static int by_begin(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Lists the times in [begin_ns, end_ns) at which the thread did not run a kept region's own code. A
+/* Lists the gaps in `time` at which the thread did not run the own code of a kept region (one in
+ * time->spans). A
  * kept region that spent more than half of its time in nested regions counts as free for folded ones.
  * Returns the number of gaps. */
 static size_t list_gaps(const struct fold_time *time, struct gap gaps[MAX_GAPS])
@@ -121,7 +126,7 @@ static void add_thread(struct collector *c, const struct region *model, const st
     }
 }
 
-/* Places the batch of several threads, each with the same part. */
+/* Places the batch of several threads: regions over the whole time, each with the same part of it. */
 static void add_threads(struct collector *c, const struct region *model, const struct fold_time *time)
 {
     double parts = model->batch->own_s * 1e9 / (double)(time->end_ns - time->begin_ns);

@@ -1,8 +1,8 @@
 /* joule/collector/folded.h - attributes energy to regions of which only count and total time are known.
  *
  * Regions that find their ring buffer full are folded: counted and summed by tag. A batch holds what one slot
- * folded between two rounds. It is represented by regions of the slot's thread whose lengths add up to the
- * own time of the folded regions. Each tag gets a part of the batch's energy in proportion to its time.
+ * folded between two rounds. A batch is represented by regions of the slot's thread. Their lengths add up to
+ * the own time of the folded regions. Each tag gets a part of the batch's energy in proportion to its time.
  * Note: power is assumed to be constant over a batch, as between two readings.
  */
 #ifndef JOULE_FOLDED_H
@@ -13,9 +13,10 @@
 
 struct collector;
 
+/* Folds whose energy waits for sweeps. Freed with its last representing region. */
 struct batch {
     size_t left;  /* representing regions that have not got their energy yet */
-    double own_s; /* sum over `folds` */
+    double own_s; /* seconds, sum over `folds` */
     size_t count;
     struct fold_update folds[];
 };

@@ -47,6 +47,7 @@ void ledger_merge(struct ledger *ledger, const struct ledger *other)
 
 /* --- groups --------------------------------------------------------------------------------------------- */
 
+/* Adds a domain to a cover. */
 static void take(struct cover *cover, int32_t id, joule_class cls)
 {
     cover->ids[cover->count++] = id;
@@ -54,6 +55,7 @@ static void take(struct cover *cover, int32_t id, joule_class cls)
         cover->cls = cls;
 }
 
+/* Returns true if a cover contains a domain. */
 static bool holds(const struct cover *cover, int32_t id)
 {
     for (size_t i = 0; i < cover->count; i++)
@@ -62,6 +64,7 @@ static bool holds(const struct cover *cover, int32_t id)
     return false;
 }
 
+/* Returns the group of the GPU that a domain belongs to. */
 static unsigned gpu_group(joule_meter *meter, int32_t id)
 {
     int32_t device = meter->channels[id].channel->info.device_index;
@@ -96,7 +99,8 @@ uint32_t group_covers_summed(const struct group_covers *covers, uint32_t claims)
 
 /* --- results -------------------------------------------------------------------------------------------- */
 
-/* Returns `value` with the relative errors of `base`, but with its own independent variance. */
+/* Returns `value` with the relative common errors of `base`, but with the independent variance `variance`
+ * (J^2). */
 static struct estimate shaped_like(const struct estimate *base, double value, double variance)
 {
     if (!(base->value > 0))
@@ -107,15 +111,18 @@ static struct estimate shaped_like(const struct estimate *base, double value, do
     return e;
 }
 
+/* The five energies of a result. */
 struct sums {
     struct estimate window, attributed, self, cpu, gpu;
 };
 
+/* Adds a term to *sum, which may be unknown. */
 static void add(struct estimate *sum, const struct estimate *term)
 {
     *sum = isnan(sum->value) ? *term : estimate_add(*sum, 1, term);
 }
 
+/* Adds the sums of one group. base: the group's energy over the same time, for its relative errors. */
 static void add_group(struct sums *sums, unsigned group, const struct ledger_line *line,
                       const struct estimate *base)
 {

@@ -4,7 +4,7 @@
  * present for a fraction p of a sweep gets the fraction p of the standard error of the sweep's energy. Its
  * variance also gets p (1 - p) times the variance of power within the sweep. That term is at most the square
  * of the tag's energy, because power is not negative. Sweeps add in quadrature. Gain errors are a property of
- * the meter: ledger_result adds them.
+ * the meter, so they are not in the sums; ledger_result adds them.
  * Note: sums are kept by group of devices, because each group has one gain. A result is a sum over groups.
  */
 #ifndef JOULE_LEDGER_H
@@ -13,6 +13,7 @@
 #include "joule/meter/engine.h"
 #include "joule/collector/sweep.h"
 
+/* Energy sums of a tag or of one region, by group. */
 struct ledger {
     struct ledger_line {
         double window, attributed, self;             /* joules */
@@ -32,9 +33,10 @@ struct sweep_energy {
 /* Returns the variance in J^2 of x joules that a tag got from a group. presence: the fraction of the sweep, 0
  * to 1, in which the tag was present. */
 double share_variance(double x, double presence, const struct sweep_energy *energy, unsigned group);
-/* Adds the share of a tag's regions in one sweep. */
+/* Adds the share that a tag's regions got from a group in one sweep. */
 void ledger_add(struct ledger *ledger, unsigned group, const struct share *share,
                 const struct sweep_energy *energy);
+/* Adds all sums of `other`. */
 void ledger_merge(struct ledger *ledger, const struct ledger *other);
 
 /* The domains of each group, and the groups that make up the total. */
@@ -43,6 +45,7 @@ struct group_covers {
     uint32_t known;    /* bits: groups with a cover */
     uint32_t in_total; /* bits: groups that JOULE_TOTAL sums */
 };
+/* Chooses the domains of each group that measured it from begin_ns to end_ns. */
 void group_covers_choose(struct group_covers *covers, joule_meter *meter, int64_t begin_ns, int64_t end_ns);
 /* Returns the groups that a region sums: those that it claims, or all groups of the total if it
  * claims every group. */

@@ -14,6 +14,7 @@
 
 #define CHECK_EVERY_NS 1000000000LL
 
+/* Clears what is known of a slot. */
 static void forget(struct read_slot *slot)
 {
     memset(slot, 0, offsetof(struct read_slot, folds) + slot->tags * sizeof(struct folded));
@@ -31,17 +32,20 @@ void reader_start(struct reader *reader, struct session_map *map, int64_t since_
     reader->implausible = 0;
 }
 
+/* Returns the number of slots that were ever used. */
 static uint32_t slots_used(const struct session_map *map)
 {
     uint32_t used = atomic_load_explicit(&map->slots_used, memory_order_acquire);
     return used < SESSION_SLOTS ? used : SESSION_SLOTS;
 }
 
+/* Returns true if a slot has an owner and is prepared. */
 static bool is_readable(uint64_t owner)
 {
     return owner != 0 && !(owner & OWNER_PREPARING);
 }
 
+/* Returns true if the owner's thread certainly does not exist. */
 static bool owner_is_gone(uint64_t owner)
 {
     int32_t pid = (int32_t)(owner >> 32 & 0x7fffffff);
@@ -51,6 +55,7 @@ static bool owner_is_gone(uint64_t owner)
 
 /* --- one slot ------------------------------------------------------------------------------------------- */
 
+/* Lists a slot's open regions. */
 static void list_open(struct slot *slot, struct slot_update *update)
 {
     for (unsigned i = 0; i < SESSION_OPEN; i++) {
@@ -71,6 +76,7 @@ static void list_open(struct slot *slot, struct slot_update *update)
     }
 }
 
+/* Copies an entry of a ring buffer, reading each member once. */
 static struct span copy(const volatile struct span *cell)
 {
     return (struct span){
@@ -102,7 +108,8 @@ static bool makes_sense(struct span *span, int64_t since_ns)
            span->error_ns >= 0;
 }
 
-/* Waits for an entry that was claimed and not filled yet, unless its thread has ended. */
+/* Moves the finished regions from a slot's ring buffer to the update. Stops at an entry that was claimed but
+ * is not filled yet, unless its thread has ended. */
 static void empty_ring(struct reader *reader, struct slot *slot, struct slot_update *update)
 {
     uint64_t head = atomic_load_explicit(&slot->head, memory_order_acquire);
@@ -141,7 +148,8 @@ static bool is_plausible(const struct folded *now, const struct folded *before, 
            (double)now->duration_ns <= longest_ns && (double)now->own_ns <= longest_ns;
 }
 
-/* Reads the increase of one fold since the last round. Returns false if there is none. */
+/* Reads the increase of one fold since the last round into *out, and updates *seen. Returns false if there is
+ * no increase, or if it is implausible. */
 static bool take_fold(struct reader *reader, struct folded *seen, struct fold *fold, double life_ns,
                       struct fold_update *out)
 {
@@ -164,6 +172,7 @@ static bool take_fold(struct reader *reader, struct folded *seen, struct fold *f
     return true;
 }
 
+/* Adds the increase of all folds of a slot to the update. */
 static void take_folds(struct reader *reader, struct fold_mark *mark, struct fold *folds,
                        struct slot_update *update)
 {
@@ -184,12 +193,14 @@ static void take_folds(struct reader *reader, struct fold_mark *mark, struct fol
     update->fold_end_ns = atomic_load_explicit(&mark->end_ns, memory_order_relaxed);
 }
 
-/* Prevents new threads from taking the slot over. Returns false if one has done so. */
+/* Prevents new threads from taking over the slot of `owner`. Returns false if a thread has already done
+ * so. */
 static bool lock_slot(struct session_map *map, uint32_t number, uint64_t owner)
 {
     return atomic_compare_exchange_strong(&map->owners[number], &owner, OWNER_PREPARING);
 }
 
+/* Gives a slot that lock_slot locked back to the session. */
 static void free_slot(struct session_map *map, uint32_t number)
 {
     slot_clear_open(&map->slots[number]);
@@ -198,6 +209,7 @@ static void free_slot(struct session_map *map, uint32_t number)
 
 /* --- all slots ------------------------------------------------------------------------------------------ */
 
+/* Returns true if threads without a slot have folded regions since the last round. */
 static bool has_slotless_folds(const struct reader *reader)
 {
     return reader->map && atomic_load_explicit(&reader->map->slotless_mark.changes, memory_order_relaxed) !=
@@ -225,6 +237,7 @@ bool reader_has_updates(const struct reader *reader, int64_t now_ns)
     return false;
 }
 
+/* Reads one slot into reader->update. is_over: its thread has ended. */
 static void read_slot(struct reader *reader, uint32_t number, bool is_over)
 {
     struct slot *slot = &reader->map->slots[number];
@@ -239,6 +252,7 @@ static void read_slot(struct reader *reader, uint32_t number, bool is_over)
     take_folds(reader, &slot->fold_mark, slot->folds, update);
 }
 
+/* Reads the folds of threads without a slot into reader->update. Returns false if there are none. */
 static bool read_slotless_folds(struct reader *reader)
 {
     struct slot_update *update = &reader->update;

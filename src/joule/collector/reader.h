@@ -2,7 +2,7 @@
  *
  * The reader empties ring buffers, lists open regions, takes the increase of folded counts, and frees the
  * slots of threads that have ended. Its output is checked: numbers are in range, times in order.
- * Note: writers continue meanwhile. A region that ends during a round may appear only in the next one. No
+ * Note: writers continue meanwhile. A region that ends during a round may appear only in the next round. No
  * finished region is lost or delivered twice.
  */
 #ifndef JOULE_READER_H
@@ -12,6 +12,7 @@
 
 #define READER_SLOTLESS SESSION_SLOTS /* slot number that represents all threads without a slot */
 
+/* A region that is open. index: its place in the slot's open table. */
 struct open_update {
     int64_t begin_ns;
     uint16_t tag;
@@ -40,6 +41,7 @@ struct slot_update {
     int64_t fold_end_ns; /* end of the latest folded region; 0: unknown */
 };
 
+/* The reader of one session. */
 struct reader {
     struct session_map *map;
     int64_t since_ns;     /* no region began earlier */

@@ -1,7 +1,8 @@
 /* joule/collector/regions.c - turns the reader's output into regions that wait for their energy.
  *
- * An open region is found by its index in the open table and its begin when its end arrives, from whichever
- * ring buffer. Counts and durations of a tag are added here, its energy in attribute_energy.c.
+ * When the end of a region arrives, from any ring buffer, the open region is found by its index in the open
+ * table and its begin. Counts and durations of a tag are added here; its energy is added in
+ * attribute_energy.c.
  * Note: a region that left the open table without an end is "lost" for at most a second. Its end is in the
  * ring buffer of another thread, or was folded, or will never arrive.
  */
@@ -44,7 +45,7 @@ uint16_t regions_claims(uint8_t flags, uint8_t device)
     return (uint16_t)(claims ? claims : GROUPS_ALL);
 }
 
-/* Regions that represent folded ones have the same limit once more. */
+/* Regions that represent a batch have a limit of their own: another MAX_REGIONS. */
 uint32_t regions_add(struct collector *c, const struct region *region)
 {
     if (c->region_count >= MAX_REGIONS && !region->batch)
@@ -63,6 +64,7 @@ uint32_t regions_add(struct collector *c, const struct region *region)
     return (uint32_t)c->region_count++;
 }
 
+/* Adds a finished region to the counts and times of its tag. */
 static void count_finished(struct collector *c, const struct region *r)
 {
     struct tag_state *tag = regions_get_tag(c, r->tag);
@@ -81,7 +83,8 @@ static void count_finished(struct collector *c, const struct region *r)
     }
 }
 
-/* Attribution waits as long as spans have been late before. */
+/* Sets how long attribution waits for foreign spans, from how late they have been. end_ns: end of a new
+ * span. */
 static void learn_hold(struct collector *c, int64_t end_ns)
 {
     int64_t late_ns = c->swept_ns - end_ns;
@@ -95,6 +98,8 @@ static void remove_lost(struct collector *c, size_t i)
     memmove(&c->lost[i], &c->lost[i + 1], (--c->lost_count - i) * sizeof c->lost[0]);
 }
 
+/* Finds the lost region that this span ends and removes it from the list. Returns its number, or
+ * NO_REGION. */
 static uint32_t find_lost(struct collector *c, const struct span *span)
 {
     for (size_t i = 0; i < c->lost_count; i++) {
@@ -108,7 +113,8 @@ static uint32_t find_lost(struct collector *c, const struct span *span)
     return NO_REGION;
 }
 
-/* Finds the open region that this span ends and removes it from the open table. */
+/* Finds the open or lost region that this span ends, and removes it from its table. Returns its number, or
+ * NO_REGION. */
 static uint32_t find_open(struct collector *c, const struct span *span)
 {
     if (span->index == SPAN_NOT_LISTED)
@@ -189,6 +195,7 @@ void regions_add_span(struct collector *c, const struct span *span)
     count_finished(c, &c->regions[i]);
 }
 
+/* Ends the region that has been lost for longest, without counting it. */
 static void abandon_oldest(struct collector *c)
 {
     struct region *oldest = &c->regions[c->lost[0].region];
@@ -197,6 +204,7 @@ static void abandon_oldest(struct collector *c)
     remove_lost(c, 0);
 }
 
+/* Adds a region to the lost ones. If there are too many, abandons the oldest. */
 static void add_lost(struct collector *c, uint32_t region, int64_t now_ns)
 {
     if (c->lost_count == MAX_LOST)
@@ -204,6 +212,7 @@ static void add_lost(struct collector *c, uint32_t region, int64_t now_ns)
     c->lost[c->lost_count++] = (struct lost){region, now_ns};
 }
 
+/* Adds an open region, unless it is known. */
 static void take_open(struct collector *c, uint32_t slot, const struct open_update *update, int64_t now_ns)
 {
     uint32_t *place = &c->open_at[slot][update->index];
@@ -239,7 +248,7 @@ static void find_lost_regions(struct collector *c, const struct slot_update *upd
     }
 }
 
-/* Sets the time in which regions were folded. It begins when the ring buffer was full, at the end of its last
+/* Attributes the folds of one update. Their time begins when the ring buffer was full, at the end of its last
  * short span. Without such a span, it begins when the slots were last read. */
 static void take_folds(struct collector *c, const struct slot_update *update, int64_t now_ns)
 {

@@ -17,6 +17,7 @@ struct track {
     uint32_t claimant[GROUPS]; /* the innermost region that claims the group */
 };
 
+/* The running sums of one group. */
 struct group {
     unsigned number; /* GROUP_... */
     double watts, coverage;
@@ -25,6 +26,7 @@ struct group {
     double unattributed;
 };
 
+/* State of one sweep_run. */
 struct state {
     struct sweep *sweep;
     struct track tracks[SESSION_SLOTS];
@@ -45,6 +47,7 @@ void sweep_set_groups(struct sweep *sweep, uint32_t groups)
 
 /* --- edges in order of time ----------------------------------------------------------------------------- */
 
+/* Ensures room for two edges of each region. Returns false if out of memory. */
 static bool reserve_edges(struct sweep *sweep)
 {
     size_t needed = 2 * sweep->region_count;
@@ -64,12 +67,14 @@ static bool reserve_edges(struct sweep *sweep)
     return true;
 }
 
+/* Returns true if a region gets energy in this sweep. */
 static bool takes_part(const struct sweep *sweep, const struct region *r)
 {
     return r->end_ns > sweep->begin_ns && r->begin_ns < sweep->end_ns && r->end_ns > r->begin_ns &&
            (r->claims & sweep->groups);
 }
 
+/* Lists the edges of all regions that take part. Returns their number. */
 static size_t list_edges(struct sweep *sweep)
 {
     size_t count = 0;
@@ -85,7 +90,7 @@ static size_t list_edges(struct sweep *sweep)
     return count;
 }
 
-/* Stable radix sort by bytes: a few passes over up to 10^6 edges. */
+/* Sorts the edges by time with a stable radix sort by bytes: a few passes over up to 10^6 edges. */
 static void sort_edges(struct sweep *sweep, size_t count)
 {
     uint64_t length_ns = (uint64_t)(sweep->end_ns - sweep->begin_ns);
@@ -105,6 +110,7 @@ static void sort_edges(struct sweep *sweep, size_t count)
 
 /* --- running sums --------------------------------------------------------------------------------------- */
 
+/* Sets the power of all groups from the present step. */
 static void use_step(struct state *state)
 {
     const struct step *step = &state->sweep->steps[state->step];
@@ -114,6 +120,7 @@ static void use_step(struct state *state)
     }
 }
 
+/* Adds the time up to until_ns, at the present power, to the running sums. */
 static void add_interval(struct state *state, int64_t until_ns)
 {
     double length_s = (double)(until_ns - state->now_ns) * 1e-9;
@@ -130,6 +137,7 @@ static void add_interval(struct state *state, int64_t until_ns)
     state->now_ns = until_ns;
 }
 
+/* Moves the present time to until_ns, through all steps in between. */
 static void advance(struct state *state, int64_t until_ns)
 {
     const struct sweep *sweep = state->sweep;
@@ -144,6 +152,7 @@ static void advance(struct state *state, int64_t until_ns)
 
 /* --- edges ---------------------------------------------------------------------------------------------- */
 
+/* Returns the share of a region in a column. */
 static struct share *share_of(struct state *state, uint32_t region, unsigned column)
 {
     return &state->sweep->shares[(size_t)region * state->columns + column];
@@ -176,11 +185,13 @@ static void hand_over(struct state *state, unsigned column, uint32_t from, uint3
     g->claimants += (to != NO_REGION) - (from != NO_REGION);
 }
 
+/* Returns true if region a began after region b. */
 static bool is_inside(const struct region *a, const struct region *b)
 {
     return a->begin_ns != b->begin_ns ? a->begin_ns > b->begin_ns : a->index > b->index;
 }
 
+/* Adds region i to the open regions of its track, ordered by begin. */
 static void link_region(struct track *track, struct region *regions, uint32_t i)
 {
     uint32_t outer = track->innermost, inner = NO_REGION;
@@ -198,6 +209,7 @@ static void link_region(struct track *track, struct region *regions, uint32_t i)
         track->innermost = i;
 }
 
+/* Removes region i from the open regions of its track. */
 static void unlink_region(struct track *track, struct region *regions, uint32_t i)
 {
     uint32_t outer = regions[i].outer, inner = regions[i].inner;
@@ -209,6 +221,7 @@ static void unlink_region(struct track *track, struct region *regions, uint32_t 
         track->innermost = outer;
 }
 
+/* Returns the innermost open region of a track that claims a group, or NO_REGION. */
 static uint32_t innermost_claimant(const struct track *track, const struct region *regions, unsigned group)
 {
     uint32_t i = track->innermost;
@@ -229,7 +242,7 @@ static void begin_region(struct state *state, uint32_t i)
             continue;
         uint32_t before = track ? track->claimant[c] : NO_REGION;
         if (before != NO_REGION && is_inside(&regions[before], &regions[i]))
-            continue; /* it arrived late: a region inside it is already running */
+            continue; /* region i arrived late: a region inside it is already running */
         hand_over(state, c, before, i);
         if (track)
             track->claimant[c] = i;
@@ -271,6 +284,7 @@ static void settle_open_regions(struct state *state)
     }
 }
 
+/* Initialises the state at the begin of a sweep. */
 static void start(struct state *state, struct sweep *sweep)
 {
     memset(state, 0, sizeof *state);

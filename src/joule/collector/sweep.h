@@ -39,6 +39,7 @@ struct share {
     double covered_s;
 };
 
+/* A region that waits for energy. */
 struct region {
     int64_t begin_ns;
     int64_t end_ns; /* or STILL_OPEN */
@@ -60,6 +61,7 @@ struct step {
     double coverage[GROUPS]; /* 0 to 1 */
 };
 
+/* A sweep: its inputs, results and buffers. */
 struct sweep {
     struct region *regions;
     size_t region_count;
@@ -71,7 +73,7 @@ struct sweep {
     uint8_t column_of[GROUPS];
     /* Results. */
     struct share *shares;        /* region_count * columns, zeroed by the caller */
-    double unattributed[GROUPS]; /* joules, added to */
+    double unattributed[GROUPS]; /* joules without a region; the sweep adds to them */
     /* Buffers that are reused; zeroed at first, freed by sweep_free. */
     struct edge {
         uint64_t at_ns; /* relative to begin_ns */
@@ -81,16 +83,17 @@ struct sweep {
     size_t edge_capacity;
 };
 
-/* Sets the groups that take part. */
+/* Sets the groups (bits) that take part. */
 void sweep_set_groups(struct sweep *sweep, uint32_t groups);
 /* Returns the share of region `i` in `group`, which must take part. */
 static inline struct share *sweep_share(const struct sweep *sweep, size_t i, unsigned group)
 {
     return &sweep->shares[i * sweep->columns + sweep->column_of[group]];
 }
-/* Divides the energy of [begin_ns, end_ns]. Regions outside get nothing. Returns false if out of memory; then
- * nothing is divided. */
+/* Divides the energy of [begin_ns, end_ns]. Regions outside get nothing. Returns false, and divides nothing,
+ * if out of memory or if there is no time to divide. */
 bool sweep_run(struct sweep *sweep);
+/* Frees the buffers of the sweep. */
 void sweep_free(struct sweep *sweep);
 
 #endif

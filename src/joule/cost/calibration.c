@@ -22,16 +22,19 @@
 /* Scale error of energy counters (assumed for all of them); it is common to all prices. */
 #define SENSOR_LOG_SD 0.05
 
+/* A term that was not measured. */
 static const struct cost_term none = {NAN, NAN, NAN};
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
+/* State of cost_calibration_parse. is_wrong: a message was set. */
 struct reading {
     const char *what;
     joule_error *error;
     bool is_wrong;
 };
 
+/* Sets the message for a wrong key, unless an earlier key has set one. */
 static void wrong(struct reading *r, const char *key)
 {
     if (!r->is_wrong)
@@ -40,6 +43,7 @@ static void wrong(struct reading *r, const char *key)
     r->is_wrong = true;
 }
 
+/* Copies a text, which must fit; otherwise reports the key. */
 static void read_text(struct reading *r, const struct json_value *object, const char *key, char *out,
                       size_t size)
 {

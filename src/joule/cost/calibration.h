@@ -33,6 +33,7 @@ struct cost_prices {
     double log_sd; /* error of predicted joules, for programs that were not fitted */
 };
 
+/* The calibration of one machine. */
 struct cost_calibration {
     char vendor[24], name[96], uarch[32];
     unsigned family, model, stepping; /* as in cost_cpu; model: the part number on Arm */
@@ -44,15 +45,16 @@ struct cost_calibration {
     struct cost_prices prices;
 };
 
-/* Parses text[0..size) and modifies it. Errors: INVALID if the text violates the schema, with a message that
- * begins with `what`; NO_MEMORY. */
+/* Parses text[0..size), which is changed, into *out. INVALID: the text violates the schema; the message
+ * begins with `what`. NO_MEMORY. */
 joule_status cost_calibration_parse(char *text, size_t size, const char *what, struct cost_calibration *out,
                                     joule_error *out_error);
 /* Returns true if the calibration was made on this model of CPU; a guest's calibration applies to guests
  * only. */
 bool cost_calibration_is_of(const struct cost_calibration *calibration, const struct cost_cpu *cpu,
                             unsigned stepping);
-/* Replaces what was measured in a core and a table of the same CPU. The caches do not change. */
+/* Replaces the speeds and prices that were measured in the core and table of the same CPU. Cache sizes do not
+ * change. */
 void cost_calibration_apply(const struct cost_calibration *calibration, struct cost_core *core,
                             struct cost_table *table);
 /* Writes the date in UTC, such as "2026-11-22". */

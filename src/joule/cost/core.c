@@ -23,8 +23,8 @@ enum cost_level cost_core_level(const struct cost_core *core, double bytes)
     return (enum cost_level)level;
 }
 
-/* Combines two limits that apply at the same time. power 1: their sum; the higher the power, the more the
- * larger one hides the smaller one. */
+/* Returns the cycles of two limits of a and b cycles that apply at the same time. power 1: their sum. The
+ * higher the power, the closer the result is to the larger limit. */
 static double combine_limits(double a, double b, double power)
 {
     double max = fmax(a, b), min = fmin(a, b);
@@ -166,12 +166,13 @@ static struct cost_range ordered(const struct cost_core *core, const struct cost
                                .high = units.high + lost.high + lines.high};
 }
 
+/* Returns the standard deviation of the logarithm that the range corresponds to; 0 for no cycles. */
 static double spread(struct cost_range range)
 {
     return range.est > 0 ? log(range.high / range.low) / (2 * Z90) : 0;
 }
 
-/* Widens the range by an error of its scale. */
+/* Returns the range widened by a scale error, whose logarithm has the standard deviation log_sd. */
 static struct cost_range widen(struct cost_range range, double log_sd)
 {
     double down = hypot(log(range.est / range.low), Z90 * log_sd),
@@ -187,8 +188,8 @@ struct cost_range cost_core_cycles(const struct cost_core *core, const struct co
     return widen(ordered(core, work, flow), core->log_sd);
 }
 
-/* Adds the error of time to `e`: own_sd of the unknown order, which is this run's own, and common_sd of the
- * core's description. */
+/* Returns `e` with the errors of time added: own_sd, which is this run's own error by the unknown order, and
+ * common_sd, the error of the core's description. */
 static struct estimate add_time_error(struct estimate e, uint32_t instance, double own_sd, double common_sd)
 {
     uint32_t cause = CAUSE(CAUSE_CPU_SEED, instance * COST_CAUSES + COST_CAUSE_TIME);

@@ -63,10 +63,10 @@ struct cost_flow {
 double cost_core_throughput(const struct cost_core *core, const struct cost_features *work);
 /* Returns the cycles of two pieces of work of a and b cycles that overlap as far as the core allows. */
 double cost_core_overlapped(const struct cost_core *core, double a, double b);
-/* Returns the cycles of a chain that restarts after `uops` micro-operations; the next one overlaps with it as
- * far as the window reaches. */
+/* Returns the cycles of a chain that restarts after `uops` micro-operations; the next chain overlaps with it
+ * as far as the window reaches. */
 double cost_core_restarted(const struct cost_core *core, double chain_cycles, double uops);
-/* Returns the cycles of `work` if each step waits for the last. */
+/* Returns the cycles of `work` if each step waits for the step before. */
 double cost_core_serial(const struct cost_core *core, const struct cost_features *work);
 /* Returns the cycles of `work` in the known order. 0 for no work; NaN if an amount is unknown, negative or
  * infinite. */

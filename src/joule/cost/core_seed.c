@@ -15,6 +15,7 @@
 
 /* --- speeds --------------------------------------------------------------------------------------------- */
 
+/* The typical speeds of one kind of core. */
 struct kind {
     const char *name;
     double ghz;    /* frequency of one busy core, between base and boost */
@@ -33,7 +34,7 @@ struct kind {
     } after; /* latency of the result, in cycles */
     struct {
         double l3, dram;
-    } ns; /* latency of a line */
+    } ns; /* latency of a line, in nanoseconds */
     struct {
         double l2_cycles, l3_gb_s, dram_gb_s;
     } line; /* cycles per line from L2; bandwidth for one core */
@@ -43,7 +44,7 @@ struct kind {
 };
 
 /* Errors of cycles: simulators of a core with all data in L1 have mean errors of 9 to 36 % (comparison in
- * Abel and Reineke, "uiCA", 2022); these rows know less.
+ * Abel and Reineke, "uiCA", 2022); the rows of this table are less exact.
  * Columns: name, GHz, log sd, overlap, window / per cycle: uops, int, fp, 256, 512, int mul, fma, loads,
  * stores, branches / every / after: int mul, int div, fp, fma, fp div, load, mispredict, atomic, L2 / ns /
  * line / KiB. */
@@ -64,14 +65,15 @@ static const struct kind kinds[] = {
     /* Sunny Cove, Willow Cove: Ice Lake servers. */
     {"sunny-cove", 3.2, 0.25, 4, 352, {5, 4, 2, 3, 2, 1, 2, 2, 2, 2}, {6, 4},
      {3, 12, 4, 4, 14, 5, 17, 18, 14}, {24, 95}, {2.3, 25, 13}, {48, 1280, 49152}},
-    /* Cypress Cove: the same in desktops. */
+    /* Cypress Cove: Sunny Cove in desktops. */
     {"sunny-cove-client", 4.6, 0.25, 4, 352, {5, 4, 2, 3, 1, 1, 2, 2, 2, 2}, {6, 4},
      {3, 12, 4, 4, 14, 5, 17, 18, 13}, {11, 70}, {2, 60, 25}, {48, 512, 16384}},
     /* Golden Cove and Raptor Cove: Sapphire, Emerald and Granite Rapids. L3 and DRAM were measured on an
      * Emerald Rapids. */
     {"golden-cove", 3.2, 0.25, 4, 512, {6, 5, 3, 3, 2, 1, 2, 3, 2, 2}, {6, 4},
      {3, 12, 3, 4, 14, 5, 17, 18, 15}, {35, 130}, {2, 25, 15}, {48, 2048, 107520}},
-    /* The same in desktops; Lion Cove is wider. Their small cores are not distinguished. */
+    /* Golden Cove and Raptor Cove in desktops; also used for Lion Cove, which is wider. The small cores of
+     * these chips are not distinguished. */
     {"golden-cove-client", 5.0, 0.3, 4, 512, {6, 5, 3, 3, 2, 1, 2, 3, 2, 2}, {6, 4},
      {3, 12, 3, 4, 14, 5, 17, 18, 15}, {14, 85}, {2, 60, 30}, {48, 2048, 30720}},
     /* Gracemont and Crestmont; older Atoms are slower. A 256-bit vector is two of 128 bits. */
@@ -108,15 +110,15 @@ static const struct kind kinds[] = {
 };
 /* clang-format on */
 
-/* Errors of the frequency: boost, temperature, number of busy cores. The frequency that a guest sees, if any,
- * says little. */
+/* Errors of the frequency: boost, temperature, number of busy cores. If a guest sees a frequency at all, that
+ * frequency says little. */
 #define HZ_TYPICAL_LOG_SD 0.15
 #define HZ_GIVEN_LOG_SD   0.05
 #define HZ_GUEST_LOG_SD   0.2
 
 #define LINE_BYTES 64
 
-/* Returns the last row for unknown names. */
+/* Returns the row with this name, or the last row ("generic") for an unknown name. */
 static const struct kind *find_kind(const char *name)
 {
     const struct kind *kind = kinds, *last = kinds + sizeof kinds / sizeof *kinds - 1;
@@ -125,6 +127,7 @@ static const struct kind *find_kind(const char *name)
     return kind;
 }
 
+/* Sets the rates of a core at the frequency `hz` from its row. */
 static void set_speeds(const struct kind *kind, double hz, struct cost_core *core)
 {
     double *per_cycle = core->per_cycle;
@@ -146,6 +149,7 @@ static void set_speeds(const struct kind *kind, double hz, struct cost_core *cor
     per_cycle[COST_DRAM_LINES] = kind->line.dram_gb_s * 1e9 / LINE_BYTES / hz;
 }
 
+/* Sets the latencies of a core at the frequency `hz` from its row. */
 static void set_latencies(const struct kind *kind, double hz, struct cost_core *core)
 {
     double *latency = core->latency;
@@ -255,6 +259,7 @@ static void set_prices(const struct prices *p, const struct cost_core *core, str
         table->joules[COST_SHARED_SECONDS] = NAN;
 }
 
+/* Sets the errors of all prices. factor: 90 % of machines are within it, either way. */
 static void set_price_errors(double factor, struct cost_table *table)
 {
     double whole = log(factor) / Z90;

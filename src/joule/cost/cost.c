@@ -23,6 +23,7 @@ static double part_joules(const struct cost_table *table, const struct cost_feat
     return features->amount[i] == 0 ? 0 : features->amount[i] * table->joules[i];
 }
 
+/* Returns `joules` with the errors of a coefficient. log_sd: [COST_CAUSES] */
 static struct estimate part_estimate(const struct cost_table *table, double joules, const double *log_sd)
 {
     if (isnan(joules))
@@ -36,6 +37,7 @@ static struct estimate part_estimate(const struct cost_table *table, double joul
     return part;
 }
 
+/* Returns true if table and features have this version of the model. */
 static bool is_same_version(const struct cost_table *table, const struct cost_features *features)
 {
     return table->version == COST_VERSION && features->version == COST_VERSION;

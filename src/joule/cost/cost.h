@@ -62,11 +62,13 @@ enum cost_cause {
     COST_CAUSES
 };
 
+/* Amounts of work, each in the unit of its feature. */
 struct cost_features {
     uint32_t version; /* COST_VERSION */
     double amount[COST_FEATURES];
 };
 
+/* A table of prices with their errors. */
 struct cost_table {
     uint32_t version;  /* COST_VERSION */
     uint32_t instance; /* instance of CAUSE_CPU_SEED: tables with the same number share their errors */
@@ -79,6 +81,7 @@ struct cost_table {
     double log_sd[COST_FEATURES][COST_CAUSES];
 };
 
+/* The cost of some features, in joules. */
 struct cost {
     struct estimate total;
     struct estimate part[COST_FEATURES];
@@ -134,6 +137,7 @@ struct cost_cpu_type {
     double package_watts; /* with all threads busy */
     const char *family;   /* static storage */
 };
+/* Returns the typical properties of a CPU's family; never fails. */
 struct cost_cpu_type cost_cpu_type(const struct cost_cpu *cpu);
 
 #endif

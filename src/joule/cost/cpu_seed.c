@@ -37,8 +37,10 @@
 #define HOST_LOG_SD  0.35
 #define SPLIT_LOG_SD 0.25 /* of the cubic part; the other part changes in the opposite direction */
 
+/* The basis of a row's watts: the whole server at the plug, or the chip alone. */
 enum basis { WALL, PACKAGE };
 
+/* The published figures of one family of CPUs. */
 struct family {
     const char *id;
     const char *vendor; /* NULL: any */
@@ -173,7 +175,7 @@ static bool has_model(const struct family *row, unsigned model)
     return count == 0;
 }
 
-/* The last row matches every CPU. */
+/* Returns the first row that matches a CPU. The last row matches every CPU. */
 static const struct family *find_family(const struct cost_cpu *cpu)
 {
     const struct family *row = families;

@@ -39,12 +39,14 @@ const char *fit_family_name(enum fit_family family)
 
 enum unknown_kind { IS_RATE, IS_LATENCY, IS_OVERLAP };
 
+/* One unknown of the fit. */
 struct unknown {
     enum unknown_kind kind;
     int feature;
     double sd; /* prior standard deviation of the factor */
 };
 
+/* The problem: kernels, the typical core, and the unknowns. */
 struct search {
     const struct fit_kernel *kernels;
     size_t count;
@@ -53,11 +55,13 @@ struct search {
     size_t unknown_count;
 };
 
+/* Returns true if a kernel has cycles that are steady enough for the fit. */
 static bool is_used(const struct fit_kernel *kernel)
 {
     return kernel->family != FIT_IDLE && kernel->cycles > 0 && kernel->cycles_log_sd <= FIT_MAX_SPREAD;
 }
 
+/* Returns true if a used kernel depends on the rate of a feature. */
 static bool determines_rate(const struct search *s, int feature)
 {
     bool determines = false;
@@ -66,6 +70,7 @@ static bool determines_rate(const struct search *s, int feature)
     return determines && s->typical->per_cycle[feature] > 0;
 }
 
+/* Returns true if a used kernel depends on the latency of a feature. */
 static bool determines_latency(const struct search *s, int feature)
 {
     bool determines = false;
@@ -94,6 +99,7 @@ static void list_unknowns(struct search *s)
     add_unknown(s, IS_OVERLAP, 0, OVERLAP_SD);
 }
 
+/* Fills *out: the typical core with the factors x applied. */
 static void make_core(const struct search *s, const double *x, struct cost_core *out)
 {
     *out = *s->typical;
@@ -119,6 +125,7 @@ double fit_cycles(const struct cost_core *core, const struct fit_kernel *kernel)
     return cost_core_cycles(core, &kernel->work, &flow).est;
 }
 
+/* Returns the weight of a kernel in the sum of squares. */
 static double weight_of(const struct fit_kernel *kernel)
 {
     return 1 / hypot(KERNEL_LOG_SD, kernel->cycles_log_sd);

@@ -19,6 +19,7 @@
 #define MAX_CONDITION 1e5 /* of the normal equations; relative errors grow by its square root */
 #define MIN_GROUPS    4
 
+/* The problem: kernels, scaled typical prices, and groups of features. */
 struct pricing {
     const struct fit_kernel *kernels;
     size_t count;
@@ -27,11 +28,13 @@ struct pricing {
     size_t group_count;
 };
 
+/* Returns true if a kernel has joules that are steady enough for the fit. */
 static bool is_used(const struct fit_kernel *kernel)
 {
     return kernel->joules > 0 && kernel->joules_log_sd <= FIT_MAX_SPREAD;
 }
 
+/* Returns the amount of a feature that a kernel measured or counted. */
 static double amount_of(const struct fit_kernel *kernel, int feature)
 {
     if (feature == COST_PACKAGE_SECONDS)
@@ -41,6 +44,7 @@ static double amount_of(const struct fit_kernel *kernel, int feature)
     return kernel->work.amount[feature];
 }
 
+/* Returns the joules of a kernel at these prices. */
 static double joules_by(const struct fit_kernel *kernel, const double *price)
 {
     double joules = 0;
@@ -116,7 +120,7 @@ static void add_belief(struct nnls *problem)
     }
 }
 
-/* Returns false if the fit fails. */
+/* Fits the factors of all groups without one family. Returns false if the fit fails. */
 static bool solve(const struct pricing *p, enum fit_family without, double *out_x, struct nnls *out_problem)
 {
     make_problem(p, without, out_problem);
@@ -130,6 +134,7 @@ static bool find_factors(const void *of, enum fit_family without, double *out_x)
     return solve(of, without, out_x, &problem);
 }
 
+/* Joins the group `dropped` to the group `kept`. */
 static void merge(struct pricing *p, int kept, int dropped)
 {
     for (int i = 0; i < COST_FEATURES; i++) {

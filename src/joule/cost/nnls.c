@@ -26,6 +26,7 @@ void nnls_add(struct nnls *problem, const double *row, double value)
 
 /* --- the free unknowns ---------------------------------------------------------------------------------- */
 
+/* The free unknowns, with the factorised matrix. */
 struct part {
     size_t count, of[NNLS_MAX];        /* their indices */
     double factor[NNLS_MAX][NNLS_MAX]; /* lower Cholesky factor: [count, count] */
@@ -55,6 +56,7 @@ static void factorise(const struct nnls *problem, const bool *is_free, struct pa
     }
 }
 
+/* Solves for the free unknowns with the Cholesky factor. right, out: [part->count] */
 static void solve_part(const struct part *part, const double *right, double *out)
 {
     double y[NNLS_MAX];
@@ -184,11 +186,13 @@ void nnls_errors(const struct nnls *problem, const double *x, double *out_sd)
 
 /* --- condition ------------------------------------------------------------------------------------------ */
 
+/* A symmetric matrix m, and its eigenvectors. of: indices of its unknowns. */
 struct symmetric {
     size_t count, of[NNLS_MAX];
     double m[NNLS_MAX][NNLS_MAX], vectors[NNLS_MAX][NNLS_MAX];
 };
 
+/* Fills *s with the gram, its columns scaled to length 1. Columns of length 0 are left out. */
 static void scale(const struct nnls *problem, struct symmetric *s)
 {
     s->count = 0;

@@ -12,6 +12,7 @@
 
 #define NNLS_MAX 48 /* maximum number of unknowns */
 
+/* The sums over all equations. */
 struct nnls {
     size_t count;                    /* number of unknowns */
     double gram[NNLS_MAX][NNLS_MAX]; /* A^T A: [count, count] */
@@ -20,6 +21,7 @@ struct nnls {
     size_t rows;
 };
 
+/* Makes an empty problem with `count` unknowns, at most NNLS_MAX. */
 void nnls_begin(struct nnls *problem, size_t count);
 /* Adds one equation: row times the unknowns = value, both divided by the standard error of the value. row:
  * [count] */
@@ -30,8 +32,9 @@ void nnls_add(struct nnls *problem, const double *row, double value);
 bool nnls_solve(const struct nnls *problem, double *out_x);
 /* Returns the sum of squared residuals. */
 double nnls_residual(const struct nnls *problem, const double *x);
-/* Returns the standard error of each unknown for rows of error 1, with unknowns that are 0 held at 0. For
- * these: the error if each were the only unknown. INFINITY: no row depends on it. */
+/* Returns the standard error of each unknown for rows of error 1, with unknowns that are 0 held at 0. An
+ * unknown that is 0 gets the error that it would have as the only unknown. INFINITY: no row depends on the
+ * unknown. */
 void nnls_errors(const struct nnls *problem, const double *x, double *out_sd);
 
 /* Returns the ratio of the largest to the smallest eigenvalue of the gram with columns scaled to length 1;
