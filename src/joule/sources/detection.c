@@ -16,7 +16,7 @@ static const struct signs {
     [DETECT_GROQ] = {"/dev", "groq", {"GROQ_DEVICE_ID"}},
 };
 
-/* Finds the first device file of the kind; false if there is none. */
+/* Writes the path of the first device file of the kind. Returns false if there is none. */
 static bool find_file(struct source *source, const struct signs *sign, char *out_path, size_t size)
 {
     char **names;
@@ -29,7 +29,7 @@ static bool find_file(struct source *source, const struct signs *sign, char *out
     return false;
 }
 
-/* Returns true if the variable's value requests a device, not none. */
+/* Returns true if the variable is set and its value requests a device. */
 static bool asks_for_device(const char *value)
 {
     static const char *const none[] = {"", "-1", "none", "void", "NoDevFiles", NULL};

@@ -11,8 +11,8 @@
 
 enum detection_kind { DETECT_NVIDIA, DETECT_AMD, DETECT_INTEL, DETECT_TPU, DETECT_NEURON, DETECT_GROQ };
 
-/* As source_set_state with ABSENT and `text`; also names the device file or variable that suggests such
- * hardware. */
+/* Sets the source's state to ABSENT with the remedy `text`. If a device file or variable suggests hardware of
+ * `kind`, appends its name to the remedy. Returns ABSENT. */
 joule_status detection_absent(struct source *source, enum detection_kind kind, const char *text);
 
 #endif

@@ -46,7 +46,8 @@ struct device {
 /* Adds device number `index` of `kind`, such as "hpu:0", with all facts unknown. The arena owns it. Returns
  * NULL if out of memory. */
 struct device *source_add_device(struct source *source, const char *kind, int32_t index);
-/* Adds the GPU at this PCI address, with the number from gpu_index. */
+/* Adds the GPU at this PCI address, with the number from gpu_index. The arena owns the device. Returns NULL
+ * if there are too many GPUs or memory is exhausted. */
 struct device *source_add_gpu(struct source *source, const char *pci_address);
 
 /* Returns N of "gpu:N" for a GPU that NVIDIA's driver does not drive. N is the same in every source. NVIDIA's
@@ -61,8 +62,8 @@ void gpu_name_channel(struct channel *channel, int32_t index, const char *what);
  * NULL if `gpu` is NULL or memory is exhausted. */
 struct channel *gpu_add_gauge(struct source *source, const struct device *gpu, enum gauge_role role,
                               const char *what);
-/* Writes the zone of a board: "gpu0/board", or "gpu0/module" if it contains CPU cores. The same in every
- * source. */
+/* Writes the zone of a board, which is equal in every source: "gpu0/board", or "gpu0/module" if the board
+ * contains CPU cores. */
 void gpu_zone(int32_t index, bool has_cpu, char out_zone[48]);
 
 /* GPU numbers of a lane's sources. Each lane finds the same numbers. */

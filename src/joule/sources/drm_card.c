@@ -24,7 +24,7 @@ static void find_driver(struct source *source, const char *uevent, struct drm_ca
     string_copy(card->driver, sizeof card->driver, slash ? slash + 1 : link);
 }
 
-/* Tries links before uevent, as hwmon does. */
+/* Finds the card's PCI address. Tries the links before `uevent`, as the source "hwmon" does. */
 static void find_pci(struct source *source, const char *uevent, struct drm_card *card)
 {
     const char *const ends[] = {"", "/device"};
@@ -46,7 +46,7 @@ static uint64_t read_number(struct source *source, const struct drm_card *card, 
     return sysfs_read_text(source, path, text, sizeof text) && string_to_u64(text, 0, &number) ? number : 0;
 }
 
-/* Parses "PCI_ID=1002:74A0". */
+/* Sets the card's PCI vendor and device from a line such as "PCI_ID=1002:74A0". */
 static void find_pci_device(struct source *source, const char *uevent, struct drm_card *card)
 {
     char text[16];

@@ -16,7 +16,7 @@
 struct reading {
     struct drm_client *client;
     bool has_id;
-    uint64_t resident_bytes, older_bytes; /* of the device's own memory */
+    uint64_t resident_bytes, older_bytes; /* of the device's memory, by the current and the older keys */
 };
 
 /* Returns the engine whose name follows `prefix` in a key, adding it if new. Returns NULL for another key, or
@@ -36,7 +36,8 @@ static struct drm_engine *engine_of(struct drm_client *client, const char *key, 
     return engine;
 }
 
-/* Parses "192 KiB", "23 MiB", or bytes without a unit. */
+/* Returns the number of bytes in a text such as "192 KiB", "23 MiB", or "1024" (bytes), or
+ * JOULE_BYTES_UNKNOWN if it exceeds 64 bits. */
 static uint64_t bytes_of(const char *value)
 {
     char *unit;
@@ -45,7 +46,7 @@ static uint64_t bytes_of(const char *value)
     return number <= UINT64_MAX >> shift ? number << shift : JOULE_BYTES_UNKNOWN;
 }
 
-/* Returns true for the board's own memory, of any tile. */
+/* Returns true if `region` names the board's own memory, of any tile. */
 static bool is_own(const char *region)
 {
     size_t word = string_starts(region, "vram") ? 4 : string_starts(region, "local") ? 5 : 0;
@@ -127,7 +128,8 @@ bool drm_is_same_client(const struct drm_client *a, const struct drm_client *b)
 
 /* --- differences between two readings ------------------------------------------------------------------- */
 
-/* Values in *now that fell are set to the earlier ones, so that no time counts twice. */
+/* Returns the seconds for which the engine was active between two readings. Values in *now that fell are set
+ * to those in *before, so that no time counts twice. */
 static double engine_active_s(const struct drm_engine *before, struct drm_engine *now, double elapsed_s)
 {
     double capacity = now->capacity ? now->capacity : 1;

@@ -15,9 +15,9 @@
 
 struct drm_engine {
     char name[16];
-    uint64_t active_ns; /* drm-engine-NAME: time in which work of this client ran on it */
-    /* drm-cycles-NAME, drm-total-cycles-NAME: busy and all cycles; some drivers report these instead of
-     * active_ns */
+    uint64_t active_ns; /* drm-engine-NAME: time in which the engine worked for this client */
+    /* drm-cycles-NAME and drm-total-cycles-NAME: busy cycles and all cycles. Some drivers report these
+     * instead of active_ns. */
     uint64_t cycles, total_cycles;
     /* drm-engine-capacity-NAME: number of engines of this name; 0: not reported, which means one */
     uint32_t capacity;
@@ -35,7 +35,7 @@ struct drm_client {
 /* Parses one fdinfo text. Returns false if a graphics driver did not write it, or the device's id or address
  * is missing. */
 bool drm_parse(const char *fdinfo, struct drm_client *out_client);
-/* Adds to a sum. Either value may be JOULE_BYTES_UNKNOWN, which adds nothing. */
+/* Adds `bytes` to *sum. JOULE_BYTES_UNKNOWN adds nothing; a *sum of JOULE_BYTES_UNKNOWN becomes `bytes`. */
 void drm_add_bytes(uint64_t *sum, uint64_t bytes);
 bool drm_is_same_client(const struct drm_client *a, const struct drm_client *b);
 /* Replaces `client` by `now`, the same client elapsed_s later. Returns the seconds in which its busiest

@@ -112,7 +112,8 @@ static void carry_over(const struct drm_processes *old, struct drm_process *next
     }
 }
 
-/* Returns false, and changes nothing, if there is no /proc or no memory. */
+/* Replaces the list of processes. Returns false, with the list unchanged, if /proc is missing or memory is
+ * exhausted. */
 static bool list_processes(struct drm_processes *processes, struct joule_host *host)
 {
     struct arena arena = {0};
@@ -157,7 +158,8 @@ static bool is_repeated(const struct drm_processes *processes, size_t count, con
     return false;
 }
 
-/* Returns false if the file is gone or has no usage data of a graphics driver. */
+/* Reads the client's usage again. Returns false if the file is gone or has no usage data of a graphics
+ * driver. */
 static bool read_file(struct drm_file *file, struct joule_host *host, double elapsed_s)
 {
     char path[PATH_SIZE], text[FDINFO_SIZE];

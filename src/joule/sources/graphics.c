@@ -28,7 +28,7 @@ static const char *vendor_name(uint32_t vendor)
     return vendor == AMD ? "amd" : vendor == NVIDIA ? "nvidia" : "intel";
 }
 
-/* Boards that have a source of their own: "amdgpu" and "intel_gpu". */
+/* Returns true if the source "amdgpu" or "intel_gpu" describes the board. */
 static bool has_source(const struct pci_device *pci)
 {
     static const char *const drivers[] = {"amdgpu", "i915", "xe", NULL};
@@ -105,7 +105,8 @@ static void find_name(struct source *source, const struct pci_device *pci, struc
         string_print(device->model, sizeof device->model, "PCI device %04x:%04x", pci->vendor, pci->device);
 }
 
-/* Adds a channel that lists the board, with the reason, among the sensors that cannot be read. */
+/* Adds an unavailable channel for the board, with the reason why its energy is unknown. Returns false if out
+ * of memory. */
 static bool add_unavailable(struct source *source, const struct device *device)
 {
     struct channel *ch = source_add_channel(source);
@@ -127,8 +128,8 @@ static bool add_unavailable(struct source *source, const struct device *device)
     return true;
 }
 
-/* Boards of NVIDIA's driver are numbered by PCI address, as the driver does; `nvidia_index` is the next
- * number. */
+/* Adds the board, with a channel if it has no other meter. Boards with NVIDIA's driver are numbered by PCI
+ * address, as the driver does; nvidia_index is the next such number. Returns false if out of memory. */
 static bool add_board(struct source *source, const struct pci_device *pci, int32_t nvidia_index)
 {
     struct graphics *graphics = source->data;

@@ -4,8 +4,8 @@
 #include <math.h>
 #include "joule/sources/source.h"
 
-/* Number of power changes that both counters must follow, and how many times a change must exceed what can be
- * hidden. */
+/* Number of power changes that both counters must follow, and how many times a change must exceed the
+ * difference that can be hidden between two reads. */
 #define ENOUGH_CHANGES 8
 #define CLEAR          2
 
@@ -43,8 +43,8 @@ static void rule_out(struct mirror *m)
     *m = (struct mirror){.candidate = m->candidate + 1};
 }
 
-/* Mirrors have the same register count. Counts that the kernel accumulates (fold_counts) may start at
- * different times, so they are not compared. */
+/* Returns true if the two register counts differ by at most hidden_joules. Counts that the kernel accumulates
+ * (fold_counts) may start at different times, so they are not compared. */
 static bool counts_agree(const struct counter *own, const struct counter *other, double hidden_joules)
 {
     if (own->fold_counts)

@@ -16,7 +16,7 @@ struct channel;
 
 struct mirror {
     const struct channel *of; /* the earlier channel that this one repeats; NULL: none found so far */
-    /* Updated by mirror_check. */
+    /* State of mirror_check. */
     /* Index of the source's channel in the current comparison; earlier ones are ruled out. */
     size_t candidate;
     struct mirror_sample {

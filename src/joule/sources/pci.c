@@ -13,7 +13,7 @@ static uint32_t hex(const char *text)
     return string_to_u64(text, 16, &value) && value <= UINT32_MAX ? (uint32_t)value : 0;
 }
 
-/* Parses "1AE0:006F": returns the first number, writes the second to *out_second. */
+/* Parses a text such as "1AE0:006F". Returns the first number and writes the second one to *out_second. */
 static uint32_t hex_pair(char *text, uint32_t *out_second)
 {
     char *colon = strchr(text, ':');

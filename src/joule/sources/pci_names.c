@@ -17,7 +17,7 @@
 static const char *const pci_lists[] = {"/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids", NULL};
 static const char *const amd_lists[] = {"/usr/share/libdrm/amdgpu.ids", NULL};
 
-/* Returns the content of the first readable file, for free(); NULL if there is none. */
+/* Returns the content of the first readable file, or NULL if there is none. The caller frees the content. */
 static char *read_list(struct joule_host *host, const char *const *paths)
 {
     char *text = malloc(MAX_LIST_BYTES);
@@ -28,7 +28,8 @@ static char *read_list(struct joule_host *host, const char *const *paths)
     return NULL;
 }
 
-/* Whether the line begins with this number of `digits` hexadecimal digits. *out_rest: the text after it. */
+/* Returns true if the line begins with `number` as `digits` hexadecimal digits. Sets *out_rest to the text
+ * after the digits. */
 static bool begins_with(const char *line, uint32_t number, int digits, const char **out_rest)
 {
     char theirs[9], ours[9];
@@ -95,7 +96,8 @@ static const char *maker(uint32_t vendor)
     }
 }
 
-/* "Navi 31 [Radeon RX 7900 XTX]": the chip, and in brackets what is printed on the box. */
+/* Writes the product name from a text such as "Navi 31 [Radeon RX 7900 XTX]". The name is the text in
+ * brackets (the name on the box), or the whole text (the chip) if there are no brackets. */
 static void write_product(uint32_t vendor, const char *text, char *out_name, size_t size)
 {
     size_t length = strcspn(text, "\r\n");

@@ -65,7 +65,7 @@ struct channel {
     struct mirror mirror; /* PACKAGE counters: whether this one repeats another one's energy */
 };
 
-/* Ranks of the views of one zone, best first. */
+/* Ranks of the views of one zone, the best one first. */
 enum {
     RANK_PERF = 10,
     RANK_POWERCAP = 20,

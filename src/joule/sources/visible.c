@@ -80,7 +80,8 @@ static void read_list(struct choice *choice, const char *list, entry_rule rule)
             break;
 }
 
-/* A list with an uncertain entry hides nothing. */
+/* Marks the boards that the list does not select as hidden by `variable`. A list with an uncertain entry
+ * hides nothing. */
 static void hide_others(struct choice *choice, const char *variable)
 {
     for (size_t i = 0; i < choice->count && !choice->is_uncertain; i++)

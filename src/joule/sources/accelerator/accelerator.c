@@ -8,10 +8,11 @@
 
 #define ANY UINT32_MAX
 
-/* The first row that matches is used. */
+/* Known accelerators by PCI id. The first row that matches a device is used. */
 static const struct row {
     uint32_t vendor, device, subsystem_device;
-    /* Only devices of the class "processing accelerators", because the vendor makes other devices. */
+    /* If true, only devices of the PCI class "processing accelerators" match. The vendor also makes other
+     * devices, such as network cards. */
     bool by_class;
     enum accelerator_power power;
     const char *driver, *kind, *word, *model; /* driver: NULL for any */
@@ -50,7 +51,8 @@ static const struct row {
     {0x19e5, ANY, ANY, true, ACCELERATOR_NONE, NULL, "npu", "huawei", "Huawei Ascend"},
 };
 
-/* GPUs of this class have sources and numbers of their own, with any driver. */
+/* Returns true for vendors whose GPUs may have the class "processing accelerators". Other sources describe
+ * and number these GPUs. */
 static bool is_gpu_vendor(uint32_t vendor)
 {
     return vendor == 0x10de || vendor == 0x1002 || vendor == 0x8086;
@@ -77,8 +79,8 @@ static bool recognise(const struct pci_device *pci, struct accelerator *out)
     return pci->class >> 16 == PCI_CLASS_ACCELERATOR && !is_gpu_vendor(pci->vendor);
 }
 
-/* Returns true for a later function of the previous device: TPUs of the seventh generation have one for each
- * core. */
+/* Returns true if `a` and `b` are functions of the same PCI device. TPUs of the seventh generation have one
+ * function for each core. */
 static bool is_same_device(const struct accelerator *a, const struct accelerator *b)
 {
     size_t length = strlen("0000:65:00");

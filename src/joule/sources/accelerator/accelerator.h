@@ -11,36 +11,38 @@
 #include "joule/sources/pci.h"
 
 #define MAX_ACCELERATORS        64
-#define ACCELERATOR_FIRST_CAUSE 128 /* of CAUSE_GPU_GAIN, for Gaudi's boards; lower ones are GPUs */
+#define ACCELERATOR_FIRST_CAUSE 128 /* first index of CAUSE_GPU_GAIN for Gaudi; lower ones: GPUs */
 
 /* Where an accelerator's energy is read. */
 enum accelerator_power {
     ACCELERATOR_SOURCE,  /* a source of its own, which also reports why it cannot be read */
     ACCELERATOR_HWMON,   /* its driver's hardware monitor, if there is one */
-    ACCELERATOR_RAIL,    /* the same, but for a part of the accelerator only */
+    ACCELERATOR_RAIL,    /* as ACCELERATOR_HWMON, but the monitor covers only a part of the accelerator */
     ACCELERATOR_PACKAGE, /* as part of the CPU's package */
     ACCELERATOR_NONE,    /* there is no public interface */
 };
 
 struct accelerator {
-    struct pci_device pci;      /* of its first function */
+    struct pci_device pci;      /* the chip's first PCI function */
     const char *kind;           /* "hpu", "tpu", "neuron", "npu", "accel" */
     const char *vendor, *model; /* model may be empty */
     enum accelerator_power power;
     int32_t index; /* N of "KIND:N" */
 };
 
-/* Finds the accelerators of a kind, or of all kinds if `kind` is NULL, by address. Returns their number, at
- * most `max`. */
+/* Finds the accelerators of `kind` (NULL: all kinds), sorted by PCI address. Returns the number written to
+ * out_list, at most `max`. */
 size_t accelerators_find(struct source *source, const char *kind, struct accelerator *out_list, size_t max);
-/* Returns the number of the accelerator of a kind at a PCI address; -1: there is none. */
+/* Returns N of "KIND:N" for the accelerator of `kind` at a PCI address, or -1 if no such accelerator is
+ * there. */
 int32_t accelerator_index(struct source *source, const char *kind, const char *address);
 
-/* Adds the device of an accelerator, with all that the bus reports. Returns NULL if out of memory. */
+/* Adds the accelerator as a device with its vendor, model, PCI address and driver. The source's arena owns
+ * the device. Returns NULL if out of memory. */
 struct device *source_add_accelerator(struct source *source, const struct accelerator *accelerator);
 /* Sets the channel's name, "hpu-0" or "hpu-0-what", and its device name and index. */
 void accelerator_name_channel(struct channel *channel, const char *kind, int32_t index, const char *what);
-/* Writes the zone of its board, "hpu0/board". */
+/* Writes the zone of the accelerator's board, such as "hpu0/board". */
 void accelerator_zone(const char *kind, int32_t index, char out_zone[48]);
 
 #endif

@@ -23,7 +23,7 @@
 struct accelerators {
     struct busy {
         struct channel *channel;
-        int handle;               /* of npu_busy_time_us, microseconds since the driver was loaded */
+        int handle;               /* open file npu_busy_time_us: microseconds since the driver was loaded */
         int64_t last_us, last_ns; /* last_ns 0: not read yet */
     } busy[MAX_ACCELERATORS];
     size_t count;
@@ -65,7 +65,7 @@ static void add_unavailable(struct source *source, const struct accelerator *acc
     ch->integrator.period_s = PERIOD_S;
 }
 
-/* Only Intel's driver reports how long its NPU was busy. */
+/* Adds a gauge of the NPU's busy time if the driver reports it. Only Intel's driver does. */
 static void add_busy(struct source *source, const struct accelerator *accelerator)
 {
     struct accelerators *all = source->data;
@@ -82,7 +82,8 @@ static void add_busy(struct source *source, const struct accelerator *accelerato
     all->busy[all->count++] = (struct busy){.channel = ch, .handle = handle};
 }
 
-/* The sources "tpu" and "neuron" describe their devices themselves, so these are skipped. */
+/* Adds the accelerator. Skips accelerators of the sources "tpu" and "neuron", which describe their devices
+ * themselves. Returns false if out of memory. */
 static bool add(struct source *source, const struct accelerator *accelerator)
 {
     bool is_gaudi = strcmp(accelerator->kind, "hpu") == 0;

@@ -129,7 +129,7 @@ static int append_data(struct grpc_response *response, const uint8_t *payload, s
     return -EAGAIN;
 }
 
-/* SETTINGS and PING are acknowledged; a PING with its own payload. */
+/* Writes acknowledgements of SETTINGS and PING frames to `replies`. That of a PING repeats its payload. */
 static int acknowledge(const uint8_t *frame, size_t length, struct writer *replies)
 {
     bool is_ping = frame[3] == FRAME_PING;
@@ -143,7 +143,7 @@ static int acknowledge(const uint8_t *frame, size_t length, struct writer *repli
     return replies->is_full ? -EPROTO : -EAGAIN;
 }
 
-/* Processes a whole frame. Returns as grpc_receive. */
+/* Processes one complete frame. Returns the same codes as grpc_receive. */
 static int process_frame(struct grpc_response *response, struct writer *replies)
 {
     const uint8_t *frame = response->frame;

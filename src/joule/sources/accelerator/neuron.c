@@ -35,9 +35,9 @@ struct neuron {
     struct one {
         int power; /* handle; < 0: this driver has none */
         struct device *device;
-        struct channel *energy, *share; /* NULL: no watts; no power file */
+        struct channel *energy, *share; /* NULL: no watts given; no power file */
         int64_t end_s, end_ns;          /* end of the last minute that was read, on both clocks */
-        double mean;                    /* of that minute; only if is_known */
+        double mean;                    /* mean power ratio of that minute, 0 to 1; only if is_known */
         bool is_known;
         uint64_t memory_bytes; /* size of its memory */
         char folder[64];
@@ -270,8 +270,8 @@ static joule_status run_list(struct source *source, const char *program, struct 
     return status == JOULE_OK && out->exit_status != 0 ? JOULE_FAILED : status;
 }
 
-/* Asks neuron-ls once for the size of each device's memory, which does not change. AWS's tools may not be in
- * PATH. */
+/* Runs neuron-ls once to find the size of each device's memory, which does not change. The program may be
+ * outside PATH. */
 static void list_devices(struct source *source)
 {
     struct neuron *neuron = source->data;

@@ -16,7 +16,7 @@ struct neuron_power {
     double mean;   /* 0 to 1 */
 };
 
-/* Returns OK, or FAILED for text of another form. */
+/* Parses one line of the power file. Returns OK, or FAILED for text of another form. */
 joule_status neuron_power_parse(const char *text, struct neuron_power *out_power);
 
 #endif

@@ -48,7 +48,7 @@ struct tpu {
     } chips[MAX_ACCELERATORS];
     size_t count;
     unsigned cores;
-    char addresses[MAX_PORTS][2][32]; /* of each port, on both loopback addresses */
+    char addresses[MAX_PORTS][2][32]; /* address of each port, on both loopback interfaces */
     size_t port_count;
     struct grpc_response response; /* buffer */
 };
@@ -128,7 +128,8 @@ static const struct generation *generation_of(const char *model)
     return NULL;
 }
 
-/* `given`: the user's watts, or NULL. */
+/* Adds the chip with its channels. `given` is the power that the user set, or NULL to use the published
+ * power. Returns false if out of memory. */
 static bool add_chip(struct source *source, const struct accelerator *accelerator,
                      const struct watts_pair *given)
 {

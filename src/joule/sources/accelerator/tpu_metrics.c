@@ -86,7 +86,7 @@ static bool next_field(struct fields *fields, struct field *out_field)
     return damaged(fields); /* groups, which are obsolete */
 }
 
-/* Finds the last field of that number and type. Returns false if there is none. */
+/* Writes the last field of that number and type to *out_field. Returns false if no such field exists. */
 static bool find_field(struct fields fields, unsigned number, enum wire wire, struct field *out_field)
 {
     struct field field;
@@ -123,7 +123,7 @@ static double double_of_bits(uint64_t bits)
     return value;
 }
 
-/* Gauge { 1 double; 2 int64 } */
+/* Reads the value of a message Gauge { 1 double; 2 int64 }. Returns false if it has none. */
 static bool gauge_value(struct fields gauge, double *out_value)
 {
     struct field field;
@@ -136,7 +136,8 @@ static bool gauge_value(struct fields gauge, double *out_value)
     return isfinite(*out_value);
 }
 
-/* Metric { 1 Attribute { 2 AttrValue { 3 int64 } }; 3 Gauge } */
+/* Reads a point from a message Metric { 1 Attribute { 2 AttrValue { 3 int64 } }; 3 Gauge }. Returns false if
+ * a part is missing. */
 static bool point_of(struct fields metric, struct tpu_point *out_point)
 {
     struct field attribute, value, number, gauge;

@@ -23,8 +23,8 @@ struct tpu_point {
 
 /* Writes the request for a metric. Returns its length; 0 if the name is too long. */
 size_t tpu_write_request(const char *metric, uint8_t out_message[TPU_MESSAGE_BYTES]);
-/* Parses the points of a response, in its order: those with a device number and a finite value. *out_count:
- * their number, at most TPU_MAX_POINTS. Returns false if the message is damaged. */
+/* Parses the points of a response that have a device number and a finite value, in the response's order. Sets
+ * *out_count to their number, at most TPU_MAX_POINTS. Returns false if the message is damaged. */
 bool tpu_parse_points(const uint8_t *message, size_t size, struct tpu_point out_points[TPU_MAX_POINTS],
                       size_t *out_count);
 

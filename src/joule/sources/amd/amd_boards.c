@@ -224,7 +224,7 @@ static bool has_cpu_cores(struct source *source, const char *pci)
            id == HWMON_MI300A;
 }
 
-/* Finds the board at a PCI address, whatever its partition. Returns NULL if there is none yet. */
+/* Returns the board at a PCI address, whatever its partition, or NULL if no such board was added. */
 static struct amd_board *find_board(struct amd_boards *boards, const char *pci)
 {
     for (size_t i = 0; i < boards->count; i++)
@@ -292,7 +292,7 @@ joule_status amd_boards_set_state(struct amd_boards *boards)
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-/* Reports a failure to the channel. PENDING is reported only if it has lasted for PATIENCE_NS. */
+/* Reports a failure to the channel. PENDING becomes FAILED only after MAX_TRANSIENT_NS without a value. */
 static void fail(struct amd_board *board, struct sink *sink, struct channel *channel, joule_status status)
 {
     int64_t now_ns = sink_now(sink);

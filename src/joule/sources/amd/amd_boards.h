@@ -12,7 +12,7 @@
 #include "joule/sources/device.h"
 
 #define AMD_MAX_BOARDS 64
-/* Lists the boards; absent if the driver is not loaded. */
+/* Folder that lists AMD's boards. It is absent if the driver is not loaded. */
 #define AMD_DRIVER "/sys/bus/pci/drivers/amdgpu"
 
 /* A library's identifier of a device: an index or a handle. */
@@ -24,7 +24,7 @@ enum amd_place { AMD_EDGE, AMD_JUNCTION, AMD_MEMORY }; /* RSMI_TEMP_TYPE_..., AM
  * succeed a moment later; or another status. `context` is the argument of amd_boards_create. */
 struct amd_interface {
     const char *name; /* the interface's name, such as "librocm_smi64" */
-    uint32_t rank;    /* of its counters; its power has a rank worse by RANK_INTEGRATED - RANK_DRIVER */
+    uint32_t rank;    /* of the counters; power ranks worse by RANK_INTEGRATED - RANK_DRIVER */
     /* Time between two runs of a program; 0: a library, which is called at each reading. */
     double period_s;
     joule_status (*energy)(void *context, amd_device device, uint64_t *out_counts); /* in units of 2^-16 J */
@@ -39,12 +39,12 @@ struct amd_interface {
 
 struct amd_board {
     struct device *device;
-    amd_device handle; /* the library's */
+    amd_device handle; /* the library's identifier of the board */
     char zone[48];
     bool has_cpu;
     struct channel *energy, *power, *busy, *temperature, *memory_temperature; /* NULL: not reported */
     enum amd_place warmest;
-    struct standstill still;  /* of the counter */
+    struct standstill still;  /* detects an energy counter that does not move */
     int64_t failing_since_ns; /* time of the first of several PENDING answers; 0: none */
 };
 
@@ -62,13 +62,15 @@ struct amd_boards {
  * If false, sets the source's state and remedy. */
 bool amd_boards_are_needed(struct source *source, const char *own);
 
-/* Opens a library: `own`, or if that is NULL or empty the first of `names` that can be opened; NULL ends
- * them. Sets *out_name to its name. Returns NULL, with *out_name NULL, if none can be opened. */
+/* Opens the library `own`. If `own` is NULL or empty, opens the first of `names` (ended by NULL) that can be
+ * opened. Sets *out_name to the name of the opened library. Returns NULL, and sets *out_name to NULL, if no
+ * library can be opened. */
 void *amd_open_library(struct joule_host *host, const char *own, const char *const *names,
                        const char **out_name);
 
-/* The file names of the libraries in all releases, ended by NULL; and whether any of them can be opened. */
+/* File names of each library in all its releases, ended by NULL. */
 extern const char *const amd_smi_libraries[], *const rocm_smi_libraries[];
+/* Returns true if any of these libraries can be opened. */
 bool amd_has_library(struct joule_host *host);
 
 /* Allocates the boards in the source's arena, as the source's data. Returns NULL if out of memory. */
@@ -79,7 +81,8 @@ struct amd_boards *amd_boards_create(struct source *source, const struct amd_int
  * repeat its energy and power. */
 void amd_boards_add(struct amd_boards *boards, unsigned domain, unsigned bus, unsigned slot,
                     amd_device handle);
-/* Replaces the identifier of the device at this PCI address. Returns false if it is unchanged. */
+/* Replaces the library's identifier of the board at this PCI address. Returns true if the identifier changed,
+ * false if it is unchanged or the board is unknown. */
 bool amd_boards_replace(struct amd_boards *boards, unsigned domain, unsigned bus, unsigned slot,
                         amd_device handle);
 /* Sets and returns the source's state after all devices are added. */

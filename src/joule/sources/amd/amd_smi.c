@@ -175,7 +175,8 @@ static joule_status energy(void *context, amd_device device, uint64_t *out_count
     return status_of_call(amd, amd->api.energy((amd_handle)device, out_counts, &microjoules, &time_ns));
 }
 
-/* Chooses the value that the board has. */
+/* Writes the current power, or the average if current power is missing or 0. Returns UNSUPPORTED if both are
+ * missing. */
 static joule_status choose(uint32_t current_watts, uint32_t average_watts, double *out_watts)
 {
     bool has_current = current_watts != UINT32_MAX && current_watts != NO_WATTS;
@@ -186,7 +187,7 @@ static joule_status choose(uint32_t current_watts, uint32_t average_watts, doubl
     return JOULE_OK;
 }
 
-/* Only for releases with a known layout: in others the same offsets have other values. */
+/* Reads power, only with releases of a known layout. In other releases the same offsets have other values. */
 static joule_status power(void *context, amd_device device, double *out_watts)
 {
     struct amd_source *amd = context;

@@ -79,7 +79,8 @@ struct amd_api {
 struct amd_power_24 {
     uint32_t current_watts, average_watts; /* 0xffff or all ones: the board has none */
 };
-/* The same if it is 25 or higher. socket_watts equals one of the other two; if not, the layout is unknown. */
+/* The beginning of amdsmi_power_info_t, in watts, if the file's major number is 25 or higher. socket_watts
+ * equals one of the other two values; otherwise the layout is unknown. */
 struct amd_power_25 {
     uint64_t socket_watts;
     uint32_t current_watts, average_watts;

@@ -184,7 +184,7 @@ bool rocm_smi_parse_json(struct arena *arena, char *text, size_t size, struct am
 
 /* --- amd-smi -------------------------------------------------------------------------------------------- */
 
-/* Returns the first of these members that is a number; NaN: none. */
+/* Returns the value of the first named member that is a number, or NaN if none is. */
 static double first_number(const struct json_value *object, const char *const *names)
 {
     double number = NAN;
@@ -193,7 +193,7 @@ static double first_number(const struct json_value *object, const char *const *n
     return number;
 }
 
-/* In units of 2^20 bytes. */
+/* Parses a number of mebibytes and writes it in bytes. */
 static void parse_megabytes(const struct json_value *value, uint64_t *out_bytes)
 {
     double megabytes = json_double_of(value);

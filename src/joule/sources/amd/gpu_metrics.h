@@ -30,7 +30,8 @@ struct gpu_metrics {
 
 /* Returns metrics with all values unknown. */
 struct gpu_metrics gpu_metrics_unknown(void);
-/* OK, FAILED or UNSUPPORTED as above; *out_metrics is always set. */
+/* Parses the other values of the table. Returns OK, FAILED or UNSUPPORTED as gpu_metrics_read_energy does.
+ * Always sets *out_metrics. */
 joule_status gpu_metrics_read(const void *bytes, size_t length, struct gpu_metrics *out_metrics);
 
 #endif

@@ -25,7 +25,8 @@ struct kfd_use {
 
 /* --- nodes ---------------------------------------------------------------------------------------------- */
 
-/* Returns the number after a word at the beginning of a line, such as "gfx_target_version 90402"; 0: none. */
+/* Returns the number after `word` at the beginning of a line, such as "gfx_target_version 90402", or 0 if no
+ * line has it. */
 static uint64_t property(const char *lines, const char *word)
 {
     size_t length = strlen(word);
@@ -82,8 +83,8 @@ static uint64_t memory_of(struct joule_host *host, const char *node)
     return sum ? sum : JOULE_BYTES_UNKNOWN;
 }
 
-/* CPUs are nodes too, but without SIMD units. Nodes of boards that this process may not use cannot be
- * read. */
+/* Reads a node that has SIMD units. Returns false for nodes of CPUs, and for nodes of boards that this
+ * process may not use, which cannot be read. */
 static bool read_node(struct joule_host *host, const char *name, struct kfd_node *out_node)
 {
     char path[PATH_SIZE], properties[4096];
@@ -139,7 +140,7 @@ void kfd_architecture(const struct kfd *kfd, const char *pci_address, char *out_
 
 /* --- processes ------------------------------------------------------------------------------------------ */
 
-/* The uses of one process are adjacent. */
+/* Adds the bytes to the process's use of the board. The uses of one process are adjacent. */
 static void add_use(struct kfd *kfd, uint64_t pid, const struct kfd_node *node, uint64_t bytes)
 {
     for (size_t i = kfd->use_count; i-- > 0 && kfd->uses[i].pid == pid;)

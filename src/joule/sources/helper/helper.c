@@ -59,7 +59,7 @@ static int ask(struct joule_host *host, struct helper *h, enum helper_kind kind,
     return host->ops->send(host, h->handle, bytes, sizeof bytes, deadline_ns);
 }
 
-/* Receives until *got is `size`. Returns 0 or -errno. */
+/* Receives until *got equals `size`, the number of bytes wanted. Returns 0 or -errno. */
 static int receive_all(struct joule_host *host, const struct helper *h, uint8_t *bytes, size_t size,
                        size_t *got, int64_t deadline_ns)
 {
@@ -153,14 +153,14 @@ static joule_status set_failure(struct source *source, int error)
     }
 }
 
-/* The same counter read directly ranks better. A reading by the helper ranks before views that are worse by
- * their kind. */
+/* Returns the rank of a reading by the helper. The same counter ranks better if it is read directly. Views of
+ * a worse kind rank after the helper's reading. */
 static uint32_t rank_of(uint32_t rank)
 {
     return rank < RANK_HELPER ? RANK_HELPER : rank < RANK_MODEL - 1 ? rank + 1 : RANK_MODEL - 1;
 }
 
-/* Reports have a closed list of measurements. */
+/* Returns true if `word` is in the closed list of measurements that reports may have. */
 static bool is_measurement(const char *word)
 {
     for (const struct source_ops *const *ops = source_table; *ops; ops++)
@@ -232,7 +232,7 @@ static joule_status open_helper(struct source *source)
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-/* Closes a lost connection. Channels are `status` until the next one. */
+/* Closes a lost connection. The channels have state `status` until the next connection. */
 static void set_disconnected(struct source *source, struct helper *h, joule_status status)
 {
     disconnect(source->host, h);
@@ -243,8 +243,8 @@ static void set_disconnected(struct source *source, struct helper *h, joule_stat
     h->retry_ns = now_ns_of(source->host) + h->pause_ns;
 }
 
-/* A restarted helper may count from another start, so counters are discontinuous. A helper with another list
- * is rejected. */
+/* Connects again and reports whether it succeeded. A restarted helper may count from another start, so
+ * counters are discontinuous. A helper with another list of channels is rejected. */
 static bool reconnect(struct source *source, struct helper *h, struct sink *sink)
 {
     uint8_t list[LIST_BYTES];
@@ -284,7 +284,7 @@ static void report_value(struct sink *sink, struct channel *ch, const struct hel
         sink_fail(sink, ch, JOULE_FAILED);
 }
 
-/* Timestamps must not be in the future or decrease. */
+/* Returns true if the value's timestamps are not in the future and do not decrease. */
 static bool is_in_order(const struct helper *h, size_t i, const struct helper_value *value, int64_t now_ns)
 {
     return value->status != JOULE_OK ||

@@ -66,7 +66,7 @@ static void walk_double(struct cursor *c, double *value)
     *value = helper_watts_of(bits);
 }
 
-/* `size` bytes, padded with zeros; a text that was read is always terminated. */
+/* Writes or reads a text of `size` bytes, padded with zeros. A text that was read is always terminated. */
 static void walk_text(struct cursor *c, char *text, size_t size)
 {
     if (c->writes) {
@@ -79,7 +79,7 @@ static void walk_text(struct cursor *c, char *text, size_t size)
     c->at += size;
 }
 
-/* Writes the value, or returns false if another one was read. */
+/* Writes `value`, or reads a number and returns false if it differs from `value`. */
 static bool walk_constant(struct cursor *c, uint32_t value)
 {
     uint32_t found = value;

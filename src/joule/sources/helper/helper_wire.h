@@ -16,7 +16,7 @@
 enum helper_kind {
     HELPER_REFUSAL = 0, /* for another version; the reply names the supported one */
     HELPER_HELLO = 1,   /* the channels */
-    HELPER_READ = 2,    /* their values, in the same order */
+    HELPER_READ = 2,    /* the values of the channels, in the order of HELPER_HELLO */
 };
 
 #define HELPER_REQUEST_BYTES 16
@@ -25,7 +25,7 @@ struct helper_request {
     uint32_t sequence; /* returned in the reply */
 };
 void helper_write_request(const struct helper_request *request, uint8_t out_bytes[HELPER_REQUEST_BYTES]);
-/* Returns false if the bytes are not a request of any version. */
+/* Parses a request of any version. Returns false if the bytes are not a request. */
 bool helper_read_request(const uint8_t bytes[HELPER_REQUEST_BYTES], struct helper_request *out_request);
 
 #define HELPER_HEADER_BYTES 40
@@ -41,8 +41,8 @@ bool helper_read_header(const uint8_t bytes[HELPER_HEADER_BYTES], struct helper_
 /* An entry after the header of HELPER_HELLO: a channel as its source described it. */
 #define HELPER_CHANNEL_BYTES 520
 void helper_write_channel(const struct channel *channel, uint8_t out_bytes[HELPER_CHANNEL_BYTES]);
-/* Reads into a channel of source_add_channel. Returns false for an invalid channel, which may then be
- * partially set. */
+/* Parses an entry into a channel that source_add_channel returned. Returns false if the entry is invalid; the
+ * channel may then be partially set. */
 bool helper_read_channel(const uint8_t bytes[HELPER_CHANNEL_BYTES], struct channel *out_channel);
 
 /* An entry after the header of HELPER_READ. */

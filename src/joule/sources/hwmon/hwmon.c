@@ -14,7 +14,7 @@
 #include "joule/sources/sysfs.h"
 
 #define MAX_METERS  128
-#define MAX_RAILS   64    /* of the meters; rails are in no total */
+#define MAX_RAILS   64    /* limit of meters that are rails */
 #define LANE_S      0.025 /* half of the shortest known update period, so that no update is missed */
 #define CALM_PACE_S 0.1
 #define NO_DATA_UW  4.29e12 /* ACPI's 2^32 - 1 mW: the meter has no value */
@@ -54,7 +54,8 @@ static int open_attribute(const struct hwmon_chip *chip, const char *file)
     return chip->source->host->ops->open_file(chip->source->host, path);
 }
 
-/* Opens the files of an input. Returns 0 or the first -errno. */
+/* Opens the files of an input as terms of `meter`. Returns 0, or the -errno of the first file that cannot be
+ * opened. */
 static int open_terms(const struct hwmon_chip *chip, const struct hwmon_input *input, struct meter *meter)
 {
     int error = 0;
@@ -118,7 +119,7 @@ static void set_power(struct channel *ch, const struct hwmon_input *input, const
     ch->integrator.max_watts = d->max_watts;
 }
 
-/* Adds a device, because a board found here may have no other source. */
+/* If the domain covers a board, adds the board as a device, because no other source may describe it. */
 static void add_device(const struct hwmon_chip *chip, const struct hwmon_domain *d)
 {
     char kind[sizeof d->device];
@@ -175,7 +176,7 @@ static void add_input(const struct hwmon_chip *chip, const struct hwmon_input *i
                     "the device is suspended or does not answer; it is read once a program wakes it");
 }
 
-/* Returns the number of earlier chips with this name. */
+/* Returns the number of earlier chips with this name, or MAX_METERS if the table of names is full. */
 static unsigned count_name(struct hwmon *hwmon, const char *name)
 {
     for (size_t i = 0; i < sizeof hwmon->names / sizeof hwmon->names[0]; i++) {
@@ -188,7 +189,8 @@ static unsigned count_name(struct hwmon *hwmon, const char *name)
     return MAX_METERS; /* the table is full: treat it as not the first of its name */
 }
 
-/* The source "battery" reads batteries and adapters; the source "jetson" reads a Jetson's rails. */
+/* Returns true if another source reads the chip: "battery" reads batteries and adapters, "jetson" reads a
+ * Jetson's rails. */
 static bool has_own_source(const struct hwmon_chip *chip)
 {
     return chip->is_power_supply || jetson_has_chip(chip->source, chip->folder, chip->name);

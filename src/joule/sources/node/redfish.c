@@ -60,7 +60,8 @@ static const char *find_beside(struct source *source, char buffer[512])
     return buffer;
 }
 
-/* Number of places to search: the user's setting, this tree, the installation, PATH. */
+/* Number of places where joule-redfish is searched: JOULE_REDFISH_PROGRAM, this tree, the installation, PATH.
+ */
 #define PLACES 4
 static const char *place(struct source *source, size_t i, char buffer[512])
 {
@@ -83,7 +84,8 @@ static void keep_targets(struct redfish_meter *redfish, const struct redfish_tex
         string_copy(redfish->targets[i], sizeof redfish->targets[i], text->readings[i].target);
 }
 
-/* Runs the first program that exists. */
+/* Tries each place in turn until a program exists, and stores its output in *out_text. Returns the program's
+ * status, or ABSENT if no place has a program. */
 static joule_status find_program(struct source *source, struct redfish_meter *redfish,
                                  struct redfish_text *out_text)
 {
