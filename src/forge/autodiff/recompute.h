@@ -8,6 +8,7 @@
 
 #include "forge/ir/build.h"
 
+/* State of the recomputation during one backward pass. */
 struct recompute {
     bool *is_kept; /* one for each node at the start of the backward pass: true if it is used outside its
                     * region */

@@ -20,6 +20,7 @@ joule_status lower(const forge_graph *graph, forge_device *device, forge_program
 
 /* --- the parts, in the order in which they work --------------------------------------------------------- */
 
+/* A buffer of the program that is being made. */
 struct lowered_buffer {
     struct program_buffer made; /* kind, type, shape, name, size */
     uint32_t merged;            /* the buffer whose memory this one uses; itself: its own */
@@ -31,16 +32,19 @@ struct lowered_buffer {
     const void *elements;       /* of a constant: its elements, in the graph */
 };
 
+/* A launch of the program that is being made. */
 struct lowered_launch {
     struct program_launch made;
     in_place_bits in_place;
     const forge_graph *body; /* of a composite, for its cost; else NULL */
 };
 
+/* One entry in the linked list of a buffer's reads. */
 struct read_use {
     uint32_t launch, before; /* the previous binding that reads the same buffer, or PROGRAM_NONE */
 };
 
+/* State of one lowering. The first error stops it. */
 struct lowering {
     const forge_graph *graph;
     forge_device *device;

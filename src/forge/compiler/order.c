@@ -17,6 +17,7 @@ struct reader {
     uint32_t node, next;
 };
 
+/* State of the pass: who reads and writes each slot, and where each update is placed. */
 struct ordering {
     const forge_graph *graph;
     uint32_t *slot_of;      /* one for each value: the slot whose elements it shows, or NONE */

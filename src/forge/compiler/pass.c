@@ -13,6 +13,7 @@
 #include "forge/hal/expected.h"
 #include "forge/ir/cost.h"
 
+/* The built-in passes, in the order in which they run. */
 static const forge_pass builtins[] = {
     {.name = "expand", .run = pass_expand},
     {.name = "transfer", .run = pass_transfer},

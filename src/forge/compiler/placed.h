@@ -18,6 +18,7 @@ struct placed_edge {
     uint64_t size_bytes;
 };
 
+/* A part of the graph that runs on one device without interruption. */
 struct placed_segment {
     uint32_t device;        /* index in forge_placed.devices */
     uint32_t position;      /* number of earlier segments of this device */
@@ -26,6 +27,7 @@ struct placed_segment {
     forge_program *program;
 };
 
+/* A program for several devices. */
 struct forge_placed {
     forge_device *devices[FORGE_MAX_PLACED_DEVICES];
     size_t device_count;

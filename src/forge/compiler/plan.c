@@ -14,6 +14,7 @@
 
 enum { BLOCK = 256 };
 
+/* An item that already has an offset. */
 struct placed {
     uint64_t offset, end; /* bytes */
     uint32_t first, last; /* launches */
@@ -28,6 +29,7 @@ struct block {
     bool has_gap; /* there is a gap, even one of 0 bytes */
 };
 
+/* State of one plan. */
 struct planning {
     struct block **blocks; /* sorted by offset; none is empty */
     size_t block_count, block_capacity;

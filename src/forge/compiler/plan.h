@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A buffer to place in the arena. */
 struct plan_item {
     uint64_t size_bytes;   /* a multiple of the alignment */
     uint32_t first, last;  /* first and last launch during which the buffer is live */

@@ -50,6 +50,7 @@ joule_status forge_value_query(const forge_builder *builder, forge_value value, 
     return JOULE_OK;
 }
 
+/* A caller's function, as context of rewrite_node. */
 struct rewriting {
     forge_rewrite_fn rewrite;
     void *context;

@@ -7,6 +7,7 @@
 #include "forge/core/dtype.h"
 #include "forge/core/number.h"
 
+/* Layout of a block in memory and in files. */
 struct q8_0_block {
     uint16_t scale; /* f16 */
     int8_t quants[BLOCK_ELEMENTS];

@@ -10,6 +10,7 @@
 
 enum dtype_kind { DTYPE_BOOL, DTYPE_UNSIGNED, DTYPE_SIGNED, DTYPE_FLOAT };
 
+/* An element type of the table. */
 struct dtype_row {
     const char *name;
     enum dtype_kind kind;

@@ -12,6 +12,7 @@
 #include <joule/base.h>
 #include "base/file.h"
 
+/* An open file. */
 struct file {
     const char *path; /* borrowed from the caller */
     int fd;
@@ -26,6 +27,7 @@ joule_status file_read(const struct file *file, uint64_t offset, void *out_bytes
                        joule_error *out_error);
 void file_close(struct file *file);
 
+/* A new version of a file that is being written. */
 struct draft {
     const char *path; /* borrowed from the caller, for messages */
     struct file_draft file;

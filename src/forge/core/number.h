@@ -32,6 +32,7 @@ enum {
 #define F64_INFINITY (UINT64_C(0x7ff) << F64_MANTISSA_BITS)
 #define F64_MANTISSA (UINT64_MAX >> (64 - F64_MANTISSA_BITS))
 
+/* A float format of at most 32 bits. */
 struct small_float {
     int exponent_bits;
     int mantissa_bits;

@@ -5,6 +5,7 @@
 #include "base/string.h"
 #include "forge/hal/memory.h"
 
+/* The backends, in the order in which names are listed. */
 static const struct device_ops *const devices[] = {&cpu_ops, &estimated_ops};
 
 const char *forge_device_name_at(size_t i)

@@ -36,6 +36,7 @@ struct expect_ops {
     joule_quantity (*power_watts)(forge_device *device);
 };
 
+/* The functions of a backend. forge_device_open calls `open`; all others take the device that it returned. */
 struct device_ops {
     const char *name;
     int32_t energy; /* the libjoule domain that contains the device's energy: JOULE_CPU or JOULE_GPU */

@@ -11,6 +11,7 @@
 
 #define EXPECTED_CAUSES 9
 
+/* Expected time in s and energy in J, with the errors by cause. */
 struct expected {
     double seconds, joules;
     /* Signed change of seconds and joules if the error of a cause is one standard deviation higher. */

@@ -22,6 +22,7 @@ struct block {
     char what[80];
 };
 
+/* A pool: its blocks, and the numbers of bytes in them. */
 struct device_memory {
     pthread_mutex_t lock;
     struct block *used, *held;                              /* linked lists */

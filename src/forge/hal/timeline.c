@@ -16,6 +16,7 @@ struct forge_timeline {
     char message[sizeof((joule_error *)0)->message];
 };
 
+/* Guards all timelines. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t moved; /* signalled when any timeline changes; uses the monotonic clock */
 static pthread_once_t once = PTHREAD_ONCE_INIT;

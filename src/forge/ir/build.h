@@ -14,6 +14,7 @@ struct region {
     uint32_t first, end; /* nodes [first, end); UINT32_MAX: still open */
 };
 
+/* A graph under construction, with the scope, place and phase for new nodes. */
 struct forge_builder {
     forge_graph *graph;
     bool has_failed;

@@ -29,6 +29,7 @@ struct dim {
     char name[32];    /* name of a symbol; empty for other kinds */
 };
 
+/* The symbols and expressions of a graph. All zeros: an empty table. */
 struct dim_table {
     struct dim *entries;
     size_t count, capacity;

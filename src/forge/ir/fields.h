@@ -35,6 +35,7 @@ enum field_kind {
     FIELD_END
 };
 
+/* One attribute of an operation. */
 struct field {
     enum field_kind kind;
     const char *name;

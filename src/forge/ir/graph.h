@@ -171,6 +171,8 @@ struct composite_attributes {
 
 /* --- tables --------------------------------------------------------------------------------------------- */
 
+/* An operation with its attributes. Its inputs are consecutive edges, and its outputs are consecutive
+ * values. */
 struct node {
     uint8_t op;    /* enum op */
     uint8_t phase; /* forge_phase */
@@ -185,6 +187,7 @@ struct node {
     const void *attributes; /* in graph->arena */
 };
 
+/* A result of a node. */
 struct value {
     forge_dtype dtype;
     uint32_t node;
@@ -203,6 +206,7 @@ struct port {
     forge_value value;
 };
 
+/* A named state that is kept between runs. */
 struct slot {
     const char *name;
     forge_dtype dtype;

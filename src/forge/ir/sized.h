@@ -8,6 +8,7 @@
 
 #include "forge/ir/program.h"
 
+/* The values of a program's sizes, and the attributes at these sizes. */
 struct sized {
     const forge_program *program;
     int64_t *values;         /* one for each entry of the program's dim table */

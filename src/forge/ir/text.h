@@ -33,6 +33,7 @@ bool element_from_text(forge_dtype dtype, const char *string, void *out_element)
 
 /* --- parsing -------------------------------------------------------------------------------------------- */
 
+/* A position in a text that is being parsed, with the first error. */
 struct cursor {
     const char *text;
     size_t length, at;

@@ -17,6 +17,7 @@ struct body {
     unsigned nesting;
 };
 
+/* State of the parser for one text. */
 struct parser {
     struct cursor in;
     struct arena arena;     /* for names */

@@ -11,6 +11,7 @@
 #include "forge/ir/fields.h"
 #include "forge/ir/text.h"
 
+/* State of the printer: the output, and the bodies to print. */
 struct printer {
     struct text text;
     GRAPH_ARRAY(const forge_graph *, bodies, body); /* a body comes after all bodies that it uses */

@@ -22,6 +22,7 @@ struct whitened {
     double log_size; /* sum of log v */
 };
 
+/* The sums over all windows, for each pace of the drift. */
 struct attribution {
     size_t count; /* number of groups */
     struct whitened paces[PACES];
@@ -33,6 +34,7 @@ struct attribution {
     double *numbers; /* the memory of all arrays above */
 };
 
+/* The result of a fit: joules and their covariance. */
 struct attribution_answer {
     size_t count;
     joule_class meter;

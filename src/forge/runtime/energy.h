@@ -13,6 +13,7 @@
 #include "forge/runtime/items.h"
 #include "forge/runtime/spans.h"
 
+/* The energy counting of one instance, from forge_energy_start to forge_energy_stop. */
 struct energy {
     forge_device *device;
     joule_meter *meter; /* NULL: the default meter */

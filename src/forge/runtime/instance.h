@@ -17,6 +17,7 @@ struct given {
     bool is_zeros; /* was set to zeros, at whatever size */
 };
 
+/* A program with its memory on a device. */
 struct forge_instance {
     const forge_program *program;
     forge_device *device;

@@ -20,6 +20,7 @@ enum overlap {
     OVERLAP_ONE_PLACE /* memory that the loop reads in each iteration */
 };
 
+/* A natural loop of the function. */
 struct loop {
     uint32_t header;              /* index of a block */
     int32_t parent;               /* index of the loop around it; -1: none */
@@ -42,6 +43,7 @@ struct loop_exit {
     uint32_t block, edge;
 };
 
+/* The loops of one function, and the lists of their blocks, nodes and exits. */
 struct loops {
     struct flow flow;
     struct loop *list; /* outer loops first */

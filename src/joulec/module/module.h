@@ -24,6 +24,7 @@ enum work {
     WORK_KINDS
 };
 
+/* A place in the source. */
 struct source_place {
     const char *file; /* NULL: unknown */
     unsigned line, column;
@@ -37,6 +38,7 @@ struct operand {
     unsigned bits; /* width of its type */
 };
 
+/* Kinds of comparisons of integers. */
 enum compare {
     COMPARE_EQUAL,
     COMPARE_NOT_EQUAL,
@@ -62,6 +64,7 @@ static inline enum compare compare_contrary(enum compare kind)
     return contraries[kind];
 }
 
+/* A comparison of two integer operands. */
 struct comparison {
     enum compare kind;
     struct operand left, right;
@@ -82,6 +85,7 @@ struct promise {
     size_t calls_before; /* number of calls that precede it in its block */
 };
 
+/* A call in a block. */
 struct call {
     const char *name; /* NULL: a call through a pointer */
     /* Index of the called function, if it has a body in this module. -1: it has none, or the call is through
@@ -141,6 +145,7 @@ struct creep {
     double constant;
 };
 
+/* An edge from a block to one of its successors. */
 struct edge {
     uint32_t to;
     double probability; /* from a profile or __builtin_expect; NaN: unknown */
@@ -157,6 +162,7 @@ enum question {
     QUESTION_ORDER  /* compares two data values */
 };
 
+/* A basic block with its work, accesses and calls. */
 struct block {
     const char *name;
     double work[WORK_KINDS];
@@ -208,6 +214,7 @@ struct wide_loop {
     bool compares_ranges; /* the check compares the ranges of addresses, not their distance */
 };
 
+/* A function of the module. */
 struct function {
     const char *name;
     struct source_place place;
@@ -229,6 +236,7 @@ struct function {
     size_t annotation_count;
 };
 
+/* A translation unit. */
 struct module {
     struct arena arena;
     struct function *functions;

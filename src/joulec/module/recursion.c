@@ -10,6 +10,7 @@
 
 /* --- groups --------------------------------------------------------------------------------------------- */
 
+/* State of the search for groups. */
 struct search {
     uint32_t *order;       /* order in which functions were reached, from 1; 0: not reached */
     uint32_t *low;         /* low link */

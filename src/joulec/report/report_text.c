@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include "joulec/source/source.h"
 
+/* How warnings are printed. */
 enum warnings { AS_WARNINGS, AS_ERRORS, HIDDEN };
 
 /* State of the messages that are printed. */

@@ -7,6 +7,7 @@
 
 #define MAX_DEPTH 32 /* nested parentheses and signs */
 
+/* State of the evaluation: the text, the position in it, and the depth of parentheses. */
 struct reading {
     const char *text;
     size_t at, size;

@@ -10,6 +10,7 @@
 #include <joule/base.h>
 #include "base/arena.h"
 
+/* The compilation of one file. */
 struct database_entry {
     const char *problem; /* error in the entry; NULL: none */
     const char *file;    /* path as written, relative to `folder`; NULL: missing */

@@ -11,6 +11,7 @@
 
 #define MARK_NONE UINT32_MAX
 
+/* A JOULE_LOOP or `#pragma joule loop`. */
 struct mark {
     struct source_place place; /* without a column */
     int64_t low, high;         /* executions of the body for each entry of the loop; 0 <= low <= high */
@@ -27,6 +28,7 @@ struct marks_keyword {
     bool is_label;            /* a label, whose loop has no place of its own in LLVM */
 };
 
+/* The marks and keywords of one text. */
 struct marks {
     struct arena arena;
     struct mark *list; /* in order of the text */

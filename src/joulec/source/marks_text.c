@@ -16,6 +16,7 @@
 #define MAX_LOOK_AHEAD 4096
 #define NO_LINE        UINT32_MAX /* line of a keyword that is ignored */
 
+/* A part of the text. It is not terminated by a NUL. */
 struct span {
     const char *at;
     size_t length;
@@ -24,6 +25,7 @@ struct span {
 /* The part between a mark and its loop that is skipped at the moment. */
 enum between { BETWEEN_NOTHING, BETWEEN_GROUP, BETWEEN_LABEL };
 
+/* State of the reader: the position in the text, and what it is within. */
 struct reading {
     struct marks *out;
     const char *at, *end;

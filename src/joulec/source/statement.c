@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "base/array.h"
 
+/* The part of a loop's statement that is being read. */
 enum part {
     PART_HEAD,   /* up to the closing parenthesis of `for (...)` */
     PART_BEGIN,  /* the next token begins the body */

@@ -12,6 +12,7 @@
 
 struct statement;
 
+/* The open loops at the current position. */
 struct statements {
     struct statement *open; /* open loops, inner ones last */
     size_t count, room;

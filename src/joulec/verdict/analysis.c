@@ -149,6 +149,7 @@ static joule_status evaluate_one(struct walk *w, size_t index, bool calls_itself
     return JOULE_OK;
 }
 
+/* How the members of a recursive group call each other. */
 enum calls { CALLS_NONE, CALLS_BY_NAME, CALLS_BY_POINTER };
 
 /* Returns how the members of a recursive group call each other. Calls through a pointer cannot be counted. */
@@ -168,6 +169,7 @@ static enum calls calls_of_group(const struct walk *w, const uint32_t *members, 
     return how;
 }
 
+/* The frames of a recursive group's members, as far as they are known. */
 struct known_group {
     double *depth, *seen; /* for each member of the group */
     bool has_depth;       /* JOULE_DEPTH bounds the group */

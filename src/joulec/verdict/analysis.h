@@ -12,6 +12,7 @@
 #include "joulec/work/advice.h"
 #include "joulec/work/evaluate.h"
 
+/* Everything that is known about one function. */
 struct function_result {
     const struct function *function;
     struct loops loops;
@@ -51,6 +52,7 @@ struct analysis_options {
     double file_joules; /* budget of the whole file (analysis.whole), in J; NaN: none */
 };
 
+/* The analysis of one translation unit. */
 struct analysis {
     struct arena arena;
     struct target target;

@@ -30,6 +30,7 @@ struct baseline_unit {
     size_t function_count;
 };
 
+/* A stored report. */
 struct baseline {
     struct arena arena;
     const char *path;

@@ -8,6 +8,7 @@
 
 #include "joulec/verdict/baseline.h"
 
+/* How a function differs from its stored form. The limit is the accepted growth. */
 enum change {
     CHANGE_UNKNOWN, /* one of the figures is unknown, for example because the function runs on a GPU */
     CHANGE_NEW,     /* the stored report does not have the function */
@@ -31,6 +32,7 @@ struct growth {
         *removed; /* a callee without a figure, or a guess, that only one side has; NULL: none */
 };
 
+/* The comparison of one translation unit with a stored report. */
 struct comparisons {
     const struct baseline *baseline;
     const struct baseline_unit *unit; /* NULL: the report does not contain the file */

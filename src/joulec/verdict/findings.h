@@ -54,6 +54,7 @@ enum rule {
     RULES
 };
 
+/* The texts of a rule. */
 struct rule_words {
     const char *id, *name;
     const char *summary;     /* one sentence */
@@ -69,6 +70,7 @@ static inline bool rule_is_advice(enum rule rule)
     return rule >= RULE_LOOP_ORDER;
 }
 
+/* One finding about a function, a mark or the file. */
 struct finding {
     const struct judged *judged;
     const struct function_result *result; /* analysis.whole if the finding is not about one function */

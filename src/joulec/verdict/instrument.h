@@ -16,6 +16,7 @@
 /* Functions of libjoule, terminated by NULL. All code that measures a budget calls one of them. */
 extern const char *const instrument_calls[];
 
+/* A function to measure or count. */
 struct instrument_function {
     const char *name;
     const char *budget; /* text of the annotation */

@@ -277,6 +277,7 @@ struct open {
     bool is_repeated;          /* true if an equal unknown comes earlier */
 };
 
+/* The list of unknowns to write notes about. */
 struct opens {
     struct open *list;
     size_t count, room;

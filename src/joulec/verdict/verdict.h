@@ -10,6 +10,7 @@
 #include "joule/api/budget_text.h"
 #include "joulec/work/sum.h"
 
+/* Verdicts about a limit, from the best to the worst. */
 enum verdict {
     VERDICT_NONE, /* the budget has no such limit */
     VERDICT_PROVED,
@@ -28,6 +29,7 @@ struct figure {
     double min, max;
 };
 
+/* The verdict about one limit of a budget. */
 struct limit {
     double limit;       /* NaN: none */
     double probability; /* probability that the figure is within the limit; NaN: unknown */
@@ -35,6 +37,7 @@ struct limit {
     bool is_vacuous; /* the limit is more than a thousand times the upper end of a bounded figure */
 };
 
+/* The figures of a function and the verdicts about its budget. */
 struct judgement {
     struct figure joules, seconds, watts, kelvin;
     struct limit joules_limit, watts_limit, kelvin_limit;
