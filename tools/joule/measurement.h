@@ -61,7 +61,7 @@ joule_status measurement_open(struct measurement *m, const struct measurement_op
                               size_t max_runs, joule_error *out_error);
 /* Waits until all sensors were read once, at most 250 ms after measurement_open. */
 void measurement_wait_ready(struct measurement *m);
-/* Call when the command has started; does work that can be deferred until then. */
+/* Does the work that was deferred until the command has started. Call it then. */
 void measurement_started(struct measurement *m);
 /* Returns the time at which measurement_watch must be called; INT64_MAX: never again. */
 int64_t measurement_watch_ns(const struct measurement *m);
@@ -80,7 +80,7 @@ joule_status measurement_report(struct measurement *m, const char *program, stru
  * kernel, which frees them faster. */
 void measurement_leave(void);
 
-/* State of the budget over all ended runs and the current run. */
+/* The state of the budget: the energy of all ended runs and the current run. */
 struct budget_state {
     joule_quantity joules;
     joule_budget_status status;

@@ -56,7 +56,7 @@ static bool grow(struct arena *arena, struct names *names)
     return true;
 }
 
-/* Returns true if the string is new. */
+/* Adds a string to a list. Returns false if the list has it already, or if out of memory (sets s->is_found). */
 static bool add_name(struct scan *s, struct names *names, const char *name)
 {
     if (2 * names->count >= names->slot_count && !grow(&s->arena, names))
@@ -101,7 +101,7 @@ static void add_such(struct scan *s, const char *parent, const char *part, const
         closedir(list);
 }
 
-/* Returns the file that execvp would start. */
+/* Returns the path of the file that execvp would start. */
 static bool find_program(const char *name, char out_path[PATH_MAX])
 {
     char path[PATH_MAX];
@@ -139,7 +139,8 @@ static void add_usual(struct scan *s, const char *clang)
 
 /* --- options -------------------------------------------------------------------------------------------- */
 
-/* Returns true if headers may be elsewhere, or precompiled. */
+/* Returns true if an option makes clang read headers that this scan would not find, or precompiled
+ * headers. */
 static bool hides_headers(const char *word)
 {
     static const char *const begins[] = {"-include-pch",
@@ -199,8 +200,9 @@ static bool is_mark(const char *at, const char *end)
     return false;
 }
 
-/* Returns true if the text contains an annotation ("joule.budget:"), a pragma (joule loop), or a macro that
- * makes one. Other names of libjoule, such as joule_open or <joule/region.h>, do not count. */
+/* Returns true if the text contains an annotation ("joule.budget:"), a pragma (joule loop), or a macro
+ * that makes one. Other names of libjoule, such as joule_open or <joule/region.h>, do not count, because
+ * they are not judged. */
 static bool names_joule(const char *text, size_t size)
 {
     const char *end = text + size, *upper = text, *lower = text;

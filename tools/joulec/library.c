@@ -25,9 +25,9 @@ static bool has_names(const char *bytes, size_t size)
     return is_found;
 }
 
-/* Searches for the names of libjoule's functions, which are found alike in objects, archives, assembly and
- * bitcode. A thin archive contains only paths, so it always counts. A shared library counts never: it names
- * its own libjoule. */
+/* Searches for the names of libjoule's functions, which are plain text in objects, archives, assembly and
+ * bitcode. A thin archive contains only paths, so it always counts. A shared library never counts, because it
+ * names its own libjoule. */
 static bool bytes_call(const char *bytes, size_t size)
 {
     static const char thin[] = "!<thin>\n";
@@ -123,7 +123,7 @@ static bool line_calls(const struct arguments *a)
 
 /* --- arguments that link it ----------------------------------------------------------------------------- */
 
-/* For example "x86_64-linux-gnu". */
+/* Returns true for the name of a folder of one architecture, such as "x86_64-linux-gnu". */
 static bool is_multiarch(const char *name)
 {
     return strstr(name, "-linux-") && !strchr(name, '/');

@@ -9,7 +9,8 @@
 #include "arguments.h"
 
 /* Returns the arguments to append to the link, terminated by NULL; empty if nothing calls libjoule.
- * is_called: an instrumented source of this command calls it. In memory of `arena`. NULL after a message. */
+ * is_called: an instrumented source of this command calls it. The list is in memory of `arena`. Returns
+ * NULL after a message. */
 const char **library_arguments(struct arena *arena, const struct arguments *arguments, bool is_called);
 
 #endif

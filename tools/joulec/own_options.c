@@ -85,7 +85,7 @@ static bool take_baseline(struct arguments *out, const char *value)
     return false;
 }
 
-/* Requires '%', so that 5 is not read as a factor. */
+/* Reads a percentage. The text must end in '%', so that 5 cannot be mistaken for a factor. */
 static bool take_fail_over(struct arguments *out, const char *value)
 {
     char number[32];

@@ -19,10 +19,11 @@ struct client {
     joule_error *error;
 };
 
-/* Opens the connection and erases the password in the config. NO_MEMORY, UNSUPPORTED. */
+/* Opens the connection and erases the password in the config. Returns JOULE_NO_MEMORY or JOULE_UNSUPPORTED
+ * on failure. */
 joule_status client_open(struct config *config, joule_error *error, struct client *out_client);
-/* Requests the resource at a path such as "/redfish/v1/". DENIED, ABSENT, STALE (timeout) or FAILED, with a
- * message in the client's error. */
+/* Requests the resource at a path such as "/redfish/v1/". On failure returns JOULE_DENIED, JOULE_ABSENT,
+ * JOULE_STALE (timeout) or JOULE_FAILED, with a message in the client's error. */
 joule_status client_get(struct client *client, const char *path, const struct json_value **out_value);
 void client_close(struct client *client);
 

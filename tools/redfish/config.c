@@ -10,7 +10,8 @@
 #include "base/file.h"
 #include "base/string.h"
 
-/* Returns NULL with errno if it cannot be read, or is neither a file nor a pipe. */
+/* Opens a file or a pipe for reading. Returns NULL with errno if `path` cannot be opened or is anything
+ * else. */
 static FILE *open_text(const char *path)
 {
     int fd = file_open_kind(path, FILE_REGULAR | FILE_PIPE);

@@ -21,7 +21,8 @@ struct config {
     bool is_verified;
 };
 
-/* Reads the file. INVALID, with the reason; DENIED or ABSENT: the file cannot be read. */
+/* Reads the file. Returns JOULE_INVALID with a message if its contents are wrong, and JOULE_DENIED or
+ * JOULE_ABSENT if it cannot be read. */
 joule_status config_read(const char *path, struct config *out_config, joule_error *out_error);
 
 #endif

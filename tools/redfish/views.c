@@ -94,7 +94,7 @@ static bool is_outermost(const struct chassis_list *all, const struct chassis *o
     return !is_inside_another(all, one);
 }
 
-/* Keeps the chassis that pass the test, unless none passes. */
+/* Removes the chassis that do not pass the test. If none passes, keeps all. */
 static void keep(struct chassis_list *list, chassis_test test)
 {
     struct chassis_list kept = {.count = 0};
@@ -223,7 +223,8 @@ static void name_model(const struct json_value *chassis, struct views *views)
             *c = '?';
 }
 
-/* Returns true if the search can continue: another resource may replace a missing one. */
+/* Returns true if the search can continue after this status. It continues after a missing resource,
+ * because another resource may have the same data. */
 static bool can_continue(joule_status status)
 {
     return status == JOULE_OK || status == JOULE_ABSENT;

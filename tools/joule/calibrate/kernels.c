@@ -1,10 +1,10 @@
 /* tools/joule/calibrate/kernels.c - see kernels.h.
  *
- * Contains the loops, written with macros that each architecture defines (words_*.h), and the table of their
- * operation counts.
+ * Contains the loops, written with macros that each architecture defines (instructions_*.h), and the table of
+ * their operation counts.
  *
- * Note: the body of a loop is repeated so often that the loop branch hardly counts; a count describes one
- * body.
+ * Note: each round repeats the body of a loop so often that the branch at its end hardly counts. The counts
+ * in the table are those of one body.
  */
 #include "calibrate/kernels.h"
 

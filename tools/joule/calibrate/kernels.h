@@ -1,14 +1,14 @@
 /* tools/joule/calibrate/kernels.h - small loops with known operation counts, and the memory that they access.
  *
- * Note: counts follow joulec's rules for compiled code: one micro-operation per operation, and a comparison
- * with its branch is one, whatever a core makes of it.
+ * Note: counts follow joulec's rules for compiled code: one micro-operation per operation. A comparison and
+ * its branch together are one micro-operation, even if the core executes two.
  */
 #ifndef CALIBRATE_KERNELS_H
 #define CALIBRATE_KERNELS_H
 
 #include "joule/cost/fit.h"
 
-/* Memory of a loop: its state and small data. The assembler of words_*.h uses the offsets of these
+/* Memory of a loop: its state and small data. The assembler of instructions_*.h uses the offsets of these
  * members. */
 struct kernel_state {
     uint64_t position;   /* current address, kept between calls */
@@ -47,7 +47,7 @@ extern const struct kernel kernels[];
 extern const size_t kernel_count;
 extern const char kernel_architecture[]; /* "x86-64", "aarch64", or "C" for compiled code */
 
-/* Returns true if this CPU can run the kernel and has its cache level. */
+/* Returns true if this CPU can run the kernel and has the cache level that the kernel accesses. */
 bool kernel_is_here(const struct kernel *kernel, const struct cost_core *core);
 /* Fills in the operation counts of one round, without measured values. */
 void kernel_describe(const struct kernel *kernel, struct fit_kernel *out);

@@ -15,14 +15,14 @@
 #include "joule/host/host.h"
 
 #define MAX_REPEATS   16
-#define PIECE_S       0.003 /* between clock readings: short against disturbances, long against a reading */
+#define PIECE_S       0.003 /* between clock readings: shorter than most disturbances, longer than a reading */
 #define MAX_PIECES    4096
 #define CLOCK_S       0.001
-#define CLOCK_ROUNDS  3000 /* first estimate */
+#define CLOCK_ROUNDS  3000 /* rounds for the first estimate of the clock */
 #define TICK_WAIT_S   0.002
 #define TICK_WAITS    200
 #define SENSOR_WAIT_S 0.5
-#define STEADY        0.05 /* allowed spread of repeats; others are repeated, at most as often again */
+#define STEADY        0.05 /* allowed spread; a kernel with more is repeated, at most as often again */
 
 struct state {
     struct measured *out;
@@ -175,7 +175,7 @@ static bool measure_repeat(struct state *s, size_t index)
     return true;
 }
 
-/* Measures one repeat of doing nothing, per second. Returns false if stopped. */
+/* Measures one repeat of idle time; its figures are per second. Returns false if stopped. */
 static bool measure_idle(struct state *s)
 {
     struct repeats *r = &s->repeats[s->kernel_count];
@@ -194,8 +194,8 @@ static bool measure_idle(struct state *s)
     return true;
 }
 
-/* Returns the median and the spread. Of additional repeats only the lowest are used, because the others were
- * disturbed. */
+/* Returns the median and the spread of the repeats. If there were additional repeats, uses only the lowest
+ * ones, because the others were disturbed. */
 static double typical(const struct state *s, const double *values, unsigned count, double *out_spread)
 {
     double ordered[MAX_REPEATS];
@@ -293,7 +293,7 @@ static int pin(void)
     return sched_setaffinity(0, sizeof set, &set) == 0 ? cpu : -1;
 }
 
-/* Opens a meter if it measures energy; modelled energy does not count. */
+/* Opens a meter, and closes it again if it has no measured energy. Modelled energy does not suffice. */
 static void find_sensor(struct state *s)
 {
     joule_options options = {
