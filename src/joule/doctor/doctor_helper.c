@@ -17,6 +17,7 @@ static const struct source *find_source(const joule_meter *meter)
     return NULL;
 }
 
+/* Reports that the helper runs, and how coarse its values are. */
 static void report_running(struct exam *exam, const struct source *source)
 {
     struct finding *finding =

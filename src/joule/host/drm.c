@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "base/string.h"
 
+/* Has the layout of the kernel's struct drm_i915_query_item. */
 struct i915_item {
     uint64_t id;
     int32_t length; /* length of the answer, or -errno */
@@ -21,11 +22,13 @@ struct i915_item {
     uint64_t data;
 };
 
+/* Has the layout of the kernel's struct drm_i915_query. */
 struct i915_query {
     uint32_t count, flags;
     uint64_t items;
 };
 
+/* Has the layout of the kernel's struct drm_xe_device_query. */
 struct xe_query {
     uint64_t extensions;
     uint32_t id, length;

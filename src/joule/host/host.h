@@ -121,9 +121,10 @@ struct joule_host *host_real(void);
  *   env                   lines "NAME=value"
  *   errors                lines "path ERRNAME": access to this path fails (EACCES, EPERM, EIO, ENODATA,
  *                         ENXIO, EINVAL ...); events and registers have the paths /perf/TYPE/CONFIG/CPU and
- * /dev/cpu/N/msr A Unix socket below the folder is a service of that machine. The machine has no other
- * services. Its clocks are those of the real machine. Returns NULL if root is not a folder or if out of
- * memory. Close it with ops->close. */
+ *                         /dev/cpu/N/msr
+ * A Unix socket below the folder is a service of that machine. The machine has no other services. Its clocks
+ * are those of the real machine. Returns NULL if root is not a folder, or if out of memory. Close the host
+ * with ops->close. */
 struct joule_host *host_tree_open(const char *root);
 
 /* --- a scripted machine in virtual time, for tests ------------------------------------------------------ */

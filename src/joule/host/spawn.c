@@ -90,7 +90,8 @@ static pid_t pid_or_error(long result)
     return -1;
 }
 
-/* exit_signal: sent to the parent when the child ends. 0: no signal, and wait() ignores the child. */
+/* Starts a child that shares the caller's memory. exit_signal: sent to the parent when the child ends; 0: no
+ * signal, and wait() ignores the child. Returns the process id, or -1 and sets errno. */
 static pid_t clone_on_borrowed(unsigned long exit_signal, spawn_fn be, void *context)
 {
     return pid_or_error(call_in_child(SYS_clone, (const void *)(BORROWED | exit_signal), 0, be, context));

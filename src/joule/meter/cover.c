@@ -77,6 +77,7 @@ struct window meter_window(joule_meter *meter, int32_t domain, int64_t begin_ns,
     return meter_cover_window(meter, &cover, begin_ns, end_ns);
 }
 
+/* Returns the energy of a sum since the meter opened, from the session's board. */
 static struct window client_energy(joule_meter *meter, int32_t domain)
 {
     pthread_mutex_lock(&meter->lock);
@@ -94,6 +95,7 @@ struct window meter_energy(joule_meter *meter, int32_t domain)
     return meter_cover_window(meter, &cover, meter->begin_ns, METER_LAST_TICK);
 }
 
+/* Returns true if the channel has shown energy since the meter opened. */
 static bool has_risen(const struct meter_channel *mc)
 {
     pthread_mutex_lock(&mc->lane->lock);

@@ -1,11 +1,11 @@
 /* joule/meter/engine.h - internal interface of a meter.
  *
  * A meter holds the list of channels that all lanes found. It chooses covers (the domains that make up a
- * total) and computes the energy of any window. Lanes read hardware (lane.h); the collector attributes energy
+ * total) and computes the energy of any window. Lanes read hardware (lane.h). The collector attributes energy
  * to regions (collector.h).
- * Note: channels are only added; a channel's index is its domain id. A lane's lock guards the state of its
- * channels. Locks are taken in this order: a budget list's `checking`, a lane's `reading`, the collectors'
- * hub, a collector, a meter, a recorder, a lane.
+ * Note: channels are added, but never removed. A channel's index is its domain id. A lane's lock guards the
+ * state of its channels. Locks are taken in this order: a budget list's `checking`, a lane's `reading`, the
+ * collectors' hub, a collector, a meter, a recorder, a lane.
  */
 #ifndef JOULE_ENGINE_H
 #define JOULE_ENGINE_H

@@ -1,9 +1,9 @@
 /* joule/meter/lane_sink.c - turns the readings that sources report (source.h) into points on curves.
  *
- * Note: the time of a value is uncertain. A counter ticked at some time between two readings; a sensor
+ * Note: the time of a value is uncertain. A counter ticked at some time between two readings. A sensor
  * without timestamps changed its value at some time since the previous reading. The point is put in the
- * middle of that interval, whose length gives the error. Timestamps are taken before the lane's lock, so that
- * waiting for it delays no timestamp.
+ * middle of the interval between both readings, whose length gives the error. Timestamps are taken before the
+ * lane's lock, so that waiting for it delays no timestamp.
  */
 #include <math.h>
 #include "base/string.h"

@@ -19,6 +19,7 @@ static const struct metric_column sum_columns[] = {
                     "Power of the outermost domains that do not overlap"),
 };
 
+/* Adds the labels of a sum; `row` is a struct overview_sum. */
 static void label_sum(struct metrics *metrics, const void *row)
 {
     const struct overview_sum *sum = row;
@@ -80,6 +81,7 @@ static void add_domain_labels(struct metrics *metrics, const joule_domain *domai
     metrics_label(metrics, "source", domain->source);
 }
 
+/* Adds the labels of a domain; `row` is a struct overview_domain. */
 static void label_domain(struct metrics *metrics, const void *row)
 {
     const joule_domain *domain = &((const struct overview_domain *)row)->domain;

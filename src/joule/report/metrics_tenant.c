@@ -10,6 +10,7 @@
 #include "joule/attribute/attribute_process.h"
 #include "joule/report/metrics.h"
 
+/* Adds the labels that identify a tenant's job, pod, container or unit. Unknown ones are left out. */
 static void add_name(struct metrics *metrics, const struct tenant_name *name)
 {
     metrics_label(metrics, "slurm_job", name->slurm_job);
@@ -99,6 +100,7 @@ static void add_process_part(struct metrics *metrics, const struct process_share
         add_process(metrics, "idle", NULL, part, cls, shares->idle_cpu_joules);
 }
 
+/* Adds the family of processes, unless energy by process is off. */
 static void add_processes(struct metrics *metrics)
 {
     static const struct metric_family energy = {

@@ -9,7 +9,7 @@
 
 #define SCHEMA "joule-serve-1"
 
-/* "power_watts":1.5,"power_low_watts":1.4, ... */
+/* Adds a quantity's value, interval and class as four keys: "power_watts":1.5,"power_low_watts":1.4, ... */
 static void add_quantity(struct json *json, const char *const keys[4], joule_quantity q)
 {
     json_double(json, keys[0], q.value);
@@ -135,6 +135,7 @@ static void add_tenant(struct json *json, const struct tenant *tenant)
     json_close(json, '}');
 }
 
+/* Adds the energy by tenant; null if it is off. */
 static void add_tenants(struct json *json, const struct tenants *tenants)
 {
     if (!tenants) {

@@ -40,6 +40,7 @@ static void add_string(struct text *out, const char *string)
     add_field(out, string ? string : "");
 }
 
+/* Adds a field with a number; an empty one if the number is NaN or infinite. */
 static void add_number(struct text *out, double value)
 {
     text_add(out, ",");

@@ -11,6 +11,7 @@
 #include "base/json_writer.h"
 #include "joule/report/report.h"
 
+/* Adds an interval as [low, high]; null if the quantity is unknown. */
 static void add_interval(struct json *json, const char *key, joule_quantity q)
 {
     if (isnan(q.value)) {
@@ -23,6 +24,7 @@ static void add_interval(struct json *json, const char *key, joule_quantity q)
     json_close(json, ']');
 }
 
+/* Adds the three keys of an energy to the open object. */
 static void add_energy_keys(struct json *json, joule_quantity q)
 {
     json_double(json, "energy_joules", q.value);
@@ -100,6 +102,7 @@ static void add_net(struct json *json, const struct report *report)
     json_close(json, '}');
 }
 
+/* Adds the status of a budget; null if there is no limit. */
 static void add_status(struct json *json, double limit, joule_budget_status status)
 {
     json_string(json, "status", isnan(limit) ? NULL : joule_budget_status_name(status));
@@ -138,6 +141,7 @@ static void add_device(struct json *json, const struct report_device *device)
     json_close(json, '}');
 }
 
+/* Adds a count, limited to INT64_MAX. */
 static void add_count(struct json *json, const char *key, uint64_t count)
 {
     json_integer(json, key, count < INT64_MAX ? (int64_t)count : INT64_MAX);
