@@ -1,12 +1,12 @@
 /* joule/budget.h - energy, power and temperature limits, checked while a program runs or judged from its
  * source.
  *
- * A joule_budget limits the joules, watts or temperature rise of the machine from its begin to its end. It is
- * checked at every reading. Budgets nest, and each is judged on its own. The macros at the end of this file
- * state in the source what a function or block may use. Any program judges JOULE_BUDGET_SCOPE; the compiler
- * joulec judges the other macros.
- * Note: a budget without a tag observes the machine, so energy of other programs counts too. Below `joule
- * run` the budget of a tag is judged in the parent's report, and is NOT_MEASURED in the process itself.
+ * A joule_budget limits the joules, watts or temperature rise of the machine from its begin to its end. The
+ * limit is checked at every reading. Budgets nest, and each budget is judged on its own. The macros at the
+ * end of this file state in the source what a function or block may use. Any program judges
+ * JOULE_BUDGET_SCOPE; the compiler joulec judges the other macros.
+ * Note: a budget without a tag observes the machine, so energy of other programs counts too. In a process
+ * that `joule run` started, the budget of a tag is NOT_MEASURED; the report of `joule run` judges it.
  */
 #ifndef JOULE_BUDGET_H
 #define JOULE_BUDGET_H
@@ -21,7 +21,7 @@ typedef struct joule_budget joule_budget;
 
 /* The state of a budget. P(within budget) is the probability that the use is within the limit. */
 typedef enum joule_budget_status {
-    JOULE_BUDGET_NOT_MEASURED = 0,     /* its energy is unknown */
+    JOULE_BUDGET_NOT_MEASURED = 0,     /* the energy is unknown */
     JOULE_BUDGET_WITHIN = 1,           /* P(within budget) >= 0.95, less than 80 % used */
     JOULE_BUDGET_NEAR = 2,             /* P(within budget) >= 0.95, at least 80 % used */
     JOULE_BUDGET_OVER = 3,             /* P(within budget) <= 0.05 */
@@ -30,8 +30,8 @@ typedef enum joule_budget_status {
 } joule_budget_status;
 
 /* Called when the best estimate first reaches 80 % of a limit (status NEAR) and when it exceeds the limit
- * (status OVER). The thread is the one whose reading showed it: a thread of the meter, or a caller of
- * joule_sample_now, joule_region_wait or joule_budget_end. The callback may query and sample the meter. It
+ * (status OVER). It is called in the thread whose reading showed this use: a thread of the meter, or a caller
+ * of joule_sample_now, joule_region_wait or joule_budget_end. The callback may query and sample the meter. It
  * must not call joule_close or joule_budget_end, or wait for a thread that does.
  * Note: the best estimate decides, because waiting for certainty would overrun every budget. */
 typedef void (*joule_budget_fn)(joule_budget *budget, joule_budget_status status, void *context);
@@ -108,8 +108,8 @@ JOULE_API joule_region joule_budget_scope_begin(joule_budget_site *site);
 JOULE_API uint64_t joule_budget_scope_mark(void);
 
 /* Ends the scopes of the calling thread that began after `mark` and still run. Call it when setjmp returns a
- * second time, because longjmp left these scopes open. joulec inserts both calls around each setjmp. At exit
- * it is called for the thread that calls exit. Any thread. */
+ * second time, because longjmp left these scopes open. joulec inserts both calls around each setjmp. At exit,
+ * libjoule calls this function for the thread that calls exit. Any thread. */
 JOULE_API void joule_budget_scope_unwind(uint64_t mark);
 
 /* A function that is too short for timestamps; joulec makes it from a JOULE_BUDGET. Its layout is final. */
@@ -118,9 +118,10 @@ typedef struct joule_budget_counted {
     joule_quantity joules_per_call; /* expected joules of one call: modelled or assumed, value > 0 */
 } joule_budget_counted;
 
-/* Counts a call. In reports, its tag has the number of calls and that number times the expected joules of one
- * call. It has no duration, and its energy is not subtracted from other regions. Takes some nanoseconds.
- * Never fails. Any thread. Allowed in a signal handler after the site was entered outside of one. */
+/* Counts a call. In reports, the tag of the site has the number of calls, and that number times the expected
+ * joules of one call. A counted call has no duration, and its energy is not subtracted from other regions.
+ * Takes some nanoseconds. Never fails. Any thread. Allowed in a signal handler after the site was entered
+ * outside of one. */
 JOULE_API void joule_budget_count(joule_budget_counted *site);
 
 /* The argument of a scope handler. All pointers are valid during the call only. */
@@ -134,9 +135,10 @@ typedef struct joule_budget_event {
     joule_quantity joules;      /* mean of a call; unknown if NOT_MEASURED */
 } joule_budget_event;
 
-/* Called once for a scope over its budget: P(within budget) <= 0.05 for the mean of its calls. The thread is
- * the one whose reading showed it, as for joule_budget_fn. Also called once for a scope whose text is wrong,
- * in the thread that enters it first. It may query and sample meters, but not close one. */
+/* Called once for a scope over its budget: P(within budget) <= 0.05 for the mean of its calls. It is called
+ * in the thread whose reading showed the excess, as for joule_budget_fn. Also called once for a scope whose
+ * text is wrong, in the thread that enters the scope first. The handler may query and sample meters, but must
+ * not close a meter. */
 typedef void (*joule_budget_handler_fn)(const joule_budget_event *event, void *context);
 
 /* Sets the handler of this process. NULL restores the default handler, which writes the message to standard
@@ -233,8 +235,8 @@ JOULE_API void joule_budget_set_handler(joule_budget_handler_fn handler, void *c
 #define JOULE_ASSUME(condition) ((void)0)
 #endif
 
-/* Private to the macros above. To count a function, joulec needs it in one piece and with its calls. Builds
- * are not affected. */
+/* Private to the macros above. To count a function, joulec needs its code in one piece and with its calls.
+ * Normal builds are not affected. */
 #if defined(__JOULEC_COUNTS__)
 #define JOULE_NOINLINE_   , __noinline__
 #define JOULE_KEEP_CALLS_ , __noinline__, __disable_tail_calls__

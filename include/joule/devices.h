@@ -61,8 +61,8 @@ typedef struct joule_device {
     joule_quantity energy_joules;                        /* energy of that domain since joule_open */
     int32_t domain;         /* id of the best of the device's energy domains; -1: none */
     uint32_t process_count; /* number of entries of joule_device_processes; 0 also if unknown */
-    /* 1: the processes that use it are known. For AMD and Intel these are the processes whose files this
-     * program may read. */
+    /* 1: the processes that use the device are known. For AMD and Intel, only processes whose files this
+     * program may read are known. */
     uint32_t has_process_list;
     uint32_t partition_count; /* MIG devices or compute partitions, all included in the energy */
     double age_s;             /* time since its last answer; NaN: no answer yet */
@@ -76,7 +76,7 @@ typedef struct joule_device {
     double pcie_replays, ecc_corrected, ecc_uncorrected, ecc_corrected_lifetime, ecc_uncorrected_lifetime;
     /* NVIDIA's Xid errors since joule_open, and the number of the last one; 0: none yet. */
     double xid_count, last_xid;
-    char remedy[192]; /* why its energy is unknown and what to do about it; empty if the energy is known */
+    char remedy[192]; /* why the energy is unknown and what to do about it; empty if known */
 } joule_device;
 
 /* A process that uses a device. */

@@ -61,7 +61,7 @@ JOULE_API joule_status joule_domain_get(joule_meter *meter, size_t index, joule_
 
 /* Reads all fast sources now, in the calling thread; slow sources keep their own period. Takes a few
  * microseconds for each file or counter. Has no effect if a parent measures for this process.
- * Note: the energy of a region that ended before this reading is known after the next one. Any thread. */
+ * Note: the energy of a region that ended before this reading is known after the next reading. Any thread. */
 JOULE_API joule_status joule_sample_now(joule_meter *meter);
 
 /* Returns the energy in joules of a domain (or JOULE_TOTAL ...) since joule_open, up to the last update of
@@ -84,13 +84,14 @@ JOULE_API joule_status joule_window_joules(joule_meter *meter, int32_t domain, i
 /* Returns how many times after `after_ns` (CLOCK_MONOTONIC) the energy of a domain (or JOULE_TOTAL ...) is
  * known without interpolation, and writes the first `capacity` of them, oldest first. These are the updates
  * of its sensor; for a sum, those of its slowest sensor. If a parent measures, they are the times at which it
- * published its sums. Windows between two such times have the smallest error. Old times are kept with gaps. 0
- * for a gauge, and if there is no such domain. Any thread. */
+ * published its sums. Windows between two such times have the smallest error. Of old times, only some are
+ * kept. Returns 0 for a gauge, and if there is no such domain. Any thread. */
 JOULE_API size_t joule_ticks(joule_meter *meter, int32_t domain, int64_t after_ns, int64_t *out_ticks_ns,
                              size_t capacity);
 
-/* Returns the energy in joules of a domain since joule_open less that of its listed parts: a package without
- * its cores and graphics. JOULE_ABSENT: no part is listed. Otherwise as joule_energy_joules. Any thread. */
+/* Returns the energy in joules of a domain since joule_open minus the energy of its listed parts, for example
+ * of a package without its cores and graphics. JOULE_ABSENT: no part is listed. Otherwise as
+ * joule_energy_joules. Any thread. */
 JOULE_API joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules);
 
 /* Returns the mean power in watts of a domain (or JOULE_TOTAL ...) over the last readings: at least 2

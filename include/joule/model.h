@@ -1,7 +1,7 @@
 /* joule/model.h - expected power and energy of this machine's CPUs, from libjoule's cost model.
  *
  * No sensor is read. The figures describe typical machines of the CPU's family, not the machine at hand; the
- * intervals state how far it may differ.
+ * intervals state how far this machine may differ from them.
  */
 #ifndef JOULE_MODEL_H
 #define JOULE_MODEL_H

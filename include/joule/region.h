@@ -31,13 +31,13 @@ typedef struct joule_region {
     uint32_t owner; /* the thread that began it; private */
 } joule_region;
 
-/* Returns the number of a name. It is the same in every thread and process of a session, also after fork.
- * Names are truncated to 47 bytes at a character boundary. Returns 0, the tag "(other)", for NULL, for "",
- * and for names after the first 4095. Keep the result: the call is too slow for hot paths. Any thread. */
+/* Returns the number of a name. The number is the same in every thread and process of a session, also after
+ * fork. Names are truncated to 47 bytes at a character boundary. Returns 0, the tag "(other)", for NULL, for
+ * "", and for names after the first 4095. Keep the result: the call is too slow for hot paths. Any thread. */
 JOULE_API uint32_t joule_tag(const char *name);
 
-/* Begin a region. They never fail. Regions of one thread may nest. If more than 256 threads have regions,
- * those of the remaining threads are attributed together, by their time (`folded`). Allowed in a signal
+/* Begin a region; never fail. Regions of one thread may nest. If more than 256 threads have regions, the
+ * regions of the remaining threads are attributed together, by their time (`folded`). Allowed in a signal
  * handler. Any thread. */
 JOULE_API joule_region joule_begin(uint32_t tag);
 JOULE_API joule_region joule_begin_with(uint32_t tag, uint32_t flags);
@@ -67,12 +67,12 @@ typedef struct joule_result {
 
 /* Returns the energy in joules of one ended region. JOULE_OK: `window` is known. JOULE_PENDING: no reading
  * after its end yet; out_result holds the energy known so far. JOULE_ABSENT, JOULE_DENIED and other errors:
- * `window` is unknown and stays so, because no sensor reads those devices, or none did when the region began.
- * JOULE_INVALID: not ended, or struct_size too small. JOULE_STALE: the meter was opened before fork.
- * `attributed` and `self` are kept for the last few thousand regions. For an older region `folded` is 1, and
- * both are its tag's part of the window, with an interval from 0 to the whole window. If a parent measures
- * (`joule run`), both stay unknown although the result is final, because only the parent knows all concurrent
- * regions. Any thread. */
+ * `window` is unknown and stays so, because no sensor reads the claimed devices, or no sensor read them when
+ * the region began. JOULE_INVALID: not ended, or struct_size too small. JOULE_STALE: the meter was opened
+ * before fork. `attributed` and `self` are kept for the last few thousand regions. For an older region
+ * `folded` is 1. Both members are then the tag's average part of the window, with an interval from 0 to the
+ * whole window. If a parent measures (`joule run`), `attributed` and `self` stay unknown although the result
+ * is final, because only the parent knows all concurrent regions. Any thread. */
 JOULE_API joule_status joule_region_result(joule_meter *meter, const joule_region *region,
                                            joule_result *out_result);
 
@@ -82,8 +82,8 @@ JOULE_API joule_status joule_region_wait(joule_meter *meter, const joule_region 
                                          joule_result *out_result);
 
 /* Returns the sum over all finished regions of a tag, in all processes of the session. JOULE_PENDING: some of
- * them wait for a reading. JOULE_ABSENT: none has finished. JOULE_UNSUPPORTED: a parent measures and reports
- * the tags. Any thread. */
+ * these regions wait for a reading. JOULE_ABSENT: no region of the tag has finished. JOULE_UNSUPPORTED: a
+ * parent measures and reports the tags. Any thread. */
 JOULE_API joule_status joule_tag_result(joule_meter *meter, uint32_t tag, joule_result *out_result);
 
 /* A finished stretch of time with timestamps of another clock: GPU events, a data acquisition device, a
@@ -101,11 +101,12 @@ typedef struct joule_span {
     double error_ns; /* standard error of a converted timestamp */
 } joule_span;
 
-/* Adds a finished foreign span. It is attributed energy like a region of a thread of its own. Add it within 1
- * s of its end: attribution does not revise the past. After a span that comes later, attribution and final
- * results wait longer (10 s at most); the energy that a late span missed lowers its coverage.
- * JOULE_INVALID: end before begin, not finite, in the future, or struct_size too small. JOULE_STALE: the
- * meter was opened before fork. JOULE_NO_MEMORY: the ring is full until the next reading. Any thread. */
+/* Adds a finished foreign span. A span gets energy as a region of a thread of its own would. Add a span
+ * within 1 s of its end, because attribution does not revise the past. After a span that was added later,
+ * attribution and final results wait longer (10 s at most). Energy that a late span missed lowers its
+ * coverage. JOULE_INVALID: end before begin, not finite, in the future, or struct_size too small.
+ * JOULE_STALE: the meter was opened before fork. JOULE_NO_MEMORY: the ring is full until the next reading.
+ * Any thread. */
 JOULE_API joule_status joule_span_add(joule_meter *meter, const joule_span *span);
 
 /* The hook that waits until a GPU is idle (for example cudaDeviceSynchronize). It is called at begin and end

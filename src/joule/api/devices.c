@@ -64,6 +64,7 @@ static int compare_entries(const void *a, const void *b)
     return left->index != right->index ? (left->index < right->index ? -1 : 1) : 0;
 }
 
+/* Sorts entries by compare_entries, keeping the order of equal ones. */
 static void sort(struct device_entry *list, size_t count)
 {
     for (size_t i = 1; i < count; i++) { /* insertion sort: stable, and the list is short */
@@ -188,6 +189,7 @@ static void take_number(double *ours, double theirs)
         *ours = theirs;
 }
 
+/* Adds what one source knows of a device's identity. */
 static void take_identity(joule_device *d, const struct device *device)
 {
     d->index = device->index;
@@ -230,6 +232,7 @@ static void take_condition(joule_device *d, const struct device_facts *facts)
     take_number(&d->last_xid, facts->last_xid);
 }
 
+/* Adds what one source knows of a device's state. */
 static void take_facts(joule_device *d, const struct device_facts *facts)
 {
     take_memory(d, facts);
@@ -336,6 +339,7 @@ static bool is_better(const struct channel *ch, const struct choice *best)
     return is_module != best->is_module ? best->is_module : ch->rank < best->rank;
 }
 
+/* Makes a channel the choice so far. */
 static void take_choice(struct choice *best, const struct channel *ch)
 {
     *best = (struct choice){.id = ch->info.id,

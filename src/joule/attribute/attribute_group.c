@@ -49,6 +49,7 @@ static void remember_earlier(const struct tree_process *process, void *context)
         group->earlier[group->earlier_count++] = process->pid;
 }
 
+/* Returns true for a child that existed before attribute_begin. */
 static bool is_earlier(const struct attribute_group *group, pid_t pid)
 {
     for (size_t i = 0; i < group->earlier_count; i++)
@@ -67,6 +68,7 @@ struct living {
     size_t size, count;
 };
 
+/* Returns true for an earlier child and for a child of a skipped process. */
 static bool is_skipped(const struct living *living, const struct tree_process *process)
 {
     if (is_earlier(living->group, process->pid))

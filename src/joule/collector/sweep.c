@@ -230,6 +230,7 @@ static uint32_t innermost_claimant(const struct track *track, const struct regio
     return i;
 }
 
+/* Opens region i: its track hands its groups over to it, unless a region inside it is running. */
 static void begin_region(struct state *state, uint32_t i)
 {
     struct region *regions = state->sweep->regions;
@@ -250,6 +251,7 @@ static void begin_region(struct state *state, uint32_t i)
     take_sums(state, i, -1);
 }
 
+/* Closes region i: its track hands its groups over to the innermost claimant that is left. */
 static void end_region(struct state *state, uint32_t i)
 {
     struct region *regions = state->sweep->regions;

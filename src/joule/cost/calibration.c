@@ -1,7 +1,7 @@
 /* joule/cost/calibration.c - see calibration.h.
  *
  * Note: the file is untrusted. One value out of range makes the whole calibration invalid, because a partial
- * one would be trusted.
+ * calibration would be trusted like a complete one.
  */
 #include "joule/cost/calibration.h"
 
@@ -65,6 +65,7 @@ static double read_number(struct reading *r, const struct json_value *object, co
     return value;
 }
 
+/* Reads true or false; otherwise reports the key and returns false. */
 static bool read_bool(struct reading *r, const struct json_value *object, const char *key)
 {
     const struct json_value *member = json_member(object, key);
@@ -73,6 +74,7 @@ static bool read_bool(struct reading *r, const struct json_value *object, const 
     return member && member->kind == JSON_TRUE;
 }
 
+/* Reads a value with its 5 % and 95 % points; reports the key if one is wrong. */
 static struct cost_term read_term(struct reading *r, const struct json_value *term, const char *key,
                                   double min, double max)
 {

@@ -217,7 +217,7 @@ static const struct prices prices[COST_CORE_CLASSES] = {
                         500, 2000, 10000, 2, 3},
     [COST_CORE_7NM] = {GUESS("large cores of 7 and 5 nm"), 350, 120, 3, 20, 200, 12, 22, 150, 80, 170, 30, 45,
                        400, 1500, 9000, 2, 3},
-    /* It has no such wide vectors and no L3. */
+    /* These cores have no 256-bit or 512-bit vectors and no L3. */
     [COST_CORE_SMALL] = {GUESS("small cores of 28 nm"), 30, 40, 10, 30, 400, 60, 90, 500, NAN, NAN, 100, 110,
                          1000, NAN, 6000, 1, 3},
     [COST_CORE_OTHER] = {GUESS("other known core, priced as a large core of 14 nm"), 600, 200, 5, 30, 300, 20,
@@ -232,6 +232,7 @@ static const struct prices prices[COST_CORE_CLASSES] = {
 #define TERM_LOG_SD 0.25
 #define DATA_LOG_SD 0.15
 
+/* Sets the prices of a core's table, in joules. */
 static void set_prices(const struct prices *p, const struct cost_core *core, struct cost_table *table)
 {
     const double picojoules[COST_FEATURES] = {

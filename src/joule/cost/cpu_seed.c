@@ -166,6 +166,7 @@ static const struct family families[] = {
 };
 /* clang-format on */
 
+/* Returns true if a row applies to this model number. */
 static bool has_model(const struct family *row, unsigned model)
 {
     size_t count = 0;
@@ -186,6 +187,7 @@ static const struct family *find_family(const struct cost_cpu *cpu)
     return row;
 }
 
+/* Sets the prices of a table from a row. */
 static void set_coefficients(const struct family *row, const struct cost_cpu *cpu, struct cost_table *table)
 {
     double packages = cpu->packages ? cpu->packages : 1,
@@ -210,6 +212,7 @@ static void set_coefficients(const struct family *row, const struct cost_cpu *cp
     table->joules[COST_SHARED_SECONDS] = core * SECOND_THREAD;
 }
 
+/* Sets the errors of these prices. */
 static void set_errors(const struct family *row, const struct cost_cpu *cpu, struct cost_table *table)
 {
     for (int i = 0; i <= COST_SHARED_SECONDS; i++) {
