@@ -1,7 +1,7 @@
 /* tools/common/page.h - prints the output of a subcommand as one text.
  *
- * Note: `print` is called twice, first to measure and then to write, so it must print the same both times:
- * gather all data before printing.
+ * Note: `print` is called twice, first to measure and then to write, so it must print the same text
+ * both times. Gather all data before printing.
  */
 #ifndef COMMON_PAGE_H
 #define COMMON_PAGE_H
@@ -12,8 +12,8 @@ typedef void (*page_print_fn)(const void *context, struct text *out);
 
 /* Returns the printed text, to be released by free(); NULL after a message. */
 char *page_make(const char *subcommand, page_print_fn print, const void *context, size_t *out_length);
-/* Prints to standard output. Returns the exit code: 0, or EXIT_OWN_FAILURE after a message if memory runs
- * out. */
+/* Prints a text to standard output. Returns the exit code: 0, or EXIT_OWN_FAILURE after a message if out of
+ * memory. */
 int page_print(const char *subcommand, page_print_fn print, const void *context);
 
 #endif

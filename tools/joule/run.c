@@ -40,7 +40,7 @@ struct job {
     struct recorder *recorder; /* NULL: no -o */
     bool has_begun;            /* a measurement has begun: the record may replace an older one */
     struct child child;        /* the last run; with --pid only times and group are used */
-    struct arena arena;        /* program */
+    struct arena arena;        /* memory of `program` */
     const char *program;       /* name in the report */
     int64_t stopped_ns;        /* total of all runs */
     int interrupted_by;        /* signal that requested the end, even if the command ignored it; 0: none */
@@ -75,8 +75,9 @@ static bool can_write_outputs(const struct settings *settings)
     return true;
 }
 
-/* Opens a pipe for the record. This waits for its reader, while a signal still ends this process. Returns -1
- * if `path` is not a pipe or cannot be opened; the recorder reports the error. */
+/* Opens the pipe `path` for the record and returns its descriptor. Waits until the pipe has a reader; a
+ * signal still ends this process. Returns -1 if `path` is not a pipe or cannot be opened. The recorder
+ * then reports the error. */
 static int await_reader(const char *path)
 {
     struct stat info;
@@ -84,7 +85,8 @@ static int await_reader(const char *path)
     return is_pipe ? open(path, O_WRONLY | O_CLOEXEC) : -1;
 }
 
-/* Returns the name for the report. Read before the measurement, because a process may be gone afterwards. */
+/* Returns the name of the program for the report. Called before the measurement, because a process may have
+ * ended afterwards. */
 static const char *program_name(const struct settings *s, struct arena *arena)
 {
     size_t size = PROGRAM_SIZE;

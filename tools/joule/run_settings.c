@@ -28,7 +28,8 @@ static bool is_label(const char *word)
     return equals && equals > word;
 }
 
-/* Checks that the options fit the subject: some are only for commands, others only for --pid. */
+/* Returns false after a message if an option does not apply. Some options are only for commands, others
+ * only for --pid. */
 static bool check_subject(const struct settings *s, const struct command_text *text)
 {
     bool wants_command = s->runs != 1 || s->measurement.budget_joules > 0 || s->wait_all;

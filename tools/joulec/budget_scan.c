@@ -56,7 +56,7 @@ static bool grow(struct arena *arena, struct names *names)
     return true;
 }
 
-/* Adds a string to a list. Returns false if the list has it already, or if out of memory (sets s->is_found). */
+/* Adds a string to a list. Returns false if the list already has it, or if out of memory (sets is_found). */
 static bool add_name(struct scan *s, struct names *names, const char *name)
 {
     if (2 * names->count >= names->slot_count && !grow(&s->arena, names))

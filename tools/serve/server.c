@@ -345,7 +345,8 @@ static enum MHD_Result give_path(struct server *server, struct MHD_Connection *c
     return give(connection, MHD_HTTP_NOT_FOUND, text_response("no such page; see /\n"));
 }
 
-/* Handles a request. libmicrohttpd calls it after the headers and again after the body, which is ignored. */
+/* Handles a request. libmicrohttpd calls this function after the headers and again after the body, which is
+ * ignored. */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *path,
                                   const char *method, const char *version, const char *body,
                                   size_t *body_size, void **request)

@@ -26,11 +26,12 @@ struct gathering {
  * failure. */
 joule_status gather_open(struct gathering *gathering, const joule_options *options, struct model *model,
                          joule_error *out_error);
-/* Reads the prompt sensors and fills the model for tick `tick`; `is_paused`: only its histories. */
+/* Reads the prompt sensors and fills the model for tick `tick`. is_paused: fills only the model's
+ * histories. */
 void gather_tick(struct gathering *gathering, struct model *model, uint64_t tick, bool is_paused);
 /* Fills in the data of the detail view after its device has changed. */
 void gather_detail(struct gathering *gathering, struct model *model);
-/* Begin and end a record. */
+/* Begin and end a record in the file `path`. On failure return an error with a message. */
 joule_status gather_record(struct gathering *gathering, const char *path, joule_error *out_error);
 joule_status gather_end_record(struct gathering *gathering, joule_error *out_error);
 void gather_close(struct gathering *gathering);

@@ -15,7 +15,7 @@
 #include "joule/host/host.h"
 
 #define MAX_REPEATS   16
-#define PIECE_S       0.003 /* between clock readings: shorter than most disturbances, longer than a reading */
+#define PIECE_S       0.003 /* between clock readings: shorter than disturbances, longer than a reading */
 #define MAX_PIECES    4096
 #define CLOCK_S       0.001
 #define CLOCK_ROUNDS  3000 /* rounds for the first estimate of the clock */
