@@ -3,8 +3,8 @@
  * One table maps names to files, links, errors, registers, events, services, environment, CPUID, libraries
  * and programs. A handle is an index into the table; for registers it is REGISTERS plus the number of the
  * CPU, for connections STREAMS plus the index of the stream.
- * Note: folders are not registered; one exists while any path below it exists. Entries are never removed,
- * only emptied, so that handles stay valid when a file changes or disappears. Not thread-safe.
+ * Note: folders are not registered. A folder exists while any path below it exists. Entries are never
+ * removed, only emptied, so that handles stay valid when a file changes or disappears. Not thread-safe.
  */
 #include "joule/host/host.h"
 

@@ -13,7 +13,7 @@
 #include "base/string.h"
 #include "joule/live/live_state.h"
 
-#define MAX_PROCESSES 256 /* maximum on one device */
+#define MAX_PROCESSES 256 /* maximum number of processes on one device */
 
 /* --- accounts ------------------------------------------------------------------------------------------- */
 

@@ -329,7 +329,7 @@ static void take_whole(struct choice *c, const struct view *zone, const struct v
             c->list[i].is_taken = true;
 }
 
-/* Returns true if a zone inside this one is counted already. */
+/* Returns true if the cover already has a view of a zone inside this zone. */
 static bool holds_counted(const struct choice *c, const struct view *zone)
 {
     for (size_t i = 0; i < c->count; i++)
@@ -341,7 +341,7 @@ static bool holds_counted(const struct choice *c, const struct view *zone)
 
 static bool take_zone(struct choice *c, struct view *zone);
 
-/* Returns true if any zone inside this one is counted now. */
+/* Counts the zones directly inside this zone. Returns true if any was counted. */
 static bool take_parts(struct choice *c, const struct view *zone)
 {
     size_t before = c->cover->count;

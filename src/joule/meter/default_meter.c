@@ -1,4 +1,4 @@
-/* joule/meter/default_meter.c - the meter of a process that did not open one.
+/* joule/meter/default_meter.c - opens and stops the default meter, which calls with a NULL meter use.
  *
  * Opens the default meter on first use. After fork the child opens its own, because threads do not
  * survive fork. At exit the meter's threads stop but its memory is not freed: other threads may still

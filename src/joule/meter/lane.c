@@ -38,7 +38,8 @@ static void notice_suspend(struct lane *lane, struct joule_host *host, int64_t m
     lane->knows_offset = true;
 }
 
-/* Facts of devices are read at a slower pace: they change slowly and reading them is expensive. */
+/* Reads facts of devices, at most once a second, because facts change slowly and reading them is
+ * expensive. */
 static void read_facts(struct lane *lane, struct sink *sink)
 {
     if (!lane->reads_facts || sink->before_ns < lane->facts_ns)

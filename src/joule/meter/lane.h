@@ -32,13 +32,13 @@ struct lane {
     bool has_thread;
     bool is_late;            /* reads no energy: starts with meter_watch, and no other thread waits for it */
     pthread_mutex_t lock;    /* guards the channels and the fields below */
-    pthread_cond_t changed;  /* signals changes of those fields */
+    pthread_cond_t changed;  /* signals changes of `opened`, `finished` and in_meter */
     sem_t woken;             /* the thread sleeps on it; posted with `stop` and `requested` */
     pthread_mutex_t reading; /* serialises opening and reading hardware; taken before any other lock */
     bool stop, opened, finished;
     bool is_detached;       /* the thread ended by itself and must not be joined */
     bool in_meter;          /* the thread uses the meter; joule_close waits for it without a time limit */
-    _Atomic int references; /* held by the meter and the thread; the last one frees the lane */
+    _Atomic int references; /* held by the meter and the thread; at 0 the lane is freed */
     _Atomic uint64_t ticks, overruns;
     _Atomic uint64_t requested, served; /* numbers of requested readings, see lane_request */
     _Atomic int64_t read_ns;            /* end of the last round of readings */
@@ -65,8 +65,8 @@ struct source *lane_add(struct lane *lane, const struct source_ops *ops, bool is
 void lane_open_sources(struct lane *lane);
 /* Takes one round of readings. Waits while the sources are being opened. */
 void lane_read(struct lane *lane);
-/* Starts the thread. It opens the sources unless they are open, then reads them. Returns false if
- * it cannot be started. */
+/* Starts the thread, which opens the sources unless they are open, then reads them. Returns false if the
+ * thread cannot be started. */
 bool lane_start(struct lane *lane);
 /* Waits until the sources are open and have been read once, at most until deadline_ns (CLOCK_MONOTONIC).
  * Returns false at the deadline. */

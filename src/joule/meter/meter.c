@@ -180,7 +180,8 @@ static bool name_is_taken(joule_meter *meter, const char *name)
     return false;
 }
 
-/* The first view of a zone keeps the plain name; later ones get their source appended. */
+/* Changes the channel's name if another channel has it: appends the source ("package-0@powercap"), then a
+ * number. */
 static void make_name_unique(joule_meter *meter, struct channel *ch)
 {
     char plain[sizeof ch->info.name];

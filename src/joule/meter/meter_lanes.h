@@ -21,7 +21,7 @@ joule_status meter_lanes_make(joule_meter *meter, const char *list, bool reads_f
  * Returns JOULE_NO_MEMORY if a thread cannot be started. */
 joule_status meter_lanes_start(joule_meter *meter, bool watches, double wait_s, joule_error *error);
 /* Waits until all lanes except late ones are open and have been read once, at most until deadline_ns
- * (CLOCK_MONOTONIC). Returns false if one is not. */
+ * (CLOCK_MONOTONIC). Returns false if such a lane is not open at the deadline. */
 bool meter_lanes_wait(joule_meter *meter, int64_t deadline_ns);
 
 #endif

@@ -1,8 +1,8 @@
 /* joule/report/metrics.h - writes an overview as metrics in OpenMetrics 1.0 or Prometheus' text format 0.0.4.
  *
  * metrics_format.c writes families and samples with their order, types, units and escapes. metrics.c,
- * metrics_device.c and metrics_tenant.c define Joule's own families, metrics_dcgm.c those of dcgm-exporter's
- * dashboards. docs/exporter.md lists them all.
+ * metrics_device.c and metrics_tenant.c define Joule's own families, metrics_dcgm.c the families of
+ * dcgm-exporter's dashboards. docs/exporter.md lists all families.
  * Note: an unknown value has no sample, and a family without samples is left out. Unknown values are
  * never written as 0.
  */

@@ -2,8 +2,8 @@
  * as metrics.
  *
  * The series of one family and part add up to the meter's energy. The series of kind "unattributed" has the
- * energy that belongs to no tenant. The series of kind "ended" has that of tenants which ended some minutes
- * ago.
+ * energy that belongs to no tenant. The series of kind "ended" has the energy of tenants which ended some
+ * minutes ago.
  * Note: tenants and processes are two ways to divide the same joules; see attribute_tenant.h and
  * attribute_process.h.
  */

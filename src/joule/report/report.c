@@ -46,7 +46,7 @@ static int first_index(const struct report *report, const char *type)
     return -1;
 }
 
-/* "cpu" is also used for several packages, because it is unknown on which of them a thread ran. */
+/* Writes "cpu" also if there are several packages, because it is unknown on which package a thread ran. */
 void report_function_device(const struct report *report, const struct tag_row *row,
                             char out_device[REPORT_DEVICE_SIZE])
 {

@@ -216,8 +216,8 @@ static void add_mean(struct json *json, const struct report *report)
     json_close(json, '}');
 }
 
-/* Returns true if a later label has the same key. Only the last one is written: JSON readers
- * disagree about duplicates. */
+/* Returns true if a later label has the same key. Only the last label with a key is written, because JSON
+ * readers disagree about duplicate keys. */
 static bool is_overridden(const struct report *report, size_t i)
 {
     for (size_t k = i + 1; k < report->label_count; k++)

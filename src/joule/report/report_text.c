@@ -1,7 +1,7 @@
 /* joule/report/report_text.c - writes a report for people.
  *
- * Order: headline, the command's share, limitations of the figures, devices, functions, one hint. Every
- * figure has a unit. An interval is printed where it affects a decision.
+ * The order is: headline, the command's share, limitations of the figures, devices, functions, one hint.
+ * Every figure has a unit. An interval is printed where it affects a decision.
  * Note: names from outside are printed by text_add_printable or in a table, never directly to a terminal.
  */
 #include <math.h>

@@ -85,7 +85,8 @@ struct board_curve {
     double last_joules;
 };
 
-/* Adds a reading; ignores one that is not later than the last, or whose joules decrease. */
+/* Adds a reading to the curve. Ignores a reading that is not later than the last one, or whose joules
+ * decrease. */
 static void add_point(struct board_curve *c, int sum, const struct reading *r)
 {
     const struct curve_point *last = c->count ? &c->points[c->count - 1] : NULL;

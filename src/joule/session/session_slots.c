@@ -1,7 +1,7 @@
 /* joule/session/session_slots.c - assigns slots of a session's mapping to threads.
  *
- * Note: it runs in signal handlers, and in several processes at the same time. So it uses only atomics and
- * system calls.
+ * Note: this code runs in signal handlers, and in several processes at the same time. So it uses only atomics
+ * and system calls.
  */
 #include <errno.h>
 #include "base/clock.h"
