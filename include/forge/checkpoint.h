@@ -15,6 +15,7 @@
 extern "C" {
 #endif
 
+/* The members of a checkpoint, in addition to its slots. */
 typedef struct forge_checkpoint {
     uint32_t struct_size;  /* sizeof(forge_checkpoint) */
     uint32_t reserved;     /* 0 */

@@ -48,6 +48,7 @@ FORGE_API forge_tensor forge_dataset_column(const forge_dataset *dataset, size_t
 /* A text as tokens: numbers below the size of its vocabulary. Immutable: any thread. */
 typedef struct forge_text forge_text;
 
+/* How a text is divided into tokens. */
 typedef enum forge_text_kind {
     FORGE_TEXT_CHARACTERS = 0, /* one token for each character that occurs, in code point order */
     FORGE_TEXT_BYTES = 1,      /* one token for each byte value: 256; for any file */

@@ -36,6 +36,7 @@ typedef enum joule_budget_status {
  * Note: the best estimate decides, because waiting for certainty would overrun every budget. */
 typedef void (*joule_budget_fn)(joule_budget *budget, joule_budget_status status, void *context);
 
+/* The limits of a budget. Set the structure to zero, then set struct_size and the members needed. */
 typedef struct joule_budget_options {
     uint32_t struct_size; /* sizeof(joule_budget_options) */
     uint32_t flags;       /* JOULE_BUDGET_STOP, or 0 */
@@ -53,6 +54,7 @@ typedef struct joule_budget_options {
 
 #define JOULE_BUDGET_STOP 1u /* send SIGTERM to this process when a limit is exceeded */
 
+/* The state of a budget with its figures. */
 typedef struct joule_budget_result {
     uint32_t struct_size; /* set by the caller to sizeof(joule_budget_result) */
     joule_budget_status status;

@@ -12,6 +12,7 @@
 extern "C" {
 #endif
 
+/* The expected power of this machine's CPUs. */
 typedef struct joule_cpu_model {
     uint32_t struct_size; /* set by the caller to sizeof(joule_cpu_model) before the call */
     uint32_t cores;       /* physical cores of all packages; virtual CPUs in a virtual machine; 0: unknown */

@@ -12,6 +12,7 @@
 #define ALIGNMENT          16
 #define DEFAULT_BLOCK_SIZE 4096
 
+/* A block of memory; `previous` is the block that was made before it. */
 struct arena_block {
     struct arena_block *previous;
     size_t size, used; /* of data */

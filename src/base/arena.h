@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 struct arena_block;
+/* An arena. Initialise with zeros, or set block_size. */
 struct arena {
     struct arena_block *last; /* the current block; NULL: none yet */
     size_t block_size;        /* size of new blocks in bytes; 0: 4096 */

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Types of files that may be opened; bits. */
 enum file_types {
     FILE_REGULAR = 1,
     FILE_DEVICE = 2, /* a character device */

@@ -37,6 +37,7 @@ struct worker {
     pthread_t thread;
 };
 
+/* A pool. Workers 1 to width - 1 are its threads; the thread that calls parallel_for is worker 0. */
 struct pool {
     atomic_flag busy; /* held during a loop or a resize; never waited for */
     int64_t spin_ns;  /* as in pool_options */

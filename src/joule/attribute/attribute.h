@@ -34,6 +34,7 @@ enum attribute_method {
 };
 const char *attribute_method_name(enum attribute_method method); /* "cgroup" ... "tree"; "none" */
 
+/* The CPU time and share of a command. */
 struct attribution {
     enum attribute_method method;
     double command_cpu_s; /* CPU seconds of the command and its descendants; NaN: unknown */

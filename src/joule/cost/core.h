@@ -10,6 +10,7 @@
 
 #include "joule/cost/cost.h"
 
+/* Levels of the memory hierarchy, nearest first. */
 enum cost_level { COST_L1, COST_L2, COST_L3, COST_DRAM, COST_LEVELS };
 
 /* A core. Rates and latencies are indexed by feature, in cycles of `hz`. */

@@ -24,7 +24,7 @@ struct fit_method {
  * errors of a fit without it. Returns false if one of those fits fails. */
 bool fit_find_errors(const struct fit_method *method, const struct fit_kernel *kernels, size_t count,
                      const double *x, struct fit_errors *out);
-/* UNSUPPORTED, with a message: the errors are too large. */
+/* Checks the errors of a fit. UNSUPPORTED, with a message: they are too large. */
 joule_status fit_check_errors(const struct fit_errors *errors, joule_error *error);
 
 #endif

@@ -26,6 +26,7 @@ struct curve_point {
     uint64_t serial;  /* 1 for the first point ever added, then 2 ...; set by curve_append */
 };
 
+/* A curve. Initialise with curve_init. */
 struct curve {
     struct curve_point *points; /* oldest first */
     size_t count, capacity;     /* capacity grows up to limit; then points are dropped */
