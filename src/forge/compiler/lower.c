@@ -42,6 +42,7 @@ static struct index_key string_at(const void *lowering, uint32_t offset)
     return index_name(((const struct lowering *)lowering)->strings + offset);
 }
 
+/* Returns the offset of the string in the program; adds the string if it is new. Returns 0 after an error. */
 static uint32_t add_string(struct lowering *l, const char *string)
 {
     size_t size = strlen(string) + 1;

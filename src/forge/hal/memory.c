@@ -113,6 +113,7 @@ size_t memory_class_bytes(size_t size_bytes)
     return (size_bytes + step - 1) / step * step;
 }
 
+/* Called when a block's buffer is released: holds the block for reuse, or frees it if the pool is closed. */
 static void release_block(void *context)
 {
     struct block *block = context;
@@ -129,6 +130,8 @@ static void release_block(void *context)
     unlock_and_free(memory);
 }
 
+/* Removes a block of this size class from the held blocks and returns it; NULL if there is none. The caller
+ * holds the lock. */
 static struct block *find_held(struct device_memory *memory, size_t size_bytes)
 {
     for (struct block *b = memory->held; b; b = b->next)
@@ -140,6 +143,7 @@ static struct block *find_held(struct device_memory *memory, size_t size_bytes)
     return NULL;
 }
 
+/* Returns true if more_bytes more bytes in use would exceed the limit. The caller holds the lock. */
 static bool is_above_limit(const struct device_memory *memory, size_t more_bytes)
 {
     return memory->limit_bytes && more_bytes > memory->limit_bytes - (memory->used_bytes < memory->limit_bytes

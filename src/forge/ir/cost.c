@@ -12,6 +12,7 @@ static double elements(const struct view *view)
     return (double)forge_shape_elements(&view->shape);
 }
 
+/* Returns the bytes of the elements that are stored; broadcast dimensions count once. */
 static double bytes(const struct view *view)
 {
     forge_shape stored = view->shape;

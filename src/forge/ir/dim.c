@@ -53,6 +53,7 @@ int64_t dim_max(const struct dim_table *table, forge_dim dim)
     return dim >= 0 ? dim : entry(table, dim)->max;
 }
 
+/* Returns a number that always divides `dim`. */
 static int64_t multiple_of(const struct dim_table *table, forge_dim dim)
 {
     return dim >= 0 ? dim : entry(table, dim)->multiple;
@@ -60,6 +61,7 @@ static int64_t multiple_of(const struct dim_table *table, forge_dim dim)
 
 /* --- numbers -------------------------------------------------------------------------------------------- */
 
+/* Returns the number, or DIM_FAILED if it is above DIM_MAX_NUMBER. */
 static int64_t in_range(int64_t number)
 {
     return number > DIM_MAX_NUMBER ? DIM_FAILED : number;

@@ -142,6 +142,8 @@ bool dim_shape_has_symbols(const forge_shape *shape)
 
 /* --- other expressions ---------------------------------------------------------------------------------- */
 
+/* Returns the symbol's number if `sizes` has one. Otherwise returns the symbol in `table`, which gets it if
+ * it is new. */
 static forge_dim bind_symbol(const struct dim *symbol, const forge_size *sizes, size_t count,
                              struct dim_table *table)
 {

@@ -17,6 +17,7 @@ static forge_value out_of_memory(forge_builder *builder)
 
 /* --- sizes ---------------------------------------------------------------------------------------------- */
 
+/* Returns `dim`. If it is DIM_FAILED, fails the builder with the message `what`, and returns 0. */
 static forge_dim known(forge_builder *builder, forge_dim dim, const char *what)
 {
     if (dim == DIM_FAILED) {

@@ -45,6 +45,7 @@ uint64_t program_hash(const forge_program *program)
 
 /* --- the header and its arrays -------------------------------------------------------------------------- */
 
+/* Returns true if the array, with items of `item` bytes, is aligned and lies inside the program. */
 static bool lies_inside(const struct check *c, struct program_array array, size_t item)
 {
     uint64_t size = c->program->size_bytes;

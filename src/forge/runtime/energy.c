@@ -255,6 +255,7 @@ static void collect_metered(struct energy *e, int64_t end_ns)
         free_answer(e);
 }
 
+/* Ends a window of this process's energy if the last cut is at least min_ns ago. */
 static void collect_process(struct energy *e, int64_t min_ns)
 {
     if (clock_now_ns() - e->cut_ns < min_ns)

@@ -13,6 +13,7 @@
 
 #define MAX_ITEMS 128 /* scopes are shortened if there would be more items */
 
+/* A group of launches whose energy is attributed together. */
 struct item {
     uint32_t op;           /* OP_COUNT: the time between launches */
     const char *operation; /* its name, borrowed from the program; "": the time between launches */
@@ -23,6 +24,7 @@ struct item {
     uint64_t launches; /* number of the item's launches in one run */
 };
 
+/* The items of a program, and the item of each launch. */
 struct items {
     struct item *list;
     size_t count;

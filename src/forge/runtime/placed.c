@@ -23,6 +23,7 @@ struct segment_run {
     forge_instance *instance;
 };
 
+/* The instances, queues and timelines of a placed program. */
 struct forge_placed_instance {
     const forge_placed *placed;
     struct segment_run *segments;

@@ -22,6 +22,7 @@ struct entry {
     forge_point waits[FORGE_MAX_POINTS], signals[FORGE_MAX_POINTS];
 };
 
+/* A thread, and the linked list of entries that it runs in order. */
 struct forge_queue {
     pthread_t thread;
     pthread_mutex_t lock; /* guards the list */

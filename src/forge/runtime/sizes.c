@@ -25,6 +25,7 @@ forge_shape instance_wanted_shape(const forge_instance *instance, const forge_sh
     return wanted;
 }
 
+/* Sets the wanted value of a symbol. Launches must be bound again if it has changed. */
 static void request_size(forge_instance *instance, size_t symbol, int64_t number)
 {
     instance->is_bound &= instance->wanted[symbol] == number;

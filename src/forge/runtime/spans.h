@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A ring of rows, one for each of the last runs. */
 struct spans {
     size_t launches;     /* launches per run */
     size_t capacity;     /* number of runs for which there is room */

@@ -9,6 +9,7 @@
 #include "base/index.h"
 #include "forge/hal/device.h"
 
+/* A slot with its value. */
 struct state {
     char *name;
     forge_tensor tensor;
@@ -16,6 +17,7 @@ struct state {
     bool is_kept;
 };
 
+/* The slots of one device. */
 struct forge_states {
     forge_device *device;
     uint64_t seed;

@@ -8,6 +8,7 @@
 
 #include "joulec/module/flow.h"
 
+/* How often a block runs, from normal to never. */
 enum heat {
     HEAT_NORMAL,
     HEAT_COLD, /* every path calls a function with the attribute cold */

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+/* State of the depth-first search and of the dominator computation. */
 struct walk {
     const struct function *function;
     struct flow *out;

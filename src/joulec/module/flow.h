@@ -11,6 +11,7 @@
 
 #define FLOW_NONE UINT32_MAX
 
+/* The control flow of one function. */
 struct flow {
     uint32_t *order; /* reachable blocks in reverse postorder */
     size_t reached;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* State of the search for loops. */
 struct search {
     const struct function *function;
     struct loops *out;
@@ -47,6 +48,7 @@ static void find_headers(struct search *s)
 
 /* --- bodies --------------------------------------------------------------------------------------------- */
 
+/* Returns the outermost known loop that contains `loop`, or `loop` itself. Shortens the path to it. */
 static int32_t outermost(struct search *s, int32_t loop)
 {
     while (s->top[loop] != loop) {

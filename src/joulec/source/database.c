@@ -93,6 +93,7 @@ static const char **words_of_list(struct arena *arena, const struct json_value *
     return words;
 }
 
+/* Returns true if the word is the path of the entry's file. */
 static bool names(const struct database_entry *e, const char *word)
 {
     char path[PATH_MAX];

@@ -33,6 +33,8 @@ static bool is_same_file(const char *a, const char *b)
            left.st_ino == right.st_ino;
 }
 
+/* Returns the first keyword on this line or after it, by binary search; the end of the list if there is
+ * none. */
 static const struct marks_keyword *first_in_line(const struct marks *marks, unsigned line)
 {
     size_t low = 0, high = marks->keyword_count;
@@ -46,6 +48,7 @@ static const struct marks_keyword *first_in_line(const struct marks *marks, unsi
     return marks->keywords + low;
 }
 
+/* Adds the keywords on the line of `place` to `out`. Labels are left out. */
 static void add_keywords(const struct marks *marks, const struct source_place *place, struct line *out)
 {
     const struct marks_keyword *end = marks->keywords + marks->keyword_count;

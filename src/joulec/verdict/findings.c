@@ -45,6 +45,8 @@ static void add_vacuous(struct listing *s, const char *what, joule_dimension dim
         add_finding(s, RULE_VACUOUS, false);
 }
 
+/* Adds a finding about a limit, unless the limit is certainly kept. A limit that is only likely to be kept is
+ * a finding under --energy-policy=strict. */
 static void add_limit(struct listing *s, enum rule rule, const char *what, joule_dimension dimension,
                       const struct figure *figure, const struct limit *limit)
 {
