@@ -57,8 +57,8 @@ typedef struct forge_energy_facts {
     forge_phase phase;
     const char *op;    /* "matmul"; empty for the last item, the time between launches */
     const char *scope; /* "block0/fc1" */
-    uint64_t launches; /* in one run */
-    double flop;       /* in one run; the mean if sizes changed */
+    uint64_t launches; /* number in one run */
+    double flop;       /* FLOP in one run; the mean if sizes changed */
     double seconds;    /* time in which the item ran, within the meter's windows */
     joule_quantity joules;
     /* Items that neither windows nor cost model can separate form a group; its sum has a much smaller
@@ -102,7 +102,7 @@ typedef struct forge_energy_sum {
     uint64_t windows;                   /* number of windows of the meter that were joined */
     double seconds;                     /* from the start to the last sensor update */
     double covered_seconds;             /* part of `seconds` with known energy and known launches */
-    joule_quantity joules;              /* of the items */
+    joule_quantity joules;              /* sum of the items */
     joule_quantity unattributed_joules; /* time without known launches, or after the last update */
     joule_quantity all_joules;          /* joules + unattributed_joules; NaN: unknown */
     forge_energy_basis basis;

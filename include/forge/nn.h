@@ -106,13 +106,14 @@ typedef struct forge_gpt_options {
     int64_t vocabulary;   /* number of different tokens; vocabulary, context and width: for the model only */
     int64_t context;      /* maximum number of tokens of an example */
     int64_t width;        /* size of the vector of a token */
-    forge_dtype dtype;    /* of parameters; 0: f32 */
+    forge_dtype dtype;    /* type of parameters; 0: f32 */
     bool is_training;     /* with dropout */
     bool non_causal;      /* each token also attends to later tokens */
     bool untied_lm_head;  /* logits use the parameter lm_head.weight; else wte.weight (tied) */
     /* Activation checkpointing for each block of the model: see forge_recompute_begin. */
     bool checkpoint_activations;
-    double dropout; /* of embeddings and of the output of each half of a block; not of attention weights */
+    double
+        dropout; /* rate for embeddings and the output of each half of a block, not for attention weights */
 } forge_gpt_options;
 
 /* Attention of several heads with its projections. x and result: [b, t, width]. One linear layer c_attn

@@ -23,10 +23,10 @@ FORGE_API joule_status forge_states_restore(forge_states *states, joule_error *o
 
 /* A summary of a tensor that a launch reads or writes. Its layout is final. */
 typedef struct forge_numbers {
-    const char *name; /* of the input, slot or output in this memory; NULL: none of these */
+    const char *name; /* name of the input, slot or output in this memory; NULL: none */
     forge_dtype dtype;
     forge_shape shape;
-    double min, max; /* of the finite elements; NaN: there are none */
+    double min, max; /* range of the finite elements; NaN: there are none */
     uint64_t nans, infinities;
 } forge_numbers;
 #define FORGE_MAX_OPERANDS 16

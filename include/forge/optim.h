@@ -17,7 +17,7 @@ extern "C" {
 /* Parameters with settings of their own. The first group that matches a parameter applies; a parameter
  * without a group has the settings of the options. Its layout is final. */
 typedef struct forge_parameter_group {
-    const char *prefix; /* of the slot's name; NULL: any */
+    const char *prefix; /* begin of the slot's name; NULL: any */
     const char *suffix; /* ".bias"; NULL: any */
     uint32_t ranks;     /* bit r: parameters of rank r only; 0: all. 1 << 1: biases, and weights of norms */
     bool is_frozen;     /* never changed; has no gradient and no optimiser state */
@@ -58,7 +58,7 @@ typedef struct forge_sgd_options {
     bool nesterov;        /* needs momentum */
     double momentum;      /* 0: none */
     double weight_decay;  /* times the parameter, added to the gradient */
-    double max_norm;      /* of all gradients together: see forge_clip_gradients; 0: no clipping */
+    double max_norm;      /* for all gradients together: see forge_clip_gradients; 0: no clipping */
     const forge_parameter_group *groups;
     size_t group_count;
 } forge_sgd_options;

@@ -132,7 +132,7 @@ typedef struct forge_program_facts {
     size_t arena_bound_bytes;
     size_t state_bytes;
     size_t constant_bytes;
-    double flop;    /* of one run, at the largest sizes */
+    double flop;    /* FLOP of one run, at the largest sizes */
     size_t symbols; /* number of sizes that an instance can change */
 } forge_program_facts;
 /* Describes a program. JOULE_INVALID: struct_size too small. */
@@ -218,7 +218,7 @@ typedef struct forge_launch_facts {
     double flop, read_bytes, written_bytes; /* of one run; the mean if sizes changed */
     uint64_t runs;                          /* since the last reset */
     double seconds;                         /* sum over these runs */
-    forge_shape shape;                      /* of its first output in the last run */
+    forge_shape shape;                      /* shape of the first output in the last run */
     forge_dtype dtype;
     uint32_t reserved;
 } forge_launch_facts;

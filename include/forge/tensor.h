@@ -62,7 +62,7 @@ FORGE_API size_t forge_buffer_size_bytes(const forge_buffer *buffer);
 /* Elements in a buffer. Its layout is final. */
 typedef struct forge_tensor {
     forge_buffer *buffer;
-    size_t offset_bytes; /* of the element with all indices 0 */
+    size_t offset_bytes; /* offset of the element with all indices 0 */
     forge_dtype dtype;
     uint32_t reserved; /* 0 */
     forge_shape shape;

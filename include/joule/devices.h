@@ -66,7 +66,7 @@ typedef struct joule_device {
     uint32_t has_process_list;
     uint32_t partition_count; /* MIG devices or compute partitions, all included in the energy */
     double age_s;             /* time since its last answer; NaN: no answer yet */
-    double fan_rpm;           /* of its fastest fan */
+    double fan_rpm;           /* speed of its fastest fan */
     double fan_ratio;         /* speed of its fastest fan divided by the highest speed; may exceed 1 */
     double encoder_busy, decoder_busy; /* 0 to 1: share of time of video encoding and decoding */
     /* PCIe traffic, seen from the device. */

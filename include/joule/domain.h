@@ -46,7 +46,7 @@ typedef struct joule_domain {
     int32_t parent;       /* id of the domain that contains this one, or -1 */
     joule_scope scope;
     joule_reading_kind reading;
-    joule_status state;     /* of the last reading */
+    joule_status state;     /* result of the last reading */
     joule_class cls;        /* class of this domain's energies */
     uint32_t in_total;      /* 1: a term of JOULE_TOTAL */
     uint32_t tier;          /* 1 modelled, 2 CPU counters, 3 accelerator */
@@ -59,7 +59,7 @@ typedef struct joule_domain {
     char measurement[24];   /* one of the report's words: "rapl", "nvml", "hwmon", "battery", "estimated" */
     char vendor[24];        /* "intel", "amd", "nvidia" */
     char model[96];         /* "Xeon w9-3595X", "NVIDIA H200" */
-    char uuid[64];          /* of the device, if it has one */
+    char uuid[64];          /* UUID of the device, if it has one */
     char remedy[192];       /* what to do if state is not JOULE_OK, or why totals exclude it; else empty */
 } joule_domain;
 

@@ -15,7 +15,7 @@
 /* A block of memory; `previous` is the block that was made before it. */
 struct arena_block {
     struct arena_block *previous;
-    size_t size, used; /* of data */
+    size_t size, used; /* bytes of `data`: all, and those given out */
     _Alignas(ALIGNMENT) unsigned char data[];
 };
 

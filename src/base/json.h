@@ -20,7 +20,7 @@ enum json_kind { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSO
 struct json_value {
     enum json_kind kind;
     const char *name;                      /* name of an object's member; else NULL */
-    const char *text;                      /* of a string: decoded; of a number: as written; else NULL */
+    const char *text;                      /* decoded text of a string, digits of a number; else NULL */
     const struct json_value *first, *next; /* first item of an array or object; next item of the parent */
 };
 

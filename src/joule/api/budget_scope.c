@@ -31,7 +31,7 @@ struct scope {
     struct scope *next;
     uint32_t tag;
     bool is_notified;  /* guarded by `checking` */
-    double max_joules; /* of a call, on average */
+    double max_joules; /* limit for the mean of its calls */
     char *budget;      /* text of the budget */
     char name[SESSION_NAME];
 };

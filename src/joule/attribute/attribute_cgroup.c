@@ -18,7 +18,7 @@
 #include "base/string.h"
 
 #define PREFIX           "joule-"
-#define MAX_DEPTH        8  /* of cgroups that the command made inside its own */
+#define MAX_DEPTH        8  /* levels of cgroups below the command's own */
 #define REMOVE_TRIES     16 /* processes may fork while they are moved */
 #define MOUNTINFO_SIZE   65536
 #define CGROUP_SIZE      4096

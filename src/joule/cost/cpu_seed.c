@@ -52,7 +52,7 @@ struct family {
     enum basis basis;
     enum cost_core_class core_class;
     const char *core;               /* row of core_seed.c */
-    double cores, threads_per_core; /* of the chip that the watts refer to */
+    double cores, threads_per_core; /* figures of the chip that the watts refer to */
     double idle_watts, full_watts;  /* full_watts: with all threads busy */
     double log_sd;                  /* variation of machines of this family about this row */
     const char *source;

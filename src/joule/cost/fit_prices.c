@@ -16,7 +16,7 @@
 #define KERNEL_LOG_SD 0.02 /* in addition to the spread of repeats */
 #define PRICE_SD      3    /* prior of a factor, nearly without weight */
 #define MIN_JOULES    1e-13
-#define MAX_CONDITION 1e5 /* of the normal equations; relative errors grow by its square root */
+#define MAX_CONDITION 1e5 /* limit for the normal equations; relative errors grow by its square root */
 #define MIN_GROUPS    4
 
 /* The problem: kernels, scaled typical prices, and groups of features. */

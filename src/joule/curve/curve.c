@@ -210,7 +210,7 @@ static struct noise noise_at(const struct curve *curve, const struct curve_trait
     /* The timestamps' part is counted as their own error. The factor 1 + 3/n widens the interval for few
      * terms, as a t distribution would. */
     t.scatter_watts = sqrt(fmax(0, squares - STAMPS_SHARE * stamps) / terms * (1 + 3.0 / terms));
-    /* of successive changes: -1/2 if segments are independent, +1/4 for a random walk */
+    /* Successive changes have the correlation -1/2 if segments are independent, +1/4 for a random walk. */
     if (pairs && squares > 0) {
         double correlation = (products / pairs) / (squares / terms);
         t.white = pow(fmin(WHITEST, fmax(0, (0.25 - correlation) / 0.75)), WHITE_POWER);
