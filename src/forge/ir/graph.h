@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "forge/ir/dim.h"
 
+/* The operations, one for each row of ops.def. */
 enum op {
 #define OP(NAME, name, min_inputs, max_inputs, attributes) OP_##NAME,
 #include "forge/ir/ops.def"
@@ -24,12 +25,12 @@ struct no_attributes {
     uint32_t zero;
 };
 struct input_attributes {
-    uint32_t index; /* of graph->inputs */
+    uint32_t index; /* in graph->inputs */
     forge_dtype dtype;
     forge_shape shape;
 };
 struct read_attributes {
-    uint32_t slot; /* of graph->slots */
+    uint32_t slot; /* index in graph->slots */
 };
 struct constant_attributes {
     forge_dtype dtype;
@@ -42,12 +43,14 @@ struct iota_attributes {
     uint32_t axis;
     forge_shape shape;
 };
+/* kind: a forge_unary_kind or a forge_binary_kind. */
 struct kind_attributes {
     uint32_t kind;
 };
 struct cast_attributes {
     forge_dtype dtype;
 };
+/* kind: a forge_reduce_kind. axes: one bit for each reduced dimension. accumulate: the type of the sums. */
 struct reduce_attributes {
     uint32_t kind;
     uint32_t axes;
@@ -61,6 +64,7 @@ struct matmul_attributes {
 struct shape_attributes {
     forge_shape shape;
 };
+/* Dimension k of the result is dimension order[k] of the input. */
 struct transpose_attributes {
     uint32_t order[FORGE_MAX_RANK]; /* 0 from the rank on */
 };

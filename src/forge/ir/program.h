@@ -23,6 +23,7 @@
 
 enum buffer_kind { BUFFER_INPUT, BUFFER_OUTPUT, BUFFER_STATE, BUFFER_CONSTANT, BUFFER_ARENA };
 
+/* Memory that launches read and write. */
 struct program_buffer {
     uint32_t kind;
     uint32_t name;         /* inputs, outputs, states: offset in `strings` */
@@ -45,12 +46,13 @@ struct program_binding {
     forge_dim strides[FORGE_MAX_RANK]; /* absolute values, in elements; 0 from the rank on */
 };
 
-/* The work of a launch, for any kernel. */
+/* The work of a launch. It does not depend on the kernel. */
 struct program_cost {
     double flop;
     double read_bytes, written_bytes;
 };
 
+/* One operation on bindings, which a kernel of the device executes. */
 struct program_launch {
     uint32_t op;
     uint32_t kernel;        /* name: offset in `strings` */
@@ -62,11 +64,13 @@ struct program_launch {
     struct program_cost cost; /* at the largest sizes of the symbols */
 };
 
+/* The position of an array in the program. */
 struct program_array {
     uint64_t offset; /* bytes from the program's start */
     uint64_t count;
 };
 
+/* The beginning of a program. The arrays follow it. */
 struct forge_program {
     uint32_t magic, version;
     uint64_t size_bytes; /* size of the whole block; a multiple of PROGRAM_ALIGNMENT */

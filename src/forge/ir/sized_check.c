@@ -68,7 +68,7 @@ static bool range_of(const struct view *view, uint64_t offset_bytes, struct rang
     return true;
 }
 
-/* A view with its buffer. */
+/* A view of a launch, with its buffer and the bytes that it touches. */
 struct buffer_view {
     const struct program_buffer *buffer;
     struct view view;
