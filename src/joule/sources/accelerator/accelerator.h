@@ -1,9 +1,9 @@
 /* joule/sources/accelerator/accelerator.h - finds accelerators other than GPUs on the PCI bus.
  *
- * It has the table of their PCI ids. Their numbers are the same in every source: "hpu:1" is the second Gaudi
- * by PCI address.
+ * accelerator.c has the table of the accelerators' PCI ids. Every source gives an accelerator the same
+ * number: "hpu:1" is the second Gaudi by PCI address.
  * Note: one chip may be several PCI functions, which are one device here. Vendors of accelerators also make
- * network cards and disks. */
+ * network cards and disks, so a vendor's id alone does not identify an accelerator. */
 #ifndef JOULE_ACCELERATOR_H
 #define JOULE_ACCELERATOR_H
 

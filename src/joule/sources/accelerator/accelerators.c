@@ -1,10 +1,11 @@
 /* joule/sources/accelerator/accelerators.c - the source "accelerators": accelerators on the PCI bus that have
  * no source of their own.
  *
- * It reports what they are and why their energy is unknown, and how busy the NPUs in Intel's processors are.
- * The source "hwmon" reads the power of those whose driver has a hardware monitor.
- * Note: an accelerator without a meter is listed with a remedy, unless it is part of a package: the package's
- * energy includes it. */
+ * It reports the identity of these accelerators, and why their energy is unknown. It also reports how busy
+ * the NPUs in Intel's processors are. If an accelerator's driver has a hardware monitor, the source "hwmon"
+ * reads its power.
+ * Note: an accelerator without a meter is listed with a remedy. An accelerator inside a package has no
+ * remedy, because the package's energy includes it. */
 #include <string.h>
 #include "base/error.h"
 #include "base/string.h"

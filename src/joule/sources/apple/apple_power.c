@@ -17,7 +17,7 @@ struct apple_power apple_power_unknown(void)
     return power;
 }
 
-/* The GPU is not on a PCI bus, and there is only one. */
+/* The GPU has no PCI address. A Mac with an Apple chip has only one GPU. */
 struct device *apple_gpu_device(struct source *source)
 {
     struct device *gpu = source->device_count ? source->devices[0] : source_add_gpu(source, "apple");

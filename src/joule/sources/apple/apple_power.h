@@ -21,7 +21,7 @@ enum apple_part {
     APPLE_PARTS
 };
 
-/* NaN: not reported. */
+/* Values of one moment. NaN: not reported. */
 struct apple_power {
     double watts[APPLE_PARTS];
     double gpu_busy, gpu_megahertz, gpu_celsius;

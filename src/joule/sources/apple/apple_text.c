@@ -2,7 +2,7 @@
  *
  * Note: macmon's keys changed in 0.8.0; 0.8.1 prints the old ones too. Their order is not fixed. In a
  * property list of powermetrics energies are in millijoules per interval, which is a few milliseconds longer
- * than requested. In its text they are in milliwatts. */
+ * than requested. The text form has powers in milliwatts instead. */
 #include <math.h>
 #include <string.h>
 #include "base/json.h"
@@ -71,7 +71,8 @@ bool macmon_parse(char *text, struct apple_power *out_power)
 
 /* --- powermetrics: text --------------------------------------------------------------------------------- */
 
-/* Finds "CPU Power: 823 mW" at the start of a line. */
+/* Returns the watts on the line that begins with `label`, such as "CPU Power: 823 mW"; NaN if no such line
+ * exists. */
 static double find_milliwatts(const char *text, const char *label)
 {
     double value;
@@ -108,7 +109,8 @@ static bool parse_text(const char *text, struct apple_power *out_power)
 
 /* --- powermetrics: property lists ----------------------------------------------------------------------- */
 
-/* Returns the number after a key: "<key>cpu_energy</key><integer>823</integer>". */
+/* Returns the number after a key, such as "<key>cpu_energy</key><integer>823</integer>"; NaN if it is
+ * missing. */
 static double find_key(const char *list, const char *key)
 {
     char words[64];

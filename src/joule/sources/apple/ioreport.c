@@ -107,7 +107,8 @@ static void add_part(struct source *source, enum apple_part part, cf_ref channel
     ch->counter.tick_s = TICK_S;
 }
 
-/* Every object is stored in `own` at once, so that close releases it. */
+/* Subscribes to the energy channels. Returns false on failure. Every object is stored in `own` at once, so
+ * that close releases it. */
 static bool subscribe(struct ioreport *own)
 {
     const struct ioreport_library *l = &own->library;

@@ -51,7 +51,7 @@ struct iokit {
     int (*release)(io_object object);
     int (*call)(io_object connection, uint32_t selector, const void *input, size_t input_size, void *output,
                 size_t *output_size);
-    io_object *task; /* this process' own */
+    io_object *task; /* the task port of this process */
 };
 
 struct smc {

@@ -51,7 +51,7 @@ static void count_cpu(unsigned cpu, void *context)
     ++*(unsigned *)context;
 }
 
-/* Returns 0 if the file is missing. */
+/* Returns the number of CPUs that share the cache, or 0 if the file is missing. */
 static unsigned read_sharing(struct joule_host *host, unsigned index)
 {
     char path[96], text[4096];

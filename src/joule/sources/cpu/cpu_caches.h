@@ -20,7 +20,7 @@ struct cpu_caches {
     unsigned sharing;
 };
 
-/* Returns false if neither the files nor CPUID report a first level. */
+/* Reads the sizes of CPU 0's caches. Returns false if neither the files nor CPUID report a first level. */
 bool cpu_caches_read(struct joule_host *host, struct cpu_caches *out_caches);
 
 /* Describes this machine's core with its caches and frequency. In a guest the last level is the guest's part.

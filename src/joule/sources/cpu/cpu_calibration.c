@@ -54,7 +54,7 @@ bool cpu_calibration_is_used(const struct cpu_calibration *found)
     return found->state == CALIBRATION_GOOD || found->state == CALIBRATION_OLD;
 }
 
-/* Prefers the first usable file, then the first existing file. */
+/* The first usable file is chosen, or else the first file that exists. */
 void cpu_calibration_find(struct joule_host *host, const struct cost_cpu *cpu, struct cpu_calibration *out)
 {
     char *text = malloc(FILE_SIZE);

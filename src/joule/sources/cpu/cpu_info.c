@@ -121,7 +121,7 @@ bool cpu_firmware_is_virtual(const char *vendor, const char *product)
     return strcmp(vendor, "Microsoft Corporation") == 0 && strcmp(product, "Virtual Machine") == 0;
 }
 
-/* For CPUs without a hypervisor flag (Arm). */
+/* Returns true if the firmware's names belong to a hypervisor. For CPUs without a hypervisor flag (Arm). */
 static bool is_guest_by_firmware(struct joule_host *host)
 {
     char vendor[64], product[64];
@@ -154,7 +154,7 @@ static void count_parts(struct joule_host *host, const char *block, struct cpu_i
         info->cores = info->threads;
 }
 
-/* `flag` must begin with a blank. */
+/* Returns true if the list `flags` has `flag`, which must begin with a blank. */
 static bool has_flag(const char *flags, const char *flag)
 {
     return memmem(flags, strcspn(flags, "\n"), flag, strlen(flag)) != NULL;

@@ -18,7 +18,7 @@ struct cpu_place {
 
 struct cpu_map {
     struct cpu_info info;
-    struct cost_cpu cpu;      /* the same for the cost model; its packages are units */
+    struct cost_cpu cpu;      /* the CPU for the cost model; its packages are the units */
     double reference_hz;      /* frequency for which the cost model's values hold; NaN: unknown */
     struct cpu_place *places; /* indexed by CPU number */
     unsigned count;           /* highest CPU number + 1 */

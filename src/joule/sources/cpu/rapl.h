@@ -29,7 +29,7 @@ struct rapl_reading {
 
 /* The `data` of a RAPL source. */
 struct rapl {
-    const struct cpu_info *cpu; /* the source's */
+    const struct cpu_info *cpu; /* the same as source->cpu */
     struct rapl_reading *first, *last;
     bool has_psys; /* there is a platform counter (psys) that contains the packages */
     int64_t detail_ns;

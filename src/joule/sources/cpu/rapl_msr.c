@@ -121,7 +121,7 @@ static joule_status set_no_access(struct source *source, unsigned cpu, int error
     return rapl_set_state(source);
 }
 
-/* Returns 0 or -errno. */
+/* Reads the register of a CPU. Returns 0 or -errno. */
 static int read_once(struct joule_host *host, unsigned cpu, uint32_t address, uint64_t *out_value)
 {
     int handle = host->ops->open_register(host, cpu);

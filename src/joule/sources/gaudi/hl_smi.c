@@ -26,7 +26,7 @@ struct hl_smi {
     struct board {
         struct device *device;
         struct channel *power, *temperature, *busy;
-        int32_t number;                      /* the program's */
+        int32_t number;                      /* the index that the program prints */
         const struct hl_smi_board *reported; /* values of the last run; NULL: none */
     } boards[MAX_BOARDS];
     size_t count;

@@ -25,7 +25,7 @@ enum field {
 
 #define MAX_BOARDS 1024
 
-/* Returns the number before any unit; NaN if there is none, or it is negative. */
+/* Returns the number before any unit, or NaN if there is no number or it is negative. */
 static double number_of(const char *word)
 {
     double value;

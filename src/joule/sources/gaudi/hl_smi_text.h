@@ -21,8 +21,8 @@ struct hl_smi_board {
     double power_watts, max_watts, celsius, busy_percent;
 };
 
-/* Parses the boards in the program's output; other lines are ignored. Modifies the text. Returns their
- * number, at most `max`. */
+/* Parses the boards in the program's output. Other lines are ignored. Modifies the text. Returns the number
+ * of boards, at most `max`. */
 size_t hl_smi_parse(char *text, struct hl_smi_board *out_boards, size_t max);
 
 #endif

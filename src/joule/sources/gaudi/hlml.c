@@ -17,14 +17,14 @@
 #define MAX_WATTS        2000.0       /* twice the limit of the largest board */
 
 struct board {
-    unsigned number; /* the library's */
+    unsigned number; /* the library's index of the board */
     int32_t index;
     hlml_device handle; /* NULL: the library gives no access */
     struct device *device;
     struct channel *energy, *power, *temperature, *clock, *busy; /* NULL: not reported */
     char zone[48];
     bool is_lost;
-    struct standstill still;  /* of the counter */
+    struct standstill still;  /* detects an energy counter that does not move */
     int64_t failing_since_ns; /* time of the first of several transient failures; 0: none */
 };
 

@@ -1,9 +1,9 @@
 /* joule/sources/helper/helper_wire.h - the protocol between joule-helper and its clients (docs/helper.md).
  *
- * Version 1 has requests of one size, a header, and entries of one size for each kind, all little-endian.
- * Clients send no paths and no names.
- * Note: neither side trusts the other. Functions that read check everything, so that their results are safe
- * to use. */
+ * A client sends requests of a fixed size. The helper replies with a header and a list of entries; all
+ * entries of one kind have the same size. All numbers are little-endian. Clients send no paths and no names.
+ * Note: neither side trusts the other. The helper_read_ functions check every byte that they receive, so
+ * callers can use the results without further checks. */
 #ifndef JOULE_HELPER_WIRE_H
 #define JOULE_HELPER_WIRE_H
 

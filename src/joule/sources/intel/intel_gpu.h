@@ -49,7 +49,7 @@ struct intel_memory {
 /* Parses a driver's list of memory regions. Returns false if it is invalid, or no region is the board's
  * own. */
 bool intel_memory_parse(const char *list, size_t length, bool is_xe, struct intel_memory *out_memory);
-/* Queries the driver. The board must be awake. */
+/* Queries the driver for the board's memory. The board must be awake, because a query wakes it. */
 void intel_memory_query(struct joule_host *host, const struct drm_card *card, struct intel_memory *memory);
 void intel_memory_add_facts(const struct intel_memory *memory, struct device_facts *facts);
 
@@ -57,9 +57,9 @@ void intel_memory_add_facts(const struct intel_memory *memory, struct device_fac
 
 /* Sets model, architecture and driver of the device. */
 void intel_gpu_set_identity(struct source *source, const struct drm_card *card, struct device *device);
-/* Writes the folder of its sensors; empty: none. */
+/* Writes the folder of the card's hardware monitor, or an empty text if it has none. */
 void intel_gpu_find_hwmon(struct source *source, const struct drm_card *card, char *out_folder, size_t size);
-/* Returns memory, power limits, fan, and the reasons for low clocks. */
+/* Returns the board's memory, power limits, fan, and reasons for low clocks. */
 struct device_facts intel_gpu_facts(struct joule_host *host, const struct drm_card *card, const char *hwmon);
 
 #endif

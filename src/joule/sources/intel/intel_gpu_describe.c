@@ -103,7 +103,7 @@ void intel_gpu_find_hwmon(struct source *source, const struct drm_card *card, ch
 
 /* --- limits --------------------------------------------------------------------------------------------- */
 
-/* NaN: unknown or disabled. */
+/* Returns a power limit in watts, or NaN if it is unknown or disabled. */
 static double read_watts(struct joule_host *host, const char *hwmon, unsigned channel, const char *suffix)
 {
     char path[128];

@@ -33,7 +33,7 @@ static bool read_number(struct source *source, const struct intel_pmu *pmu, cons
     return string_to_u64(number, 0, out_value);
 }
 
-/* Uses the folder if it exists. */
+/* Uses the event folder `name` if it exists. Returns false if it does not. */
 static bool try_folder(struct source *source, struct intel_pmu *pmu, const char *name)
 {
     uint64_t type;

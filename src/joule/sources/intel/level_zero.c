@@ -169,7 +169,8 @@ static void level_zero_read(struct source *source, struct sink *sink)
 
 /* --- facts ---------------------------------------------------------------------------------------------- */
 
-/* Reports the sum over all memory modules; unknown if one does not answer. */
+/* Sets the memory facts to the sum over all memory modules. The sum is unknown if one module does not answer.
+ */
 static lz_code query_memory(const struct lz_source *lz, const struct lz_board *board,
                             struct device_facts *facts)
 {

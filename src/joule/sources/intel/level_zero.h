@@ -39,7 +39,7 @@ struct lz_board {
 
     struct lz_sensor sensors[LZ_MAX_SENSORS];
     size_t sensor_count;
-    struct channel *busy;      /* of the busiest engine; NULL: not available */
+    struct channel *busy;      /* busy ratio of the busiest engine; NULL: not available */
     bool has_searched_engines; /* done at the first query of devices */
     struct lz_engine engines[LZ_MAX_PARTS];
     size_t engine_count;

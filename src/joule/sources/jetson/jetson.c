@@ -33,7 +33,7 @@ struct chip {
 
 struct jetson {
     struct jetson_board board;
-    struct input inputs[JETSON_MAX_RAILS]; /* of the rails with the same indices */
+    struct input inputs[JETSON_MAX_RAILS]; /* inputs[i] belongs to the rail with index i */
     struct chip chips[CHIPS];
     size_t chip_count;
     struct jetson_gpu gpu;
@@ -41,7 +41,7 @@ struct jetson {
 
 /* --- finding a Jetson's chips --------------------------------------------------------------------------- */
 
-/* The machine's compatible texts in the device tree are a list, each ended by NUL. */
+/* Returns true if the device tree names a Tegra chip. Its compatible texts are a list, each ended by NUL. */
 static bool is_tegra(struct joule_host *host)
 {
     char words[512];

@@ -97,7 +97,7 @@ struct jetson_rail *jetson_add_rail(struct jetson_board *board, const char *name
     return rail;
 }
 
-/* The GPU is not on a PCI bus, and there is only one. */
+/* The GPU has no PCI address. A Jetson has only one GPU. */
 struct device *jetson_gpu_device(struct source *source)
 {
     struct device *gpu = source->device_count ? source->devices[0] : source_add_gpu(source, "tegra");

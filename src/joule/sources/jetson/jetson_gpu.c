@@ -26,7 +26,7 @@ static const char *architecture_of(const char *node)
     return NULL;
 }
 
-/* `id`: such as "17000000.ga10b". Returns as architecture_of. */
+/* Returns the same as architecture_of, for a device named such as "17000000.ga10b". */
 static const char *find_architecture(struct source *source, const char *id)
 {
     char path[128], name[32];

@@ -94,7 +94,7 @@ struct tegrastats tegrastats_unknown(void)
     return (struct tegrastats){.gpu_busy = NAN, .gpu_megahertz = NAN, .gpu_celsius = NAN};
 }
 
-/* Finds the last complete line. Returns NULL if there is none. */
+/* Returns the start of the last complete line, or NULL if there is none. Sets *out_end to its end. */
 static const char *find_last_line(const char *text, const char **out_end)
 {
     const char *end = strrchr(text, '\n');

@@ -1,4 +1,5 @@
-/* joule/sources/node/pdu_meter.h - reads metered plugs together, for the sources that use them. */
+/* joule/sources/node/pdu_meter.h - reads the metered plugs that a user lists in an environment variable, and
+ * adds their power. */
 #ifndef JOULE_PDU_METER_H
 #define JOULE_PDU_METER_H
 
@@ -10,11 +11,12 @@ struct pdu_meter {
     double unit_watts[PDU_MAX_PLUGS]; /* watts per count, including the decimals */
 };
 
-/* Opens the listed plugs and reads them once. On failure sets the source's state and remedy, which name
- * `variable`. */
+/* Opens the plugs that the text `plugs` lists and reads them once. On failure sets the source's state and
+ * remedy; the remedy names `variable`. Returns that state. */
 joule_status pdu_meter_open(struct source *source, const char *variable, const char *plugs,
                             struct pdu_meter *out_meter);
-/* Reads the sum of all plugs. The sum is unknown if a plug does not answer. Blocks for seconds. */
+/* Writes the sum of the power of all plugs, in watts. Fails if one plug does not answer. Blocks for seconds.
+ */
 joule_status pdu_meter_read(struct source *source, const struct pdu_meter *meter, double *out_watts);
 
 #endif

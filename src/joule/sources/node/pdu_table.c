@@ -61,7 +61,7 @@ static bool parse_plug(const char *maker, size_t maker_length, const char *plug,
     return false;
 }
 
-/* Copies a host name or address that no program takes for an option. */
+/* Copies a host name or address that no program takes for an option. Returns false for any other text. */
 static bool copy_host(const char *host, size_t length, char *out_host, size_t size)
 {
     if (length == 0 || length >= size || *host == '-')
@@ -105,7 +105,7 @@ bool pdu_parse_plugs(const char *text, struct pdu_plugs *out_plugs)
     return out_plugs->count > 0;
 }
 
-/* Parses one line of `length` bytes. */
+/* Returns the whole number on a line of `length` bytes, or NaN. */
 static double parse_value(const char *line, size_t length)
 {
     double value = 0;

@@ -122,7 +122,7 @@ static void add_accelerators(struct source *source)
     }
 }
 
-/* Returns a negative handle if scans have no number. */
+/* Opens the file `freshness`. Returns its handle, or a negative number if scans have no number. */
 static int open_freshness(struct joule_host *host)
 {
     int64_t scan;

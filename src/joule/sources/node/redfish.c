@@ -5,8 +5,8 @@
  * the requests; redfish_text.c parses its output.
  * Note: a controller may report three powers that differ. All are added as views of the node, and the best
  * one that answers is used: the power supplies' input, then the chassis' EnvironmentMetrics, then
- * PowerControl. It is read every five seconds, because each request takes the controller's slow processor
- * about a tenth of a second. */
+ * PowerControl. The controller is read every five seconds, because each request takes the controller's slow
+ * processor about a tenth of a second. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -44,8 +44,9 @@ static joule_status run_program(struct source *source, const struct redfish_mete
     return output.exit_status != 0 && out_text->status == JOULE_OK ? JOULE_FAILED : out_text->status;
 }
 
-/* Finds the program beside joule, or beside another of its programs, in a tree that may have been moved.
- * Returns NULL for any other executable: other users might be able to write into its folder. */
+/* Returns the path of joule-redfish beside the running program, or in its source tree. The tree may have been
+ * moved. Returns NULL if the running program is not one of Joule's, because other users might be able to
+ * write into its folder. */
 static const char *find_beside(struct source *source, char buffer[512])
 {
     char exe[256];

@@ -19,7 +19,7 @@ struct redfish_meter {
  * and remedy. */
 joule_status redfish_meter_open(struct source *source, const char *config, struct redfish_meter *out_meter,
                                 struct redfish_text *out_text);
-/* Reads the sensors again. Blocks for seconds. */
+/* Reads the sensors again into *out_text. Returns the program's status. Blocks for seconds. */
 joule_status redfish_meter_read(struct source *source, struct redfish_meter *meter,
                                 struct redfish_text *out_text);
 

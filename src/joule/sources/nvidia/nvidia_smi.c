@@ -61,8 +61,8 @@ static ssize_t ask_boards(struct source *source, int *out_status)
     return smi->describes ? ask_description(source, out_status) : ask_table(source, out_status);
 }
 
-/* Translates nvidia-smi's documented exit statuses. With status 0 and no board, its output is a text that
- * says so. */
+/* Returns the status for a documented exit status of nvidia-smi. If the exit status is 0 and no board is
+ * listed, the output is a text that says so. */
 static joule_status status_of_exit(ssize_t length, int status)
 {
     if (length < 0)
@@ -154,8 +154,8 @@ static joule_status nvidia_smi_open(struct source *source)
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-/* Finds the board's values by PCI address, which stays when indices change, else by index. Returns NULL if
- * there are none. */
+/* Returns the reported values of the board, found by PCI address, which stays when indices change, or else by
+ * index. Returns NULL if no values match. */
 static const struct smi_board *find_reported(const struct nvidia_smi *smi,
                                              const struct nvidia_smi_board *board)
 {

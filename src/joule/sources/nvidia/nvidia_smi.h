@@ -103,8 +103,8 @@ void smi_query_argument(const struct smi_query *query, char *out_argument, size_
 /* After a rejection, whose text may name the field: removes fields from the query, or uses older names.
  * Returns false if nothing can be removed. */
 bool smi_query_reduce(struct smi_query *query, const char *refusal);
-/* Parses the boards of a table. A heading is optional and then sets the order of columns; other lines are
- * ignored. Modifies the text. Returns the number of boards. */
+/* Parses the boards of a table. A heading is optional; if present, it sets the order of columns. Other lines
+ * are ignored. Modifies the text. Returns the number of boards. */
 size_t smi_read_table(char *text, const struct smi_query *query, struct smi_board *out_boards, size_t max);
 /* Sets the uuid and profile of partitions from the output of `nvidia-smi -L`, which lists them in the same
  * order. Modifies the text. */

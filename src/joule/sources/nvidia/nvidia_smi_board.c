@@ -63,7 +63,7 @@ static void describe_power(struct integrator *in, const struct nvidia_smi_board 
     in->lag_s = averages ? 0.5 : window_s / 2;
 }
 
-/* A continuous mean is better than one instant in each second. */
+/* Returns the power field to use. A continuous mean is better than one instant in each second. */
 static enum smi_field choose_power(const struct smi_board *reported)
 {
     static const enum smi_field choice[] = {SMI_POWER_AVERAGE, SMI_POWER_INSTANT, SMI_POWER,

@@ -71,7 +71,8 @@ void smi_query_argument(const struct smi_query *query, char *out_argument, size_
             text_printf(&text, "%s%s", i == 0 ? "" : ",", name_of(query, i));
 }
 
-/* Finds the field that `Field "X" is not a valid field to query.` names; SMI_FIELDS: none. */
+/* Returns the field that the text `Field "X" is not a valid field to query.` names, or SMI_FIELDS if it names
+ * none. */
 static size_t refused_field(const struct smi_query *query, const char *refusal)
 {
     const char *quote = strchr(refusal, '"');
@@ -83,8 +84,8 @@ static size_t refused_field(const struct smi_query *query, const char *refusal)
     return SMI_FIELDS;
 }
 
-/* The newest fields are removed first. The fields before SMI_POWER identify the board and are kept, except
- * SMI_CAPABILITY. */
+/* Returns the newest field that the query asks for, which is removed first, or SMI_FIELDS if no field can be
+ * removed. The fields before SMI_POWER identify the board and are kept, except SMI_CAPABILITY. */
 static size_t youngest_field(const struct smi_query *query)
 {
     static const enum smi_field young[] = {SMI_ENCODER,       SMI_MODULE_POWER,      SMI_POWER_INSTANT,
@@ -145,7 +146,7 @@ static size_t split(char *line, char *cells[MAX_CELLS])
     return count;
 }
 
-/* Finds the field of a heading such as "power.draw [W]". */
+/* Returns the field of a heading such as "power.draw [W]", or SMI_FIELDS if the heading is unknown. */
 static size_t field_of_heading(const char *heading)
 {
     size_t length = strcspn(heading, " ");

@@ -95,7 +95,7 @@ static double share_of(const struct smi_board *board, enum smi_field field, doub
     return share >= 0 && share <= max ? share : NAN;
 }
 
-/* Returns NaN for a number that is not a count: missing, negative, or with all bits set. */
+/* Returns a count. Returns NaN for a number that is not a count: missing, negative, or with all bits set. */
 static double count_of(const struct smi_board *board, enum smi_field field)
 {
     double count = smi_get_number(board, field);

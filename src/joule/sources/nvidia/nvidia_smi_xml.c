@@ -1,10 +1,11 @@
 /* joule/sources/nvidia/nvidia_smi_xml.c - parses the XML description that nvidia-smi -q -x prints. See
  * nvidia_smi.h.
  *
- * It understands the XML that such a description contains (elements, text, the attribute id, comments,
- * document type), and the element names of all driver versions. It reads in one pass, in place.
- * Note: a field may have two element names, as power has before and after drivers 535 and 565. The first
- * element with a known value is used. */
+ * The parser supports only the XML that nvidia-smi prints: elements, text, the attribute id, comments and a
+ * document type. It knows the element names of all driver versions. It reads the text in one pass and
+ * modifies it.
+ * Note: a field may have several element names. Power, for example, was renamed in drivers 535 and 565. The
+ * first element with a known value is used. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -295,7 +296,7 @@ static bool parse_tag(struct description *d, char *tag, char *text_before)
     return *tag && begin_element(d, tag, attributes) && (!is_empty || end_element(d, tag));
 }
 
-/* Finds the end of a tag; a comment ends at "-->". */
+/* Returns the end of a tag. A comment ends at "-->". */
 static char *find_end(char *tag)
 {
     if (!string_starts(tag, "!--"))

@@ -11,7 +11,8 @@
 #include "joule/sources/device.h"
 
 #define NVML_MAX_BOARDS 64
-/* Reading interval, whatever the meter's: power samples are not integrated over long gaps. */
+/* Interval between two readings. The meter's own period does not change it, because power samples must not be
+ * integrated over long gaps. */
 #define NVML_PERIOD_S     0.1
 #define NVML_MAX_CHANNELS 12
 #define NVML_RING_SIZE    1024 /* samples taken from the driver at once; it stores fewer */
@@ -27,8 +28,8 @@ joule_status nvml_load(struct joule_host *host, struct nvml_api *out_api, char *
 joule_status nvml_status(nvml_return code);
 /* Returns true if the same call may succeed a moment later. */
 bool nvml_is_transient(nvml_return code);
-/* Reads one field as a double with nvmlDeviceGetFieldValues. Returns the field's own return code if the call
- * succeeded. */
+/* Reads one field as a double with nvmlDeviceGetFieldValues. Returns the code of the call, or of the field if
+ * the call succeeded. Returns NVML_ERROR_NOT_SUPPORTED if the value is not a finite number. */
 nvml_return nvml_read_field(const struct nvml_api *api, nvml_device device, uint32_t id, uint32_t scope,
                             double *out_value);
 
@@ -42,8 +43,8 @@ void nvml_identify(const struct nvml_api *api, nvml_device device, struct nvml_i
 
 /* Returns true for a GPU and an Arm CPU on one module, such as "NVIDIA GH200 480GB" or "NVIDIA GB300". */
 bool nvml_is_superchip(const char *name);
-/* Writes the zone of the module that contains a superchip's GPU: "module0", numbered by its CPU socket, the
- * same in every source. */
+/* Writes the zone of the module that contains a superchip's GPU, such as "module0". The number is that of the
+ * module's CPU socket, which is equal in every source. */
 void nvml_module_zone(struct joule_host *host, const char *name, const char *pci_address, unsigned index,
                       char out_zone[48]);
 /* Translates nvmlClocksEventReason... bits into JOULE_CLOCKS_.... */
@@ -69,7 +70,7 @@ struct nvml_board {
     enum nvml_energy_view energy_view;
     enum nvml_power_view power_view;
     struct channel *energy, *power, *memory; /* NULL: not reported */
-    struct standstill still;                 /* of the counter */
+    struct standstill still;                 /* detects an energy counter that does not move */
     clockid_t ring_clock;                    /* clock of the samples' timestamps */
     uint64_t ring_last_us;
 
@@ -106,9 +107,9 @@ struct nvml_source {
 /* Adds the channels of the board with this index. Returns false if out of memory. */
 bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned index);
 
-/* Return true if the board's power or energy of the GPU scope is that of a superchip's whole module: the
- * module scope has the same value, or the GPU scope does not answer. If the counter's scopes cannot be
- * compared, it is taken as the module's. */
+/* Return true if the board's power or energy of the GPU scope is that of a superchip's whole module. This is
+ * so if the module scope has the same value, or if the GPU scope does not answer. If the scopes of the
+ * counter cannot be compared, the counter is taken as the module's. */
 bool nvml_power_covers_module(const struct nvml_api *api, const struct nvml_board *board);
 bool nvml_counter_covers_module(const struct nvml_api *api, const struct nvml_board *board);
 

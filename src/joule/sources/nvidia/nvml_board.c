@@ -218,7 +218,7 @@ static struct channel *add_instant(struct making *m, const char *label)
     return add_power(m, "power", label, period_s, window_s / period_s, window_s / 2);
 }
 
-/* The mean of the last second is the power half a second ago, without noise. */
+/* Adds average power: the mean of the last second, which equals the power half a second ago without noise. */
 static struct channel *add_average(struct making *m, const char *what, const char *label)
 {
     return add_power(m, what, label, fmax(sensor_period_s(m->board), NVML_PERIOD_S), 0, 0.5);
@@ -243,7 +243,8 @@ static void find_power(struct making *m)
     }
 }
 
-/* In this scope only the mean of 1 s is known to answer. 0 means "not measured". */
+/* Finds the power of the memory. In the memory scope only the mean of 1 s is known to answer. A value of 0
+ * means "not measured". */
 static void find_memory_power(struct making *m)
 {
     double milliwatts = 0;

@@ -91,7 +91,8 @@ static bool add_channel(struct source *source, const struct rack_kind *kind, str
     return true;
 }
 
-/* Opens the controller and selects its best view. */
+/* Opens the management controller and selects its best view. On failure sets the source's state and returns
+ * it. */
 static joule_status open_redfish(struct source *source, const char *file, struct rack_meter *meter)
 {
     struct redfish_text text;

@@ -31,7 +31,8 @@ struct rack_meter {
     struct channel *channel; /* NULL: none */
 };
 
-/* Adds a device with this serial or name. Returns NULL if out of memory. */
+/* Adds a device of this kind with a serial or name. The source's arena owns it. Returns NULL if out of
+ * memory. */
 struct device *rack_add_device(struct source *source, const struct rack_kind *kind, const char *model,
                                const char *name);
 /* Opens the meter that the variable names, for all devices of the source together. Returns OK also if the

@@ -41,7 +41,7 @@ static bool is_printable(const char *text, size_t length)
     return true;
 }
 
-/* Returns false for a row with impossible values. */
+/* Adds the tile of a row to its RDU. Returns false for a row with impossible values. */
 static bool parse_row(struct sambanova_tiles *tiles, const char *row, size_t length)
 {
     const char *tile = strstr(row, "/TILE_");
