@@ -47,7 +47,7 @@ class Folder(unittest.TestCase):
 
 
 class OneFile(Folder):
-    """Runs joulec on one C file, which begins with HEAD; returns the report."""
+    """Tests that run joulec on one C file, which begins with HEAD."""
 
     HEAD = HEADER
 

@@ -96,7 +96,7 @@ def check_board():
 
 
 def check_energy():
-    """The table is rewritten while it is read; a delay of a rewrite only delays that energy."""
+    """The table is rewritten while energy is counted. If a rewrite is late, that moment's energy is missing."""
     stop = threading.Event()
 
     def renew():

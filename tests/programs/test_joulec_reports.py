@@ -423,7 +423,7 @@ class Database(Reports):
 
 
 class Pages(Reports):
-    """Prints joulec's view of a source, as text."""
+    """joulec's view of a source, as text."""
 
     TEXT = KEPT + """static int twice(int n) { return 2 * n; }
 int nest(const int *x, int n)

@@ -35,7 +35,7 @@ def figures(value):
 
 
 def spoil(root, seed):
-    """Every second file is invalid: the valid ones lead to the invalid ones."""
+    """Makes a random half of the files invalid; the valid ones lead to them."""
     chance = random.Random(seed)
     for path in sorted(pathlib.Path(root).rglob("*")):
         if path.is_file() and not path.is_symlink() and chance.random() < 0.5:

@@ -171,7 +171,7 @@ static const struct shape {
      {0, 1, 100, 0},
      {10, 110, 1010},
      .times = {{{10, 10, 10}}}},
-    /* An iteration must reach the back edge; the last one may end at the first exit. */
+    /* Only iterations that reach the back edge are complete; the last one may leave at the first exit. */
     {"break, no way round",
      "0>1 1>2 1>4 2>3 2>4 3>1",
      {0, 1, 2, 3, 0},
@@ -335,10 +335,10 @@ static void test_several_ways(void **state)
     (void)state;
     assert_false(has_ways("0>1 1>2", NULL));
     assert_false(has_ways("0>1 1>1 1>2", NULL));
-    assert_false(has_ways("0>1 1>2 2>1 1>3", NULL)); /* it ends in its first block */
+    assert_false(has_ways("0>1 1>2 2>1 1>3", NULL)); /* the loop is left from its first block */
     assert_true(has_ways("0>1 0>2 1>3 2>3", NULL));
-    assert_true(has_ways("0>1 1>2 1>3 2>4 3>4 4>1 4>5", NULL)); /* in each round */
-    assert_true(has_ways("0>1 1>1 1>2 1>3", NULL));             /* behind a loop */
+    assert_true(has_ways("0>1 1>2 1>3 2>4 3>4 4>1 4>5", NULL)); /* in each iteration */
+    assert_true(has_ways("0>1 1>1 1>2 1>3", NULL));             /* after a loop */
     assert_true(has_ways("", "g"));
     assert_true(has_ways("", "sin"));
 }
@@ -385,7 +385,7 @@ static void test_copies_of_known_length(void **state)
     NEAR(cycles_of_bytes("strncpy", few, BOUND_EST), 40);
 }
 
-/* A product of 10 steps on the way round, in a loop of `times` in a loop. */
+/* A dependence chain with products of 10 steps, in a loop of `times` iterations inside another loop. */
 static double cycles_of_inner(bool begins_anew, double times, enum bound bound)
 {
     struct trial *t = trial_new("0>1 1>2 2>2 2>3 3>1 3>4", (double[]){0, 0, 4, 0, 0});
