@@ -227,7 +227,7 @@ static char *loop_words(struct module *m, struct input *in)
     return buffer;
 }
 
-/* --- what must hold ------------------------------------------------------------------------------------- */
+/* --- invariants ----------------------------------------------------------------------------------------- */
 
 /* An open figure has no upper limit, since the work behind it has none. */
 static void check_figure(const struct figure *f, bool is_open)

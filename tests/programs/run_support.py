@@ -8,7 +8,7 @@ import unittest
 
 JOULE = os.path.abspath(os.environ.get("JOULE", "build/release/tools/joule/joule"))
 PYTHON = sys.executable
-PATIENCE_S = 20  # how long something that must happen may take on a busy machine
+PATIENCE_S = 20  # maximum wait for an event on a busy machine
 
 
 def joule_run(*words):

@@ -16,9 +16,9 @@ from run_support import JOULE, Machine, main, read_file, sanitizer_of
 BUILD, SOURCE = os.environ["JOULE_BUILD"], os.environ["JOULE_SOURCE"]
 
 SANITIZER = sanitizer_of(os.path.join(BUILD, "src", "libjoule.so"))
-SANITIZE = [f"-fsanitize={SANITIZER}"] if SANITIZER else []  # whoever uses libjoule must be built with what it was
+SANITIZE = [f"-fsanitize={SANITIZER}"] if SANITIZER else []  # a program must have the same sanitizers as libjoule
 COMPILERS = {name: kind for name, kind in (("gcc", "c"), ("clang", "c"), ("g++", "c++"), ("clang++", "c++"))
-             if shutil.which(name) and not (SANITIZE and name.startswith("clang"))}  # whose sanitizers are not gcc's
+             if shutil.which(name) and not (SANITIZE and name.startswith("clang"))}  # its sanitizers differ from gcc's
 
 PROGRAM = r"""
 #include <joule/budget.h>

@@ -22,7 +22,7 @@ DAY = 86400
 
 
 class Calibrate(unittest.TestCase):
-    kept = None  # of a quick calibration; None: not tried; "": refused
+    kept = None  # text of a quick calibration; None: not tried; "": refused
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -62,7 +62,7 @@ class Calibrate(unittest.TestCase):
         done = self.calibrate("--quick", "--output", path)
         if done.returncode == 1:
             self.skipTest("this machine is too busy to be calibrated")
-        self.assertIn(f"Written to {path}.\n", done.stdout)  # and joulec does not look there
+        self.assertIn(f"Written to {path}.\n", done.stdout)  # joulec does not read that path
 
     def test_the_list_has_enough_of_each_family(self):
         done = self.calibrate("--list")

@@ -135,7 +135,7 @@ def test_gpus_of_a_recorded_machine(root, doctor):
     hwmon = "sys/class/hwmon/hwmon0/"
     machine(root, {**LAPTOP, hwmon + "name": "xe\n", hwmon + "energy1_input": "16000000\n", "sys/module/xe/refcnt": "2\n"})
     os.symlink("../../../devices/pci0000:00/0000:00:01.0/0000:83:00.0", os.path.join(root, hwmon, "device"))
-    pci(root, "0000:00:02.0", "0x8086", "0x030000")  # inside the processor
+    pci(root, "0000:00:02.0", "0x8086", "0x030000")  # integrated in the processor
     pci(root, "0000:03:00.0", "0x1002", "0x030000")
     pci(root, "0000:43:00.0", "0x1002", "0x038000")
     pci(root, "0000:63:00.0", "0x1002", "0x120000", "amdgpu")
@@ -226,7 +226,7 @@ def test_intel(devices):
 
 
 def test_driver_that_hangs(devices):
-    listing = json.loads(boards("block_at_ms=0; block_s=30", "--json"))  # as soon as it is asked
+    listing = json.loads(boards("block_at_ms=0; block_s=30", "--json"))  # in the first query
     devices.validate(listing)
     check(listing["devices"] == [], "what the driver does not say is unknown", listing["devices"])
     check([s["state"] for s in listing["sources"]] == ["pending"], listing["sources"])
@@ -259,7 +259,7 @@ def test_page_fits_the_terminal():
         lines = on_terminal(columns, "devices", "--sources", "nvml,estimated", **fake).splitlines()
         check(max(map(len, lines)) <= min(columns, 100), columns, lines)
         lines = on_terminal(columns, "doctor").splitlines()
-        commands = [line for line in lines if line.startswith("      ")]  # in one piece, however long
+        commands = [line for line in lines if line.startswith("      ")]  # in one piece, at any length
         check(max(len(line) for line in lines if line not in commands) <= min(columns, 100), columns, lines)
 
 

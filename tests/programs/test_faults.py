@@ -26,7 +26,7 @@ PROGRAMS = "joule,joule-serve,forge,joulec,joulec-check"
 SANITIZER = sanitizer_of(JOULE)
 KINDS = ("alloc", "open", "read", "write", "fsync", "rename", "mmap", "thread")[1 if SANITIZER else 0:]  # it has its own allocator
 IS_FULL = os.environ.get("JOULE_TEST_FULL", "0") not in ("", "0")
-SAMPLE = 3 if SANITIZER else 8  # of each kind and program
+SAMPLE = 3 if SANITIZER else 8  # number of calls of each kind and program
 PATIENCE_S = 30
 
 
@@ -150,7 +150,7 @@ class Faults(unittest.TestCase):
 
         def can_be_read(name):
             answer = subprocess.run([JOULE, "report", self.path(name)], capture_output=True, text=True, check=False)
-            return answer.returncode == 0 or os.path.getsize(self.path(name)) < 100  # nothing but the header fitted
+            return answer.returncode == 0 or os.path.getsize(self.path(name)) < 100  # only the header was written
 
         self.each([JOULE, "record", "-q", "-o", self.path("a.rec"), "--", "sleep", "0.02"], {"a.rec": old}, ["a.rec"], can_be_read,
                   codes=(1, 125, 126, 127))

@@ -256,7 +256,7 @@ class Tools(unittest.TestCase):
         write_safetensors(self.path("c.safetensors"), W, 3, facts)
         out = self.good("inspect", self.path("c.safetensors"))
         self.assertIn("step 120, epoch 2, batch 5, seed 7\nenergy so far 1.50 kJ (1.2 kJ to 1.8 kJ, measured)\n", out)
-        self.assertNotIn("\x1b", out)  # names are shown, and not obeyed
+        self.assertNotIn("\x1b", out)  # names are shown, not interpreted
         write_safetensors(self.path("c.safetensors"), W, 3, facts | {"forge.energy_joules": "unknown"})
         self.assertIn("energy so far unknown\n", self.good("inspect", self.path("c.safetensors")))
         write_safetensors(self.path("c.safetensors"), W, 3, facts | {"forge.step": "many"})

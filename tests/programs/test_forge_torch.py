@@ -15,7 +15,7 @@ from torch_peer import difference, distance, forge, numpy, torch
 F = torch.nn.functional
 N = forge.NUMBER
 STEPS = {"f64": 100, "f32": 20}
-SEEDS = {"f64": (7,), "f32": range(1, 5)}  # of first weights: in f32 one lucky choice would show nothing
+SEEDS = {"f64": (7,), "f32": range(1, 5)}  # of initial weights: in f32 a single choice could pass by chance
 LOSS = {"f64": 1e-8, "f32": 1e-4}    # relative
 # Largest difference relative to the largest element. For f32 the root mean square is compared, with a wide
 # tolerance: AdamW moves single elements by the sign of a rounding. Parameters of GPT have differed by 1.9e-4

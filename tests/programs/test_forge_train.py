@@ -66,7 +66,7 @@ class Train(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         write_digits(cls.folder.name, "train", 640, 1)
-        write_digits(cls.folder.name, "t10k", 130, 2)  # one batch and a rest: neither 500 nor a divisor
+        write_digits(cls.folder.name, "t10k", 130, 2)  # one batch and a remainder: neither 500 nor a divisor
 
     @classmethod
     def tearDownClass(cls):
@@ -158,7 +158,7 @@ class Train(unittest.TestCase):
                 while piece := os.read(ours, 65536):
                     text += piece
             except OSError:
-                pass  # Linux says so that the other end is closed
+                pass  # on Linux this means that the other end is closed
         os.close(ours)
         self.assertEqual(child.returncode, 0)
         lines = [line for line in text.decode().split("\r\x1b[K")[1:] if not line.endswith("\n")]
@@ -241,12 +241,12 @@ class Train(unittest.TestCase):
         for _ in range(kills):
             with subprocess.Popen([FORGE, "train", "--data", self.folder.name, *how, "100000", "-c", parts, "-r"],
                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
-                self.assertRegex(child.stderr.readline(), "^epoch ")  # so each of them gets on
+                self.assertRegex(child.stderr.readline(), "^epoch ")  # so each of them makes progress
                 time.sleep(rng.random() * 0.2)
                 child.kill()
                 child.communicate(timeout=60)
             if os.path.exists(parts):
-                checkpoint(parts)  # it is whole
+                checkpoint(parts)  # it is complete
         self.assert_same([*how, str(int(checkpoint(parts)[2]["forge.epoch"]) + 2)], parts)
 
     def test_a_schedule_goes_on_where_it_was(self):
@@ -288,7 +288,7 @@ class Train(unittest.TestCase):
         self.assertIn("more than the budget of 8.00 J", done.stderr)
         report = json.loads(done.stdout)
         self.assertEqual(report["end"], "over_budget")
-        self.assertGreaterEqual(report["energy_joules"], 7.2)  # a modelled figure may be corrected a little
+        self.assertGreaterEqual(report["energy_joules"], 7.2)  # a modelled value may be corrected slightly
         kept = float(checkpoint(path)[3]["forge.energy_joules"])
         self.assertGreaterEqual(kept, 7.2)
         again = self.report(*how, "-c", path, "-r", code=124)
@@ -310,7 +310,7 @@ class Train(unittest.TestCase):
     def test_joules_of_redone_steps_count(self):
         path, book = self.path("checkpoint"), self.path("book")
         with open(book, "w", encoding="ascii") as file:
-            file.write("".join(chr(97 + i * i % 23) for i in range(2000000)))  # an epoch that does not end here
+            file.write("".join(chr(97 + i * i % 23) for i in range(2000000)))  # an epoch that does not end in this test
         how = ["-m", "gpt", "--layers", "1", "--width", "32", "-b", "1", "--sample", "0"]
         used = self.kill_when_spent([*how, "--data", book], path, 0.3)
         again = self.kill_when_spent([*how, "--data", book], path, used + 0.3)
@@ -354,7 +354,7 @@ class Train(unittest.TestCase):
         done = self.forge(*how, "3", "-c", path, "-r", "--budget", "1MJ")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("belongs to another training", done.stderr)
-        os.unlink(path)  # begins again: what the training before spent is another's
+        os.unlink(path)  # restarts: energy of the previous training does not count
         done = self.forge(*how, "1", "-c", path, "-r", "--budget", "1MJ")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("belongs to another training", done.stderr)
@@ -442,7 +442,7 @@ class Train(unittest.TestCase):
             self.assertIn("(between operations)", done.stdout)
             self.assertGreater(len(rows), 5)
             self.assertAlmostEqual(sum(rows) / total, 1, delta=0.006)
-            epochs = sum(e["energy_joules"] for e in report["epochs"])  # without what came before the first and after the last
+            epochs = sum(e["energy_joules"] for e in report["epochs"])  # without the time before the first and after the last
             self.assertGreater(epochs, 0)
             self.assertLessEqual(epochs, total * (1 + 1e-9))
             step = sums.joules(*re.search(r"^([\d.]+) (\w?J) .* each step of", done.stdout, re.M).groups())

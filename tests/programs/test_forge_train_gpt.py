@@ -62,7 +62,7 @@ class TrainGpt(unittest.TestCase):
         self.assertRegex(done.stderr, r"\d+ tokens/s")
         self.assertRegex(done.stdout, r"each step of 128 tokens: \S+ tokens/J")
         sample = re.split(r"\nMemory of a step: arena .*\n\n", done.stdout)[1]
-        self.assertEqual(len(sample), 201)  # and a line's end
+        self.assertEqual(len(sample), 201)  # and a newline
         words = sample.split()[:-1]
         known = sum(word in "".join(LINES).split() for word in words)
         self.assertGreater(known, 0.9 * len(words), sample)

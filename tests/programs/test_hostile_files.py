@@ -25,7 +25,7 @@ def run(*argv, **more):
 
 
 def low_memory():
-    if not sanitizer_of(JOULE):  # whose shadow memory has terabytes of addresses
+    if not sanitizer_of(JOULE):  # their shadow memory has terabytes of addresses
         resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 
 
@@ -158,7 +158,7 @@ class Outputs(Folder):
         self.assertIn("JOULE_ENERGY_JSON", answer.stderr)
         os.unlink(self.path("out"))
         self.write("out", "old")
-        os.link(self.path("out"), self.path("second"))  # as a backup made by linking is
+        os.link(self.path("out"), self.path("second"))  # like a backup made with links
         self.assertEqual(run("python3", "-c", program, **more).stderr, "")
         self.assertEqual(json.loads(self.text("out"))["schema"], "joule-report-1")
         self.assertEqual(self.text("second"), "old")

@@ -51,7 +51,7 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
     def test_calls_through_pointers(self):
         found = self.functions(self.POINTERS)
         one, many = found["one"]["energy_joules"], found["many"]["energy_joules"]
-        for name in ("by_table", "by_choice"):  # nothing else can be meant
+        for name in ("by_table", "by_choice"):  # unambiguous
             low, high = found[name]["interval_joules"]
             self.assertEqual(found[name]["doubts"], [], name)
             self.assertTrue(one < found[name]["energy_joules"] < many, name)
@@ -59,8 +59,8 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
         for name in ("given", "changed", "maybe_elsewhere", "strange"):
             self.assertEqual([doubt["kind"] for doubt in found[name]["doubts"]], ["pointer"], name)
             self.assertEqual(found[name]["quality"], "E", name)
-        self.assertGreater(found["given"]["energy_joules"], many / 10)  # of those whose address is taken
-        self.assertLess(found["strange"]["energy_joules"], many / 10)  # an annotation takes none
+        self.assertGreater(found["given"]["energy_joules"], many / 10)  # for functions whose address is taken
+        self.assertLess(found["strange"]["energy_joules"], many / 10)  # an annotation uses none
 
     def test_functions_that_come_back_through_a_table(self):
         found = self.functions("static int down(int), other(int);\nstatic int (*const table[])(int) = {down, other};\n"
@@ -549,7 +549,7 @@ long straight(const struct node *p) { long s = 0; for (int i = 0; i < 1000; i++)
         found = self.functions("void copy(const int *restrict x, int *restrict out) {\n"
                                "    for (long i = 0; i < 1L << 31; i++) { __asm__(\"\"); out[i] = x[i]; }\n}\n" + text)
         lines = {name: max(loop["lines"]["dram"] for loop in found[name]["loops"]) / (1 << 27) for name in ["copy", *steps]}
-        for name in ("copy", "always", "through", "down"):  # what is written comes in and goes back
+        for name in ("copy", "always", "through", "down"):  # a written line is loaded and written back
             self.assertAlmostEqual(lines[name], 3, delta=0.01, msg=name)
         for name in ("sometimes", "pushed"):
             self.assertTrue(1 < lines[name] <= 3.01, (name, lines[name]))

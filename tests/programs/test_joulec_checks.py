@@ -131,7 +131,7 @@ class Checks(Folder):
             found = [loop for function in self.report_in("report.json")["functions"].values() for loop in function["loops"]]
             for loop in found:
                 if loop["line"] not in program.loops or sum(other["line"] == loop["line"] for other in found) > 1:
-                    continue  # LLVM has made several of it
+                    continue  # LLVM has made several loops of it
                 number, function = program.loops[loop["line"]]
                 low, _, high = loop["iterations"]
                 for rounds in counts.get(function, []):

@@ -36,9 +36,9 @@ class Hints(OneFile):
             self.assertGreater(self.joules(found, name), 0.7 * plain, name)
             self.assertLess(self.joules(found, name), 2 * plain, name)
             self.assertEqual([loop["iterations"][1] for loop in found[name]["loops"]], [300, 90000], name)
-        for name in ("asserts", "aborts"):  # no call that returns does less
+        for name in ("asserts", "aborts"):  # every call that returns does at least this
             self.assertEqual([loop["class"] for loop in found[name]["loops"]], ["exact", "exact"], name)
-        for name in ("dies", "exits", "jumps", "hints", "reports"):  # which are calls that end early, too
+        for name in ("dies", "exits", "jumps", "hints", "reports"):  # these include calls that end early
             self.assertLess(found[name]["interval_joules"][0], 0.01 * plain, name)
 
     def test_a_check_before_a_loop_does_not_pass_it_by(self):

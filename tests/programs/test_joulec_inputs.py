@@ -13,7 +13,7 @@ from joulec_support import Folder, INCLUDE, has_sanitizer, main
 ASSEMBLY = '.section .note.GNU-stack,"",@progbits\n.text\n'
 # What ld says of a libjoule with a sanitizer, whoever links it: "ld: .../libasan.so.8: warning: the use of `tmpnam' is dangerous".
 OF_SANITIZER = re.compile(r"^\S*ld\S*: \S*/lib[a-z]*san\.(?:so\S*|a\S*): (?:in function .*|warning: .*)\n", re.MULTILINE)
-OF_LEVEL = re.compile(r".*\[JW0107\]\n")  # most of these say nothing of optimisation
+OF_LEVEL = re.compile(r".*\[JW0107\]\n")  # most of these do not concern optimisation
 DEAR = """#include <joule/budget.h>
 JOULE_BUDGET("max_joules=1nJ")
 int f(int x) { int s = x; for (int i = 0; i < 1000; i++) s = s * 31 + i; return s; }
@@ -284,7 +284,7 @@ class Inputs(Folder):
             plain, checked = (self.joulec(*words, "dear.c", check=check) for check in ((), ("--energy-check",)))
             self.assertEqual(checked.returncode, plain.returncode, (words, checked.stderr))
             self.assertNotIn("[JE", checked.stderr, words)
-            if words[0] in ("-E", "--preprocess"):  # a budget stays in it, between two pragmas
+            if words[0] in ("-E", "--preprocess"):  # a budget remains in it, between two pragmas
                 self.assertIn("joule.budget:", checked.stdout)
             else:
                 self.assertEqual(checked.stdout.count("\n"), plain.stdout.count("\n"), words)

@@ -468,7 +468,7 @@ JOULE_BUDGET("max_joules=1mJ") int user(const struct t *t) { return walk(t); }
         found = self.functions(text)
         walk, user = found["walk"], found["user"]
         self.assertEqual(walk["frames"], [1, 1000, None])
-        self.assertEqual([loop["iterations_each"][1] for loop in walk["loops"]], [1])  # each but the first is somebody's child
+        self.assertEqual([loop["iterations_each"][1] for loop in walk["loops"]], [1])  # each but the first has a parent
         self.assertEqual((walk["interval_joules"][1], user["interval_joules"][1], user["budget_probability"]), (None, None, None))
         self.assertTrue(1 <= user["energy_joules"] / walk["energy_joules"] < 1.1)
         self.assertEqual(user["verdict"], "undecided")

@@ -111,7 +111,7 @@ class Profile(Folder):
         self.assertEqual(found["walk"]["doubts"], [])
         self.assertEqual({name: frames[name] for name in ("walk", "even", "odd")},
                          {"walk": [1, 41, 51.25], "even": [1, 5, 6.25], "odd": [1, 5, 6.25]})
-        self.assertEqual(frames["deep"], [1, 7, 15])  # of which the code bounds the most
+        self.assertEqual(frames["deep"], [1, 7, 15])  # the code gives its maximum
         self.assertEqual((plain["walk"]["verdict"], found["walk"]["verdict"]), ("undecided", "likely"))
         self.assertTrue(20 < found["walk"]["energy_joules"] / plain["walk"]["energy_joules"] < 60)
 

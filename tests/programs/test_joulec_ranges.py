@@ -17,8 +17,8 @@ PROGRAMS = int(os.environ.get("PROGRAMS", "10"))
 FIRST = int(os.environ.get("FIRST", "1"))
 FUNCTIONS = 20
 MOST_LOOPS = 3
-MANY = 200_000  # rounds of a call; then it is left
-FAR_BELOW = -200  # where only the upper end is assumed
+MANY = 200_000  # iterations of a call, after which it is ended
+FAR_BELOW = -200  # used if only the upper end is assumed
 
 COUNTERS = f"""volatile int sink;
 static short room[4000];

@@ -463,7 +463,7 @@ int nest(const int *x, int n)
         self.assertRegex(text, r"/\* joule: sum: .*J a call .*; budget: likely \*/\n# 3 \"src/a.c\"\n.* int sum\(const int \*x\)\n")
         self.assertRegex(text, r"/\* joule: loop in nest: exact, 465 times; .*J of a call \*/\n# 15 \"src/a.c\"\n +for \(int j")
         self.assertRegex(text, r"/\* joule: loop in nest: guessed, .* \*/\n# 17 \"src/a.c\"\n +while")
-        self.assertNotIn("twice:", text)  # nothing is left of it
+        self.assertNotIn("twice:", text)  # no part of it remains
         for compiler in ("clang", "gcc"):
             if shutil.which(compiler):
                 done = subprocess.run([compiler, "-fsyntax-only", "-Wno-attributes", self.path("seen.c")], capture_output=True, text=True, check=False)

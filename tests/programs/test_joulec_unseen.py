@@ -146,7 +146,7 @@ int only_with_openmp(int x) {{ return x; }}
                 "float complex part(float complex a, float complex b) { return a / b; }\nint one(int x) { return x + 1; }\n")
         plain, found = self.check(text), self.check(text, "-pg", "-ffreestanding")
         self.assertEqual([function["open"] for by in (plain, found) for function in by.values()], [[]] * 6)
-        if re.search(r"version 14\b", self.joulec("--version").stdout):  # later ones put it in behind what is counted
+        if re.search(r"version 14\b", self.joulec("--version").stdout):  # later versions insert it after the counted code
             self.assertGreater(found["one"]["energy_joules"], 5 * plain["one"]["energy_joules"])
         self.assertGreater(plain["part"]["energy_joules"], 2 * plain["both"]["energy_joules"])
 

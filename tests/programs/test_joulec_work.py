@@ -50,7 +50,7 @@ class Work(OneFile):
             self.assertAlmostEqual(found[name]["int_muls"] / product, products, msg=name)
         self.assertNotIn("int_muls", found["signed_eighth"])
         self.assertNotIn("int_divs", found["signed_eighth"])
-        self.assertAlmostEqual(found["both"]["int_divs"] / division, 1)  # one instruction makes quotient and rest
+        self.assertAlmostEqual(found["both"]["int_divs"] / division, 1)  # one instruction gives quotient and remainder
         self.assertAlmostEqual(found["rest"]["int_divs"] / division, 1)
 
     @unittest.skipUnless(ON_X86, "asks what clang makes for x86")

@@ -190,7 +190,7 @@ class Redfish(unittest.TestCase):
         tree[second] = {"EnvironmentMetrics": link(second + "/EnvironmentMetrics")}
         tree[second + "/EnvironmentMetrics"] = {"PowerWatts": {"Reading": 9}}
         controller = self.serve(tree)
-        self.assertEqual(self.ask(self.config(controller.url))[0]["control"], [344])  # S2 has no computer in it
+        self.assertEqual(self.ask(self.config(controller.url))[0]["control"], [344])  # S2 contains no computer
         named = self.config(controller.url, "verify = no", "chassis = S2")
         self.assertEqual(self.ask(named)[0], {"environment": [9]})
         tree[second]["Links"] = {"ComputerSystems": [link("/redfish/v1/Systems/2")]}

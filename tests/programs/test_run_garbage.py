@@ -51,7 +51,7 @@ class Garbage(unittest.TestCase):
         with open(report, encoding="utf-8") as file:
             found = json.load(file)
         self.assertEqual([n for n in figures(found) if not math.isfinite(n) or n < 0], [], found)
-        if found["total_energy_joules"] is not None:  # 0.1 s of something cannot be more
+        if found["total_energy_joules"] is not None:  # the maximum for 0.1 s
             self.assertLess(found["total_energy_joules"], 1000)
         for command in ("devices", "doctor"):
             told = joule(command, "--json", "--root", root)

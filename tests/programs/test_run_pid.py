@@ -87,7 +87,7 @@ class RunPid(unittest.TestCase):
 
     def test_ctrl_z(self):
         target = self.start("sleep", "100")
-        joule = self.watch(target.pid, process_group=0)  # beside this one: nothing stops where no shell could continue it
+        joule = self.watch(target.pid, process_group=0)  # in the background: without a shell to continue it, no process stops
         joule.send_signal(signal.SIGTSTP)
         wait_until(lambda: state_of(joule.pid) == "T", "joule to stop")
         joule.send_signal(signal.SIGCONT)
@@ -108,7 +108,7 @@ class RunPid(unittest.TestCase):
         gone.wait()
         for words, code, message in (
                 (["--pid", str(gone.pid)], 125, f"process {gone.pid}: No such process"),
-                (["--pid", "4194305"], 125, "process 4194305: No such process"),  # more than Linux ever gives
+                (["--pid", "4194305"], 125, "process 4194305: No such process"),  # above the maximum of Linux
                 (["--pid", "2147483648"], 2, "2147483648"),
                 (["--pid", "0"], 2, "'0'"),
                 (["--pid", "1", "true"], 2, "give either a command or --pid, not both"),

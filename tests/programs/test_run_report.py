@@ -303,7 +303,7 @@ class Repeats(unittest.TestCase):
             result = run("-q", "--csv", file.name, "-r", "2", "--label", "a=1,2", "--", "true")
             self.assertEqual(result.returncode, 0)
             rows = list(csv.DictReader(io.StringIO(read_file(file.name))))
-        self.assertEqual([row["overhead_cpu_seconds"] for row in rows], ["", ""])  # it is of all runs
+        self.assertEqual([row["overhead_cpu_seconds"] for row in rows], ["", ""])  # it is for all runs
         self.assertEqual([row["run"] for row in rows], ["1", "2"])
 
     def test_each_row_has_its_own_exit_status(self):
@@ -322,12 +322,12 @@ class Budget(unittest.TestCase):
         with Machine(100) as machine:
             report = report_of("--root", machine.root, "--budget", "40J", "--interval", "10ms", "--", "sh", "-c", SPIN,
                                code=124)
-        self.assertIn(report["budget"]["status"], ("over_budget", "undecided"))  # it acts on the best estimate
+        self.assertIn(report["budget"]["status"], ("over_budget", "undecided"))  # it uses the best estimate
         self.assertEqual(report["command"]["signal"], signal.SIGTERM)
         used = report["total_energy_joules"]
         self.assertGreater(used, 38)
         self.assertLess(used, 40 + report["budget"]["overshoot_bound_joules"])
-        if report["gross"]["coverage"] > 0.999:  # no more can be beyond the budget than was used
+        if report["gross"]["coverage"] > 0.999:  # the excess cannot be larger than the energy used
             self.assertLess(report["budget"]["overshoot_bound_joules"], report["gross"]["interval_joules"][1] - 40 + 1e-6)
 
     def test_words(self):

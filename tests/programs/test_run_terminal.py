@@ -32,7 +32,7 @@ class JobControl(Tmux):
 
     def test_stop_more_than_once(self):
         self.type("$J sh -c 'echo up; exec cat'", "Enter")
-        self.expect("\nup")  # what is typed while the shell still has the terminal may get lost
+        self.expect("\nup")  # keys typed while the shell still has the terminal may be lost
         for word in ("one", "two"):
             self.type(word, "Enter")
             self.expect(f"{word}\n{word}")

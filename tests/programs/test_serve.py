@@ -209,7 +209,7 @@ class Serve(unittest.TestCase):
                 with contextlib.suppress(OSError):
                     client.sendall(bad[i % len(bad)])
                 held.append(client)
-                if i % 3 == 0:  # a third goes away at once, with what it was sent unread
+                if i % 3 == 0:  # a third closes at once, without reading the answer
                     held.pop().close()
                 if i % 100 == 99:
                     begin = time.monotonic()

@@ -140,7 +140,7 @@ static void put_files(struct fake_amd *fake)
     }
 }
 
-/* --- the rig -------------------------------------------------------------------------------------------- */
+/* --- the fixture ---------------------------------------------------------------------------------------- */
 
 bool fake_amd_prepare(struct fake_amd *fake, const char *folder, int way, const char *script)
 {

@@ -321,7 +321,7 @@ static forge_value (*const makers[])(struct maker *) = {
     make_sort,   make_conv,   make_window, make_random, make_composite, make_norm,
 };
 
-/* --- all ------------------------------------------------------------------------------------------------ */
+/* --- whole graphs --------------------------------------------------------------------------------------- */
 
 static bool is_small(struct maker *m, forge_value x)
 {

@@ -63,7 +63,7 @@ static forge_shape any_shape(struct maker *m)
     return shape;
 }
 
-/* --- one for each family -------------------------------------------------------------------------------- */
+/* --- makers, one for each family ------------------------------------------------------------------------ */
 
 static forge_value make_constant(struct maker *m)
 {
@@ -344,7 +344,7 @@ static forge_value (*const makers[])(struct maker *) = {
     make_scan,      make_sort,   make_share,  make_transfer, make_collective, make_stop_gradient,
 };
 
-/* --- all ------------------------------------------------------------------------------------------------ */
+/* --- whole graphs --------------------------------------------------------------------------------------- */
 
 /* Limits sizes so that programs are fast, and excludes empty values, which have no maximum. */
 static bool is_small(struct maker *m, forge_value x)

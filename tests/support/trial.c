@@ -195,7 +195,7 @@ static void put_battery(struct joule_host *host)
     host_script_file(host, SUPPLY "power_now", microwatts_file, NULL);
 }
 
-/* --- a board of NVIDIA's -------------------------------------------------------------------------------- */
+/* --- an NVIDIA board ------------------------------------------------------------------------------------ */
 
 static struct {
     struct joule_host *host;
@@ -338,7 +338,7 @@ static ssize_t stat_file(void *context, int64_t time_ns, char *text, size_t size
     return snprintf(text, size, "cpu  %.0f 0 0 %.0f 0 0 0 0 0 0\n", busy, all - busy);
 }
 
-/* --- all of them ---------------------------------------------------------------------------------------- */
+/* --- all sensors ---------------------------------------------------------------------------------------- */
 
 static const struct sensor_kind {
     const char *name, *source;
@@ -481,7 +481,7 @@ struct trial_outcome trial_run(struct trial *trial, enum trial_load load, const 
     return (struct trial_outcome){w.joules, truth_joules_at(end_s) - truth_joules_at(begin_s), now.gain};
 }
 
-/* --- what a report derives ------------------------------------------------------------------------------ */
+/* --- derived values of a report ------------------------------------------------------------------------- */
 
 #define IDLE_S         5.0
 #define COMMAND_LOG_SD 0.3 /* standard deviation of the log of the power per CPU second, between programs */

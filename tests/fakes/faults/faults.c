@@ -49,7 +49,7 @@ extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *block, size_t size);
 extern void *__libc_memalign(size_t alignment, size_t size);
 
-/* --- which call fails ----------------------------------------------------------------------------------- */
+/* --- failing calls -------------------------------------------------------------------------------------- */
 
 static int note_object(struct dl_phdr_info *object, size_t size, void *context)
 {

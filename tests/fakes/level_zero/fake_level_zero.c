@@ -116,7 +116,7 @@ unsigned long fake_level_zero_calls(void)
     return calls;
 }
 
-/* --- time and misfortunes ------------------------------------------------------------------------------- */
+/* --- time and faults ------------------------------------------------------------------------------------ */
 
 static int64_t now_ns(void)
 {
@@ -173,7 +173,7 @@ static lz_code enter(lz_handle handle, enum part_kind kind, const struct part **
     (properties)->on_subdevice = part->tile >= 0;                                                            \
     (properties)->subdevice = part->tile >= 0 ? (uint32_t)part->tile : 0
 
-/* --- life ----------------------------------------------------------------------------------------------- */
+/* --- start and end -------------------------------------------------------------------------------------- */
 
 static lz_code begin(_Atomic bool *mode)
 {
@@ -247,7 +247,7 @@ lz_code zesDeviceGet(lz_handle driver, uint32_t *count, lz_handle *list)
 }
 #endif
 
-/* --- what a card is ------------------------------------------------------------------------------------- */
+/* --- identity of a card --------------------------------------------------------------------------------- */
 
 /* Without the environment variable, system management refuses handles of the compute API. */
 static bool may_manage(void)
@@ -384,7 +384,7 @@ lz_code zesPowerGetLimitsExt(lz_handle power, uint32_t *count, struct lz_power_l
 }
 #endif
 
-/* --- the rest ------------------------------------------------------------------------------------------- */
+/* --- other values --------------------------------------------------------------------------------------- */
 
 lz_code zesDeviceEnumTemperatureSensors(lz_handle device, uint32_t *count, lz_handle *list)
 {

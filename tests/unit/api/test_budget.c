@@ -126,7 +126,7 @@ static joule_budget_result end(joule_budget *budget)
     return result;
 }
 
-/* --- judging -------------------------------------------------------------------------------------------- */
+/* --- verdicts ------------------------------------------------------------------------------------------- */
 
 static joule_quantity normal(double value, double half_width)
 {

@@ -44,7 +44,7 @@ static bool in_child(bool (*body)(void *), void *argument)
     return exited_well(pid);
 }
 
-/* --- what this program does when a test starts it again, as a child of a session ------------------------ */
+/* --- roles of this program as a child of a session ------------------------------------------------------ */
 
 static void do_regions(int count)
 {

@@ -35,7 +35,7 @@ static void assert_near(double value, double wanted, double tolerance)
         fail_msg("%.17g instead of %.17g", value, wanted);
 }
 
-/* --- where a cgroup can be made ------------------------------------------------------------------------- */
+/* --- usable cgroups ------------------------------------------------------------------------------------- */
 
 static void test_locate(void **state)
 {
@@ -126,7 +126,7 @@ static void test_parents_in_a_circle(void **state)
     host->ops->close(host);
 }
 
-/* --- whose CPU time ------------------------------------------------------------------------------------- */
+/* --- ownership of CPU time ------------------------------------------------------------------------------ */
 
 #define BURN_S 0.15
 
@@ -317,7 +317,7 @@ static void test_a_child_from_before_does_not_count(void **state)
     assert_true(a.command_cpu_s < BURN_S / 2);
 }
 
-/* --- the living ----------------------------------------------------------------------------------------- */
+/* --- running processes ---------------------------------------------------------------------------------- */
 
 static void test_the_living(void **state)
 {

@@ -31,7 +31,7 @@ static int64_t draw_below(int64_t n)
     return (int64_t)(draw() % (uint64_t)n);
 }
 
-/* --- the slow twin: every instant between two edges, every region against every other ------------------- */
+/* --- slow reference: each interval between edges, each pair of regions ---------------------------------- */
 
 static bool is_open(const struct region *r, int64_t from_ns, int64_t to_ns)
 {

@@ -220,7 +220,7 @@ static void test_classes_that_look_alike_share_a_price(void **state)
                         prices.joules[i].high >= size * w.guessed.joules[i] / 1.05);
 }
 
-/* --- what is refused ------------------------------------------------------------------------------------ */
+/* --- refused inputs ------------------------------------------------------------------------------------- */
 
 static void assert_refused(const struct world *w, const char *word)
 {

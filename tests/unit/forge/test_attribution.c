@@ -134,7 +134,7 @@ static void run_steps(struct machine *m, struct meter *meter, struct attribution
         tick(m, meter, a);
 }
 
-/* --- judging -------------------------------------------------------------------------------------------- */
+/* --- verdicts ------------------------------------------------------------------------------------------- */
 
 struct verdict {
     int operations, covered; /* operations with at least 1 % of the energy; `covered`: those within their 90 %
@@ -281,7 +281,7 @@ static void test_intervals_hold_elsewhere(void **state)
         assert_true(covered(&of[i]) >= 0.85 && covered(&of[i]) <= 0.97);
 }
 
-/* --- by hand -------------------------------------------------------------------------------------------- */
+/* --- hand-made cases ------------------------------------------------------------------------------------ */
 
 static void feed(struct attribution *a, double joules, const double *active_s, size_t count)
 {

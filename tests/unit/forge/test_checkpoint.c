@@ -28,7 +28,7 @@
 static const char *const path = scratch_path, *const partial = scratch_partial;
 static joule_error error;
 
-/* --- something with state ------------------------------------------------------------------------------- */
+/* --- a layer with state --------------------------------------------------------------------------------- */
 
 static joule_status begin(struct workbench *m, forge_builder *b, uint64_t seed)
 {
@@ -79,7 +79,7 @@ static uint64_t read_whole(const char *file_path)
     return c.step;
 }
 
-/* --- what goes in comes out ----------------------------------------------------------------------------- */
+/* --- round trips ---------------------------------------------------------------------------------------- */
 
 static void test_there_and_back(void **state)
 {
@@ -189,7 +189,7 @@ static void test_what_does_not_fit(void **state)
     workbench_end(&n);
 }
 
-/* --- going on ------------------------------------------------------------------------------------------- */
+/* --- continuing ----------------------------------------------------------------------------------------- */
 
 enum { EXAMPLES = 50, BATCH = 8, FEATURES = 6, CLASSES = 3 };
 

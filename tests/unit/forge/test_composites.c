@@ -60,7 +60,7 @@ static forge_graph *step(void)
     return finish(b);
 }
 
-/* --- names that are not believed ------------------------------------------------------------------------ */
+/* --- untrusted names ------------------------------------------------------------------------------------ */
 
 /* The library's body, except for one sign. */
 static void nearly(forge_builder *b, const forge_value *in, size_t count, const void *context,

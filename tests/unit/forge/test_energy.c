@@ -366,7 +366,7 @@ static void test_what_is_not_known_is_said(void **state)
     run(m, 2);
 }
 
-/* --- what it costs -------------------------------------------------------------------------------------- */
+/* --- costs ---------------------------------------------------------------------------------------------- */
 
 static void test_spans_allocate_nothing(void **state)
 {

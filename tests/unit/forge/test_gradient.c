@@ -253,7 +253,7 @@ static void test_composites(void **state)
     derivative_check(&(struct function){"cross_entropy", entropy, 0, 1, {forge_shape_of(4, 5)}, -3, 3, true});
 }
 
-/* --- what is stated of kinks and ties ------------------------------------------------------------------- */
+/* --- kinks and ties ------------------------------------------------------------------------------------- */
 
 static void expect(struct function f, const double *at0, const double *at1, const double *want0,
                    const double *want1)

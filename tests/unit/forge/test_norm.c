@@ -134,7 +134,7 @@ static void assert_near(double found, double wanted)
         fail_msg("%.17g is not %.17g", found, wanted);
 }
 
-/* --- layers by themselves ------------------------------------------------------------------------------- */
+/* --- single layers -------------------------------------------------------------------------------------- */
 
 static forge_value layer_norm(forge_builder *b, forge_value x)
 {

@@ -345,7 +345,7 @@ static void test_wrong_options(void **state)
     expect_refusal(&t, "adamw: set struct_size to sizeof(forge_adamw_options)");
 }
 
-/* --- gradients that the caller has ---------------------------------------------------------------------- */
+/* --- gradients from the caller -------------------------------------------------------------------------- */
 
 /* The optimiser's own gradients give the same bits as gradients that are computed, summed over a group of
  * one, and passed to it. */

@@ -424,7 +424,7 @@ static void nobody_waits_for_what_has_failed(void **state)
     watch_no_more();
 }
 
-/* --- what is refused ------------------------------------------------------------------------------------ */
+/* --- refused inputs ------------------------------------------------------------------------------------- */
 
 static void assert_refused(const forge_graph *graph, const forge_place *places, size_t count,
                            joule_status status, const char *message)

@@ -165,7 +165,7 @@ static void test_the_page(void **state)
     forge_graph_free(graph);
 }
 
-/* --- harm ----------------------------------------------------------------------------------------------- */
+/* --- malicious input ------------------------------------------------------------------------------------ */
 
 static void assert_refused(const forge_program *program, size_t size, const char *words)
 {

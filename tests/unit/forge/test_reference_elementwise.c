@@ -314,7 +314,7 @@ static void test_select(void **state)
     }
 }
 
-/* --- nothing, and one's own place ----------------------------------------------------------------------- */
+/* --- empty values, and the program's own place ---------------------------------------------------------- */
 
 static void test_no_elements(void **state)
 {

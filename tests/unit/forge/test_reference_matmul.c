@@ -142,7 +142,7 @@ static void test_views_with_steps(void **state)
     }
 }
 
-/* --- by hand -------------------------------------------------------------------------------------------- */
+/* --- hand-made cases ------------------------------------------------------------------------------------ */
 
 static void test_sums_of_nothing_are_zero(void **state)
 {

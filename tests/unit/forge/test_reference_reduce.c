@@ -146,7 +146,7 @@ static void test_every_kind_type_and_axes(void **state)
         }
 }
 
-/* --- by hand -------------------------------------------------------------------------------------------- */
+/* --- hand-made cases ------------------------------------------------------------------------------------ */
 
 static double reduce(uint32_t kind, const double *x, size_t count)
 {

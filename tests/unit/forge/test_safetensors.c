@@ -325,7 +325,7 @@ static void test_one_writer_at_a_time(void **state)
     assert_int_equal(facts.st_size, 16);
 }
 
-/* --- files that others wrote ---------------------------------------------------------------------------- */
+/* --- files of other programs ---------------------------------------------------------------------------- */
 
 static void test_foreign_files(void **state)
 {

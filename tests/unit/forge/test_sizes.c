@@ -313,7 +313,7 @@ static void test_random_graphs(void **state)
     }
 }
 
-/* --- sizes that do not go together ---------------------------------------------------------------------- */
+/* --- incompatible sizes --------------------------------------------------------------------------------- */
 
 /* y = a + b, z = -c, and a slot that counts runs. */
 static forge_program *sums(void)
@@ -436,7 +436,7 @@ static void test_graphs_that_cannot_be_bound(void **state)
     forge_graph_free(graph);
 }
 
-/* --- files that mean harm ------------------------------------------------------------------------------- */
+/* --- malicious files ------------------------------------------------------------------------------------ */
 
 /* A view whose offset is 512 / n: inside the buffer if n is 64, far outside if n is 4. */
 static void test_a_view_that_leaves_its_buffer_at_some_sizes(void **state)
@@ -471,7 +471,7 @@ static void test_a_view_that_leaves_its_buffer_at_some_sizes(void **state)
     forge_graph_free(graph);
 }
 
-/* --- what is said of the work --------------------------------------------------------------------------- */
+/* --- stated work ---------------------------------------------------------------------------------------- */
 
 static void run_at(forge_instance *instance, int64_t n, int times)
 {

@@ -304,7 +304,7 @@ static void test_messages_name_the_place(void **state)
                    "expected '}', and found the end of the text");
 }
 
-/* --- harm ----------------------------------------------------------------------------------------------- */
+/* --- malicious input ------------------------------------------------------------------------------------ */
 
 static void assert_refused_freely(char *text)
 {

@@ -378,7 +378,7 @@ static void test_causal_model(void **state)
     }
 }
 
-/* --- what is refused ------------------------------------------------------------------------------------ */
+/* --- refused inputs ------------------------------------------------------------------------------------- */
 
 static void assert_refused(forge_builder *b, const char *words)
 {

@@ -199,7 +199,7 @@ static void test_the_caller_is_killed(void **state)
     unlink(path);
 }
 
-/* --- what surrounds it ---------------------------------------------------------------------------------- */
+/* --- surroundings --------------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t children_told;
 

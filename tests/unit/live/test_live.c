@@ -34,7 +34,7 @@ static void assert_near(double value, double expected, double tolerance)
         fail_msg("%.9g is not within %g of %.9g", value, tolerance, expected);
 }
 
-/* --- what /proc says ------------------------------------------------------------------------------------ */
+/* --- contents of /proc ---------------------------------------------------------------------------------- */
 
 static long long ticks(double seconds)
 {
@@ -119,7 +119,7 @@ static void begin(struct machine_bench *bench, double idle_watts)
     look(bench);
 }
 
-/* --- what comes out ------------------------------------------------------------------------------------- */
+/* --- output --------------------------------------------------------------------------------------------- */
 
 static const struct seen_process *process(int pid)
 {

@@ -117,7 +117,7 @@ static joule_meter *open_meter(const struct machine *machine, double wait_s)
     return joule_open(&options, &meter, NULL) == JOULE_OK ? meter : NULL;
 }
 
-/* --- what threads do ------------------------------------------------------------------------------------ */
+/* --- actions of threads --------------------------------------------------------------------------------- */
 
 struct work {
     struct machine *machine;

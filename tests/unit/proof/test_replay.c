@@ -141,7 +141,7 @@ static void test_a_pause_longer_than_a_wrap_is_not_guessed(void **state)
     assert_true(rig_channel(rig, "package-0")->counter.rejected == 1);
 }
 
-/* --- steps that no machine can make --------------------------------------------------------------------- */
+/* --- impossible steps ----------------------------------------------------------------------------------- */
 
 static void test_a_step_back_without_a_range(void **state)
 {
@@ -338,7 +338,7 @@ static void test_steady_perf_events_are_no_mirrors(void **state)
     rig_expect(rig, JOULE_TOTAL, 600, 0.3, 0);
 }
 
-/* --- rights, time and files that go away ---------------------------------------------------------------- */
+/* --- permissions, time and removed files ---------------------------------------------------------------- */
 
 static void test_a_right_that_is_taken_away(void **state)
 {

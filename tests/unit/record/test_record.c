@@ -336,7 +336,7 @@ static void test_noise_is_refused(void **state)
     free(bytes);
 }
 
-/* --- files that no writer makes ------------------------------------------------------------------------- */
+/* --- files that no writer produces ---------------------------------------------------------------------- */
 
 static void test_more_names_than_a_session_has_are_refused(void **state)
 {
@@ -436,7 +436,7 @@ static void test_a_cut_command_is_none(void **state)
     free(f);
 }
 
-/* --- reports that are long ------------------------------------------------------------------------------ */
+/* --- long reports --------------------------------------------------------------------------------------- */
 
 /* The maximum number of tags of a session, and the most labels of a command line, each of maximal length. */
 static void test_a_long_report_comes_back_whole(void **state)

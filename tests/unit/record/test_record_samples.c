@@ -15,7 +15,7 @@
 #define HWMON    "/sys/class/hwmon/hwmon0/"
 #define ZONE     "/sys/class/powercap/intel-rapl:0/"
 
-/* --- what is shown -------------------------------------------------------------------------------------- */
+/* --- shown values --------------------------------------------------------------------------------------- */
 
 struct table {
     struct text text;
@@ -153,7 +153,7 @@ static void test_a_row_has_its_size(void **state)
     assert_true(text.length <= REPORT_SAMPLE_SIZE);
 }
 
-/* --- files that are damaged ----------------------------------------------------------------------------- */
+/* --- damaged files -------------------------------------------------------------------------------------- */
 
 static void test_what_came_before_a_damaged_block_is_shown(void **state)
 {
@@ -198,7 +198,7 @@ static void test_cut_anywhere_no_row_is_lost_that_was_whole(void **state)
     free(f);
 }
 
-/* --- what a writer wrote -------------------------------------------------------------------------------- */
+/* --- records of a writer -------------------------------------------------------------------------------- */
 
 struct ends {
     double first_joules, last_joules, first_s, last_s, last_celsius;

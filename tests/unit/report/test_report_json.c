@@ -231,7 +231,7 @@ static void test_csv_has_a_row_for_each_run(void **state)
     report_free(&report);
 }
 
-/* --- the closed lists ----------------------------------------------------------------------------------- */
+/* --- complete lists ------------------------------------------------------------------------------------- */
 
 static char *read_schema(void)
 {

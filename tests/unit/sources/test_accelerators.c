@@ -41,7 +41,7 @@ static joule_device device(const struct machine_bench *bench, const char *name)
     return found;
 }
 
-/* --- which there are ------------------------------------------------------------------------------------ */
+/* --- list of devices ------------------------------------------------------------------------------------ */
 
 static void test_what_is_on_the_bus(void **state)
 {

@@ -58,7 +58,7 @@ static void assert_near(double value, double expected, double tolerance)
                  expected);
 }
 
-/* --- what each release tells ---------------------------------------------------------------------------- */
+/* --- values of each release ----------------------------------------------------------------------------- */
 
 static void counts(void **test)
 {
@@ -201,7 +201,7 @@ static void missing_symbols_cost_one_figure(void **test)
     }
 }
 
-/* --- trouble -------------------------------------------------------------------------------------------- */
+/* --- faults --------------------------------------------------------------------------------------------- */
 
 static void a_busy_library_is_asked_again(void **test)
 {
@@ -270,7 +270,7 @@ static void rocm_smi_is_let_go(void **test)
     }
 }
 
-/* --- whether to ask ------------------------------------------------------------------------------------- */
+/* --- when to query -------------------------------------------------------------------------------------- */
 
 #define CARD "/sys/class/drm/card1/device/"
 #define ALL  "-estimated" /* a list of sources without names */

@@ -17,7 +17,7 @@
 
 static struct grpc_response answer;
 
-/* --- what is said --------------------------------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------------------------------- */
 
 static void test_the_opening(void **state)
 {
@@ -46,7 +46,7 @@ static void test_what_is_too_long_is_not_said(void **state)
     assert_int_equal(grpc_write_request(path, message, 1, bytes), 0);
 }
 
-/* --- what is heard -------------------------------------------------------------------------------------- */
+/* --- received data -------------------------------------------------------------------------------------- */
 
 /* Passes all bytes at once, then byte by byte; both give the same result. */
 static int hear(const uint8_t *bytes, size_t size)

@@ -67,7 +67,7 @@ static void test_lines_that_are_none(void **state)
     assert_int_equal(parse(LINE LINE LINE LINE LINE, boards), 4); /* at most the size of the array */
 }
 
-/* --- when it is run ------------------------------------------------------------------------------------- */
+/* --- conditions to run it ------------------------------------------------------------------------------- */
 
 static struct {
     const char *text;

@@ -165,7 +165,7 @@ static void test_a_board_without_access_is_shown(void **state)
     assert_near(machine_mean_watts(bench->meter, want(bench, "hpu-0")->info.id), WATTS, 1);
 }
 
-/* --- misfortunes ---------------------------------------------------------------------------------------- */
+/* --- faults --------------------------------------------------------------------------------------------- */
 
 static void test_already_initialised_is_no_error(void **state)
 {

@@ -463,7 +463,7 @@ static void test_sleeping_card_is_left_alone(void **state)
     assert_int_equal(ch->info.state, JOULE_OK);
 }
 
-/* --- what goes wrong ------------------------------------------------------------------------------------ */
+/* --- failures ------------------------------------------------------------------------------------------- */
 
 static void test_denied_is_listed(void **state)
 {

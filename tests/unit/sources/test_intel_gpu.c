@@ -69,7 +69,7 @@ static joule_device device_of(const struct machine_bench *bench)
     return device;
 }
 
-/* --- what a board is ------------------------------------------------------------------------------------ */
+/* --- identity of a board -------------------------------------------------------------------------------- */
 
 /* An Arc Pro B70 with kernel 7.0 (aristocratos/btop, pull request 1457). */
 static void test_battlemage(void **state)

@@ -233,7 +233,7 @@ static void test_the_same_chip_elsewhere_is_hwmons(void **state)
     assert_near(watts_of(bench, "ina3221-channel-1"), 12);
 }
 
-/* --- troubles ------------------------------------------------------------------------------------------- */
+/* --- faults --------------------------------------------------------------------------------------------- */
 
 static void test_denied(void **state)
 {

@@ -128,7 +128,7 @@ static void assert_state(struct machine_bench *bench, joule_status wanted, const
         fail_msg("\"%s\" does not say \"%s\"", source->remedy, word);
 }
 
-/* --- which domain is the board -------------------------------------------------------------------------- */
+/* --- the domain of the board ---------------------------------------------------------------------------- */
 
 static void test_the_card_is_the_board(void **state)
 {
@@ -174,7 +174,7 @@ static void test_tiles_are_never_added(void **state)
     assert_true(fabs(want(bench, "gpu-0-busy")->gauge - 0.75) < 1e-6);
 }
 
-/* --- which counts are trusted --------------------------------------------------------------------------- */
+/* --- trusted counters ----------------------------------------------------------------------------------- */
 
 static void test_a_count_that_falls_is_a_gap(void **state)
 {
@@ -387,7 +387,7 @@ static void test_garbage_is_no_temperature(void **state)
     assert_true(isnan(want(*state, "gpu-0-temperature")->gauge));
 }
 
-/* --- when the driver misbehaves ------------------------------------------------------------------------- */
+/* --- faulty drivers ------------------------------------------------------------------------------------- */
 
 static void test_a_lost_board(void **state)
 {
@@ -472,7 +472,7 @@ static void test_codes(void **state)
     assert_state(bench, JOULE_ABSENT, "no such GPU");
 }
 
-/* --- other ages of the library -------------------------------------------------------------------------- */
+/* --- other versions of the library ---------------------------------------------------------------------- */
 
 static void test_no_library(void **state)
 {

@@ -216,7 +216,7 @@ static void superchips_may_count_the_module(void **state)
     fake_nvml_close(&fake);
 }
 
-/* --- misfortunes ---------------------------------------------------------------------------------------- */
+/* --- faults --------------------------------------------------------------------------------------------- */
 
 static void denied_board_is_shown_and_the_next_is_read(void **state)
 {

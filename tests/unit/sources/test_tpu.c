@@ -166,7 +166,7 @@ static void test_wrong_settings_are_said(void **state)
     }
 }
 
-/* --- programs that come and go -------------------------------------------------------------------------- */
+/* --- programs that start and end ------------------------------------------------------------------------ */
 
 static void test_without_a_program_nothing_is_known(void **state)
 {

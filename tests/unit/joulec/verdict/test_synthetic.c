@@ -457,7 +457,7 @@ static double joules_of(const struct run *run, struct cost_features *work, doubl
     return joules;
 }
 
-/* --- what is said, and what is so ----------------------------------------------------------------------- */
+/* --- stated and real values ----------------------------------------------------------------------------- */
 
 struct tally {
     size_t runs, above, below, seconds_within;
