@@ -118,9 +118,11 @@ struct channel *gpu_add_gauge(struct source *source, const struct device *gpu, e
 
 /* --- numbers -------------------------------------------------------------------------------------------- */
 
+/* Kernel drivers of GPUs, in the order in which their GPUs are numbered. */
 static const char *const drivers[] = {"amdgpu", "radeon", "xe", "i915", "nouveau"};
 #define DRIVER_COUNT (sizeof drivers / sizeof drivers[0])
 
+/* A GPU on the PCI bus, with the sort keys of its number. */
 struct found {
     char address[SYSFS_PCI_SIZE];
     bool is_integrated;

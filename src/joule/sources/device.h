@@ -75,7 +75,7 @@ struct gpu_list {
     bool is_read;
 };
 
-/* Return facts, or a partition, with all values unknown. */
+/* Return facts or a partition in which all values are unknown. */
 struct device_facts device_facts_unknown(void);
 joule_device_partition device_partition_unknown(void);
 /* Finds the process with this id in the facts, or adds it with all values unknown, and sets has_process_list.

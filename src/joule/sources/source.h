@@ -127,7 +127,7 @@ void sink_fail(struct sink *sink, struct channel *channel, joule_status status);
 
 struct source_ops {
     const char *name;        /* such as "rapl_perf" */
-    const char *measurement; /* the value in reports, from a closed list */
+    const char *measurement; /* the measurement's name in reports, from a closed list */
     uint32_t tier;
     bool is_slow; /* uses a vendor's library, a bus or the network: has its own lane and thread */
     /* The readings carry timestamps of their own, so it does not matter when the source is read. */

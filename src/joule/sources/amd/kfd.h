@@ -14,8 +14,8 @@
 #define KFD_MAX_NODES 128 /* 16 boards of 8 partitions */
 
 struct kfd_node {
-    char pci_address[SYSFS_PCI_SIZE]; /* of its board */
-    uint32_t partition;               /* its number on the board */
+    char pci_address[SYSFS_PCI_SIZE]; /* PCI address of the node's board */
+    uint32_t partition;               /* the partition's number on the board */
     uint32_t id;                      /* the driver's gpu_id; 0: unknown */
     uint64_t unique_id;               /* 0: none */
     uint64_t gfx_version;             /* gfx_target_version: 90402 is gfx942 */
@@ -35,7 +35,7 @@ struct kfd {
     uint64_t rest; /* queries until processes are read again */
 };
 
-/* Reads the nodes with a GPU that this process may open, if they have changed. */
+/* Reads the nodes again if they have changed. Only nodes with a GPU that this process may open are kept. */
 void kfd_read_nodes(struct kfd *kfd, struct joule_host *host);
 /* Writes the architecture of the board at this PCI address, such as "gfx942"; empty if no node is there. */
 void kfd_architecture(const struct kfd *kfd, const char *pci_address, char *out_name, size_t size);

@@ -15,9 +15,10 @@ struct watts_pair {
 /* Parses a text such as "90,192": 0 <= IDLE <= MAX <= 5000, MAX > 0, in watts. Returns false for another
  * text, with the pair unchanged. */
 bool watts_pair_parse(const char *text, struct watts_pair *out_pair);
-/* The same with another limit than 5000 W. */
+/* Parses the same form as watts_pair_parse, with the limit max_watts instead of 5000 W. */
 bool watts_pair_parse_up_to(const char *text, double max_watts, struct watts_pair *out_pair);
-/* The same for an environment variable. Sets *out_is_wrong if the variable is set and not a valid pair. */
+/* Parses the value of an environment variable as watts_pair_parse does. Sets *out_is_wrong if the variable is
+ * set and not a valid pair. */
 bool watts_pair_of_env(struct joule_host *host, const char *variable, struct watts_pair *out_pair,
                        bool *out_is_wrong);
 /* Returns the power at `share` between idle (0) and maximum (1); other shares are clamped. */
