@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAX_COLUMNS = 110
 # Folders whose comments are not rewritten yet.
 LATER = ("src/joulec/llvm/", "src/joulec/trips/", "src/joulec/work/", "tests/", "bench/")
-TEXT = re.compile(r"\.(?:c|h|def|py|sh|md|[1-8])$|^dev$")
+TEXT = re.compile(r"\.(?:c|h|def|inc|py|sh|md|[1-8])$|^dev$")
 LEFT_OUT = re.compile(r"(?:^|/)(?:fixtures|corpus)/|^tests/wording\.py$")
 COMMENT_OR_STRING = re.compile(r"/\*|^\s*\*|//|\"")
 PUBLIC_FUNCTION = re.compile(r"^(?:JOULE|FORGE)_API\b.*\(")
@@ -53,7 +53,7 @@ def wording_faults(line, is_c):
 
 def faults_of(path, text):
     """Yields (line number, rule, line) for each fault of a file."""
-    is_c = path.endswith((".c", ".h", ".def"))
+    is_c = path.endswith((".c", ".h", ".def", ".inc"))
     in_comment = is_described = False  # is_described: a comment begins the block of lines without a blank one
     for number, line in enumerate(text.splitlines(), 1):
         for rule in wording_faults(line, is_c):
