@@ -100,13 +100,6 @@ bool counter_verdict_is_gap(enum counter_verdict verdict)
     return verdict == COUNTER_RESET || verdict == COUNTER_IMPOSSIBLE || verdict == COUNTER_AMBIGUOUS;
 }
 
-const char *counter_verdict_name(enum counter_verdict verdict)
-{
-    static const char *const names[] = {"first", "advanced",   "same",     "wrapped",
-                                        "reset", "impossible", "ambiguous"};
-    return (size_t)verdict < sizeof names / sizeof names[0] ? names[verdict] : "unknown";
-}
-
 bool counter_is_frozen(const struct counter *c, double patience_s)
 {
     return c->primed && (double)(c->last_ns - c->moved_ns) * 1e-9 >= patience_s;

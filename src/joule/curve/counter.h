@@ -51,8 +51,6 @@ double counter_resolution_joules(const struct counter *counter);
 
 /* Returns true if the step of this verdict is missing in the total. */
 bool counter_verdict_is_gap(enum counter_verdict verdict);
-/* Returns the name of a verdict ("advanced") in static storage; "unknown" for other values. */
-const char *counter_verdict_name(enum counter_verdict verdict);
 
 /* Returns true if the last step is at least patience_s before the last reading. Without a step, the first
  * reading counts. */

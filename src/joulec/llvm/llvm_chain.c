@@ -10,8 +10,8 @@
  */
 #include "joulec/llvm/llvm_steps.h"
 
-#define MOST_STEPS (1 << 22) /* of instructions of a loop times its phis: larger ones stay unknown */
-#define MOST_LOOKS (1 << 19) /* the same times its stores: the chains of others stay unknown */
+#define MAX_STEPS       (1 << 22) /* instructions of a loop times its phis; chains of larger loops are unknown */
+#define MAX_STORE_STEPS (1 << 19) /* instructions of a loop times its stores; likewise */
 
 struct walk {
     struct steps s; /* of one loop */
@@ -70,7 +70,7 @@ static bool may_meet(const struct walk *w, size_t store, size_t load)
     return llvm_may_share(w->s.layout, to, from) && (at < 0 || !w->s.list[at].is_moving);
 }
 
-/* What may leave something for the next round: a store to one place, or to one that no counter leads away from. */
+/* Returns true for a store that the next iteration may read: its address is constant or follows no counter. */
 static bool is_writer(const struct walk *w, size_t i)
 {
     if (!LLVMIsAStoreInst(w->s.list[i].value))
@@ -104,7 +104,8 @@ static bool begin_with_readers(struct walk *w, size_t writer)
     return is_any;
 }
 
-/* What the store waits for. A place that is not the same each time must itself wait for what was loaded. */
+/* Returns the end of a chain through the operands of a store. A varying address counts only if it depends on
+ * the chain, too. */
 static struct step back_by(const struct walk *w, size_t writer)
 {
     struct step back = steps_end();
@@ -164,12 +165,12 @@ static bool find_longest_chain(struct walk *w, bool *out_is_stored)
 {
     double longest = 0;
     size_t longest_end = 0, looks = 0;
-    if (w->phis * w->s.count > MOST_STEPS)
+    if (w->phis * w->s.count > MAX_STEPS)
         return false;
     for (size_t i = 0; i < w->s.count; i++) {
         bool is_candidate = i < w->phis || is_writer(w, i);
         looks += is_candidate && i >= w->phis ? w->s.count : 0;
-        if (!is_candidate || (i >= w->phis && looks > MOST_LOOKS))
+        if (!is_candidate || (i >= w->phis && looks > MAX_STORE_STEPS))
             continue;
         struct step back = find_back(w, i);
         mark_loads(w, back.from);

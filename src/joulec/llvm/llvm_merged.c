@@ -45,25 +45,24 @@ static void add_leaf(struct leaves *leaves, LLVMValueRef value)
         leaves->list[leaves->count++] = value;
 }
 
-/* Replaces each choice among the leaves, a phi outside of the header or a select, by the values that it
- * chooses from. */
-static void expand_choices(struct leaves *leaves)
-{
-    for (size_t i = 0; i < leaves->count; i++) {
-        LLVMValueRef value = leaves->list[i];
-        if (LLVMIsAPHINode(value) && LLVMGetInstructionParent(value) != leaves->header)
-            for (unsigned k = 0; k < LLVMCountIncoming(value); k++)
-                add_leaf(leaves, LLVMGetIncomingValue(value, k));
-        else if (LLVMIsASelectInst(value))
-            for (unsigned k = 1; k <= 2; k++)
-                add_leaf(leaves, LLVMGetOperand(value, k));
-    }
-}
-
+/* Returns true if `value` is a select or a phi outside of the header. */
 static bool is_choice(const struct leaves *leaves, LLVMValueRef value)
 {
     return LLVMIsASelectInst(value) ||
            (LLVMIsAPHINode(value) && LLVMGetInstructionParent(value) != leaves->header);
+}
+
+/* Adds the values that each choice among the leaves chooses from. */
+static void expand_choices(struct leaves *leaves)
+{
+    for (size_t i = 0; i < leaves->count; i++) {
+        LLVMValueRef value = leaves->list[i];
+        if (!is_choice(leaves, value))
+            continue;
+        bool is_phi = LLVMIsAPHINode(value);
+        for (unsigned k = is_phi ? 0 : 1; k < (is_phi ? LLVMCountIncoming(value) : 3); k++)
+            add_leaf(leaves, is_phi ? LLVMGetIncomingValue(value, k) : LLVMGetOperand(value, k));
+    }
 }
 
 /* Returns true if some iterations continue the phi's value, and others reset it. */

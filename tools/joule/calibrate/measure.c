@@ -366,14 +366,6 @@ static void summarize(struct state *s)
     out->hz = (struct cost_term){hz, hz * exp(-Z90 * out->hz_log_sd), hz * exp(Z90 * out->hz_log_sd)};
 }
 
-double measure_expected_seconds(const struct cost_core *core, const struct effort *effort)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < kernel_count; i++)
-        count += kernel_is_here(&kernels[i], core);
-    return (double)count * effort->repeats * (effort->seconds + 3 * PIECE_S);
-}
-
 joule_status measure_kernels(const struct cost_core *core, const struct effort *effort,
                              const volatile sig_atomic_t *stopped, struct measured *out,
                              joule_error *out_error)

@@ -32,8 +32,6 @@ struct measured {
     double seconds;             /* total duration */
 };
 
-/* Returns the expected duration in seconds, without the preparation of memory. */
-double measure_expected_seconds(const struct cost_core *core, const struct effort *effort);
 /* Measures all kernels that run here. Checks *stopped every few milliseconds. FAILED: *stopped is not 0.
  * NO_MEMORY. */
 joule_status measure_kernels(const struct cost_core *core, const struct effort *effort,
