@@ -345,7 +345,11 @@ joule_status forge_energy_now(forge_instance *instance, joule_quantity *out_joul
         *out_joules = sum.joules;
         return status;
     }
-    if (e->basis == FORGE_ENERGY_UNKNOWN || !(e->seen_s > 0 || e->lost_joules > 0))
+    if (e->basis == FORGE_ENERGY_UNKNOWN)
+        return JOULE_PENDING;
+    if (!(e->seen_s > 0 || e->lost_joules > 0))
+        collect_process(e, 1); /* the first window may be short: any figure is better than none */
+    if (!(e->seen_s > 0 || e->lost_joules > 0))
         return JOULE_PENDING;
     *out_joules = energy_part(e, e->joules_seen + e->lost_joules);
     return JOULE_OK;

@@ -267,6 +267,18 @@ static void test_neighbours_work_is_not_attributed(void **state)
     assert_true(now.value >= sum.all_joules.value * (1 - 1e-9));
 }
 
+/* A training saves its energy after each epoch, and an epoch may be shorter than a window. */
+static void test_energy_is_known_after_a_run_shorter_than_a_window(void **state)
+{
+    struct machine *m = *state;
+    joule_quantity now;
+    start(m);
+    run(m, 1);
+    assert_int_equal(joule_sample_now(m->meter), JOULE_OK);
+    assert_int_equal(forge_energy_now(m->bench.instance, &now), JOULE_OK);
+    assert_true(now.value > 0);
+}
+
 /* Launches that were dropped because they were not collected leave unattributed joules, which the heading
  * includes. */
 static void test_joules_without_launches_are_unattributed(void **state)
@@ -500,6 +512,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_shares_add_up_to_the_meter, set_up_measured, tear_down),
         on_machine(test_neighbours_work_is_not_attributed),
+        on_machine(test_energy_is_known_after_a_run_shorter_than_a_window),
         on_machine(test_joules_without_launches_are_unattributed),
         cmocka_unit_test_setup_teardown(test_joules_without_launches_are_unattributed, set_up_measured,
                                         tear_down),
