@@ -38,7 +38,8 @@ struct device {
         driver[80];
     char remedy[192]; /* why its energy is unknown, unless another source reads it; may be empty */
     /* Protected by the lane's lock. */
-    joule_status state; /* of the last query; a source may set DENIED or another status while it opens */
+    /* status of the last query; a source may set DENIED or another status while it opens */
+    joule_status state;
     int64_t queried_ns; /* last answer; 0: none yet */
     struct device_facts facts;
 };

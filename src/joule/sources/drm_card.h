@@ -11,7 +11,7 @@
 
 struct drm_card {
     char id[16];              /* such as "card0" */
-    char folder[48];          /* of its device's attributes */
+    char folder[48];          /* folder of its device's attributes */
     char driver[32];          /* such as "amdgpu"; empty: none is bound */
     char pci[SYSFS_PCI_SIZE]; /* such as "0000:03:00.0"; empty: unknown */
     uint64_t pci_device;      /* such as 0x74a0; 0: unknown */

@@ -16,7 +16,8 @@
 struct reading {
     struct drm_client *client;
     bool has_id;
-    uint64_t resident_bytes, older_bytes; /* of the device's memory, by the current and the older keys */
+    /* use of the device's memory, from the current and the older keys */
+    uint64_t resident_bytes, older_bytes;
 };
 
 /* Returns the engine whose name follows `prefix` in a key, adding it if new. Returns NULL for another key, or

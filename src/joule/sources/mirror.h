@@ -4,8 +4,9 @@
  * energy of the whole processor. The sum of such counters is a multiple of the real energy; one of them is
  * correct.
  * Note: equal power alone proves nothing. Two counters are mirrors if power changed many times and both
- * followed at every reading. They may differ by what one tick and the time between the two reads can hide.
- * Raw register counts must be equal too. One difference refutes it. */
+ * followed at every reading. Their steps may differ by the energy that one tick and the time between the two
+ * reads can hide. Raw register counts must be equal, too. After one larger difference, two counters are no
+ * longer candidates. */
 #ifndef JOULE_MIRROR_H
 #define JOULE_MIRROR_H
 

@@ -28,9 +28,9 @@ enum gauge_role {
     ROLE_NONE,
     ROLE_BUSY,        /* fraction of time in which anything ran */
     ROLE_MEMORY_BUSY, /* fraction of time in which memory was read or written */
-    ROLE_TEMPERATURE, /* of the chip; the highest if there are several sensors */
+    ROLE_TEMPERATURE, /* temperature of the chip; the highest if there are several sensors */
     ROLE_MEMORY_TEMPERATURE,
-    ROLE_CLOCK, /* of the compute units */
+    ROLE_CLOCK, /* clock of the compute units */
     ROLE_MEMORY_CLOCK,
     ROLE_SM_ACTIVITY,
     ROLE_TENSOR_ACTIVITY,
@@ -92,7 +92,7 @@ struct gpu_list; /* device.h */
 struct source {
     const struct source_ops *ops;
     struct joule_host *host;
-    const struct cpu_info *cpu; /* of this machine */
+    const struct cpu_info *cpu; /* describes this machine */
     struct gpu_list *gpus;      /* for gpu_index */
     struct arena arena;         /* holds channels, names and the source's data; freed after close */
     struct channel **channels;  /* added by open with source_add_channel */
@@ -167,7 +167,7 @@ joule_status source_set_state(struct source *source, joule_status status, const 
     __attribute__((format(printf, 3, 4)));
 
 struct source_output {
-    size_t length; /* of the text */
+    size_t length; /* length of the text */
     int exit_status;
 };
 /* Runs a vendor's program as host_ops.run does. Returns OK if the program ended, with any exit status, or

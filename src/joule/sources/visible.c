@@ -1,7 +1,7 @@
 /* joule/sources/visible.c - see visible.h.
  *
  * Note: each runtime reads its list up to the first entry that it does not understand, and uses the boards
- * before it, which may be none. */
+ * before it. There may be none. */
 #include "joule/sources/visible.h"
 
 #include <stdlib.h>
@@ -21,7 +21,8 @@ struct choice {
     bool is_uncertain; /* an entry may mean any board */
 };
 
-/* Applies one entry as a runtime does. Returns false if the list ends here. */
+/* Applies one entry of the list to the choice, as the vendor's runtime would. Returns false if the runtime
+ * ignores the rest of the list. */
 typedef bool (*entry_rule)(struct choice *choice, const char *entry);
 
 static int by_address(const void *a, const void *b)

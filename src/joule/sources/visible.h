@@ -13,7 +13,7 @@
 #define MAX_VISIBLE_BOARDS 64
 
 struct visible_board {
-    const char *vendor, *model, *uuid, *pci_address; /* as in struct device; unknown: empty */
+    const char *vendor, *model, *uuid, *pci_address; /* see struct device; empty: unknown */
     const char *hidden_by;                           /* the variable's name; NULL: the board is visible */
 };
 

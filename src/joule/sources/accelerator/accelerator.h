@@ -17,8 +17,8 @@
 enum accelerator_power {
     ACCELERATOR_SOURCE,  /* a source of its own, which also reports why it cannot be read */
     ACCELERATOR_HWMON,   /* its driver's hardware monitor, if there is one */
-    ACCELERATOR_RAIL,    /* as ACCELERATOR_HWMON, but the monitor covers only a part of the accelerator */
-    ACCELERATOR_PACKAGE, /* as part of the CPU's package */
+    ACCELERATOR_RAIL,    /* like ACCELERATOR_HWMON, but the monitor covers only a part of the accelerator */
+    ACCELERATOR_PACKAGE, /* it is part of the CPU package's energy */
     ACCELERATOR_NONE,    /* there is no public interface */
 };
 

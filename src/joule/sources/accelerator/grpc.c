@@ -5,8 +5,8 @@
 #include <string.h>
 #include "base/string.h"
 
-#define HEADER_BYTES 9 /* of a frame: length, type, flags, stream */
-#define PREFIX_BYTES 5 /* of a message: compression flag, length */
+#define HEADER_BYTES 9 /* header of a frame: length, type, flags, stream */
+#define PREFIX_BYTES 5 /* prefix of a message: compression flag, length */
 #define STREAM       1
 
 enum {

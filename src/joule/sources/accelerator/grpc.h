@@ -14,15 +14,15 @@
 #define GRPC_REQUEST_BYTES  512
 #define GRPC_RESPONSE_BYTES 32768 /* less than the 65535 that a server may send by default */
 
-/* Writes all that the client sends first: preface, settings, headers and the message of a call of `path`
- * ("/package.Service/Method"). Returns the number of bytes; 0 if they do not fit. */
+/* Writes everything that the client sends first: preface, settings, headers, and the message of a call of
+ * `path` ("/package.Service/Method"). Returns the number of bytes; 0 if they do not fit. */
 size_t grpc_write_request(const char *path, const uint8_t *message, size_t size,
                           uint8_t out_bytes[GRPC_REQUEST_BYTES]);
 
 struct grpc_response {
     uint8_t frame[16384 + 9]; /* the incoming frame: header and the default maximum size */
     size_t frame_size;
-    uint8_t message[GRPC_RESPONSE_BYTES + 5]; /* with the five-byte prefix */
+    uint8_t message[GRPC_RESPONSE_BYTES + 5]; /* the message after its prefix of five bytes */
     size_t message_size;
 };
 /* The client's reply to received frames. */

@@ -2,7 +2,7 @@
  *
  * The line is "POWER_STATUS_VALID,1755000000,3.12,87.45,41.07": status, seconds since 1970, and the minimum,
  * maximum and mean percentage of a minute. Note: 100 % is an unpublished number of watts, and idle power is
- * already subtracted. Of two dies it is the percentage of the busier one. */
+ * already subtracted. On a device with two dies, it is the percentage of the busier die. */
 #ifndef JOULE_NEURON_POWER_H
 #define JOULE_NEURON_POWER_H
 

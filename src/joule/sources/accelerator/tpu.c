@@ -22,7 +22,7 @@
 #define MAX_WAIT_NS INT64_C(500000000) /* for one port */
 #define MAX_PORTS   16
 #define GAIN_SD     0.35 /* assumed: a duty cycle shows how long a chip worked, not how hard */
-#define CAUSE_INDEX 1001 /* of CAUSE_GPU_GAIN: one model for all chips */
+#define CAUSE_INDEX 1001 /* index of CAUSE_GPU_GAIN: one model for all chips, so their errors are common */
 #define UNKNOWN     "no program that uses this machine's TPUs reports them: nothing is known until one runs"
 #define NO_WATTS                                                                                             \
     "Google publishes no watts for this chip: set its watts when idle and at full load, "                    \
@@ -33,7 +33,7 @@
  * is assumed to be the same fraction of that as in its successors. */
 static const struct generation {
     const char *model;
-    unsigned cores;          /* that programs see in one chip */
+    unsigned cores;          /* number of cores that programs see in one chip */
     struct watts_pair watts; /* max == 0: not published */
 } generations[] = {
     {"TPU v2", 2, {132, 280}}, {"TPU v3", 2, {123, 262}}, {"TPU v4", 1, {90, 192}}, {"TPU v5e", 1, {0, 0}},
@@ -204,8 +204,9 @@ static int by_device(const void *a, const void *b)
     return left->device < right->device ? -1 : left->device > right->device;
 }
 
-/* Points have numbers of the slice. If there is a point for each place, they are mapped to places in order.
- * If there are fewer, their numbers must be places of this machine. */
+/* Replaces the device numbers of points by places on this machine. Points are numbered within the slice. If
+ * there is a point for each place, points are assigned to places in order. If there are fewer points, their
+ * numbers must be places of this machine. */
 static joule_status place(struct tpu_point *points, size_t count, size_t places)
 {
     qsort(points, count, sizeof *points, by_device);

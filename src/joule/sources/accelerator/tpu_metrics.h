@@ -9,9 +9,10 @@
 
 #include "joule/host/host.h"
 
-#define TPU_METRICS_PORT  "8431"                                     /* default port of the service */
-#define TPU_METRIC_DUTY   "tpu.runtime.tensorcore.dutycycle.percent" /* of each chip */
-#define TPU_METRIC_TOTAL  "tpu.runtime.hbm.memory.total.bytes"       /* of each core that programs see */
+#define TPU_METRICS_PORT "8431"                                     /* default port of the service */
+#define TPU_METRIC_DUTY  "tpu.runtime.tensorcore.dutycycle.percent" /* one value for each chip */
+/* one value for each core that programs see */
+#define TPU_METRIC_TOTAL  "tpu.runtime.hbm.memory.total.bytes"
 #define TPU_METRIC_USED   "tpu.runtime.hbm.memory.usage.bytes"
 #define TPU_MAX_POINTS    64
 #define TPU_MESSAGE_BYTES 128

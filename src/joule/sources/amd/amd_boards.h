@@ -24,7 +24,7 @@ enum amd_place { AMD_EDGE, AMD_JUNCTION, AMD_MEMORY }; /* RSMI_TEMP_TYPE_..., AM
  * succeed a moment later; or another status. `context` is the argument of amd_boards_create. */
 struct amd_interface {
     const char *name; /* the interface's name, such as "librocm_smi64" */
-    uint32_t rank;    /* of the counters; power ranks worse by RANK_INTEGRATED - RANK_DRIVER */
+    uint32_t rank;    /* rank of the counters; power ranks worse by RANK_INTEGRATED - RANK_DRIVER */
     /* Time between two runs of a program; 0: a library, which is called at each reading. */
     double period_s;
     joule_status (*energy)(void *context, amd_device device, uint64_t *out_counts); /* in units of 2^-16 J */

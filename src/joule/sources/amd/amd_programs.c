@@ -32,9 +32,9 @@ struct programs {
     const char *path;
     const char *const *arguments; /* the argument list that the program supports */
     struct amd_boards *boards;
-    struct amd_cards cards; /* of the last run */
-    struct arena run_arena; /* of the cards */
-    joule_status state;     /* of the last run */
+    struct amd_cards cards; /* cards of the last run */
+    struct arena run_arena; /* owns the cards */
+    joule_status state;     /* status of the last run */
     char *output;
 };
 
@@ -124,7 +124,7 @@ static void set_identity(void *context, amd_device handle, struct device *device
     if (!card)
         return;
     string_copy(device->model, sizeof device->model, card->model);
-    if (string_starts(card->uuid, "0x")) /* as in the kernel's file unique_id */
+    if (string_starts(card->uuid, "0x")) /* the kernel's file unique_id has no such prefix */
         string_print(device->uuid, sizeof device->uuid, "GPU-%s", card->uuid + 2);
     else
         string_copy(device->uuid, sizeof device->uuid, card->uuid);

@@ -12,7 +12,7 @@
 #include "joule/sources/amd/amd_smi_abi.h"
 
 #define MAX_SOCKETS    AMD_MAX_BOARDS
-#define MAX_PROCESSORS 16 /* of a socket: partitions, and in some releases CPU cores */
+#define MAX_PROCESSORS 16 /* maximum of a socket: partitions, and in some releases CPU cores */
 #define NO_WATTS       0xffff
 #define MAX_WATTS      100000 /* larger values are in microwatts */
 #define MAX_CELSIUS    1000   /* larger values are in thousandths of a degree, as in ROCm before 5.7 */

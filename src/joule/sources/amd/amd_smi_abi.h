@@ -1,8 +1,9 @@
 /* joule/sources/amd/amd_smi_abi.h - the binary interface of AMD's system management library, as far as Joule
  * uses it.
  *
- * It has the constants, layouts and symbol names of libamd_smi on 64-bit Linux, so that no header of AMD's is
- * needed to build. They are those of amdsmi.h in ROCm 5.5 to 6.3; the layout of power also of later releases.
+ * It has the constants, layouts and symbol names of libamd_smi on 64-bit Linux, so that no header of AMD's
+ * is needed to build. They are those of amdsmi.h in ROCm 5.5 to 6.3. The layout of power is also that of
+ * later releases.
  * Note: ROCm 5.5 has other names for the same functions, so each is searched under both. The size of a
  * structure differs between releases, so the library gets a buffer of AMD_ANSWER_BYTES, more than any release
  * needs. */
@@ -25,7 +26,7 @@ enum {
     AMDSMI_STATUS_INTERRUPT = 11,
     AMDSMI_STATUS_INIT_ERROR = 18,
     AMDSMI_STATUS_BUSY = 30,
-    AMDSMI_STATUS_NOT_FOUND = 31, /* also for a handle from before the library was shut down */
+    AMDSMI_STATUS_NOT_FOUND = 31, /* also returned for a handle from before the library was shut down */
     AMDSMI_STATUS_NOT_INIT = 32,
     AMDSMI_STATUS_DRIVER_NOT_LOADED = 34,
     AMDSMI_STATUS_NO_DATA = 40,
@@ -66,7 +67,7 @@ struct amd_api {
 #define AMD_MEMBER(member, name, old_name, parameters) amd_code(*member) parameters;
     AMD_FUNCTIONS(AMD_MEMBER)
 #undef AMD_MEMBER
-    unsigned major; /* of the file's name, "libamd_smi.so.24"; 0: unknown */
+    unsigned major; /* major number in the file's name, such as 24 in "libamd_smi.so.24"; 0: unknown */
 };
 
 /* amdsmi_bdf_t: bits 63 to 16 are the PCI domain, 15 to 8 the bus, 7 to 3 the slot. Bits 2 to 0 are the
@@ -91,7 +92,7 @@ struct amd_activity {
     uint32_t graphics, memory, media;
 };
 
-/* amdsmi_power_cap_info_t. In microwatts, but in some releases some values are in watts. */
+/* amdsmi_power_cap_info_t. Values are in microwatts; in some releases, some values are in watts. */
 struct amd_power_cap {
     uint64_t cap, default_cap, dpm_megahertz, min, max;
 };

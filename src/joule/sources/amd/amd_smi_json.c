@@ -204,7 +204,7 @@ static void parse_megabytes(const struct json_value *value, uint64_t *out_bytes)
 static void parse_amd_values(const struct json_value *gpu, struct amd_card *card)
 {
     static const char *const powers[] = {"socket_power", "current_power", "current_socket_power",
-                                         "average_socket_power", NULL}; /* of ROCm 6.1, 6.0, 5.7 */
+                                         "average_socket_power", NULL}; /* names in ROCm 6.1, 6.0, 5.7 */
     static const char *const activities[] = {"gfx_activity", "gfx_usage", NULL};
     const struct json_value *heat = json_member(gpu, "temperature"), *memory = json_member(gpu, "mem_usage");
     double watts = first_number(json_member(gpu, "power"), powers);

@@ -58,7 +58,7 @@ struct board {
     struct channel *energy; /* NULL: it has no counter */
     struct standstill still;
     int metrics;     /* handle; < 0: none */
-    int power_state; /* as hwmon_open_power_state */
+    int power_state; /* handle from hwmon_open_power_state */
     struct gauge gauges[GAUGE_KINDS];
     size_t gauge_count;
     struct gpu_metrics reported; /* the table as read at table_ns */

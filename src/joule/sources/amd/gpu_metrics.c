@@ -21,7 +21,7 @@ static const struct layout {
     /* Offsets in bytes; 0: there is none. */
     uint16_t energy;
     bool is_narrow;                         /* the energy has 32 bits */
-    uint16_t busy, memory_busy;             /* per cent; some of revision 2 use 0.01 %: left out */
+    uint16_t busy, memory_busy;             /* per cent; left out for tables of revision 2 that use 0.01 % */
     uint16_t clock, clocks;                 /* the first of `clocks` shader clocks, MHz */
     uint16_t memory_clock;                  /* MHz */
     uint16_t mean_clock, mean_memory_clock; /* average clock, for boards without a current one */

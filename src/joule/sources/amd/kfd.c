@@ -145,7 +145,7 @@ static void add_use(struct kfd *kfd, uint64_t pid, const struct kfd_node *node, 
 {
     for (size_t i = kfd->use_count; i-- > 0 && kfd->uses[i].pid == pid;)
         if (strcmp(kfd->uses[i].pci_address, node->pci_address) == 0) {
-            kfd->uses[i].bytes += bytes; /* on several of its partitions */
+            kfd->uses[i].bytes += bytes; /* the process uses several partitions of the board */
             return;
         }
     if (!ARRAY_ROOM(kfd->uses, kfd->use_capacity, kfd->use_count))
@@ -200,7 +200,7 @@ void kfd_add_processes(const struct kfd *kfd, const char *pci_address, struct de
             strcmp(use->pci_address, pci_address) == 0 ? device_facts_process(facts, use->pid) : NULL;
         if (!process)
             continue;
-        /* The graphics driver counts the same memory, and more of the process there. */
+        /* The graphics driver's count includes the same memory and other memory of the process. */
         if (process->memory_bytes == JOULE_BYTES_UNKNOWN || process->memory_bytes < use->bytes)
             process->memory_bytes = use->bytes;
         process->busy = NAN;

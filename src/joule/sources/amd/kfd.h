@@ -19,7 +19,7 @@ struct kfd_node {
     uint32_t id;                      /* the driver's gpu_id; 0: unknown */
     uint64_t unique_id;               /* 0: none */
     uint64_t gfx_version;             /* gfx_target_version: 90402 is gfx942 */
-    uint64_t memory_bytes;            /* of the node; JOULE_BYTES_UNKNOWN */
+    uint64_t memory_bytes;            /* memory of the node, or JOULE_BYTES_UNKNOWN */
 };
 
 struct kfd_use;

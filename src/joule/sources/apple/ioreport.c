@@ -22,7 +22,7 @@ struct ioreport {
     struct part {
         struct channel *channel; /* NULL: the chip does not report it */
         uint64_t total;          /* nanojoules since the source was opened */
-        joule_status status;     /* of the last reading */
+        joule_status status;     /* status of the last reading */
     } parts[APPLE_PARTS];
 };
 

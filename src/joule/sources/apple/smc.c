@@ -12,7 +12,7 @@
 
 #define PERIOD_S        1.0
 #define MAX_WATTS       2000.0
-#define SELECTOR        2 /* of the driver's only method */
+#define SELECTOR        2 /* number of the driver's only method */
 #define NO_KEY          132
 #define KEY(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
 

@@ -9,7 +9,7 @@
 #include "base/string.h"
 #include "joule/sources/cpu/cpu_map.h"
 
-#define MAX_CACHES 8 /* of one CPU; 4 or 5 are usual */
+#define MAX_CACHES 8 /* maximum number of caches of one CPU; 4 or 5 are usual */
 
 static bool read_index(struct joule_host *host, unsigned index, const char *what, char text[32])
 {

@@ -11,20 +11,21 @@
 #include "joule/host/host.h"
 
 #define CALIBRATION_SYSTEM_PATH "/etc/joule/calibration.json"
-#define CALIBRATION_KEPT_DAYS   180 /* then microcode, cooling and dust may have changed the machine */
-#define CALIBRATION_PATH_SIZE   512
+/* after this time, microcode, cooling and dust may have changed the machine */
+#define CALIBRATION_KEPT_DAYS 180
+#define CALIBRATION_PATH_SIZE 512
 
 enum calibration_state {
     CALIBRATION_NONE, /* no file */
     CALIBRATION_GOOD,
     CALIBRATION_OLD,     /* older than CALIBRATION_KEPT_DAYS; still used */
-    CALIBRATION_FOREIGN, /* of another CPU; not used */
+    CALIBRATION_FOREIGN, /* calibration of another CPU; not used */
     CALIBRATION_BROKEN,  /* cannot be read; `error` has the reason; not used */
 };
 
 struct cpu_calibration {
     enum calibration_state state;
-    char path[CALIBRATION_PATH_SIZE]; /* of the file that `state` describes */
+    char path[CALIBRATION_PATH_SIZE]; /* path of the file that `state` describes */
     double age_days;
     struct cost_calibration calibration; /* set if it is used */
     joule_error error;

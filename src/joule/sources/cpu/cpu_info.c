@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/string.h"
 
-#define BLOCK_SIZE 8192 /* of one CPU; most of it are flags */
+#define BLOCK_SIZE 8192 /* maximum bytes of one CPU's block; most of them are flags */
 
 /* Returns the value of `key` in the first block of /proc/cpuinfo, to be read up to the end of its line; NULL
  * if it is missing. */
@@ -121,7 +121,8 @@ bool cpu_firmware_is_virtual(const char *vendor, const char *product)
     return strcmp(vendor, "Microsoft Corporation") == 0 && strcmp(product, "Virtual Machine") == 0;
 }
 
-/* Returns true if the firmware's names belong to a hypervisor. For CPUs without a hypervisor flag (Arm). */
+/* Returns true if the firmware's names belong to a hypervisor. It is used for CPUs without a hypervisor flag
+ * (Arm). */
 static bool is_guest_by_firmware(struct joule_host *host)
 {
     char vendor[64], product[64];

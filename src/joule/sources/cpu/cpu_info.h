@@ -13,14 +13,16 @@ struct cpu_info {
     char model[96];                    /* "Xeon w9-3595X": without vendor, trademark signs and clock */
     unsigned family, number, stepping; /* number: x86's model number, or an Arm core's part number */
     double nominal_hz;                 /* the frequency at the end of the model's name; NaN: none */
-    bool is_virtual;                   /* by the hypervisor flag; on Arm by names in the firmware */
-    unsigned threads;                  /* online */
-    unsigned cores, packages;          /* >= 1 if threads is known */
+    /* true in a virtual machine: from the hypervisor flag, on Arm from names in the firmware */
+    bool is_virtual;
+    unsigned threads;         /* online */
+    unsigned cores, packages; /* >= 1 if threads is known */
 };
 
 void cpu_info_read(struct joule_host *host, struct cpu_info *out_info);
-bool cpu_is_intel(const struct cpu_info *info, unsigned number); /* of family 6 */
-bool cpu_is_amd(const struct cpu_info *info);                    /* AMD or Hygon */
+/* true for an Intel CPU of family 6 with this model number */
+bool cpu_is_intel(const struct cpu_info *info, unsigned number);
+bool cpu_is_amd(const struct cpu_info *info); /* AMD or Hygon */
 
 /* Returns true if firmware with these names belongs to a hypervisor; for CPUs without a hypervisor flag. */
 bool cpu_firmware_is_virtual(const char *vendor, const char *product);

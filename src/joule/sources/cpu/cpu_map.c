@@ -41,8 +41,8 @@ static double base_hz(struct joule_host *host, const struct cpu_info *info)
     return nominal_mhz > 0 ? nominal_mhz * 1e6 : info->nominal_hz;
 }
 
-/* Published power is that of all cores busy. They then run between base and highest frequency, so the
- * geometric mean is used. */
+/* Published power was measured with all cores busy. The cores then run between the base and the highest
+ * frequency, so the geometric mean of both is used. */
 static double reference_hz(struct joule_host *host, const struct cpu_info *info)
 {
     double base = base_hz(host, info);

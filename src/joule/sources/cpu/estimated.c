@@ -3,10 +3,10 @@
  *
  * It counts work: elapsed seconds for idle power, and busy seconds of cores from /proc/stat, weighted by
  * frequency if the kernel reports it. The cost model turns these into joules (cost/cost.h).
- * Note: /proc/stat advances in ticks of 10 ms, and for each CPU several ticks at once. Such a step is spread
- * over at most the time since the last reading, so that no CPU is more than 100 % busy. Other files are not
- * better: /proc/schedstat omits the task that runs now and is huge on large machines; cpuidle's times omit
- * the current sleep. */
+ * Note: /proc/stat advances in ticks of 10 ms, and for each CPU several ticks at once. A CPU's step is
+ * therefore limited to the time since the last reading, and the excess is counted later, so that no CPU is
+ * more than 100 % busy. Other files are not better: /proc/schedstat omits the task that runs now and is huge
+ * on large machines; cpuidle's times omit the current sleep. */
 #include "joule/sources/cpu/estimated.h"
 
 #include <limits.h>
@@ -38,7 +38,7 @@ struct work {
 
 struct package {
     struct channel *channel;
-    struct cost_features features; /* since open */
+    struct cost_features features; /* sums since the source opened */
 };
 
 struct estimated {

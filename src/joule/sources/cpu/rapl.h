@@ -16,7 +16,7 @@ enum rapl_domain { RAPL_PACKAGE, RAPL_CORES, RAPL_UNCORE, RAPL_DRAM, RAPL_PSYS, 
 struct rapl_place {
     unsigned cpu; /* the CPU to query */
     struct cpu_unit unit;
-    unsigned core; /* within the package; for RAPL_ONE_CORE */
+    unsigned core; /* number of the core in its package; only for RAPL_ONE_CORE */
 };
 
 struct rapl_reading {

@@ -26,7 +26,7 @@ struct zone {
     enum rapl_domain domain;
     struct rapl_place place;
     char name[64];
-    int handle; /* of energy_uj, or -errno */
+    int handle; /* handle of energy_uj, or -errno */
 };
 
 static bool read_zone_file(struct source *source, const char *id, const char *file, char *text, size_t size)

@@ -32,7 +32,7 @@ struct hl_smi {
     size_t count;
     struct hl_smi_board reported[MAX_BOARDS];
     size_t reported_count;
-    joule_status state; /* of the last run */
+    joule_status state; /* status of the last run */
     char text[TEXT_SIZE];
 };
 

@@ -30,7 +30,7 @@ struct helper {
     char address[256];
     int handle; /* < 0: no connection */
     uint32_t sequence;
-    size_t count; /* of channels, also of source->channels */
+    size_t count; /* number of channels, equal to source->channel_count */
     uint8_t list[LIST_BYTES];
     int64_t pace_ns;
     /* The pending request. */
@@ -41,7 +41,7 @@ struct helper {
     int64_t seen_ns[HELPER_MAX_CHANNELS]; /* timestamp of each channel's last value */
     /* Between two connections. */
     int64_t retry_ns, pause_ns;
-    joule_status disconnected_state; /* the channels' state until then */
+    joule_status disconnected_state; /* the channels' state until the next connection */
 };
 
 static int64_t now_ns_of(struct joule_host *host)

@@ -14,7 +14,7 @@
 #define HELPER_MAX_CHANNELS 64
 
 enum helper_kind {
-    HELPER_REFUSAL = 0, /* for another version; the reply names the supported one */
+    HELPER_REFUSAL = 0, /* answer to a request of another version; it names the supported version */
     HELPER_HELLO = 1,   /* the channels */
     HELPER_READ = 2,    /* the values of the channels, in the order of HELPER_HELLO */
 };
@@ -49,7 +49,7 @@ bool helper_read_channel(const uint8_t bytes[HELPER_CHANNEL_BYTES], struct chann
 #define HELPER_VALUE_BYTES 32
 struct helper_value {
     int64_t before_ns, after_ns; /* CLOCK_MONOTONIC before and after the hardware access; 0, 0: never read */
-    uint64_t raw;                /* of a counter: its count; of power: watts, as the bits of a double */
+    uint64_t raw;                /* counter: its count; power: watts, as the bits of a double */
     joule_status status;
 };
 void helper_write_value(const struct helper_value *value, uint8_t out_bytes[HELPER_VALUE_BYTES]);

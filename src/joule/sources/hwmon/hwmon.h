@@ -23,13 +23,13 @@ struct hwmon_chip {
     struct hwmon_sockets *sockets; /* shared by all chips of the source */
     char id[32];                   /* such as "hwmon3"; differs between boots */
     char name[32];                 /* chosen by the driver, such as "power_meter" */
-    char folder[96];               /* of its attributes: the chip's own folder or its device's */
+    char folder[96];               /* folder of its attributes: the chip's own folder or its device's */
     char pci[SYSFS_PCI_SIZE];      /* "0000:03:00.0"; empty: not a PCI device */
-    char driver[32];               /* of the device; empty: unknown */
+    char driver[32];               /* driver of the device; empty: unknown */
     char **files;                  /* names in `folder`, sorted */
     size_t file_count;
-    unsigned index;       /* among all chips */
-    unsigned ordinal;     /* among the chips of this name */
+    unsigned index;       /* number of the chip among all chips */
+    unsigned ordinal;     /* number of the chip among the chips of this name */
     bool is_power_supply; /* a battery or adapter, which the source "battery" reads */
 };
 

@@ -32,7 +32,8 @@ static const struct traits traits_of_chips[] = {
     {"amd_hsmp_hwmon", 0.1, false, 0.05}, /* assumed */
     {"apm_xgene", 0.1, false, 0.05},      /* assumed */
     {"ibmpowernv", 0.1, true, 0.03},      /* firmware updates its sensors every 100 ms; gain assumed */
-    /* Gains from data sheets: 0.1 to 0.5 %, with a shunt of 1 %. Periods as the drivers configure them. */
+    /* Gains from data sheets: 0.1 to 0.5 %, with a shunt of 1 %. Periods are those that the drivers
+     * configure. */
     {"ina3221", 0.0066, false, 0.01, 1.0 / 3}, /* three rails are measured in turn */
     {"ina219", 0.0011, false, 0.01, 1},
     {"ina226", 0.0352, false, 0.01, 1},

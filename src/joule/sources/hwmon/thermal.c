@@ -38,7 +38,8 @@ static const struct chip_rule {
     const char *name, *label, *device; /* device: all but "node" get a number */
 } chip_rules[] = {
     {"coretemp", "P",
-     /* "Package id 0", on older kernels "Physical id 0"; the other inputs are "Core 0" and so on. */
+     /* Labels of packages are "Package id 0", or "Physical id 0" on older kernels; other inputs are "Core 0"
+      * and so on. */
      "cpu"},
     {"k10temp", "Tctl", "cpu"},
     {"zenpower", "Tdie", "cpu"},

@@ -9,7 +9,7 @@
 #include "joule/sources/sysfs.h"
 #include "joule/sources/hwmon/thermal.h"
 
-#define MAX_MHZ 20000.0 /* above that of any CPU; higher values are invalid */
+#define MAX_MHZ 20000.0 /* above the clock of any CPU; higher values are invalid */
 
 /* Returns the index of the package's channel, adding it if necessary; CLOCK_MAX_PACKAGES: no space. */
 static size_t channel_of_package(struct source *source, struct clocks *clocks, unsigned package)
@@ -33,7 +33,7 @@ static size_t channel_of_package(struct source *source, struct clocks *clocks, u
 static void add_cpu(struct source *source, struct clocks *clocks, unsigned cpu)
 {
     char path[96];
-    unsigned package = 0; /* also if the firmware reports -1, which means unknown */
+    unsigned package = 0; /* stays 0 if the firmware reports -1, which means unknown */
     if (clocks->cpu_count == CLOCK_MAX_CPUS)
         return;
     string_print(path, sizeof path, "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq", cpu);

@@ -96,7 +96,7 @@ void intel_gpu_find_hwmon(struct source *source, const struct drm_card *card, ch
     for (ssize_t i = 0; i < count && !*out_folder; i++) {
         string_print(file, sizeof file, "%s/%s/name", path, names[i]);
         if (sysfs_read_text(source, file, name, sizeof name) &&
-            strcmp(name, card->driver) == 0) /* not that of a tile */
+            strcmp(name, card->driver) == 0) /* the file of the card, not of a tile */
             string_print(out_folder, size, "%s/%s", path, names[i]);
     }
 }

@@ -1,8 +1,8 @@
 /* joule/sources/intel/level_zero.c - opens and reads the GPUs of the source "level_zero". See level_zero.h.
  *
  * Note: the driver's timestamps are on a clock of its own. Busy ratios use only that clock. If the timestamp
- * of an energy count lies within the call, it is used as the time of the count. An unchanged timestamp means
- * that it is the same count. */
+ * of an energy count lies within the call, it is used as the time of the count. If the timestamp has not
+ * changed, the count is not a new one. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"

@@ -40,10 +40,10 @@ struct lz_board {
     struct lz_sensor sensors[LZ_MAX_SENSORS];
     size_t sensor_count;
     struct channel *busy;      /* busy ratio of the busiest engine; NULL: not available */
-    bool has_searched_engines; /* done at the first query of devices */
+    bool has_searched_engines; /* lz_board_find_engines was called, at the first query of devices */
     struct lz_engine engines[LZ_MAX_PARTS];
     size_t engine_count;
-    lz_handle memories[LZ_MAX_PARTS]; /* of the board's own memory; their sum is reported */
+    lz_handle memories[LZ_MAX_PARTS]; /* handles of the board's own memory; the sum of all is reported */
     size_t memory_count;
 };
 

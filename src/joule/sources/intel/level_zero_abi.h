@@ -51,14 +51,14 @@ enum {
 enum { ZE_DEVICE_TYPE_GPU = 1, ZE_DEVICE_TYPE_VPU = 5 };
 enum { ZE_DEVICE_PROPERTY_FLAG_INTEGRATED = 1 }; /* in lz_core_properties.flags */
 enum {
-    ZES_POWER_DOMAIN_UNKNOWN = 0, /* also from drivers that do not report the domain */
+    ZES_POWER_DOMAIN_UNKNOWN = 0, /* also returned by drivers that do not report the domain */
     ZES_POWER_DOMAIN_CARD = 1,
     ZES_POWER_DOMAIN_PACKAGE = 2,
     ZES_POWER_DOMAIN_STACK = 3,
     ZES_POWER_DOMAIN_MEMORY = 4,
     ZES_POWER_DOMAIN_GPU = 5,
 };
-/* The highest of each kind. */
+/* Each sensor reports the highest temperature of its part. */
 enum { ZES_TEMP_SENSORS_GLOBAL = 0, ZES_TEMP_SENSORS_GPU = 1, ZES_TEMP_SENSORS_MEMORY = 2 };
 enum { ZES_ENGINE_GROUP_ALL = 0 };
 enum { ZES_MEM_LOC_SYSTEM = 0, ZES_MEM_LOC_DEVICE = 1 };
@@ -133,7 +133,7 @@ struct lz_sustained_limit {
 
 /* zes_power_energy_counter_t */
 struct lz_energy_counter {
-    uint64_t microjoules, time_us; /* on the driver's clock */
+    uint64_t microjoules, time_us; /* time_us: on the driver's clock */
 };
 
 /* zes_temp_properties_t */

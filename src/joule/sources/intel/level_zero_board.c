@@ -2,9 +2,9 @@
  * channels. See level_zero.h.
  *
  * It chooses the power domain that covers the whole board, and the sensors and engines to read.
- * Note: Level Zero's devices include neural processors, and a board's parts include its tiles. A driver
- * leaves the structure of an unknown extension unchanged; a domain of unknown kind is thus an old
- * driver's. */
+ * Note: Level Zero's devices include neural processors, and a board's parts include its tiles. A driver does
+ * not change the structure of an extension that it does not know. So a domain of unknown kind comes from a
+ * driver that is older than the extension. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -141,7 +141,7 @@ static const char *find_domain(struct making *m, lz_code *out_code)
         preference = consider_domain(m, domains[i], preference);
     if (preference == preference_of(ZES_POWER_DOMAIN_PACKAGE))
         return "package energy counter";
-    /* Drivers that do not report the domains' kinds may still know the card's domain. */
+    /* Drivers that do not report the kinds of domains may still return the card's domain. */
     if (preference == preference_of(ZES_POWER_DOMAIN_UNKNOWN) && api->zesDeviceGetCardPowerDomain &&
         api->zesDeviceGetCardPowerDomain(m->board->handle, &card) == ZE_RESULT_SUCCESS && card)
         m->board->power = card;
@@ -316,7 +316,7 @@ static void copy_known(char *out_text, size_t size, const char *text, size_t tex
         out_text[0] = '\0';
 }
 
-/* In the format of Intel's other tools. */
+/* Writes a uuid in the format of Intel's other tools. */
 static void print_uuid(const uint8_t bytes[16], char *out_text, size_t size)
 {
     static const uint8_t none[16];

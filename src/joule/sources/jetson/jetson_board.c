@@ -10,7 +10,7 @@
 #include "joule/sources/sysfs.h"
 
 #define GAIN_SD     0.01 /* data sheet of the INA3221: 0.25 %; its shunt: 1 % */
-#define FIRST_CAUSE 256  /* above those of hwmon's chips; each rail has its own shunt */
+#define FIRST_CAUSE 256  /* above the causes of hwmon's chips; each rail has its own shunt */
 #define MAX_WATTS   1000.0
 #define MODULE      "module0"
 

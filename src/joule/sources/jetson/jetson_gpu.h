@@ -1,7 +1,7 @@
 /* joule/sources/jetson/jetson_gpu.h - how busy a Jetson's GPU is, and its clock.
  *
- * Note: the load is in tenths of a per cent, of the time since the driver last updated it, not of the time
- * between two readings. */
+ * Note: the load is in tenths of a per cent. It refers to the time since the driver last updated it, not to
+ * the time between two readings. */
 #ifndef JOULE_JETSON_GPU_H
 #define JOULE_JETSON_GPU_H
 

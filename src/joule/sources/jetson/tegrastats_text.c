@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/string.h"
 
-#define OFF_CELSIUS (-256) /* of a sensor that is switched off */
+#define OFF_CELSIUS (-256) /* temperature of a sensor that is switched off */
 #define MAX_DIGITS  9
 
 /* Parses digits at *at and advances it. Returns false if there are none or too many. */

@@ -16,7 +16,7 @@ struct pdu_plug {
     char host[80];
     char watts_oid[80];
     char digits_oid[80]; /* its value is the number of decimals; empty: none */
-    double unit_watts;   /* of a count, without decimals */
+    double unit_watts;   /* watts per count, without decimals */
 };
 
 struct pdu_plugs {

@@ -29,7 +29,7 @@
 struct pm_counter {
     struct channel *channel;
     int handle;
-    joule_status status; /* of the last reading */
+    joule_status status; /* status of the last reading */
     uint64_t joules;
 };
 

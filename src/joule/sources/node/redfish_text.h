@@ -22,7 +22,7 @@ struct redfish_text {
         double watts;     /* NaN: unknown */
         char target[224]; /* KIND:PATH */
     } readings[REDFISH_MAX_READINGS];
-    joule_status status; /* of the program; OK: all readings are present */
+    joule_status status; /* status of the program; OK: all readings are present */
     char reason[160];    /* set if status is not OK */
 };
 

@@ -41,7 +41,8 @@ static ssize_t ask_table(struct source *source, int *out_status)
     const char *const values[] = {query, "--format=csv,noheader,nounits"};
     ssize_t length = ask(source, values, smi->text, SMI_TEXT_SIZE, out_status);
     smi->reported_count = 0;
-    if (length >= 0 && *out_status != 2) /* it may know some boards and not others */
+    /* 2: the driver may support the query for some boards and not for others */
+    if (length >= 0 && *out_status != 2)
         smi->reported_count = smi_read_table(smi->text, &smi->query, smi->reported, SMI_MAX_BOARDS);
     return length;
 }

@@ -128,7 +128,7 @@ struct nvidia_smi_board {
     joule_scope scope;
     enum smi_field power_field;
     struct channel *power, *gauges[NVIDIA_SMI_GAUGES]; /* NULL: not reported */
-    joule_status state;                                /* of the last reading */
+    joule_status state;                                /* status of the last reading */
     struct device_facts facts;                         /* last reported values */
 };
 

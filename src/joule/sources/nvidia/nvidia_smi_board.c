@@ -9,7 +9,7 @@
 #include "joule/sources/nvidia/nvidia_smi.h"
 #include "joule/sources/nvidia/nvml.h"
 
-#define GAIN_SD              0.03 /* as in nvml_board.c: the values are NVML's */
+#define GAIN_SD              0.03 /* the same as in nvml_board.c, because the values are NVML's */
 #define LIMIT_MARGIN         1.5
 #define FALLBACK_LIMIT_WATTS 1500.0
 #define MODULE_TOLERANCE     0.02

@@ -76,7 +76,7 @@ static const struct {
 struct description {
     const char *open[MAX_DEPTH]; /* names of the open elements, in the text */
     size_t depth;
-    size_t gpu_depth; /* of the element gpu; 0: outside it */
+    size_t gpu_depth; /* depth of the element gpu; 0: outside it */
     const char *driver;
     struct smi_board *boards, *board;
     size_t count, max;

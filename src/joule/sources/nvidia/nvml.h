@@ -80,10 +80,11 @@ struct nvml_board {
     int gpm_turn;                   /* index of the next sample to take */
 
     struct nvml_traffic {
-        uint64_t bytes[2]; /* at time_ns, by direction: NVML_PCIE_UTIL_TX_BYTES, NVML_PCIE_UTIL_RX_BYTES */
-        int64_t time_ns;   /* 0: never */
-        double rates[2];   /* bytes per second */
-        bool is_sampled;   /* it has no byte counts, so the driver measures for 20 ms */
+        /* counts at time_ns by direction: NVML_PCIE_UTIL_TX_BYTES, NVML_PCIE_UTIL_RX_BYTES */
+        uint64_t bytes[2];
+        int64_t time_ns; /* 0: never */
+        double rates[2]; /* bytes per second */
+        bool is_sampled; /* it has no byte counts, so the driver measures for 20 ms */
     } traffic;
     double xid_count, last_xid; /* NaN: the board does not report Xid errors */
 
@@ -96,7 +97,7 @@ struct nvml_source {
     struct nvml_board boards[NVML_MAX_BOARDS];
     size_t board_count;
     int64_t gauges_ns;     /* last reading of gauges */
-    nvml_event_set events; /* of Xid errors; NULL: none */
+    nvml_event_set events; /* receives Xid errors; NULL: none */
     bool has_begun;        /* nvml_condition_begin was called */
     unsigned turn;         /* the board and direction whose traffic is measured next */
     /* Buffers for answers. */

@@ -54,7 +54,7 @@ enum {
     NVML_FI_DEV_POWER_MAX_LIMIT = 188,
     NVML_FI_DEV_POWER_DEFAULT_LIMIT = 189,
     NVML_FI_DEV_POWER_CURRENT_LIMIT = 190,
-    NVML_FI_DEV_ENERGY = 191, /* as 83, but takes a scope */
+    NVML_FI_DEV_ENERGY = 191, /* same value as field 83, for a scope */
     NVML_FI_DEV_POWER_REQUESTED_LIMIT = 192,
     NVML_FI_DEV_PCIE_COUNT_TX_BYTES = 197, /* a count; 32-bit counts wrap within a second */
     NVML_FI_DEV_PCIE_COUNT_RX_BYTES = 198,
@@ -132,7 +132,7 @@ struct nvml_field {
     int64_t time_us; /* CLOCK_REALTIME of the driver's reading */
     int64_t latency_us;
     uint32_t value_type;
-    nvml_return status; /* of this field; the call succeeds even if all fields fail */
+    nvml_return status; /* status of this field; the call succeeds even if all fields fail */
     union nvml_value value;
 };
 
@@ -144,7 +144,7 @@ struct nvml_sample {
 
 /* nvmlUtilization_t */
 struct nvml_utilization {
-    uint32_t gpu_percent; /* of the time in which a kernel ran */
+    uint32_t gpu_percent; /* percentage of the time in which a kernel ran */
     uint32_t memory_percent;
 };
 
@@ -223,7 +223,7 @@ struct nvml_gpm_metric {
     const char *short_name, *long_name, *unit;
 };
 
-#define NVML_GPM_METRIC_MAX 333 /* of the newest header: space for a library that clears the whole table */
+#define NVML_GPM_METRIC_MAX 333 /* value of the newest header, because a library may clear the whole table */
 /* nvmlGpmMetricsGet_t */
 struct nvml_gpm_metrics {
     uint32_t version; /* 1 */

@@ -3,7 +3,7 @@
  * It has the properties of GPU generations (update period, averaging), and the order of preference among
  * several views of one quantity. Each view is tried once; a view that answers becomes a channel.
  * Note: a driver of any version may lack any function, so each function is checked separately. Values are
- * used only to tell a superchip's module from its GPU. */
+ * used only to distinguish a superchip's module from its GPU. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -12,7 +12,7 @@
 #define FALLBACK_LIMIT_WATTS 1500.0 /* for boards that do not report theirs */
 #define LIMIT_MARGIN         1.5    /* a board exceeds its limit for short times */
 #define GAIN_SD              0.03   /* published: -8 % to +13 %, mostly within 6 % (Yang et al., SC'24) */
-#define MODULE_WATTS         5000.0 /* more than two GPUs and a CPU on a module draw */
+#define MODULE_WATTS         5000.0 /* more power than two GPUs and a CPU on a module draw */
 #define RANK_POWER           RANK_INTEGRATED
 
 struct making {

@@ -5,8 +5,8 @@
 #include <string.h>
 #include "base/string.h"
 
-#define GAIN_SD_PLUGS   0.01 /* as in pdu.c */
-#define GAIN_SD_REDFISH 0.03 /* as in redfish.c */
+#define GAIN_SD_PLUGS   0.01 /* the same as in pdu.c */
+#define GAIN_SD_REDFISH 0.03 /* the same as in redfish.c */
 /* Assumed, as for TPUs: a fraction of time does not show how hard a chip worked. */
 #define GAIN_SD_SHARE 0.35
 

@@ -21,7 +21,7 @@ struct sambanova {
     struct rack_meter meter;
     struct channel *busy[SAMBANOVA_MAX_RDUS];
     struct sambanova_tiles reported; /* from the last run */
-    joule_status status;             /* of the last run */
+    joule_status status;             /* status of the last run */
     char text[MAX_TEXT];
 };
 
