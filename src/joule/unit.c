@@ -202,7 +202,8 @@ size_t joule_format(double value, joule_dimension dimension, int digits, char *o
         text_printf(&text, "%.*e %s", digits - 1, value, unit);
         return text.length;
     }
-    int exponent = (decimal.exponent + 12) / 3 * 3 - 12; /* of the prefix: rounded down to a multiple of 3 */
+    /* exponent of the prefix, rounded down to a multiple of 3 */
+    int exponent = (decimal.exponent + 12) / 3 * 3 - 12;
     int largest = kind ? kind->largest_exponent : 0;
     if (exponent > largest)
         exponent = largest;

@@ -1,7 +1,8 @@
 /* joule/api/budget.c - see budget_list.h.
  *
  * Two locks are used. `checking` is held while budgets are updated or removed, and during callbacks. `lock`
- * guards the data that begin, now and a check share, and is never held during a callback.
+ * guards the list and the results that joule_budget_begin, joule_budget_now and a check share. It is never
+ * held during a callback.
  * Note: a budget's figures come from the same windows as all other figures, so a report
  * over the same time agrees.
  */
@@ -69,8 +70,9 @@ static joule_budget_status worse(joule_budget_status a, joule_budget_status b)
 
 /* --- updates -------------------------------------------------------------------------------------------- */
 
-/* Returns a tag's joules since the budget began. Unknown if the tag has no result. The interval is too wide,
- * because it keeps the width of all joules of the tag, also of those from before the budget. */
+/* Returns a tag's joules since the budget began. Unknown if the tag has no result. Note: the interval is
+ * wider than necessary. It has the width of all joules of the tag, including those from before the budget
+ * began. */
 static joule_quantity tag_joules(const struct joule_budget *budget)
 {
     joule_result result = {.struct_size = sizeof result};
@@ -84,7 +86,7 @@ static joule_quantity tag_joules(const struct joule_budget *budget)
     return q;
 }
 
-/* Returns the joules of the budget's tag or domain from its begin to now_ns. */
+/* Returns the joules of the budget's tag or domain from the start of the budget to now_ns. */
 static joule_quantity joules_until(const struct joule_budget *budget, int64_t now_ns)
 {
     if (budget->options.tag)
@@ -99,8 +101,8 @@ static int32_t power_domain(const struct joule_budget *budget)
     return budget->options.tag ? JOULE_TOTAL : budget->options.domain;
 }
 
-/* Raises the peak to the mean power of the last second if that is higher. A budget that ends
- * earlier uses its own mean. */
+/* Raises the peak to the mean power of the last second if that is higher. is_last: a budget that is shorter
+ * than a second uses the mean power of its whole time. */
 static void raise_peak(struct joule_budget *budget, int64_t now_ns, bool is_last)
 {
     int64_t length_ns = now_ns - budget->begin_ns;

@@ -1,7 +1,7 @@
 /* joule/api/budget_list.h - the running budgets of a meter, which are checked after each round of readings.
  *
  * Note: notifications act on the best estimate (near from 80 %, exceeded above 100 %). Waiting until the
- * excess is certain would overrun every budget. The status in results is the judgement with its probability.
+ * excess is certain would overrun every budget. The status in results also uses the interval of the joules.
  */
 #ifndef JOULE_BUDGET_LIST_H
 #define JOULE_BUDGET_LIST_H

@@ -254,7 +254,7 @@ static void take_facts(joule_device *d, const struct device_facts *facts)
 
 /* --- state ---------------------------------------------------------------------------------------------- */
 
-/* When the sources and channels of a device answered. */
+/* The answers of the sources and channels of a device. */
 struct answers {
     int64_t answered_ns; /* time of the latest answer; 0: never */
     double max_age_s;    /* allowed age in seconds for the slowest source or channel */
@@ -291,7 +291,7 @@ static void settle_state(joule_meter *meter, joule_device *d, const struct answe
 
 /* --- channels ------------------------------------------------------------------------------------------- */
 
-/* Takes the value of gauge `id`. Of several gauges with one role the first counts, of temperatures the
+/* Takes the value of gauge `id`. If several gauges have one role, the first is used; for temperatures, the
  * highest. */
 static void take_gauge(joule_meter *meter, joule_device *d, int32_t id, enum gauge_role role)
 {
@@ -363,7 +363,7 @@ static void add_quantity(joule_quantity *sum, joule_quantity term)
     sum->cls = term.cls > sum->cls ? term.cls : sum->cls;
 }
 
-/* Uses the energy of a device's parts, as a total does. For a device whose own meter stands still. Returns
+/* Sums the energy of a device's parts, as a total does, if the device's own meter stands still. Returns
  * false if no part has energy. */
 static bool take_parts(joule_meter *meter, joule_device *d)
 {

@@ -19,7 +19,7 @@
 #define MIN_WATTS           0.1 /* lowest power of a device with a counter: idle memory */
 #define STALE_PERIODS       3
 #define STALE_FLOOR_S       1.0
-#define FIRST_POWER_NS      (500 * NS_PER_S / 1000) /* after the begin of opening */
+#define FIRST_POWER_NS      (500 * NS_PER_S / 1000) /* counted from when the meter began to open */
 #define FIRST_POWER_STEP_NS 5000000
 
 joule_status meter_take(joule_meter **meter)

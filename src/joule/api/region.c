@@ -49,8 +49,8 @@ static struct {
 
 /* --- begin and end -------------------------------------------------------------------------------------- */
 
-/* Takes a slot for this thread and fills `self`. Returns NULL if there is none; then tries again after
- * RETRY_NS. */
+/* Takes a slot for this thread and fills `self`. Returns NULL if none is free; calls after RETRY_NS try
+ * again. */
 __attribute__((noinline, cold)) static struct slot *take_slot(uint32_t generation)
 {
     int64_t now = clock_now_ns();

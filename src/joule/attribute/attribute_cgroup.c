@@ -1,7 +1,8 @@
 /* joule/attribute/attribute_cgroup.c - see attribute_cgroup.h.
  *
- * Note: moving a process into a cgroup may wait 10 ms for the kernel's other CPUs, but a process can be born
- * there at no cost. So clone3 is tried before fork. Nothing here kills processes: they belong to the user.
+ * Note: moving a process into a cgroup may wait 10 ms for the kernel's other CPUs, but creating a process
+ * there costs nothing. So clone3 is tried before fork. Nothing here kills processes: they belong to the
+ * user.
  */
 #include "joule/attribute/attribute_cgroup.h"
 
@@ -147,7 +148,7 @@ static void each_process_of(int folder, process_fn each, void *context)
                 pid = pid * 10 + (*c - '0');
                 continue;
             }
-            if (pid > 0) /* 0: in a process namespace that is not visible here */
+            if (pid > 0) /* 0: the process is in a PID namespace that is not visible here */
                 each((pid_t)pid, context);
             pid = 0;
         }

@@ -27,8 +27,8 @@ bool cgroup_locate(const char *mountinfo, const char *self_cgroup, char *out_pat
 /* Removes leftovers and makes a cgroup below the caller's. Returns false, with nothing left
  * open, if that fails. */
 bool cgroup_open(struct cgroup *cgroup, struct joule_host *host);
-/* Like attribute_spawn, with the child born in the cgroup, or moved there first on older kernels. If the
- * kernel allows neither, sets *out_is_inside to false and the child ends without calling be(). */
+/* Like attribute_spawn, but the child begins in the cgroup. On older kernels the child is moved there first.
+ * If the kernel allows neither, sets *out_is_inside to false and the child ends without calling be(). */
 pid_t cgroup_spawn(const struct cgroup *cgroup, spawn_fn be, void *context, bool *out_is_inside);
 /* Returns the CPU seconds used so far, including descendants and ended processes; NaN: unknown. */
 double cgroup_cpu_s(const struct cgroup *cgroup);

@@ -1,7 +1,7 @@
 /* joule/attribute/attribute_group.c - see attribute.h.
  *
- * Note: a subreaper inherits orphans, so their parent is this process instead of init while it is in use. A
- * cgroup changes nothing for the command's daemons.
+ * Note: while this process is a subreaper, it is the parent of orphaned descendants instead of init. With a
+ * cgroup, the parent of the command's daemons is init, as usual.
  */
 #include <errno.h>
 #include <math.h>
@@ -245,7 +245,7 @@ void attribute_free(struct attribute_group *group)
 
 /* --- shares --------------------------------------------------------------------------------------------- */
 
-#define MIN_TICKS 0.99 /* whole ticks are read as seconds, which are rounded */
+#define MIN_TICKS 0.99 /* below 1, because ticks are stored as seconds, which are rounded */
 
 static double tick_seconds(void)
 {

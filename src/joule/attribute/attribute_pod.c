@@ -79,7 +79,7 @@ static bool is_of(const struct tenant_name *name, const struct tenant_name *log)
                            : strcmp(name->container_id, log->container_id) == 0;
 }
 
-/* Copies the names of a log to all tenants that are due and that it names. */
+/* Copies the names of a log to all tenants that are due and that the log names. */
 static void give(struct tenants *tenants, int64_t now_ns, const struct tenant_name *log)
 {
     for (size_t i = 0; i < tenants->count; i++) {

@@ -17,17 +17,18 @@ struct seen_process {
     pid_t pid, parent;
     uint64_t start_ticks; /* clock ticks after boot */
     char name[TREE_NAME];
-    /* A driver reports that it uses a GPU, but /proc does not show it: for example in another container. */
+    /* True if a driver reports that the process uses a GPU, but /proc does not show the process. It may be
+     * in another container. */
     bool is_outside;
     /* Number of CPUs that the process and the children that it waited for kept busy between the last two
      * updates. */
     double cpu_share;
     double gpu_share;              /* GPUs that the process kept busy, likewise; NaN: unknown */
-    uint64_t gpu_memory_bytes;     /* on all GPUs together, or JOULE_BYTES_UNKNOWN */
+    uint64_t gpu_memory_bytes;     /* sum over all GPUs, or JOULE_BYTES_UNKNOWN */
     double cpu_joules, gpu_joules; /* attributed since the first update or the last reset */
     double cpu_watts, gpu_watts;   /* attributed over the last interval */
     /* For attribution. */
-    double own_s, children_s; /* as /proc last showed them */
+    double own_s, children_s; /* CPU seconds that /proc last showed */
     double owed_s;            /* counted CPU time of ended descendants, until parents wait for them */
     double step_s;            /* CPU time whose joules are not attributed yet */
     /* Joules of the window that is being settled; used by attribute_process.c. */

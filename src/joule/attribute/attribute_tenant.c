@@ -286,8 +286,8 @@ static bool find_pod(const struct tenants *tenants, const joule_device *device, 
     return true;
 }
 
-/* Returns a device's entry, and adds it if there is none. A new entry counts joules from the window's begin
- * on. Returns NULL if out of memory. */
+/* Returns a device's entry, and adds it if there is none. A new entry counts joules from the start of the
+ * window. Returns NULL if out of memory. */
 static struct tenant_device *row_of(struct tenants *tenants, const char *device)
 {
     for (size_t i = 0; i < tenants->device_count; i++)

@@ -54,7 +54,8 @@ struct process_shares; /* attribute_process.h */
 /* Initialise with zeros, except the first two members. Not thread-safe. */
 struct tenants {
     joule_meter *meter;
-    struct process_shares *processes; /* also attributes to processes; owned by the caller; NULL: off */
+    /* energy by process, updated with the tenants; owned by the caller; NULL: off */
+    struct process_shares *processes;
     struct tenant *list;
     size_t count, capacity;
     /* Joules of no known tenant: idle time, the kernel, processes outside of all tenants. They are summed

@@ -289,7 +289,7 @@ joule_status collector_region(struct collector *c, const joule_region *region, j
     drain(c, false);
     pthread_mutex_lock(&c->lock);
     collector_choose_covers(c, end_ns);
-    uint32_t place = region->slot & 0xffffff; /* as in struct recent: slot, and index in its open table */
+    uint32_t place = region->slot & 0xffffff; /* slot and index in its open table, as in struct recent */
     const struct recent *recent = collector_find_recent(c, begin_ns, place);
     if (recent->begin_ns != begin_ns || recent->end_ns != end_ns || recent->place != place)
         recent = NULL;

@@ -83,7 +83,7 @@ struct collector {
     uint64_t implausible;         /* impossible entries: times in the future */
     double swept_joules[GROUPS];  /* all energy that sweeps attributed or left unattributed */
     int64_t slots_read_ns;        /* when slots were last read; under the hub's lock */
-    struct fold_update *overflow; /* by tag: spans that did not fit into `regions`; NULL: none yet */
+    struct fold_update *overflow; /* spans that did not fit into `regions`, indexed by tag; NULL: none yet */
     uint32_t overflow_tags;       /* 1 + highest tag in `overflow` */
     int64_t overflow_begin_ns, overflow_end_ns; /* 0: empty */
     int64_t hold_ns; /* how long attribution waits for late foreign spans; 0 until the first one */

@@ -25,7 +25,7 @@ struct ledger {
 /* One sweep's energy. */
 struct sweep_energy {
     double joules[GROUPS];
-    double variance[GROUPS]; /* of `joules`: noise and edges */
+    double variance[GROUPS]; /* variance of `joules` in J^2, from noise and edges */
     /* 4 * variance of the energy of the steps' first halves: variation of power within steps. */
     double step_variance[GROUPS];
 };

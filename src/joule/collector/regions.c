@@ -1,7 +1,7 @@
 /* joule/collector/regions.c - turns the reader's output into regions that wait for their energy.
  *
  * When the end of a region arrives, from any ring buffer, the open region is found by its index in the open
- * table and its begin. Counts and durations of a tag are added here; its energy is added in
+ * table and its begin time. Counts and durations of a tag are added here; its energy is added in
  * attribute_energy.c.
  * Note: a region that left the open table without an end is "lost" for at most a second. Its end is in the
  * ring buffer of another thread, or was folded, or will never arrive.

@@ -158,8 +158,8 @@ static struct share *share_of(struct state *state, uint32_t region, unsigned col
     return &state->sweep->shares[(size_t)region * state->columns + column];
 }
 
-/* Adds the running sums with sign -1 at a region's begin and +1 at its end, which leaves their
- * differences. */
+/* Adds the running sums to a region's share: with sign -1 at the region's start and +1 at its end. The
+ * result is the difference of the sums. */
 static void take_sums(struct state *state, uint32_t region, double sign)
 {
     uint32_t claims = state->sweep->regions[region].claims;
@@ -286,7 +286,7 @@ static void settle_open_regions(struct state *state)
     }
 }
 
-/* Initialises the state at the begin of a sweep. */
+/* Initialises the state at the start of a sweep. */
 static void start(struct state *state, struct sweep *sweep)
 {
     memset(state, 0, sizeof *state);

@@ -36,7 +36,8 @@ struct cost_prices {
 /* The calibration of one machine. */
 struct cost_calibration {
     char vendor[24], name[96], uarch[32];
-    unsigned family, model, stepping; /* as in cost_cpu; model: the part number on Arm */
+    /* members of the same name in cost_cpu; model: the part number on Arm */
+    unsigned family, model, stepping;
     bool is_virtual;
     int64_t unix_seconds; /* when the calibration was made */
     char joule_version[24];

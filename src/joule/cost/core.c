@@ -11,8 +11,8 @@
  * (assumed). */
 #define STREAM_WORST 3
 
-/* Lines in random order lie on random pages and cause TLB misses, which take half as long again at worst
- * (assumed). */
+/* Lines in random order lie on random pages and cause TLB misses. At worst, these multiply the time by this
+ * factor (assumed). */
 #define PAGES_WORST 1.5
 
 enum cost_level cost_core_level(const struct cost_core *core, double bytes)
@@ -23,8 +23,9 @@ enum cost_level cost_core_level(const struct cost_core *core, double bytes)
     return (enum cost_level)level;
 }
 
-/* Returns the cycles of two limits of a and b cycles that apply at the same time. power 1: their sum. The
- * higher the power, the closer the result is to the larger limit. */
+/* Returns the cycles of two limits of a and b cycles that apply at the same time. power: the exponent of the
+ * norm that combines them. 1: the sum of both; the higher it is, the closer the result is to the larger
+ * limit. */
 static double combine_limits(double a, double b, double power)
 {
     double max = fmax(a, b), min = fmin(a, b);
@@ -213,8 +214,8 @@ void cost_core_run(const struct cost_core *core, const struct cost_table *table,
            package_joules = energy.part[COST_PACKAGE_SECONDS].value;
     double timed = cycle_joules + package_joules, untimed = energy.total.value - timed;
 
-    /* The power of work that is priced by amounts falls when the work takes longer; it follows the frequency
-     * as the cycles do. */
+    /* Energy that is priced by amounts does not depend on the time, so its power falls if the work takes
+     * longer. If the frequency is higher, the power of amounts and of cycles rises. */
     struct estimate watts = seconds > 0 ? estimate_scale(energy.total, 1 / seconds) : estimate_unknown();
     out_run->watts =
         add_time_error(watts, core->instance, own * untimed / seconds,

@@ -110,8 +110,8 @@ static const struct kind kinds[] = {
 };
 /* clang-format on */
 
-/* Errors of the frequency: boost, temperature, number of busy cores. If a guest sees a frequency at all, that
- * frequency says little. */
+/* Errors of the frequency: boost, temperature, number of busy cores. A guest sees no frequency, or one that
+ * may differ from the processor's. */
 #define HZ_TYPICAL_LOG_SD 0.15
 #define HZ_GIVEN_LOG_SD   0.05
 #define HZ_GUEST_LOG_SD   0.2

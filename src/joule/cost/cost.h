@@ -25,7 +25,8 @@ enum cost_feature {
     /* Work of a core. Each micro-operation counts in COST_UOPS, and again below for what it needs in
      * addition. */
     COST_CYCLES, /* core cycles, working or waiting: clock, leakage */
-    /* fetched, renamed, retired; compare and branch count as one, an operation and its load, too */
+    /* micro-operations that are fetched, renamed and retired; a compare and its branch count as one, and so
+     * do an operation and its load */
     COST_UOPS,
     COST_INT_OPS, /* add, logic, shift, compare, move of integers */
     COST_INT_MULS,
@@ -134,7 +135,7 @@ struct cost_cpu_type {
     const char *core;     /* its microarchitecture, or a similar one; static storage */
     double cores;         /* per package */
     double cache_cores;   /* cores that share a last-level cache */
-    double package_watts; /* with all threads busy */
+    double package_watts; /* power of a package with all threads busy */
     const char *family;   /* static storage */
 };
 /* Returns the typical properties of a CPU's family; never fails. */

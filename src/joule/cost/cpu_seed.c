@@ -35,7 +35,7 @@
 #define WORK_LOG_SD  0.3
 #define SHARE_LOG_SD 0.5
 #define HOST_LOG_SD  0.35
-#define SPLIT_LOG_SD 0.25 /* of the cubic part; the other part changes in the opposite direction */
+#define SPLIT_LOG_SD 0.25 /* error of the cubic part; the other part changes in the opposite direction */
 
 /* The basis of a row's watts: the whole server at the plug, or the chip alone. */
 enum basis { WALL, PACKAGE };

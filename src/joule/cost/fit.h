@@ -33,7 +33,7 @@ struct fit_kernel {
     enum fit_family family;
     struct cost_features work;
     double chain[COST_FEATURES]; /* number of latencies of each feature on the critical chain */
-    double streamed;             /* as in cost_flow */
+    double streamed;             /* see cost_flow.streamed */
     /* Measured values; NaN: not measured. */
     double cycles, cycles_log_sd;
     double seconds, joules, joules_log_sd;

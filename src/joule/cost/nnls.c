@@ -258,8 +258,8 @@ double nnls_condition(const struct nnls *problem, size_t out_pair[2])
         if (s.m[i][i] < s.m[min][min])
             min = i;
     }
-    /* In the direction of the smallest eigenvalue, the unknown that moves most, and the one that moves most
-     * against it. */
+    /* The pair consists of the two unknowns with the largest components of opposite sign in the eigenvector
+     * of the smallest eigenvalue. */
     for (size_t i = 0; i < s.count; i++)
         if (fabs(s.vectors[i][min]) > fabs(s.vectors[first][min]))
             first = i;

@@ -22,7 +22,7 @@ enum counter_verdict {
     COUNTER_AMBIGUOUS,  /* the time since the last reading is so long that whole wraps may be lost */
 };
 
-/* A counter. Initialise the members of the source; the rest is 0. */
+/* A counter. Initialise it with zeros, then set the members that belong to the source. */
 struct counter {
     /* set by the source */
     uint64_t modulus; /* counts 0 .. modulus-1; 0: 64 bits or unknown, a decrease is a reset */

@@ -161,8 +161,8 @@ static double squared(double x)
 /* Limit for an estimated correlation, which scatters with few terms. With a limit of 1, white power would on
  * average be estimated as less than white. */
 #define WHITEST 1.3
-/* Factor on the scatter that timestamps explain, before it is subtracted. Note: without it, random residues
- * would remain, because a negative rest is cut off at 0. */
+/* The variance that late timestamps explain is multiplied by this factor before it is subtracted. Note: with
+ * a factor of 1, a positive mean would remain, because negative differences are replaced by 0. */
 #define STAMPS_SHARE 1.15
 /* Points closer than this many ticks mean that the sensor is polled about as often as it ticks. */
 #define IN_STEP_SPACING 2
@@ -218,10 +218,11 @@ static struct noise noise_at(const struct curve *curve, const struct curve_trait
     return t;
 }
 
-/* Returns the variance, in J^2, of linear interpolation of the energy between the parts `from` and `to` (0 to
- * 1) of segment i. For white power the energy is a Brownian bridge, for wandering power the integral of one.
- * Note: power is not white at all time scales, so a short interval, or one close to a point, has at most a
- * relative error. */
+/* Returns the variance, in J^2, of linear interpolation of the energy between the parts `from` and `to` (0
+ * to 1) of segment i. If power is white noise, the error of the energy is a Brownian bridge. If power is a
+ * random walk, it is the integral of a Brownian bridge. Note: power is not white noise at short time scales.
+ * So the error is limited to that of a constant error of power over the shorter of the two parts of the
+ * segment. */
 static double bridge_variance(const struct curve *curve, const struct curve_traits *traits, size_t i,
                               double from, double to)
 {
@@ -273,9 +274,9 @@ static double stamps_variance(const struct curve_point *a, const struct curve_tr
            (in_step ? 2 * IN_STEP_CORRELATION * first_s * second_s : 0);
 }
 
-/* Returns the variance, in J^2, from readings that are means over more than the time since the last reading:
- * the edges of a window are blurred. For white power, the variance at each edge is that of a twelfth of the
- * blur. For wandering power, it is slightly less. */
+/* Returns the variance, in J^2, at the edge of a window if a reading is a mean over more than the time since
+ * the last reading (blur_s). If power is white noise, it is the variance of the energy in a twelfth of
+ * blur_s. If power is a random walk, it is slightly less. */
 static double blur_variance(const struct curve *curve, const struct curve_traits *traits, size_t i)
 {
     if (traits->blur_s <= 0)
@@ -305,9 +306,9 @@ static struct edge edge_between(const struct curve *curve, const struct curve_tr
     return e;
 }
 
-/* Returns how long after a counter's last tick the power is extrapolated. The next tick comes after the
- * sensor's period and a whole unit of energy. A tick that is missing for three times as long, and longer than
- * the last tick took, means that the counter stands still. */
+/* Returns how long after a counter's last tick the power is extrapolated, in seconds. The next tick is
+ * expected after the sensor's period and the time in which one unit of energy is used. If no tick comes for
+ * three times as long, and for longer than between the last two ticks, the counter stands still. */
 static double max_extrapolation_s(const struct curve *curve, const struct curve_traits *traits, double watts)
 {
     if (traits->unit_joules <= 0)

@@ -32,7 +32,7 @@ struct curve {
     size_t count, capacity;     /* capacity grows up to limit; then points are dropped */
     size_t limit;
     uint64_t added;  /* points added so far, including dropped ones */
-    int64_t read_ns; /* last successful reading, also without a tick; see curve_window */
+    int64_t read_ns; /* time of the last successful reading, even if it showed no tick; see curve_window */
 };
 
 /* Properties of the sensor of a curve. */

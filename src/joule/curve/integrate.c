@@ -26,10 +26,10 @@ static bool is_acceptable(struct integrator *in, double value, double limit)
     return false;
 }
 
-/* Returns the part of the scatter between readings that is independent noise (1) and not wandering power (0).
- * Changes between independent readings have a correlation of -1/2, those of a random walk 0. Power that loses
- * its level within a few readings looks almost like noise, but the readings still follow it; hence the
- * exponent. */
+/* Returns how much of the scatter between readings is independent noise. 1: all of it; 0: none, power is a
+ * random walk. Successive changes have the correlation -1/2 if readings are independent, and 0 for a random
+ * walk. Note: if the level of power lasts for a few readings, the correlation is almost that of noise,
+ * although the readings follow the level. The exponent lowers the result in this case. */
 static double whiteness(const struct integrator *in)
 {
     if (in->change_square <= 0)
@@ -46,11 +46,10 @@ static void learn_change(struct integrator *in, double change)
     in->last_change = change;
 }
 
-/* Returns the variance (J^2) of a step, from the part of it that the sensor did not see.
+/* Returns the variance (J^2) of a step. It arises from the part of the step that the sensor did not measure.
  * Noise: d^2 t^2 / 2 of the unseen part, with d^2 estimated from all changes and widened for few of them, as
- * in a t distribution.
- * Jumps or a random walk: the area between two readings has an error of d^2 t^2 / 12 with their difference d,
- * times the square of the unseen part; means differ by less than instants.
+ * in a t distribution. Jumps or a random walk: the area between two readings has an error of d^2 t^2 / 12
+ * with their difference d, times the square of the unseen part; means differ by less than instants.
  * Timestamps: an error of s moves one side of a rectangle, d^2 s^2, or half of both sides of a trapezoid. */
 static double step_variance(struct integrator *in, double change, double elapsed_s)
 {
@@ -63,7 +62,7 @@ static double step_variance(struct integrator *in, double change, double elapsed
     return elapsed_s * elapsed_s * fmax(0, white * noise + (1 - white) * own) + moved * moved;
 }
 
-/* Begins a new value at time_ns, which the next step starts from. */
+/* Stores a new value, read at time_ns. The next step starts at this time. */
 static void restart(struct integrator *in, int64_t time_ns, double watts)
 {
     in->primed = true;

@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The state of one sensor's integration. Initialise the members of the owner; the rest is 0. */
+/* The state of one sensor's integration. Initialise it with zeros, then set the members that belong to the
+ * owner. */
 struct integrator {
     /* set by the owner */
     double period_s; /* the sensor's update period, > 0 */

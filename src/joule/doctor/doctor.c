@@ -93,7 +93,8 @@ static void check_cpu_energy(struct exam *exam)
     const struct channel *ch = exam->package;
     if (!ch)
         return;
-    bool is_seen = ch->moved || ch->mode != CHANNEL_COUNTER; /* a recorded machine may show one moment only */
+    /* a recorded machine may contain only one reading */
+    bool is_seen = ch->moved || ch->mode != CHANNEL_COUNTER;
     exam_find(exam, FINDING_FACT, "cpu_energy", "The energy of the CPU %s %s by %s.",
               is_seen ? "is" : "would be", joule_class_name(ch->info.cls), ch->info.source);
 }
@@ -180,7 +181,7 @@ static void check_unreadable_zones(struct exam *exam)
 {
     const struct doctor_facts *facts = &exam->facts;
     if (exam->package || facts->can_read_zone != NO || facts->has_package_event)
-        return; /* with perf events, other users need not be able to read the counters */
+        return; /* perf events are read instead, so permissions of the counters' files do not matter */
     struct finding *finding = exam_find(exam, FINDING_ADVICE, "powercap_denied",
                                         "Only root may read the energy counters in /sys/class/powercap.");
     finding->why =

@@ -1,6 +1,7 @@
 /* joule/doctor/doctor_facts.h - gathers facts about a machine that affect its figures, through the host.
  *
- * Note: a fact that could not be checked keeps its "unknown" value, which no check takes for a good sign.
+ * Note: a fact that could not be checked keeps its "unknown" value. No check treats "unknown" as a good
+ * result.
  */
 #ifndef JOULE_DOCTOR_FACTS_H
 #define JOULE_DOCTOR_FACTS_H

@@ -44,7 +44,8 @@ struct host_ops {
     /* Opens a file, a register file or an event for repeated reads. Returns a handle, which is >= 0 and must
      * be closed with close_handle, or -errno. */
     int (*open_file)(struct joule_host *host, const char *path);
-    ssize_t (*read_handle)(struct joule_host *host, int handle, char *buffer, size_t size); /* as read_file */
+    /* like read_file, but from a handle */
+    ssize_t (*read_handle)(struct joule_host *host, int handle, char *buffer, size_t size);
     int (*open_register)(struct joule_host *host, unsigned cpu);
     int (*read_register)(struct joule_host *host, int handle, uint32_t address, uint64_t *out_value);
     int (*open_perf)(struct joule_host *host, const struct host_perf_event *event);

@@ -1,10 +1,10 @@
 /* joule/host/run.c - runs a vendor's program; see run.h.
  *
- * The program is not a child of the caller but of a keeper: a process that shares the caller's memory, reads
- * the output, enforces the deadline and waits for the program, while the calling thread is blocked. It ends
- * with the caller. The keeper has no exit signal and executes no program, which would set one. So the kernel
- * sends no SIGCHLD for the keeper, and wait() does not return it. The surrounding program's children are not
- * affected.
+ * The program is not a child of the caller but of a keeper. The keeper is a process that shares the caller's
+ * memory, reads the output, enforces the deadline and waits for the program. Meanwhile the calling thread is
+ * blocked. The keeper ends when the caller ends. It has no exit signal, and it executes no program, because
+ * exec would set an exit signal. So the kernel sends no SIGCHLD for the keeper, and wait() does not return
+ * it. The surrounding program's children are not affected.
  * Note: everything below `keep` runs in the keeper on the caller's memory, so it may call only
  * async-signal-safe functions.
  * Known side effects: the blocked thread delays setuid() in another thread; wait() with __WALL or __WCLONE

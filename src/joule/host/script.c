@@ -36,7 +36,7 @@ enum entry_kind {
     ENTRY_PROGRAM
 };
 
-/* One entry of the table. `kind` tells which member of the union is valid. */
+/* One entry of the table. `kind` selects the valid member of the union. */
 struct entry {
     const char *name;
     enum entry_kind kind;
@@ -62,7 +62,7 @@ struct script {
     int64_t time_ns, suspended_ns;
     struct stream {
         const struct entry *service; /* NULL: free */
-        size_t taken, length;        /* of the reply */
+        size_t taken, length;        /* bytes of the reply that were received; length of the reply */
         unsigned char *reply;
     } streams[MAX_STREAMS];
 };

@@ -222,7 +222,7 @@ static int tree_read_register(struct joule_host *host, int handle, uint32_t addr
             return 0;
         }
     }
-    return -EIO; /* as for a CPU without this register */
+    return -EIO; /* the same error as for a CPU without this register */
 }
 
 static int tree_open_perf(struct joule_host *host, const struct host_perf_event *event)

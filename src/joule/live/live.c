@@ -127,7 +127,7 @@ static void share_cpus(struct live *live, int64_t now_ns, struct machine_time ma
     } else {
         double wall_s = (double)(now_ns - live->cpu.shared_ns) * 1e-9;
         double known_s = sum_steps(&live->table), busy_s = machine.busy_s - live->cpu.shared.busy_s;
-        if (!(busy_s > known_s)) /* busy_s is unknown, or its clock ticks lag behind */
+        if (!(busy_s > known_s)) /* busy_s is unknown, or too small because its clock ticks come late */
             busy_s = known_s;
         double idle = idle_joules(live, joules, seconds, busy_s, wall_s);
         double alive = share_energy(&live->table, joules - idle, busy_s, wall_s);

@@ -49,7 +49,7 @@ struct live {
     size_t device_count, device_capacity, sum_capacity;
     struct {
         struct live_meter account;
-        struct machine_time shared, updated; /* at the last sharing; at the last update */
+        struct machine_time shared, updated; /* times when energy was last shared, and at the last update */
         int64_t shared_ns;
         struct estimate idle_watts;
         struct cost_cpu model;

@@ -1,7 +1,6 @@
 /* joule/meter/cover_choice.c - see cover_choice.h.
  *
- * Note: a zone has several views (perf, powercap, model). The choice is made among the views that covered the
- * window.
+ * Note: a zone has several views (perf, powercap, model). Only views that covered the window are candidates.
  */
 #include "joule/meter/cover_choice.h"
 

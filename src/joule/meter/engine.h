@@ -29,7 +29,7 @@ struct joule_meter {
     bool owns_host;
     bool shows_all;   /* totals are of the whole machine; boards that the environment hides are included */
     bool is_client;   /* a parent process measures; this one opens no sensors and reads the session's board */
-    pid_t pid;        /* of the process that opened the meter: handles do not survive fork */
+    pid_t pid;        /* process that opened the meter; handles are not valid in a child after fork */
     int64_t begin_ns; /* CLOCK_MONOTONIC at open */
     int64_t begin_realtime_ns;
     double period_s;
@@ -48,7 +48,8 @@ struct joule_meter {
     struct collector *collector; /* attributes energy to the regions; NULL in a descendant of a session */
     int64_t published_ns;        /* time of the last totals shown to clients; guarded by lock */
     int64_t alone_ns;            /* time of the last round of readings without clients; guarded by lock */
-    double client_base_joules[BOARD_SUMS]; /* of a client, see session_energy; guarded by lock */
+    /* base_joules of session_energy, if this meter is a client; guarded by lock */
+    double client_base_joules[BOARD_SUMS];
     struct budget_list *budgets;
     _Atomic bool records;      /* true while a recorder exists; spares regions the lock */
     struct recorder *recorder; /* NULL: nothing is recorded; guarded by lock */

@@ -202,7 +202,8 @@ void meter_publish(joule_meter *meter, struct lane *lane, struct source *source)
     for (size_t i = 0; i < source->channel_count; i++) {
         size_t n = meter_channel_count(meter);
         struct channel *ch = source->channels[i];
-        curve_init(&ch->curve, CURVE_POINTS); /* the source reads all of its channels, listed or not */
+        /* needed even if the channel is not listed, because the source reads all its channels */
+        curve_init(&ch->curve, CURVE_POINTS);
         if (n == METER_MAX_CHANNELS) {
             atomic_fetch_add_explicit(&meter->unlisted_channels, 1, memory_order_relaxed);
             continue;
@@ -334,7 +335,8 @@ void meter_reserve(joule_meter *meter)
         const struct meter_channel *mc = &meter->channels[i];
         pthread_mutex_lock(&mc->lane->lock);
         if (mc->channel->mode != CHANNEL_GAUGE && mc->channel->info.state == JOULE_OK)
-            curve_reserve(&mc->channel->curve); /* on failure the curve grows when it needs to */
+            /* on failure, the curve allocates its memory later, when it grows */
+            curve_reserve(&mc->channel->curve);
         pthread_mutex_unlock(&mc->lane->lock);
     }
 }

@@ -91,7 +91,7 @@ joule_status record_read(const char *path, struct record *out_record, joule_erro
     return status;
 }
 
-/* Returns the time that the writer's report covers, or all of the record if it has no report. */
+/* Returns the time that the writer's report covers, or the time of the whole record if it has no report. */
 static void reported_window(const struct record *record, int64_t *out_begin_ns, int64_t *out_end_ns)
 {
     const struct report *found = &record->found;

@@ -12,8 +12,8 @@
 /* Returns a meter with one lane and no channels; NULL if out of memory. The caller closes it with
  * joule_close. */
 joule_meter *record_meter_create(void);
-/* Sets the meter's CLOCK_MONOTONIC, which then stands still. CLOCK_REALTIME follows from the meter's begin
- * times. */
+/* Sets the meter's CLOCK_MONOTONIC, which then stands still. CLOCK_REALTIME follows from the times at which
+ * the meter began. */
 void record_meter_set_time(joule_meter *meter, int64_t monotonic_ns);
 
 #endif

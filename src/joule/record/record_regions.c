@@ -1,8 +1,8 @@
 /* joule/record/record_regions.c - attributes energy to the regions of a record that was cut off.
  *
  * The writer stores the table of regions only at the end. So a collector processes the record's time again.
- * Note: the collector gets a region just before the sweep that passes the region's begin, because every sweep
- * visits all waiting regions.
+ * Note: the collector gets a region just before the sweep that passes the region's start, because every
+ * sweep visits all waiting regions.
  */
 #include <stdlib.h>
 #include "joule/collector/collector.h"

@@ -1,8 +1,8 @@
 /* joule/report/metrics_device.c - writes Joule's own families about GPUs and accelerators; see metrics.h.
  *
  * The families describe what domains do not: a device's identity, memory, limits, load and temperature.
- * Note: joule_device_energy_joules is the energy of the device's best domain, which joule_energy_joules
- * contains, too. Use the first for questions about boards, the second for questions about sensors.
+ * Note: joule_device_energy_joules is the energy of the device's best domain. joule_energy_joules contains
+ * the same energy, by domain. Query the first for boards, the second for sensors.
  */
 #include "joule/curve/estimate.h"
 #include "joule/report/metrics.h"

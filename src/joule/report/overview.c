@@ -146,8 +146,8 @@ static void forget_memory(struct overview_part *part)
         part->memory_reserved_bytes = NAN;
 }
 
-/* Adds the MIG devices of a device, with the memory of each GPU instance once. Sets *out_tells to true if the
- * used memory of any GPU instance is known. Returns false if out of memory. */
+/* Adds the MIG devices of a device, with the memory of each GPU instance once. Sets *out_tells to true if
+ * the used memory of at least one GPU instance is known. Returns false if out of memory. */
 static bool add_partitions(struct overview *overview, joule_meter *meter, size_t device, bool *out_tells)
 {
     joule_device_partition list[DEVICE_MAX_PARTITIONS];

@@ -40,7 +40,7 @@ struct report_run {
 struct report {
     struct arena arena;
     const char *program;       /* command line or program name */
-    int64_t begin_realtime_ns; /* wall-clock time of the begin; printed as RFC 3339 UTC */
+    int64_t begin_realtime_ns; /* wall-clock time at which measuring began; printed as RFC 3339 UTC */
     double duration_s;
     /* The machine over the window. */
     joule_quantity total_joules; /* gross: all energy of the cover, idle energy included */
@@ -65,7 +65,7 @@ struct report {
     double idle_busy;              /* share of CPU time in use while it was measured; NaN: unknown */
     joule_quantity net_joules;     /* total minus idle */
     bool has_exit_status;
-    int exit_status;  /* as a shell reports it: 128 + signal */
+    int exit_status;  /* exit status of the command in a shell's form: 128 + signal */
     int signal;       /* 0: none */
     double stopped_s; /* time in which the command was stopped, for example by Ctrl-Z; NaN: unknown */
     unsigned runs;    /* -r; 1 otherwise */

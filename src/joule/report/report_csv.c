@@ -2,9 +2,10 @@
  *
  * The order of columns never changes; new columns are added at the end. There is one row for each run or
  * sample.
- * Note: unknown values are empty fields. With several runs, `timestamp` is the begin of the first run. The
- * columns command_share to net_high_joules and overhead_cpu_seconds are then empty, because they describe all
- * runs together. A run that fails is the last one, so all runs before the last have exit status 0.
+ * Note: unknown values are empty fields. With several runs, `timestamp` is the time at which the first run
+ * began. The columns command_share to net_high_joules and overhead_cpu_seconds are then empty, because they
+ * describe all runs together. A run that fails is the last one, so all runs before the last have exit status
+ * 0.
  */
 #include <math.h>
 #include <string.h>

@@ -162,8 +162,8 @@ static void add_net(const struct page *page, const char *separator)
                     report->idle_date, percent_of(report->idle_busy).text);
 }
 
-/* Returns true if a GPU's energy is known. The command's share then needs the word CPU, because CPU time
- * divides only the CPUs' energy. */
+/* Returns true if a GPU's energy is known. The line of the command's share then contains the word CPU,
+ * because the share applies only to the CPUs' energy. */
 static bool has_gpu(const struct report *report)
 {
     for (size_t i = 0; i < report->device_count; i++)

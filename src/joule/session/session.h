@@ -80,7 +80,8 @@ struct slot *session_take_slot(struct session *session, uint32_t tid, uint32_t *
  * fork, and when the session is replaced. Never 0. */
 extern _Atomic uint32_t session_generation;
 
-/* Publishes the measuring process's totals since its begin. Call it from one thread at a time. */
+/* Publishes the totals of the measuring process since its meter opened. Call it from one thread at a
+ * time. */
 void session_publish(struct session *session, int64_t time_ns, const joule_quantity *total,
                      const joule_quantity *cpu, const joule_quantity *gpu);
 /* Returns the energy of a window of time from the board. It is unknown if `domain` is not JOULE_TOTAL,

@@ -162,7 +162,7 @@ struct window session_window(struct session *session, int32_t domain, int64_t be
     struct curve curve = read_board(session, domain, &board);
     struct window w = window_of(&curve, &board, begin_ns, end_ns);
     if (curve.count && begin_ns < board.points[0].time_ns)
-        w.joules = estimate_unknown(); /* the board has no reading as old as the begin */
+        w.joules = estimate_unknown(); /* the board has no reading at or before begin_ns */
     return w;
 }
 
@@ -172,7 +172,7 @@ struct window session_energy(struct session *session, int32_t domain, int64_t be
     struct board_curve board;
     struct curve curve = read_board(session, domain, &board);
     struct window w = window_of(&curve, &board, begin_ns, curve.read_ns);
-    if (isnan(w.joules.value)) /* also for a domain that the board does not have */
+    if (isnan(w.joules.value)) /* no energy in the window, or the board does not have this domain */
         return w;
     double *base = &base_joules[SUM(domain)];
     if (isnan(*base))

@@ -50,7 +50,7 @@ enum {
 };
 
 #define SPAN_NOT_LISTED 0xff /* index of a region that was never in the table of open regions */
-#define SPAN_ALL_GPUS   0xff /* as device */
+#define SPAN_ALL_GPUS   0xff /* value of span.device: all GPUs */
 
 /* A finished region or foreign span. */
 struct span {
@@ -82,7 +82,8 @@ static inline uint64_t open_what(uint32_t tag, uint32_t flags)
     return UINT64_C(1) << 63 | (uint64_t)(flags & 0xff) << 32 | tag;
 }
 
-/* Flag of folds, in addition to those of spans: a GPU region ran without the hook at begin and end. */
+/* Flag of folds, in addition to those of spans: a GPU region ran without the hook being called at its start
+ * and end. */
 #define FOLD_UNSYNCHRONISED 64
 
 /* Regions of one tag that found no place in the ring. The sums only grow, and a reader uses the differences

@@ -67,7 +67,7 @@ static uint32_t find_or_add(struct session_map *map, const char *name)
             if (stored == TAG_OTHER || atomic_compare_exchange_strong(place, &tag, stored))
                 return stored;
         }
-        if (is_tag(map, tag, cut)) /* also if another thread was faster */
+        if (is_tag(map, tag, cut)) /* true, too, if another thread has added the name meanwhile */
             return tag;
     }
     return TAG_OTHER;
