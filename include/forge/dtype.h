@@ -47,11 +47,11 @@ FORGE_API const char *forge_dtype_name(forge_dtype dtype);
 /* Returns the type with this name, or NONE. Any thread. */
 FORGE_API forge_dtype forge_dtype_from_name(const char *name);
 
-/* True for floating-point types, 8-bit floats and block formats included. Any thread. */
+/* Returns true for floating-point types, 8-bit floats and block formats included. Any thread. */
 FORGE_API bool forge_dtype_is_float(forge_dtype dtype);
-/* True for integer types; false for bool. Any thread. */
+/* Returns true for integer types; false for bool. Any thread. */
 FORGE_API bool forge_dtype_is_integer(forge_dtype dtype);
-/* True for types that operations compute in; false for storage-only types. Any thread. */
+/* Returns true for types that operations compute in; false for storage-only types. Any thread. */
 FORGE_API bool forge_dtype_is_computed(forge_dtype dtype);
 
 /* Returns the number of elements in the smallest addressable unit: 1, 2 (4-bit types) or a block; 0: no such

@@ -243,13 +243,14 @@ typedef struct forge_conv_options {
     uint32_t output_padding[3];
     bool is_transposed;
 } forge_conv_options;
-/* Cross-correlation over 1 to 3 spatial dimensions, as PyTorch's Conv.
- * x: [n, channels, spatial...]; weight: [out, channels / groups, kernel...]; result: [n, out, floor((size +
- * padding - dilation (kernel - 1) - 1) / stride) + 1...].
- * Transposed, as PyTorch's ConvTranspose (the gradient of Conv): weight: [channels, out / groups,
- * kernel...]; result: [n, out, (size - 1) stride - padding + dilation (kernel - 1) + output_padding + 1...].
+/* Returns the cross-correlation over 1 to 3 spatial dimensions, as PyTorch's Conv.
+ * x: [n, channels, spatial...]; weight: [out, channels / groups, kernel...];
+ * result: [n, out, floor((size + padding - dilation * (kernel - 1) - 1) / stride) + 1...].
+ * Transposed, as PyTorch's ConvTranspose (the gradient of Conv): weight: [channels, out / groups, kernel...];
+ * result: [n, out, (size - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1...].
  * Accumulates in f32 for narrower floats, otherwise in the element type. options: may be NULL. Sizes may be
- * symbols if the result's sizes can be expressed. A symbol less a number cannot, so use enough padding. */
+ * symbols if the result's sizes can be expressed. A symbol minus a number cannot be expressed, so use enough
+ * padding. */
 FORGE_API forge_value forge_conv(forge_builder *builder, forge_value x, forge_value weight,
                                  const forge_conv_options *options);
 

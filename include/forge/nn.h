@@ -81,19 +81,19 @@ FORGE_API forge_value forge_dropout(forge_builder *builder, const char *name, fo
 FORGE_API forge_value forge_embedding(forge_builder *builder, const char *name, forge_value ids,
                                       forge_dtype dtype, int64_t count, int64_t width, double sd);
 
-/* Rotary position embedding (Su et al., 2021). x: [..., t, d]. positions: integers that broadcast to [...,
- * t]. Pair i of the d / 2 pairs is rotated by the angle position * base^(-2 i / d); base is usually 10000.
- * is_interleaved: pairs are x[2 i], x[2 i + 1], as in the paper and GPT-J. Otherwise pairs are x[i], x[i + d
- * / 2], as in GPT-NeoX and in Hugging Face's files of Llama. Angles are computed in f64, products in f32 for
- * narrower floats. Adds a composite "rope". */
+/* Rotary position embedding (Su et al., 2021). x: [..., t, d]. positions: integers that broadcast to
+ * [..., t]. Pair i of the d / 2 pairs is rotated by the angle position * base^(-2 i / d); base is usually
+ * 10000. is_interleaved: pairs are x[2 i], x[2 i + 1], as in the paper and GPT-J. Otherwise pairs are x[i],
+ * x[i + d / 2], as in GPT-NeoX and in Hugging Face's files of Llama. Angles are computed in f64, products in
+ * f32 for narrower floats. Adds a composite "rope". */
 FORGE_API forge_value forge_rope(forge_builder *builder, forge_value x, forge_value positions, double base,
                                  bool is_interleaved);
 
-/* Returns softmax(scale q k^T) v for each head. q: [b, heads, t, d]; k: [b, kv_heads, s, d]; v: [b, kv_heads,
- * s, e]; result: [b, heads, t, e]. heads is a multiple of kv_heads: with n = heads / kv_heads, heads i n to i
- * n + n - 1 use head i of k and v. is_causal: query i attends to keys 0 to i + s - t, so the last query
- * attends to all keys. scale 0: 1 / sqrt(d). Narrower floats are widened to f32 once and rounded once. Adds a
- * composite "attention". */
+/* Returns softmax(scale q k^T) v for each head. q: [b, heads, t, d]; k: [b, kv_heads, s, d]; v:
+ * [b, kv_heads, s, e]; result: [b, heads, t, e]. heads is a multiple of kv_heads: with n = heads / kv_heads,
+ * heads i n to i n + n - 1 use head i of k and v. is_causal: query i attends to keys 0 to i + s - t, so the
+ * last query attends to all keys. scale 0: 1 / sqrt(d). Narrower floats are widened to f32 once and rounded
+ * once. Adds a composite "attention". */
 FORGE_API forge_value forge_attention(forge_builder *builder, forge_value q, forge_value k, forge_value v,
                                       double scale, bool is_causal);
 
@@ -151,8 +151,8 @@ typedef struct forge_resnet_options {
 FORGE_API forge_value forge_basic_block(forge_builder *builder, const char *name, forge_value x,
                                         int64_t channels, uint32_t stride,
                                         const forge_resnet_options *options);
-/* As forge_basic_block, but with three convolutions: 1 x 1 to `channels`, 3 x 3 with this stride, 1 x 1 to 4
- * * channels. */
+/* Like forge_basic_block, but with three convolutions: 1 x 1 to `channels`, 3 x 3 with this stride, and 1 x 1
+ * to 4 * channels. */
 FORGE_API forge_value forge_bottleneck(forge_builder *builder, const char *name, forge_value x,
                                        int64_t channels, uint32_t stride,
                                        const forge_resnet_options *options);
@@ -178,8 +178,8 @@ FORGE_API forge_value forge_norm_cnn(forge_builder *builder, const char *name, f
  * fc.bias. */
 FORGE_API forge_value forge_resnet(forge_builder *builder, const char *name, forge_value x,
                                    const forge_resnet_options *options);
-/* GPT-2 (Radford et al., 2019). tokens: [b, t], integers, t at most `context`; result: logits [b, t,
- * vocabulary]. Parameters have the names and layout of GPT-2's files: wte.weight, wpe.weight,
+/* GPT-2 (Radford et al., 2019). tokens: [b, t], integers, t at most `context`; result: logits
+ * [b, t, vocabulary]. Parameters have the names and layout of GPT-2's files: wte.weight, wpe.weight,
  * h.0.ln_1.weight, h.0.attn.c_attn.weight ... ln_f.bias. The smallest GPT-2 is {12 layers, 12 heads,
  * vocabulary 50257, context 1024, width 768}. */
 FORGE_API forge_value forge_gpt(forge_builder *builder, const char *name, forge_value tokens,

@@ -508,7 +508,7 @@ static void handle_interrupts(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
-/* True unless a budget or an interrupt has ended the training. */
+/* Returns true unless a budget or an interrupt has ended the training. */
 static bool writes_sample(const struct training *t)
 {
     return t->options.sample && t->end == TRAINING_DONE;

@@ -277,8 +277,8 @@ void gradient_reduce(struct gradient *r)
     }
 }
 
-/* y = a c, so da = g c^T and dc = a^T g. The transpose flags of the node exchange dimensions. g: [..., rows,
- * columns], like y. */
+/* Adds the gradients of y = a c: da = g c^T and dc = a^T g. The transpose flags of the node exchange
+ * dimensions. g: [..., rows, columns], like y. */
 void gradient_matmul(struct gradient *r)
 {
     const struct matmul_attributes *m = r->node.attributes;

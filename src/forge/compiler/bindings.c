@@ -84,8 +84,8 @@ bool binding_view(struct lowering *l, const struct node *node, const struct prog
                   const struct value *value, struct program_binding *out)
 {
     *out = *x;
-    if (node->op == OP_TRANSFER || node->op == OP_COLLECTIVE) /* within one device, or in a group of one
-                                                               * process */
+    if (node->op == OP_TRANSFER || node->op == OP_COLLECTIVE) /* a transfer within one device or a collective
+                                                               * of one process copies nothing */
         return true;
     if (node->op == OP_STOP_GRADIENT) /* the result is x itself */
         return true;

@@ -7,7 +7,7 @@
 #include "forge/ir/fields.h"
 #include "forge/reference/reference.h"
 
-#define LARGEST_BYTES 4096 /* per result */
+#define LARGEST_BYTES 4096 /* maximum size of a result that is stored in the program */
 
 static const struct constant_attributes *constant_of(const forge_builder *builder, forge_value value)
 {

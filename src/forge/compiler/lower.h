@@ -26,17 +26,17 @@ struct lowered_buffer {
     uint32_t merged;            /* the buffer whose memory this one uses; itself: its own */
     uint32_t writer;            /* the launch that fills it; PROGRAM_NONE: filled before the first launch */
     uint32_t last;              /* the last launch that uses it */
-    uint32_t last_read;         /* of a slot: the last binding that reads the old value, or PROGRAM_NONE */
+    uint32_t last_read;         /* slots only: the last binding that reads the old value, or PROGRAM_NONE */
     bool is_result;             /* becomes a slot's new value or an output */
     bool is_claimed;            /* is already merged with a slot or an output */
-    const void *elements;       /* of a constant: its elements, in the graph */
+    const void *elements;       /* constants only: the elements, owned by the graph */
 };
 
 /* A launch of the program that is being made. */
 struct lowered_launch {
     struct program_launch made;
     in_place_bits in_place;
-    const forge_graph *body; /* of a composite, for its cost; else NULL */
+    const forge_graph *body; /* composites only: the body, to compute the cost; else NULL */
 };
 
 /* One entry in the linked list of a buffer's reads. */

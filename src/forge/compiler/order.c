@@ -1,8 +1,8 @@
 /* compiler/order.c - the pass that moves updates of parameters to the earliest position.
  *
  * The order of nodes is the order of launches. A builder puts all updates at the end, which keeps all
- * gradients until then. Here each update moves to where its gradient exists and the old values are not read
- * any more. Other phases keep their order.
+ * gradients until then. Here each update moves to the first position at which its gradient exists and the
+ * old values are not read any more. Other phases keep their order.
  *
  * Note: an update overwrites slots that are not among its inputs. All readers of a slot must stay before its
  * writer.
@@ -21,12 +21,12 @@ struct reader {
 struct ordering {
     const forge_graph *graph;
     uint32_t *slot_of;      /* one for each value: the slot whose elements it shows, or NONE */
-    uint32_t *first_reader; /* of each slot */
+    uint32_t *first_reader; /* first reader of each slot */
     struct reader *readers; /* at most one for each edge of the graph */
     uint32_t reader_count;
     uint32_t *first_written, *next_written; /* linked lists: the slots that a node writes */
-    uint32_t *earliest; /* of an update: the last node of another phase that must come before it */
-    uint32_t *after;    /* of an update: the node of another phase after which it is placed */
+    uint32_t *earliest; /* updates only: the last node of another phase that must come before the update */
+    uint32_t *after;    /* updates only: the node of another phase after which the update is placed */
 };
 
 static bool is_update(const struct ordering *o, size_t n)

@@ -24,7 +24,7 @@ struct block {
     struct placed items[BLOCK];
     size_t count;
     uint32_t min_first, max_first, min_last, max_last; /* over all items of the block */
-    uint64_t end;                                      /* the highest of all */
+    uint64_t end;                                      /* highest end of all items of the block */
     uint64_t gap; /* largest gap between an item and all items below it in the block */
     bool has_gap; /* there is a gap, even one of 0 bytes */
 };

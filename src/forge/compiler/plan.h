@@ -20,7 +20,7 @@ struct plan_item {
 };
 
 struct plan_result {
-    uint64_t size_bytes;  /* of the arena */
+    uint64_t size_bytes;  /* size of the arena */
     uint64_t bound_bytes; /* lower bound: the largest sum of live bytes at one launch */
     uint64_t comparisons; /* comparisons with placed items: a measure of the work */
 };

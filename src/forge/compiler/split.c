@@ -202,8 +202,8 @@ static bool is_read(const struct splitting *s, forge_value value)
     return graph_producer(s->graph, value)->op == OP_READ;
 }
 
-/* If another device uses a read, ensures that the read's own device already has a segment, which makes the
- * value. */
+/* If the transferred value is a read of a slot on another device, ensures that this device has a segment,
+ * because the segment makes the value. */
 static bool add_transfer(struct splitting *s, forge_value value)
 {
     forge_value source = source_of(s->graph, value);

@@ -9,9 +9,9 @@
 
 enum { CHUNK = 256 }; /* elements per step: a multiple of every block size */
 
-/* Reads integers as doubles that round to a narrower float as the integers themselves would. The bits that do
- * not fit a double become one sticky bit, far below the narrower float's last place. Without it, 2^60 + 2^36
- * + 1 would be rounded twice and become a tie of f32. */
+/* Reads integers as doubles that round to a narrower float as the integers themselves would. The bits that
+ * do not fit a double become one sticky bit, far below the narrower float's last place. Without it,
+ * 2^60 + 2^36 + 1 would be rounded twice and become a tie of f32. */
 static void load_sticky(const struct dtype_row *from, const void *source, size_t first, size_t count,
                         double *out)
 {

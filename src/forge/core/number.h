@@ -1,8 +1,8 @@
 /* core/number.h - converts doubles to and from narrower floats and integers.
  *
- * Note: float formats are described by their bit patterns, read as integers. The pattern after the largest
- * finite one is the result of an overflow. A carry out of the mantissa increments the exponent. Functions are
- * inline, so that each element type gets specialised code.
+ * Note: the bit patterns of floats are treated as integers. The pattern after the largest finite one is the
+ * result of an overflow. A carry out of the mantissa increments the exponent. Functions are inline, so that
+ * each element type gets specialised code.
  */
 #ifndef FORGE_CORE_NUMBER_H
 #define FORGE_CORE_NUMBER_H

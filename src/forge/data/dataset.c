@@ -15,8 +15,8 @@ struct forge_dataset {
     forge_tensor columns[FORGE_DATASET_MAX_COLUMNS];
 };
 
-/* Makes a view of a column with packed rows, [rows, ...], at any distance. Checks that the last row lies in
- * the buffer; the others are before it. */
+/* Makes a view of a column: [rows, ...]. Each row is packed; the distance between rows is arbitrary. Checks
+ * that the last row lies in the buffer; the others are before it. */
 static joule_status view_rows(const forge_tensor *column, size_t index, forge_tensor *out_view,
                               joule_error *out_error)
 {
@@ -40,7 +40,8 @@ static joule_status view_rows(const forge_tensor *column, size_t index, forge_te
     return forge_tensor_view(row.buffer, (size_t)offset, row.dtype, &row.shape, &row, out_error);
 }
 
-/* Adds a column. Fails if it does not lie in its buffer, or does not fit to the other columns. */
+/* Adds a column. Fails if it does not lie in its buffer, or if its number of rows differs from that of the
+ * other columns. */
 static joule_status take_column(struct forge_dataset *dataset, const forge_tensor *column,
                                 joule_error *out_error)
 {

@@ -109,8 +109,8 @@ static joule_status read_header(struct idx *idx, joule_error *out_error)
     return JOULE_OK;
 }
 
-/* Moves the elements that were read to a larger buffer, for all missing elements but of at most twice the
- * size. */
+/* Moves the elements that were read to a buffer of twice the size, or of the size of all elements if that is
+ * smaller. */
 static joule_status grow(const struct idx *idx, forge_buffer **buffer, joule_error *out_error)
 {
     size_t have = *buffer ? forge_buffer_size_bytes(*buffer) : 0;

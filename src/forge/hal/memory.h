@@ -23,8 +23,8 @@ void device_memory_close(struct device_memory *memory);
 joule_status device_take(forge_device *device, size_t size_bytes, const char *what, forge_buffer **out_buffer,
                          joule_error *out_error);
 
-/* Returns the size class for size_bytes, in bytes: the next of 8 steps between two powers of two, so that
- * less than an eighth is lost. Returns SIZE_MAX if size_bytes is too large. */
+/* Returns the size class for size_bytes, in bytes: size_bytes rounded up to one of 8 steps between two
+ * powers of two, so that less than an eighth is lost. Returns SIZE_MAX if size_bytes is too large. */
 size_t memory_class_bytes(size_t size_bytes);
 
 #endif

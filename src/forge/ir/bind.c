@@ -23,7 +23,8 @@ static joule_status copy_all(forge_builder *builder, const forge_graph *graph, f
     return forge_builder_finish(builder, out_graph, error);
 }
 
-/* After this call the outer graph has the body's symbols, as it had when the composite was made. */
+/* Note: after this call the graph of the builder has the symbols of the body, as if the composite had been
+ * made there. */
 const forge_graph *builder_bind_body(forge_builder *builder, const forge_graph *body)
 {
     forge_builder *inside = builder_new(&builder->graph->dims);

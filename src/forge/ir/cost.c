@@ -88,8 +88,8 @@ static double cost_matmul(const struct launch *launch)
 static double cost_conv(const struct launch *launch)
 {
     const struct conv_attributes *a = launch->attributes;
-    bool is_transposed = a->flags & CONV_TRANSPOSED; /* a kernel is applied to each input element if
-                                                      * transposed, else to each output element */
+    bool is_transposed = a->flags & CONV_TRANSPOSED; /* transposed: the kernel is applied to each input
+                                                      * element; otherwise to each output element */
     const struct view *weight = &launch->inputs[1];
     const struct view *each = is_transposed ? &launch->inputs[0] : &launch->outputs[0];
     double channels = (double)each->shape.dims[1], n = (double)each->shape.dims[0];

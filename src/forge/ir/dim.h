@@ -43,8 +43,8 @@ bool dim_table_copy(struct dim_table *table, const struct dim_table *from);
  * are too many entries, or if out of memory. */
 forge_dim dim_symbol(struct dim_table *table, const char *name, int64_t min, int64_t max, int64_t multiple);
 forge_dim dim_add(struct dim_table *table, forge_dim a, forge_dim b);
-/* Returns a - b. Returns DIM_FAILED also if the difference is not provably a sum of products with numbers >=
- * 0. */
+/* Returns a - b, or DIM_FAILED. It is also DIM_FAILED if the difference is not provably a sum of products
+ * with numbers >= 0. */
 forge_dim dim_sub(struct dim_table *table, forge_dim a, forge_dim b);
 forge_dim dim_mul(struct dim_table *table, forge_dim a, forge_dim b);
 /* Returns a / b. The quotient is exact if every term of `a` is divisible by `b`; otherwise it is rounded

@@ -150,8 +150,8 @@ struct scan_attributes {
 struct sort_attributes {
     uint32_t axis;
     uint32_t is_descending;
-    forge_shape shape; /* of the result; along the axis, the number of elements that are kept, from the first
-                        * on */
+    forge_shape shape; /* shape of the result; its size along the axis is the number of elements that are
+                        * kept, from the first on */
 };
 struct collective_attributes {
     uint32_t kind; /* forge_collective_kind */

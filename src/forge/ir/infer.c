@@ -202,7 +202,7 @@ bool infer_binary(struct inference *i)
     return infer_add_output(i, compares ? FORGE_BOOL : dtype, &shape);
 }
 
-/* condition, a and b broadcast to the result's shape. */
+/* Infers a select: condition, a and b broadcast to the result's shape. */
 bool infer_select(struct inference *i)
 {
     forge_shape shape;
@@ -226,7 +226,8 @@ bool infer_cast(struct inference *i)
 
 /* --- across elements ------------------------------------------------------------------------------------ */
 
-/* x: any shape. Result: x's shape with the reduced dimensions 1, or without them. */
+/* Infers a reduction. x: any shape. The result has x's shape, in which reduced dimensions are 1 or
+ * removed. */
 bool infer_reduce(struct inference *i)
 {
     const struct reduce_attributes *a = i->attributes;
@@ -270,8 +271,8 @@ static forge_shape leading(const forge_shape *shape)
     return result;
 }
 
-/* a: [..., rows, depth], b: [..., depth, columns], each with its last two dimensions exchanged by its flag.
- * The leading dimensions broadcast. Result: [..., rows, columns]. */
+/* Infers a matmul. a: [..., rows, depth]; b: [..., depth, columns]. A flag for each exchanges its last two
+ * dimensions. The leading dimensions broadcast. Result: [..., rows, columns]. */
 bool infer_matmul(struct inference *i)
 {
     const struct matmul_attributes *attributes = i->attributes;

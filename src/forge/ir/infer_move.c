@@ -36,7 +36,7 @@ bool infer_broadcast(struct inference *i)
     return infer_add_output(i, i->inputs[0]->dtype, &shape);
 }
 
-/* Dimension k of the result is dimension order[k] of x. */
+/* Infers a transpose: dimension k of the result is dimension order[k] of x. */
 bool infer_transpose(struct inference *i)
 {
     const struct transpose_attributes *a = i->attributes;
@@ -54,7 +54,7 @@ bool infer_transpose(struct inference *i)
 
 /* --- concatenation -------------------------------------------------------------------------------------- */
 
-/* All inputs have the same shape, except along the axis. */
+/* Infers a concat: all inputs have the same shape, except along the axis. */
 bool infer_concat(struct inference *i)
 {
     const struct axis_attributes *a = i->attributes;

@@ -112,8 +112,9 @@ static bool conv_size(struct inference *i, const struct conv_attributes *a, uint
                                       : count_places(i, &kernel, in, out);
 }
 
-/* x: [n, channels, spatial...]; weight: [out, channels / groups, kernel...], transposed: [channels, out /
- * groups, kernel...]. Result: [n, out, spatial...]. There are 1 to 3 spatial dimensions. */
+/* Infers a convolution. x: [n, channels, spatial...]; weight: [out, channels / groups, kernel...],
+ * transposed: [channels, out / groups, kernel...]. Result: [n, out, spatial...]. There are 1 to 3 spatial
+ * dimensions. */
 bool infer_conv(struct inference *i)
 {
     const struct conv_attributes *a = i->attributes;
@@ -182,7 +183,8 @@ bool infer_window(struct inference *i)
     return place_windows(i, &a->windows, &shape) && infer_add_output(i, dtype, &shape);
 }
 
-/* Result: x's shape with the number of windows along `axes`, followed by the windows' sizes. */
+/* Infers an unfold. The result has x's shape, with the number of windows along `axes`, followed by the
+ * windows' sizes. */
 bool infer_unfold(struct inference *i)
 {
     const struct unfold_attributes *a = i->attributes;
@@ -193,7 +195,7 @@ bool infer_unfold(struct inference *i)
            infer_add_output(i, i->inputs[0]->dtype, &shape);
 }
 
-/* x has the shape that unfold gives for an array of `shape`. The result has `shape`. */
+/* Infers a fold. x has the shape that unfold gives for an array of `shape`. The result has `shape`. */
 bool infer_fold(struct inference *i)
 {
     const struct fold_attributes *a = i->attributes;
@@ -213,7 +215,8 @@ bool infer_fold(struct inference *i)
     return infer_add_output(i, i->inputs[0]->dtype, &a->shape);
 }
 
-/* y and parts have x's shape with the number of windows along `axes`. The result has x's shape. */
+/* Infers a share. y and parts have x's shape, with the number of windows along `axes`. The result has x's
+ * shape. */
 bool infer_share(struct inference *i)
 {
     const struct share_attributes *a = i->attributes;

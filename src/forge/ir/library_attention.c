@@ -60,8 +60,8 @@ static forge_value mask(forge_builder *b, forge_value scores)
     return forge_select(b, forge_binary(b, FORGE_GE, key, query), scores, none);
 }
 
-/* q: [b, heads, t, d], k: [b, kv_heads, s, d], v: [b, kv_heads, s, e]; result: [b, heads, t, e]. The queries
- * of all heads that share keys are combined into one matrix with more rows. */
+/* Builds attention. q: [b, heads, t, d]; k: [b, kv_heads, s, d]; v: [b, kv_heads, s, e]; result:
+ * [b, heads, t, e]. The queries of all heads that share keys are combined into one matrix with more rows. */
 void library_attention(forge_builder *b, const forge_value *in, size_t count, const void *context,
                        forge_value *out)
 {
@@ -124,8 +124,8 @@ static forge_value angles(forge_builder *b, forge_value positions, int64_t d,
     return forge_reshape(b, angle, shape);
 }
 
-/* x: [..., t, d]; positions: broadcast to [..., t]; result: x's shape. During the rotation, the two elements
- * of a pair are a dimension of their own. */
+/* Builds a rotary position embedding. x: [..., t, d]; positions: broadcast to [..., t]; result: x's shape.
+ * During the rotation, the two elements of a pair are a dimension of their own. */
 void library_rope(forge_builder *b, const forge_value *in, size_t count, const void *context,
                   forge_value *out)
 {

@@ -64,7 +64,7 @@ static forge_value to_groups(forge_builder *b, forge_value x, uint32_t groups)
     return forge_reshape(b, x, forge_shape_of(shape.dims[0], groups, rest));
 }
 
-/* in: `count` values: x, and optionally weight and bias. Returns the normalised x, in x's shape and type. */
+/* Returns the normalised x, in x's shape and type. in: `count` values: x, and optionally weight and bias. */
 static forge_value norm_body(forge_builder *b, const forge_value *in, size_t count, const struct norm *norm)
 {
     forge_shape shape = forge_value_shape(b, in[0]);
@@ -109,7 +109,7 @@ void library_rms_norm(forge_builder *b, const forge_value *in, size_t count, con
     normalise_last(b, in, count, context, false, out);
 }
 
-/* x: [n, channels, ...]; weight, bias: [channels]. */
+/* Normalises x over groups of channels. x: [n, channels, ...]; weight, bias: [channels]. */
 void library_group_norm(forge_builder *b, const forge_value *in, size_t count, const void *context,
                         forge_value *out)
 {
@@ -142,7 +142,8 @@ static forge_value apply(forge_builder *b, const forge_value *in, forge_value me
     return forge_cast(b, forge_value_dtype(b, in[X]), y);
 }
 
-/* x: [n, channels, ...]; weight, bias: [channels]. out: y, in x's shape; mean and variance, [channels]. */
+/* Normalises x over the batch. x: [n, channels, ...]; weight, bias: [channels]. out: y, in x's shape; mean
+ * and variance, [channels]. */
 void library_batch_norm_training(forge_builder *b, const forge_value *in, size_t count, const void *context,
                                  forge_value *out)
 {

@@ -54,7 +54,7 @@ void library_log_softmax(forge_builder *b, const forge_value *in, size_t count, 
         forge_sub(b, x, forge_log(b, forge_reduce(b, FORGE_SUM, forge_exp(b, x), last_axis(b, x), true)));
 }
 
-/* logits: [n, classes], labels: [n]; result: [], the mean over the rows. */
+/* Builds the cross entropy. logits: [n, classes]; labels: [n]; result: [], the mean over the rows. */
 void library_cross_entropy(forge_builder *b, const forge_value *in, size_t count, const void *context,
                            forge_value *out)
 {

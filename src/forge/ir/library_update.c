@@ -4,7 +4,8 @@
  */
 #include "forge/ir/library.h"
 
-/* The parameter, the gradient and the moments have the same shape. All other inputs are scalars. */
+/* Builds one step of AdamW. The parameter, the gradient and the moments have the same shape. All other
+ * inputs are scalars. */
 void library_adamw(forge_builder *b, const forge_value *in, size_t count, const void *context,
                    forge_value *out)
 {

@@ -61,7 +61,7 @@ struct program_launch {
     uint32_t attributes, attributes_size; /* offset and size in `bytes` */
     uint32_t scope;                       /* offset in `strings` */
     uint32_t phase;
-    struct program_cost cost; /* at the largest sizes of the symbols */
+    struct program_cost cost; /* cost at the largest sizes of the symbols */
 };
 
 /* The position of an array in the program. */

@@ -3,8 +3,8 @@
  * Nodes are made by the builder, so text cannot contain anything that its rules refuse. The types in a text
  * are only compared with those that the builder infers.
  *
- * Note: symbols and sizes come first, then bodies, then the graph. Each begins with the dim table of the one
- * before, so that a size has the same id in all of them.
+ * Note: symbols and sizes come first, then bodies, then the graph. Each of these begins with the dim table
+ * of the previous one, so that a size has the same id in all of them.
  */
 #include <stdlib.h>
 #include <string.h>

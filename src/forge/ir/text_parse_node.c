@@ -31,7 +31,7 @@ struct statement {
     uint32_t input_count;
     struct value types[OP_MAX_OUTPUTS]; /* types as written in the text */
     uint32_t label_count, type_count;
-    const char *name; /* of an input or a slot */
+    const char *name; /* name of an input or a slot */
 };
 
 /* --- values --------------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* nn/embedding.c - embedding tables and rotary position embeddings.
  *
- * Note: there are two conventions for rotary positions, and the shapes of weights do not tell which one is
- * meant. With the wrong convention, a model runs but its results are meaningless.
+ * Note: there are two conventions for rotary positions, and both have the same shapes of weights. With the
+ * wrong convention, a model runs but its results are meaningless.
  */
 #include "forge/ir/library.h"
 #include "forge/nn/layer.h"

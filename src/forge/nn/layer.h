@@ -24,7 +24,7 @@ struct linear {
     bool has_bias;
     bool is_in_by_out; /* weight: [in, out], as in GPT-2's files; else [out, in] */
 };
-/* x: [..., in]; returns [..., out_features]. */
+/* Adds a linear layer. x: [..., in]; returns [..., out_features]. */
 forge_value layer_linear(forge_builder *builder, const char *name, forge_value x, int64_t out_features,
                          const struct linear *how);
 

@@ -28,7 +28,7 @@ static bool take_options(forge_builder *b, const forge_resnet_options *given, fo
 
 /* --- blocks --------------------------------------------------------------------------------------------- */
 
-/* A convolution with padding that keeps the size for stride 1. */
+/* Adds a convolution with padding that keeps the size for stride 1. */
 static forge_value conv(forge_builder *b, const char *name, forge_value x, int64_t channels, int64_t kernel,
                         uint32_t stride)
 {

@@ -11,10 +11,10 @@
 /* Copies the options and sets defaults. Returns false and fails the builder if they are of an unknown
  * version. */
 bool transformer_options(forge_builder *builder, const forge_gpt_options *given, forge_gpt_options *out);
-/* A linear layer with weight: [in, out] and bias: [out]. x: [..., in]; returns [..., out_features]. */
+/* Adds a linear layer with weight: [in, out] and bias: [out]. x: [..., in]; returns [..., out_features]. */
 forge_value transformer_linear(forge_builder *builder, const char *name, forge_value x, int64_t out_features,
                                const forge_gpt_options *options, bool is_residual);
-/* Multi-head attention. x: [b, t, width]; returns [b, t, width]. */
+/* Adds multi-head attention. x: [b, t, width]; returns [b, t, width]. */
 forge_value transformer_attention(forge_builder *builder, const char *name, forge_value x,
                                   const forge_gpt_options *options);
 

@@ -36,7 +36,7 @@ typedef forge_value update_fn(const struct update *update, const void *context);
 forge_value update_parameters(forge_builder *b, forge_value loss, forge_value learning_rate,
                               const struct update_options *options, update_fn *rule, const void *context);
 
-/* The same, with gradients from the caller. */
+/* Like update_parameters, but with gradients from the caller. */
 forge_value update_given(forge_builder *b, const forge_gradient *gradients, size_t count,
                          forge_value learning_rate, const struct update_options *options, update_fn *rule,
                          const void *context);

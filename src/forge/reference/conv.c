@@ -1,9 +1,9 @@
 /* reference/conv.c - convolutions and transposed convolutions in up to three dimensions.
  *
- * x: [batch, channels, spatial...]; out: [batch, out_channels, spatial...]; weight: [out_channels,
- * channels / groups, taps...], or [channels, out_channels / groups, taps...] if transposed. Each tile of an
- * output row adds the products of all lines of the input and of the kernel that contribute to it. Missing
- * dimensions have size 1.
+ * x: [batch, channels, spatial...]; out: [batch, out_channels, spatial...]; weight:
+ * [out_channels, channels / groups, taps...], or [channels, out_channels / groups, taps...] if transposed.
+ * Each tile of an output row adds the products of all lines of the input and of the kernel that contribute
+ * to it. Missing dimensions have size 1.
  * Note: each element is summed over channels, then taps, in one order, for any division of rows.
  */
 #include "forge/reference/conv.h"
@@ -47,7 +47,7 @@ struct conv conv_of(const struct launch *launch)
     return c;
 }
 
-/* A line of `count` elements, starting at an offset; stride in elements. */
+/* Returns a line of `count` elements from an offset on. Offset and stride are in elements. */
 static struct walk line_of(const struct view *view, int64_t offset, int64_t stride, int64_t count)
 {
     return (struct walk){.dtype = dtype_row(view->dtype),
@@ -173,7 +173,7 @@ void reference_conv(const struct launch *launch, size_t first, size_t end)
     for (size_t row = first; row < end; row++) {
         struct place p = place_of(&c, (int64_t)row);
         for (struct tile part = tile_from(0, columns); part.count; part = tile_next(part)) {
-            union cells sums = {.bits = {0}}; /* also 0.0 for floats */
+            union cells sums = {.bits = {0}}; /* all bits 0, which is 0.0 for floats */
             gather(&c, &p, part, &sums);
             if (dtype->kind == DTYPE_FLOAT)
                 dtype->store(out->data, row * columns + part.first, part.count, sums.numbers);

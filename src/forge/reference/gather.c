@@ -1,9 +1,9 @@
 /* reference/gather.c - gather and scatter: elements are read from, or written to, positions given by indices.
  *
- * x has the shape [outer, size, inner], where `size` is the axis; gathered elements and updates are [outer,
- * count, inner]. A piece of a scatter is one line of its output. One thread applies all updates of a line in
- * order, so sums do not depend on the number of threads. If the output is in place, lines are not copied and
- * only updated elements are accessed.
+ * x has the shape [outer, size, inner], where `size` is the axis; gathered elements and updates are
+ * [outer, count, inner]. A piece of a scatter is one line of its output. One thread applies all updates of a
+ * line in order, so sums do not depend on the number of threads. If the output is in place, lines are not
+ * copied and only updated elements are accessed.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/scatter.h"

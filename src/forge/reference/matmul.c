@@ -1,5 +1,5 @@
-/* reference/matmul.c - matrix products: a: [..., rows, depth], b: [..., depth, columns], out: [..., rows,
- * columns].
+/* reference/matmul.c - matrix products: a: [..., rows, depth], b: [..., depth, columns], out:
+ * [..., rows, columns].
  *
  * A panel of the output is a few rows by a tile of columns, so a row of b is converted to doubles once for
  * several rows of a. Each element is summed from its first product to its last in any panel, so the result

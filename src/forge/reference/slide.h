@@ -17,13 +17,13 @@ struct slide {
     bool is_transposed;
 };
 
-/* A dimension along which nothing slides. */
+/* Returns the slide of a dimension along which nothing slides. */
 static inline struct slide slide_none(int64_t in)
 {
     return (struct slide){.in = in, .taps = 1, .stride = 1, .dilation = 1};
 }
 
-/* Returns the input that output o reads through this tap, or -1 if that is padding or none. */
+/* Returns the input that output o reads through this tap, or -1 if it reads padding or nothing. */
 static inline int64_t slide_input(const struct slide *s, int64_t o, int64_t tap)
 {
     int64_t at =
@@ -42,7 +42,7 @@ struct slide_run {
     int64_t in, in_step;
 };
 
-/* a / b rounded up, b > 0. */
+/* Returns a / b rounded up; b > 0. */
 static inline int64_t slide_quotient_up(int64_t a, int64_t b)
 {
     if (b == 1)

@@ -17,7 +17,7 @@ static inline void sum_add(struct sum *sum, double x)
     sum->value = total;
 }
 
-/* `lost` is NaN after an infinity was added, so it is ignored then. */
+/* Returns the corrected sum. After an infinity was added, `lost` is NaN and is ignored. */
 static inline double sum_total(const struct sum *sum)
 {
     return isfinite(sum->value) ? sum->value + sum->lost : sum->value;

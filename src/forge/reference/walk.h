@@ -45,8 +45,8 @@ struct walk {
     const struct dtype_row *dtype;
     const char *data;
     int64_t start;                   /* offset of position 0 from data, in elements */
-    uint32_t rank;                   /* at least 1 */
-    int64_t dims[FORGE_MAX_RANK];    /* of the shape, with contiguous dimensions joined */
+    uint32_t rank;                   /* number of joined dimensions, at least 1 */
+    int64_t dims[FORGE_MAX_RANK];    /* dimensions of the shape, with contiguous ones joined */
     int64_t strides[FORGE_MAX_RANK]; /* in elements */
 };
 
@@ -58,10 +58,10 @@ int64_t walk_offset(const struct walk *walk, size_t position);
 /* Copies `count` elements; to_step and from_step are in elements. from_step 0 copies one element to all. */
 void elements_copy(void *to, int64_t to_step, const void *from, int64_t from_step, size_t size_bytes,
                    size_t count);
-/* Copies elements [first, first + count) to `out`, packed. `out` may be their own address. */
+/* Copies elements [first, first + count) to `out`, packed. `out` may be the address of these elements. */
 void walk_copy(const struct walk *walk, size_t first, size_t count, void *out);
-/* Returns the address of these elements, packed: their own address if they are packed, else `buffer` with a
- * copy. */
+/* Returns an address at which these elements are packed: in the view if they are packed there, else `buffer`
+ * with a copy. */
 const void *walk_pack(const struct walk *walk, size_t first, size_t count, void *buffer);
 /* Loads elements as doubles. count is at most TILE. */
 void walk_load(const struct walk *walk, size_t first, size_t count, double *out);

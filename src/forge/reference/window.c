@@ -11,7 +11,7 @@
 
 /* The dimensions of an output, and how they read the input. */
 struct sliding {
-    uint32_t rank; /* at least 1 */
+    uint32_t rank; /* number of dimensions, at least 1 */
     int64_t out[FORGE_MAX_RANK];
     struct slide dims[FORGE_MAX_RANK];
     int64_t strides[FORGE_MAX_RANK];     /* strides of the input along each dimension */
@@ -26,7 +26,7 @@ static struct slide slide_of(const struct windows *w, uint32_t k, int64_t in)
     return (struct slide){in, w->size[k], w->stride[k], w->dilation[k], w->before[k], false};
 }
 
-/* For operations whose input and output have the same rank. */
+/* Returns the dimensions of an operation whose input and output have the same rank. */
 static struct sliding sliding_of(const struct launch *launch, const struct windows *w)
 {
     const struct view *x = &launch->inputs[0];
@@ -123,7 +123,7 @@ static uint64_t better_bits(forge_reduce_kind kind, uint64_t best, uint64_t x)
     return (kind == FORGE_MAXIMUM ? x > best : x < best) ? x : best;
 }
 
-/* Folds the elements of a run into the results. offset: that of the line in x. */
+/* Folds the elements of a run into the results. offset: offset of the line in x, in elements. */
 static void fold_run(struct fold *fold, const struct sliding *s, int64_t offset, struct slide_run run)
 {
     uint32_t last = s->rank - 1;
@@ -174,7 +174,8 @@ static void store_fold(const struct fold *fold, const struct view *out, size_t a
     dtype->store_bits(out->data, at, count, bits);
 }
 
-/* divisor: for means; 0: the number of elements of each window that are not padding. */
+/* Computes rows of a window reduction. divisor: of means; 0: the number of elements of each window that are
+ * not padding. */
 static void fold_rows(const struct launch *launch, const struct sliding *s, forge_reduce_kind kind,
                       double divisor, size_t first, size_t end)
 {
@@ -217,8 +218,8 @@ static double number_at(const struct view *view, const int64_t *index)
     return number;
 }
 
-/* Finds the indices that `from` reads through these taps, along all dimensions. Returns false if it is
- * padding or none. */
+/* Finds the indices that `from` reads through these taps, along all dimensions. Returns false if they read
+ * padding or nothing. */
 static bool follow(const struct slide *dims, uint32_t rank, const int64_t *from, const int64_t *taps,
                    int64_t *to)
 {

@@ -92,7 +92,8 @@ void attribution_add_window(struct attribution *a, const struct attribution_wind
         return;
     }
     struct attribution_window w = *window;
-    /* A lower bound on the error. No sensor is more accurate, and it prevents a division by 0. */
+    /* The lower bound prevents a division by 0. It does not widen intervals, because no sensor is that
+     * accurate. */
     double min_sd = 1e-6 * fabs(w.joules) + 1e-9;
     w.variance = fmax(w.variance, min_sd * min_sd);
     double watts_variance = w.variance / (w.seconds * w.seconds);

@@ -35,8 +35,8 @@ struct attribution_group {
 struct attribution_window {
     double seconds;
     double joules;   /* NaN: unknown; the window is then a gap */
-    double variance; /* of the independent error of `joules`, in J^2; mostly only ratios between windows
-                      * matter */
+    double variance; /* variance of the independent error of `joules`, in J^2; in most cases only ratios
+                      * between windows matter */
 };
 
 struct attribution;

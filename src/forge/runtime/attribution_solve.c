@@ -13,7 +13,8 @@
 #include "forge/runtime/attribution_sums.h"
 #include "forge/runtime/symmetric.h"
 
-#define SCALE_LOG_SD        1.0 /* of a factor common to all groups: only their ratios matter */
+/* error of a factor common to all groups; it is wide because only ratios between groups matter */
+#define SCALE_LOG_SD        1.0
 #define NOISE_PRIOR_WINDOWS 1.0 /* weight of the noise that the meter states, in windows */
 #define NOISE_ROUNDS        6
 #define MAX_STEPS           40

@@ -27,7 +27,7 @@ struct attribution {
     size_t count; /* number of groups */
     struct whitened paces[PACES];
     double *row;     /* scratch */
-    double *seconds; /* of each group, in windows with energy */
+    double *seconds; /* seconds of each group, in windows with energy */
     double joules, variance;
     double gap_s;    /* seconds since the last window with energy */
     size_t windows;  /* number of windows with energy */
@@ -39,7 +39,7 @@ struct attribution_answer {
     size_t count;
     joule_class meter;
     double sum_sd;  /* relative error of the sum, common to all groups: from the meter */
-    double *joules; /* of each group */
+    double *joules; /* joules of each group */
     double *seconds;
     double *covariance;   /* covariance of the logarithms of the joules, given their sum: [n, n] */
     double *prior_joules; /* covariance that the prior and the sum alone give: [n, n] */

@@ -98,7 +98,7 @@ void forge_energy_stop(forge_instance *instance)
 
 /* --- windows -------------------------------------------------------------------------------------------- */
 
-/* Returns the standard deviation of q in its own unit. As in libjoule, models have relative errors. */
+/* Returns the standard deviation of q, in q's unit. As in libjoule, errors of models are relative. */
 static double sd_of(joule_quantity q)
 {
     double z = q.cls >= JOULE_CLASS_MODELLED && q.value > 0 ? log(q.high / q.value) : q.high / q.value - 1;

@@ -38,7 +38,7 @@ struct energy {
     /* Sums over the windows with energy since the last gap. They separate the common error of the windows
      * from their own errors. */
     double joules, squares, variance;
-    int64_t first_ns; /* begin of the first window in these sums */
+    int64_t first_ns; /* start of the first window in these sums */
     double gain_sd;   /* relative standard deviation of the common error */
     joule_class cls;
     /* Valid until the next collection; NULL: not solved. */

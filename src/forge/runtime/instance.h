@@ -38,8 +38,9 @@ struct forge_instance {
     uint64_t runs_done;
     forge_graph **bodies; /* one for each launch: a composite's body if its sizes change, else NULL */
     int64_t **body_sizes; /* one for each body: values of its dim table */
-    int64_t *timestamps;  /* of the last run without energy: its start, and the end of each launch */
-    int64_t *taken_ns;    /* one for each launch: its total time over all runs */
+    /* used if energy is not counted: the start of the last run, and the end of each launch */
+    int64_t *timestamps;
+    int64_t *taken_ns; /* one for each launch: its total time over all runs */
     uint64_t runs;
     struct energy *energy;  /* NULL: energy is not counted */
     bool is_poisoned;       /* a run failed midway: states may be partially updated */

@@ -16,7 +16,7 @@ struct npy {
     struct file file;
     char *text; /* the header, with a terminating NUL */
     size_t text_size, at;
-    size_t text_offset; /* of the header in the file */
+    size_t text_offset; /* offset of the header in the file */
     joule_error *error;
     /* Contents of the header: */
     forge_dtype dtype;

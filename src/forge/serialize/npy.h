@@ -8,7 +8,7 @@
 #define NPY_MAGIC         "\x93NUMPY"
 #define NPY_PREAMBLE_SIZE 8 /* bytes of magic and version */
 #define NPY_MAX_HEADER    65536u
-#define NPY_ALIGNMENT     64 /* of the data, in bytes */
+#define NPY_ALIGNMENT     64 /* alignment of the data, in bytes */
 
 /* Returns NumPy's name of a type without the byte order, for example "f4". NULL: NumPy has no such type. */
 const char *npy_dtype_name(forge_dtype dtype);

@@ -37,7 +37,7 @@ struct forge_safetensors {
 /* Returns the format's name of a type, for example "F32". NULL: the format has no such type. */
 const char *safetensors_dtype_name(forge_dtype dtype);
 
-/* True if a name has no control characters. Names are printed in messages on terminals. */
+/* Returns true if a name has no control characters. Names are printed in messages on terminals. */
 bool safetensors_is_printable(const char *name);
 
 /* Parses the header of header_size bytes, and sets entries and metadata. */

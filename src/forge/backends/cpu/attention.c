@@ -97,7 +97,7 @@ size_t attention_pieces(const struct launch *launch, size_t *out_grain)
 
 /* --- blocks --------------------------------------------------------------------------------------------- */
 
-/* The [rows, columns] matrix of one head of a rank 4 view, starting at `row`. */
+/* Returns the matrix [rows, columns] of one head of a view of rank 4, from row `row` on. */
 static struct matrix head_of(const struct view *view, size_t example, size_t head, size_t row)
 {
     const int64_t *strides = view->strides;
@@ -122,7 +122,8 @@ struct block {
     const struct attention_code *code;
     const struct attention *a;
     size_t row, rows, columns, next_row; /* next_row: row stride of the score matrices, in elements */
-    /* Both [rows, columns]. `gradients` holds the gradient of the weights first, then that of the scores. */
+    /* Both are [rows, columns]. `gradients` first holds the gradient of the weights, later the gradient of
+     * the scores. */
     float *weights, *gradients;
     void *scratch;
 };

@@ -15,19 +15,20 @@ enum { ATTENTION_LANES = 16 }; /* rows of scores are padded to a multiple of thi
 
 struct attention_code {
     const struct gemm_code *gemm;
-    /* x = softmax(scale x), in place. x: [count]; fills the rest of the last vector with 0. */
+    /* Computes x = softmax(scale x), in place. x: [count]; fills the rest of the last vector with 0. */
     void (*weigh)(float *x, float scale, size_t count);
-    /* g = scale x (g - sum of x g), in place: turns the gradient of the weights x into that of the scores. x,
-     * g: [count]; fills the rest of the last vector of g with 0. */
+    /* Replaces g, the gradient of the weights x, by the gradient of the scores: scale * x * (g - sum of
+     * x * g). Both arrays are [count]. Fills the rest of the last vector of g with 0. */
     void (*back)(const float *x, float *g, float scale, size_t count);
 };
 
-/* True if the kernel supports the launch. Inputs: q, k, v, with any strides. The gradient's fourth input is
- * the gradient of the result; its outputs are the gradients of q, k and v, and all three must be
+/* Returns true if the kernel supports the launch. Inputs: q, k, v, with any strides. The gradient's fourth
+ * input is the gradient of the result; its outputs are the gradients of q, k and v, and all three must be
  * requested. */
 bool attention_takes(const struct launch *launch);
 bool attention_takes_gradient(const struct launch *launch);
-/* One piece is one head of k and v of one example, with all heads of q that use it. */
+/* Returns the number of pieces. A piece is one head of k and v of one example, with all heads of q that use
+ * it. */
 size_t attention_pieces(const struct launch *launch, size_t *out_grain);
 
 void attention_run(const struct attention_code *code, const struct launch *launch, size_t first, size_t end,

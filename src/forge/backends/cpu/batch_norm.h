@@ -23,11 +23,11 @@ struct batch_norm {
 
 struct batch_norm batch_norm_of(const struct launch *launch);
 
-/* True if the kernel supports the launch. */
+/* Returns true if the kernel supports the launch. */
 bool batch_norm_takes_training(const struct launch *launch);
 bool batch_norm_takes_gradient(const struct launch *launch);
 bool batch_norm_takes_running(const struct launch *launch);
-/* One piece is one channel. */
+/* Returns the number of pieces. A piece is one channel. */
 size_t batch_norm_pieces(const struct launch *launch, size_t *out_grain);
 
 #endif

@@ -29,7 +29,7 @@ struct conv_phase {
     int64_t from, next_channel, steps[CONV_AXES]; /* offset and strides of its outputs, in elements */
 };
 
-/* Number of phases; 1 unless the convolution is transposed and has a stride. */
+/* Returns the number of phases, which is 1 unless the convolution is transposed and has a stride. */
 size_t conv_phases(const struct conv *c);
 struct conv_phase conv_phase_of(const struct conv *c, size_t phase);
 
@@ -37,7 +37,7 @@ struct conv_phase conv_phase_of(const struct conv *c, size_t phase);
 struct conv_images {
     const struct conv *conv; /* &phase->conv */
     const struct conv_phase *phase;
-    const void *x, *weight;             /* at the first channel of the group */
+    const void *x, *weight;             /* addresses for the first channel of the group */
     int64_t weight_row, weight_channel; /* strides between output channels and between input channels */
     size_t weight_run;                  /* how many consecutive k have weights at a constant step */
     int64_t weight_step;                /* that step, in elements */

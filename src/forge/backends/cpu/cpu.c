@@ -161,8 +161,8 @@ static joule_status cpu_select(forge_device *device, const struct launch *launch
     return JOULE_UNSUPPORTED;
 }
 
-/* True if no output overlaps another output, and each overlap of an output and an input is one the kernel
- * allows. */
+/* Returns true if no output overlaps another output, and the kernel allows each overlap of an output and an
+ * input. */
 static bool may_lie_so(const struct cpu_kernel *kernel, const struct launch *launch)
 {
     for (size_t k = 0; k < launch->output_count; k++) {

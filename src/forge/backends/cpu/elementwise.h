@@ -4,24 +4,25 @@
 
 #include "forge/backends/cpu/runs.h"
 
-/* True if the f32 kernel (or the f64 kernel, for *_f64) supports the launch. */
+/* Returns true if the f32 kernel (or the f64 kernel, for *_f64) supports the launch. */
 bool elementwise_takes_unary(const struct launch *launch);
 bool elementwise_takes_unary_f64(const struct launch *launch);
 bool elementwise_takes_binary(const struct launch *launch);
 bool elementwise_takes_binary_f64(const struct launch *launch);
 bool elementwise_takes_select(const struct launch *launch);
 bool elementwise_takes_select_f64(const struct launch *launch);
-/* Casts from bool or u8 to f32; the other one to f64. */
+/* Return true for casts from bool or u8: the first function for casts to f32, the other one to f64. */
 bool elementwise_takes_cast(const struct launch *launch);
 bool elementwise_takes_cast_f64(const struct launch *launch);
-/* Inputs: the gradient of the result and x, both of the result's shape. */
+/* Returns true if the f32 kernel supports the launch. Inputs: the gradient of the result and x, both of the
+ * result's shape. */
 bool elementwise_takes_gelu_back(const struct launch *launch);
 
-/* Number of pieces of a launch; *out_grain: minimum number per thread. */
+/* Returns the number of pieces of a launch; *out_grain: minimum number per thread. */
 size_t elementwise_unary_pieces(const struct launch *launch, size_t *out_grain);
-/* For operations that evaluate a polynomial. */
+/* The same for operations that evaluate a polynomial. */
 size_t elementwise_dear_pieces(const struct launch *launch, size_t *out_grain);
-/* For binary, select and cast. */
+/* The same for binary, select and cast. */
 size_t elementwise_pieces(const struct launch *launch, size_t *out_grain);
 
 #endif

@@ -10,23 +10,26 @@
 
 enum {
     DEPTH_BLOCK = GEMM_DEPTH_BLOCK,
-    KEPT_BYTES = 336 << 10,                        /* room for the panels of a, for all k */
-    BLOCK_BYTES = 768 << 10,                       /* room for a block of b */
-    MAX_COLUMNS = BLOCK_BYTES / (DEPTH_BLOCK * 4), /* in a block of b, for the smallest element type */
-    ELEMENT_BYTES = 8,                             /* of the largest element type */
+    KEPT_BYTES = 336 << 10,  /* room for the panels of a, for all k */
+    BLOCK_BYTES = 768 << 10, /* room for a block of b */
+    /* maximum columns of a block of b, for the smallest element type */
+    MAX_COLUMNS = BLOCK_BYTES / (DEPTH_BLOCK * 4),
+    ELEMENT_BYTES = 8, /* size of the largest element type */
     PADDING = 64,
-    MAX_PIECE = 512,            /* rows and columns of a piece of work */
-    MIN_PIECE = 128,            /* in smaller pieces, packed data is used too few times */
-    MIN_PIECES = 4,             /* smaller numbers of large pieces are divided further */
+    MAX_PIECE = 512, /* rows and columns of a piece of work */
+    /* minimum rows and columns; in smaller pieces, packed data is used too few times */
+    MIN_PIECE = 128,
+    MIN_PIECES = 4,             /* if there are fewer large pieces, they are divided further */
     TILE_ROWS = GEMM_TILE_ROWS, /* pieces consist of whole tiles of the widest code */
     TILE_COLUMNS = GEMM_TILE_COLUMNS,
 };
 #define WORTH_A_THREAD 4e6  /* minimum work per thread, in FLOP */
 #define PIECE_FLOP     24e6 /* about 100 us: too little to divide further */
 
-#define A_BYTES    (KEPT_BYTES + PADDING)
-#define B_BYTES    (BLOCK_BYTES + PADDING)
-#define TILE_BYTES (GEMM_TILE_ROWS * TILE_COLUMNS * 4) /* of any element type */
+#define A_BYTES (KEPT_BYTES + PADDING)
+#define B_BYTES (BLOCK_BYTES + PADDING)
+/* bytes of a tile, equal for all element types: tiles of larger elements have fewer columns */
+#define TILE_BYTES (GEMM_TILE_ROWS * TILE_COLUMNS * 4)
 
 _Static_assert(KEPT_BYTES >= GEMM_TILE_ROWS * DEPTH_BLOCK * ELEMENT_BYTES, "a panel of a fits");
 _Static_assert(A_BYTES + B_BYTES + TILE_BYTES <= GEMM_SCRATCH_BYTES, "all blocks fit");

@@ -11,19 +11,19 @@
 
 enum isa {
     ISA_PLAIN,  /* whatever the compiler's target has */
-    ISA_AVX2,   /* with FMA */
+    ISA_AVX2,   /* AVX2 and FMA */
     ISA_AVX512, /* F, BW, DQ, VL; with FMA */
     ISA_COUNT
 };
 
-/* The name, for example "avx2". */
+/* Returns the name, for example "avx2"; static storage. */
 const char *isa_name(enum isa isa);
-/* True if this processor supports it. */
+/* Returns true if this processor supports the instruction set. */
 bool isa_is_here(enum isa isa);
 /* Finds the instruction set of this name, or the best supported one if name is NULL. JOULE_INVALID: unknown
  * name. JOULE_ABSENT: not supported by this processor. */
 joule_status isa_choose(const char *name, enum isa *out_isa, joule_error *out_error);
-/* The table of its kernels; the last row has the name NULL. */
+/* Returns the table of the instruction set's kernels; the last row has the name NULL. */
 const struct cpu_kernel *isa_kernels(enum isa isa);
 
 #endif

@@ -17,7 +17,8 @@ bool kernel_takes(const struct cpu_kernel *kernel, const struct launch *launch)
            (!kernel->takes || kernel->takes(launch));
 }
 
-/* One piece is one row of the output. Its cost is the number of input elements per row. */
+/* Returns the number of pieces. A piece is one row of the output; its cost is the number of input elements
+ * per row. */
 static size_t rows(const struct launch *launch, size_t *out_grain)
 {
     size_t count = launch_rows(launch), touched = 0;
@@ -28,7 +29,8 @@ static size_t rows(const struct launch *launch, size_t *out_grain)
     return count;
 }
 
-/* One piece is one row of the output. Each row of a product reads the whole right operand. */
+/* Returns the number of pieces. A piece is one row of the output. Each row of a product reads the whole
+ * right operand. */
 static size_t product_rows(const struct launch *launch, size_t *out_grain)
 {
     const forge_shape *right = &launch->inputs[1].shape;
@@ -37,8 +39,8 @@ static size_t product_rows(const struct launch *launch, size_t *out_grain)
     return launch_rows(launch);
 }
 
-/* One piece is one row of the output. A row of a convolution reads all channels of a group; a row of windows
- * reads all their elements. */
+/* Returns the number of pieces. A piece is one row of the output. A row of a convolution reads all channels
+ * of a group; a row of windows reads all their elements. */
 static size_t sliding_rows(const struct launch *launch, size_t *out_grain)
 {
     size_t count = launch_rows(launch);
@@ -47,7 +49,7 @@ static size_t sliding_rows(const struct launch *launch, size_t *out_grain)
     return count;
 }
 
-/* One piece is one line of the output, which reads one line of x. */
+/* Returns the number of pieces. A piece is one line of the output, which reads one line of x. */
 static size_t lines(const struct launch *launch, size_t *out_grain)
 {
     size_t count = launch_pieces(launch);

@@ -13,7 +13,7 @@ struct cpu_kernel {
     const char *name;
     enum op op;
     in_place_bits in_place;
-    /* True if the kernel supports the launch. NULL: supports all. */
+    /* Returns true if the kernel supports the launch. NULL: supports all. */
     bool (*takes)(const struct launch *launch);
     /* Returns the number of pieces. *out_grain: minimum number of pieces per thread. */
     size_t (*pieces)(const struct launch *launch, size_t *out_grain);
@@ -34,7 +34,7 @@ struct cpu_kernel {
 
 enum { KERNEL_SCRATCH_BYTES = 5 << 19 };
 
-/* True if the kernel supports this operation on these views. */
+/* Returns true if the kernel supports this operation on these views. */
 bool kernel_takes(const struct cpu_kernel *kernel, const struct launch *launch);
 
 /* The reference functions, which support everything that one process can compute. The last row has the name

@@ -10,7 +10,7 @@ static const struct composite_attributes *attributes_of(const struct launch *lau
     return launch->attributes;
 }
 
-/* True for "layer_norm" and its gradient, false for "rms_norm" and its gradient. */
+/* Returns true for "layer_norm" and its gradient, false for "rms_norm" and its gradient. */
 static bool is_layer(const struct launch *launch)
 {
     return attributes_of(launch)->name[0] == 'l';
@@ -52,8 +52,8 @@ struct norm_gradient norm_gradient_of(const struct launch *launch)
     return n;
 }
 
-/* True if the first `own` inputs are x: [..., row], weight: [row] and, for layer_norm, an optional bias:
- * [row]. */
+/* Returns true if the first `own` inputs are x: [..., row], weight: [row] and, for layer_norm, an optional
+ * bias: [row]. */
 static bool takes_own(const struct launch *launch, size_t own)
 {
     const forge_shape *shape = &launch->inputs[0].shape;

@@ -36,13 +36,14 @@ struct norm_gradient {
 struct norm norm_of(const struct launch *launch);
 struct norm_gradient norm_gradient_of(const struct launch *launch);
 
-/* True if the kernel supports the launch. */
+/* Returns true if the kernel supports the launch. */
 bool norm_takes(const struct launch *launch);
 bool norm_takes_gradient(const struct launch *launch);
 size_t norm_pieces(const struct launch *launch, size_t *out_grain);
 size_t norm_blocks(const struct launch *launch, size_t *out_grain);
 size_t norm_columns(const struct launch *launch, size_t *out_grain);
-/* Size of the shared memory: [blocks, 2, count] of f64, the sums of the gradients of weight and of bias. */
+/* Returns the size of the shared memory in bytes: [blocks, 2, count] of f64, the sums of the gradients of
+ * weight and of bias. */
 size_t norm_shared_bytes(const struct launch *launch);
 
 #endif

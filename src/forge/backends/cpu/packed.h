@@ -7,7 +7,7 @@
 
 #include "forge/ir/launch.h"
 
-/* True if the view is f32, packed and of this shape. */
+/* Returns true if the view is f32, packed and of this shape. */
 static inline bool view_is(const struct view *view, const forge_shape *shape)
 {
     return view->dtype == FORGE_F32 && forge_shape_equal(&view->shape, shape) && view_is_packed(view);
@@ -22,7 +22,7 @@ static inline forge_shape shape_from(const forge_shape *shape, uint32_t first)
     return part;
 }
 
-/* True if the outputs have the shapes of the requested gradients of the first `own` inputs. */
+/* Returns true if the outputs have the shapes of the requested gradients of the first `own` inputs. */
 static inline bool outputs_are_wanted(const struct launch *launch, size_t own)
 {
     const struct composite_attributes *attributes = launch->attributes;

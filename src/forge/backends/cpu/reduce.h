@@ -24,7 +24,7 @@ struct reduction {
 bool reduce_takes_f32(const struct launch *launch);
 bool reduce_takes_f64(const struct launch *launch);
 struct reduction reduce_of(const struct launch *launch);
-/* One piece is one result (rows), or REDUCE_COLUMNS results (columns). */
+/* Returns the number of pieces. A piece is one result (rows), or REDUCE_COLUMNS results (columns). */
 size_t reduce_pieces(const struct launch *launch, size_t *out_grain);
 
 #endif

@@ -5,7 +5,7 @@ enum { PIECE = 4096 };          /* elements */
 #define WORTH_A_THREAD_NS 20000 /* minimum work per thread: a few times the cost of a wake-up */
 
 struct runs {
-    uint32_t rank; /* at least 1 */
+    uint32_t rank; /* number of joined dimensions, at least 1 */
     size_t dims[FORGE_MAX_RANK];
     int64_t strides[RUN_INPUTS][FORGE_MAX_RANK];
     size_t input_count, input_bytes[RUN_INPUTS], out_bytes;

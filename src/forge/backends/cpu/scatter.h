@@ -11,7 +11,7 @@
 
 bool scatter_takes_f32(const struct launch *launch);
 bool scatter_takes_f64(const struct launch *launch);
-/* One piece is one line of the output along the axis. */
+/* Returns the number of pieces. A piece is one line of the output along the axis. */
 size_t scatter_pieces(const struct launch *launch, size_t *out_grain);
 
 #endif

@@ -20,7 +20,7 @@ bool softmax_takes(const struct launch *launch)
            view_is(&launch->outputs[0], shape) && view_is(&launch->inputs[0], shape);
 }
 
-/* True if only the gradient of the first input is requested. */
+/* Returns true if only the gradient of the first input is requested. */
 static bool is_of_first(const struct launch *launch)
 {
     const struct composite_attributes *a = launch->attributes;
@@ -35,7 +35,8 @@ bool softmax_takes_gradient(const struct launch *launch)
            view_is(&launch->inputs[1], shape);
 }
 
-/* True if the type can represent every class: the body of the composite compares labels in their own type. */
+/* Returns true if the type can represent every class: the body of the composite compares labels in their own
+ * type. */
 static bool has_numbers(forge_dtype dtype, int64_t classes)
 {
     const struct dtype_row *row = dtype_row(dtype);
@@ -43,7 +44,7 @@ static bool has_numbers(forge_dtype dtype, int64_t classes)
            (row->bits > 16 || classes <= INT64_C(1) << (row->bits - (row->kind == DTYPE_SIGNED)));
 }
 
-/* True if the inputs are logits: [rows, classes] and labels: [rows]. */
+/* Returns true if the inputs are logits: [rows, classes] and labels: [rows]. */
 static bool takes_labels(const struct launch *launch, const forge_shape *rows)
 {
     const struct view *labels = &launch->inputs[1];

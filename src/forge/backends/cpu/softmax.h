@@ -14,16 +14,16 @@ struct softmax {
 };
 
 struct softmax softmax_of(const struct launch *launch);
-/* softmax and log_softmax: x: [..., count] to a result of the same shape. Inputs of the gradient: x, and the
- * gradient of the result. */
+/* Returns true if the kernel of softmax or log_softmax supports the launch. x: [..., count]; the result has
+ * the same shape. Inputs of the gradient: x, and the gradient of the result. */
 bool softmax_takes(const struct launch *launch);
 bool softmax_takes_gradient(const struct launch *launch);
-/* cross_entropy: logits: [rows, classes] and labels: [rows] to one number. Inputs of the gradient: the same,
- * and the gradient of the number. */
+/* Returns true if the kernel of cross_entropy supports the launch. logits: [rows, classes]; labels: [rows];
+ * the result is one number. Inputs of the gradient: the same, and the gradient of the number. */
 bool softmax_takes_entropy(const struct launch *launch);
 bool softmax_takes_entropy_gradient(const struct launch *launch);
 size_t softmax_pieces(const struct launch *launch, size_t *out_grain);
-/* Size of the shared memory: one f64 per row. */
+/* Returns the size of the shared memory in bytes: one f64 per row. */
 size_t softmax_shared_bytes(const struct launch *launch);
 size_t softmax_one_piece(const struct launch *launch, size_t *out_grain);
 

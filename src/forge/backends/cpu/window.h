@@ -30,9 +30,11 @@ struct planes {
     size_t pitch; /* elements of a phase */
 };
 
-/* The planes of x: [..., rows, columns] whose windows are `places`: [..., window_rows, window_columns]. */
+/* Returns the planes of x: [..., rows, columns]. The shape of the windows is `places`:
+ * [..., window_rows, window_columns]. */
 struct planes planes_of(const struct windows *windows, const forge_shape *x, const forge_shape *places);
-/* `rank`: the rank of the view without the dimensions of the taps, which are its last ones. */
+/* Returns the planes of a view. rank: the rank of the view without the dimensions of the taps, which are its
+ * last ones. */
 struct plane_view plane_view_of(const struct view *view, uint32_t rank);
 
 /* Returns the number of elements of all phases of a row. */
@@ -52,15 +54,15 @@ static inline const float *plane_row(const struct plane_view *view, size_t plane
     return view->data + walk_offset(&view->heads, plane) + row * view->next_row;
 }
 
-/* True if the kernel supports the launch. */
+/* Returns true if the kernel supports the launch. */
 bool window_takes(const struct launch *launch);
 bool share_takes(const struct launch *launch);
 bool fold_takes(const struct launch *launch);
-/* One piece is one row of windows. */
+/* Return the number of pieces. Here a piece is one row of windows. */
 size_t window_pieces(const struct launch *launch, size_t *out_grain);
-/* One piece is one plane. */
+/* Here a piece is one plane. */
 size_t share_pieces(const struct launch *launch, size_t *out_grain);
-/* One piece is one row of the result. */
+/* Here a piece is one row of the result. */
 size_t fold_pieces(const struct launch *launch, size_t *out_grain);
 
 #endif

@@ -20,7 +20,7 @@ struct estimated {
     pthread_mutex_t lock; /* protects all following members */
     struct machine machine;
     double now_s;
-    struct expected consumed; /* since the last reset */
+    struct expected consumed; /* expected cost since the last reset */
     struct expected last;     /* the last run */
 };
 
@@ -100,7 +100,7 @@ static void give_back(void *context)
     free(range);
 }
 
-/* PROT_NONE, so that a read of this memory by mistake faults instead of returning zeros. */
+/* The memory is PROT_NONE, so that a read by mistake faults instead of returning zeros. */
 static joule_status estimated_allocate(forge_device *device, size_t size_bytes, forge_buffer **out_buffer,
                                        joule_error *out_error)
 {

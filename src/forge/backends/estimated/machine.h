@@ -50,8 +50,8 @@ struct machine_work {
 /* Returns a figure as shown by queries of the device. */
 forge_device_figure machine_figure(const struct machine *machine, enum figure figure);
 
-/* seconds = max(FLOP / rate, bytes / rate) + launch time; joules = watts x seconds + joules of FLOP and
- * bytes. */
+/* Computes the time and energy of a launch: seconds = max(FLOP / rate, bytes / rate) + launch time;
+ * joules = watts x seconds + joules of FLOP and bytes. */
 void machine_expect(const struct machine *machine, const struct machine_work *work,
                     struct expected *out_expected);
 

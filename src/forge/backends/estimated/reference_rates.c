@@ -46,7 +46,7 @@ double reference_rate(enum op op)
     return rates[op].per_s > 0 ? rates[op].per_s : NAN;
 }
 
-/* Number of contiguous elements of a view, counted from its first or last dimension. */
+/* Returns the number of contiguous elements of a view, counted from its first or last dimension. */
 static double run_of(const struct view *view)
 {
     int64_t run = 1;
@@ -56,7 +56,8 @@ static double run_of(const struct view *view)
     return (double)run;
 }
 
-/* Number of consecutive output elements that come from one place. */
+/* Returns the maximum number of elements in one run of a copy: those of one input of a concat, of one index
+ * of a gather, or of one row. */
 static double joint_of(const struct launch *launch, const struct view *input)
 {
     const struct axis_attributes *a = launch->attributes;
@@ -68,7 +69,7 @@ static double joint_of(const struct launch *launch, const struct view *input)
     return fmax(run, 1);
 }
 
-/* Number of runs of elements that a copy moves; 1 if a packed tensor only changes its view. */
+/* Returns the number of runs of elements that a copy moves; 1 if a packed tensor only changes its view. */
 static double pieces_of(const struct launch *launch)
 {
     double pieces = 0;
