@@ -48,8 +48,9 @@ static void learn_change(struct integrator *in, double change)
 
 /* Returns the variance (J^2) of a step. It arises from the part of the step that the sensor did not measure.
  * Noise: d^2 t^2 / 2 of the unseen part, with d^2 estimated from all changes and widened for few of them, as
- * in a t distribution. Jumps or a random walk: the area between two readings has an error of d^2 t^2 / 12
- * with their difference d, times the square of the unseen part; means differ by less than instants.
+ * in a t distribution.
+ * Jumps or a random walk: the area between two readings has an error of d^2 t^2 / 12 with their difference d,
+ * times the square of the unseen part; means differ by less than instants.
  * Timestamps: an error of s moves one side of a rectangle, d^2 s^2, or half of both sides of a trapezoid. */
 static double step_variance(struct integrator *in, double change, double elapsed_s)
 {

@@ -1,8 +1,8 @@
 /* joule/sources/pci_names.c - see pci_names.h.
  *
  * libdrm's amdgpu.ids has lines "7550,	C0,	AMD Radeon RX 9070 XT": boards with the same chip differ by the
- * revision. pci.ids has vendors at the start of a line, their devices after one tab and subsystems after
- * two:
+ * revision. pci.ids has vendors at the start of a line, their devices after one tab, and subsystems after two
+ * tabs:
  *   1002  Advanced Micro Devices, Inc. [AMD/ATI]
  *   	744c  Navi 31 [Radeon RX 7900 XT/7900 XTX/7900 GRE/7900M]
  */

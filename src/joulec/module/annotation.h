@@ -1,6 +1,6 @@
 /* joulec/module/annotation.h - reads the macros of <joule/budget.h> from clang's annotations of functions.
  *
- * Note: of several annotations the last one counts, which is that of the definition.
+ * Note: if a function has several annotations, the last one is used. It belongs to the definition.
  */
 #ifndef JOULEC_ANNOTATION_H
 #define JOULEC_ANNOTATION_H

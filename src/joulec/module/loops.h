@@ -49,7 +49,7 @@ struct loops {
     struct loop *list; /* outer loops first */
     size_t count;
     int32_t *innermost; /* innermost loop of each block; -1: none */
-    enum heat *heat;    /* of each block */
+    enum heat *heat;    /* heat of each block */
     uint32_t *members;  /* reachable blocks, those of each loop contiguous */
     uint32_t *place;    /* position of each reachable block in `members` */
     /* Nodes of the region of loop l (-1: the function), in reverse postorder: nodes[node_begin[l + 1] ..

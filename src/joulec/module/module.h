@@ -184,8 +184,8 @@ struct block {
     size_t creep_count;
     struct edge *edges;
     size_t edge_count;
-    /* edges[0] is taken only if this condition holds. If the block has two edges, the other edge is taken
-     * only if the condition does not hold. */
+    /* edges[0] is taken only if this condition is true. If the block has two edges, edges[1] is taken only
+     * if it is false. */
     struct condition condition;
     struct promise *promises;
     size_t promise_count;
@@ -195,7 +195,7 @@ struct block {
     enum question question; /* what the block's branch tests */
     struct call *calls;
     size_t call_count;
-    struct source_place place; /* of the first instruction that has a place */
+    struct source_place place; /* place of the first instruction that has one */
     /* Place in the text of the function itself. For an inlined instruction, this is the place of the call. */
     struct source_place own_place;
     struct source_place branch_place; /* place of the block's branch; file NULL: unknown */

@@ -2,8 +2,8 @@
  * JOULE_DEPTH(n).
  *
  * A frame is one call of a function. JOULE_DEPTH(n) allows at most n open frames of that function. If each
- * frame calls its group k times, there are at most 1 + k + ... + k^(n-1) frames: n for k = 1, 2^n - 1 for k =
- * 2.
+ * frame calls its group k times, there are at most 1 + k + ... + k^(n-1) frames: n for k = 1, 2^n - 1 for
+ * k = 2.
  *
  * Note: if several functions of a group have a depth, any order of frames is possible, so the sum of their
  * depths bounds the recursion. Functions without a depth are called in between; they must not form a cycle of

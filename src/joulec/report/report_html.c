@@ -39,7 +39,7 @@ struct line {
     const struct function_result *begins; /* function that is defined on this line; NULL: none */
     const struct function_result *of;     /* function to which the following figures belong */
     double joules, times;
-    double copied; /* number of executions of the least executed block of inlined copies; 0: there are no such
+    double copied; /* smallest number of executions of a block in inlined copies; 0: there are no such
                     * copies */
 };
 

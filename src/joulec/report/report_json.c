@@ -102,7 +102,7 @@ static void add_loops(struct json *json, const struct analysis *analysis, const 
         json_double(json, "energy_joules", cost.total.value);
         add_lines(json, &work);
         add_at_once(json, loop);
-        json_null(json, "simulated"); /* required by the schema, and without a meaning */
+        json_null(json, "simulated"); /* required by the schema, but without a meaning */
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -318,7 +318,7 @@ void report_object(const void *judged, struct text *out)
     json_string(&json, "core", analysis->target.core.id);
     json_string(&json, "time_class", joule_class_name(analysis->target.core.cls));
     add_calibration(&json, unit->calibration);
-    json_null(&json, "simulator"); /* required by the schema, and without a meaning */
+    json_null(&json, "simulator"); /* required by the schema, but without a meaning */
     add_conditions(&json, unit);
     json_open(&json, "functions", '[');
     for (size_t i = 0; i < analysis->result_count; i++)

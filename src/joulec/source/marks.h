@@ -14,9 +14,10 @@
 /* A JOULE_LOOP or `#pragma joule loop`. */
 struct mark {
     struct source_place place; /* without a column */
-    int64_t low, high;         /* executions of the body for each entry of the loop; 0 <= low <= high */
-    const char *words;         /* text of the mark: "loop(1, 10)" */
-    const char *fault;         /* error, with a hint; NULL: none */
+    /* bounds of the executions of the body for each entry of the loop; 0 <= low <= high */
+    int64_t low, high;
+    const char *words; /* text of the mark: "loop(1, 10)" */
+    const char *fault; /* error, with a hint; NULL: none */
 };
 
 /* A keyword `for`, `while` or `do`, or a label to which a goto leads back. */

@@ -1,7 +1,7 @@
 /* joulec/verdict/comparison.h - compares the joules of functions with those of a stored report.
  *
- * Note: the ratio of two figures is far more certain than either. Errors of prices, of the core's description
- * and of guessed trip counts are common to both and cancel as far as both do the same work.
+ * Note: the ratio of two figures is far more certain than either. Errors of prices, of the core's
+ * description and of guessed trip counts are common to both. They cancel for the work that both do.
  */
 #ifndef JOULEC_COMPARISON_H
 #define JOULEC_COMPARISON_H
@@ -14,9 +14,10 @@ enum change {
     CHANGE_NEW,     /* the stored report does not have the function */
     CHANGE_NONE,
     CHANGE_LESS,
-    CHANGE_MORE,      /* within the limit */
-    CHANGE_UNDECIDED, /* more or less than the limit */
-    CHANGE_OVER,      /* more than the limit, with a probability of 50 % and more */
+    CHANGE_MORE, /* more joules, within the limit */
+    /* within the limit with a probability of 50 % to 90 %, or a part of one side has no figure */
+    CHANGE_UNDECIDED,
+    CHANGE_OVER, /* more than the limit, with a probability of 50 % and more */
     CHANGES
 };
 

@@ -4,8 +4,8 @@
 
 #include "joulec/verdict/findings.h"
 
-/* Returns the ratio as text: "+42 %" or "0 %", from a factor of 2 on "3.5 times". Returns "no limit" if the
- * ratio is NaN. */
+/* Returns the ratio as text: "+42 %" or "0 %"; "3.5 times" for factors of 2 and more. Returns "no limit" if
+ * the ratio is NaN. */
 struct words ratio_words(double ratio);
 /* Writes a finding of RULE_GROWN, RULE_GROWN_UNDECIDED or RULE_OTHER_BASELINE in one line. */
 void comparison_say(const struct finding *finding, struct text *out);

@@ -73,8 +73,8 @@ static void add_build(const struct loop *loop, char *words, size_t size)
         string_print(words + length, size - length, "; %.0f iterations at once", loop->wide->at_once);
 }
 
-/* Appends how the trip count is known, such as "(exact)". If it is guessed, the expected number of iterations
- * may be lower than the assumed one. The text is then "(guessed: 100 iterations in 95 % of calls)". */
+/* Appends the class of the trip count, such as "(exact)". If it is guessed and not every call runs the loop,
+ * appends the assumed count and its share, as in "(guessed: 100 iterations in 95 % of calls)". */
 static void add_class(const struct function_result *r, int32_t loop, char *words, size_t size)
 {
     const struct trips *trips = &r->trips[loop];

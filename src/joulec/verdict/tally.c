@@ -69,8 +69,8 @@ void tally_merge(struct tally *tally, const struct tally *more)
 
 /* --- printing ------------------------------------------------------------------------------------------- */
 
-/* Adds "3 WHAT" to a list; nothing if count is 0. *between: text before the item, the list's heading at
- * first. It becomes ", " with the first item, which also shows that the list is not empty. */
+/* Adds "3 WHAT" to a list; nothing if count is 0. *between: text before the item. For the first item it is
+ * the list's heading; the call then sets it to ", ", which shows that the list is not empty. */
 static void add_count(struct text *out, const char **between, size_t count, const char *what)
 {
     if (!count)

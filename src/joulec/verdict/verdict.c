@@ -31,7 +31,8 @@ static double log_ratio(double a, double b)
 }
 
 /* Makes a figure from three values at middle prices. log_sd: standard deviation of the error that the values
- * share. proof_log_sd: the same, plus errors that the values already contain, but not far enough for a proof.
+ * share. proof_log_sd: the same, plus errors that the values already contain, but with too small a margin
+ * for a proof.
  * Note: the values may be in any order, because power is highest where time is lowest. */
 static struct figure make_figure(const double value[BOUNDS], double log_sd, double proof_log_sd)
 {
@@ -75,9 +76,9 @@ static double table_log_sd(const struct target *target, const struct cost_featur
     return total.value > 0 ? estimate_sd(&total) / total.value : 0;
 }
 
-/* Parts of the joules, each 0 to 1. `lines`: cache lines from beyond L1; low and high already cover where
- * they come from. `time`: cycles and idle package; low and high already cover its error as far as intervals
- * need. */
+/* Parts of the joules, each 0 to 1. `lines`: cache lines from beyond L1; low and high already include the
+ * error of the level that they come from. `time`: cycles and idle package; low and high already include the
+ * error of the time, enough for intervals. */
 struct parts {
     double lines, time;
 };
@@ -119,9 +120,9 @@ static void find_figures(const struct target *target, const struct amounts *call
     out->kelvin = make_figure(kelvin, hypot(common, rise_log_sd), hypot(common, rise_log_sd));
 }
 
-/* Widens the range of power if calls may take several paths. The path with the most watts may be neither the
- * cheapest nor the most expensive in joules, so none of the three amounts contains it. No path draws less
- * than an idle core. */
+/* Widens the range of power if calls may take several paths. The amounts of work are those of the cheapest
+ * path, of the most expensive path and of the estimate, in joules. The path with the most watts may be
+ * another one. No path draws less than an idle core. */
 static void forget_power(const struct target *target, const struct cost_cooling *cooling, bool is_sustained,
                          struct judgement *j)
 {

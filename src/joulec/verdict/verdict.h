@@ -1,8 +1,8 @@
 /* joulec/verdict/verdict.h - computes joules, seconds, watts and kelvin of a call with their intervals, and
  * judges budgets.
  *
- * Note: the logarithm of each figure is taken as normal, with different spreads below and above the estimate,
- * because paths and loops are rarely as far from the middle on both sides.
+ * Note: the logarithm of each figure is assumed to be normal. Its spread below the estimate differs from the
+ * spread above it, because the cheapest and the most expensive path are rarely equally far from the middle.
  */
 #ifndef JOULEC_VERDICT_H
 #define JOULEC_VERDICT_H

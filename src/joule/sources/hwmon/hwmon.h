@@ -107,7 +107,7 @@ bool hwmon_domain_of(const struct hwmon_chip *chip, const struct hwmon_input *in
 
 /* Returns the number of the monitored accelerator of a kind ("npu"), the same in every source. */
 int32_t hwmon_accelerator_index(const struct hwmon_chip *chip, const char *kind);
-/* As hwmon_domain_of, for accelerators other than GPUs. Returns false, with the domain unchanged, for any
+/* Like hwmon_domain_of, for accelerators other than GPUs. Returns false, with the domain unchanged, for any
  * other chip. */
 bool hwmon_accelerator_domain(const struct hwmon_chip *chip, const struct hwmon_input *input,
                               struct hwmon_domain *domain);

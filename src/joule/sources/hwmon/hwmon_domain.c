@@ -139,8 +139,9 @@ static void set_node(struct hwmon_domain *d)
 
 /* --- chips ---------------------------------------------------------------------------------------------- */
 
-/* NVIDIA's superchips have a meter for each socket and rail, such as "Grace Power Socket 0". Module = Grace +
- * GPU + memory; Grace = CPU rail + SysIO rail + DRAM + losses. Returns false for another kind of meter. */
+/* Describes an input of NVIDIA's superchips, which have a meter for each socket and rail, such as "Grace
+ * Power Socket 0". Module = Grace + GPU + memory; Grace = CPU rail + SysIO rail + DRAM + losses. Returns
+ * false for another kind of meter. */
 static bool grace_domain(const struct hwmon_chip *chip, const struct hwmon_input *input,
                          struct hwmon_domain *d)
 {
