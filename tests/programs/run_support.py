@@ -8,12 +8,25 @@ import unittest
 
 JOULE = os.path.abspath(os.environ.get("JOULE", "build/release/tools/joule/joule"))
 PYTHON = sys.executable
+SOURCE = os.environ.get("JOULE_SOURCE", ".")
+BUILD = os.path.abspath(os.environ.get("JOULE_BUILD", "build/release"))
 PATIENCE_S = 20  # maximum wait for an event on a busy machine
 
 
 def joule_run(*words):
     """Returns the arguments of `joule run` for a command, without a report."""
     return [JOULE, "run", "--quiet", *words]
+
+
+def recorded_machine(name):
+    """Returns the path of the folder that was extracted from tests/fixtures/machines/NAME.ttar."""
+    return os.path.join(BUILD, "tests", "machines", name)
+
+
+def recorded_machines():
+    """Returns the names of all recorded machines."""
+    archives = os.listdir(os.path.join(SOURCE, "tests", "fixtures", "machines"))
+    return sorted(name.removesuffix(".ttar") for name in archives if name.endswith(".ttar"))
 
 
 def wait_until(condition, what):

@@ -11,12 +11,12 @@ import subprocess
 import tempfile
 import unittest
 
-from run_support import JOULE, Machine, children_of, main, sanitizer_of, wait_until
+from run_support import (JOULE, Machine, children_of, main, recorded_machine, recorded_machines, sanitizer_of,
+                         wait_until)
 
 FORGE = os.environ.get("FORGE", "")
 JOULEC = os.environ.get("JOULEC", "")
 BUILD = os.environ.get("JOULE_BUILD", "build/release")
-MACHINES = os.path.join(os.environ.get("JOULE_SOURCE", "."), "tests/fixtures/machines")
 PATIENCE_S = 60
 
 
@@ -67,9 +67,9 @@ class Trees(Folder):
 
     def test_pipes_in_the_place_of_all_files(self):
         """Replaces all files of every recorded machine."""
-        for name in sorted(os.listdir(MACHINES)):
+        for name in recorded_machines():
             root = self.path(name)
-            shutil.copytree(os.path.join(MACHINES, name), root, symlinks=True)
+            shutil.copytree(recorded_machine(name), root, symlinks=True)
             for folder, _, files in os.walk(root):
                 for file in files:
                     path = os.path.join(folder, file)

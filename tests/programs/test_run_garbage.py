@@ -14,9 +14,8 @@ import subprocess
 import tempfile
 import unittest
 
-from run_support import JOULE, main
+from run_support import JOULE, main, recorded_machine, recorded_machines
 
-MACHINES = pathlib.Path(os.environ["JOULE_SOURCE"]) / "tests" / "fixtures" / "machines"
 NONSENSE = [b"", b"\n", b"garbage\n", b"-1\n", b"nan\n", b"inf\n", b"0x\n", b"1e999\n", b"99999999999999999999\n",
             b"18446744073709551615\n", b"\xff\xfe\x00\x01", b"%s%n\n", b"9" * 5000]
 
@@ -59,12 +58,12 @@ class Garbage(unittest.TestCase):
             json.loads(told.stdout)
 
     def test_each_recorded_machine(self):
-        machines = sorted(MACHINES.iterdir())
+        machines = recorded_machines()
         self.assertGreater(len(machines), 4)
         for seed, machine in enumerate(machines):
-            with self.subTest(machine.name), tempfile.TemporaryDirectory() as folder:
+            with self.subTest(machine), tempfile.TemporaryDirectory() as folder:
                 root = os.path.join(folder, "root")
-                shutil.copytree(machine, root, symlinks=True)
+                shutil.copytree(recorded_machine(machine), root, symlinks=True)
                 spoil(root, seed)
                 self.check_machine(root, os.path.join(folder, "report.json"))
 

@@ -15,7 +15,7 @@ import tempfile
 import time
 import unittest
 
-from run_support import JOULE, PYTHON, Machine, main, read_file, state_of, wait_until
+from run_support import JOULE, PYTHON, Machine, main, read_file, recorded_machine, state_of, wait_until
 
 SPIN = "while :; do :; done"
 # Uses a given number of CPU seconds in each of: itself, a child, a daemon.
@@ -80,7 +80,7 @@ class Joules(unittest.TestCase):
         self.assertGreater(overhead["core_share"], 0)
 
     def test_refused_sensors_are_not_a_matter_of_time(self):
-        root = os.path.join(os.environ["JOULE_SOURCE"], "tests/fixtures/machines/intel-client-denied")
+        root = recorded_machine("intel-client-denied")
         lines = run("--root", root, "--", "true").stderr.splitlines()
         self.assertIn("energy of the whole machine unknown", lines[1])
 

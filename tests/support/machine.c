@@ -57,7 +57,7 @@ struct joule_host *machine_load(const char *root)
 const char *machine_fixture(const char *name)
 {
     static char path[1024];
-    snprintf(path, sizeof path, "%s/fixtures/machines/%s", TEST_SOURCE_DIR, name);
+    snprintf(path, sizeof path, "%s/machines/%s", TEST_BINARY_DIR, name);
     return path;
 }
 
