@@ -20,7 +20,8 @@ static const char *gap_before(const char *command)
     return *command ? " " : "";
 }
 
-/* Messages may quote bytes from a file: bytes that are not UTF-8, and control characters, become '?'. */
+/* Adds a message with '?' for control characters and bytes that are not UTF-8, because messages may quote
+ * bytes from a file. */
 static void add_printable(struct text *text, const char *message)
 {
     size_t left = strlen(message);

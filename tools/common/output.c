@@ -50,8 +50,8 @@ void output_guard_streams(void)
         if (fcntl(fd, F_GETFD) >= 0)
             continue;
         guarded[fd] = true;
-        /* open returns the lowest free number, which is fd. The access mode is the wrong one on purpose, so
-         * that using the stream fails. */
+        /* open returns the lowest free number, which is fd. The access mode is deliberately the opposite
+         * one, so that using the stream fails. */
         int null = open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
         (void)null;
     }

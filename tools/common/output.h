@@ -27,7 +27,7 @@ joule_status output_write(const char *path, const char *bytes, size_t count, jou
 /* An output that is too long to be held in memory as a whole. */
 struct output {
     const char *path;
-    int fd; /* to write to */
+    int fd; /* descriptor to write to */
     bool is_file;
     struct file_draft draft; /* draft of a regular file */
 };

@@ -10,7 +10,7 @@
 
 typedef void (*page_print_fn)(const void *context, struct text *out);
 
-/* Returns the printed text, to be released by free(); NULL after a message. */
+/* Returns the printed text, which the caller frees with free(). Returns NULL after a message. */
 char *page_make(const char *subcommand, page_print_fn print, const void *context, size_t *out_length);
 /* Prints a text to standard output. Returns the exit code: 0, or EXIT_OWN_FAILURE after a message if out of
  * memory. */

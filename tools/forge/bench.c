@@ -25,7 +25,7 @@
 
 #define SCHEMA         "forge-bench-1"
 #define METER_PERIOD_S 0.02
-#define METERED_PART   1.5 /* with joules a case takes this many times the requested time */
+#define METERED_PART   1.5 /* time of a case with joules, as a multiple of the requested time */
 
 /* --- cases ---------------------------------------------------------------------------------------------- */
 
@@ -102,7 +102,7 @@ enum { BENCH_CASES = sizeof bench_cases / sizeof *bench_cases };
 
 struct peak {
     const char *isa;
-    double thread_gflops, gflops; /* of one thread; of all threads */
+    double thread_gflops, gflops; /* limit of one thread; limit of all threads */
 };
 
 struct report {

@@ -7,7 +7,7 @@
 #include "base/string.h"
 #include "check_maker.h"
 
-/* SplitMix64 (Steele, Lea, Flood). */
+/* Returns the next random number: SplitMix64 (Steele, Lea and Flood, 2014). */
 static uint64_t next(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);

@@ -102,7 +102,7 @@ static void make_batch_norm(struct maker *m, struct arguments *a)
     add(m, a, channels, 0.25, 2);
 }
 
-/* Values are in the range of the first steps of a training. */
+/* Adds the arguments of one AdamW step, with values as in the first steps of a training. */
 static void make_adamw(struct maker *m, struct arguments *a)
 {
     static const double lows[] = {-1, -1, -1, 0.25, 0.9, 0.001, 0.1, 0.1, 0.9, 0.001, 1e-8};

@@ -342,7 +342,7 @@ static forge_value make_transfer(struct maker *m)
     return forge_transfer(m->b, floats(m, any_shape(m, 0)), "elsewhere");
 }
 
-/* Finite differences ignore stop_gradient, so the checked variable must not pass through it. */
+/* Makes a stop_gradient. Finite differences ignore it, so the checked variable must not pass through it. */
 static forge_value make_stop_gradient(struct maker *m)
 {
     forge_shape shape = any_shape(m, 0);

@@ -261,9 +261,9 @@ static joule_status check_composite(const struct loaded_case *loaded, const stru
     if (status == JOULE_OK)
         status = evaluate(&written_out, false, &exact, error);
     out->worst = 0;
+    /* The loss is an output only for the gradients. It is not compared, because its terms cancel. */
     for (size_t k = 0; status == JOULE_OK && k < body->output_count; k++)
-        if (strcmp(body->outputs[k].name, "loss") !=
-            0) /* its terms cancel, so its relative error says nothing; it is there for the gradients */
+        if (strcmp(body->outputs[k].name, "loss") != 0)
             status = compare_output(loaded, c, k, &exact.tensors[body->outputs[k].value], out, error);
     values_free(&exact);
     forge_graph_free(body);

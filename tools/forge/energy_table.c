@@ -194,7 +194,7 @@ void energy_table_print(forge_instance *instance, double units, const char *unit
         run_s += *lines[i].facts.op ? lines[i].facts.seconds : 0;
     }
     double runs = steps;
-    steps *= launch_s > 0 ? run_s / launch_s : 0; /* only the steps that the meter measured */
+    steps *= launch_s > 0 ? run_s / launch_s : 0; /* the part of the steps that the meter measured */
     if (isnan(sum.joules.value)) {
         qsort(lines, count, sizeof *lines, by_seconds);
         print_unknown(lines, count, to);

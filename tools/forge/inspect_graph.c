@@ -20,7 +20,7 @@ struct tally {
 
 /* --- counting ------------------------------------------------------------------------------------------- */
 
-/* Returns the bytes of a composite's inputs and outputs; NaN if a size is a symbol. */
+/* Returns the bytes of a composite's inputs and outputs together; NaN if a size is a symbol. */
 static double bytes_of_ends(const forge_graph *graph, const struct node *node)
 {
     double bytes = 0;

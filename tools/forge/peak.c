@@ -23,7 +23,7 @@ static double now_ns(clockid_t clock)
 
 /* --- multiply-adds -------------------------------------------------------------------------------------- */
 
-enum { CHAINS = 12 /* with x and y, 14 of 16 registers */, STEPS = 20000 };
+enum { CHAINS = 12 /* with x and y, these use 14 of 16 registers */, STEPS = 20000 };
 
 /* Runs one pass; returns its number of FLOP. */
 typedef double chain_fn(void);

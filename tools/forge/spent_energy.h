@@ -1,9 +1,9 @@
 /* tools/forge/spent_energy.h - keeps the joules of a training in CHECKPOINT.joules, a file beside its
  * checkpoint.
  *
- * A checkpoint stores the energy spent until it was written. A run that is killed later has spent more, and
- * the run that resumes spends it again. This file is replaced about once a second, so that a budget counts
- * both.
+ * A checkpoint stores the energy that was used until it was written. A run that is killed later has used
+ * more, and the run that resumes repeats that work and uses the energy again. This file is replaced about
+ * once a second, so that a budget counts both.
  */
 #ifndef FORGE_SPENT_ENERGY_H
 #define FORGE_SPENT_ENERGY_H

@@ -25,8 +25,8 @@ struct trainee_options {
     double weight_decay;
     double max_norm; /* limit of the gradients' norm; 0: no clipping */
     uint64_t seed;
-    unsigned width;                  /* of gpt or ResNet */
-    unsigned layers, heads, context; /* of gpt */
+    unsigned width;                  /* width of gpt or ResNet */
+    unsigned layers, heads, context; /* sizes of gpt */
     double dropout;
     bool takes_bytes;            /* tokens are bytes; otherwise characters */
     bool checkpoint_activations; /* the backward pass recomputes the activations of blocks */

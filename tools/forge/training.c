@@ -119,8 +119,8 @@ static joule_quantity energy_of_run(const struct training *t)
     return q;
 }
 
-/* Returns the difference of two totals; an unknown `before` counts as 0. The error of a total is a factor, so
- * the difference has the same relative error. */
+/* Returns the difference of two totals; an unknown `before` counts as 0. The error of a total is relative,
+ * so the difference has the same relative error. */
 static joule_quantity energy_since(joule_quantity before, joule_quantity now)
 {
     double joules = now.value - (isnan(before.value) ? 0 : before.value), part = joules / now.value;
@@ -154,8 +154,8 @@ static void check_budget(struct training *t)
     }
 }
 
-/* Writes the joules spent so far to the file beside the checkpoint. A failed write does not end the
- * training, because the next one may succeed. */
+/* Writes the joules that the training has used so far to the file beside the checkpoint. A failed write does
+ * not end the training, because the next one may succeed. */
 static void count_spent(struct training *t)
 {
     joule_error error = {0};
@@ -274,7 +274,7 @@ static joule_status train(struct training *t, joule_error *error)
 
 /* --- devices that only estimate ------------------------------------------------------------------------- */
 
-/* Simulates every step; each takes its expected time. */
+/* Simulates every step on an estimating device; each step takes its expected time. */
 static joule_status expect(struct training *t, joule_error *error)
 {
     struct trainee *n = &t->trainee;
@@ -447,7 +447,7 @@ static bool report(struct training *t)
     return is_written;
 }
 
-/* The same for a device that only estimates. */
+/* Prints and writes the report of a device that only estimates. Returns false after a message on failure. */
 static bool report_estimate(struct training *t)
 {
     const struct trainee *n = &t->trainee;

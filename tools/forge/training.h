@@ -20,14 +20,14 @@ struct training_options {
     bool resumes;
     double budget_joules; /* 0: none */
     unsigned sample;      /* tokens of text to write at the end; 0: none */
-    double temperature;   /* of the sample */
+    double temperature;   /* temperature at which the sample is drawn */
 };
 
 /* The result of one epoch in this run. */
 struct epoch {
-    uint64_t number; /* from 1 */
+    uint64_t number; /* number of the epoch, from 1 */
     uint64_t steps;
-    double loss;  /* at the end of the epoch, smoothed over about 50 steps */
+    double loss;  /* loss at the end of the epoch, smoothed over about 50 steps */
     double score; /* quality by the task's measure; NaN: not tested, because the epoch was not finished */
     int64_t begin_ns, end_ns;
     joule_quantity energy_before, energy; /* joules of this run before the epoch; joules of the epoch */
@@ -51,7 +51,7 @@ struct training {
     double begin_joules;            /* joules of this run before its first step */
     struct epoch *epochs;
     size_t epoch_count, epoch_capacity;
-    double loss; /* smoothed; NaN: before the first step */
+    double loss; /* smoothed loss; NaN: before the first step */
     enum training_end end;
     char *sample; /* NULL: none */
     int64_t begin_ns, shown_ns, checked_ns;

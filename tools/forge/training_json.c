@@ -35,7 +35,7 @@ static void add_joules(struct json *json, joule_quantity q)
     add_energy(json, q, "energy_joules", "interval_joules", "class");
 }
 
-/* Adds null for 0. */
+/* Adds a count; null for 0. */
 static void add_count(struct json *json, const char *key, uint64_t count)
 {
     if (count)
@@ -44,7 +44,7 @@ static void add_count(struct json *json, const char *key, uint64_t count)
         json_null(json, key);
 }
 
-/* Adds null for 0 or less. */
+/* Adds a number; null for 0 or less. */
 static void add_positive(struct json *json, const char *key, double number)
 {
     json_double(json, key, number > 0 ? number : NAN);

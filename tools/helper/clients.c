@@ -13,11 +13,12 @@
 #include "base/clock.h"
 #include "common/options.h"
 
-#define REQUEST_WITHIN_NS (2 * NS_PER_S)   /* from connection or first byte to the end of a request */
+/* maximum time from the connection, or the first byte, to the end of a request */
+#define REQUEST_WITHIN_NS (2 * NS_PER_S)
 #define IDLE_NS           (180 * NS_PER_S) /* a meter reads at least once a minute */
 #define BURST             200              /* requests that may arrive at once */
 #define HELLO_COST        20               /* cost of HELLO, in requests */
-#define MAX_ACCEPTS       8 /* accepted per round, so that closed connections are noticed between rounds */
+#define MAX_ACCEPTS       8 /* maximum per round; closed connections are noticed between rounds */
 #define ACCEPT_PAUSE_NS   (NS_PER_S / 10)
 #define LOG_EVERY_NS      (NS_PER_S / 10)
 #define MAX_REPLY_BYTES   (HELPER_HEADER_BYTES + HELPER_MAX_CHANNELS * HELPER_CHANNEL_BYTES)
@@ -52,8 +53,8 @@ static void refuse(struct clients *all, size_t i, int64_t now_ns, const char *wh
 
 /* --- rate limit ----------------------------------------------------------------------------------------- */
 
-/* Returns the time from which the client may be read: that is when the time used up by its requests (due_ns)
- * is at most one burst ahead of the clock. */
+/* Returns the time from which the client may be read. Its requests use up time until due_ns; the client may
+ * be read once due_ns is at most one burst later than the clock. */
 static int64_t may_read_ns(const struct clients *all, const struct client *client)
 {
     return client->due_ns - BURST * (NS_PER_S / all->requests_per_s);

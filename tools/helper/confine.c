@@ -90,17 +90,18 @@ static joule_status forbid_calls(joule_error *error)
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-        /* x32 calls have the same architecture and higher numbers, so none of them matches below. */
+        /* Calls of the x32 ABI have the same architecture but higher numbers, so no line below allows
+         * one. */
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         CALL(ppoll),           /* waits for all clients */
         CALL(accept4),         /* accepts a client */
-        CALL(getsockopt),      /* identifies it: SO_PEERCRED */
+        CALL(getsockopt),      /* identifies the client: SO_PEERCRED */
         CALL(recvfrom),        /* receives requests */
         CALL(sendto),          /* sends answers */
-        CALL(close),           /* disconnects it */
+        CALL(close),           /* disconnects a client */
         CALL(pread64),         /* reads open sysfs files and registers */
         CALL(read),            /* reads open perf events */
-        CALL(clock_gettime),   /* if the vDSO cannot read the clock */
+        CALL(clock_gettime),   /* reads the clock if the vDSO cannot */
         CALL(write),           /* writes log lines to standard error */
         CALL(rt_sigreturn),    /* returns from the handler of SIGTERM */
         CALL(restart_syscall), /* resumes a call after a stop */

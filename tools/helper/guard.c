@@ -9,7 +9,8 @@
 #include <unistd.h>
 #include "base/clock.h"
 
-/* A worker is stale after three missed messages, but not before 1 s, as a source is in libjoule. */
+/* A worker is stale after this many missed messages, but not before 1 s. The rule is that of libjoule's
+ * sources. */
 #define STALE_PERIODS 3
 #define STALE_NS      NS_PER_S
 #define MESSAGE_BYTES (HELPER_HEADER_BYTES + HELPER_MAX_CHANNELS * HELPER_CHANNEL_BYTES)

@@ -44,8 +44,8 @@ static void end(int signal)
     stop = signal;
 }
 
-/* Blocks the ending signals except while the loop waits. Ignores SIGPIPE, so that a closed log ends
- * nothing. */
+/* Blocks the ending signals except while the loop waits. Ignores SIGPIPE, so that a closed log does not end
+ * the helper. */
 static void take_signals(sigset_t *out_wait_mask)
 {
     sigset_t ending;

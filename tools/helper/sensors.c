@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/string.h"
 
-#define CHANGE_WAIT_NS 20000000 /* in this time a counter that works changes: registers refresh every ms */
+#define CHANGE_WAIT_NS 20000000 /* time in which a working counter must change; registers refresh every ms */
 
 extern const struct source_ops source_rapl_perf;
 extern const struct source_ops source_rapl_powercap;
@@ -101,8 +101,8 @@ void sink_fail(struct sink *sink, struct channel *channel, joule_status status)
         sink->sensors->values[i].status = status;
 }
 
-/* The other functions do nothing: every user can read gauges, energy since the last reading would be lost to
- * other clients, and no counter here restarts. */
+/* The other functions of a sink do nothing. Every user can read gauges. Energy since the last reading would
+ * be lost for other clients. No counter here restarts. */
 void sink_gauge(struct sink *sink, struct channel *channel, double value)
 {
     (void)sink, (void)channel, (void)value;
@@ -131,7 +131,7 @@ void sink_device_fail(struct sink *sink, struct device *device, joule_status sta
 /* --- the list ------------------------------------------------------------------------------------------- */
 
 /* Returns true for channels that a total needs. Parts of a package are excluded, because they reveal more
- * about its work. */
+ * about the work of the machine. */
 static bool is_wanted(const struct channel *ch)
 {
     switch (ch->info.scope) {

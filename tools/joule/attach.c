@@ -1,7 +1,7 @@
 /* tools/joule/attach.c - see attach.h.
  *
- * Note: the counts of a process disappear when its parent has waited for it. Therefore the process is queried
- * repeatedly, as often as costs less than 1 % of a CPU. Its work after the last query is not counted.
+ * Note: the counts of a process disappear when its parent has waited for it. Therefore the process is
+ * queried repeatedly; the queries take less than 1 % of a CPU. Its work after the last query is not counted.
  */
 #include "attach.h"
 

@@ -139,8 +139,8 @@ static int reap_children(struct child *child)
     return stop_signal;
 }
 
-/* The shell observes only this process, so a stop from the terminal must stop both. SIGSTOP is not forwarded:
- * a sender that stops only the command can also continue it. */
+/* Note: the shell observes only this process, so a stop from the terminal must stop both processes. SIGSTOP
+ * is not forwarded, because a sender that stops only the command can also continue it. */
 void stop_with_terminal(int stop_signal)
 {
     if (stop_signal != SIGTSTP && stop_signal != SIGTTIN && stop_signal != SIGTTOU)

@@ -31,7 +31,7 @@ struct child {
     sigset_t uncertain; /* signals that arrived during the fork: unknown whether the command got them */
     bool has_ended;
     bool is_stopped;
-    int status;               /* as returned by wait4 */
+    int status;               /* status that wait4 returned */
     int exec_errno;           /* errno of a failed exec; 0: the command ran */
     int64_t begin_ns, end_ns; /* CLOCK_MONOTONIC: started, reaped */
     int64_t stop_ns;          /* time of the last stop */

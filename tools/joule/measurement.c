@@ -143,7 +143,7 @@ int64_t measurement_watch_ns(const struct measurement *m)
 void measurement_watch(struct measurement *m)
 {
     m->watches = true;
-    meter_watch(m->meter); /* if no thread can be started, the reading at the end remains */
+    meter_watch(m->meter); /* if no thread can be started, only the reading at the end is available */
 }
 
 void measurement_leave(void)
@@ -268,7 +268,8 @@ static bool has_settled(const struct measurement *m)
     return m->closed_count == m->run_count || cover.count == 0 || (!m->is_recorded && is_modelled(m, &cover));
 }
 
-/* Sleeps longer during a long wait, so that other measurements are not disturbed. */
+/* Sleeps between two checks. The sleep is longer during a long wait, so that other measurements are not
+ * disturbed. */
 static void sleep_briefly(int64_t waited_ns)
 {
     const struct timespec length = {.tv_nsec =

@@ -86,7 +86,7 @@ struct budget_state {
     joule_budget_status status;
     double probability;
     bool is_machine; /* joules of the machine, from sensors; else of the command, from the model */
-    bool is_over;    /* the budget is exceeded by the best estimate, or for certain */
+    bool is_over;    /* the budget is exceeded, by the best estimate or with certainty */
 };
 struct budget_state measurement_budget(struct measurement *m, int64_t begin_ns,
                                        struct attribute_group *group);

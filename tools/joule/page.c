@@ -9,7 +9,7 @@
 #include "common/output.h"
 
 #define PAGE_WIDTH 100
-#define MIN_WIDTH  60 /* on narrower terminals the terminal wraps the lines */
+#define MIN_WIDTH  60 /* minimum columns; a narrower terminal wraps the lines */
 
 bool page_has_colour(int fd)
 {

@@ -61,7 +61,7 @@ static bool check_settings(struct settings *s)
                              "such as /dev/fd/3");
         return false;
     }
-    /* The stored baseline was measured on this machine. */
+    /* A stored baseline is for this machine, so a recorded machine does not use it. */
     s->measurement.uses_idle = (!s->idle || strcmp(s->idle, "none") != 0) && !s->measurement.root;
     if (!s->idle || strcmp(s->idle, "none") == 0 || strcmp(s->idle, "auto") == 0)
         return true;

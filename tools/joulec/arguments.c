@@ -33,7 +33,7 @@ static bool has_text(const char *const *names, const char *const *languages, siz
     return has;
 }
 
-/* Note: after -cc1, clang's driver reads no options. */
+/* Returns true if clang preprocesses. Note: after -cc1, clang's driver reads no options. */
 static bool preprocesses(const struct arguments *a)
 {
     return (a->has_headers || has_text(a->sources, a->languages, a->source_count) ||
@@ -153,7 +153,7 @@ static bool read_page_words(const struct arguments *a)
     return false;
 }
 
-/* Removes -j N from the arguments for clang, which has no such option. False after a message. */
+/* Removes -j N from the arguments for clang, which has no such option. Returns false after a message. */
 static bool take_jobs(struct arguments *a)
 {
     size_t kept = 1;
@@ -193,7 +193,8 @@ static bool read_database_words(struct arguments *a)
     return take_jobs(a);
 }
 
-/* Checks that no option is given that only a check or a printed page would read. False after a message. */
+/* Checks that no option is given that only a check or a printed page would read. Returns false after a
+ * message. */
 static bool check_options_apply(const struct arguments *a)
 {
     const char *option = a->profile                 ? "--profile-use"
@@ -229,8 +230,8 @@ static size_t list_build_outputs(struct arena *arena, const struct arguments *a,
     return count;
 }
 
-/* Checks that each output of joulec has a file of its own that is neither read nor built. False after a
- * message. */
+/* Checks that each output of joulec has a file of its own that is neither read nor built. Returns false
+ * after a message. */
 static bool check_outputs_differ(struct arena *arena, const struct arguments *a)
 {
     const char *output = arguments_value(a, "-o"), *page = a->page == PAGE_NONE ? NULL
@@ -292,7 +293,8 @@ static bool is_c(const char *word, const char *language)
     return language ? string_is_one_of(language, c) : string_ends(word, ".c") || string_ends(word, ".i");
 }
 
-/* Note: preprocessed C++ is not included, because it has no budgets any more. */
+/* Returns true for a source in C++ or Objective-C. Note: preprocessed C++ is not included, because it has no
+ * budgets any more. */
 static bool is_other(const char *word, const char *language)
 {
     static const char *const others[] = {"c++", "objective-c", "objective-c++", NULL};
@@ -325,7 +327,7 @@ static void take_input(struct arguments *out, const char *word, const char *lang
     }
 }
 
-/* Adds the arguments after "--", which are all files. False: out of memory. */
+/* Adds the arguments after "--", which are all files. Returns false if out of memory. */
 static bool take_files(struct arena *arena, struct arguments *out, const char **words, const char *language)
 {
     for (; *words; words++) {
@@ -402,7 +404,7 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
         return false;
     out->links = out->links && out->input_count && !out->has_headers && !out->is_for_clang;
     out->compiles = out->compiles && !out->is_for_clang;
-    /* an entry of a database does not name its source among its arguments */
+    /* in a database (folder is set), an entry's arguments do not contain its source */
     if (folder || preprocesses(out))
         add_headers(arena, out);
     keep_budgets(out);

@@ -23,7 +23,7 @@ enum warnings_kind { WARNINGS_SHOWN, WARNINGS_HIDDEN, WARNINGS_ARE_ERRORS };
 struct arguments {
     bool is_plain; /* the command line has no option of joulec's, and none was added for clang */
     bool checks, is_strict;
-    bool is_for_clang; /* clang only preprocesses or the like: nothing is compiled that could be checked */
+    bool is_for_clang; /* clang only preprocesses, or compiles nothing that could be checked */
     enum page_kind page;
     enum warnings_kind warnings;
     bool advises_all;     /* give advice for all functions, not only for those with budgets */
@@ -58,7 +58,7 @@ struct arguments {
 };
 
 /* Parses argv into *out, in memory of `arena`. `folder`: where clang will run; NULL: the current folder.
- * False after a message about one of joulec's options, or if memory is exhausted. */
+ * Returns false after a message about one of joulec's options, or if out of memory. */
 bool arguments_read(struct arena *arena, const char *folder, char **argv, struct arguments *out);
 /* Returns true if the pointer `word` itself is in the list of input files, or of sources. */
 bool arguments_has_input(const struct arguments *arguments, const char *word);

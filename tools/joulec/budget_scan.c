@@ -56,7 +56,8 @@ static bool grow(struct arena *arena, struct names *names)
     return true;
 }
 
-/* Adds a string to a list. Returns false if the list already has it, or if out of memory (sets is_found). */
+/* Adds a string to a list. Returns false if the list already has it, or if out of memory; then sets
+ * is_found. */
 static bool add_name(struct scan *s, struct names *names, const char *name)
 {
     if (2 * names->count >= names->slot_count && !grow(&s->arena, names))
@@ -336,7 +337,7 @@ static void take_includes(struct scan *s, const char *file, const char *text, si
     }
 }
 
-/* Reads a whole file into s->text, terminated by a NUL. False: it cannot be read. */
+/* Reads a whole file into s->text, terminated by a NUL. Returns false if it cannot be read. */
 static bool read_text(struct scan *s, const char *path, size_t *out_size)
 {
     struct stat info;

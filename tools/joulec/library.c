@@ -36,7 +36,7 @@ static bool bytes_call(const char *bytes, size_t size)
     return !is_shared && (is_thin || has_names(bytes, size));
 }
 
-/* Note: clang reports files that cannot be read. */
+/* Returns true if the file calls libjoule. Note: clang reports files that cannot be read. */
 static bool file_calls(const char *path)
 {
     struct stat status;
@@ -83,7 +83,8 @@ static bool library_calls(const struct arguments *a, const char *name)
     return is_found;
 }
 
-/* `words`: "--start-group,a.a,b.a,--end-group" of -Wl. */
+/* Returns true if a file among the words of -Wl calls libjoule. words: such as
+ * "--start-group,a.a,b.a,--end-group". */
 static bool parts_call(const char *words)
 {
     char path[PATH_MAX];
@@ -97,7 +98,8 @@ static bool parts_call(const char *words)
     return is_found;
 }
 
-/* `next`: the following argument, or NULL. A source that contains the names calls them, too. */
+/* Returns true if an argument brings code that calls libjoule. A source that contains the names counts, too.
+ * next: the following argument, or NULL. */
 static bool word_calls(const struct arguments *a, const char *word, const char *next)
 {
     if (string_starts(word, "-l"))
@@ -143,8 +145,9 @@ static bool is_usual_folder(const char *folder)
     return is_usual;
 }
 
-/* Names the library by its path, because one more -L folder could change which other libraries are found.
- * Uses -Xlinker, because the user may have set -x c for all files that follow. */
+/* Returns the arguments that link the shared library. They name it by its path, because one more -L folder
+ * could change which other libraries are found. Uses -Xlinker, because the user may have set -x c for all
+ * files that follow. */
 static const char **shared_words(struct arena *arena, const char *folder, const char *path)
 {
     const char *const words[] = {"-Wl,--push-state,--as-needed",

@@ -61,7 +61,7 @@ static bool judges(const struct arguments *a)
 }
 
 /* Returns the arguments for clang followed by those that link libjoule, because objects that were checked
- * elsewhere may be linked here. NULL after a message. */
+ * elsewhere may be linked here. Returns NULL after a message. */
 static const char **add_library(struct arena *arena, const struct arguments *a)
 {
     const char **library = library_arguments(arena, a, false);

@@ -10,7 +10,8 @@
 
 #define MAX_KELVIN 100
 
-/* `hint`: appended to the message; may be "". */
+/* Returns true if `value` is NULL, as it must be for this option. Otherwise prints a message that ends with
+ * `hint` (may be ""), and returns false. */
 static bool take_nothing(const char *name, const char *value, const char *hint)
 {
     if (value)
@@ -183,8 +184,8 @@ static bool take_budget(struct arguments *out, const char *value)
     return false;
 }
 
-/* Temperature of the chip relative to 60 C, at which the price tables of CPU families hold. 60 C is assumed
- * for a working server. */
+/* Reads the temperature of the chip, relative to the 60 C for which the price tables of CPU families are
+ * valid. 60 C is assumed for a working server. */
 static bool take_thermal_state(struct arguments *out, const char *value)
 {
     static const struct {
@@ -229,7 +230,7 @@ static bool take_profile_use(struct arguments *out, const char *value)
 
 static const struct own {
     const char *name;
-    /* value NULL: none was given; returns false after a message */
+    /* Reads the value of the option; NULL: none was given. Returns false after a message. */
     bool (*take)(struct arguments *out, const char *value);
     bool takes_next; /* the value may be the next argument, too; false for options with an optional value */
     bool checks;     /* the option requests a check */

@@ -33,7 +33,7 @@ struct open_file {
     const struct open_file *outer;
 };
 
-/* False: out of memory. */
+/* Adds an argument. Returns false if out of memory. */
 static bool add_word(struct words *words, const char *word)
 {
     const char **list = arena_push(words->arena, words->list, words->count, word);

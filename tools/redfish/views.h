@@ -4,7 +4,8 @@
  * its metrics; "supplies" are the inputs of all supplies, from the older resource Power; "environment" is the
  * chassis, from its EnvironmentMetrics; "control" is the chassis, from Power's PowerControl.
  *
- * Note: on real machines the views contradict each other. All are printed, and the source chooses.
+ * Note: on real machines the views have different values. All are printed, and libjoule's source chooses
+ * one.
  */
 #ifndef REDFISH_VIEWS_H
 #define REDFISH_VIEWS_H

@@ -10,9 +10,10 @@
 #include "joule/attribute/attribute_tenant.h"
 #include "joule/meter/engine.h"
 
-#define MAX_AGE_NS  1000000000 /* maximum, also if readings are rarer: a device may become stale */
+/* maximum age of an answer, even if readings are rarer, because a device may become stale */
+#define MAX_AGE_NS  1000000000
 #define FIRST_BYTES 65536
-#define SPARE_PARTS 8 /* an eighth more than needed, because values may get longer */
+#define SPARE_PARTS 8 /* the spare part of a page is 1/8, because values may get longer */
 
 static bool holds(const struct answers *answers, int64_t made_ns, int64_t now)
 {
@@ -24,7 +25,7 @@ static bool gather(struct answers *answers, int64_t now)
 {
     if (holds(answers, answers->gathered_ns, now))
         return true;
-    meter_reserve(answers->meter); /* for new domains */
+    meter_reserve(answers->meter); /* reserves memory for new domains */
     if (answers->tenants)
         tenants_settle(answers->tenants);
     if (!overview_gather(&answers->overview, answers->meter))
@@ -83,7 +84,7 @@ static void drop_surplus(struct answer *answer)
 static struct page *free_page(struct answer *answer)
 {
     drop_surplus(answer);
-    if (!answer->pages && add_page(answer)) /* begins with two */
+    if (!answer->pages && add_page(answer)) /* a kind begins with two pages */
         add_page(answer);
     for (struct page *page = answer->pages; page; page = page->next)
         if (!page->is_used && page != answer->current)

@@ -15,7 +15,7 @@ enum answer_kind {
     ANSWER_OPENMETRICS,
     ANSWER_DEVICES,
     ANSWER_HISTORY,
-    ANSWER_EVENT, /* like DEVICES, for a caller that copies the text at once */
+    ANSWER_EVENT, /* the text of DEVICES, for a caller that copies it at once */
     ANSWER_KINDS
 };
 

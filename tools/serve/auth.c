@@ -24,7 +24,7 @@
 #define MAX_TOKEN    256
 #define MAX_PASSWORD 256
 #define MAX_NAME     64
-#define WRONG_PER_S  4 /* hashes of wrong passwords per second: about 50 ms each */
+#define WRONG_PER_S  4 /* maximum number of wrong passwords per second; each hash takes about 50 ms */
 #define HEADER       "basic_auth_users:"
 
 struct user {
@@ -72,7 +72,7 @@ static bool load_token(struct auth *auth, const char *path)
         is_good = take_token(auth, VARIABLE, value);
     secret_free(text);
     if (value)
-        explicit_bzero(value, strlen(value)); /* otherwise other programs could read it in /proc */
+        explicit_bzero(value, strlen(value)); /* other programs could read the variable in /proc */
     unsetenv(VARIABLE);
     return is_good;
 }

@@ -83,7 +83,7 @@ static bool is_loopback_name(const char *name)
            (length >= sizeof suffix && strcasecmp(name + length - (sizeof suffix - 1), suffix) == 0);
 }
 
-/* Compares with the whole name, or with its first label. */
+/* Returns true if a name equals the machine's whole name, or its first label. */
 static bool is_name_of(const char *name, const char *machine)
 {
     size_t label = strcspn(machine, ".");

@@ -1,7 +1,7 @@
 /* tools/serve/host_names.h - the host names that a request may use for this server.
  *
- * Note: this check stops DNS rebinding. There, a foreign web site makes its own name resolve to this machine;
- * requests of its page still have that name.
+ * Note: this check stops DNS rebinding, in which a foreign web site makes its own name resolve to this
+ * machine. Requests of the site's page still have the site's name.
  */
 #ifndef SERVE_HOST_NAMES_H
 #define SERVE_HOST_NAMES_H

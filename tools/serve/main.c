@@ -16,7 +16,7 @@
 #include "serve.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:9400"
-#define WAIT_S          2.0 /* for slow sources, before the first answer */
+#define WAIT_S          2.0 /* maximum wait for slow sources before the first answer */
 
 const char tool_name[] = "joule";
 
@@ -97,7 +97,8 @@ static bool drop_rights(joule_meter *meter, const struct serve_settings *setting
     return true;
 }
 
-/* A recorded machine needs no privileges; they are dropped only if a user is named. */
+/* Measures and serves until the end. A recorded machine needs no privileges, so they are dropped only if a
+ * user is named. */
 static int measure(const joule_options *options, struct serve_settings *settings,
                    const struct listener *listener)
 {

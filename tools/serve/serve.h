@@ -3,7 +3,7 @@
  * main.c starts and ends it, server.c speaks HTTP, answer.c makes the pages and events.c the stream, listen.c
  * opens the socket, auth.c and host_names.c decide which requests are answered.
  * Note: sensors are read by the meter's threads at their own pace. A request never waits for hardware, and
- * answers made within one period of readings are the same bytes.
+ * all answers within one period of readings are the same bytes.
  */
 #ifndef SERVE_H
 #define SERVE_H

@@ -26,10 +26,12 @@
 #include "page_files.h"
 #include "serve.h"
 
-#define PLACES           128
-#define SPARE_PLACES     16
-#define FIRST_S          10 /* for the first request: from the connection to the end of the answer */
-#define KEPT_S           90 /* for later requests: Prometheus sends one every 15 to 60 s on one connection */
+#define PLACES       128
+#define SPARE_PLACES 16
+/* time limit of the first request: from the connection to the end of the answer */
+#define FIRST_S 10
+/* time limit of later requests; Prometheus sends one every 15 to 60 s on one connection */
+#define KEPT_S           90
 #define MAX_WAIT_MS      1000
 #define TENANT_PERIOD_NS 1000000000LL
 #define HEADER_BYTES     16384 /* memory of a connection in libmicrohttpd, for request line and headers */
@@ -281,8 +283,8 @@ static bool is_own_host(const struct server *server, struct MHD_Connection *conn
 
 /* --- paths ---------------------------------------------------------------------------------------------- */
 
-/* The page itself has no readings and needs no token; its script asks for one. If the page needs a password,
- * the browser asks for it. */
+/* Answers a request for a file of the page. The page has no readings and needs no token; its script asks for
+ * one. If the page needs a password, the browser asks for it. */
 static enum MHD_Result give_public(struct server *server, struct MHD_Connection *connection, const char *path,
                                    bool is_let_in, bool *out_is_there)
 {
@@ -410,7 +412,7 @@ static int wait_ms(struct server *server)
     return wait_ms_max > 0 ? (int)wait_ms_max : 0;
 }
 
-/* Updates the tenants about once a second. If memory runs out, some are missing until the next update. */
+/* Updates the tenants about once a second. If out of memory, some are missing until the next update. */
 static void update_tenants(struct server *server)
 {
     int64_t now = clock_now_ns();

@@ -13,7 +13,7 @@
 
 struct column {
     const char *title;
-    int width;      /* for a growing column: its minimum */
+    int width;      /* width in characters; for a growing column, its minimum */
     int importance; /* the lowest is removed first */
     bool is_right;  /* right-aligned */
     bool grows;     /* takes the spare width; at most one column */

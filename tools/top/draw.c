@@ -53,7 +53,7 @@ static void draw_machine(struct frame *frame, const struct ui *ui, const struct 
     draw_state(frame, ui, x);
 }
 
-/* "TOTAL 87.3 W m  12.4 kJ  83.1 to 91.6 W  package-0 + dram-0 (partial)" */
+/* Draws "TOTAL 87.3 W m 12.4 kJ 83.1 to 91.6 W package-0 + dram-0 (partial)" */
 static void draw_total(struct frame *frame, const struct model *model)
 {
     char text[400], word[FORMAT_SIZE];

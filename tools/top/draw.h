@@ -13,7 +13,7 @@
 
 /* Draws the whole page: a view, messages and help. The frame already has its size. */
 void draw(struct frame *frame, struct ui *ui, const struct model *model);
-/* Draws the page for --once with all rows and without interactive parts. Returns false if memory runs out. */
+/* Draws the page for --once with all rows and without interactive parts. Returns false if out of memory. */
 bool draw_once(struct frame *frame, struct ui *ui, const struct model *model, int width);
 
 /* --- parts ---------------------------------------------------------------------------------------------- */

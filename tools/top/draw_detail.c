@@ -1,6 +1,6 @@
 /* tools/top/draw_detail.c - draws the detail view of one device, and the help; see draw.h.
  *
- * Note: facts are arranged in as many columns as fit; unknown values are omitted.
+ * Note: facts fill as many columns as fit the width; unknown values are omitted.
  */
 #include <math.h>
 #include <string.h>

@@ -44,8 +44,8 @@ struct frame {
     size_t capacity;
 };
 
-/* Makes a blank frame of the given size and discards its content. Returns false, with an empty frame, if
- * memory runs out. */
+/* Makes a blank frame of the given size and discards its content. Returns false, with an empty frame, if out
+ * of memory. */
 bool frame_clear(struct frame *frame, int width, int height);
 void frame_free(struct frame *frame);
 /* Writes UTF-8 text from column x on, at most `width` columns (negative: to the edge). Returns the next

@@ -17,7 +17,7 @@
 #include "gather_processes.h"
 #include "../joule/idle.h"
 
-#define FIRST_NAP_NS 120000000 /* between the first two readings, which power needs */
+#define FIRST_NAP_NS 120000000 /* pause between the first two readings; power needs two */
 
 /* --- devices -------------------------------------------------------------------------------------------- */
 

@@ -101,7 +101,7 @@ static void take_packages(struct machine *machine, struct joule_host *host, stru
     }
 }
 
-/* A single processor or memory has the values of the whole machine. */
+/* Note: a single processor has the load of the whole machine, and a single memory its use. */
 void gather_machine(struct machine *machine, joule_meter *meter, const struct live *live, struct model *model)
 {
     struct device_row *cpu = NULL, *memory = NULL;

@@ -1,7 +1,7 @@
 /* tools/top/gather_machine.h - load of processors and use of memory, from /proc of the meter's host.
  *
- * Note: with one processor the load is already known from the accounts of processes. With several, the lines
- * of each CPU in /proc/stat are read.
+ * Note: with one package, the load is already known from the accounts of processes. With several packages,
+ * the lines of the CPUs in /proc/stat are read.
  */
 #ifndef TOP_GATHER_MACHINE_H
 #define TOP_GATHER_MACHINE_H

@@ -150,7 +150,7 @@ void gather_processes(struct gathering *g, struct model *model)
     struct live_sum devices = all_devices(sums, sum_count);
     struct arena arena = {0};
     struct known_process *fresh = count ? arena_alloc(&arena, count * sizeof *fresh) : NULL;
-    bool all_use = true; /* the usage of the detail device is not counted by process */
+    bool all_use = true; /* the driver does not report which processes use the detail device */
     for (size_t i = 1; i < sum_count; i++)
         all_use = all_use && strcmp(sums[i].device, model->detail) != 0;
     bool has_room =

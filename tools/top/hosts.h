@@ -14,7 +14,7 @@
 #define HOSTS_TICK_S 1.0
 
 struct host_row {
-    char name[128]; /* as given by the user, without a scheme */
+    char name[128]; /* name from the user, without a scheme */
     char url[192];
     bool is_loopback, is_plain_http, has_scheme;
     char problem[96]; /* problem of the connection; empty: none */

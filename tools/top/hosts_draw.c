@@ -16,7 +16,7 @@ static int add(struct frame *frame, int y, int x, enum style style, const char *
     return x + frame_width_of(text) <= frame->width ? frame_text(frame, y, x, -1, style, text) + 2 : x;
 }
 
-/* "joule top  2 of 3 hosts (partial)  0:01:12", "TOTAL 1.25 kW m  12.4 kJ  1.20 to 1.31 kW" */
+/* Draws "joule top 2 of 3 hosts (partial) 0:01:12", "TOTAL 1.25 kW m 12.4 kJ 1.20 to 1.31 kW" */
 static void draw_total(struct frame *frame, const struct hosts *hosts, int64_t now_ns)
 {
     struct hosts_total total;
@@ -78,7 +78,7 @@ static void draw_host(struct frame *frame, const struct hosts *hosts, const stru
     draw_cell(frame, y, &c[STATE], is_live ? STYLE_DIM : STYLE_WARNING, text);
 }
 
-/* Limits states to a third of the page. */
+/* Marks columns without values as empty. Limits the column of states to a third of the page. */
 static void leave_out_empty(struct column *c, const struct hosts *hosts, int64_t now_ns, int page_width)
 {
     char text[160];

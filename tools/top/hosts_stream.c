@@ -65,7 +65,7 @@ static bool end_event(struct stream *stream)
     return is_good;
 }
 
-/* Returns false if the connection is unusable. */
+/* Processes a complete line. Returns false if the connection is unusable. */
 static bool end_line(struct stream *stream)
 {
     static const char field[] = "data:";

@@ -28,7 +28,7 @@
 #define PERIOD_S     1.0
 #define MIN_PERIOD_S 0.1
 #define MAX_PERIOD_S 60.0
-#define ONCE_ROWS    30 /* processes */
+#define ONCE_ROWS    30 /* maximum number of processes */
 
 const char tool_name[] = "joule";
 
@@ -336,7 +336,7 @@ int main(int argc, char **argv)
                                                 .period_s = PERIOD_S}};
     char name[] = SUBCOMMAND;
     output_guard_streams();
-    argv[0] = name; /* for messages */
+    argv[0] = name; /* name in messages */
     int ready = read_settings(&top.settings, argc, argv);
     int code = ready == OPTIONS_HELP ? 0 : EXIT_USAGE;
     if (ready == 1)

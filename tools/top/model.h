@@ -55,7 +55,7 @@ struct sums {
 struct model {
     char host[64];
     double period_s;
-    double running_s; /* since the meter was opened */
+    double running_s; /* seconds since the meter was opened */
     uint64_t tick;    /* last tick gathered */
     joule_quantity watts, joules;
     char cover[256];

@@ -25,7 +25,7 @@ static void find_process(struct ui *ui, const struct model *model)
         }
     if (ui->processes.selected >= ui->shown_count)
         ui->processes.selected = ui->shown_count ? ui->shown_count - 1 : 0;
-    ui->pid = 0; /* it has ended: keep the row */
+    ui->pid = 0; /* the process has ended: keep the row */
 }
 
 static void note_selected(struct ui *ui, const struct model *model)

@@ -48,7 +48,7 @@ struct ui {
 
 /* Handles one key. */
 enum ui_action ui_press(struct ui *ui, struct model *model, int key);
-/* Updates order, filter and selection after the model has changed. Returns false if memory runs out. */
+/* Updates order, filter and selection after the model has changed. Returns false if out of memory. */
 bool ui_refresh(struct ui *ui, struct model *model);
 /* Scrolls a list of `count` rows so that the selected row is visible on a page of `rows`. */
 void ui_scroll(struct ui_list *list, size_t count, int rows);

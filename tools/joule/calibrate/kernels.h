@@ -36,7 +36,8 @@ struct kernel {
     enum fit_family family;
     double amount[COST_FEATURES];
     double chain[COST_FEATURES]; /* operations on the dependence chain, for one body */
-    double lines, waits;         /* cache lines accessed in one body; those that depend on the previous one */
+    /* cache lines accessed in one body; number of them whose address depends on the previous one */
+    double lines, waits;
     enum layout layout;
     enum cost_level level;
     enum { NEEDS_NOTHING, NEEDS_FMA, NEEDS_256, NEEDS_512 } needs;
@@ -54,12 +55,12 @@ void kernel_describe(const struct kernel *kernel, struct fit_kernel *out);
 
 /* Memory of all kernels. */
 struct kernel_memory {
-    struct kernel_state *of; /* for each kernel */
+    struct kernel_state *of; /* state of each kernel */
     unsigned char *ring[COST_LEVELS], *rings[COST_LEVELS], *array[COST_LEVELS];
     size_t bytes[COST_LEVELS];
     unsigned char *decisions[3];
 };
-/* Allocates the memory by the core's cache sizes. Returns false if memory runs out. */
+/* Allocates the memory by the core's cache sizes. Returns false if out of memory. */
 bool kernel_memory_make(const struct cost_core *core, struct kernel_memory *out);
 void kernel_memory_free(struct kernel_memory *memory);
 

@@ -14,15 +14,17 @@
 #include "base/string.h"
 #include "joule/host/host.h"
 
-#define MAX_REPEATS   16
-#define PIECE_S       0.003 /* between clock readings: shorter than disturbances, longer than a reading */
+#define MAX_REPEATS 16
+/* time between clock readings: shorter than disturbances, longer than a reading of the clock */
+#define PIECE_S       0.003
 #define MAX_PIECES    4096
 #define CLOCK_S       0.001
 #define CLOCK_ROUNDS  3000 /* rounds for the first estimate of the clock */
 #define TICK_WAIT_S   0.002
 #define TICK_WAITS    200
 #define SENSOR_WAIT_S 0.5
-#define STEADY        0.05 /* allowed spread; a kernel with more is repeated, at most as often again */
+/* maximum relative spread; kernels with a greater spread are repeated, at most as many times as before */
+#define STEADY 0.05
 
 struct state {
     struct measured *out;

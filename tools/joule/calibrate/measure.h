@@ -11,8 +11,10 @@
 #include "calibrate/kernels.h"
 
 struct effort {
-    double seconds;    /* minimum time of a kernel in each repeat */
-    double min_joules; /* with a sensor also a minimum energy; takes at most MAX_STRETCH times as long */
+    double seconds; /* minimum time of a kernel in each repeat */
+    /* minimum energy of a kernel in each repeat, if there is a sensor; limited to MAX_STRETCH times
+     * `seconds` */
+    double min_joules;
     unsigned repeats;
     bool has_energy; /* use an energy sensor */
     bool is_seen;    /* print progress to standard error */
@@ -27,7 +29,7 @@ struct measured {
     double hz_log_sd;
     joule_class energy_class; /* MEASURED or DERIVED; NONE: no sensor */
     char energy_source[48];
-    double temperature_celsius; /* at the end; NaN: unknown */
+    double temperature_celsius; /* temperature at the end; NaN: unknown */
     int cpu;                    /* CPU of the measurement; -1: not pinned to one */
     double seconds;             /* total duration */
 };

@@ -28,7 +28,7 @@ static void allow_files(void)
     }
 }
 
-/* Creates a file in memory that started programs can open. Returns its path; NULL after a message. */
+/* Creates a file in memory that started programs can open. Returns its path, or NULL after a message. */
 static const char *open_bitcode(struct arena *arena, int *out_fd)
 {
     char path[64];
@@ -73,8 +73,8 @@ static int instrument_source(struct arena *arena, const struct arguments *argume
     return code;
 }
 
-/* Copies the arguments with only the sources among the input files, or with only the others. False: out of
- * memory. */
+/* Copies the arguments with only the sources among the input files, or with only the others. Returns false
+ * if out of memory. */
 static bool take_part(struct arena *arena, const struct arguments *all, bool is_of_sources,
                       struct arguments *out)
 {

@@ -199,7 +199,7 @@ static void print_unread(const struct order *order, const char *message)
         complain("", "%s: %s", order->name, message);
 }
 
-/* Reads the bitcode in `fd`. False after a message. */
+/* Reads the bitcode in `fd`. Returns false after a message. */
 static bool read_bitcode(const struct order *order, int fd, const struct module_build *build,
                          struct module *out)
 {
@@ -253,7 +253,7 @@ static bool check_bitcode(const struct order *order, int fd, struct aside *aside
     return done;
 }
 
-/* Reads the counts of the profile, if one is used. False if they cannot be read. */
+/* Reads the counts of the profile, if one is used. Returns false if they cannot be read. */
 static bool read_profile(const struct order *order, struct arena *arena, struct profile *out)
 {
     struct module module;

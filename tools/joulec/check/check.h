@@ -19,8 +19,8 @@ struct machine {
     struct target target;
     struct cpu_calibration calibration;
 };
-/* Describes the core of this machine: calibrated if a calibration exists, else by its CPU family. False: out
- * of memory. */
+/* Describes the core of this machine: calibrated if a calibration exists, else by its CPU family. Returns
+ * false if out of memory. */
 bool machine_read(struct machine *out);
 
 /* A source to check. */
@@ -40,7 +40,7 @@ struct checked {
     struct instrument_plan plan; /* instrumentation for the build, in order->arena */
 };
 
-/* Copies standard input, which is a source, so that several runs of clang can read it. False after a
+/* Copies standard input, which is a source, so that several runs of clang can read it. Returns false after a
  * message. */
 bool check_hold_input(void);
 /* Rewinds the copy of standard input, if there is one, for the next program. */

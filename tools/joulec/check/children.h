@@ -41,9 +41,10 @@ struct children {
     int signal; /* signal that asks this program to end; 0: none */
 };
 
-/* Prepares for at most `max_count` children at a time. False after a message. */
+/* Prepares for at most `max_count` children at a time. Returns false after a message. */
 bool children_open(struct children *children, size_t max_count);
-/* Runs work(context, number) in a new process. `real`: the outputs that are wanted. False after a message. */
+/* Runs work(context, number) in a new process. `real`: the outputs that are wanted. Returns false after a
+ * message. */
 bool children_start(struct children *children, const struct outputs *real, size_t number,
                     void (*work)(void *context, size_t number, struct outputs *part,
                                  struct check_result *out),

@@ -166,8 +166,8 @@ static char level_of(const struct arguments *a)
     return level;
 }
 
-/* Adds what the user's level tells the preprocessor and the language, because the count build has another
- * level. */
+/* Adds the macros and language options that follow from the user's level, because the count build has
+ * another level. */
 static void add_level(struct line *line, const struct arguments *a)
 {
     char level = level_of(a);
@@ -196,9 +196,9 @@ bool command_merges_threads(const struct arguments *a)
     return last && is_openmp(last) && !a->profile;
 }
 
-/* A program with OpenMP is counted as if it had no threads. The count build ignores the directives. The
- * work of a parallel region is then in the function that contains the region, and not behind calls of the
- * runtime library. */
+/* Makes the count build ignore OpenMP's directives, so that a program is counted as if it had no threads.
+ * The work of a parallel region is then in the function that contains the region, and not behind calls of
+ * the runtime library. */
 static void add_threads(struct line *line, const struct arguments *a)
 {
     if (!command_merges_threads(a))
@@ -457,8 +457,8 @@ const char **command_front_end(struct arena *arena, const struct arguments *a, c
     return end_with_source(&line, a, added, source);
 }
 
-/* Returns true for options that command_discard may leave out. Levels and -Werror stay, because clang may
- * reject the source because of them. */
+/* Returns true for options that command_discard may leave out. Levels and -Werror stay, because they may be
+ * the reason why clang rejects the source. */
 static bool is_of_no_account(const char *word)
 {
     return is_uncounted(word) && word[1] != 'O' && !string_starts(word, "-Werror");

@@ -19,7 +19,7 @@
 
 const char tool_name[] = "joulec";
 
-/* Checks sources until clang rejects one, as the build would. False after a message. */
+/* Checks sources until clang rejects one, as the build would. Returns false after a message. */
 static bool check_all(struct arena *arena, const struct machine *machine, const struct arguments *arguments,
                       struct outputs *outputs, struct checked *all, struct instrument_plan *plans)
 {
@@ -48,7 +48,7 @@ static bool has_input(const char *const *sources, size_t count)
     return is_found;
 }
 
-/* Copies standard input if it is a source. False after a message. */
+/* Copies standard input if it is a source. Returns false after a message. */
 static bool hold_input(const struct arguments *a)
 {
     bool is_read = has_input(a->sources, a->source_count) || has_input(a->others, a->other_count);

@@ -8,7 +8,7 @@
 #include "common/options.h"
 #include "common/page.h"
 
-/* The functions that print the begin, the items and the end of each output. */
+/* The functions that print the beginning, the items and the end of each output. */
 static const struct form {
     page_print_fn print, begin_page, end_page;
     const char *begin, *end;

@@ -34,7 +34,7 @@ struct outputs {
 
 /* Opens the outputs that `arguments` request. `root`: the current folder. Returns false after a message. */
 bool outputs_open(struct outputs *out, const struct arguments *arguments, const char *root);
-/* Writes all findings of a source. False after a message: out of memory. */
+/* Writes all findings of a source. Returns false after a message if out of memory. */
 bool outputs_print(struct outputs *out, const struct judged *judged);
 /* Prints the table of functions that differ from the stored report, with the messages. */
 void outputs_print_changes(struct outputs *out, const struct change_tally *changes,

@@ -225,7 +225,7 @@ static void print_result(struct project *p, const struct child_result *result)
     count(p, e, &result->check);
 }
 
-/* Starts as many checks as may run now. False after a message. */
+/* Starts as many checks as may run now. Returns false after a message. */
 static bool start_some(struct project *p, struct children *children)
 {
     while (children->count < children->max_count && p->begun < p->chosen_count &&

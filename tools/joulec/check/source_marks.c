@@ -64,7 +64,7 @@ static bool openmp_is_possible(const char *text, size_t size)
     return false;
 }
 
-/* Writes the next file name of a rule for make, without escapes. False: there are no more. */
+/* Writes the next file name of a rule for make, without escapes. Returns false if there are no more. */
 static bool next_file(const struct view *rule, size_t *at, char *out, size_t size)
 {
     size_t length = 0;

@@ -11,12 +11,12 @@
 
 /* Reads the marks of a source. `dependencies`: an open file that clang's -MD wrote; if it is empty, the
  * source is preprocessed in any case. `root`: the current folder. The caller frees *out_marks by marks_free.
- * False after a message. */
+ * Returns false after a message. */
 bool source_marks_read(const struct order *order, const char *root, int dependencies,
                        struct marks *out_marks);
 
-/* Returns true if a file of the source may contain a directive of OpenMP. -fopenmp alone does not tell: many
- * builds set it for all files. */
+/* Returns true if a file of the source may contain a directive of OpenMP. -fopenmp alone is no evidence,
+ * because many builds set it for all files. */
 bool source_may_have_openmp(const struct order *order, int dependencies);
 
 #endif

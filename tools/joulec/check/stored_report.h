@@ -10,8 +10,8 @@ struct stored_report {
     struct baseline baseline;
 };
 
-/* Reads the file and checks that its figures are comparable with those of this run. False after a message.
- * The caller frees the report by stored_report_close, also after an error. */
+/* Reads the file and checks that its figures are comparable with those of this run. Returns false after a
+ * message. The caller frees the report by stored_report_close, also after an error. */
 bool stored_report_open(const struct arguments *arguments, const struct machine *machine,
                         struct stored_report *out_report);
 void stored_report_close(struct stored_report *report);
