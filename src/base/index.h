@@ -37,7 +37,7 @@ static inline struct index_key index_name(const char *name)
 
 /* Returns the number of a key, or INDEX_NONE. */
 uint32_t index_find(const struct index *index, const void *context, struct index_key key);
-/* Adds a number whose key is not in the table. False: out of memory. */
+/* Adds a number whose key is not in the table. Returns false if out of memory. */
 bool index_add(struct index *index, const void *context, uint32_t number);
 /* Frees the table's memory; it is then empty. */
 void index_free(struct index *index);

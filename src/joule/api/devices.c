@@ -204,7 +204,8 @@ static void take_identity(joule_device *d, const struct device *device)
     take_text(d->remedy, sizeof d->remedy, device->remedy);
 }
 
-/* Used and free memory come from one source, because two may count the driver's own memory differently. */
+/* Takes the memory. Used and free memory come from one source, because two sources may count the driver's
+ * own memory differently. */
 static void take_memory(joule_device *d, const struct device_facts *facts)
 {
     if (d->memory_used_bytes == JOULE_BYTES_UNKNOWN && d->memory_free_bytes == JOULE_BYTES_UNKNOWN) {

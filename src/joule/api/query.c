@@ -347,8 +347,8 @@ double meter_hottest_celsius(joule_meter *meter)
     return hottest;
 }
 
-/* Power needs two readings, and opening a meter takes only one. So this function waits for the second reading
- * if the meter was just opened. */
+/* Note: power needs two readings, and opening a meter takes only one. So this function waits for the second
+ * reading if the meter was just opened. */
 double joule_current_power_watts(void)
 {
     joule_quantity watts;

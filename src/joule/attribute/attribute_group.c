@@ -329,7 +329,7 @@ struct attribution attribute_finish(struct attribute_group *group)
 
 /* --- a trial -------------------------------------------------------------------------------------------- */
 
-/* The child of attribute_try. */
+/* Runs in the child of attribute_try. */
 static void end_at_once(void *context)
 {
     (void)context;

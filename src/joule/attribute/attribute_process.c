@@ -238,7 +238,8 @@ void process_settle(struct process_shares *shares, int64_t now_ns)
     }
 }
 
-/* A row keeps the tenant in which its process was first found. The tenant's name may become known later. */
+/* Sets the tenant of a row. A row keeps the tenant in which its process was first found. The tenant's name
+ * may become known later. */
 static void name_tenant(struct process_row *row, const struct tenants *tenants)
 {
     const struct tenant *tenant = tenants_of_process(tenants, (uint64_t)row->pid);

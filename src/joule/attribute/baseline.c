@@ -22,8 +22,8 @@ static double scatter_watts(joule_meter *meter, const struct cover *cover, int64
     return sqrt(squares / (PIECES - 1) * (1 + 3.0 / PIECES));
 }
 
-/* A baseline is used at another time than it was measured, so the scatter does not shrink with
- * the number of pieces. */
+/* Note: a baseline is used later than it was measured. So the scatter is not divided by the number of
+ * pieces, as the error of a mean would be. */
 struct estimate baseline_watts(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns)
 {
     struct cover cover;

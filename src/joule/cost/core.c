@@ -32,16 +32,16 @@ static double combine_limits(double a, double b, double power)
     return max > 0 ? max * pow(1 + pow(min / max, power), 1 / power) : 0;
 }
 
-/* Cycles lost to mispredicted branches. Low: the branch condition is known at once; est: it waits for a load;
- * high: twice the pipeline refill. */
+/* Returns the cycles that mispredicted branches cost. Low: the branch condition is known at once; est: it
+ * waits for a load; high: twice the pipeline refill. */
 static struct cost_range lost_to_mispredicts(const struct cost_core *core, const struct cost_features *work)
 {
     double count = work->amount[COST_MISPREDICTS], min = count * core->latency[COST_MISPREDICTS];
     return (struct cost_range){min, min + count * core->latency[COST_L1_LOADS], 2 * min};
 }
 
-/* Cycles of the units that several classes share: integer operations and branches, and floating point. The
- * class with the most units sets the rate. */
+/* Returns the cycles of the units that several classes share: integer operations and branches, and floating
+ * point. The class with the most units sets the rate. */
 static double shared_units(const struct cost_core *core, const double *amount)
 {
     double integers =
@@ -50,7 +50,7 @@ static double shared_units(const struct cost_core *core, const double *amount)
     return fmax(integers / core->per_cycle[COST_INT_OPS], floats / core->per_cycle[COST_FP_OPS]);
 }
 
-/* Cycles of execution alone: the maximum over all classes and the core's width. */
+/* Returns the cycles of execution alone: the maximum over all classes and the core's width. */
 static double execution(const struct cost_core *core, const struct cost_features *work)
 {
     double cycles = shared_units(core, work->amount);
@@ -60,7 +60,7 @@ static double execution(const struct cost_core *core, const struct cost_features
     return cycles;
 }
 
-/* Cycles to transfer all lines at the bandwidth of each level. */
+/* Returns the cycles to transfer all lines at the bandwidth of each level. */
 static double best_lines(const struct cost_core *core, const struct cost_features *work)
 {
     double cycles = 0;
@@ -69,7 +69,7 @@ static double best_lines(const struct cost_core *core, const struct cost_feature
     return cycles;
 }
 
-/* Cycles to transfer all lines if each is requested after the last has arrived. */
+/* Returns the cycles to transfer all lines if each is requested after the last has arrived. */
 static double worst_lines(const struct cost_core *core, const struct cost_features *work)
 {
     double cycles = 0;
@@ -105,8 +105,8 @@ double cost_core_restarted(const struct cost_core *core, double chain_cycles, do
     return uops > 0 ? chain_cycles / (1 + core->window / uops) : chain_cycles;
 }
 
-/* Sum of the latencies of all steps. Stores, branches and vector width have no latency here, because their
- * step is counted already. */
+/* Returns the sum of the latencies of all steps, in cycles. Stores, branches and vector width have no
+ * latency here, because their step is counted already. */
 static double serial_execution(const struct cost_core *core, const struct cost_features *work)
 {
     double cycles = 0;
@@ -123,8 +123,9 @@ double cost_core_serial(const struct cost_core *core, const struct cost_features
            fmax(worst_lines(core, work), best_lines(core, work));
 }
 
-/* Cycles of execution in the known order. For an unknown chain only the two extremes are known; the estimate
- * is their geometric mean, which compiled code reaches on average (1 to 2 micro-operations per cycle). */
+/* Returns the cycles of execution in the known order. For an unknown chain only the two extremes are known;
+ * the estimate is their geometric mean, which compiled code reaches on average (1 to 2 micro-operations per
+ * cycle). */
 static struct cost_range order_execution(const struct cost_core *core, const struct cost_features *work,
                                          const struct cost_flow *flow)
 {
@@ -137,9 +138,9 @@ static struct cost_range order_execution(const struct cost_core *core, const str
     return (struct cost_range){fmax(flat, chain), combine_limits(flat, chain, core->overlap), flat + chain};
 }
 
-/* Cycles to transfer the lines in the known order. streamed: the part of them in a regular order, which
- * arrives at the bandwidth limit; NaN: unknown. Several other lines are transferred at once, unless the
- * address of each depends on the last: the estimate is the geometric mean of both cases. */
+/* Returns the cycles to transfer the lines in the known order. streamed: the part of them in a regular
+ * order, which arrives at the bandwidth limit; NaN: unknown. Several other lines are transferred at once,
+ * unless the address of each depends on the last: the estimate is the geometric mean of both cases. */
 static struct cost_range order_lines(const struct cost_core *core, const struct cost_features *work,
                                      double streamed)
 {
@@ -153,7 +154,8 @@ static struct cost_range order_lines(const struct cost_core *core, const struct 
                                .high = (1 - random_part) * stream_worst + random_part * random_worst};
 }
 
-/* The range of cycles that the order of work leaves open, without the error of the core's description. */
+/* Returns the range of cycles that the order of work leaves open, without the error of the core's
+ * description. */
 static struct cost_range ordered(const struct cost_core *core, const struct cost_features *work,
                                  const struct cost_flow *flow)
 {

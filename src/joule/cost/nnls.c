@@ -207,7 +207,7 @@ static void scale(const struct nnls *problem, struct symmetric *s)
         }
 }
 
-/* Jacobi rotation: makes the element (p, q) 0. */
+/* Makes the element (p, q) 0 by a Jacobi rotation. */
 static void rotate(struct symmetric *s, size_t p, size_t q)
 {
     double(*m)[NNLS_MAX] = s->m, theta = (m[q][q] - m[p][p]) / (2 * m[p][q]);

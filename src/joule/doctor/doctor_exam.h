@@ -32,20 +32,20 @@ struct finding *exam_find(struct exam *exam, enum finding_severity severity, con
 /* Returns a formatted text, owned by the diagnosis; "" if out of memory. */
 const char *exam_format(struct exam *exam, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* doctor_counting.c */
+/* in doctor_counting.c */
 void check_counting(struct exam *exam);
 
-/* doctor_calibration.c */
+/* in doctor_calibration.c */
 void check_calibration(struct exam *exam);
 
-/* doctor_helper.c */
+/* in doctor_helper.c */
 void check_helper(struct exam *exam);
 
-/* doctor_still.c */
+/* in doctor_still.c */
 void check_still_counters(struct exam *exam);
 void check_hidden(struct exam *exam);
 
-/* doctor_gpu.c */
+/* in doctor_gpu.c */
 void check_nvidia_driver(struct exam *exam);
 void check_nvml(struct exam *exam);
 void check_other_gpus(struct exam *exam);

@@ -110,8 +110,8 @@ static void add_views(struct choice *c, bool parts)
     }
 }
 
-/* If a view mirrors another zone, the other views of its own zone (another interface, or the model) become
- * views of the mirrored zone, too. */
+/* Joins zones: if a view mirrors another zone, the other views of its own zone (another interface, or the
+ * model) become views of the mirrored zone, too. */
 static void join_mirrored_zones(struct choice *c)
 {
     for (size_t i = 0; i < c->whole_count; i++) {

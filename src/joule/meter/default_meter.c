@@ -61,7 +61,7 @@ void meter_default_in_child(void)
         meter_or_default(NULL);
 }
 
-/* A thread that held the lock at fork does not exist in the child. */
+/* Initialises the lock again in a child, because a thread that held it at fork does not exist there. */
 static void renew_lock(void)
 {
     pthread_mutex_init(&lock, NULL);

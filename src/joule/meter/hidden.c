@@ -42,7 +42,8 @@ static void add_device(struct boards *boards, const struct device *device)
     take_text(&board->pci_address, device->pci_address);
 }
 
-/* A board that this process may not open is left out: programs do not count it when they number boards. */
+/* Adds the boards of a source. A board that this process may not open is left out: programs do not count it
+ * when they number boards. */
 static void add_source(struct boards *boards, struct meter_channel *mc)
 {
     pthread_mutex_lock(&mc->lane->lock);

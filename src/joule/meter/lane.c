@@ -27,8 +27,8 @@ static void break_all(struct lane *lane)
     pthread_mutex_unlock(&lane->lock);
 }
 
-/* While a machine sleeps, MONOTONIC stands still and BOOTTIME advances. The energy that it uses meanwhile
- * belongs to no window, so every curve gets a gap. */
+/* Makes a gap in every curve if the machine was suspended. During a suspend, CLOCK_MONOTONIC stands still
+ * and CLOCK_BOOTTIME advances. The energy used meanwhile belongs to no window. */
 static void notice_suspend(struct lane *lane, struct joule_host *host, int64_t monotonic_ns)
 {
     int64_t offset_ns = host->ops->clock_ns(host, CLOCK_BOOTTIME) - monotonic_ns;
@@ -144,8 +144,8 @@ static void keep_counters_alive(struct lane *lane, const struct source *source)
     }
 }
 
-/* A vendor's call may take minutes, and the meter may be closed meanwhile. The lane uses the meter only
- * between enter_meter and leave_meter. Returns false if the lane must not use it any more. */
+/* Allows the lane to use the meter until leave_meter. Returns false if the lane must not use it any more,
+ * because a vendor's call may take minutes and the meter may be closed meanwhile. */
 static bool enter_meter(struct lane *lane)
 {
     pthread_mutex_lock(&lane->lock);

@@ -295,7 +295,7 @@ static joule_status read_header(struct byte_reader *file, joule_error *out_error
     return JOULE_OK;
 }
 
-/* Like record_parse, but after an error the record must still be freed. */
+/* Like record_parse, but the caller must free the record after an error, too. */
 static joule_status parse(const uint8_t *bytes, size_t length, struct record *out_record,
                           joule_error *out_error)
 {

@@ -206,8 +206,8 @@ static void at_exit(void)
     report_free(&report);
 }
 
-/* The handler is registered when the library is loaded. So it runs after the program's own handlers, but
- * before the meter is stopped. */
+/* Registers the handler when the library is loaded. So the handler runs after the program's own handlers,
+ * but before the meter is stopped. */
 __attribute__((constructor)) static void at_load(void)
 {
     if (requested_path() && atexit(at_exit) == 0)

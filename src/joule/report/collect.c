@@ -221,7 +221,7 @@ static void collect_overhead(const struct collection *c)
 
 /* --- functions ------------------------------------------------------------------------------------------ */
 
-/* Copies the table of regions from the collector. If memory runs out, the table lacks rows. */
+/* Copies the table of regions from the collector. If out of memory, the table lacks rows. */
 static void collect_functions(const struct collection *c)
 {
     struct report *report = c->report;

@@ -191,7 +191,7 @@ static void add_reasons(struct metrics *metrics, const struct metric_table *gpus
     }
 }
 
-/* GPUs come first in the list of devices. Other accelerators are left out, because their numbers would
+/* Note: GPUs come first in the list of devices. Other accelerators are left out, because their numbers would
  * collide with those of GPUs. */
 void metrics_add_dcgm(struct metrics *metrics)
 {

@@ -484,9 +484,9 @@ void session_remove_shared(void)
 
 /* --- loading and forking -------------------------------------------------------------------------------- */
 
-/* After fork, the child of a private session continues with its copy, which keeps only the tags. A shared
- * session is not changed: its slots belong to the parent, and the child takes slots of its own. The child may
- * be the first process of a PID namespace. */
+/* Runs in a child after fork. The child of a private session continues with its copy, which keeps only the
+ * tags. A shared session is not changed: its slots belong to the parent, and the child takes slots of its
+ * own. The child may be the first process of a PID namespace. */
 static void after_fork(void)
 {
     atomic_fetch_add(&session_generation, 1);

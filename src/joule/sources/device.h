@@ -48,7 +48,7 @@ struct device {
  * NULL if out of memory. */
 struct device *source_add_device(struct source *source, const char *kind, int32_t index);
 /* Adds the GPU at this PCI address, with the number from gpu_index. The arena owns the device. Returns NULL
- * if there are too many GPUs or memory is exhausted. */
+ * if there are too many GPUs or if out of memory. */
 struct device *source_add_gpu(struct source *source, const char *pci_address);
 
 /* Returns N of "gpu:N" for a GPU that NVIDIA's driver does not drive. N is the same in every source. NVIDIA's
@@ -60,7 +60,7 @@ int32_t gpu_index(struct source *source, const char *address);
 /* Sets the channel's name, "gpu-0" or "gpu-0-what", and its device name and index. */
 void gpu_name_channel(struct channel *channel, int32_t index, const char *what);
 /* Adds the gauge "gpu-0-what" for a GPU inside a chip, for a source that reads the chip's sensors. Returns
- * NULL if `gpu` is NULL or memory is exhausted. */
+ * NULL if `gpu` is NULL or if out of memory. */
 struct channel *gpu_add_gauge(struct source *source, const struct device *gpu, enum gauge_role role,
                               const char *what);
 /* Writes the zone of a board, which is equal in every source: "gpu0/board", or "gpu0/module" if the board
@@ -82,7 +82,7 @@ joule_device_partition device_partition_unknown(void);
 /* Finds the process with this id in the facts, or adds it with all values unknown, and sets has_process_list.
  * Returns NULL if there are too many. */
 joule_device_process *device_facts_process(struct device_facts *facts, uint64_t pid);
-/* For query: report the device's facts, or its failure with `status`. */
+/* To be called by query: report the device's facts, or its failure with `status`. */
 void sink_facts(struct sink *sink, struct device *device, const struct device_facts *facts);
 void sink_device_fail(struct sink *sink, struct device *device, joule_status status);
 

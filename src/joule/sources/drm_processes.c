@@ -112,8 +112,8 @@ static void carry_over(const struct drm_processes *old, struct drm_process *next
     }
 }
 
-/* Replaces the list of processes. Returns false, with the list unchanged, if /proc is missing or memory is
- * exhausted. */
+/* Replaces the list of processes. Returns false, with the list unchanged, if /proc is missing or if out of
+ * memory. */
 static bool list_processes(struct drm_processes *processes, struct joule_host *host)
 {
     struct arena arena = {0};

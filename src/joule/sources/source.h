@@ -113,9 +113,9 @@ struct sink;
 int64_t sink_now(struct sink *sink);
 void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns, int64_t after_ns,
                   uint64_t raw);
-/* sensor_ns: the sensor's own CLOCK_MONOTONIC timestamp, or 0. A source may report several samples, oldest
- * first. An impossible value (not a number, negative, above the channel's max_watts) is rejected: the channel
- * is FAILED until the next reading. */
+/* Report a value of a channel. sensor_ns: the sensor's own CLOCK_MONOTONIC timestamp, or 0. A source may
+ * report several samples, oldest first. An impossible value (not a number, negative, above the channel's
+ * max_watts) is rejected: the channel is FAILED until the next reading. */
 void sink_power(struct sink *sink, struct channel *channel, int64_t sensor_ns, double watts);
 void sink_energy(struct sink *sink, struct channel *channel, int64_t sensor_ns, double joules);
 void sink_gauge(struct sink *sink, struct channel *channel, double value);

@@ -119,8 +119,8 @@ static bool choose_id(struct choice *choice, const char *prefix, size_t length)
     return true;
 }
 
-/* A number, "GPU-" and the beginning of a uuid, or "MIG-GPU-uuid/1/0" of older drivers. "MIG-uuid" does not
- * identify a board. */
+/* Applies a number, "GPU-" and the beginning of a uuid, or "MIG-GPU-uuid/1/0" of older drivers. "MIG-uuid"
+ * does not identify a board. */
 static bool cuda_entry(struct choice *choice, const char *entry)
 {
     if (string_starts(entry, "GPU-"))
@@ -134,7 +134,8 @@ static bool cuda_entry(struct choice *choice, const char *entry)
     return choose_number(choice, entry, 10);
 }
 
-/* By default CUDA numbers the fastest board first, so a number may mean any board. */
+/* Like cuda_entry, but a number may mean any board, because CUDA by default numbers the fastest board
+ * first. */
 static bool cuda_entry_of_unknown_order(struct choice *choice, const char *entry)
 {
     int64_t number;
@@ -145,7 +146,8 @@ static bool cuda_entry_of_unknown_order(struct choice *choice, const char *entry
     return cuda_entry(choice, entry);
 }
 
-/* A number, or "GPU-" and the beginning of a 16-digit id. A board that appears twice ends the list. */
+/* Applies a number, or "GPU-" and the beginning of a 16-digit id. A board that appears twice ends the
+ * list. */
 static bool rocr_entry(struct choice *choice, const char *entry)
 {
     size_t before = choice->chosen_count, length = strlen(entry);
@@ -160,7 +162,7 @@ static bool hip_entry(struct choice *choice, const char *entry)
     return choose_number(choice, entry, 10);
 }
 
-/* A board's number, or a tile of it as in "1.0". A number beyond the boards counts tiles, so it is
+/* Applies a board's number, or a tile of it as in "1.0". A number beyond the boards counts tiles, so it is
  * uncertain. */
 static bool ze_entry(struct choice *choice, const char *entry)
 {

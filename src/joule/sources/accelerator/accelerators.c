@@ -101,7 +101,8 @@ static bool add(struct source *source, const struct accelerator *accelerator)
     return source_add_accelerator(source, accelerator) != NULL;
 }
 
-/* Groq's driver has files "/dev/groqA0.pci", which are visible even if a container hides the bus. */
+/* Adds Groq's devices from the driver's files "/dev/groqA0.pci", which are visible even if a container hides
+ * the bus. */
 static bool add_groq_files(struct source *source, const struct accelerator *found, size_t count)
 {
     struct accelerator chip = {.kind = "npu", .vendor = "groq", .model = "GroqChip", .pci.driver = "groq"};

@@ -64,7 +64,8 @@ static void write_string(struct writer *w, const char *text)
     write_bytes(w, text, length);
 }
 
-/* Names of fields are indices into HPACK's static table; nothing is added to the dynamic table. */
+/* Writes the header fields. Their names are indices into HPACK's static table; nothing is added to the
+ * dynamic table. */
 static void write_fields(struct writer *w, const char *path)
 {
     write_byte(w, 0x80 | 3); /* :method POST */

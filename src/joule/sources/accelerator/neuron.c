@@ -236,7 +236,8 @@ static joule_status set_minute(struct joule_host *host, struct sink *sink, struc
     return one->is_known ? JOULE_OK : JOULE_STALE;
 }
 
-/* The file repeats the last minute, with the same timestamp, until the next one ends. */
+/* Reads and reports the last minute of a device. The file repeats it, with the same timestamp, until the
+ * next minute ends. */
 static void read_device(struct source *source, struct one *one, struct sink *sink)
 {
     char text[128];

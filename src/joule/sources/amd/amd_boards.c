@@ -20,7 +20,8 @@
 
 /* --- whether to open the source ------------------------------------------------------------------------- */
 
-/* The file's existence is checked without reading it, because a read would wake a suspended board. */
+/* Returns true if the kernel has a file of the board's power. The file is not read, because a read would
+ * wake a suspended board. */
 static bool has_power_file(struct source *source, const struct drm_card *card)
 {
     struct arena arena = {0};
@@ -113,7 +114,7 @@ struct amd_boards *amd_boards_create(struct source *source, const struct amd_int
     return boards;
 }
 
-/* `what` is appended to the board's name. */
+/* Adds a channel of the board. what: appended to the board's name. */
 static struct channel *add_channel(struct amd_boards *boards, const struct amd_board *board, const char *what,
                                    const char *label)
 {

@@ -87,7 +87,7 @@ bool amd_boards_replace(struct amd_boards *boards, unsigned domain, unsigned bus
                         amd_device handle);
 /* Sets and returns the source's state after all devices are added. */
 joule_status amd_boards_set_state(struct amd_boards *boards);
-/* As in source_ops. */
+/* Functions of source_ops, for all of these sources. */
 void amd_boards_read(struct source *source, struct sink *sink);
 void amd_boards_query(struct source *source, struct sink *sink);
 

@@ -234,7 +234,7 @@ static joule_status busy(void *context, amd_device device, double *out_share)
     return status == JOULE_OK && answer.activity.graphics > 100 ? JOULE_UNSUPPORTED : status;
 }
 
-/* In all releases the model's name (market_name) is the first member. */
+/* Note: in all releases the model's name (market_name) is the first member of the structure. */
 static void set_identity(void *context, amd_device handle, struct device *device)
 {
     struct amd_source *amd = context;
@@ -246,7 +246,8 @@ static void set_identity(void *context, amd_device handle, struct device *device
         string_copy(device->uuid, sizeof device->uuid, uuid);
 }
 
-/* Limits are in watts in some releases, in microwatts in others, and in both units in some. */
+/* Returns a limit in watts. Limits are in watts in some releases, in microwatts in others, and in some
+ * releases in both units. */
 static double watts_of(uint64_t limit)
 {
     return limit == 0 || limit == UINT64_MAX ? NAN : (double)limit * (limit > MAX_WATTS ? 1e-6 : 1);

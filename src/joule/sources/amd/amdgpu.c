@@ -81,7 +81,7 @@ static int open_file(struct source *source, const struct drm_card *card, const c
     return source->host->ops->open_file(source->host, path);
 }
 
-/* `what` is appended to the board's name. */
+/* Adds a channel of the board. what: appended to the board's name. */
 static struct channel *add_channel(struct source *source, const struct board *board, const char *what)
 {
     struct channel *ch = source_add_channel(source);
@@ -275,8 +275,9 @@ static void amdgpu_read(struct source *source, struct sink *sink)
         read_board(source->host, &amdgpu->boards[i], sink);
 }
 
-/* In a container, graphics drivers report the container's process ids, but the compute driver reports the
- * kernel's. There the latter are used only if no other process is known. */
+/* Adds the processes of both drivers. In a container, the graphics driver reports the container's process
+ * ids, but the compute driver reports the kernel's. There, processes of the compute driver are used only if
+ * no other process is known. */
 static void add_processes(const struct amdgpu *amdgpu, const struct board *board, struct device_facts *facts)
 {
     const char *place = board->device->pci_address;

@@ -53,7 +53,7 @@ static const struct layout *layout_of(struct header header)
     return NULL;
 }
 
-/* Little-endian, as are all machines with these boards. */
+/* Returns the number at an address. It is little-endian, as are all machines with these boards. */
 static uint64_t field(const unsigned char *at, size_t size)
 {
     uint64_t value = 0;
@@ -73,8 +73,8 @@ static uint64_t field(const unsigned char *at, size_t size)
 #define TYPE_U64        6
 #define ID_ENERGY       7
 
-/* There is little experience with this revision, so its energy is used only if the list is valid to the last
- * byte. */
+/* Finds the energy in a table of revision 1.9. There is little experience with this revision, so the energy
+ * is used only if the list is valid to the last byte. */
 static joule_status find_in_list(const unsigned char *table, size_t size, uint64_t *out_counts,
                                  uint64_t *out_modulus)
 {
@@ -151,8 +151,8 @@ static double highest_clock(const unsigned char *table, const struct layout *lay
     return isnan(highest) ? read_value(table, layout->mean_clock, MAX_MEGAHERTZ) : highest;
 }
 
-/* Bits of indep_throttle_status, as numbered in amdgpu_smu.h (SMU_THROTTLER_..._BIT): power 0 to 7, currents
- * 16 to 23, temperatures 32 to 43, hot regulators and processors 44 to 47. */
+/* Translates bits of indep_throttle_status, which are numbered in amdgpu_smu.h (SMU_THROTTLER_..._BIT):
+ * power 0 to 7, currents 16 to 23, temperatures 32 to 43, hot regulators and processors 44 to 47. */
 static uint32_t reasons_of(uint64_t bits)
 {
     static const struct {

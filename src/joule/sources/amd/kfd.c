@@ -166,7 +166,8 @@ static void read_process(struct kfd *kfd, struct joule_host *host, const char *n
     }
 }
 
-/* Many processes on many partitions have many files, so they are then not read at every query. */
+/* Reads the memory of all processes. With many processes on many partitions there are many files, so they
+ * are not read at every query. */
 static void read_processes(struct kfd *kfd, struct joule_host *host)
 {
     struct arena arena = {0};

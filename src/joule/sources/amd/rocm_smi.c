@@ -76,8 +76,8 @@ static joule_status energy(void *context, amd_device device, uint64_t *out_count
     return status_of(api->dev_energy_count_get((uint32_t)device, out_counts, &microjoules, &time_ns));
 }
 
-/* rsmi_dev_power_get returns the value that the board has, average or current. With older drivers there is
- * only rsmi_dev_power_ave_get. */
+/* Reads the power. rsmi_dev_power_get returns the value that the board has, average or current. Older
+ * releases have only rsmi_dev_power_ave_get. */
 static joule_status power(void *context, amd_device device, double *out_watts)
 {
     const struct rocm_api *api = context;

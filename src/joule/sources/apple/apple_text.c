@@ -24,7 +24,7 @@ static double read_value(const struct json_value *line, const char *name, double
     return value && value->kind == JSON_NUMBER ? check(json_double_of(value), max) : NAN;
 }
 
-/* Until macmon 0.7 "gpu_usage" is [MHz, ratio]. */
+/* Returns an item of "gpu_usage", which is [MHz, ratio] until macmon 0.7. */
 static double read_usage(const struct json_value *line, size_t item, double max)
 {
     const struct json_value *pair = json_member(line, "gpu_usage");

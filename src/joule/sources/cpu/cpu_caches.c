@@ -76,8 +76,8 @@ static void read_files(struct joule_host *host, struct cpu_caches *caches)
     }
 }
 
-/* Intel's CPUID leaf 4 and AMD's leaf 0x8000001d have the same layout (Intel SDM, volume 2, CPUID; AMD APM,
- * volume 3, E.4.15). */
+/* Reads the caches from a CPUID leaf. Intel's leaf 4 and AMD's leaf 0x8000001d have the same layout (Intel
+ * SDM, volume 2, CPUID; AMD APM, volume 3, E.4.15). */
 static void read_leaf(struct joule_host *host, uint32_t leaf, struct cpu_caches *caches)
 {
     enum { NO_CACHE = 0, INSTRUCTIONS = 2 };
@@ -104,8 +104,8 @@ bool cpu_caches_read(struct joule_host *host, struct cpu_caches *out_caches)
     return out_caches->bytes[COST_L1] > 0;
 }
 
-/* A guest can rely only on its share of the host's last-level cache. The share is never smaller than the next
- * inner level, which is the guest's own. */
+/* Reduces the last-level cache of a guest to the guest's share of it. The share is never smaller than the
+ * next inner level, which is the guest's own. */
 static void share_last(const struct cost_cpu *cpu, struct cpu_caches *caches)
 {
     bool is_shared_by_some = caches->sharing > 0 && caches->sharing < cpu->cores;

@@ -140,7 +140,8 @@ static void count_cpu(unsigned cpu, void *context)
     ++*(unsigned *)context;
 }
 
-/* Each block has the number of threads and cores of its package, so the other blocks are not needed. */
+/* Sets the numbers of threads, cores and packages. The block has the numbers of its package, so other blocks
+ * are not needed. */
 static void count_parts(struct joule_host *host, const char *block, struct cpu_info *info)
 {
     char online[1024];
@@ -161,8 +162,8 @@ static bool has_flag(const char *flags, const char *flag)
     return memmem(flags, strcspn(flags, "\n"), flag, strlen(flag)) != NULL;
 }
 
-/* A guest that can migrate may report an older model than the host's, but rarely fewer instructions. AMX
- * tiles first appeared in Sapphire Rapids. */
+/* Corrects the model of a guest. A guest that can migrate may report an older model than the host's, but it
+ * rarely hides instructions. AMX tiles first appeared in Sapphire Rapids. */
 static void unmask_model(const char *flags, struct cpu_info *info)
 {
     static const unsigned with_tiles[] = {143, 207, 173, 174};

@@ -41,8 +41,9 @@ static double base_hz(struct joule_host *host, const struct cpu_info *info)
     return nominal_mhz > 0 ? nominal_mhz * 1e6 : info->nominal_hz;
 }
 
-/* Published power was measured with all cores busy. The cores then run between the base and the highest
- * frequency, so the geometric mean of both is used. */
+/* Returns the frequency to which published power refers, in hertz. Published power was measured with all
+ * cores busy. The cores then run between the base and the highest frequency, so the result is the geometric
+ * mean of both. */
 static double reference_hz(struct joule_host *host, const struct cpu_info *info)
 {
     double base = base_hz(host, info);
@@ -184,8 +185,8 @@ static bool place_cpus(struct joule_host *host, struct arena *arena, const char 
     return true;
 }
 
-/* The model has rows for Arm's own core designs. Cores that licensees design themselves are modelled as a
- * generic Arm core. */
+/* Sets the vendor and number of the core for the cost model. The model has rows for Arm's own core designs.
+ * Cores that licensees design are modelled as a generic Arm core. */
 static void name_cpu(const struct cpu_info *info, struct cost_cpu *cpu)
 {
     static const char *const others[] = {"intel", "amd", "hygon", "arm", ""};

@@ -26,7 +26,8 @@ struct cpu_map {
     unsigned unit_count; /* >= 1 */
 };
 
-/* `info` must be of the same host. `arena` owns all allocations. Returns false if out of memory. */
+/* Reads the map. `info` must be of the same host. `arena` owns all allocations. Returns false if out of
+ * memory. */
 bool cpu_map_read(struct joule_host *host, const struct cpu_info *info, struct arena *arena,
                   struct cpu_map *out_map);
 

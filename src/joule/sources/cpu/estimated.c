@@ -140,7 +140,8 @@ static void read_frequencies(struct joule_host *host, struct estimated *e)
 
 /* --- from work to energy -------------------------------------------------------------------------------- */
 
-/* Threads of a core are assumed to run independently: the core is busy unless all of them are idle. */
+/* Adds the work of the interval. Threads of a core are assumed to run independently: the core is busy unless
+ * all of them are idle. */
 static void count_work(struct estimated *e, double elapsed_s)
 {
     for (unsigned i = 0; i < e->map.unit_count; i++)
@@ -246,7 +247,7 @@ static bool prepare(struct source *source, struct estimated *e)
     return true;
 }
 
-/* e->handle must be open. */
+/* Reads /proc/stat once and adds the channels of the packages. e->handle must be open. */
 static joule_status begin(struct source *source, struct estimated *e)
 {
     struct joule_host *host = source->host;

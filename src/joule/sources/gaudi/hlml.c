@@ -127,7 +127,8 @@ static void find_gauges(struct source *source, struct board *board)
         board->busy = add_gauge(source, board, "busy", "busy time", ROLE_BUSY);
 }
 
-/* The index is that of its PCI address, as in all sources, or the library's if the address is unknown. */
+/* Sets the identity of the board. Its index follows from its PCI address, as in all sources, or is the
+ * library's if the address is unknown. */
 static void identify(struct source *source, struct board *board)
 {
     const struct hlml_api *api = &((struct hlml *)source->data)->api;

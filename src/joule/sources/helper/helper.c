@@ -266,8 +266,8 @@ static bool reconnect(struct source *source, struct helper *h, struct sink *sink
     return true;
 }
 
-/* seen_ns: timestamp of the previous value. Power with the same timestamp is not a new reading: the helper's
- * sensor may hang. */
+/* Reports a value to its channel. seen_ns: timestamp of the previous value. Power with the same timestamp is
+ * not a new reading, because the helper's sensor may hang. */
 static void report_value(struct sink *sink, struct channel *ch, const struct helper_value *value,
                          int64_t seen_ns)
 {

@@ -71,8 +71,9 @@ static bool read_power_at(const struct hwmon_chip *chip, const char *address, ui
     return host_read_u64(chip->source->host, path, out_raw);
 }
 
-/* Devices behind one switch with the same power, to the microwatt, are one card. The card's value may change
- * meanwhile, so this device is read before and after the other one, and one match suffices. */
+/* Returns true if another device has the same power. Devices behind one switch with the same power, to the
+ * microwatt, are one card. The card's value may change meanwhile, so this device is read before and after
+ * the other one, and one match suffices. */
 static bool has_same_power(const struct hwmon_chip *chip, const char *address)
 {
     uint64_t before, other, after;
@@ -145,7 +146,7 @@ static void qualcomm_domain(const struct hwmon_chip *chip, const struct hwmon_in
         set_board(d, "npu", index, card_of(chip, index));
 }
 
-/* The power is in whole watts, and that of the chip's core only. */
+/* Describes Tenstorrent's power, which is in whole watts, and of the chip's core only. */
 static void tenstorrent_domain(const struct hwmon_chip *chip, struct hwmon_domain *d)
 {
     int32_t index = hwmon_accelerator_index(chip, "npu");

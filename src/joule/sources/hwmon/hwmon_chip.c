@@ -99,7 +99,7 @@ static void follow_links(struct hwmon_chip *chip)
     }
 }
 
-/* Only power supplies have a `type` with one of these values. */
+/* Returns true for a power supply. Only power supplies have a `type` with one of these values. */
 static bool has_power_supply_type(struct source *source, const char *device)
 {
     static const char *const types[] = {"Battery", "Mains", "UPS", "USB", "Wireless", NULL};

@@ -187,7 +187,8 @@ static bool acpi_domain(const struct hwmon_chip *chip, const struct hwmon_input 
     return true;
 }
 
-/* The driver has a counter for each core and each socket; only sockets are used. */
+/* Describes a counter of amd_energy, which has one for each core and each socket; only those of sockets are
+ * used. */
 static bool amd_energy_domain(const struct hwmon_chip *chip, const struct hwmon_input *input,
                               struct hwmon_domain *d)
 {
@@ -209,8 +210,8 @@ static bool hsmp_domain(const struct hwmon_chip *chip, const struct hwmon_input 
     return true;
 }
 
-/* Ampere's in-band driver reports "CPU power" (cores) and "IO power" (the rest of the socket). Only their sum
- * is the package. */
+/* Describes the power of Ampere's in-band driver: "CPU power" (cores) plus "IO power" (the rest of the
+ * socket). Only their sum is the package. */
 static bool xgene_domain(const struct hwmon_chip *chip, const struct hwmon_input *input,
                          struct hwmon_domain *d)
 {
@@ -219,7 +220,7 @@ static bool xgene_domain(const struct hwmon_chip *chip, const struct hwmon_input
     return true;
 }
 
-/* OPAL's labels: "System", "Chip 0", "Chip 0 Memory", "Chip 0 Vdd" and others. */
+/* Describes a sensor of OPAL by its label: "System", "Chip 0", "Chip 0 Memory", "Chip 0 Vdd" and others. */
 static bool power_domain(const struct hwmon_chip *chip, const struct hwmon_input *input,
                          struct hwmon_domain *d)
 {
@@ -268,7 +269,8 @@ static bool device_id_is(const struct hwmon_chip *chip, uint64_t id)
            device == id;
 }
 
-/* Only AMD processors with graphics report the voltage of a north bridge (vddnb). */
+/* Returns true for the graphics of an AMD processor: only these report the voltage of a north bridge
+ * (vddnb). */
 static bool is_amd_processor(const struct hwmon_chip *chip)
 {
     char label[16];

@@ -48,7 +48,8 @@ static const struct pairing *pairing_of(const char *chip)
     return NULL;
 }
 
-/* PMBus drivers label a rail "vout1" and "iout1"; others give both the rail's name. */
+/* Returns true if two labels name one rail. PMBus drivers label it "vout1" and "iout1"; other drivers use
+ * the rail's name for both. */
 static bool is_same_rail(const char *voltage, const char *current)
 {
     return strcmp(voltage, current) == 0 ||

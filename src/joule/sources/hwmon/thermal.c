@@ -141,7 +141,8 @@ static enum gauge_role gpu_role(const char *label)
     return is_aside ? ROLE_NONE : ROLE_TEMPERATURE;
 }
 
-/* The name has the GPU's number, because several boards may have the same driver. */
+/* Sets name, device and role of a GPU's channel. The name contains the GPU's number, because several boards
+ * may have the same driver. */
 static void set_gpu(struct channel *ch, const struct hwmon_chip *chip, const char *label)
 {
     char word[32];

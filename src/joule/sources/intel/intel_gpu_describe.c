@@ -169,7 +169,7 @@ static uint32_t find_reasons(struct joule_host *host, const struct drm_card *car
 
 /* --- memory --------------------------------------------------------------------------------------------- */
 
-/* Only the first kernels with xe have this file for each tile. */
+/* Returns the board's memory in bytes. Only the first kernels with xe have this file for each tile. */
 static uint64_t find_memory(struct joule_host *host, const struct drm_card *card)
 {
     uint64_t sum = 0, bytes;

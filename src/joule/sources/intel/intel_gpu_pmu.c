@@ -87,7 +87,7 @@ static void add_engine(struct opening *o, int active, int total)
     host_close_handle(o->source->host, total);
 }
 
-/* For i915: events such as "rcs0-busy". */
+/* Opens the events of i915, such as "rcs0-busy". */
 static void open_listed(struct opening *o)
 {
     char path[128], file[96], **names;

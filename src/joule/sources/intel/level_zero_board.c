@@ -163,7 +163,7 @@ static void find_energy(struct making *m)
         add_unavailable(m, code);
 }
 
-/* zesPowerGetLimitsExt lists limits of all kinds; older runtimes have only zesPowerGetLimits. */
+/* Note: zesPowerGetLimitsExt lists limits of all kinds; older runtimes have only zesPowerGetLimits. */
 double lz_board_limit(const struct lz_api *api, const struct lz_board *board)
 {
     struct lz_sustained_limit sustained = {0};
@@ -308,7 +308,7 @@ static void find_memories(struct making *m)
 
 /* --- a board -------------------------------------------------------------------------------------------- */
 
-/* Some drivers write "unknown" for a missing text. */
+/* Copies a text unless it is "unknown", which some drivers write for a missing text. */
 static void copy_known(char *out_text, size_t size, const char *text, size_t text_size)
 {
     string_print(out_text, size, "%.*s", (int)strnlen(text, text_size), text);

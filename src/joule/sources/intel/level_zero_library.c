@@ -123,7 +123,7 @@ lz_code lz_list(lz_list_fn list, lz_handle owner, lz_handle *out_handles, size_t
     return code;
 }
 
-/* Drivers have no owner, so the function has one parameter less. */
+/* Lists the drivers. They have no owner, so the library's function has one parameter less. */
 static lz_code list_drivers(const struct lz_api *api, bool legacy, lz_handle out_drivers[MAX_DRIVERS],
                             size_t *out_count)
 {

@@ -73,7 +73,7 @@ static bool has_folder(const struct jetson *jetson, const char *id)
     return false;
 }
 
-/* `id` is the folder's own name, which identifies a chip that is found twice. */
+/* Adds a chip unless it was found before. id: the folder's own name, which identifies the chip. */
 static void add_chip(struct source *source, struct jetson *jetson, const char *parent, const char *id,
                      bool is_iio)
 {

@@ -210,7 +210,8 @@ static void name_partitions(struct source *source)
         smi_read_list(smi->list, smi->reported, smi->reported_count);
 }
 
-/* A driver without tables was asked for the description by the last reading. */
+/* Updates what only the description has: partitions, processes and links. The last reading has requested the
+ * description already if the driver has no tables. */
 static void describe(struct source *source)
 {
     struct nvidia_smi *smi = source->data;

@@ -130,7 +130,8 @@ static void set_identity(struct device *d, const struct smi_board *reported, con
     string_print(d->driver, sizeof d->driver, *driver ? "nvidia %s" : "nvidia", driver);
 }
 
-/* On superchips the GPU's power may be the module's: see nvml_module.c. */
+/* Sets the power field, scope and zone of the board. On superchips the GPU's power may be the module's: see
+ * nvml_module.c. */
 static void place(struct joule_host *host, struct nvidia_smi_board *board, const struct smi_board *reported)
 {
     double gpu = smi_get_number(reported, SMI_POWER_INSTANT),
@@ -147,7 +148,7 @@ static void place(struct joule_host *host, struct nvidia_smi_board *board, const
         gpu_zone(board->index, false, board->zone);
 }
 
-/* Boards have the driver's index. The description has no index, but the same order. */
+/* Note: boards have the driver's index. The description has no index, but lists boards in the same order. */
 bool nvidia_smi_board_open(struct source *source, const struct smi_board *reported)
 {
     struct nvidia_smi *smi = source->data;

@@ -140,7 +140,7 @@ void smi_set_users(const struct smi_board *board, struct device_facts *facts)
     memcpy(facts->partitions, board->partitions, sizeof facts->partitions);
 }
 
-/* From NVIDIA's table of compute capabilities. */
+/* Source: NVIDIA's table of compute capabilities. */
 const char *smi_architecture(const char *capability)
 {
     static const struct {

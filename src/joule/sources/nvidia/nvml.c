@@ -96,7 +96,9 @@ static void set_lost(struct nvml_board *board, struct sink *sink)
     sink_device_fail(sink, board->device, JOULE_FAILED);
 }
 
-/* Other code in this process may have shut the library down, and a reloaded driver has new handles. */
+/* Initialises the library again and gets a new handle of the board. Returns true if the handle is that of
+ * the same board. Other code in this process may have shut the library down, and a reloaded driver has new
+ * handles. */
 static bool reinitialise(struct nvml_source *nvml, struct nvml_board *board)
 {
     char uuid[NVML_NAME_SIZE] = "";

@@ -317,8 +317,8 @@ static void find_clocks(struct making *m)
                                    JOULE_READING_UTILISATION, ROLE_MEMORY_BUSY);
 }
 
-/* GPM measures the activity of multiprocessors, tensor cores and memory between two samples. Hopper and later
- * have it. */
+/* Adds the gauges of GPM, which measures the activity of multiprocessors, tensor cores and memory between
+ * two samples. Hopper and later GPUs have it. */
 static void find_activity(struct making *m)
 {
     const struct nvml_api *api = m->api;
@@ -379,7 +379,8 @@ static void find_traits(const struct nvml_api *api, struct nvml_board *board)
         board->limit_watts = milliwatts * 1e-3;
 }
 
-/* A module's zone is the same as that of its hardware monitors (hwmon). */
+/* Sets zones and scopes of the board's power and counter. A module has the zone that its hardware monitors
+ * (hwmon) use. */
 static void place(struct making *m)
 {
     struct nvml_board *board = m->board;

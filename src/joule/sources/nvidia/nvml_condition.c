@@ -87,7 +87,8 @@ void nvml_condition_refresh(struct nvml_source *nvml)
     }
 }
 
-/* Only a 64-bit count is used: a 32-bit one wraps several times between two readings. */
+/* Reads a count of bytes. Only a 64-bit count is used, because a 32-bit one wraps several times between two
+ * readings. */
 static bool read_count(const struct nvml_api *api, nvml_device device, uint32_t id, uint64_t *out_bytes)
 {
     struct nvml_field field = {.id = id};

@@ -44,7 +44,8 @@ void nvml_board_set_identity(const struct nvml_api *api, struct nvml_board *boar
 
 /* --- facts ---------------------------------------------------------------------------------------------- */
 
-/* nvmlDeviceGetMemoryInfo counts the driver's own memory as used; nvmlDeviceGetMemoryInfo_v2 does not. */
+/* Reads the memory. nvmlDeviceGetMemoryInfo counts the driver's own memory as used;
+ * nvmlDeviceGetMemoryInfo_v2 does not. */
 static void read_memory(const struct nvml_api *api, nvml_device handle, uint64_t *out_total,
                         uint64_t *out_used, uint64_t *out_free)
 {
@@ -117,7 +118,8 @@ static void add_reasons(const struct nvml_api *api, nvml_device handle, struct d
 
 /* --- processes ------------------------------------------------------------------------------------------ */
 
-/* Drivers 530 to early 535 have the first symbol and lack the second. */
+/* Returns the size of a process record in bytes. Drivers 530 to early 535 have the first symbol and lack the
+ * second. */
 static size_t process_record_size(const struct nvml_api *api)
 {
     bool is_long = api->DeviceGetConfComputeMemSizeInfo && !api->DeviceGetRunningProcessDetailList;
@@ -157,8 +159,8 @@ static void set_busy(const struct nvml_process_sample *samples, unsigned count, 
     }
 }
 
-/* The driver has several samples of the last seconds for each process; the latest one is used. A process that
- * did nothing has none. */
+/* Sets the busy ratios of processes. The driver has several samples of the last seconds for each process;
+ * the latest one is used. A process that did nothing has none. */
 static void add_busy(const struct nvml_api *api, struct nvml_board *board, struct device_facts *facts)
 {
     struct nvml_process_sample room[2 * DEVICE_MAX_PROCESSES], *samples = room, *larger = NULL;
@@ -187,7 +189,7 @@ static void set_processes(const void *records, unsigned count, size_t record_siz
     }
 }
 
-/* If there are too many processes, the first are added. */
+/* Adds the processes on the board; if there are too many, only the first ones. */
 static void add_processes(const struct nvml_api *api, struct nvml_board *board, struct device_facts *facts)
 {
     /* Large enough for either record size. */

@@ -22,13 +22,13 @@ bool nvml_is_superchip(const char *name)
     return false;
 }
 
-/* A Grace CPU of a GB200 or GB300 has two GPUs. */
+/* Returns true if the module's Grace CPU has two GPUs: GB200 and GB300. */
 static bool has_two_gpus(const char *name)
 {
     return strstr(name, "GB200") || strstr(name, "GB300");
 }
 
-/* NUMA nodes of Grace's memory have its socket numbers; nodes of GPU memory follow them. */
+/* Note: NUMA nodes of Grace's memory have the numbers of its sockets; nodes of GPU memory follow them. */
 void nvml_module_zone(struct joule_host *host, const char *name, const char *pci_address, unsigned index,
                       char out_zone[48])
 {

@@ -78,7 +78,8 @@ static void cerebras_read(struct source *source, struct sink *sink)
     rack_meter_read(source, &cerebras->meter, sink, NAN);
 }
 
-/* The systems' state is not queried again, because each call loads the cluster's server. */
+/* Reports the systems as present. Their state is not queried again, because each call loads the cluster's
+ * server. */
 static void cerebras_query(struct source *source, struct sink *sink)
 {
     const struct cerebras *cerebras = source->data;

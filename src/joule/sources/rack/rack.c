@@ -43,8 +43,8 @@ static const char *method_label(const struct rack_meter *meter)
     }
 }
 
-/* Without a known load, power is anywhere between idle and maximum: the middle is used, with the standard
- * deviation of a uniform distribution. */
+/* Returns the relative error of the power. Without a known load, power is anywhere between idle and maximum:
+ * the middle is used, with the standard deviation of a uniform distribution. */
 static double gain_sd(const struct rack_meter *meter)
 {
     double sum = meter->watts.idle + meter->watts.max;
@@ -59,8 +59,8 @@ static double gain_sd(const struct rack_meter *meter)
     }
 }
 
-/* The power of a single device belongs to that device; the power of several devices is a domain without a
- * device. */
+/* Adds the channel. The power of a single device belongs to that device; the power of several devices is a
+ * domain without a device. */
 static bool add_channel(struct source *source, const struct rack_kind *kind, struct rack_meter *meter)
 {
     struct channel *ch = meter->channel = source_add_channel(source);
