@@ -27,7 +27,7 @@ typedef struct forge_checkpoint {
 
 /* Writes all slots and the members of `checkpoint`, and returns when the disk has stored them. `texts` are
  * metadata of the caller, such as the model's name; keys that begin with "forge." are reserved. No instance
- * may run during the call. Errors as forge_safetensors_write. */
+ * may run during the call. Errors: those of forge_safetensors_write. */
 FORGE_API joule_status forge_checkpoint_write(const char *path, forge_states *states,
                                               const forge_checkpoint *checkpoint, const forge_metadata *texts,
                                               size_t text_count, joule_error *out_error);

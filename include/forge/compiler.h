@@ -12,8 +12,8 @@
 extern "C" {
 #endif
 
-/* A pass: makes the next graph from `graph`. The caller of the pass owns *out_graph (forge_graph_free).
- * `device` is the target of the compilation. The new graph copies all that it keeps, names and sizes too;
+/* Makes the next graph from `graph`. The caller of the pass owns *out_graph (forge_graph_free). `device` is
+ * the target of the compilation. The new graph copies all that it keeps, names and sizes too;
  * forge_graph_rewrite makes a graph node by node. */
 typedef joule_status (*forge_pass_fn)(const forge_graph *graph, forge_device *device, void *context,
                                       forge_graph **out_graph, joule_error *out_error);
@@ -69,7 +69,8 @@ FORGE_API joule_status forge_compile_with(const forge_graph *graph, forge_device
                                           const forge_compile_options *options, forge_program **out_program,
                                           joule_error *out_error);
 /* Runs the passes only, and returns the graph after all of them or after `stop_after`. The caller owns the
- * graph (forge_graph_free). JOULE_INVALID: no pass is named stop_after; otherwise as forge_compile_with. */
+ * graph (forge_graph_free). JOULE_INVALID: no pass is named stop_after; other errors: those of
+ * forge_compile_with. */
 FORGE_API joule_status forge_passes_run(const forge_graph *graph, forge_device *device,
                                         const forge_compile_options *options, forge_graph **out_graph,
                                         joule_error *out_error);

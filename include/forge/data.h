@@ -30,8 +30,9 @@ FORGE_API joule_status forge_dataset_new(const forge_tensor *columns, size_t cou
                                          forge_dataset **out_dataset, joule_error *out_error);
 /* Reads MNIST from a folder. Columns: images u8 [n, 28, 28], labels u8 [n]. is_test: the files t10k-*, else
  * train-*. An array may be split into files (train-images-part0-idx3-ubyte.gz, ...-part1-...), which are
- * joined by name, with part numbers in numeric order. A whole file is preferred to parts, an uncompressed one
- * to its .gz. JOULE_ABSENT: the message names the files that were looked for. */
+ * joined by name, with part numbers in numeric order. If a whole file and parts exist, the whole file is
+ * read; if a file and its .gz exist, the file. JOULE_ABSENT: the message names the files that were
+ * searched. */
 FORGE_API joule_status forge_dataset_mnist(const char *folder, bool is_test, forge_dataset **out_dataset,
                                            joule_error *out_error);
 /* Frees the dataset and its references. NULL is allowed. */
@@ -98,8 +99,8 @@ typedef struct forge_loader forge_loader;
 
 /* A position in the stream of batches; checkpoints contain it. */
 typedef struct forge_cursor {
-    uint64_t epoch; /* from 0 */
-    uint64_t batch; /* within the epoch, from 0 */
+    uint64_t epoch; /* number of the epoch, from 0 */
+    uint64_t batch; /* number of the batch in its epoch, from 0 */
 } forge_cursor;
 
 /* Makes a loader. The dataset must outlive the loader. JOULE_INVALID: an option is out of range, the dataset

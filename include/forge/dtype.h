@@ -2,8 +2,8 @@
  *
  * Storage-only types (8-bit floats, 4-bit integers, block formats) can be stored, loaded and converted; no
  * operation computes in them.
- * Note: 4-bit elements and elements of block formats have no address of their own. Ask for the size of a
- * whole run.
+ * Note: 4-bit elements and elements of block formats have no address of their own. Query the size of a whole
+ * run of elements.
  */
 #ifndef FORGE_DTYPE_H
 #define FORGE_DTYPE_H

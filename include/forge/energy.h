@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-/* Starts counting energy from 0, also if counting was started before. `meter` (NULL: the default meter) must
+/* Starts counting energy from 0, even if counting was started before. `meter` (NULL: the default meter) must
  * outlive the instance or live until forge_energy_stop. `domain` is a domain or sum of the meter, such as
  * JOULE_TOTAL. JOULE_INVALID: no such domain. JOULE_FAILED: the default meter cannot be opened.
  * Note: from then on the timestamps of launches are kept until forge_energy_collect joins them. Keeping them
@@ -37,11 +37,11 @@ FORGE_API joule_status forge_energy_start(forge_instance *instance, joule_meter 
 /* Stops counting, and frees the counted data. */
 FORGE_API void forge_energy_stop(forge_instance *instance);
 
-/* Joins the launches with the meter's windows, as far as the sensors have updates. All queries answer from
- * the state of the last collection, so that their answers are consistent. Call it before queries, and about
- * once a second in training: it takes about 20 us for each sensor update. Timestamps use at most 16 MiB (10 s
- * of launches of 5 us). Older launches are dropped, and the energy of that time is not counted. JOULE_ABSENT:
- * not started. */
+/* Joins the launches with the meter's windows, up to the last updates of the sensors. All queries answer
+ * from the state of the last collection, so that their answers are consistent. Call it before queries, and
+ * about once a second in training: it takes about 20 us for each sensor update. Timestamps use at most
+ * 16 MiB (10 s of launches of 5 us). Older launches are dropped, and the energy of that time is not counted.
+ * JOULE_ABSENT: not started. */
 FORGE_API joule_status forge_energy_collect(forge_instance *instance);
 /* Collects up to the present time: waits at most `wait_s` seconds until each sensor has an update after it.
  * Joules that are not confirmed by then count as unattributed in the total. JOULE_ABSENT: not started. */
@@ -80,11 +80,11 @@ FORGE_API joule_status forge_energy_get(forge_instance *instance, size_t i, forg
  * JOULE_PENDING: no windows yet. */
 FORGE_API joule_status forge_scope_energy(forge_instance *instance, const char *scope, int phase,
                                           joule_quantity *out_joules);
-/* Returns the mean joules of one run. With a phase, the items of that phase count. With FORGE_ALL_PHASES, all
- * items count, including the time between launches. Errors as forge_scope_energy. */
+/* Returns the mean joules of one run. With a phase, the items of that phase count. With FORGE_ALL_PHASES,
+ * all items count, including the time between launches. Errors: those of forge_scope_energy. */
 FORGE_API joule_status forge_step_energy(forge_instance *instance, int phase, joule_quantity *out_joules);
 /* Returns the joules of launch `i` in all runs. If several launches share an item, its energy is divided by
- * time, and the class is modelled. Errors as forge_energy_get. */
+ * time, and the class is modelled. Errors: those of forge_energy_get. */
 FORGE_API joule_status forge_launch_energy(forge_instance *instance, size_t i, joule_quantity *out_joules);
 
 /* The work whose energy is counted. */
@@ -100,10 +100,10 @@ typedef struct forge_energy_sum {
     uint32_t struct_size; /* sizeof(forge_energy_sum) */
     uint32_t reserved;
     uint64_t windows;                   /* number of windows of the meter that were joined */
-    double seconds;                     /* from the start to the last sensor update */
+    double seconds;                     /* seconds from the start to the last sensor update */
     double covered_seconds;             /* part of `seconds` with known energy and known launches */
     joule_quantity joules;              /* sum of the items */
-    joule_quantity unattributed_joules; /* time without known launches, or after the last update */
+    joule_quantity unattributed_joules; /* joules of time without known launches, or after the last update */
     joule_quantity all_joules;          /* joules + unattributed_joules; NaN: unknown */
     forge_energy_basis basis;
     uint32_t reserved2;

@@ -42,7 +42,7 @@ FORGE_API void forge_graph_free(forge_graph *graph);
 FORGE_API forge_shape forge_value_shape(const forge_builder *builder, forge_value value);
 /* Returns the element type of a value; FORGE_DTYPE_NONE after an error. */
 FORGE_API forge_dtype forge_value_dtype(const forge_builder *builder, forge_value value);
-/* Makes the builder fail with this message, unless it has failed before. For layers that check their
+/* Makes the builder fail with this message, unless it has failed before. It is for layers that check their
  * arguments. */
 FORGE_API void forge_builder_fail(forge_builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -88,9 +88,9 @@ FORGE_API forge_value forge_transfer(forge_builder *builder, forge_value x, cons
  * name gives the same symbol. */
 FORGE_API forge_dim forge_symbol(forge_builder *builder, const char *name, int64_t min, int64_t max,
                                  int64_t multiple);
-/* Return the sum, product or quotient of two sizes. Expressions that are equal as polynomials are returned as
- * the same number. A quotient is exact if that can be proved for all values of the symbols, and is otherwise
- * rounded down. */
+/* Return the sum, product or quotient of two sizes. If two expressions are equal as polynomials, the same
+ * forge_dim is returned for both. A quotient is exact if that can be proved for all values of the symbols,
+ * and is otherwise rounded down. */
 FORGE_API forge_dim forge_dim_add(forge_builder *builder, forge_dim a, forge_dim b);
 FORGE_API forge_dim forge_dim_mul(forge_builder *builder, forge_dim a, forge_dim b);
 FORGE_API forge_dim forge_dim_div(forge_builder *builder, forge_dim a, forge_dim b);
@@ -193,7 +193,7 @@ FORGE_BINARY_HELPER(div, DIV)
 typedef enum forge_reduce_kind {
     FORGE_SUM = 0,
     FORGE_MEAN = 1,
-    FORGE_MAXIMUM = 2, /* propagates NaN */
+    FORGE_MAXIMUM = 2, /* NaN if an element is NaN */
     FORGE_MINIMUM = 3,
     FORGE_PRODUCT = 4,
     FORGE_ARGMAX = 5, /* one axis; index of the first maximum; i64 */
@@ -209,7 +209,7 @@ enum {
     /* Each result excludes its own element. The first result is 0 (SUM), 1 (PRODUCT), or the lowest (MAXIMUM)
      * or highest (MINIMUM) value of the type. */
     FORGE_SCAN_EXCLUSIVE = 1,
-    FORGE_SCAN_REVERSE = 2, /* from the last element to the first */
+    FORGE_SCAN_REVERSE = 2, /* scans from the last element to the first */
 };
 /* Returns the prefix SUM, PRODUCT, MAXIMUM or MINIMUM along one axis. The result has the shape of x. NaN
  * propagates from its position on. */
@@ -278,8 +278,8 @@ FORGE_API forge_value forge_avg_pool(forge_builder *builder, forge_value x, uint
  * `padding`. Floats only. */
 FORGE_API forge_value forge_unfold(forge_builder *builder, forge_value x, uint32_t axes,
                                    const forge_window *windows, double padding);
-/* The gradient of forge_unfold: adds the elements of windows at their original positions, into a result of
- * `shape`. */
+/* Returns an array of `shape` in which the elements of windows are added at their original positions. This
+ * is the gradient of forge_unfold. */
 FORGE_API forge_value forge_fold(forge_builder *builder, forge_value x, forge_shape shape, uint32_t axes,
                                  const forge_window *windows);
 /* Distributes the value of each window in `parts` equally among the window's elements of x that equal y. The
@@ -305,9 +305,9 @@ FORGE_API forge_value forge_random_numbers(forge_builder *builder, forge_random_
 
 /* --- moving elements ------------------------------------------------------------------------------------ */
 
-/* Returns the same elements in the same order. One size may be FORGE_REST or -1, as in PyTorch: the number of
- * elements divided by the other sizes. The division must be exact, with symbols for all their values. With
- * symbols use FORGE_REST, because -1 may be the id of a symbol. */
+/* Returns the same elements in the same order. One size may be FORGE_REST or -1, as in PyTorch: it becomes
+ * the number of elements divided by the other sizes. The division must be exact; with symbols, for all their
+ * values. With symbols use FORGE_REST, because -1 may be the id of a symbol. */
 #define FORGE_REST (INT64_MIN + 1)
 FORGE_API forge_value forge_reshape(forge_builder *builder, forge_value x, forge_shape shape);
 /* Repeats elements to `shape`, as NumPy's broadcast_to. */
@@ -334,20 +334,20 @@ FORGE_API forge_value forge_flip(forge_builder *builder, forge_value x, uint32_t
 FORGE_API forge_value forge_pad(forge_builder *builder, forge_value x, const int64_t *low,
                                 const int64_t *high, double value);
 
-/* NumPy's take: returns x with dimension `axis` replaced by the dimensions of the indices. Axis 0 selects
- * rows of a table. indices: any integer type and shape; a negative index counts from the end. An index out of
- * range gives NaN, or 0 if x is not a float; memory outside x is never read. */
+/* Returns x with dimension `axis` replaced by the dimensions of the indices, as NumPy's take. Axis 0 selects
+ * rows of a table. indices: any integer type and shape; a negative index counts from the end. An index out
+ * of range gives NaN, or 0 if x is not a float; memory outside x is never read. */
 FORGE_API forge_value forge_gather(forge_builder *builder, forge_value x, forge_value indices, uint32_t axis);
-/* NumPy's take_along_axis: element i of a line along the axis is element indices[i] of the same line of x. x
- * and the indices may differ in size along the axis only. */
+/* Returns, as NumPy's take_along_axis, an array in which element i of a line along the axis is element
+ * indices[i] of the same line of x. x and the indices may differ in size along the axis only. */
 FORGE_API forge_value forge_gather_along(forge_builder *builder, forge_value x, forge_value indices,
                                          uint32_t axis);
 
 /* How an update is combined with the element at its position. */
 typedef enum forge_scatter_kind {
-    FORGE_SCATTER_SET = 0, /* replaced; of several updates the last one */
-    FORGE_SCATTER_ADD = 1, /* added in order, each sum rounded to the type */
-    FORGE_SCATTER_MAX = 2, /* propagates NaN */
+    FORGE_SCATTER_SET = 0, /* the update replaces the element; if there are several, the last one does */
+    FORGE_SCATTER_ADD = 1, /* updates are added in order; each sum is rounded to the type */
+    FORGE_SCATTER_MAX = 2, /* maximum; NaN if one is NaN */
     FORGE_SCATTER_MIN = 3,
     FORGE_SCATTER_KINDS
 } forge_scatter_kind;
@@ -377,7 +377,7 @@ typedef enum forge_collective_kind {
     FORGE_COLLECTIVE_KINDS
 } forge_collective_kind;
 /* Combines x over the processes of a group. axis_or_root: axis or root process; ignored by ALL_REDUCE.
- * REDUCE_SCATTER needs a size that is divisible by the group's size, with symbols for all their values.
+ * REDUCE_SCATTER needs a size that is divisible by the group's size; with symbols, for all their values.
  * Gradients are those of the sum of all processes' losses. In a group of one the result is x. Larger groups
  * can be built, saved and differentiated, but forge_compile returns JOULE_UNSUPPORTED. */
 FORGE_API forge_value forge_collective(forge_builder *builder, forge_collective_kind kind,
@@ -394,7 +394,7 @@ typedef forge_value (*forge_body_fn)(forge_builder *builder, const forge_value *
  * kernel only if the composite has the library's own body for its inputs; otherwise they compute the body. */
 FORGE_API forge_value forge_composite(forge_builder *builder, const char *name, const forge_value *inputs,
                                       size_t count, forge_body_fn body, const void *context);
-/* Adds a composite with up to 4 values, otherwise as forge_composite. The body writes its values to its
+/* Adds a composite like forge_composite, but with up to 4 values. The body writes its values to its
  * out_values; the function returns the values of the composite in out_values. */
 typedef void (*forge_bodies_fn)(forge_builder *builder, const forge_value *inputs, size_t count,
                                 const void *context, forge_value *out_values);
@@ -425,13 +425,13 @@ FORGE_API void forge_gradients(forge_builder *builder, forge_value loss, const f
  * cost. */
 FORGE_API forge_value forge_stop_gradient(forge_builder *builder, forge_value x);
 
-/* Activation checkpointing: values of nodes made between begin and end are computed again on the backward
- * pass instead of being kept. forge_gradients keeps the region's inputs and the values used outside of it,
- * and repeats the nodes between them in the phase "backward". Memory: only one region's values are alive at a
- * time. For n equal layers in regions of k, the values of about n / k + k layers are alive instead of n; the
- * minimum is near k = sqrt(n). The cost is a second forward computation. Gradients have the same bits as
- * without regions, and repeated nodes draw the same random numbers. Regions must not nest, and none may be
- * open when forge_gradients is called. */
+/* Begin and end a region of activation checkpointing: values of nodes made in it are computed again on the
+ * backward pass instead of being kept. forge_gradients keeps the region's inputs and the values used outside
+ * of it, and repeats the nodes between them in the phase "backward". Memory: only one region's values are
+ * alive at a time. For n equal layers in regions of k, the values of about n / k + k layers are alive
+ * instead of n; the minimum is near k = sqrt(n). The cost is a second forward computation. Gradients have
+ * the same bits as without regions, and repeated nodes draw the same random numbers. Regions must not nest,
+ * and none may be open when forge_gradients is called. */
 FORGE_API void forge_recompute_begin(forge_builder *builder);
 FORGE_API void forge_recompute_end(forge_builder *builder);
 

@@ -27,15 +27,15 @@ FORGE_API forge_slot forge_parameter_slot(const forge_builder *builder, size_t i
 FORGE_API forge_value forge_linear(forge_builder *builder, const char *name, forge_value x,
                                    int64_t out_features, bool has_bias);
 
-/* A convolution (forge_conv) over 1 to 3 spatial dimensions. x: [n, in, spatial...]; kernel: one size for
- * each spatial dimension; options: may be NULL. Parameters as in PyTorch's Conv and ConvTranspose: weight
- * [out, in / groups, kernel...], or transposed [in, out / groups, kernel...]; bias [out]. They are
+/* Returns a convolution (forge_conv) over 1 to 3 spatial dimensions. x: [n, in, spatial...]; kernel: one
+ * size for each spatial dimension; options: may be NULL. Parameters as in PyTorch's Conv and ConvTranspose:
+ * weight [out, in / groups, kernel...], or transposed [in, out / groups, kernel...]; bias [out]. They are
  * initialised uniformly within +-1/sqrt(elements of weight / its first dimension). */
 FORGE_API forge_value forge_conv_layer(forge_builder *builder, const char *name, forge_value x,
                                        int64_t out_channels, const int64_t *kernel,
                                        const forge_conv_options *options, bool has_bias);
-/* A convolution layer (forge_conv_layer) over two spatial dimensions, with kernel, stride and padding equal
- * in both. x: [n, in, height, width]. stride 0: 1. */
+/* Returns a convolution (forge_conv_layer) over two spatial dimensions, with kernel, stride and padding
+ * equal in both. x: [n, in, height, width]. stride 0: 1. */
 FORGE_API forge_value forge_conv2d(forge_builder *builder, const char *name, forge_value x,
                                    int64_t out_channels, int64_t kernel, uint32_t stride, uint32_t padding,
                                    bool has_bias);
@@ -81,19 +81,19 @@ FORGE_API forge_value forge_dropout(forge_builder *builder, const char *name, fo
 FORGE_API forge_value forge_embedding(forge_builder *builder, const char *name, forge_value ids,
                                       forge_dtype dtype, int64_t count, int64_t width, double sd);
 
-/* Rotary position embedding (Su et al., 2021). x: [..., t, d]. positions: integers that broadcast to
- * [..., t]. Pair i of the d / 2 pairs is rotated by the angle position * base^(-2 i / d); base is usually
- * 10000. is_interleaved: pairs are x[2 i], x[2 i + 1], as in the paper and GPT-J. Otherwise pairs are x[i],
- * x[i + d / 2], as in GPT-NeoX and in Hugging Face's files of Llama. Angles are computed in f64, products in
- * f32 for narrower floats. Adds a composite "rope". */
+/* Returns x with rotary position embeddings (Su et al., 2021). x: [..., t, d]. positions: integers that
+ * broadcast to [..., t]. Pair i of the d / 2 pairs is rotated by the angle position * base^(-2 i / d); base
+ * is usually 10000. is_interleaved: pairs are x[2 i], x[2 i + 1], as in the paper and GPT-J. Otherwise pairs
+ * are x[i], x[i + d / 2], as in GPT-NeoX and in Hugging Face's files of Llama. Angles are computed in f64,
+ * products in f32 for narrower floats. Adds a composite "rope". */
 FORGE_API forge_value forge_rope(forge_builder *builder, forge_value x, forge_value positions, double base,
                                  bool is_interleaved);
 
 /* Returns softmax(scale q k^T) v for each head. q: [b, heads, t, d]; k: [b, kv_heads, s, d]; v:
  * [b, kv_heads, s, e]; result: [b, heads, t, e]. heads is a multiple of kv_heads: with n = heads / kv_heads,
- * heads i n to i n + n - 1 use head i of k and v. is_causal: query i attends to keys 0 to i + s - t, so the
- * last query attends to all keys. scale 0: 1 / sqrt(d). Narrower floats are widened to f32 once and rounded
- * once. Adds a composite "attention". */
+ * heads i * n to i * n + n - 1 use head i of k and v. is_causal: query i attends to keys 0 to i + s - t, so
+ * the last query attends to all keys. scale 0: 1 / sqrt(d). Narrower floats are widened to f32 once and
+ * rounded once. Adds a composite "attention". */
 FORGE_API forge_value forge_attention(forge_builder *builder, forge_value q, forge_value k, forge_value v,
                                       double scale, bool is_causal);
 
@@ -107,7 +107,7 @@ typedef struct forge_gpt_options {
     int64_t context;      /* maximum number of tokens of an example */
     int64_t width;        /* size of the vector of a token */
     forge_dtype dtype;    /* type of parameters; 0: f32 */
-    bool is_training;     /* with dropout */
+    bool is_training;     /* apply dropout */
     bool non_causal;      /* each token also attends to later tokens */
     bool untied_lm_head;  /* logits use the parameter lm_head.weight; else wte.weight (tied) */
     /* Activation checkpointing for each block of the model: see forge_recompute_begin. */
@@ -116,10 +116,10 @@ typedef struct forge_gpt_options {
         dropout; /* rate for embeddings and the output of each half of a block, not for attention weights */
 } forge_gpt_options;
 
-/* Attention of several heads with its projections. x and result: [b, t, width]. One linear layer c_attn
- * [width, (heads + 2 kv_heads) d], with d = width / heads, gives queries, keys and values, in this order;
- * attention and a linear layer c_proj follow. Weights are [in, out], as in files of GPT-2, initially normal
- * with sd 0.02; biases are initially 0. */
+/* Returns attention of several heads, with its projections. x and result: [b, t, width]. One linear layer
+ * c_attn [width, (heads + 2 kv_heads) d], with d = width / heads, gives queries, keys and values, in this
+ * order; attention and a linear layer c_proj follow. Weights are [in, out], as in files of GPT-2, initially
+ * normal with sd 0.02; biases are initially 0. */
 FORGE_API forge_value forge_multi_head_attention(forge_builder *builder, const char *name, forge_value x,
                                                  const forge_gpt_options *options);
 /* Returns y = x + attn(ln_1(x)), then y + mlp(ln_2(y)), with mlp = c_proj(gelu_tanh(c_fc(x))) and 4 width
@@ -138,7 +138,7 @@ typedef struct forge_resnet_options {
     int64_t classes;
     int64_t width;            /* channels after the first convolution; 0: 64 */
     bool is_for_small_images; /* first convolution 3 x 3 with stride 1, without pooling after it */
-    bool is_training;         /* with the statistics of the batch */
+    bool is_training;         /* norms use the statistics of the batch */
     /* The last norm of each block has the initial weight 0, so that the block is initially the identity. */
     bool zero_init_residual;
     /* Activation checkpointing for each block of the model: see forge_recompute_begin. */
@@ -159,26 +159,27 @@ FORGE_API forge_value forge_bottleneck(forge_builder *builder, const char *name,
 
 /* --- models. name NULL: no scope for the model ---------------------------------------------------------- */
 
-/* Linear layers with relu between them. x: [..., in]; result: [..., sizes[count - 1]]. sizes: the width after
- * each layer. */
+/* Returns the result of linear layers with relu between them. x: [..., in]; result: [..., sizes[count - 1]].
+ * sizes: the width after each layer. */
 FORGE_API forge_value forge_mlp(forge_builder *builder, const char *name, forge_value x, const int64_t *sizes,
                                 size_t count);
-/* Two blocks (conv1, conv2) of 3 x 3 convolution without padding, relu and 2 x 2 maximum; then two linear
- * layers (fc1, fc2) with relu between them. x: [n, channels, height, width]; result: [n, sizes[3]]. sizes:
- * channels or width after each of the four layers. */
+/* Returns logits of two blocks (conv1, conv2) of 3 x 3 convolution without padding, relu and 2 x 2 maximum;
+ * then two linear layers (fc1, fc2) with relu between them. x: [n, channels, height, width]; result: [n,
+ * sizes[3]]. sizes: channels or width after each of the four layers. */
 FORGE_API forge_value forge_cnn(forge_builder *builder, const char *name, forge_value x,
                                 const int64_t sizes[4]);
-/* A network with batch norm and dropout. x: [n, channels, height, width]; result: [n, classes]. Three 3 x 3
- * convolutions with relu (8, 16 and 24 channels: conv1 to conv3), batch norm (norm1), linear to 32 with relu
- * (fc1), dropout of 0.3 (dropout1), linear to `classes` (fc2), batch norm (norm2). */
+/* Returns logits of a network with batch norm and dropout. x: [n, channels, height, width]; result:
+ * [n, classes]. Three 3 x 3 convolutions with relu (8, 16 and 24 channels: conv1 to conv3), batch norm
+ * (norm1), linear to 32 with relu (fc1), dropout of 0.3 (dropout1), linear to `classes` (fc2), batch norm
+ * (norm2). */
 FORGE_API forge_value forge_norm_cnn(forge_builder *builder, const char *name, forge_value x, int64_t classes,
                                      bool is_training);
-/* A residual network. x: [n, channels, height, width]; result: logits [n, classes]. Parameters have
- * torchvision's names: conv1.weight, bn1.weight, layer1.0.conv1.weight, layer2.0.downsample.0.weight ...
- * fc.bias. */
+/* Returns logits of a residual network. x: [n, channels, height, width]; result: [n, classes]. Parameters
+ * have torchvision's names: conv1.weight, bn1.weight, layer1.0.conv1.weight, layer2.0.downsample.0.weight
+ * ... fc.bias. */
 FORGE_API forge_value forge_resnet(forge_builder *builder, const char *name, forge_value x,
                                    const forge_resnet_options *options);
-/* GPT-2 (Radford et al., 2019). tokens: [b, t], integers, t at most `context`; result: logits
+/* Returns logits of GPT-2 (Radford et al., 2019). tokens: [b, t], integers, t at most `context`; result:
  * [b, t, vocabulary]. Parameters have the names and layout of GPT-2's files: wte.weight, wpe.weight,
  * h.0.ln_1.weight, h.0.attn.c_attn.weight ... ln_f.bias. The smallest GPT-2 is {12 layers, 12 heads,
  * vocabulary 50257, context 1024, width 768}. */

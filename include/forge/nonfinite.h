@@ -63,9 +63,9 @@ typedef struct forge_nonfinite {
  * - a launch computed an infinity although all its operands were finite. Not counted: maxima, minima and
  *   moved elements, and a launch that did the same in an earlier checked run of this instance, because some
  *   models mask with infinities.
- * out_found: may be NULL. Other errors as forge_instance_run; its JOULE_FAILED sets FORGE_ORIGIN_NONE. A
- * checked run is several times slower; its time and energy are not counted. JOULE_UNSUPPORTED: the device
- * only estimates. */
+ * out_found: may be NULL. Other errors: those of forge_instance_run; with its JOULE_FAILED, the origin is
+ * FORGE_ORIGIN_NONE. A checked run is several times slower; its time and energy are not counted.
+ * JOULE_UNSUPPORTED: the device only estimates. */
 FORGE_API joule_status forge_instance_run_checked(forge_instance *instance, forge_nonfinite *out_found,
                                                   joule_error *out_error);
 

@@ -17,7 +17,7 @@ extern "C" {
 /* Parameters with settings of their own. The first group that matches a parameter applies; a parameter
  * without a group has the settings of the options. Its layout is final. */
 typedef struct forge_parameter_group {
-    const char *prefix; /* begin of the slot's name; NULL: any */
+    const char *prefix; /* beginning of the slot's name; NULL: any */
     const char *suffix; /* ".bias"; NULL: any */
     uint32_t ranks;     /* bit r: parameters of rank r only; 0: all. 1 << 1: biases, and weights of norms */
     bool is_frozen;     /* never changed; has no gradient and no optimiser state */
@@ -56,15 +56,16 @@ FORGE_API void forge_accumulate_gradients(forge_builder *builder, forge_gradient
 typedef struct forge_sgd_options {
     uint32_t struct_size; /* sizeof(forge_sgd_options) */
     bool nesterov;        /* needs momentum */
-    double momentum;      /* 0: none */
-    double weight_decay;  /* times the parameter, added to the gradient */
-    double max_norm;      /* for all gradients together: see forge_clip_gradients; 0: no clipping */
+    double momentum;      /* factor of the old velocity; 0: no momentum */
+    double weight_decay;  /* this multiple of the parameter is added to the gradient */
+    /* limit of the norm of all gradients together, see forge_clip_gradients; 0: no clipping */
+    double max_norm;
     const forge_parameter_group *groups;
     size_t group_count;
 } forge_sgd_options;
 
-/* Stochastic gradient descent, as PyTorch's SGD: velocity = momentum * velocity + gradient. The velocity is
- * in the slot NAME.momentum, initially 0. */
+/* Makes a step of stochastic gradient descent, as PyTorch's SGD: velocity = momentum * velocity + gradient.
+ * The velocity is in the slot NAME.momentum, initially 0. */
 FORGE_API forge_value forge_sgd(forge_builder *builder, forge_value loss, forge_value learning_rate,
                                 const forge_sgd_options *options);
 /* Makes a step of forge_sgd with the caller's gradients. Only the parameters in `gradients` are updated.
@@ -81,7 +82,7 @@ typedef struct forge_adamw_options {
     double beta1, beta2;  /* 0 to below 1 */
     double epsilon;       /* above 0 */
     double weight_decay;  /* each step subtracts learning_rate * weight_decay * parameter */
-    double max_norm;      /* as in forge_sgd_options */
+    double max_norm;      /* see forge_sgd_options */
     const forge_parameter_group *groups;
     size_t group_count;
     const char *name; /* prefix of the slot NAME.step; NULL: "optimiser". Each optimiser needs its own */
@@ -100,13 +101,13 @@ typedef struct forge_adamw_options {
                            .weight_decay = 0.01})
 #endif
 
-/* Adam with decoupled weight decay (Loshchilov and Hutter, 2019), as PyTorch's AdamW. Moments are in the
- * slots NAME.exp_avg and NAME.exp_avg_sq, the number of steps in "optimiser.step" (i64). Factors that depend
- * on the step only are computed in f64 and rounded once. The update is a composite "adamw" with three values:
- * parameter, exp_avg, exp_avg_sq. */
+/* Makes a step of Adam with decoupled weight decay (Loshchilov and Hutter, 2019), as PyTorch's AdamW.
+ * Moments are in the slots NAME.exp_avg and NAME.exp_avg_sq, the number of steps in "optimiser.step" (i64).
+ * Factors that depend on the step only are computed in f64 and rounded once. The update is a composite
+ * "adamw" with three values: parameter, exp_avg, exp_avg_sq. */
 FORGE_API forge_value forge_adamw(forge_builder *builder, forge_value loss, forge_value learning_rate,
                                   const forge_adamw_options *options);
-/* Makes a step of forge_adamw with the caller's gradients. Otherwise as forge_sgd_step. */
+/* Makes a step of forge_adamw with the caller's gradients. In all else it is like forge_sgd_step. */
 FORGE_API forge_value forge_adamw_step(forge_builder *builder, const forge_gradient *gradients, size_t count,
                                        forge_value learning_rate, const forge_adamw_options *options);
 
@@ -131,11 +132,11 @@ typedef enum forge_schedule_kind {
 typedef struct forge_schedule {
     uint32_t struct_size; /* sizeof(forge_schedule) */
     forge_schedule_kind kind;
-    double rate;            /* after the warm-up */
-    double last_rate;       /* linear, cosine: from step `steps` on */
+    double rate;            /* learning rate after the warm-up */
+    double last_rate;       /* linear, cosine: learning rate from step `steps` on */
     double factor;          /* step, exponential */
     uint64_t warm_up_steps; /* linear from rate / warm_up_steps in step 0 to `rate` */
-    uint64_t steps;         /* linear, cosine: total number, with the warm-up */
+    uint64_t steps;         /* linear, cosine: total number of steps, including the warm-up */
     uint64_t period_steps;  /* step, exponential; 0: 1 */
 } forge_schedule;
 

@@ -18,7 +18,7 @@ extern "C" {
 
 /* Assigns a device to a place. Its layout is final. */
 typedef struct forge_place {
-    const char *name; /* as in forge_place_set; NULL: nodes without a place */
+    const char *name; /* name given to forge_place_set; NULL: nodes without a place */
     forge_device *device;
 } forge_place;
 #define FORGE_MAX_PLACED_DEVICES 8

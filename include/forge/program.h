@@ -68,7 +68,8 @@ typedef struct forge_device_facts {
     uint32_t struct_size;  /* sizeof(forge_device_facts) */
     uint32_t threads;      /* number of threads that it uses */
     uint64_t memory_bytes; /* size of the memory of its machine or board; 0: unknown */
-    forge_instruction_set instruction_sets[FORGE_MAX_INSTRUCTION_SETS + 1]; /* with kernels in this build */
+    /* those for which this build has kernels */
+    forge_instruction_set instruction_sets[FORGE_MAX_INSTRUCTION_SETS + 1];
     forge_device_figure figures[FORGE_MAX_DEVICE_FIGURES + 1];
     bool is_estimate_only; /* the device runs no kernels */
 } forge_device_facts;
@@ -215,8 +216,8 @@ typedef struct forge_launch_facts {
     const char *op;                         /* "matmul" */
     const char *kernel;                     /* "f32_matmul" */
     const char *scope;                      /* "fc1" */
-    double flop, read_bytes, written_bytes; /* of one run; the mean if sizes changed */
-    uint64_t runs;                          /* since the last reset */
+    double flop, read_bytes, written_bytes; /* work of one run; the mean if sizes changed */
+    uint64_t runs;                          /* number of runs since the last reset */
     double seconds;                         /* sum over these runs */
     forge_shape shape;                      /* shape of the first output in the last run */
     forge_dtype dtype;

@@ -72,7 +72,7 @@ FORGE_API void forge_queue_free(forge_queue *queue);
 FORGE_API joule_status forge_queue_run(forge_queue *queue, forge_instance *instance, const forge_order *order,
                                        joule_error *out_error);
 /* Submits a call of a host function, for example to copy an output to another instance or to save a
- * checkpoint. Entry, order and errors as in forge_queue_run. */
+ * checkpoint. The entry, `order` and errors are those of forge_queue_run. */
 typedef joule_status (*forge_host_fn)(void *context, joule_error *out_error);
 FORGE_API joule_status forge_queue_call(forge_queue *queue, forge_host_fn call, void *context,
                                         const forge_order *order, joule_error *out_error);

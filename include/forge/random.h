@@ -20,7 +20,7 @@ FORGE_API void forge_philox4x32(const uint32_t counter[4], const uint32_t key[2]
  * high}. */
 typedef struct forge_random {
     uint64_t key;    /* the seed */
-    uint32_t step;   /* for example, the training step */
+    uint32_t step;   /* such as the number of the training step */
     uint32_t stream; /* distinguishes uses within a step */
 } forge_random;
 

@@ -13,11 +13,11 @@
 extern "C" {
 #endif
 
-/* Returns the joules since forge_reset_counters, or since libjoule's default meter was opened. Statuses as
- * joule_window_joules; with JOULE_PENDING the quantity holds what is known. Any thread. */
+/* Returns the joules since forge_reset_counters, or since libjoule's default meter was opened. Statuses:
+ * those of joule_window_joules; with JOULE_PENDING the quantity holds what is known. Any thread. */
 FORGE_API joule_status forge_energy_consumed(forge_device *device, joule_quantity *out_joules);
-/* Returns the present power in watts. Statuses as joule_power_watts. A device that only estimates returns the
- * mean of the last run, and before it the idle power. Any thread. */
+/* Returns the present power in watts. Statuses: those of joule_power_watts. A device that only estimates
+ * returns the mean of the last run, and before it the idle power. Any thread. */
 FORGE_API joule_status forge_power_draw(forge_device *device, joule_quantity *out_watts);
 /* Returns the temperature in degrees Celsius of the device's hottest sensor. The interval is unknown, because
  * drivers do not report it. JOULE_ABSENT: no sensor. Any thread. */

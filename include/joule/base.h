@@ -3,9 +3,10 @@
  * Functions never print, exit or abort. They return a status; the text for a person is in a joule_error.
  *
  * Rules for all functions of all headers:
- * - A pointer to an output must not be NULL unless the function's comment allows it: JOULE_INVALID.
- * - A joule_meter pointer may be NULL and then means the default meter. JOULE_FAILED: the default meter
- *   cannot be opened.
+ * - A pointer to an output must not be NULL, unless the function's comment allows it. Otherwise the function
+ *   returns JOULE_INVALID.
+ * - A joule_meter pointer may be NULL and then means the default meter. If the default meter cannot be
+ *   opened, the function returns JOULE_FAILED.
  * - After fork, meters and budgets of the parent are JOULE_STALE in the child. The child may close or end
  *   them, which frees nothing. The child opens a meter of its own.
  * - Only joule_begin and joule_end may be called in a signal handler.

@@ -1,10 +1,10 @@
 /* joule/budget.h - energy, power and temperature limits, checked while a program runs or judged from its
  * source.
  *
- * A joule_budget limits the joules, watts or temperature rise of the machine from its begin to its end. The
- * limit is checked at every reading. Budgets nest, and each budget is judged on its own. The macros at the
- * end of this file state in the source what a function or block may use. Any program judges
- * JOULE_BUDGET_SCOPE; the compiler joulec judges the other macros.
+ * A joule_budget limits the joules, watts or temperature rise of the machine from joule_budget_begin to
+ * joule_budget_end. The limit is checked at every reading. Budgets nest, and each budget is judged on its
+ * own. The macros at the end of this file state in the source what a function or block may use. Any program
+ * judges JOULE_BUDGET_SCOPE; the compiler joulec judges the other macros.
  * Note: a budget without a tag observes the machine, so energy of other programs counts too. In a process
  * that `joule run` started, the budget of a tag is NOT_MEASURED; the report of `joule run` judges it.
  */
@@ -26,7 +26,7 @@ typedef enum joule_budget_status {
     JOULE_BUDGET_NEAR = 2,             /* P(within budget) >= 0.95, at least 80 % used */
     JOULE_BUDGET_OVER = 3,             /* P(within budget) <= 0.05 */
     JOULE_BUDGET_UNDECIDED = 4,        /* P(within budget) between 0.05 and 0.95 */
-    JOULE_BUDGET_BELOW_RESOLUTION = 5, /* as UNDECIDED, and the interval of the energy includes 0 */
+    JOULE_BUDGET_BELOW_RESOLUTION = 5, /* like UNDECIDED, and the interval of the energy includes 0 */
 } joule_budget_status;
 
 /* Called when the best estimate first reaches 80 % of a limit (status NEAR) and when it exceeds the limit
@@ -43,10 +43,11 @@ typedef struct joule_budget_options {
     int32_t domain;       /* JOULE_TOTAL ... or a domain id (0 is one); ignored if tag is not 0 */
     uint32_t tag;         /* limit the attributed joules of this tag instead of the domain; 0: none */
     double max_joules;    /* > 0; 0: no such limit */
-    /* Mean over the last second. For a budget shorter than that: mean over all of it, at its end. 0: no such
-     * limit. */
+    /* Mean over the last second. For a budget shorter than a second: mean over its whole duration, at its
+     * end. 0: no such limit. */
     double max_watts;
-    /* Rise of the hottest gauge since begin. 0: no such limit. NOT_MEASURED if there is no gauge. */
+    /* Rise of the hottest gauge since the budget began. 0: no such limit. NOT_MEASURED if there is no
+     * gauge. */
     double max_temperature_rise_kelvin;
     joule_budget_fn notify; /* may be NULL */
     void *context;
@@ -92,10 +93,10 @@ JOULE_API joule_budget_status joule_budget_judge(joule_quantity joules, double m
 /* A place in a program whose calls have a budget. JOULE_BUDGET_SCOPE defines one as a static variable, so its
  * text is parsed once. Its layout is final. */
 typedef struct joule_budget_site {
-    const char *budget;   /* as in JOULE_BUDGET; must contain max_joules */
+    const char *budget;   /* the text of a JOULE_BUDGET; must contain max_joules */
     const char *function; /* the region's name is FUNCTION:LINE, or FUNCTION if line is 0 */
     uint32_t line;
-    uint32_t flags;       /* as for joule_begin_with */
+    uint32_t flags;       /* flags of joule_begin_with */
     uint32_t private_[4]; /* used by libjoule; initially 0 */
 } joule_budget_site;
 

@@ -81,8 +81,9 @@ typedef struct joule_device {
 
 /* A process that uses a device. */
 typedef struct joule_device_process {
-    uint64_t pid;          /* as the driver numbers it; inside a container this may be the host's number */
-    uint64_t memory_bytes; /* of the device's memory, or JOULE_BYTES_UNKNOWN */
+    /* the driver's number of the process; inside a container this may be the host's number */
+    uint64_t pid;
+    uint64_t memory_bytes; /* memory of the device that it uses, or JOULE_BYTES_UNKNOWN */
     double busy;           /* 0 to 1: its recent share of the device's time; NaN: unknown */
 } joule_device_process;
 

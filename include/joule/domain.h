@@ -1,7 +1,7 @@
 /* joule/domain.h - the parts of this machine whose energy or state can be read.
  *
  * A domain is a CPU package, its cores, memory, a GPU board or the whole node. Domains form a tree: a parent
- * includes its children. So do not add listed domains; ask for JOULE_TOTAL.
+ * includes its children. So do not add the energies of listed domains; query JOULE_TOTAL.
  * Note: a domain that several sources can read is listed once for each source. Only one of them has
  * `in_total` set.
  */
@@ -19,7 +19,7 @@ typedef enum joule_scope {
     JOULE_SCOPE_UNKNOWN = 0,
     JOULE_SCOPE_PACKAGE = 1, /* a CPU socket: cores, caches, memory controller, integrated graphics */
     JOULE_SCOPE_CORE = 2,    /* the cores of a package, or one core */
-    JOULE_SCOPE_UNCORE = 3,  /* on client processors, the integrated graphics */
+    JOULE_SCOPE_UNCORE = 3,  /* the integrated graphics; client processors only */
     JOULE_SCOPE_DRAM = 4,    /* memory modules */
     JOULE_SCOPE_PSYS = 5,    /* platform: the package and all that the vendor connected to the same meter */
     JOULE_SCOPE_GPU = 6,     /* a graphics or accelerator board with its memory */

@@ -28,7 +28,7 @@ typedef struct joule_options {
 } joule_options;
 
 #define JOULE_OPEN_NO_SESSION 1u /* ignore JOULE_SESSION: measure here although a parent measures */
-#define JOULE_OPEN_DEVICES    2u /* also read memory, limits and processes of devices: <joule/devices.h> */
+#define JOULE_OPEN_DEVICES    2u /* read memory, limits and processes of devices, too: <joule/devices.h> */
 
 /* Totals exclude GPUs that the environment hides from programs (CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES,
  * HIP_VISIBLE_DEVICES, ZE_AFFINITY_MASK), if the variable identifies them with certainty. A meter opened with
@@ -72,12 +72,12 @@ JOULE_API joule_status joule_sample_now(joule_meter *meter);
  * JOULE_UNSUPPORTED, JOULE_FAILED: the sensor does not answer; see the domain's remedy. Any thread. */
 JOULE_API joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules);
 
-/* Returns the energy in joules of a domain (or JOULE_TOTAL ...) between two times of CLOCK_MONOTONIC. Neither
- * time may be before joule_open or in the future. If a window is split, the energies of its parts add up to
- * its energy. out_coverage: the part of the window, 0 to 1, that sensors covered; may be NULL.
+/* Returns the energy in joules of a domain (or JOULE_TOTAL ...) between two times of CLOCK_MONOTONIC.
+ * Neither time may be before joule_open or in the future. If a window is split, the energies of its parts
+ * add up to its energy. out_coverage: the part of the window, 0 to 1, that sensors covered; may be NULL.
  * JOULE_PENDING: a sensor has no update after the end yet; *out_joules holds the energy known so far.
  * JOULE_ABSENT: sensors have updates after the end, but covered no part of the window. JOULE_INVALID: end
- * before begin, or a time out of range. Otherwise as joule_energy_joules. Any thread. */
+ * before begin, or a time out of range. Other statuses: those of joule_energy_joules. Any thread. */
 JOULE_API joule_status joule_window_joules(joule_meter *meter, int32_t domain, int64_t begin_ns,
                                            int64_t end_ns, joule_quantity *out_joules, double *out_coverage);
 
@@ -89,18 +89,18 @@ JOULE_API joule_status joule_window_joules(joule_meter *meter, int32_t domain, i
 JOULE_API size_t joule_ticks(joule_meter *meter, int32_t domain, int64_t after_ns, int64_t *out_ticks_ns,
                              size_t capacity);
 
-/* Returns the energy in joules of a domain since joule_open minus the energy of its listed parts, for example
- * of a package without its cores and graphics. JOULE_ABSENT: no part is listed. Otherwise as
- * joule_energy_joules. Any thread. */
+/* Returns the energy in joules of a domain since joule_open minus the energy of its listed parts, for
+ * example of a package without its cores and graphics. JOULE_ABSENT: no part is listed. Other statuses:
+ * those of joule_energy_joules. Any thread. */
 JOULE_API joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules);
 
 /* Returns the mean power in watts of a domain (or JOULE_TOTAL ...) over the last readings: at least 2
- * readings and at least 50 ms. For a power sensor with one reading, returns that reading. Errors as
+ * readings and at least 50 ms. For a power sensor with one reading, returns that reading. Errors: those of
  * joule_energy_joules, and JOULE_STALE. Any thread. */
 JOULE_API joule_status joule_power_watts(joule_meter *meter, int32_t domain, joule_quantity *out_watts);
 
 /* Returns the last value of a gauge domain: degrees Celsius, megahertz or a ratio 0 to 1. NaN if the status
- * is not JOULE_OK. JOULE_INVALID: not a gauge. Otherwise as joule_power_watts. Any thread. */
+ * is not JOULE_OK. JOULE_INVALID: not a gauge. Other statuses: those of joule_power_watts. Any thread. */
 JOULE_API joule_status joule_gauge(joule_meter *meter, int32_t domain, double *out_value);
 
 /* Returns the machine's present power in watts, from the default meter; NaN if unknown. The first call opens

@@ -16,8 +16,9 @@ extern "C" {
 #endif
 
 /* Bits of a region's flags. Without a device bit, a region claims all devices. Unknown bits are ignored. */
-#define JOULE_REGION_CPU          1u /* claims CPU packages and memory */
-#define JOULE_REGION_GPU          2u /* claims GPUs; the hook of joule_set_sync is called at begin and end */
+#define JOULE_REGION_CPU 1u /* claims CPU packages and memory */
+/* claims GPUs; the hook of joule_set_sync is called when the region begins and ends */
+#define JOULE_REGION_GPU          2u
 #define JOULE_REGION_THREAD_OWNED 4u /* only the thread that began it may end it */
 
 /* A running or finished region. The caller owns it and may copy or move it. It belongs to the process that
@@ -31,9 +32,10 @@ typedef struct joule_region {
     uint32_t owner; /* the thread that began it; private */
 } joule_region;
 
-/* Returns the number of a name. The number is the same in every thread and process of a session, also after
- * fork. Names are truncated to 47 bytes at a character boundary. Returns 0, the tag "(other)", for NULL, for
- * "", and for names after the first 4095. Keep the result: the call is too slow for hot paths. Any thread. */
+/* Returns the number of a name. The number is the same in every thread and process of a session, including
+ * children after fork. Names are truncated to 47 bytes at a character boundary. Returns 0, the tag
+ * "(other)", for NULL, for "", and for names after the first 4095. Keep the result: the call is too slow for
+ * hot paths. Any thread. */
 JOULE_API uint32_t joule_tag(const char *name);
 
 /* Begin a region; never fail. Regions of one thread may nest. If more than 256 threads have regions, the
@@ -54,7 +56,8 @@ typedef struct joule_result {
     uint64_t count;       /* finished regions in this result */
     uint64_t folded;      /* regions that did not fit in the ring; they are attributed by their total time */
     double duration_s;    /* sum of their durations */
-    double coverage;      /* 0 to 1: part of that time that sensors covered and that was attributed by time */
+    /* 0 to 1: part of duration_s that sensors covered and in which energy was attributed to the region */
+    double coverage;
     joule_quantity window; /* joules of the claimed devices during the region */
     /* Joules: the region's share. Shares of concurrent regions add up to their common window. */
     joule_quantity attributed;
@@ -91,9 +94,9 @@ JOULE_API joule_status joule_tag_result(joule_meter *meter, uint32_t tag, joule_
 typedef struct joule_span {
     uint32_t struct_size; /* sizeof(joule_span) */
     uint32_t tag;
-    uint32_t flags;       /* as for joule_begin_with */
+    uint32_t flags;       /* flags of joule_begin_with */
     int32_t device_index; /* GPU that it ran on; -1: all devices that the flags claim */
-    double begin;         /* in the unit of the foreign clock */
+    double begin;         /* times in the unit of the foreign clock */
     double end;
     /* The clock map: nanoseconds of CLOCK_MONOTONIC = offset_ns + scale_ns * foreign time. */
     double offset_ns;
@@ -103,16 +106,16 @@ typedef struct joule_span {
 
 /* Adds a finished foreign span. A span gets energy as a region of a thread of its own would. Add a span
  * within 1 s of its end, because attribution does not revise the past. After a span that was added later,
- * attribution and final results wait longer (10 s at most). Energy that a late span missed lowers its
- * coverage. JOULE_INVALID: end before begin, not finite, in the future, or struct_size too small.
- * JOULE_STALE: the meter was opened before fork. JOULE_NO_MEMORY: the ring is full until the next reading.
- * Any thread. */
+ * attribution and final results wait longer (10 s at most). A late span gets no energy for time that is
+ * attributed already; its coverage is lower. JOULE_INVALID: end before begin, not finite, in the future, or
+ * struct_size too small. JOULE_STALE: the meter was opened before fork. JOULE_NO_MEMORY: the ring is full
+ * until the next reading. Any thread. */
 JOULE_API joule_status joule_span_add(joule_meter *meter, const joule_span *span);
 
-/* The hook that waits until a GPU is idle (for example cudaDeviceSynchronize). It is called at begin and end
- * of JOULE_REGION_GPU regions, in the thread that begins or ends them. Without a hook such regions are marked
- * unsynchronised, and their budgets are not judged. NULL removes the hook. Set it before regions run, from
- * one thread. */
+/* Waits until a GPU is idle (for example cudaDeviceSynchronize). The hook is called when a region with
+ * JOULE_REGION_GPU begins and ends, in the thread that begins or ends it. Without a hook such regions are
+ * marked unsynchronised, and their budgets are not judged. NULL removes the hook. Set it before regions run,
+ * from one thread. */
 typedef void (*joule_sync_fn)(void *context);
 JOULE_API void joule_set_sync(joule_sync_fn sync, void *context);
 
@@ -127,10 +130,10 @@ typedef struct joule_measurement {
     joule_quantity total_joules;
 } joule_measurement;
 
-/* Calls fn(arg), measures it with the default meter, and waits at most 2 s for the final figures. Any thread.
- * JOULE_PENDING: a sensor had no update in time. JOULE_ABSENT, JOULE_DENIED and similar: no sensor can be
- * read. JOULE_FAILED: the default meter cannot be opened. JOULE_INVALID: fn is NULL or struct_size is too
- * small. fn is called unless the status is JOULE_INVALID. */
+/* Calls fn(arg), measures it with the default meter, and waits at most 2 s for the final figures. Any
+ * thread. JOULE_PENDING: a sensor had no update in time. JOULE_ABSENT, JOULE_DENIED and other errors: no
+ * sensor can be read. JOULE_FAILED: the default meter cannot be opened. JOULE_INVALID: fn is NULL or
+ * struct_size is too small. fn is called unless the status is JOULE_INVALID. */
 JOULE_API joule_status joule_measure(void (*fn)(void *), void *arg, joule_measurement *out_measurement);
 
 #ifdef __cplusplus

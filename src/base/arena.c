@@ -78,7 +78,7 @@ char *arena_copy(struct arena *arena, const char *string, size_t length)
     return copy ? memcpy(copy, string, length) : NULL;
 }
 
-/* The capacity doubles at each power of two. The old list stays in the arena. */
+/* Note: the capacity doubles at each power of two. The old list stays in the arena. */
 void *arena_push(struct arena *arena, void *list, size_t count, const void *item)
 {
     char *grown = list;

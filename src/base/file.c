@@ -153,8 +153,8 @@ static bool is_same_file(int fd, const char *path, struct stat *out_info)
 /* The result of removing an old draft. FOREIGN: it is not a draft of this user, or cannot be removed. */
 enum leftover { LEFTOVER_REMOVED, LEFTOVER_IN_USE, LEFTOVER_FOREIGN };
 
-/* Removes the draft of a killed process and nothing else. An attacker may have put a file of another user, a
- * hard link, a pipe or a symbolic link there so that it is opened or removed. */
+/* Removes the draft of a killed process and nothing else. An attacker may have put something else there, so
+ * that it is opened or removed: a file of another user, a hard link, a pipe or a symbolic link. */
 static enum leftover remove_leftover(const char *path)
 {
     struct stat info;

@@ -45,7 +45,7 @@ char *json_name(struct json_reader *json);
  * if it is not a number. */
 const char *json_number(struct json_reader *json, size_t *out_length);
 /* Reads a number without sign, fraction and exponent. Returns false, with a message, for other values and
- * above 2^64 - 1. */
+ * for numbers above 2^64 - 1. */
 bool json_u64(struct json_reader *json, uint64_t *out_value);
 /* Skips one of true, false, null. Returns false, without a message, if something else is next. */
 bool json_word(struct json_reader *json, const char *word);

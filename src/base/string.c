@@ -219,7 +219,7 @@ bool string_to_double(const char *string, double *out_value)
     return true;
 }
 
-/* The range of the second byte excludes overlong forms, surrogates and characters above U+10FFFF. */
+/* Note: the range of the second byte excludes overlong forms, surrogates and characters above U+10FFFF. */
 size_t string_utf8_length(const char *bytes, size_t count)
 {
     const unsigned char *s = (const unsigned char *)bytes;

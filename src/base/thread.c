@@ -40,7 +40,7 @@ struct worker {
 /* A pool. Workers 1 to width - 1 are its threads; the thread that calls parallel_for is worker 0. */
 struct pool {
     atomic_flag busy; /* held during a loop or a resize; never waited for */
-    int64_t spin_ns;  /* as in pool_options */
+    int64_t spin_ns;  /* see pool_options.spin_ns */
     unsigned *cpus;   /* owned copy of pool_options.cpus; NULL: no pinning */
     size_t cpu_count;
     unsigned forks; /* fork_count when the pool was made */
@@ -68,7 +68,7 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, count_fork);
 }
 
-/* Tells the CPU that this thread is spinning. */
+/* Executes the CPU's hint for a spinning thread. */
 static void relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -109,7 +109,8 @@ static void run_shared(struct loop *loop, unsigned worker)
         run_chunk(loop, chunk, worker);
 }
 
-/* Called under the lock. Returns the loop that this worker joined, or NULL if the worker must end. */
+/* Waits for a loop and joins it. Returns the loop, or NULL if the worker must end. The caller holds the
+ * lock. */
 static struct loop *wait_for_loop(struct worker *self)
 {
     struct pool *pool = self->pool;
@@ -128,7 +129,7 @@ static struct loop *wait_for_loop(struct worker *self)
     return NULL;
 }
 
-/* The thread function of a worker. */
+/* Runs in a worker's thread. */
 static void *work(void *argument)
 {
     struct worker *self = argument;

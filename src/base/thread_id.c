@@ -18,7 +18,7 @@ bool thread_is_gone(int32_t process, uint32_t thread)
     return syscall(SYS_tgkill, process, thread, 0) != 0 && errno == ESRCH;
 }
 
-/* The state follows the name in parentheses, which may contain any characters. */
+/* Note: the state follows the name in parentheses, which may contain any characters. */
 bool thread_has_ended(int32_t process, uint32_t thread)
 {
     char path[64], text[256];

@@ -1,6 +1,6 @@
 /* base/thread_id.h - the system's thread ids.
  *
- * Note: the system reuses the id of an ended thread, so "not gone" may be true for another thread.
+ * Note: the system reuses the id of an ended thread, so a thread that is "not gone" may be another one.
  */
 #ifndef BASE_THREAD_ID_H
 #define BASE_THREAD_ID_H

@@ -9,7 +9,7 @@
 #include <forge/program.h>
 
 /* Writes the page to path; "-" is standard output. `title` is shown literally. INVALID: the instance has not
- * run. Other errors as output_write. */
+ * run. Other errors: those of output_write. */
 joule_status step_page_write(const char *path, forge_instance *instance, const char *title,
                              joule_error *out_error);
 

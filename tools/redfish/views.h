@@ -26,11 +26,12 @@ struct views {
 };
 
 /* Follows links to all views of the machine. Returns JOULE_ABSENT if there are none, and JOULE_INVALID if
- * the controller has several machines and the config names none. Other errors as client_get. */
+ * the controller has several machines and the config names none. Other errors: those of client_get. */
 joule_status views_find(struct client *client, struct views *out_views);
 /* Parses "KIND:PATH", such as "supply:/redfish/v1/...". Returns false for any other text. */
 bool view_parse(const char *word, struct view *out_view);
-/* Reads the power of a view in watts. NaN: the resource exists but has no value. Errors as client_get. */
+/* Reads the power of a view in watts. NaN: the resource exists but has no value. Errors: those of
+ * client_get. */
 joule_status view_read(struct client *client, const struct view *view, double *out_watts);
 
 #endif

@@ -40,7 +40,8 @@ static inline void *memrchr(const void *bytes, int byte, size_t size)
     return NULL;
 }
 
-/* Condition variables of macOS use the wall clock only, but can also wait for a duration. */
+/* Accepts only CLOCK_MONOTONIC, and does nothing. Condition variables of macOS use the wall clock, so
+ * port_cond_timedwait waits for a duration. */
 static inline int pthread_condattr_setclock(pthread_condattr_t *attributes, clockid_t clock)
 {
     (void)attributes;
@@ -60,7 +61,7 @@ static inline int port_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t
 }
 #define pthread_cond_timedwait port_cond_timedwait
 
-/* macOS has no clock for a thread's CPU time. */
+/* Fails, because macOS has no clock for a thread's CPU time. */
 static inline int pthread_getcpuclockid(pthread_t thread, clockid_t *out_clock)
 {
     (void)thread, (void)out_clock;
@@ -77,7 +78,8 @@ static inline int ppoll(struct pollfd *polls, nfds_t count, const struct timespe
 #define SOCK_CLOEXEC  0x10000000
 #define SOCK_NONBLOCK 0x20000000
 
-/* Also prevents SIGPIPE: writing to a closed connection is only an error, as in the rest of the code. */
+/* Makes a socket that raises no SIGPIPE, so that writing to a closed connection is only an error, as on
+ * Linux here. */
 static inline int port_socket(int family, int type, int protocol)
 {
     static const int yes = 1;

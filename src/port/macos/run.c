@@ -18,7 +18,7 @@
 #include "joule/host/find_program.h"
 
 #define USUAL_PATH "/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-/* Polled, because no event tells that a child has ended while other processes hold its output open. */
+/* The child is polled, because no event reports its end while other processes hold its output open. */
 #define LOOK_AGAIN_NS  (NS_PER_S / 100)
 #define LAST_BREATH_NS (NS_PER_S / 2)
 
@@ -43,7 +43,7 @@ static void describe_files(posix_spawn_file_actions_t *files, const int ends[2])
     posix_spawn_file_actions_addopen(files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 }
 
-/* The program gets its own process group, with default handling of all signals. */
+/* Describes the program's process: its own process group, with default handling of all signals. */
 static void describe_process(posix_spawnattr_t *attributes)
 {
     sigset_t none, all;
@@ -57,7 +57,7 @@ static void describe_process(posix_spawnattr_t *attributes)
                                              POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_CLOEXEC_DEFAULT);
 }
 
-/* Returns an errno value. */
+/* Starts the program. Returns 0 or an errno value. */
 static int start(struct job *job, const char *path, char *const *argv)
 {
     static char usual_path[] = "PATH=" USUAL_PATH;
@@ -85,7 +85,7 @@ static int start(struct job *job, const char *path, char *const *argv)
 
 /* --- running -------------------------------------------------------------------------------------------- */
 
-/* Returns false at the end of the output. */
+/* Reads available output. Returns false at its end. */
 static bool take_output(struct job *job)
 {
     ssize_t count;
@@ -102,7 +102,8 @@ static bool take_output(struct job *job)
     return count < 0;
 }
 
-/* Does not reap the program: its process id stays reserved until its group was killed. */
+/* Returns true if the program has ended. Does not reap it, so that its process id stays reserved until its
+ * group was killed. */
 static bool has_ended(const struct job *job)
 {
     siginfo_t info = {.si_pid = 0};

@@ -17,8 +17,8 @@ uint32_t thread_id(void)
     return (uint32_t)id;
 }
 
-/* After 2^32 threads the lower 32 bits are ambiguous; then a thread counts as alive as long as its
- * process. */
+/* Note: after 2^32 threads the lower 32 bits are ambiguous; then a thread counts as alive as long as its
+ * process lives. */
 bool thread_is_gone(int32_t process, uint32_t thread)
 {
     if (kill(process, 0) != 0)

@@ -54,7 +54,7 @@ static void free_entries(struct dirent **entries, size_t count)
     free(entries);
 }
 
-/* Returns false if out of memory. */
+/* Appends an entry. Returns false if out of memory. */
 static bool add_entry(struct dirent ***entries, size_t count, const struct dirent *entry)
 {
     struct dirent **longer = realloc(*entries, (count + 1) * sizeof *longer);

@@ -43,7 +43,7 @@ ssize_t pread(int fd, void *buffer, size_t size, off_t offset);
 int scandir(const char *path, struct dirent ***out_entries, int (*is_wanted)(const struct dirent *entry),
             int (*compare)(const struct dirent **a, const struct dirent **b));
 
-/* Only supports the query whether a descriptor is open. */
+/* fcntl only supports the query whether a descriptor is open. */
 #define F_GETFD 1
 static inline int fcntl(int fd, int command)
 {
@@ -61,7 +61,7 @@ static inline int lstat(const char *path, struct stat *out_info)
     return stat(path, out_info);
 }
 
-/* Clock ticks of a recorded Linux machine. */
+/* Returns the clock ticks per second of a recorded Linux machine. */
 static inline long sysconf(int name)
 {
     return name == _SC_CLK_TCK ? 100 : -1;

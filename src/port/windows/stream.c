@@ -1,4 +1,4 @@
-/* port/windows/stream.c - replaces joule/host/stream.c: on Windows no service is asked. */
+/* port/windows/stream.c - replaces joule/host/stream.c: on Windows there are no services to query. */
 #include <errno.h>
 #include "joule/host/stream.h"
 
