@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""The shortest form of bench/joulec: joulec predicts every program, it is measured, and its results are
+"""The shortest run of tests/corpus/joulec: joulec predicts every program, it is measured, and its results are
 correct. Times are not judged.
 """
 import importlib.util
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
 
 from joulec_support import Folder, main
 
-SCRIPT = os.path.join(os.environ["JOULE_SOURCE"], "bench", "joulec", "run.py")
+SCRIPT = os.path.join(os.environ["JOULE_SOURCE"], "tests", "corpus", "joulec", "compare_times.py")
 
 
 def load():
@@ -39,29 +40,43 @@ class Corpus(Folder):
                 self.assertTrue(p["predicted_seconds"] <= p["high_seconds"] < math.inf, p)
             self.assertTrue(p["measured_seconds"] > 0 and p["energy_joules"] > 0, p)
         self.assertLess(sum(p["high_seconds"] is None for p in programs), len(programs) / 20)
-        halves = load().HALVES
-        self.assertEqual(sum(found[half]["programs"] for half in halves), len(programs))
-        self.assertTrue(min(found[half]["groups"] for half in halves) >= 4, done.stdout)
+        sets = load().SETS
+        self.assertEqual(sum(found[name]["programs"] for name in sets), len(programs))
+        self.assertTrue(min(found[name]["groups"] for name in sets) >= 4, done.stdout)
 
-    def test_what_is_wrong_is_seen(self):
+    def test_each_file_is_in_one_set(self):
+        files = {name.removesuffix(".c") for name in os.listdir(os.path.dirname(SCRIPT)) if name.endswith(".c")}
+        self.assertEqual(sorted(load().GROUPS), sorted(files - {"measure_programs"}))
+
+    def test_wrong_result_is_reported(self):
+        """Uses a copy of one group, with another result in one of its programs."""
         copy = self.path("joulec")
-        shutil.copytree(os.path.dirname(SCRIPT), copy, ignore=lambda _, names: [n for n in names if n.endswith(".c") and n not in ("dot.c", "measure.c")])
-        shutil.copy(os.path.join(os.path.dirname(os.path.dirname(SCRIPT)), "bench.h"), self.folder)
-        self.write("joulec/dot.c", self.read("joulec/dot.c").replace("return (uint64_t)(s + r);", "return (uint64_t)(s + r) + 1;"))
-        done = subprocess.run([sys.executable, os.path.join(copy, "run.py"), "--rounds", "1", "--ms", "0"], capture_output=True, text=True,
-                              check=False)
+        os.mkdir(copy)
+        for name in ("corpus.h", "measure_programs.c", "dot_product.c"):
+            shutil.copy(os.path.join(os.path.dirname(SCRIPT), name), copy)
+        with open(SCRIPT, encoding="utf-8") as file:
+            script = file.read()
+        one_set = "GROUPS = SETS[\"validation\"] = [\"dot_product\"]"
+        script, count = re.subn(r"^GROUPS = .*$", one_set, script, flags=re.M)
+        self.assertEqual(count, 1)
+        self.write("joulec/compare_times.py", script)
+        source = self.read("joulec/dot_product.c")
+        self.write("joulec/dot_product.c", source.replace("return (uint64_t)(s + r);", "return (uint64_t)(s + r) + 1;"))
+        done = subprocess.run([sys.executable, os.path.join(copy, "compare_times.py"), "--rounds", "1", "--ms", "0"],
+                              capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertRegex(done.stdout, r"\ndot_two .* WRONG RESULT\n")
+        self.assertRegex(done.stdout, r"\ndot_product_two .* WRONG RESULT\n")
         self.assertEqual(done.stdout.count("WRONG RESULT"), 1, done.stdout)
 
-    def test_the_halves_stay_as_they_were(self):
-        """The test set must not change: other programs may have been seen while tuning."""
-        corpus = load()
-        self.assertEqual([group for group in corpus.GROUPS if corpus.half_of(group) == "held_out"],
-                         ["calls", "collatz", "crc", "dot", "filter", "popcount", "rolling", "search", "transpose"])
-        self.assertEqual(corpus.GROUPS[20:], [group for _, groups in corpus.LATER for group in sorted(groups)])
-        for name, groups in corpus.LATER:
-            self.assertEqual({corpus.half_of(group) for group in groups}, {name})
+    def test_sets_stay_as_they_were(self):
+        """Groups that were known while the model was tuned must not come into a test set."""
+        sets = load().SETS
+        self.assertEqual(sets["tuning"], ["division", "histogram", "lcs", "linked_list", "matmul", "polynomial", "prefix_sum",
+                                          "sum_of_ratios", "sort", "stencil", "word_count"])
+        self.assertEqual(sets["validation"], ["small_functions", "collatz", "crc", "dot_product", "compaction", "popcount",
+                                              "polynomial_hash", "sorted_search", "transpose"])
+        self.assertEqual(list(sets)[2:], [f"test_{i + 1}" for i in range(len(sets) - 2)])
+        self.assertEqual([len(groups) for groups in sets.values()], [11, 9, 12, 10, 10, 10, 10])
 
     def test_ranks_and_errors(self):
         corpus = load()

@@ -1,0 +1,160 @@
+/* tests/corpus/joulec/breadth_first.c - how many steps it is from the middle of a field of 32 by 32 squares, of which a quarter are walls,
+ * to each of the others: by a queue of squares, with walls around the field, with a look at its edges or with lists of
+ * neighbours; or by waves of bits, a row in a word. */
+#include <joule/budget.h>
+#include <stdbool.h>
+#include <string.h>
+#include "corpus.h"
+
+#define N      32
+#define WIDE   (N + 2) /* with walls around */
+#define START  (N / 2)
+#define MOST   (N * N / 2) /* steps that a way may have, far more than it has */
+#define NO_WAY 0xffff
+
+static uint8_t is_wall[N][N], is_wall_around[WIDE * WIDE];
+static uint32_t free_rows[N];
+static uint16_t begins[N * N + 1],
+    neighbours[4 * N * N]; /* of a square: from its begin to that of the next */
+static uint16_t steps[N][N];
+
+static void list_neighbours(void)
+{
+    static const int sides[4][2] = {{0, 1}, {0, -1}, {1, 0}, {-1, 0}};
+    uint16_t count = 0;
+    for (int i = 0; i < N * N; i++) {
+        begins[i] = count;
+        for (int s = 0; s < 4; s++) {
+            int y = i / N + sides[s][0], x = i % N + sides[s][1];
+            if (!is_wall[i / N][i % N] && !is_wall_around[(y + 1) * WIDE + x + 1])
+                neighbours[count++] = (uint16_t)(y * N + x);
+        }
+    }
+    begins[N * N] = count;
+}
+
+static void prepare(void)
+{
+    memset(is_wall_around, 1, sizeof is_wall_around);
+    for (int y = 0; y < N; y++) {
+        free_rows[y] = 0;
+        for (int x = 0; x < N; x++) {
+            bool wall = corpus_random() % 4 == 0 && (x != START || y != START);
+            is_wall[y][x] = is_wall_around[(y + 1) * WIDE + x + 1] = wall;
+            free_rows[y] |= (uint32_t)!wall << x;
+        }
+    }
+    list_neighbours();
+}
+
+static uint64_t breadth_first_queue(void)
+{
+    static const int sides[4] = {1, -1, WIDE, -WIDE};
+    static uint16_t queue[N * N], distances[WIDE * WIDE];
+    int first = 0, count = 1;
+    for (int i = 0; i < WIDE * WIDE; i++)
+        distances[i] = is_wall_around[i] ? 0 : NO_WAY;
+    queue[0] = (START + 1) * WIDE + START + 1;
+    distances[queue[0]] = 0;
+    JOULE_LOOP(1, N * N)
+    while (first < count) {
+        int at = queue[first++];
+        for (int s = 0; s < 4; s++) {
+            int next = at + sides[s];
+            if (distances[next] == NO_WAY) {
+                distances[next] = (uint16_t)(distances[at] + 1);
+                queue[count++] = (uint16_t)next;
+            }
+        }
+    }
+    for (int y = 0; y < N; y++)
+        for (int x = 0; x < N; x++)
+            steps[y][x] = is_wall[y][x] ? NO_WAY : distances[(y + 1) * WIDE + x + 1];
+    return 0;
+}
+
+struct square {
+    int x, y;
+};
+
+static uint64_t breadth_first_edges(void)
+{
+    static const struct square sides[4] = {{1, 0}, {-1, 0}, {0, 1}, {0, -1}};
+    static struct square queue[N * N];
+    int first = 0, count = 1;
+    memset(steps, 0xff, sizeof steps);
+    queue[0] = (struct square){START, START};
+    steps[START][START] = 0;
+    JOULE_LOOP(1, N * N)
+    while (first < count) {
+        struct square at = queue[first++];
+        for (int s = 0; s < 4; s++) {
+            int x = at.x + sides[s].x, y = at.y + sides[s].y;
+            if (x < 0 || x >= N || y < 0 || y >= N)
+                continue;
+            if (is_wall[y][x] || steps[y][x] != NO_WAY)
+                continue;
+            steps[y][x] = (uint16_t)(steps[at.y][at.x] + 1);
+            queue[count++] = (struct square){x, y};
+        }
+    }
+    return 0;
+}
+
+/* As if it were any graph: squares with lists of their neighbours. */
+static uint64_t breadth_first_graph(void)
+{
+    static uint16_t queue[N * N];
+    uint16_t *distances = &steps[0][0];
+    int first = 0, count = 1;
+    memset(steps, 0xff, sizeof steps);
+    queue[0] = START * N + START;
+    distances[queue[0]] = 0;
+    JOULE_LOOP(1, N * N)
+    while (first < count) {
+        uint32_t at = queue[first++];
+        JOULE_LOOP(0, 4)
+        for (uint32_t i = begins[at]; i < begins[at + 1]; i++) {
+            uint32_t next = neighbours[i];
+            if (distances[next] == NO_WAY) {
+                distances[next] = (uint16_t)(distances[at] + 1);
+                queue[count++] = (uint16_t)next;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Squares that a wave reaches leave the field. */
+static uint64_t breadth_first_waves(void)
+{
+    uint32_t left[N], wave[N + 2] = {0}, any = 1; /* with an empty row on both sides */
+    memcpy(left, free_rows, sizeof left);
+    memset(steps, 0xff, sizeof steps);
+    wave[START + 1] = 1u << START;
+    left[START] &= ~(1u << START);
+    steps[START][START] = 0;
+    JOULE_LOOP(1, MOST)
+    for (uint16_t distance = 1; any; distance++) {
+        uint32_t above = 0;
+        any = 0;
+        for (int y = 0; y < N; y++) {
+            uint32_t here = wave[y + 1];
+            uint32_t reached = (here << 1 | here >> 1 | above | wave[y + 2]) & left[y];
+            above = here;
+            wave[y + 1] = reached;
+            left[y] &= ~reached;
+            any |= reached;
+            JOULE_LOOP(0, N)
+            for (; reached; reached &= reached - 1)
+                steps[y][__builtin_ctz(reached)] = distance;
+        }
+    }
+    return 0;
+}
+
+const struct group breadth_first = {prepare,
+                                    steps,
+                                    sizeof steps,
+                                    {PROGRAM(breadth_first_queue), PROGRAM(breadth_first_edges),
+                                     PROGRAM(breadth_first_graph), PROGRAM(breadth_first_waves)}};

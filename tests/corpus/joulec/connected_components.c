@@ -1,0 +1,175 @@
+/* tests/corpus/joulec/connected_components.c - which of 512 places hang together by 400 roads, each called by the lowest number it can reach: by
+ * trees of places, whose ways are made shorter in a loop or by a function that calls itself, by lists of which the shorter
+ * one is called anew, by a search from place to place, or by numbers that pass along roads until none changes. */
+#include <joule/budget.h>
+#include <stdbool.h>
+#include <string.h>
+#include "corpus.h"
+
+#define PLACES 512
+#define ROADS  400
+#define NONE   0xffff
+
+struct road {
+    uint16_t a, b;
+};
+
+static struct road roads[ROADS];
+static uint16_t lowest[PLACES];
+
+static void prepare(void)
+{
+    for (int i = 0; i < ROADS; i++) {
+        uint32_t chance = corpus_random();
+        roads[i] = (struct road){(uint16_t)(chance % PLACES), (uint16_t)((chance >> 16) % PLACES)};
+    }
+}
+
+static void begin(uint16_t *numbers)
+{
+    for (int i = 0; i < PLACES; i++)
+        numbers[i] = (uint16_t)i;
+}
+
+static inline uint32_t root_of(uint16_t *above, uint32_t at)
+{
+    JOULE_LOOP(0, PLACES - 1)
+    while (above[at] != at) {
+        above[at] = above[above[at]];
+        at = above[at];
+    }
+    return at;
+}
+
+static inline void join(uint16_t *above, uint32_t a, uint32_t b)
+{
+    if (a < b)
+        above[b] = (uint16_t)a;
+    else
+        above[a] = (uint16_t)b;
+}
+
+static uint64_t connected_components_halved(void)
+{
+    uint16_t above[PLACES];
+    begin(above);
+    for (int i = 0; i < ROADS; i++)
+        join(above, root_of(above, roads[i].a), root_of(above, roads[i].b));
+    for (uint32_t i = 0; i < PLACES; i++)
+        lowest[i] = (uint16_t)root_of(above, i);
+    return 0;
+}
+
+JOULE_DEPTH(PLACES)
+static uint16_t flat_root_of(uint16_t *above, uint16_t at)
+{
+    if (above[at] != at)
+        above[at] = flat_root_of(above, above[at]);
+    return above[at];
+}
+
+static uint64_t connected_components_recursive(void)
+{
+    begin(lowest);
+    for (int i = 0; i < ROADS; i++)
+        join(lowest, flat_root_of(lowest, roads[i].a), flat_root_of(lowest, roads[i].b));
+    for (int i = 0; i < PLACES; i++)
+        flat_root_of(lowest, (uint16_t)i);
+    return 0;
+}
+
+/* Lists are rings, so that two become one where two links change places. */
+static uint64_t connected_components_lists(void)
+{
+    uint16_t names[PLACES], next[PLACES], counts[PLACES], least[PLACES];
+    begin(names);
+    begin(next);
+    begin(least);
+    for (int i = 0; i < PLACES; i++)
+        counts[i] = 1;
+    for (int i = 0; i < ROADS; i++) {
+        uint16_t few = names[roads[i].a], many = names[roads[i].b], at = few;
+        if (few == many)
+            continue;
+        if (counts[few] > counts[many]) {
+            at = few = many;
+            many = names[roads[i].a];
+        }
+        JOULE_LOOP(1, PLACES / 2)
+        do {
+            names[at] = many;
+            at = next[at];
+        } while (at != few);
+        uint16_t after = next[few];
+        next[few] = next[many];
+        next[many] = after;
+        counts[many] = (uint16_t)(counts[many] + counts[few]);
+        least[many] = least[few] < least[many] ? least[few] : least[many];
+    }
+    for (int i = 0; i < PLACES; i++)
+        lowest[i] = least[names[i]];
+    return 0;
+}
+
+static uint64_t connected_components_search(void)
+{
+    uint16_t ends[PLACES + 1] = {0}, others[2 * ROADS], waiting[PLACES];
+    for (int i = 0; i < ROADS; i++) {
+        ends[roads[i].a]++;
+        ends[roads[i].b]++;
+    }
+    for (int i = 0; i < PLACES; i++)
+        ends[i + 1] = (uint16_t)(ends[i + 1] + ends[i]);
+    for (int i = 0; i < ROADS; i++) { /* each end moves to where its list begins */
+        others[--ends[roads[i].a]] = roads[i].b;
+        others[--ends[roads[i].b]] = roads[i].a;
+    }
+    memset(lowest, 0xff, sizeof lowest);
+    for (uint16_t i = 0; i < PLACES; i++) {
+        uint32_t count = 1;
+        if (lowest[i] != NONE)
+            continue;
+        lowest[i] = i;
+        waiting[0] = i;
+        JOULE_LOOP(1, PLACES)
+        while (count > 0) {
+            uint32_t at = waiting[--count];
+            JOULE_LOOP(0, 2 * ROADS)
+            for (uint32_t k = ends[at]; k < ends[at + 1]; k++)
+                if (lowest[others[k]] == NONE) {
+                    lowest[others[k]] = i;
+                    waiting[count++] = others[k];
+                }
+        }
+    }
+    return 0;
+}
+
+/* Each place also looks at the number of the place it is called by. */
+static uint64_t connected_components_passed(void)
+{
+    bool has_changed = true;
+    begin(lowest);
+    JOULE_LOOP(1, PLACES)
+    while (has_changed) {
+        has_changed = false;
+        for (int i = 0; i < ROADS; i++) {
+            uint16_t a = lowest[roads[i].a], b = lowest[roads[i].b];
+            if (a == b)
+                continue;
+            has_changed = true;
+            lowest[roads[i].a] = lowest[roads[i].b] = a < b ? a : b;
+        }
+        for (int i = 0; i < PLACES; i++)
+            lowest[i] = lowest[lowest[i]];
+    }
+    return 0;
+}
+
+const struct group connected_components = {
+    prepare,
+    lowest,
+    sizeof lowest,
+    {PROGRAM(connected_components_halved), PROGRAM(connected_components_recursive),
+     PROGRAM(connected_components_lists), PROGRAM(connected_components_search),
+     PROGRAM(connected_components_passed)}};

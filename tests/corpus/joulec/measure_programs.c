@@ -1,0 +1,165 @@
+/* tests/corpus/joulec/measure_programs.c - runs the programs of the corpus in turns, and says how long each took and whether it was right.
+ *
+ * usage: measure ROUNDS MILLISECONDS [same]. Prints "group program nanoseconds right" for each, in the order of the groups; the
+ * time is the lower quartile over rounds of a call's, each round at least so many milliseconds long. Exit status 1: one was
+ * wrong.
+ * Newcomers: GROUPS is the list of them, given by who builds this; a wrong program is timed as any other. Before each call its
+ * inputs are made anew, which is not timed: a core that sees the same data a thousand times knows thousands of branches by
+ * heart, and programs seldom see the same data twice. With "same" they are made once. What is predicted is a core that nobody
+ * shares; where another thread runs on it now and then, a median carries that already.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include "bench.h"
+#include "corpus.h"
+
+#define DECLARE(name) extern const struct group name;
+#define LIST(name)    {#name, &name},
+
+GROUPS(DECLARE)
+static const struct {
+    const char *name;
+    const struct group *group;
+} groups[] = {GROUPS(LIST)};
+
+#define GROUP_COUNT  (sizeof groups / sizeof *groups)
+#define MOST         (GROUP_COUNT * 8)
+#define MAX_ROUNDS   101
+#define WRONG_OUTPUT 0xa5 /* what nobody leaves behind */
+
+struct contest {
+    const char *name;
+    const struct group *group;
+    const struct program *program;
+    bool is_right;
+    double ns[MAX_ROUNDS];
+};
+
+static uint64_t random_state = 88172645463325252u;
+
+uint32_t corpus_random(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (uint32_t)(random_state >> 32);
+}
+
+static volatile uint64_t result;
+
+static int64_t time_calls(const struct program *program, int64_t calls)
+{
+    int64_t begin = thread_ns();
+    for (int64_t i = 0; i < calls; i++)
+        result = program->run();
+    return thread_ns() - begin;
+}
+
+/* A call's time, of as many as fill the round. */
+static double time_same(const struct program *program, int64_t round_ns)
+{
+    int64_t calls = 1 + round_ns / (time_calls(program, 1) + 1);
+    return (double)time_calls(program, calls) / (double)calls;
+}
+
+/* Between two looks at the clock, at least. */
+static int64_t look_ns(void)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < 32; i++) {
+        int64_t begin = clock_ns(CLOCK_MONOTONIC), took = clock_ns(CLOCK_MONOTONIC) - begin;
+        least = took < least ? took : least;
+    }
+    return least;
+}
+
+/* The same, each with inputs of its own. */
+static double time_new(const struct group *group, const struct program *program, int64_t round_ns)
+{
+    int64_t calls = 0, sum_ns = 0, least_ns = look_ns();
+    for (int64_t begin = clock_ns(CLOCK_MONOTONIC); clock_ns(CLOCK_MONOTONIC) - begin < round_ns || !calls;
+         calls++) {
+        group->prepare();
+        int64_t from = clock_ns(CLOCK_MONOTONIC);
+        result = program->run();
+        sum_ns += clock_ns(CLOCK_MONOTONIC) - from - least_ns;
+    }
+    return (double)sum_ns / (double)calls;
+}
+
+/* What a program returns and leaves behind, in one number. */
+static uint64_t outcome_of(const struct group *group, const struct program *program)
+{
+    if (group->output)
+        memset(group->output, WRONG_OUTPUT, group->output_bytes);
+    uint64_t hash = program->run() ^ 0xcbf29ce484222325u;
+    for (size_t i = 0; i < group->output_bytes; i++)
+        hash = (hash ^ ((const uint8_t *)group->output)[i]) * 0x100000001b3u;
+    return hash;
+}
+
+static uint64_t outcome_of_all(const struct group *group)
+{
+    uint64_t hash = 0;
+    for (const struct program *program = group->programs; program->run; program++)
+        hash = hash * 31 + outcome_of(group, program);
+    return hash;
+}
+
+/* Whether inputs follow from the random sequence alone, and not from those before. */
+static bool are_inputs_new(const struct group *group)
+{
+    uint64_t state = random_state;
+    group->prepare();
+    uint64_t outcome = outcome_of_all(group);
+    group->prepare(); /* others */
+    random_state = state;
+    group->prepare();
+    return outcome_of_all(group) == outcome;
+}
+
+/* Also warms up. */
+static size_t prepare_group(size_t index, struct contest *out)
+{
+    const struct group *group = groups[index].group;
+    size_t count = 0;
+    bool are_new = are_inputs_new(group);
+    uint64_t expected = outcome_of(group, &group->programs[0]);
+    for (; group->programs[count].run; count++) {
+        const struct program *program = &group->programs[count];
+        bool is_right = outcome_of(group, program) == expected && are_new;
+        out[count] = (struct contest){groups[index].name, group, program, is_right, {0}};
+    }
+    return count;
+}
+
+int main(int argc, char **argv)
+{
+    static struct contest contests[MOST];
+    int rounds = argc > 1 ? atoi(argv[1]) : 1;
+    int64_t round_ns = (argc > 2 ? atoi(argv[2]) : 1) * INT64_C(1000000);
+    bool is_same = argc > 3 && strcmp(argv[3], "same") == 0, is_right = true;
+    size_t count = 0;
+    rounds = rounds < 1 ? 1 : rounds > MAX_ROUNDS ? MAX_ROUNDS : rounds;
+    for (size_t i = 0; i < GROUP_COUNT; i++)
+        count += prepare_group(i, contests + count);
+    for (int round = 0; round < rounds; round++) {
+        uint64_t first_inputs = random_state;
+        for (size_t i = 0; i < count; i++) {
+            struct contest *c = &contests[i];
+            if (i > 0 && c->group != contests[i - 1].group)
+                first_inputs = random_state;
+            random_state = first_inputs; /* all programs of a group begin with the same */
+            c->ns[round] =
+                is_same ? time_same(c->program, round_ns) : time_new(c->group, c->program, round_ns);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct contest *c = &contests[i];
+        printf("%s %s %.1f %s\n", c->name, c->program->name, lower_quartile(c->ns, (size_t)rounds),
+               c->is_right ? "right" : "wrong");
+        is_right = is_right && c->is_right;
+    }
+    return is_right ? 0 : 1;
+}

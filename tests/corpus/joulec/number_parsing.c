@@ -1,0 +1,108 @@
+/* tests/corpus/joulec/number_parsing.c - numbers of one to seven digits, with a comma behind each, read from a text: digit by digit up to
+ * a comma, without a branch, by commas as bits of words, or all digits in one word. */
+#include <joule/budget.h>
+#include <string.h>
+#include "corpus.h"
+
+#define NUMBERS 7000 /* as many of each length */
+#define DIGITS  7
+#define N       (NUMBERS * (DIGITS + 3) / 2)
+#define WORDS   ((N + 63) / 64)
+
+static char text[WORDS * 64 + 8]; /* whole words can be read up to its end */
+static uint32_t numbers[NUMBERS];
+static uint64_t commas[WORDS];
+
+static void prepare(void)
+{
+    static uint8_t lengths[NUMBERS];
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        uint32_t j = corpus_random() % (i + 1);
+        lengths[i] = lengths[j];
+        lengths[j] = (uint8_t)(1 + i % DIGITS);
+    }
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        for (uint32_t k = 0; k < lengths[i]; k++)
+            text[at++] = (char)('0' + corpus_random() % 10);
+        text[at++] = ',';
+    }
+}
+
+static uint64_t number_parsing_numbers(void)
+{
+    const char *at = text;
+    for (int i = 0; i < NUMBERS; i++) {
+        uint32_t number = (uint32_t)(*at++ - '0');
+        JOULE_LOOP(0, DIGITS - 1)
+        while (*at != ',')
+            number = number * 10 + (uint32_t)(*at++ - '0');
+        numbers[i] = number;
+        at++;
+    }
+    return 0;
+}
+
+/* What is known so far is written at each byte, and stays where a comma is. */
+static uint64_t number_parsing_always(void)
+{
+    uint32_t count = 0, number = 0;
+    for (int i = 0; i < N - 1; i++) {
+        uint32_t is_end = text[i] == ',';
+        numbers[count] = number;
+        count += is_end;
+        number = is_end ? 0 : number * 10 + (uint32_t)(text[i] - '0');
+    }
+    numbers[count] = number;
+    return 0;
+}
+
+/* First where commas are, as bits; then the digits between two of them. */
+static uint64_t number_parsing_commas(void)
+{
+    for (int w = 0; w < WORDS; w++) {
+        uint64_t bits = 0;
+        for (int b = 0; b < 64; b++)
+            bits |= (uint64_t)(text[64 * w + b] == ',') << b;
+        commas[w] = bits;
+    }
+    uint64_t bits = commas[0];
+    uint32_t begin = 0, word = 0;
+    for (int i = 0; i < NUMBERS; i++) {
+        if (!bits)
+            bits = commas[++word];
+        uint32_t end = 64 * word + (uint32_t)__builtin_ctzll(bits), number = 0;
+        bits &= bits - 1;
+        JOULE_LOOP(1, DIGITS)
+        for (uint32_t k = begin; k < end; k++)
+            number = number * 10 + (uint32_t)(text[k] - '0');
+        numbers[i] = number;
+        begin = end + 1;
+    }
+    return 0;
+}
+
+/* Eight bytes at once, of which the digits are moved up to the end; pairs, fours and eight of them are put together by three
+ * products. The lowest byte is the first. */
+static uint64_t number_parsing_words(void)
+{
+    const char *at = text;
+    for (int i = 0; i < NUMBERS; i++) {
+        uint64_t word;
+        memcpy(&word, at, sizeof word);
+        uint64_t others = ~word & 0x1010101010101010u; /* than digits: a comma has no such bit */
+        uint32_t bits = (uint32_t)__builtin_ctzll(others) - 4;
+        word = (word & 0x0f0f0f0f0f0f0f0fu) << (64 - bits);
+        word = (word * 10 + (word >> 8)) & 0x00ff00ff00ff00ffu;
+        word = (word * 100 + (word >> 16)) & 0x0000ffff0000ffffu;
+        numbers[i] = (uint32_t)(word * 10000 + (word >> 32));
+        at += bits / 8 + 1;
+    }
+    return 0;
+}
+
+const struct group number_parsing = {prepare,
+                                     numbers,
+                                     sizeof numbers,
+                                     {PROGRAM(number_parsing_numbers), PROGRAM(number_parsing_always),
+                                      PROGRAM(number_parsing_commas), PROGRAM(number_parsing_words)}};

@@ -1,0 +1,151 @@
+/* tests/corpus/joulec/union_find.c - which of 256 things hang together, told pair by pair, and the least of each cluster, eight
+ * times: by trees whose roots are looked for (union, find), with short cuts or without, by a label for each thing that is
+ * changed everywhere, or along a list of members. */
+#include <joule/budget.h>
+#include "corpus.h"
+
+#define N      256
+#define DEEP   8 /* the smaller tree goes below the root of the larger one, so no thing is further from it */
+#define PAIRS  224
+#define ROUNDS 8
+
+static uint8_t ones[ROUNDS][PAIRS], others[ROUNDS][PAIRS];
+static uint16_t least[ROUNDS][N];
+static uint16_t parents[N], sizes[N], labels[N], nexts[N], lasts[N], roots[N];
+
+static void prepare(void)
+{
+    for (int r = 0; r < ROUNDS; r++)
+        for (int p = 0; p < PAIRS; p++) {
+            ones[r][p] = (uint8_t)corpus_random();
+            others[r][p] = (uint8_t)corpus_random();
+        }
+}
+
+static void all_alone(void)
+{
+    for (uint32_t i = 0; i < N; i++) {
+        parents[i] = (uint16_t)i;
+        sizes[i] = 1;
+    }
+}
+
+static inline void join(uint32_t a, uint32_t b)
+{
+    if (a == b)
+        return;
+    if (sizes[a] < sizes[b]) {
+        uint32_t kept = a;
+        a = b;
+        b = kept;
+    }
+    parents[b] = (uint16_t)a;
+    sizes[a] = (uint16_t)(sizes[a] + sizes[b]);
+}
+
+/* The first one that has a label is the least. */
+static void find_least(const uint16_t *labels_of, uint16_t *least_of)
+{
+    uint16_t first[N];
+    for (int i = N - 1; i >= 0; i--)
+        first[labels_of[i]] = (uint16_t)i;
+    for (int i = 0; i < N; i++)
+        least_of[i] = first[labels_of[i]];
+}
+
+static inline uint32_t root_of(uint32_t i)
+{
+    JOULE_LOOP(0, DEEP)
+    while (parents[i] != i)
+        i = parents[i];
+    return i;
+}
+
+static uint64_t union_find_trees(void)
+{
+    for (int r = 0; r < ROUNDS; r++) {
+        all_alone();
+        for (int p = 0; p < PAIRS; p++)
+            join(root_of(ones[r][p]), root_of(others[r][p]));
+        for (uint32_t i = 0; i < N; i++)
+            roots[i] = (uint16_t)root_of(i);
+        find_least(roots, least[r]);
+    }
+    return 0;
+}
+
+/* All things on the way are hung below the root. */
+static inline uint32_t compress_to_root_of(uint32_t i)
+{
+    uint32_t root = root_of(i);
+    JOULE_LOOP(0, DEEP)
+    while (parents[i] != root) {
+        uint32_t next = parents[i];
+        parents[i] = (uint16_t)root;
+        i = next;
+    }
+    return root;
+}
+
+static uint64_t union_find_compressed(void)
+{
+    for (int r = 0; r < ROUNDS; r++) {
+        all_alone();
+        for (int p = 0; p < PAIRS; p++)
+            join(compress_to_root_of(ones[r][p]), compress_to_root_of(others[r][p]));
+        for (uint32_t i = 0; i < N; i++)
+            roots[i] = (uint16_t)compress_to_root_of(i);
+        find_least(roots, least[r]);
+    }
+    return 0;
+}
+
+/* All things that have the one label get the other. */
+static uint64_t union_find_labels(void)
+{
+    for (int r = 0; r < ROUNDS; r++) {
+        for (uint32_t i = 0; i < N; i++)
+            labels[i] = (uint16_t)i;
+        for (int p = 0; p < PAIRS; p++) {
+            uint16_t old = labels[ones[r][p]], new = labels[others[r][p]];
+            for (int i = 0; i < N; i++)
+                labels[i] = labels[i] == old ? new : labels[i];
+        }
+        find_least(labels, least[r]);
+    }
+    return 0;
+}
+
+/* Walks along the smaller one of two lists, and hangs it behind the other. */
+static uint64_t union_find_lists(void)
+{
+    for (int r = 0; r < ROUNDS; r++) {
+        for (uint32_t i = 0; i < N; i++) {
+            labels[i] = lasts[i] = nexts[i] = (uint16_t)i; /* the last one's next is itself */
+            sizes[i] = 1;
+        }
+        for (int p = 0; p < PAIRS; p++) {
+            uint16_t a = labels[ones[r][p]], b = labels[others[r][p]];
+            if (a == b)
+                continue;
+            uint16_t large = sizes[a] < sizes[b] ? b : a, small = sizes[a] < sizes[b] ? a : b, at = small;
+            labels[at] = large;
+            JOULE_LOOP(0, N / 2 - 1)
+            while (nexts[at] != at) {
+                at = nexts[at];
+                labels[at] = large;
+            }
+            nexts[lasts[large]] = small;
+            lasts[large] = at;
+            sizes[large] = (uint16_t)(sizes[large] + sizes[small]);
+        }
+        find_least(labels, least[r]);
+    }
+    return 0;
+}
+
+const struct group union_find = {prepare,
+                                 least,
+                                 sizeof least,
+                                 {PROGRAM(union_find_trees), PROGRAM(union_find_compressed),
+                                  PROGRAM(union_find_labels), PROGRAM(union_find_lists)}};
