@@ -1,6 +1,7 @@
-/* joulec/trips/expr.c - see expr.h: building formulas, and what can be said of them without values.
+/* joulec/trips/expr.c - see expr.h: builds formulas, and finds properties that need no values.
  *
- * Newcomers: each tree knows its depth and size, so that nobody who walks one needs a limit of his own.
+ * Note: each tree stores its depth and size, which are limited; so recursive walks need no limit of their
+ * own.
  */
 #include "joulec/trips/expr.h"
 
@@ -142,7 +143,7 @@ static enum expr_trend turned(enum expr_trend trend)
     return (enum expr_trend)((trend & EXPR_GROWS ? EXPR_FALLS : 0) | (trend & EXPR_FALLS ? EXPR_GROWS : 0));
 }
 
-/* Of a product: known where it is a number times one other thing. */
+/* Returns the trend of a product. It is known only for a constant times one other factor. */
 static enum expr_trend trend_of_product(const struct expr *expr, uint32_t symbol)
 {
     enum expr_trend trend = EXPR_CONSTANT;

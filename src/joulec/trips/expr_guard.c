@@ -1,16 +1,17 @@
-/* joulec/trips/expr_guard.c - see expr.h: a bottom-tested loop's formula, as its guard sees it.
+/* joulec/trips/expr_guard.c - see expr.h: the backedge-taken count of a bottom-tested loop behind its guard.
  *
- * Of `for (i = s; i < n; i += t)`, rotated, LLVM knows that the body ran once when the exit is tested, and says
- * (-1 - s + max(s + t, n)) / t. The term s + t stands for that first run: put in place of the whole maximum it makes the
- * count 0 whatever s is. Without it the count is negative just where the guard is not passed.
- * Newcomers: that a formula is 0 whatever its names are is found out with a few odd values, as it is in testing.
+ * For a rotated `for (i = s; i < n; i += t)`, LLVM knows that the body has run once before the exit is
+ * tested, and gives (-1 - s + max(s + t, n)) / t. The operand s + t stands for this first iteration: if it
+ * replaces the whole maximum, the count is 0 for all s. Without this operand the count is negative exactly if
+ * the guard is not passed.
+ * Note: whether a formula is 0 for all values of its names is tested with a few odd values.
  */
 #include "joulec/trips/expr.h"
 
 #include <stdlib.h>
 
-#define MOST_NODES  256 /* of formulas that are looked at */
-#define MOST_TRIALS 64  /* operands that are tried in one */
+#define MOST_NODES  256 /* maximum nodes of a formula that is searched */
+#define MOST_TRIALS 64  /* maximum operands of maxima that are tried in one formula */
 
 struct search {
     struct expr_pool *pool;
@@ -38,7 +39,7 @@ static const struct expr *replace(struct expr_pool *pool, const struct expr *in,
     return expr_nary(pool, in->kind, operands, in->count);
 }
 
-/* Each name in a formula is an odd value, or, factor 0, not known again. */
+/* Gives each name in a formula an odd value; factor 0: makes them unknown again. */
 static void set_names(struct expr_pool *pool, const struct expr *expr, int64_t factor)
 {
     if (expr->kind == EXPR_SYMBOL || expr->kind == EXPR_RECURRENCE)
@@ -62,7 +63,7 @@ static bool is_zero(const struct search *search, const struct expr *expr)
     return is;
 }
 
-/* False: no memory. */
+/* Makes room for all names in pool->trial. Returns false if out of memory. */
 static bool make_room(struct expr_pool *pool)
 {
     size_t count = 2 * pool->name_count;
@@ -77,7 +78,7 @@ static bool make_room(struct expr_pool *pool)
     return true;
 }
 
-/* The root with a maximum that lacks operand `out`. */
+/* Returns the root with `maximum` replaced by the maximum of its other operands. */
 static const struct expr *without(const struct search *search, const struct expr *maximum, uint32_t out)
 {
     const struct expr *rest[MOST_NODES];
@@ -89,7 +90,8 @@ static const struct expr *without(const struct search *search, const struct expr
     return replace(search->pool, search->root, maximum, less);
 }
 
-/* NULL: there is no such term below this one. */
+/* Searches `expr` for a maximum with an operand that stands for the first iteration. Returns the root without
+ * this operand; NULL: there is none. */
 static const struct expr *search_in(struct search *search, const struct expr *expr)
 {
     if ((expr->kind == EXPR_UMAX || expr->kind == EXPR_SMAX) && expr->count >= 2) {

@@ -1,8 +1,8 @@
-/* joulec/trips/expr_value.c - see expr.h: values over ranges.
+/* joulec/trips/expr_value.c - see expr.h: interval arithmetic.
  *
- * Owns interval arithmetic on 128-bit integers that never goes beyond 2^100, so that no sum of what is allowed can
- * overflow. Newcomers: products are measured as doubles first, as the compilers' overflow-checked 128-bit product needs a
- * function that not every C library has.
+ * Integers of 128 bits are limited to 2^100, so that no sum of valid operands can overflow.
+ * Note: products are first estimated as doubles, because the compilers' overflow-checked 128-bit product
+ * needs a function that some C libraries lack.
  */
 #include "joulec/trips/expr.h"
 
@@ -60,7 +60,7 @@ static expr_int floor_divide(expr_int a, expr_int b)
     return a / b - (a % b < 0);
 }
 
-/* A negative dividend stays negative: it is the sign that the loop behind a guard is not entered. */
+/* A negative dividend stays negative, because the sign shows that the loop behind a guard is not entered. */
 static struct expr_range quotient(struct expr_range a, struct expr_range b)
 {
     if (b.low < 1)
@@ -70,7 +70,7 @@ static struct expr_range quotient(struct expr_range a, struct expr_range b)
                    a.has_wrapped || b.has_wrapped || a.low < 0);
 }
 
-/* The less of two as unsigned, where negative ones are greater than all others. */
+/* Returns the unsigned minimum; negative values are greater than all others. */
 static struct expr_range unsigned_least(struct expr_range a, struct expr_range b)
 {
     bool has_wrapped = a.has_wrapped || b.has_wrapped;
@@ -106,8 +106,8 @@ static struct expr_range signed_limit(struct expr_range a, struct expr_range b,
     return bounded(pick(a.low, b.low), pick(a.high, b.high), a.has_wrapped || b.has_wrapped);
 }
 
-/* Unknown where the type cannot hold it: the machine has another number there. What is negative may stand for a huge one, which
- * whoever takes it as unsigned sees. */
+/* Returns unknown if the type cannot hold the value, because the machine's value is then another one. A
+ * negative value may stand for a large unsigned one; operations on unsigned values check this. */
 static struct expr_range as_typed(struct expr_range value, bool is_signed)
 {
     if (!value.is_known || value.bits < 1 || value.bits >= 100)
@@ -152,14 +152,14 @@ static struct expr_range join(enum expr_kind kind, struct expr_range a, struct e
     return joined;
 }
 
-/* The value is kept where it fits the narrower type, as signed or as unsigned. */
+/* The value is unchanged if it fits the narrower type, as signed or as unsigned. */
 static struct expr_range cast(const struct expr *expr, struct expr_range value)
 {
     if (expr->bits < 100) {
         expr_int half = (expr_int)1 << (expr->bits - 1);
         if (value.low < -half || value.high >= 2 * half)
             return unknown;
-        if (expr->kind == EXPR_SEXT && value.high >= half) /* it may be a negative one */
+        if (expr->kind == EXPR_SEXT && value.high >= half) /* may be negative in the narrower type */
             return unknown;
     }
     value.has_wrapped = value.has_wrapped || (expr->kind == EXPR_ZEXT && value.low < 0);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include "base/string.h"
 
-#define DIGITS 2 /* more would be believed */
+#define DIGITS 2 /* more digits would suggest a precision that estimates do not have */
 
 struct words figure_words(double value, joule_dimension dimension)
 {

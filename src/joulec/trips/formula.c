@@ -14,7 +14,7 @@ static bool is_parameter(const struct scev_function *facts, const struct functio
     return false;
 }
 
-/* Whether all its names are parameters, of which the first is kept. */
+/* Returns true if all names are parameters. Sets *first to the first one, unless it is already set. */
 static bool is_of_parameters(const struct scev_function *facts, const struct function *function,
                              const struct expr *expr, const char **first)
 {
@@ -38,7 +38,7 @@ const char *formula_parameter(const struct scev_function *facts, const struct sc
     const char *first = NULL;
     if (is_of_parameters(facts, function, loop->taken, &first))
         return first;
-    for (size_t i = 0; i < loop->exit_count; i++) { /* one that is bounded is enough */
+    for (size_t i = 0; i < loop->exit_count; i++) { /* one bounded exit bounds the loop */
         first = NULL;
         if (is_of_parameters(facts, function, loop->exits[i].taken, &first) && first)
             return first;
@@ -46,7 +46,7 @@ const char *formula_parameter(const struct scev_function *facts, const struct sc
     return NULL;
 }
 
-/* --- words -------------------------------------------------------------------------------------------------- */
+/* --- words ---------------------------------------------------------------------------------------------- */
 
 static bool add_sum(const struct scev_function *facts, const struct expr *expr, expr_int more,
                     struct text *out);
@@ -81,7 +81,7 @@ static void add_number(struct text *out, expr_int number, bool is_first)
     text_printf(out, "%" PRId64, (int64_t)size);
 }
 
-/* The expression and `more`. */
+/* Prints the expression plus `more`. */
 static bool add_sum(const struct scev_function *facts, const struct expr *expr, expr_int more,
                     struct text *out)
 {

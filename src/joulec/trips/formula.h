@@ -1,6 +1,6 @@
-/* joulec/trips/formula.h - the formula of a loop's rounds for people, in names of the source.
+/* joulec/trips/formula.h - prints the trip count of a loop as a formula of the function's parameters.
  *
- * Owns the words. Newcomers: only formulas of a function's parameters are shown; others have names that nobody wrote.
+ * Note: other values have no name in the source, so formulas that contain them are not printed.
  */
 #ifndef JOULEC_FORMULA_H
 #define JOULEC_FORMULA_H
@@ -9,10 +9,12 @@
 #include "joulec/module/module.h"
 #include "joulec/trips/scev_text.h"
 
-/* Rounds for each time that the loop is entered, as in "n - 1". False: it is no formula of parameters. */
+/* Adds the formula of the iterations per entry, such as "n - 1", to `out`. Returns false if it is no formula
+ * of parameters; `out` may then contain a part of it. */
 bool formula_of_loop(const struct scev_function *facts, const struct scev_loop *loop,
                      const struct function *function, struct text *out);
-/* The only parameter that an unbounded loop's exits depend on, or the first; NULL: they depend on something else, too. */
+/* Returns the parameter that determines the exits of an unbounded loop, or the first of several; NULL: the
+ * exits depend on other values too. */
 const char *formula_parameter(const struct scev_function *facts, const struct scev_loop *loop,
                               const struct function *function);
 

@@ -1,7 +1,7 @@
-/* joulec/trips/known.c - see known.h.
+/* joulec/trips/value_range.c - see value_range.h.
  *
- * Newcomers: a signed comparison of n + 1 says nothing of n where n + 1 may have wrapped around; an unsigned one with a number
- * that is not negative does: that is how compilers write 1 <= n && n <= 64.
+ * Note: a signed comparison of n + 1 shows nothing about n, because n + 1 may have overflowed. An unsigned
+ * comparison with a non-negative number does: compilers write 1 <= n && n <= 64 in this way.
  */
 #include "joulec/trips/known.h"
 
@@ -9,14 +9,14 @@
 
 #define MOST_NARROWED 16
 #define MOST_EXCLUDED 4
-#define MOST_STEPS    256 /* dominators that are asked */
+#define MOST_STEPS    256 /* maximum dominators that are visited */
 
 struct narrowed {
     uint32_t name;
     unsigned bits;
     expr_int low, high;
     bool has_low, has_high;
-    expr_int excluded[MOST_EXCLUDED]; /* it is none of these, which matters where it ends with one */
+    expr_int excluded[MOST_EXCLUDED]; /* values that it cannot have; they matter at the ends of the range */
     size_t excluded_count;
 };
 
@@ -48,9 +48,9 @@ static struct expr_range value_of(const struct known *known, const struct expr *
     return expr_value(expr, (struct expr_values){known->values, known->count});
 }
 
-/* --- conditions --------------------------------------------------------------------------------------------- */
+/* --- conditions ----------------------------------------------------------------------------------------- */
 
-/* NULL: no room. */
+/* Returns the constraint of a name, which is added if it is new; NULL: no room. */
 static struct narrowed *narrowed_of(struct place *place, uint32_t name, unsigned bits)
 {
     for (size_t i = 0; i < place->count; i++)
@@ -82,7 +82,7 @@ static void exclude(struct narrowed *of, expr_int value)
         of->excluded[of->excluded_count++] = value;
 }
 
-/* A name, or one plus a number, in whatever wider type. False: it is something else. */
+/* Splits a symbol, an extended symbol, or a symbol plus a constant. Returns false for other expressions. */
 static bool is_shifted(const struct expr *expr, uint32_t *out_name, expr_int *out_shift, bool *out_is_natural)
 {
     *out_shift = 0;
@@ -98,7 +98,7 @@ static bool is_shifted(const struct expr *expr, uint32_t *out_name, expr_int *ou
     return expr->kind == EXPR_SYMBOL;
 }
 
-/* What `left KIND right` says of left. */
+/* Applies the comparison `left KIND right` to the range of `left`. */
 static void narrow(struct place *place, enum compare kind, const struct operand *operand,
                    const struct expr *left, const struct expr *right)
 {
@@ -137,7 +137,7 @@ static void narrow(struct place *place, enum compare kind, const struct operand 
         limit_low(of, limit.low);
         break;
     default:
-        break; /* above, which what is negative is, too */
+        break; /* a negative number is also above any limit */
     }
     if (kind == COMPARE_BELOW || kind == COMPARE_BELOW_OR_SAME || (is_natural && of->has_high))
         limit_low(of, -shift);
@@ -164,7 +164,7 @@ static void learn(struct place *place, const struct comparison *comparison, bool
     narrow(place, mirrored(kind), &comparison->right, right, left);
 }
 
-/* What holds where a condition does, or where it does not. */
+/* Applies a condition that is true, or false if is_inverse. */
 static void learn_all(struct place *place, const struct condition *condition, bool is_contrary)
 {
     bool holds_each = is_contrary ? condition->is_any || (condition->count == 1 && !condition->is_part)
@@ -180,7 +180,8 @@ static void learn_promises(struct place *place, const struct block *block, size_
             learn_all(place, &block->promises[i].condition, false);
 }
 
-/* From the branch of the only block that leads to this one; to a loop's first block, the only one from outside. */
+/* Applies the branch at the end of the only predecessor. For a loop header: of the only predecessor outside
+ * of the loop. */
 static void learn_way(struct place *place, uint32_t block)
 {
     const struct loops *loops = place->known->loops;
@@ -201,7 +202,7 @@ static void learn_way(struct place *place, uint32_t block)
         learn_all(place, &from->condition, false);
 }
 
-/* Behind `calls` calls of the block. */
+/* Collects the constraints that hold after `calls` calls of the block. */
 static void go_to(struct place *place, uint32_t block, size_t calls)
 {
     const struct function *f = place->known->function;
@@ -214,7 +215,7 @@ static void go_to(struct place *place, uint32_t block, size_t calls)
     }
 }
 
-/* --- values ------------------------------------------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------------------------------------- */
 
 static struct expr_range intersect(struct expr_range a, struct expr_range b)
 {
@@ -222,13 +223,14 @@ static struct expr_range intersect(struct expr_range a, struct expr_range b)
         return a.is_known ? a : b;
     struct expr_range both = {a.low > b.low ? a.low : b.low, a.high < b.high ? a.high : b.high, true,
                               a.has_wrapped || b.has_wrapped, a.bits ? a.bits : b.bits};
-    return both.low <= both.high ? both : a; /* or nobody gets here */
+    return both.low <= both.high ? both : a; /* an empty intersection: the place is not reached */
 }
 
-/* A range that ends with what it is not ends before that. */
+/* Removes excluded values from the ends of a range. */
 static struct expr_range without_excluded(const struct narrowed *of, struct expr_range range)
 {
-    for (size_t times = 0; times < of->excluded_count; times++) /* each may be an end only behind another */
+    /* Repeated, because a value may become an end only after another one is removed. */
+    for (size_t times = 0; times < of->excluded_count; times++)
         for (size_t i = 0; i < of->excluded_count && range.low < range.high; i++) {
             bool is_low = of->excluded[i] == range.low, is_high = of->excluded[i] == range.high;
             range.low += is_low;
@@ -237,7 +239,8 @@ static struct expr_range without_excluded(const struct narrowed *of, struct expr
     return range;
 }
 
-/* Without an upper end it is unknown; the lower one is the type's where nothing is said of it. */
+/* Returns the range of a constraint; it is unknown without an upper end. If the lower end is unknown, the
+ * minimum of the type is used. */
 static struct expr_range range_of(const struct narrowed *of)
 {
     if (!of->has_high || !of->bits || of->bits > 64)
@@ -249,7 +252,8 @@ static struct expr_range range_of(const struct narrowed *of)
     return range;
 }
 
-/* A number that is at most `high` is rarely far below 0. */
+/* A number with an upper limit is rarely far below 0, so the middle is taken from 0 if the range contains
+ * 0. */
 static struct expr_range middle(struct expr_range range)
 {
     expr_int from = range.low < 0 && range.high > 0 ? 0 : range.low;
@@ -264,7 +268,7 @@ static bool is_useful(struct expr_range range)
     return range.is_known && !range.has_wrapped && range.low >= INT64_MIN && range.high <= most;
 }
 
-/* Of what LLVM prints, what is no more than a type's width says. */
+/* Returns the range that LLVM prints; unknown if it is no narrower than a type. */
 static struct expr_range printed_range(const struct known *known, const struct operand *operand)
 {
     const struct scev_value *value =
@@ -347,7 +351,7 @@ size_t known_promised(const struct known *known, uint32_t block, struct trips_sy
     return count;
 }
 
-/* As far as branches on the only way there narrow it. */
+/* Narrows a symbol's range by the constraints at a place. */
 static void narrow_symbol(const struct known *known, const struct place *place, struct trips_symbol *symbol)
 {
     uint32_t name = expr_find_name(&known->facts->pool, symbol->name);
@@ -360,7 +364,7 @@ static void narrow_symbol(const struct known *known, const struct place *place, 
         struct expr_range range =
             without_excluded(&of, (struct expr_range){of.low, of.high, true, false, symbol->bits});
         if (range.low > range.high)
-            return; /* nobody gets here */
+            return; /* the place is not reached */
         symbol->low = (int64_t)range.low;
         symbol->high = (int64_t)range.high;
         symbol->est = symbol->est < symbol->low    ? symbol->low
@@ -377,9 +381,9 @@ void known_on_entry(const struct known *known, int32_t loop, struct trips_symbol
         narrow_symbol(known, &place, &symbols[i]);
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------ */
+/* --- answers -------------------------------------------------------------------------------------------- */
 
-/* As both are compared: signed, or unsigned where neither can be negative. */
+/* Returns true if the comparison has the same result for true integers and for values of `bits` bits. */
 static bool fits(struct expr_range range, unsigned bits, bool is_unsigned)
 {
     expr_int most = bits >= 1 && bits <= 64 ? (expr_int)1 << (bits - 1) : 0;
@@ -430,7 +434,8 @@ static enum known_answer answer(const struct known *known, const struct comparis
 
 enum known_answer known_answers(const struct known *known, const struct condition *condition)
 {
-    enum known_answer decides = condition->is_any ? KNOWN_HOLDS : KNOWN_FAILS; /* for all of it */
+    /* one comparison with this answer decides the whole condition */
+    enum known_answer decides = condition->is_any ? KNOWN_HOLDS : KNOWN_FAILS;
     bool has_open = condition->is_part || !condition->count;
     for (size_t i = 0; i < condition->count; i++) {
         enum known_answer one = answer(known, &condition->list[i]);
@@ -441,7 +446,7 @@ enum known_answer known_answers(const struct known *known, const struct conditio
     return has_open ? KNOWN_NOT : contrary(decides);
 }
 
-/* --- a function --------------------------------------------------------------------------------------------- */
+/* --- a function ----------------------------------------------------------------------------------------- */
 
 static void set(struct known *known, uint32_t name, struct expr_range range, expr_int point)
 {

@@ -1,7 +1,7 @@
 /* joulec/trips/linear.c - see linear.h.
  *
- * Newcomers: a comparison is turned into a sum that is >= 0 just where it holds. Then whatever is that sum and some more than
- * nothing is >= 0, too.
+ * Note: a comparison is converted to a sum that is >= 0 exactly where it holds. A formula that exceeds this
+ * sum by a constant of at least 0 is then >= 0 too.
  */
 #include "joulec/trips/linear.h"
 
@@ -29,7 +29,7 @@ static bool is_same_factor(const struct linear_factor *a, const struct linear_fa
     return !a->other || is_same_expr(a->other, b->other);
 }
 
-/* In whatever order. */
+/* Compares the factors in any order. */
 static bool is_same_product(const struct linear_term *a, const struct linear_term *b)
 {
     bool is_used[LINEAR_MOST_FACTORS] = {false};
@@ -195,7 +195,7 @@ static expr_int common_divisor(expr_int a, expr_int b)
     return a < 0 ? -a : a;
 }
 
-/* c + k a is negative just where c / k, rounded down, and a are. */
+/* c + k a is negative exactly where floor(c / k) + a is. */
 static void reduce(struct linear *sum)
 {
     expr_int common = 0;
@@ -209,7 +209,7 @@ static void reduce(struct linear *sum)
     sum->constant = (sum->constant - rest) / common - (rest < 0);
 }
 
-/* c + a / k is negative where a + c k is. */
+/* c + a / k is negative exactly where a + c k is. */
 bool linear_of_sign(const struct expr *expr, struct linear *out)
 {
     if (!linear_of(expr, out))
@@ -230,9 +230,10 @@ bool linear_of_sign(const struct expr *expr, struct linear *out)
     return is_small(out->constant);
 }
 
-/* --- comparisons -------------------------------------------------------------------------------------------- */
+/* --- comparisons ---------------------------------------------------------------------------------------- */
 
-/* By how much `that` is more than `more` - `less` - strict, which it is >= 0 with. False: it differs by more than a number. */
+/* Sets *out to the excess of `that` over `more` - `less` - strict, which is >= 0. Returns false if the excess
+ * is not constant. */
 static bool slack_of(const struct linear *more, const struct linear *less, int strict,
                      const struct linear *that, expr_int *out)
 {
@@ -246,7 +247,7 @@ static bool slack_of(const struct linear *more, const struct linear *less, int s
     return is_number;
 }
 
-/* Whether `more` - `less` - strict >= 0 makes `that` >= 0. */
+/* Returns true if `that` >= 0 follows from `more` - `less` - strict >= 0. */
 static bool follows(const struct linear *more, const struct linear *less, int strict,
                     const struct linear *that)
 {
@@ -254,7 +255,7 @@ static bool follows(const struct linear *more, const struct linear *less, int st
     return slack_of(more, less, strict, that, &slack) && slack >= 0;
 }
 
-/* Whether the one is >= 0 just where the other is. */
+/* Returns true if `that` >= 0 is equivalent to `more` - `less` - strict >= 0. */
 static bool goes_with(const struct linear *more, const struct linear *less, int strict,
                       const struct linear *that)
 {
@@ -268,7 +269,8 @@ static bool is_implied(enum compare kind, const struct linear *left, const struc
     switch (kind) {
     case COMPARE_EQUAL:
         return follows(left, right, 0, that) || follows(right, left, 0, that);
-    case COMPARE_NOT_EQUAL: /* on the one side, and never on the other, where `that` is < -1 */
+    /* Assumes that `that` >= -1, so that the other side of the inequality cannot occur. */
+    case COMPARE_NOT_EQUAL:
         return goes_with(left, right, 1, that) || goes_with(right, left, 1, that);
     case COMPARE_LESS:
     case COMPARE_BELOW:

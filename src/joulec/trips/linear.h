@@ -1,8 +1,8 @@
-/* joulec/trips/linear.h - formulas as sums of products, so that two that are written differently can be told to be the same.
+/* joulec/trips/linear.h - formulas as sums of products, so that equal formulas compare equal.
  *
- * Owns that form, and what a comparison of two formulas says of a third. Like expr.h it reads them as true integers:
- * wider types change nothing.
- * Newcomers: what is no sum or product (a maximum, a quotient) stands in it as a name does, and equals only its like.
+ * Like expr.h, this room takes formulas as true integers; casts to wider types change nothing.
+ * Note: a subexpression that is no sum or product (a maximum, a quotient) is one factor, which equals only
+ * the same subexpression.
  */
 #ifndef JOULEC_LINEAR_H
 #define JOULEC_LINEAR_H
@@ -13,11 +13,11 @@
 #define LINEAR_MOST_TERMS   12
 #define LINEAR_MOST_FACTORS 4
 
-/* A name, or an expression that is looked at no closer. */
+/* A name, or a subexpression that is not expanded. */
 struct linear_factor {
     enum expr_kind kind; /* EXPR_SYMBOL; EXPR_RECURRENCE: C(iteration number, choose) */
     uint32_t name, choose;
-    const struct expr *other; /* of other kinds */
+    const struct expr *other; /* for other kinds */
 };
 
 struct linear_term {
@@ -32,32 +32,32 @@ struct linear {
     uint32_t count;
 };
 
-/* False: it is unknown, or has too many terms. */
+/* Converts a formula. Returns false if it is unknown or has too many terms. */
 bool linear_of(const struct expr *expr, struct linear *out);
-/* Negative just where `expr` is. */
+/* Like linear_of(), but the result need only be negative exactly where `expr` is. */
 bool linear_of_sign(const struct expr *expr, struct linear *out);
-/* One side of a comparison. What its type cannot hold, or what is negative where it was compared as unsigned, the machine takes for
- * another number. */
+/* One side of a comparison. The machine's value differs from the formula's if the type cannot hold it, or if
+ * it is negative and compared as unsigned. */
 struct linear_side {
     struct expr expr; /* its operands live as long as the formula that was compared */
-    bool is_unsigned; /* or compared for equality */
+    bool is_unsigned; /* unsigned, or compared for equality */
 };
 
-/* What has to hold besides for a comparison to say something of true integers. */
+/* Assumptions under which a comparison of machine integers holds for true integers. */
 #define LINEAR_MOST_SIDES 16
 struct linear_provided {
-    struct linear_side sides[LINEAR_MOST_SIDES]; /* these are what the machine takes them for */
+    struct linear_side sides[LINEAR_MOST_SIDES]; /* their values equal the machine's */
     size_t side_count;
-    bool is_ordered; /* `that` is not below -1, as the comparison only asked for equality */
+    bool is_ordered; /* `that` is not below -1, because the comparison tests only for equality */
 };
 
-/* Whether `that` is >= 0 wherever a comparison of these two formulas holds (or, is_contrary, where it does not). What must be provided
- * is added to *provided; false where it has no room. */
+/* Returns true if `that` >= 0 follows from a comparison of two formulas (is_inverse: from the inverse
+ * comparison). Adds what must also hold to *assumptions; returns false if that is full. */
 bool linear_implies(const struct comparison *comparison, bool is_contrary, const struct expr *left,
                     const struct expr *right, const struct linear *that, struct linear_provided *provided);
-/* to += by * more. False: it has too many terms, or too large ones. */
+/* Computes to += by * more. Returns false if there are too many or too large terms. */
 bool linear_add(struct linear *to, const struct linear *more, expr_int by);
-/* How often a product is in a sum. */
+/* Returns the coefficient of a product in a sum; 0: none. */
 expr_int linear_times_of(const struct linear *sum, const struct linear_term *product);
 
 #endif

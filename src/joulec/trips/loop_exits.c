@@ -5,9 +5,9 @@
 #include <string.h>
 
 #define MAX_EXITS 16
-#define RARE      0.01 /* an exit this unlikely may be in an inner loop: per round it is hardly likelier */
+#define RARE      0.01 /* exits that are no more likely are used in inner loops too */
 /* Probability that __builtin_expect gives to the unexpected value (LLVM's LowerExpectIntrinsic). It means
- * "hardly ever", and is no estimate of a number of rounds. */
+ * "hardly ever", and is no estimate of a number of iterations. */
 #define HARDLY_EVER (1.0 / 2001)
 #define MAX_HINTS   8
 
@@ -22,7 +22,7 @@ struct exits {
     const struct function *function;
     const struct loops *loops;
     int32_t loop;
-    double probability;    /* probability of an early exit in one round */
+    double probability;    /* probability of an early exit in one iteration */
     bool has_other_bounds; /* LLVM's bound over all exits may come from an exit that is not regular */
     size_t count[EXIT_REGULAR + 1];
 };
@@ -64,7 +64,8 @@ static enum exit_kind kind_of_edge(const struct exits *x, const struct edge *edg
     return heat == HEAT_DEAD || (heat == HEAT_COLD && !is_counted) ? EXIT_EARLY : EXIT_REGULAR;
 }
 
-/* is_counted: scalar evolution knows the round in which the block leaves the loop, so hints are ignored. */
+/* is_counted: scalar evolution knows the iteration in which the block leaves the loop, so hints are
+ * ignored. */
 static enum exit_kind kind_of_block(const struct exits *x, uint32_t block, bool is_counted)
 {
     const struct block *b = &x->function->blocks[block];

@@ -2,8 +2,8 @@
  * hardly ever taken.
  *
  * A failing assertion is not an exit of a call that returns, so the loop's count is that of its other exits.
- * Three exits may end the loop early, but do not tell when: one that a hint marks as unlikely, one that leads
- * to a cold call, and one that ends the program by exit() or longjmp().
+ * Three kinds of exits may end the loop early, but do not tell when: an exit that a hint marks as unlikely,
+ * one that leads to a cold call, and one that ends the program by exit() or longjmp().
  */
 #ifndef JOULEC_LOOP_EXITS_H
 #define JOULEC_LOOP_EXITS_H

@@ -1,7 +1,7 @@
-/* joulec/trips/nest.c - see nest.h.
+/* joulec/trips/loop_entry.c - see loop_entry.h.
  *
- * Newcomers: whether a region can be gone through without a block is asked of its ends: it cannot where that block dominates them
- * all. So it is enough to know, for each region, the first and the last of its ends in the tree of dominators.
+ * Note: a region can be passed through without a block if this block does not dominate all ends of the
+ * region. So only the first and the last end in the preorder of the dominator tree are stored.
  */
 #include "joulec/trips/nest.h"
 
@@ -12,9 +12,9 @@
 #include "joulec/trips/loop_exits.h"
 
 #define MOST_CONDITIONS 4
-#define MOST_STEPS      (1 << 24) /* of a function; then nothing more is said of guards */
+#define MOST_STEPS      (1 << 24) /* per function; the guards of the remaining loops stay unknown */
 
-/* Where rounds of a region end, by places in the tree of dominators. */
+/* The ends of iterations of a region, as preorder numbers in the dominator tree. */
 struct ends {
     bool has_any;
     uint32_t first, last;
@@ -25,14 +25,14 @@ struct nest {
     const struct function *function;
     const struct loops *loops;
     struct ends *ends;       /* of each region, by loop + 1 */
-    enum trips_last *leaves; /* of each loop: what its exits mean for those inside */
+    enum trips_last *leaves; /* by loop: whether the last iteration reaches the loops inside */
     const struct scev_function *facts;
-    uint32_t *stack, *mark; /* of each block: the last walk that came by */
+    uint32_t *stack, *mark; /* by block: number of the last walk that visited it */
     uint32_t walk;
-    uint64_t steps; /* of all walks */
+    uint64_t steps; /* total of all walks */
 };
 
-/* --- regions ------------------------------------------------------------------------------------------------ */
+/* --- regions -------------------------------------------------------------------------------------------- */
 
 static void add_end(const struct nest *nest, int32_t loop, uint32_t block)
 {
@@ -45,7 +45,8 @@ static void add_end(const struct nest *nest, int32_t loop, uint32_t block)
     ends->has_any = true;
 }
 
-/* Whether a round of `loop`, or a call where it is -1, can come to its end without `without`. */
+/* Returns true if an iteration of `loop`, or a call if it is -1, can end without running the block
+ * `without`. */
 static bool ends_without(const struct nest *nest, int32_t loop, uint32_t without)
 {
     const struct flow *flow = &nest->loops->flow;
@@ -71,7 +72,8 @@ static bool has_live_exit(const struct nest *nest, int32_t number)
     return false;
 }
 
-/* Where a round of this loop ends, and by which kind of block. */
+/* Finds the ends of the loop's iterations, and whether its exits are in its header, its latch or
+ * elsewhere. */
 static void look_at_loop(const struct nest *nest, int32_t number)
 {
     const struct loop *loop = &nest->loops->list[number];
@@ -105,7 +107,7 @@ static void look_at_calls(const struct nest *nest, bool is_dead_end)
     }
 }
 
-/* Dead ends are those of a function that never returns. */
+/* Dead ends count only in a function that never returns. */
 static void look_at_regions(const struct nest *nest)
 {
     look_at_calls(nest, false);
@@ -115,11 +117,11 @@ static void look_at_regions(const struct nest *nest)
         look_at_loop(nest, (int32_t)i);
 }
 
-/* --- guards ------------------------------------------------------------------------------------------------- */
+/* --- guards --------------------------------------------------------------------------------------------- */
 
-/* What a way to a loop, or past it, must not do. */
+/* The conditions under which a loop is entered. */
 struct guard {
-    struct linear taken[MOST_CONDITIONS]; /* of each condition that ends the loop, its formula */
+    struct linear taken[MOST_CONDITIONS]; /* the formula of each condition that ends the loop */
     size_t count;
     struct linear_provided provided;
 };
@@ -134,7 +136,7 @@ static bool read_guard(const struct scev_loop *facts, struct guard *out)
     return is_good && out->count;
 }
 
-/* Whether an edge is taken only where `that` >= 0. */
+/* Returns true if an edge is taken only where `that` >= 0. */
 static bool asks_for(const struct nest *nest, const struct block *block, size_t edge,
                      const struct linear *that, struct linear_provided *provided)
 {
@@ -154,7 +156,7 @@ static bool asks_for(const struct nest *nest, const struct block *block, size_t 
     return !is_each;
 }
 
-/* Whether an edge is taken only where the loop runs (has_passed), or only where it does not. */
+/* Returns true if an edge is taken only where the loop runs (has_passed), or only where it does not. */
 static bool is_decided(const struct nest *nest, const struct block *block, size_t edge, struct guard *guard,
                        bool has_passed)
 {
@@ -175,8 +177,8 @@ static bool is_dead_end(const struct nest *nest, uint32_t block)
     return nest->function->blocks[block].is_dead_end || nest->loops->heat[block] == HEAT_NEVER;
 }
 
-/* Whether a round of `region` can come to `header` without passing the guard (has_passed), or to its end without the header
- * though the guard would let pass. */
+/* Returns true if an iteration of `region` can reach `header` without passing the guard (has_passed), or can
+ * end without reaching `header` although the guard would let it pass. */
 static bool slips_by(struct nest *nest, int32_t region, uint32_t header, struct guard *guard, bool has_passed)
 {
     uint32_t first = region < 0 ? 0 : nest->loops->list[region].header;
@@ -204,7 +206,7 @@ static bool slips_by(struct nest *nest, int32_t region, uint32_t header, struct 
     return false;
 }
 
-/* Blocks that do no more than lead on. */
+/* Follows blocks with a single successor. */
 static uint32_t skip_forward(const struct nest *nest, uint32_t block)
 {
     for (int steps = 0; steps < 4 && nest->function->blocks[block].edge_count == 1; steps++)
@@ -212,7 +214,8 @@ static uint32_t skip_forward(const struct nest *nest, uint32_t block)
     return block;
 }
 
-/* The last branch before a loop, if it leads to it, or else to where the loop itself leads; NULL: it does not. */
+/* Returns the last branch before a loop, if one of its edges leads to a block to which the loop exits; else
+ * NULL. */
 static const struct block *bypass_of(const struct nest *nest, int32_t loop)
 {
     const struct loops *loops = nest->loops;
@@ -233,7 +236,8 @@ static const struct block *bypass_of(const struct nest *nest, int32_t loop)
 
 enum guard_owner { GUARD_OWN, GUARD_OTHER, GUARD_UNKNOWN };
 
-/* Whether that branch is the loop's first test, which has the loop's place, or an `if` around it; or there is one around both. */
+/* Returns whether that branch is the loop's first test, which has the loop's place in the source, or an `if`
+ * around the loop. If an `if` surrounds both, the loop is conditional in any case. */
 static enum guard_owner owner_of(const struct nest *nest, const struct loop *loop, const struct block *bypass)
 {
     if (ends_without(nest, loop->parent, (uint32_t)(bypass - nest->function->blocks)))
@@ -243,7 +247,7 @@ static enum guard_owner owner_of(const struct nest *nest, const struct loop *loo
     return source_place_order(&loop->place, &bypass->branch_place) == 0 ? GUARD_OWN : GUARD_OTHER;
 }
 
-/* --- loops -------------------------------------------------------------------------------------------------- */
+/* --- loops ---------------------------------------------------------------------------------------------- */
 
 static const struct linear_side *keep_sides(const struct nest *nest, const struct linear_provided *provided)
 {
@@ -307,7 +311,8 @@ joule_status nest_describe(struct arena *arena, const struct function *function,
     return JOULE_OK;
 }
 
-/* Of what LLVM made two loops, one in the other, each runs no more often than the one in the source. */
+/* Returns true if another loop in or around loop `i` has the same mark: LLVM has split one loop of the
+ * source. Each of them runs at most as often as the loop in the source. */
 static bool shares_mark(const struct loops *loops, const uint32_t *mark_of, size_t loop)
 {
     for (size_t i = 0; i < loops->count; i++)

@@ -1,8 +1,9 @@
-/* joulec/trips/nest.h - how each loop of a function is reached, as far as the graph shows it, for trips.h.
+/* joulec/trips/loop_entry.h - finds how each loop of a function is entered, as far as the control flow shows
+ * it.
  *
- * Owns the question whether a loop runs in each round of the loop around it. What follows from that is trips.h's.
- * Newcomers: clang turns `while (c) ...` into `if (c) do ... while (c)`; such a guard is told from any other branch by what it
- * asks: whether the loop's formula is negative.
+ * Answers whether a loop runs in each iteration of the loop around it; trips.h uses the answer.
+ * Note: clang rotates `while (c) ...` to `if (c) do ... while (c)`. Such a guard is distinguished from other
+ * branches by its condition: it is equivalent to the sign of the loop's formula.
  */
 #ifndef JOULEC_NEST_H
 #define JOULEC_NEST_H
@@ -11,11 +12,13 @@
 #include "joulec/source/marks.h"
 #include "joulec/trips/trips.h"
 
-/* Fills out[0..loops->count). `facts` may be NULL; formulas are added to its pool. NO_MEMORY, or OK. */
+/* Fills out[0..loops->count). `facts` may be NULL; formulas are added to its pool. Returns JOULE_OK or
+ * JOULE_NO_MEMORY. */
 joule_status nest_describe(struct arena *arena, const struct function *function, const struct loops *loops,
                            struct scev_function *facts, struct trips_loop *out);
 
-/* Writes into loops[0..loops->count), which nest_describe filled, what their marks say (marks_join); MARK_NONE: nothing. */
+/* Adds the trip counts that marks state (marks_join) to out[0..loops->count), which loop_entry_find() has
+ * filled. MARK_NONE: the loop has no mark. */
 void nest_annotate(const struct function *function, const struct loops *loops, const struct mark *marks,
                    const uint32_t *mark_of, struct trips_loop *out);
 

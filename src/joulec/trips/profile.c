@@ -1,7 +1,7 @@
 /* joulec/trips/profile.c - see profile.h.
  *
- * Newcomers: clang counts at branches. Other blocks run as often as those before them together, and so on through the graph,
- * round after round until nothing new comes of it.
+ * Note: clang counts at branches. The counts of the other blocks follow from flow conservation (a block runs
+ * as often as its predecessors lead to it), which is applied until no new count follows.
  */
 #include "joulec/trips/profile.h"
 
@@ -11,12 +11,12 @@
 #include "joulec/module/recursion.h"
 #include "joulec/source/source.h"
 
-#define MOST_ROUNDS 64 /* through the blocks of a function */
+#define MOST_ROUNDS 64 /* maximum passes over the blocks of a function */
 
 struct counts {
     const struct function *function;
     const struct flow *flow;
-    double *of_block, *of_edge; /* NaN: not known */
+    double *of_block, *of_edge; /* NaN: unknown */
 };
 
 static double sum_of_ways_out(const struct counts *c, uint32_t block)
@@ -36,7 +36,7 @@ static double sum_of_ways_in(const struct counts *c, uint32_t block)
         const struct block *b = &c->function->blocks[from];
         if (c->flow->rank[from] == FLOW_NONE ||
             (k > c->flow->before_begin[block] && c->flow->before[k - 1] == from))
-            continue; /* both edges of a branch */
+            continue; /* both edges of a branch lead to it; they are counted once */
         for (size_t e = 0; e < b->edge_count; e++)
             if (b->edges[e].to == block)
                 sum += c->of_edge[b->edges[e].number];
@@ -44,7 +44,7 @@ static double sum_of_ways_in(const struct counts *c, uint32_t block)
     return sum;
 }
 
-/* True: it has become known what runs through a block. */
+/* Computes unknown counts of a block and its edges. Returns true if one has become known. */
 static bool learn(struct counts *c, uint32_t block)
 {
     const struct block *b = &c->function->blocks[block];
@@ -76,8 +76,8 @@ static bool count_blocks(struct arena *arena, const struct function *f, const st
         out->of_block[b] = NAN;
         for (size_t e = 0; e < f->blocks[b].edge_count; e++) {
             const struct edge *edge = &f->blocks[b].edges[e];
-            bool cannot_be = isnan(edge->seen) &&
-                             f->blocks[edge->to].is_dead_end; /* of a `continue` past a variable's end */
+            /* clang makes such an edge for a `continue` past the end of a variable's lifetime. */
+            bool cannot_be = isnan(edge->seen) && f->blocks[edge->to].is_dead_end;
             out->of_edge[edge->number] = cannot_be ? 0 : edge->seen;
         }
     }
@@ -90,9 +90,10 @@ static bool count_blocks(struct arena *arena, const struct function *f, const st
     return true;
 }
 
-/* --- loops -------------------------------------------------------------------------------------------------- */
+/* --- loops ---------------------------------------------------------------------------------------------- */
 
-/* It ends as often as it begins. A body that was begun and left in the middle is a round; the last test of a `for` is none. */
+/* Counts the loop's entries at its exits. An iteration that is left in the middle counts; the last test of a
+ * `for` does not. */
 static struct profile_loop count_loop(const struct counts *c, const struct loops *loops, size_t number)
 {
     const struct loop *loop = &loops->list[number];
@@ -119,7 +120,7 @@ static int by_place(const void *a, const void *b)
     return source_place_order(left, right);
 }
 
-/* One for each place, as a macro may put several there. */
+/* Merges loops at the same place, which a macro can make. */
 static void merge_equal(struct profile *profile)
 {
     size_t kept = 0;
@@ -135,7 +136,7 @@ static void merge_equal(struct profile *profile)
     profile->loop_count = kept;
 }
 
-/* --- a module ------------------------------------------------------------------------------------------------- */
+/* --- a module ------------------------------------------------------------------------------------------- */
 
 struct reading {
     const struct module *module;
@@ -143,7 +144,7 @@ struct reading {
     size_t loop_room;
     struct arena scratch;
     struct groups groups;
-    double *outside; /* calls of each group that do not come from itself; NaN: not known */
+    double *outside; /* calls of each group from outside of it; NaN: unknown */
 };
 
 static bool add_loops(struct reading *r, const struct loops *loops, const struct counts *counts)
@@ -169,7 +170,8 @@ static bool add_loops(struct reading *r, const struct loops *loops, const struct
     return true;
 }
 
-/* clang divides what does not fit into 32 bits, for each branch by another number: the result is half of them at least. */
+/* Returns true if clang may have scaled counts down to 32 bits. The divisor differs from branch to branch; a
+ * scaled count is at least half of the maximum. */
 static bool may_be_divided(const struct function *f)
 {
     for (size_t b = 0; b < f->block_count; b++)
@@ -179,7 +181,8 @@ static bool may_be_divided(const struct function *f)
     return false;
 }
 
-/* More goes into a block than out of it, or less: some versions of clang count a `?:` behind the colon of another one wrongly. */
+/* Returns true if the incoming and outgoing counts of a block differ. Some versions of clang miscount a `?:`
+ * after the colon of another one. */
 static bool is_contradicted(const struct counts *c)
 {
     for (size_t i = 0; i < c->flow->reached; i++) {
@@ -190,7 +193,7 @@ static bool is_contradicted(const struct counts *c)
     return false;
 }
 
-/* Calls of a function, but for those that its own group makes. */
+/* Adds the calls of a function, without those from its own group. */
 static void count_outside(struct reading *r, const struct counts *counts)
 {
     const struct function *f = counts->function;
@@ -202,7 +205,7 @@ static void count_outside(struct reading *r, const struct counts *counts)
                 r->outside[group] -= f->blocks[b].calls[c].callee < 0 ? NAN : counts->of_block[b];
 }
 
-/* The first loop from `from` on that no keyword makes; loops->count: there is none. */
+/* Returns the first loop from `from` on that has no keyword in the source; loops->count: none. */
 static size_t next_without_keyword(const struct loops *loops, size_t from)
 {
     while (from < loops->count && loops->list[from].has_own_place)
@@ -227,7 +230,7 @@ static bool add_function(struct reading *r, const struct function *f)
     return is_good;
 }
 
-/* Those of a group share its calls from outside. */
+/* Divides calls by the calls of the group from outside. */
 static void count_frames(struct reading *r)
 {
     size_t known = 0;
@@ -286,7 +289,7 @@ const struct profile_function *profile_find(const struct profile *profile, const
                                    : NULL;
 }
 
-/* Whether its only test stands in its header, so that this runs once more than the body. */
+/* Returns true if the loop's only exit is in its header, so that the header runs once more than the body. */
 static bool runs_once_more(const struct function *function, const struct loops *loops, int32_t loop)
 {
     bool does = loop_is_top_tested(function, loops, loop);
@@ -295,7 +298,8 @@ static bool runs_once_more(const struct function *function, const struct loops *
     return does;
 }
 
-/* The only loop of a function that its source has none for, but calls of itself. loops->count: there is none such. */
+/* Returns the only loop that LLVM made of calls of the function by itself; loops->count: there is none, or it
+ * is unclear. */
 static size_t loop_of_calls(const struct profile_function *seen, const struct loops *loops)
 {
     size_t loop = next_without_keyword(loops, 0);
@@ -311,8 +315,8 @@ static bool has_loop_at(const struct loops *loops, const struct source_place *pl
     return has;
 }
 
-/* Returns true if LLVM may have merged the loop with the one before or behind it in the source: that one has no
- * other loop in the function. The counts are then those of one of both. */
+/* Returns true if LLVM may have merged the loop with its neighbour in the source: the neighbour has no loop
+ * of its own in the function. The counts are then those of only one of the two. */
 static bool may_be_merged(const struct profile *profile, const struct profile_loop *seen,
                           const struct loops *loops)
 {
@@ -328,7 +332,7 @@ static void set_seen(struct trips_loop *loop, double mean)
     loop->has_profile = true;
     loop->seen_mean = mean;
     loop->seen_low = NAN;
-    loop->seen_high = mean; /* the most in one entry is not kept */
+    loop->seen_high = mean; /* the profile does not contain the maximum of one entry */
 }
 
 void profile_join(const struct profile *profile, const struct function *function, bool calls_itself,

@@ -1,8 +1,8 @@
-/* joulec/trips/profile.h - how often loops and functions ran when somebody ran the program.
+/* joulec/trips/profile.h - iterations of loops and calls of functions from a profile.
  *
- * Owns the way from a profile to rounds of loops, by their places in the source. It is read from a build that LLVM has not
- * touched: rotated loops have counts that are wrong.
- * Newcomers: what was seen is what those runs did. It bounds nothing, so nothing is proved with it.
+ * Loops are identified by their places in the source. The profile is read from a build without LLVM's passes,
+ * because rotated loops have wrong counts.
+ * Note: a profile describes the profiled runs. It gives no bound, so it proves nothing.
  */
 #ifndef JOULEC_PROFILE_H
 #define JOULEC_PROFILE_H
@@ -12,32 +12,36 @@
 
 struct profile_loop {
     struct source_place place;
-    double entries, rounds; /* of its body; in all runs; NaN: unknown */
-    size_t function;        /* number of the function that contains it */
+    double entries, rounds; /* of its body, in all runs; NaN: unknown */
+    size_t function;        /* index of the function that contains it */
 };
 
 struct profile_function {
     const char *name;
     double
-        frames; /* calls of it in one call from outside of its group (recursion.h); 0: it was not called from there */
-    bool has_loops_without_keyword; /* of its own, which goto makes */
+        /* Calls of it per call from outside of its group (recursion.h); 0: it was not called from there. */
+        frames;
+    bool has_loops_without_keyword; /* it contains a loop that was written with goto */
 };
 
 struct profile {
     struct arena arena;
-    struct profile_loop *loops; /* by place */
+    struct profile_loop *loops; /* sorted by place */
     size_t loop_count;
-    struct profile_function *functions; /* those with counts, by name */
+    struct profile_function *functions; /* those with counts, sorted by name */
     size_t function_count;
 };
 
-/* Of a module that clang made with the profile and without passes. False: no memory, and *out is empty. */
+/* Reads the counts of a module that clang built with the profile and without passes. Returns false if out of
+ * memory; *out is then empty. Free with profile_free(). */
 bool profile_read(const struct module *module, struct profile *out);
 void profile_free(struct profile *profile);
-/* What the profile has of a function as it is now; NULL: nothing. */
+/* Returns the counts of a function; NULL: the profile has none, or they are of an older version of the
+ * function. */
 const struct profile_function *profile_find(const struct profile *profile, const char *function);
-/* Writes into out[0..loops->count), which nest_describe filled, what was seen of them. A loop that LLVM has made of the last call of
- * itself goes round for each such call; of a function that calls itself besides these are counted as frames, so it is once. */
+/* Adds profiled counts to out[0..loops->count), which loop_entry_find() has filled. If LLVM has made a loop
+ * of a tail call, each such call is an iteration. In a function that calls itself elsewhere too
+ * (calls_itself), these calls are already counted, so the loop runs once. */
 void profile_join(const struct profile *profile, const struct function *function, bool calls_itself,
                   const struct loops *loops, struct trips_loop *out);
 

@@ -1,11 +1,12 @@
 /* joulec/trips/scev_expression.c - see scev_text.h: the grammar of one expression.
  *
- *   expression = [type] integer | name | "@" name | "(" sum ")" flags | "{" expression {",+," expression} "}" flags "<" name ">"
+ *   expression = [type] integer | name | "@" name | "(" sum ")" flags
+ *              | "{" expression {",+," expression} "}" flags "<" name ">"
  *   sum        = cast type expression "to" type | expression { operator expression }
  *
- * Newcomers: one parenthesis has operators of one kind, or it is not understood. What is not understood inside a
- * parenthesis makes it unknown, and reading goes on behind it: so are pointers' casts. Globals keep
- * their '@', which no other name begins with.
+ * Note: all operators in one pair of parentheses must be equal. Parentheses that are not understood, such as
+ * casts of pointers, are an unknown expression, and reading continues after them. Names of globals keep their
+ * '@'; no other name begins with it.
  */
 #include "joulec/trips/scev_text.h"
 
@@ -37,7 +38,7 @@ static char peek(const struct reader *reader)
     return reader->at < reader->end ? *reader->at : '\0';
 }
 
-/* Goes beyond `word` where it is next. */
+/* Skips `word` and returns true if it is next. */
 static bool take(struct reader *reader, const char *word)
 {
     size_t length = strlen(word);
@@ -66,7 +67,7 @@ static bool take_integer(struct reader *reader, int64_t *out_value)
     return true;
 }
 
-/* "i32": its bits; false for other types. */
+/* Reads an integer type such as "i32" and sets its width in bits. Returns false for other types. */
 static bool take_type(struct reader *reader, uint32_t *out_bits)
 {
     const char *from = reader->at;
@@ -86,7 +87,7 @@ static bool is_of_name(char c)
            c == '$' || c == '-';
 }
 
-/* A name behind its '%' or '@', the quotes taken off. Names that need an escape are not taken. */
+/* Reads a name after its '%' or '@', without quotes. Returns false for a name with an escape. */
 static bool take_name(struct reader *reader, uint32_t *out_name)
 {
     const char *from = reader->at;
@@ -115,7 +116,7 @@ static void skip_flags(struct reader *reader)
         ;
 }
 
-/* Beyond the bracket that closes the one before `at`; quoted names may hold brackets. */
+/* Skips to the end of the bracket that was opened before `at`. Quoted names may contain brackets. */
 static bool skip_to_close(struct reader *reader)
 {
     size_t open = 1;
@@ -231,7 +232,7 @@ static const struct expr *read_recurrence(struct reader *reader)
     return expr_recurrence(reader->pool, operands, count, loop);
 }
 
-/* "@name". */
+/* Reads "@name". */
 static const struct expr *read_global(struct reader *reader)
 {
     const char *from = reader->at++;
@@ -254,7 +255,7 @@ static const struct expr *read_atom(struct reader *reader)
     return take_integer(reader, &value) ? expr_integer(reader->pool, value) : NULL;
 }
 
-/* NULL: it is not understood. */
+/* Returns NULL if the text is not understood. */
 static const struct expr *read_expression(struct reader *reader)
 {
     if (reader->depth >= EXPR_MOST_DEPTH)

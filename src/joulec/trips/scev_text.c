@@ -1,7 +1,7 @@
-/* joulec/trips/scev_text.c - see scev_text.h: the lines of the printer.
+/* joulec/trips/scev_text.c - see scev_text.h: the lines of the printed text.
  *
- * Newcomers: all lines of a loop follow one another, and the lines of its exits, which begin with two blanks, are those of
- * the loop above. Whatever line is not known is passed over.
+ * Note: all lines of a loop are consecutive. The lines of its exits follow it and begin with two blanks.
+ * Unknown lines are skipped.
  */
 #include "joulec/trips/scev_text.h"
 
@@ -18,7 +18,7 @@ struct line {
 struct reading {
     struct scev_text *text;
     size_t function_capacity, loop_capacity, value_capacity, exit_capacity;
-    struct line value_name; /* of the instruction in the line before */
+    struct line value_name; /* name of the instruction in the previous line */
     bool is_in_loops, is_out_of_memory;
 };
 
@@ -31,7 +31,8 @@ static bool take(struct line *line, const char *words)
     return true;
 }
 
-/* Cuts a name, which may be quoted, from the line: what is left begins behind it. Empty: there is none, or it has an escape. */
+/* Removes a name, which may be quoted, from the beginning of the line and returns it. Empty: there is none,
+ * or it contains an escape. */
 static struct line take_name(struct line *line)
 {
     bool is_quoted = take(line, "\"");
@@ -44,7 +45,7 @@ static struct line take_name(struct line *line)
     return name;
 }
 
-/* Where `words` begin; the line's end: they are not in it. */
+/* Returns the first occurrence of `words`; the end of the line: there is none. */
 static const char *find(const struct line *line, const char *words)
 {
     size_t length = strlen(words);
@@ -82,7 +83,7 @@ static void begin_function(struct reading *reading, struct line line)
         reading->is_out_of_memory = true;
 }
 
-/* The loop with this header, which is the last one or a new one; NULL: no memory, or no name. */
+/* Returns the loop with this header, which is the last one or a new one; NULL: out of memory, or no name. */
 static struct scev_loop *loop_named(struct reading *reading, struct line header)
 {
     struct scev_function *function = current(reading);
@@ -111,7 +112,7 @@ static const struct expr *expression(struct reading *reading, struct line line)
     return scev_expression(&current(reading)->pool, line.at, (size_t)(line.end - line.at));
 }
 
-/* A number, with or without its type; `otherwise` for what is none or negative. */
+/* Reads a number, with or without its type. Returns `otherwise` if it is negative or no number. */
 static int64_t number(struct reading *reading, struct line line, int64_t otherwise)
 {
     line.end = find(&line, ",");
@@ -155,7 +156,7 @@ static void read_exit(struct reading *reading, struct line line)
     exit->taken = expression(reading, (struct line){colon + 2, line.end});
 }
 
-/* "[0,65)", as LLVM prints what a value may be. Ends that run over are not taken. */
+/* Reads the range of a value, such as "[0,65)". Ranges that wrap around are unknown. */
 static struct expr_range read_range(struct reading *reading, const struct line *line)
 {
     struct line rest = {find(line, " S: ["), line->end};
@@ -216,7 +217,8 @@ static int by_name(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* Which of several conditions the guard has is not said: behind it none of their counts is negative. */
+/* Sets the count behind the guard. If several conditions end the loop, it is unclear which of them the guard
+ * tests; behind the guard none of their counts is negative, so the minimum is used. */
 static void add_guarded(struct expr_pool *pool, struct scev_loop *loop)
 {
     const struct expr *taken[MOST_EXITS], *all = loop->taken;
@@ -270,7 +272,7 @@ static struct index_key function_key(const void *context, uint32_t number)
     return index_name(((const struct scev_text *)context)->functions[number].name);
 }
 
-/* The first of equal names. */
+/* Returns false if out of memory. The first of several functions with one name is indexed. */
 static bool index_functions(struct scev_text *text)
 {
     bool is_good = text->function_count < INDEX_NONE;

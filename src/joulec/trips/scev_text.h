@@ -1,9 +1,10 @@
-/* joulec/trips/scev_text.h - what LLVM's scalar evolution says of loops, read from the text of its printer.
+/* joulec/trips/scev_text.h - reads the text that LLVM's scalar evolution prints about loops.
  *
- * Owns the text of `print<scalar-evolution>` of LLVM 14 and 19 (and of those between), and nothing of what follows from
- * it. What is not understood is left out or unknown, never guessed: a count that LLVM gives only under a condition
- * ("Predicated") is not read, and a largest count that only says how wide a type is (above SCEV_MOST_TAKEN) is none.
- * Newcomers: counts are of the edge back to the header; the header runs once more often, if it is reached at all.
+ * Understands the output of `print<scalar-evolution>` of LLVM 14 to 19. Text that is not understood is left
+ * out, or its value is unknown; nothing is guessed. Two kinds of counts are not read: those that hold only
+ * under a condition ("Predicated"), and maxima that merely reflect the width of a type (above
+ * SCEV_MAX_TAKEN).
+ * Note: counts are backedge-taken counts; the header runs once more often, if it is reached at all.
  */
 #ifndef JOULEC_SCEV_TEXT_H
 #define JOULEC_SCEV_TEXT_H
@@ -14,51 +15,56 @@
 
 struct scev_exit {
     const char *block;        /* the exiting block; NULL: it has no name */
-    const struct expr *taken; /* backedges taken when this exit is the one; may be unknown */
+    const struct expr *taken; /* backedge-taken count if the loop ends at this exit; may be unknown */
 };
 
 struct scev_loop {
     const char *header;       /* without '%' */
-    uint32_t name;            /* of the header, in the pool: stands for the iteration number */
-    const struct expr *taken; /* backedges taken in one entry, for the loop as a whole; may be unknown */
+    uint32_t name;            /* number of the header in the pool; stands for the iteration number */
+    const struct expr *taken; /* backedge-taken count of one entry of the whole loop; may be unknown */
     const struct expr
-        *taken_guarded;    /* the same behind the loop's own guard: negative where it is not passed ... */
-    bool is_guard_unclear; /* ... or where it is, as several conditions end the loop */
-    int64_t most_taken;    /* in any entry; -1: no bound */
-    int64_t multiple;      /* of the header's runs; 1 says nothing */
+        /* The same behind the loop's own guard: negative if the guard is not passed. */
+        *taken_guarded;
+    /* Is taken_guarded also negative for values that pass the guard? Then several conditions end the loop. */
+    bool is_guard_unclear;
+    int64_t most_taken; /* maximum backedge-taken count of any entry; -1: no bound */
+    int64_t multiple;   /* trip multiple; 1: no information */
     bool has_several_exits;
-    struct scev_exit *exits; /* only where there are several */
+    struct scev_exit *exits; /* NULL if there is only one */
     size_t exit_count;
 };
 
 struct scev_value {
-    uint32_t name; /* of an instruction */
+    uint32_t name; /* number of an instruction's name */
     const struct expr *value;
-    struct expr_range range; /* in which it is, as a signed number; not known: no more than its type says */
+    struct expr_range range; /* of its signed value; unknown: no narrower than its type */
 };
 
 struct scev_function {
     char *name;              /* without '@' */
-    struct expr_pool pool;   /* of this function's names and expressions, and all else that is listed here */
-    struct scev_loop *loops; /* inner ones first, as printed */
-    struct scev_value *values; /* by name, ascending; unknown ones are left out */
+    struct expr_pool pool;   /* names and expressions of this function, and the memory of the other fields */
+    struct scev_loop *loops; /* inner loops first, as printed */
+    struct scev_value *values; /* sorted by name; unknown values are left out */
     size_t loop_count, value_count;
     uint32_t
-        *loop_of; /* by name, as far as there were names: the first loop with this header, + 1; 0: none */
+        /* By name, for loop_of_count names: the first loop with this header, plus 1; 0: none. */
+        *loop_of;
     size_t loop_of_count;
 };
 
 struct scev_text {
-    struct scev_function *functions; /* as printed */
+    struct scev_function *functions; /* in the order of the text */
     size_t function_count;
     struct index index; /* of their names */
 };
 
-/* Reads all of text[0..size), which need not end with a zero. False: memory was used up, and *out is empty. */
+/* Reads text[0..size), which need not end with a zero. Returns false if out of memory; *out is then empty.
+ * Free with scev_text_free(). */
 bool scev_text_read(const char *text, size_t size, struct scev_text *out);
 void scev_text_free(struct scev_text *text);
 
-/* By names as LLVM-C gives them, without '@' and '%'; NULL: the text does not have it. The first of equal ones. */
+/* Return an entry by its name as in LLVM-C, without '@' and '%'; the first of several with this name. NULL:
+ * the text does not contain it. */
 const struct scev_function *scev_text_function(const struct scev_text *text, const char *name);
 /* Returns the loop without the exits i with is_left_out[i], allocated in `pool`. At least one exit must
  * remain. */
@@ -66,10 +72,10 @@ struct scev_loop scev_loop_without(struct expr_pool *pool, const struct scev_loo
                                    const bool *is_left_out);
 const struct scev_loop *scev_loop_of(const struct scev_function *function, const char *header);
 const struct expr *scev_value_of(const struct scev_function *function, const char *name);
-/* The same with its range; NULL: the text does not have it. */
+/* Returns a value with its range; NULL: the text does not contain it. */
 const struct scev_value *scev_find_value(const struct scev_function *function, uint32_t name);
 
-/* One expression of the printer's, all of text[0..length); unknown where it is not understood. */
+/* Reads one expression, which must be all of text[0..length); unknown if it is not understood. */
 const struct expr *scev_expression(struct expr_pool *pool, const char *text, size_t length);
 
 #endif

@@ -1,9 +1,10 @@
-/* joulec/trips/trips.c - see trips.h: what is known of each loop, and of the nest in which it stands.
+/* joulec/trips/trips.c - see trips.h: the count of each loop, and its sum over the nest around it.
  *
- * Each loop gets a plan first: LLVM's formula if all its names are known, else a range. Then the nest from the outermost
- * loop to this one is summed three times, with every unknown at its least, likely and greatest. That is sound as sums grow
- * with every count; a symbol with which formulas of the nest go up and down alike has no such ends, and then the product of
- * the ranges of one entry each, which holds always, stands for low and high.
+ * Each loop gets a plan: LLVM's formula if all its names are known, else a range. Then the nest from the
+ * outermost loop to this one is summed three times: with all unknown values at their low, estimated and high
+ * ends. This is sound because sums grow with every count. If formulas of the nest both grow and fall with a
+ * symbol, no end of the symbol gives the bound of the sum. Then low and high are the products of the ranges
+ * per entry, which always hold.
  */
 #include "joulec/trips/trips.h"
 
@@ -28,7 +29,7 @@ static double clamp(double value, double low, double high)
     return fmin(fmax(value, low), high);
 }
 
-/* How often a loop is taken to go round of which nothing is known. */
+/* Returns the assumed iterations per entry of a loop without any information. */
 static double guess_at(const struct counting *counting, size_t loop)
 {
     if (counting->loops[loop].calls_back)
@@ -41,14 +42,15 @@ static double guess_at(const struct counting *counting, size_t loop)
     return TRIPS_GUESS;
 }
 
-/* Whether one entry cannot be as the annotation says. A point is what happens; the rest of a range may not. */
+/* Returns true if an entry contradicts the annotation. A single value is what happens; not all of a range may
+ * happen. */
 static bool is_refuted(const struct trips_loop *loop, const struct trips_range *by_code)
 {
     return loop->has_annotation &&
            (by_code->low > loop->annotated_high || by_code->high < loop->annotated_low);
 }
 
-/* Whether LLVM has a formula for how often a loop runs. */
+/* Returns true if LLVM has a formula for the loop's count, and all its names are known. */
 static bool is_counted(const struct counting *counting, size_t at)
 {
     struct plan unused = {0};
@@ -56,7 +58,9 @@ static bool is_counted(const struct counting *counting, size_t at)
     return facts && facts->taken && trips_is_bound(counting, facts->taken, at, &unused);
 }
 
-/* Whether a loop goes on with passes over something until the data say that it is done. The neighbours of a place are fewer. */
+/* Returns true if a loop without a formula repeats passes over data until they need no further pass: it
+ * contains a loop with a formula. Inner loops of fewer than MIN_PASS iterations do not count, since they may
+ * visit the neighbours of one element. */
 #define LEAST_PASS 16
 static bool makes_passes(const struct counting *counting, size_t at)
 {
@@ -71,10 +75,10 @@ static bool makes_passes(const struct counting *counting, size_t at)
     return false;
 }
 
-/* Of rounds that the data decide nothing is known but their bounds. A loop that is entered once goes through whatever there is: the
- * middle. One that stands in another is entered anew and anew, mostly for little, and passes
- * over the same end when nothing has changed, mostly soon: there each order of magnitude is as likely as another (Jeffreys' prior of a
- * scale; one is added since there may be none). */
+/* Returns the estimate of a count that depends on data, of which only the range is known. A loop that is
+ * entered once processes all data: the middle. A loop inside another one is entered many times, mostly for
+ * few iterations, and so is a loop of passes, which ends soon if nothing changes. There each order of
+ * magnitude is equally likely (Jeffreys' prior of a scale; 1 is added because the count may be 0). */
 static double middle_of(const struct counting *counting, size_t at, const struct trips_range *range)
 {
     if (counting->loops[at].calls_back)
@@ -84,15 +88,15 @@ static double middle_of(const struct counting *counting, size_t at, const struct
     return sqrt((range->low + 1) * (range->high + 1)) - 1;
 }
 
-/* Returns the mean number of rounds of a loop with at most `most` rounds that ends in each round with this
+/* Returns the mean iterations of a loop with at most `most` iterations that ends in each iteration with this
  * probability. */
 static double rounds_until(double most, double probability)
 {
     return probability > 0 ? -expm1(most * log1p(-fmin(probability, 1 - 1e-12))) / probability : most;
 }
 
-/* Returns the smallest bound that is evidence of the likely number of rounds. Bounds from failing assertions
- * and from types are none. Infinite: there is no such bound. */
+/* Returns the smallest bound that is evidence of the likely number of iterations. Bounds from failing
+ * assertions and from types are none. Infinite: there is no such bound. */
 static double likely_most(struct counting *counting, size_t at, double by_exits)
 {
     const struct trips_loop *loop = &counting->loops[at];
@@ -156,7 +160,7 @@ static void plan_range(struct counting *counting, size_t at, const struct trips_
                                           fmax(range.est, fmin(1, range.high)), range.high};
     out->per_entry.low = fmax(range.low, out->per_entry.low);
     if (loop->entry != TRIPS_ALWAYS && (!loop->has_annotation || loop->may_be_passed_by))
-        range.low = 0; /* nothing is known of its guard */
+        range.low = 0; /* its guard is unknown */
     plan->fixed = range;
     plan->taken = NULL;
 }
@@ -194,7 +198,7 @@ static void plan(struct counting *counting, size_t at)
         return;
     }
     plan_formula(counting, at);
-    if (plan->has_ranges && loop->has_annotation) /* which may be more precise */
+    if (plan->has_ranges && loop->has_annotation) /* the annotation may be more precise */
         plan->most = fmin(plan->most, out->per_entry.high);
     if (loop->may_leave_early)
         plan_range(counting, at, &(struct trips_range){1, out->per_entry.est, out->per_entry.high});
@@ -202,7 +206,7 @@ static void plan(struct counting *counting, size_t at)
         plan_range(counting, at, NULL);
 }
 
-/* The nest from the outermost loop to this one. False: it is too deep to be summed. */
+/* Fills the nest from the outermost loop to this one. Returns false if it is too deep. */
 static bool lay_out(const struct counting *counting, size_t loop, enum end end, struct trips_nest *nest)
 {
     static const double shares[] = {0, 0.5, 1};
@@ -239,7 +243,8 @@ static bool has_its_symbols(const struct counting *counting, const struct expr *
     return true;
 }
 
-/* Whether this loop's list binds what the formulas of loops around it use: theirs may hold more, as each has room for some only. */
+/* Returns true if this loop's list of symbols contains all those in the formulas of the loops around it.
+ * Lists have limited room, so that an outer list may contain others. */
 static bool has_symbols_around(const struct counting *counting, const struct trips_nest *nest)
 {
     for (size_t k = 0; counting->has_lists && k < nest->count; k++)
@@ -248,7 +253,7 @@ static bool has_symbols_around(const struct counting *counting, const struct tri
     return true;
 }
 
-/* Binds symbols so that the nest's sum is at this end. False: there is no such choice. */
+/* Sets symbols to the values for which the nest's sum is at this end. Returns false if there are none. */
 static bool bind(struct counting *counting, const struct trips_nest *nest, enum end end)
 {
     for (size_t i = 0; i < counting->symbol_count; i++) {
@@ -269,7 +274,7 @@ static bool bind(struct counting *counting, const struct trips_nest *nest, enum 
     return true;
 }
 
-/* The sum where everything is at this end; where it is likely to be, some iterations may stand for all. */
+/* Sums the nest with all values at this end. For the estimate, a sample of iterations may be summed. */
 static enum trips_status sum_at(struct counting *counting, size_t loop, enum end end, struct trips_sums *out)
 {
     struct trips_nest nest = {
@@ -285,7 +290,7 @@ static enum trips_status sum_at(struct counting *counting, size_t loop, enum end
     return status;
 }
 
-/* What holds in any case: the product of one entry's ranges, without knowing when a guard is passed. */
+/* Returns the product of the ranges per entry. It always holds, because it does not use guards. */
 static struct trips_sums product_at(const struct counting *counting, size_t loop, enum end end)
 {
     struct trips_sums sums = {1, 1, false};
@@ -309,7 +314,7 @@ static bool has_doubt(const struct counting *counting, size_t loop)
     return false;
 }
 
-/* Whether the nest has only one sum. */
+/* Returns true if the nest has only one sum. */
 static bool is_settled(const struct counting *counting, size_t loop)
 {
     return !has_doubt(counting, loop) && trips_is_of_points(counting, loop);
@@ -320,7 +325,7 @@ static void weaken(enum trips_class *cls, enum trips_class limit)
     *cls = *cls < limit ? limit : *cls;
 }
 
-/* The weakest class of the loops around it, and its own. */
+/* Sets the class of the total to the weakest of the loop and those around it. */
 static void judge_total(const struct counting *counting, size_t loop)
 {
     for (uint32_t at = (uint32_t)loop; at != TRIPS_NONE; at = counting->loops[at].parent)
@@ -363,7 +368,8 @@ static void count_loop(struct counting *counting, size_t loop)
     plan(counting, loop);
     sum_all(counting, loop, sums, status);
     bool is_wrong = status[EST] == TRIPS_NO_FORMULA || status[HIGH] == TRIPS_NO_FORMULA;
-    if (is_wrong && counting->plans[loop].taken) { /* loops around it have stood this before */
+    /* The loops around it were already checked when they were counted */
+    if (is_wrong && counting->plans[loop].taken) {
         plan_range(counting, loop, NULL);
         sum_all(counting, loop, sums, status);
     }
@@ -383,7 +389,7 @@ static void count_loop(struct counting *counting, size_t loop)
         out->total_cls = TRIPS_GUESSED;
 }
 
-/* What was bound by the list before is unknown again, so that no formula has a value of another loop's list. */
+/* Makes the symbols of the previous list unknown, so that no formula uses values of another loop's list. */
 static void forget_symbols(struct counting *counting)
 {
     for (size_t i = 0; i < counting->bound_count; i++) {
@@ -395,7 +401,7 @@ static void forget_symbols(struct counting *counting)
     }
 }
 
-/* From here on these are known; the first of a name counts. */
+/* Binds a list of symbols. Of several with one name, the first is used. */
 static void use_symbols(struct counting *counting, const struct trips_symbol *symbols, size_t count)
 {
     size_t names = counting->name_count;
@@ -425,7 +431,7 @@ static size_t most_symbols(const struct counting *counting)
     return most;
 }
 
-/* Tables from names to symbols and loops. */
+/* Allocates the tables by name. Returns false if out of memory or if the input is invalid. */
 static bool prepare(struct counting *counting)
 {
     size_t names = counting->name_count;

@@ -1,14 +1,15 @@
-/* joulec/trips/trips_anywhere.c - see trips_counting.h.
+/* joulec/trips/trips_bounds.c - see trips_analysis.h: bounds of formulas over all iterations of the loops
+ * around them.
  *
- * Ranges say it of most formulas. Where one goes down with what another goes up with, as in n - 1 - i with i < n, they say too
- * little: then a loop's number of rounds is put in the place of its iteration number, and what has to be so for a loop around to
- * be entered is taken off. Both are linear.
+ * Interval arithmetic bounds most formulas. It is too wide where one part falls as another one grows, as in n
+ * - 1 - i with i < n. Then the last iteration of a loop is substituted for its iteration number, and the
+ * condition under which a loop around was entered (its formula is >= 0) is subtracted. Both are linear.
  */
 #include <math.h>
 #include "joulec/trips/trips_counting.h"
 
-#define MOST_NODES   256                 /* of formulas of which more is asked than their range */
-#define ENDLESS      ((expr_int)1 << 62) /* more iterations than any loop can do */
+#define MOST_NODES   256                 /* maximum nodes of formulas that are analysed beyond their range */
+#define ENDLESS      ((expr_int)1 << 62) /* more iterations than any loop can run */
 #define ENDLESS_EXIT 0x1p40 /* over a quarter of an hour: such a bound is the size of the address space */
 
 static bool is_around(const struct counting *counting, uint32_t outer, size_t loop)
@@ -48,7 +49,7 @@ bool trips_is_sure(const struct trips_loop *loop)
            (loop->facts && loop->facts->is_guard_unclear);
 }
 
-/* Every name that a formula of this loop's may have becomes all that it may be once the loop has been entered. */
+/* Sets every name in this loop's formulas to all values that it may have after the loop was entered. */
 static void go_anywhere(struct counting *counting, size_t loop)
 {
     const struct trips_symbol *entered = counting->loops[loop].entered;
@@ -77,7 +78,8 @@ struct expr_range trips_value_anywhere(struct counting *counting, const struct e
     return value_of(counting, expr);
 }
 
-/* --- the least that a formula can be -------------------------------------------------------------------------- */
+/* --- lower bounds of formulas
+ * -------------------------------------------------------------------------------- */
 
 static struct expr_range factor_range(const struct counting *counting, const struct linear_factor *factor)
 {
@@ -92,7 +94,7 @@ static struct expr_range factor_range(const struct counting *counting, const str
     return (struct expr_range){low.low, high.high, low.is_known && high.is_known, false, 0};
 }
 
-/* Each product at its own least. False: one has none. */
+/* Adds the lower bounds of the products. Returns false if one has none. */
 static bool least_of_sum(const struct counting *counting, const struct linear *sum, expr_int *out)
 {
     *out = sum->constant;
@@ -111,7 +113,8 @@ static bool least_of_sum(const struct counting *counting, const struct linear *s
     return true;
 }
 
-/* Lets each loop around be in its last iteration where the sum falls with its number. False: it has too many terms. */
+/* Substitutes the last iteration of each loop around for its iteration number, if the sum falls with that
+ * number. Returns false if there are too many terms. */
 static bool go_to_last(const struct counting *counting, size_t loop, struct linear *sum)
 {
     for (uint32_t at = counting->loops[loop].parent; at != TRIPS_NONE; at = counting->loops[at].parent) {
@@ -129,7 +132,8 @@ static bool go_to_last(const struct counting *counting, size_t loop, struct line
     return true;
 }
 
-/* What is >= 0 wherever a loop around has been entered is taken off as often as a product of it is in the sum, if that helps. */
+/* Subtracts a formula that is >= 0 because a loop around was entered, as often as the sum contains a product
+ * of it, if this raises the lower bound. */
 static void use_entry(const struct counting *counting, size_t loop, const struct linear *entered,
                       struct linear *sum, expr_int *least)
 {
@@ -160,7 +164,7 @@ static bool least_as_sum(const struct counting *counting, const struct expr *exp
 static bool is_at_least(const struct counting *counting, const struct expr *expr, size_t loop,
                         expr_int least);
 
-/* Whether the machine takes each number on the way for what it is. */
+/* Returns true if no operand within the formula wraps, so that the machine computes the same value. */
 static bool is_true(const struct counting *counting, const struct expr *expr, size_t loop)
 {
     bool is_unsigned = expr->kind == EXPR_ZEXT || expr->kind == EXPR_UDIV || expr->kind == EXPR_UMIN ||
@@ -172,7 +176,7 @@ static bool is_true(const struct counting *counting, const struct expr *expr, si
     return is;
 }
 
-/* Where the loops around have been entered. */
+/* Returns true if the formula is at least `least` after the loops around were entered. */
 static bool is_at_least(const struct counting *counting, const struct expr *expr, size_t loop, expr_int least)
 {
     struct expr_range value = value_of(counting, expr);
@@ -184,9 +188,10 @@ static bool is_at_least(const struct counting *counting, const struct expr *expr
     return is_true(counting, expr, loop) && least_as_sum(counting, expr, loop, &low) && low >= least;
 }
 
-/* --- formulas and guards -------------------------------------------------------------------------------------- */
+/* --- formulas and guards
+ * --------------------------------------------------------------------------------------- */
 
-/* A formula of how far a loop around it has come, which nothing bounds. */
+/* Returns true if the formula contains the iteration number of an unbounded loop. */
 static bool rests_on_endless(const struct counting *counting, const struct expr *expr)
 {
     if (expr->kind == EXPR_RECURRENCE && expr->name < counting->name_count) {
@@ -273,7 +278,7 @@ bool trips_is_by_type(struct counting *counting, size_t loop, double most)
     return is;
 }
 
-/* Whether what the guard compares is what the machine compares. */
+/* Returns true if the sides of the guard's comparisons equal the machine's values. */
 static bool compares_true(const struct counting *counting, size_t at)
 {
     const struct trips_loop *loop = &counting->loops[at];
@@ -292,7 +297,7 @@ static bool compares_true(const struct counting *counting, size_t at)
     return true;
 }
 
-/* What is negative where a formula is. */
+/* Returns a subexpression that is negative exactly where the formula is. */
 static const struct expr *sign_of(const struct expr *expr)
 {
     while (
@@ -310,7 +315,8 @@ bool trips_is_of_points(const struct counting *counting, size_t loop)
     return is;
 }
 
-/* A formula of points is asked in each iteration, and linear between those; of ranges only ends are asked. */
+/* A formula of single values is evaluated in each iteration, and is linear between those. For ranges only the
+ * ends are evaluated. */
 bool trips_holds_anywhere(struct counting *counting, size_t loop)
 {
     const struct plan *plan = &counting->plans[loop];

@@ -1,9 +1,10 @@
 /* joulec/trips/trips_sum.c - see trips_sum.h.
  *
- * A closed sum goes by forward differences: what depends on i as a polynomial of degree d is known from d + 1 values, and
- * the sum of C(i, k) for i < n is C(n, k + 1). Counts are polynomials only while no guard cuts them off at 0, and a count
- * that reaches 0 at an edge is not entered there; so both edges are summed one by one, two more values must agree with the
- * polynomial, and a count that would be negative anywhere on the way sends the loop to be summed one by one.
+ * Closed sums use forward differences: a polynomial of degree d in i follows from d + 1 values, and the sum
+ * of C(i, k) for i < n is C(n, k + 1). Counts are polynomials only where no guard limits them to 0, and a
+ * loop whose count reaches 0 at an edge is not entered there. So the iterations at both edges are added one
+ * by one, and two more values must agree with the polynomial. If a count is negative anywhere among these
+ * values, all iterations are added one by one.
  */
 #include "joulec/trips/trips_sum.h"
 
@@ -11,7 +12,7 @@
 
 static enum trips_status sum_from(struct trips_nest *nest, size_t at, struct trips_sums *out);
 
-/* Iterations of one arrival. */
+/* Sets *out_trips to the iterations of one arrival. */
 static enum trips_status arrive(struct trips_nest *nest, const struct trips_level *level, double *out_trips)
 {
     *out_trips = level->fixed;
@@ -31,7 +32,7 @@ static enum trips_status arrive(struct trips_nest *nest, const struct trips_leve
     return TRIPS_SUMMED;
 }
 
-/* What iteration i of the loop at `at` leads to in the levels below. */
+/* Sums the levels below for iteration i of the loop at `at`. */
 static enum trips_status sum_below(struct trips_nest *nest, size_t at, double i, struct trips_sums *out)
 {
     uint32_t name = nest->levels[at].name;
@@ -57,7 +58,7 @@ static enum trips_status sum_each(struct trips_nest *nest, size_t at, double fro
     return TRIPS_SUMMED;
 }
 
-/* A polynomial by its value and forward differences at `from`. */
+/* A polynomial, as its value and forward differences at `from`. */
 struct differences {
     double from, of_iterations[TRIPS_MOST_LEVELS + 1], of_entries[TRIPS_MOST_LEVELS + 1];
     uint32_t degree;
@@ -76,7 +77,7 @@ static double choose(double n, uint32_t k)
     return chosen.is_known ? (double)chosen.low : INFINITY;
 }
 
-/* The value at from + n (shift 0), or the sum of the n values from `from` (shift 1). */
+/* Returns the value at from + n (shift 0), or the sum of the n values from `from` on (shift 1). */
 static struct trips_sums extend(const struct differences *known, double n, uint32_t shift)
 {
     long double iterations = 0, entries = 0;
@@ -115,7 +116,7 @@ static bool is_confirmed(struct trips_nest *nest, size_t at, const struct differ
            agrees(said.iterations, one.iterations) && agrees(said.entries, one.entries) && !nest->has_clamped;
 }
 
-/* Anything but TRIPS_SUMMED: there is no closed sum. */
+/* Returns TRIPS_SUMMED, or another status if there is no closed sum. */
 static enum trips_status sum_closed(struct trips_nest *nest, size_t at, double n, struct trips_sums *sum)
 {
     struct differences known = {.degree = (uint32_t)(nest->count - 1 - at)};
@@ -140,7 +141,7 @@ static enum trips_status sum_closed(struct trips_nest *nest, size_t at, double n
     return TRIPS_SUMMED;
 }
 
-/* What one iteration after the other would evaluate, at least. */
+/* Returns the minimum number of nodes to evaluate for adding n iterations one by one. */
 static double cost_of_each(const struct trips_nest *nest, size_t at, double n)
 {
     double nodes = 1;
@@ -149,8 +150,9 @@ static double cost_of_each(const struct trips_nest *nest, size_t at, double n)
     return n * nodes;
 }
 
-/* Each of the first iterations and of the last ones, and one of so many of those between as are a part of the way to the nearer end: what
- * goes as 1 / i changes as much from 100 to 110 as from 1,000 to 1,100. */
+/* Samples iterations: each of the first and last ones, and between them one per interval. An interval's
+ * length is a fixed part of the distance to the nearer end, because functions such as 1 / i change as much
+ * from 100 to 110 as from 1,000 to 1,100. */
 #define SAMPLED_EDGE 64
 #define SAMPLED_PART 32
 static enum trips_status sum_sampled(struct trips_nest *nest, size_t at, double n, struct trips_sums *sum)
@@ -170,7 +172,7 @@ static enum trips_status sum_sampled(struct trips_nest *nest, size_t at, double 
     return TRIPS_SUMMED;
 }
 
-/* n arrivals at the next level, which differ. */
+/* Sums n arrivals at the next level, whose counts differ. */
 static enum trips_status sum_differing(struct trips_nest *nest, size_t at, double n, struct trips_sums *out)
 {
     if (isinf(n))

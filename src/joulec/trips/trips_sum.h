@@ -1,8 +1,10 @@
-/* joulec/trips/trips_sum.h - the sum over a nest of loops, for one choice of all that is not known.
+/* joulec/trips/trips_sum.h - sums iterations and entries over a nest of loops, for one choice of all unknown
+ * values.
  *
- * Owns the summing: closed where inner counts are linear in the iterations around them, else iteration by iteration; where that is too
- * long, and what is likely is asked for, by some of them.
- * Newcomers: sums are doubles, exact below 2^53; what a formula gives is exact in any case.
+ * The sum has a closed form if inner counts are linear in the iteration numbers around them. Otherwise
+ * iterations are added one by one; if there are too many and an estimate is sufficient, only a sample of
+ * them.
+ * Note: sums are doubles, which are exact below 2^53; counts from formulas are exact in any case.
  */
 #ifndef JOULEC_TRIPS_SUM_H
 #define JOULEC_TRIPS_SUM_H
@@ -13,39 +15,41 @@
 
 struct trips_level {
     const struct expr *taken; /* NULL: `fixed` iterations per arrival */
-    uint32_t name;            /* the iteration number's; INDEX_NONE: it has none */
+    uint32_t name;            /* number of the loop's iteration number; INDEX_NONE: none */
     double fixed;
-    double most;        /* iterations per arrival; infinite: no bound */
-    double share;       /* of the arrivals that lead to its guard */
-    bool is_sure;       /* a negative count does not say that a guard was not passed: it cannot be used */
-    bool is_ordered;    /* a count below -1 says nothing either */
+    double most;        /* maximum of iterations per arrival; infinite: no bound */
+    double share;       /* probability that an arrival reaches the loop's guard */
+    bool is_sure;       /* a negative count does not mean that a guard was not passed, so it is invalid */
+    bool is_ordered;    /* a count below -1 is invalid too */
     bool misses_last;   /* the last iteration of the level above does not arrive */
-    bool is_used_below; /* a deeper level's formula needs the iteration number: trips_sum finds out */
+    bool is_used_below; /* a deeper level's formula contains the iteration number; set by trips_sum() */
 };
 
 struct trips_nest {
-    struct trips_level levels[TRIPS_MOST_LEVELS]; /* outermost first; the sum is of the last one's */
+    struct trips_level levels[TRIPS_MOST_LEVELS]; /* outermost first; the sum is that of the last one */
     size_t count;
-    struct expr_range *values; /* by name: symbols are points; iteration numbers are written here */
+    struct expr_range *values; /* by name: symbols are single values; iteration numbers are written here */
     size_t value_count;
-    uint64_t budget;  /* nodes of expressions that may still be evaluated */
-    bool has_clamped; /* a count below 0 was taken for 0: sums are not polynomials */
-    bool may_sample;  /* what is about right is better than nothing */
-    bool has_sampled; /* and the sum is that */
+    uint64_t budget;  /* remaining number of expression nodes to evaluate */
+    bool has_clamped; /* a count below 0 was replaced by 0, so sums are no polynomials */
+    bool may_sample;  /* an estimate is sufficient */
+    bool has_sampled; /* the sum is an estimate */
 };
 
 struct trips_sums {
     double iterations, entries;
-    bool is_sampled; /* they are only about right */
+    bool is_sampled; /* they are estimates */
 };
 
 enum trips_status {
     TRIPS_SUMMED,
-    TRIPS_NO_FORMULA, /* a formula has no value that can be used */
-    TRIPS_TOO_LONG /* more evaluations than allowed, or an endless loop whose iterations others depend on */
+    TRIPS_NO_FORMULA, /* a formula has no valid value */
+    /* The sum needs more evaluations than allowed, or an endless loop's iteration number is used by
+     * others. */
+    TRIPS_TOO_LONG
 };
 
-/* Nothing of an endless loop is nothing. */
+/* Returns a * b, where 0 times infinity is 0. */
 static inline double trips_times(double a, double b)
 {
     return a == 0 || b == 0 ? 0 : a * b;
