@@ -168,10 +168,10 @@ static LLVMValueRef way_out(const struct writer *w, LLVMBasicBlockRef block)
 /* What a caller may leave out, keep or repeat at will: it is not so any more. */
 static void take_promises(LLVMValueRef function)
 {
-    static const char *const promises[] = {"readnone",   "readonly", "writeonly",
-                                           "argmemonly", "memory",   "speculatable"};
-    for (size_t i = 0; i < sizeof promises / sizeof *promises; i++) {
-        unsigned kind = llvm_attribute_kind(promises[i]);
+    static const char *const assumptions[] = {"readnone",   "readonly", "writeonly",
+                                              "argmemonly", "memory",   "speculatable"};
+    for (size_t i = 0; i < sizeof assumptions / sizeof *assumptions; i++) {
+        unsigned kind = llvm_attribute_kind(assumptions[i]);
         if (kind)
             LLVMRemoveEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, kind);
     }

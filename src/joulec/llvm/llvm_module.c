@@ -123,7 +123,7 @@ static void read_last(struct reader *r, LLVMValueRef last, struct block *out)
 /* block->promises has room. */
 static void read_promise(struct reader *r, LLVMValueRef instruction, struct block *block)
 {
-    block->promises[block->promise_count++] = (struct promise){
+    block->assumptions[block->assumption_count++] = (struct assumption){
         llvm_condition(r->arena, LLVMGetOperand(instruction, 0)), .calls_before = block->call_count};
 }
 
@@ -155,8 +155,8 @@ static bool make_room_for_calls(struct reader *r, LLVMBasicBlockRef from, struct
     for (LLVMValueRef v = LLVMGetFirstInstruction(from); v; v = LLVMGetNextInstruction(v))
         count += llvm_is_call(v);
     out->calls = arena_alloc(r->arena, count * sizeof *out->calls);
-    out->promises = arena_alloc(r->arena, count * sizeof *out->promises);
-    return out->calls && out->promises;
+    out->assumptions = arena_alloc(r->arena, count * sizeof *out->assumptions);
+    return out->calls && out->assumptions;
 }
 
 /* !prof of a branch: weights behind a name, and from LLVM 19 on also behind who says so; of a profile they are counts + 1, or a
@@ -194,7 +194,7 @@ static bool read_edges(struct reader *r, LLVMValueRef last, const struct numberi
             .to = (uint32_t)llvm_number_of(blocks, LLVMGetSuccessor(last, (unsigned)i)),
             .number = (uint32_t)function->edge_count++,
             .probability = has_weights ? weights[i] / sum : NAN,
-            .seen = has_weights && !isnan(function->calls_seen) ? fmax(weights[i] - 1, 0) : NAN};
+            .seen = has_weights && !isnan(function->profiled_calls) ? fmax(weights[i] - 1, 0) : NAN};
     return out->edges != NULL;
 }
 
@@ -300,7 +300,7 @@ static double read_calls_seen(struct reader *r, LLVMValueRef function)
 static bool read_function(struct reader *r, LLVMValueRef value, struct function *out)
 {
     out->name = llvm_name(r->arena, value);
-    out->calls_seen = read_calls_seen(r, value);
+    out->profiled_calls = read_calls_seen(r, value);
     out->block_count = LLVMCountBasicBlocks(value);
     out->blocks = arena_alloc(r->arena, (out->block_count + 1) * sizeof *out->blocks);
     LLVMBasicBlockRef *blocks = arena_alloc(r->arena, (out->block_count + 1) * sizeof *blocks);

@@ -142,7 +142,7 @@ static void fill(struct search *s, int32_t number)
     }
 }
 
-/* Sets the depths of loops. Merges loops that are nested deeper than LOOPS_MOST_DEPTH into their parents. */
+/* Sets the depths of loops. Merges loops that are nested deeper than LOOPS_MAX_DEPTH into their parents. */
 static void cut_depth(struct search *s)
 {
     struct loops *out = s->out;
@@ -153,9 +153,9 @@ static void cut_depth(struct search *s)
         if (loop.parent >= 0)
             loop.parent = kept[loop.parent];
         loop.depth = loop.parent < 0 ? 1 : out->list[loop.parent].depth + 1;
-        kept[i] = loop.depth > LOOPS_MOST_DEPTH ? loop.parent : (int32_t)count;
-        out->is_too_deep = out->is_too_deep || loop.depth > LOOPS_MOST_DEPTH;
-        if (loop.depth > LOOPS_MOST_DEPTH)
+        kept[i] = loop.depth > LOOPS_MAX_DEPTH ? loop.parent : (int32_t)count;
+        out->is_too_deep = out->is_too_deep || loop.depth > LOOPS_MAX_DEPTH;
+        if (loop.depth > LOOPS_MAX_DEPTH)
             continue;
         if (loop.parent >= 0)
             out->list[loop.parent].is_outer = true;

@@ -10,7 +10,7 @@
 #include "joulec/module/cold.h"
 
 /* Loops that are nested deeper are merged into the loop around them. */
-#define LOOPS_MOST_DEPTH 64
+#define LOOPS_MAX_DEPTH 64
 
 /* States whether the memory that a loop writes always overlaps other memory that it accesses. A vectorized
  * version of the loop for non-overlapping data then never runs. */

@@ -53,15 +53,15 @@ enum compare {
 };
 
 /* Returns the negated comparison. */
-static inline enum compare compare_contrary(enum compare kind)
+static inline enum compare compare_inverse(enum compare kind)
 {
-    static const enum compare contraries[] = {
+    static const enum compare inverses[] = {
         [COMPARE_EQUAL] = COMPARE_NOT_EQUAL,     [COMPARE_NOT_EQUAL] = COMPARE_EQUAL,
         [COMPARE_LESS] = COMPARE_AT_LEAST,       [COMPARE_AT_MOST] = COMPARE_MORE,
         [COMPARE_MORE] = COMPARE_AT_MOST,        [COMPARE_AT_LEAST] = COMPARE_LESS,
         [COMPARE_BELOW] = COMPARE_ABOVE_OR_SAME, [COMPARE_BELOW_OR_SAME] = COMPARE_ABOVE,
         [COMPARE_ABOVE] = COMPARE_BELOW_OR_SAME, [COMPARE_ABOVE_OR_SAME] = COMPARE_BELOW};
-    return contraries[kind];
+    return inverses[kind];
 }
 
 /* A comparison of two integer operands. */
@@ -80,7 +80,7 @@ struct condition {
 };
 
 /* A condition that JOULE_ASSUME states. */
-struct promise {
+struct assumption {
     struct condition condition;
     size_t calls_before; /* number of calls that precede it in its block */
 };
@@ -187,8 +187,8 @@ struct block {
     /* edges[0] is taken only if this condition is true. If the block has two edges, edges[1] is taken only
      * if it is false. */
     struct condition condition;
-    struct promise *promises;
-    size_t promise_count;
+    struct assumption *assumptions;
+    size_t assumption_count;
     bool is_dead_end;       /* the block ends the program, or is unreachable */
     bool is_cold;           /* the block calls a function with the attribute cold */
     bool is_by_data;        /* the block's branch depends on values from memory */
@@ -222,7 +222,7 @@ struct function {
     size_t block_count;
     struct object *objects; /* local variables in memory */
     size_t object_count;
-    double calls_seen; /* calls in a profile; NaN: unknown */
+    double profiled_calls; /* calls in a profile; NaN: unknown */
     size_t edge_count, call_count;
     struct operand *parameters; /* name NULL: not an integer */
     size_t parameter_count;

@@ -135,7 +135,7 @@ static void add_loop(const struct page *p, size_t index, unsigned depth)
     text_add(p->out, "\n");
 }
 
-/* Adds the nodes of a region. Calls itself for nested loops, at most LOOPS_MOST_DEPTH deep. */
+/* Adds the nodes of a region. Calls itself for nested loops, at most LOOPS_MAX_DEPTH deep. */
 static void add_region(const struct page *p, int32_t loop, unsigned depth)
 {
     const struct loops *loops = &p->result->loops;

@@ -53,7 +53,7 @@ static const struct expr *build(struct expr_pool *pool, struct expr expr, const 
     expr.nodes = expr.depth = 1;
     for (uint32_t i = 0; i < expr.count; i++) {
         const struct expr *operand = operands[i];
-        if (!operand || operand->depth >= EXPR_MOST_DEPTH || operand->nodes > EXPR_MOST_NODES - expr.nodes)
+        if (!operand || operand->depth >= EXPR_MAX_DEPTH || operand->nodes > EXPR_MAX_NODES - expr.nodes)
             return expr_unknown();
         expr.nodes += operand->nodes;
         if (operand->depth >= expr.depth)
@@ -86,7 +86,7 @@ const struct expr *expr_nary(struct expr_pool *pool, enum expr_kind kind, const 
                              size_t count)
 {
     bool fits = kind == EXPR_UDIV ? count == 2 : kind >= EXPR_ADD && kind <= EXPR_SMAX && count >= 1;
-    if (!fits || count >= EXPR_MOST_NODES)
+    if (!fits || count >= EXPR_MAX_NODES)
         return expr_unknown();
     return build(pool, (struct expr){.kind = kind, .count = (uint32_t)count}, operands);
 }
@@ -94,7 +94,7 @@ const struct expr *expr_nary(struct expr_pool *pool, enum expr_kind kind, const 
 const struct expr *expr_recurrence(struct expr_pool *pool, const struct expr *const *operands, size_t count,
                                    uint32_t loop)
 {
-    if (count < 2 || count >= EXPR_MOST_NODES || loop == INDEX_NONE)
+    if (count < 2 || count >= EXPR_MAX_NODES || loop == INDEX_NONE)
         return expr_unknown();
     return build(pool, (struct expr){.kind = EXPR_RECURRENCE, .name = loop, .count = (uint32_t)count},
                  operands);
@@ -123,7 +123,7 @@ uint32_t expr_degree(const struct expr *expr)
 {
     if (expr->kind == EXPR_UNKNOWN)
         return EXPR_NO_DEGREE;
-    uint32_t most = 0, sum = 0;
+    uint32_t max = 0, sum = 0;
     for (uint32_t i = 0; i < expr->count; i++) {
         uint32_t degree = expr_degree(expr->operand[i]);
         if (degree == EXPR_NO_DEGREE)
@@ -131,14 +131,14 @@ uint32_t expr_degree(const struct expr *expr)
         sum += degree;
         if (expr->kind == EXPR_RECURRENCE)
             degree += i;
-        most = degree > most ? degree : most;
+        max = degree > max ? degree : max;
     }
     if (expr->kind == EXPR_MUL)
         return sum;
-    return expr->kind >= EXPR_UDIV && expr->kind <= EXPR_SMAX && most > 0 ? EXPR_NO_DEGREE : most;
+    return expr->kind >= EXPR_UDIV && expr->kind <= EXPR_SMAX && max > 0 ? EXPR_NO_DEGREE : max;
 }
 
-static enum expr_trend turned(enum expr_trend trend)
+static enum expr_trend reversed(enum expr_trend trend)
 {
     return (enum expr_trend)((trend & EXPR_GROWS ? EXPR_FALLS : 0) | (trend & EXPR_FALLS ? EXPR_GROWS : 0));
 }
@@ -157,7 +157,7 @@ static enum expr_trend trend_of_product(const struct expr *expr, uint32_t symbol
             one = one == EXPR_CONSTANT ? one : EXPR_EITHER;
         trend = (enum expr_trend)(trend | one);
     }
-    return is_negative ? turned(trend) : trend;
+    return is_negative ? reversed(trend) : trend;
 }
 
 enum expr_trend expr_trend(const struct expr *expr, uint32_t symbol)

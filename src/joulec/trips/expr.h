@@ -18,9 +18,9 @@
 
 __extension__ typedef __int128 expr_int;
 
-#define EXPR_MOST_DEPTH 64   /* maximum depth of a tree; deeper ones are unknown */
-#define EXPR_MOST_NODES 4096 /* maximum nodes of a tree; larger ones are unknown */
-#define EXPR_NO_DEGREE  UINT32_MAX
+#define EXPR_MAX_DEPTH 64   /* maximum depth of a tree; deeper ones are unknown */
+#define EXPR_MAX_NODES 4096 /* maximum nodes of a tree; larger ones are unknown */
+#define EXPR_NO_DEGREE UINT32_MAX
 
 enum expr_kind {
     EXPR_UNKNOWN,

@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-#define MOST_NODES  256 /* maximum nodes of a formula that is searched */
-#define MOST_TRIALS 64  /* maximum operands of maxima that are tried in one formula */
+#define MAX_NODES  256 /* maximum nodes of a formula that is searched */
+#define MAX_TRIALS 64  /* maximum operands of maxima that are tried in one formula */
 
 struct search {
     struct expr_pool *pool;
@@ -22,7 +22,7 @@ struct search {
 static const struct expr *replace(struct expr_pool *pool, const struct expr *in, const struct expr *old,
                                   const struct expr *new)
 {
-    const struct expr *operands[MOST_NODES];
+    const struct expr *operands[MAX_NODES];
     if (in == old)
         return new;
     bool is_same = true;
@@ -81,7 +81,7 @@ static bool make_room(struct expr_pool *pool)
 /* Returns the root with `maximum` replaced by the maximum of its other operands. */
 static const struct expr *without(const struct search *search, const struct expr *maximum, uint32_t out)
 {
-    const struct expr *rest[MOST_NODES];
+    const struct expr *rest[MAX_NODES];
     uint32_t count = 0;
     for (uint32_t i = 0; i < maximum->count; i++)
         if (i != out)
@@ -95,7 +95,7 @@ static const struct expr *without(const struct search *search, const struct expr
 static const struct expr *search_in(struct search *search, const struct expr *expr)
 {
     if ((expr->kind == EXPR_UMAX || expr->kind == EXPR_SMAX) && expr->count >= 2) {
-        for (uint32_t i = 0; i < expr->count && search->trials < MOST_TRIALS; i++, search->trials++)
+        for (uint32_t i = 0; i < expr->count && search->trials < MAX_TRIALS; i++, search->trials++)
             if (is_zero(search, replace(search->pool, search->root, expr, expr->operand[i])))
                 return without(search, expr, i);
         return NULL;
@@ -118,7 +118,7 @@ static bool has_maximum(const struct expr *expr)
 
 const struct expr *expr_behind_guard(struct expr_pool *pool, const struct expr *taken)
 {
-    if (taken->nodes > MOST_NODES || !has_maximum(taken))
+    if (taken->nodes > MAX_NODES || !has_maximum(taken))
         return taken;
     struct search search = {pool, taken, 0};
     const struct expr *found = make_room(pool) ? search_in(&search, taken) : NULL;

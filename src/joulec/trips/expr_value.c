@@ -12,16 +12,16 @@ static const struct expr_range unknown;
 
 static bool is_small(expr_int value)
 {
-    const expr_int most = (expr_int)1 << 100;
-    return value >= -most && value <= most;
+    const expr_int limit = (expr_int)1 << 100;
+    return value >= -limit && value <= limit;
 }
 
-static expr_int least(expr_int a, expr_int b)
+static expr_int min(expr_int a, expr_int b)
 {
     return a < b ? a : b;
 }
 
-static expr_int greatest(expr_int a, expr_int b)
+static expr_int max(expr_int a, expr_int b)
 {
     return a > b ? a : b;
 }
@@ -50,9 +50,8 @@ struct expr_range expr_product(struct expr_range a, struct expr_range b)
     if (!multiply(a.low, b.low, &corner[0]) || !multiply(a.low, b.high, &corner[1]) ||
         !multiply(a.high, b.low, &corner[2]) || !multiply(a.high, b.high, &corner[3]))
         return unknown;
-    return bounded(least(least(corner[0], corner[1]), least(corner[2], corner[3])),
-                   greatest(greatest(corner[0], corner[1]), greatest(corner[2], corner[3])),
-                   a.has_wrapped || b.has_wrapped);
+    return bounded(min(min(corner[0], corner[1]), min(corner[2], corner[3])),
+                   max(max(corner[0], corner[1]), max(corner[2], corner[3])), a.has_wrapped || b.has_wrapped);
 }
 
 static expr_int floor_divide(expr_int a, expr_int b)
@@ -71,39 +70,39 @@ static struct expr_range quotient(struct expr_range a, struct expr_range b)
 }
 
 /* Returns the unsigned minimum; negative values are greater than all others. */
-static struct expr_range unsigned_least(struct expr_range a, struct expr_range b)
+static struct expr_range unsigned_min(struct expr_range a, struct expr_range b)
 {
     bool has_wrapped = a.has_wrapped || b.has_wrapped;
     if (a.low >= 0 && b.low >= 0)
-        return bounded(least(a.low, b.low), least(a.high, b.high), has_wrapped);
+        return bounded(min(a.low, b.low), min(a.high, b.high), has_wrapped);
     if (a.low >= 0 || b.low >= 0) {
         struct expr_range sure = a.low >= 0 ? a : b, other = a.low >= 0 ? b : a;
-        expr_int low = other.high < 0 ? sure.low : least(sure.low, 0);
+        expr_int low = other.high < 0 ? sure.low : min(sure.low, 0);
         return bounded(low, sure.high, true);
     }
     if (a.high < 0 && b.high < 0)
-        return bounded(least(a.low, b.low), least(a.high, b.high), true);
-    return bounded(least(a.low, b.low), greatest(a.high, b.high), true);
+        return bounded(min(a.low, b.low), min(a.high, b.high), true);
+    return bounded(min(a.low, b.low), max(a.high, b.high), true);
 }
 
-static struct expr_range unsigned_greatest(struct expr_range a, struct expr_range b)
+static struct expr_range unsigned_max(struct expr_range a, struct expr_range b)
 {
     bool has_wrapped = a.has_wrapped || b.has_wrapped;
     if (a.low >= 0 && b.low >= 0)
-        return bounded(greatest(a.low, b.low), greatest(a.high, b.high), has_wrapped);
+        return bounded(max(a.low, b.low), max(a.high, b.high), has_wrapped);
     if (a.high < 0 && b.high < 0)
-        return bounded(greatest(a.low, b.low), greatest(a.high, b.high), true);
+        return bounded(max(a.low, b.low), max(a.high, b.high), true);
     if (a.high < 0 && b.low >= 0)
         return bounded(a.low, a.high, true);
     if (b.high < 0 && a.low >= 0)
         return bounded(b.low, b.high, true);
-    return bounded(least(a.low, b.low), greatest(a.high, b.high), true);
+    return bounded(min(a.low, b.low), max(a.high, b.high), true);
 }
 
-static struct expr_range signed_limit(struct expr_range a, struct expr_range b,
-                                      expr_int (*pick)(expr_int, expr_int))
+static struct expr_range signed_extreme(struct expr_range a, struct expr_range b,
+                                        expr_int (*select)(expr_int, expr_int))
 {
-    return bounded(pick(a.low, b.low), pick(a.high, b.high), a.has_wrapped || b.has_wrapped);
+    return bounded(select(a.low, b.low), select(a.high, b.high), a.has_wrapped || b.has_wrapped);
 }
 
 /* Returns unknown if the type cannot hold the value, because the machine's value is then another one. A
@@ -112,8 +111,8 @@ static struct expr_range as_typed(struct expr_range value, bool is_signed)
 {
     if (!value.is_known || value.bits < 1 || value.bits >= 100)
         return value;
-    expr_int most = (expr_int)1 << (value.bits - is_signed);
-    return value.low >= -most && value.high < most ? value : unknown;
+    expr_int limit = (expr_int)1 << (value.bits - is_signed);
+    return value.low >= -limit && value.high < limit ? value : unknown;
 }
 
 static struct expr_range join_numbers(enum expr_kind kind, struct expr_range a, struct expr_range b)
@@ -126,13 +125,13 @@ static struct expr_range join_numbers(enum expr_kind kind, struct expr_range a, 
     case EXPR_UDIV:
         return quotient(a, b);
     case EXPR_UMIN:
-        return unsigned_least(a, b);
+        return unsigned_min(a, b);
     case EXPR_UMAX:
-        return unsigned_greatest(a, b);
+        return unsigned_max(a, b);
     case EXPR_SMIN:
-        return signed_limit(a, b, least);
+        return signed_extreme(a, b, min);
     case EXPR_SMAX:
-        return signed_limit(a, b, greatest);
+        return signed_extreme(a, b, max);
     default:
         return unknown;
     }

@@ -60,11 +60,11 @@ static bool add_factor(const struct scev_function *facts, const struct linear_fa
     }
     const struct expr *other = factor->other;
     bool is_quotient = factor->kind == EXPR_UDIV,
-         is_least = factor->kind == EXPR_UMIN || factor->kind == EXPR_SMIN,
-         is_most = factor->kind == EXPR_UMAX || factor->kind == EXPR_SMAX;
-    if (!is_quotient && !is_least && !is_most)
+         is_min = factor->kind == EXPR_UMIN || factor->kind == EXPR_SMIN,
+         is_max = factor->kind == EXPR_UMAX || factor->kind == EXPR_SMAX;
+    if (!is_quotient && !is_min && !is_max)
         return false;
-    text_add(out, is_quotient ? "(" : is_least ? "min(" : "max(");
+    text_add(out, is_quotient ? "(" : is_min ? "min(" : "max(");
     for (uint32_t i = 0; i < other->count; i++) {
         text_add(out, !i ? "" : is_quotient ? ") / (" : ", ");
         if (!add_sum(facts, other->operand[i], 0, out))

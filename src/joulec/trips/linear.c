@@ -32,7 +32,7 @@ static bool is_same_factor(const struct linear_factor *a, const struct linear_fa
 /* Compares the factors in any order. */
 static bool is_same_product(const struct linear_term *a, const struct linear_term *b)
 {
-    bool is_used[LINEAR_MOST_FACTORS] = {false};
+    bool is_used[LINEAR_MAX_FACTORS] = {false};
     for (uint32_t i = 0; i < a->count; i++) {
         uint32_t k = 0;
         while (k < b->count && (is_used[k] || !is_same_factor(&a->factors[i], &b->factors[k])))
@@ -62,7 +62,7 @@ static bool add_term(struct linear *to, const struct linear_term *term)
     uint32_t i = 0;
     while (i < to->count && !is_same_product(&to->terms[i], term))
         i++;
-    if (i == LINEAR_MOST_TERMS)
+    if (i == LINEAR_MAX_TERMS)
         return false;
     if (i == to->count)
         to->terms[to->count++] = *term;
@@ -97,7 +97,7 @@ expr_int linear_times_of(const struct linear *sum, const struct linear_term *pro
 
 static bool multiply_terms(const struct linear_term *a, const struct linear_term *b, struct linear_term *out)
 {
-    if (a->count + b->count > LINEAR_MOST_FACTORS || !multiply(a->times, b->times, &out->times))
+    if (a->count + b->count > LINEAR_MAX_FACTORS || !multiply(a->times, b->times, &out->times))
         return false;
     out->count = 0;
     for (uint32_t i = 0; i < a->count; i++)
@@ -214,7 +214,7 @@ bool linear_of_sign(const struct expr *expr, struct linear *out)
 {
     if (!linear_of(expr, out))
         return false;
-    for (unsigned steps = 0; steps < EXPR_MOST_DEPTH && out->count == 1; steps++) {
+    for (unsigned steps = 0; steps < EXPR_MAX_DEPTH && out->count == 1; steps++) {
         const struct linear_term *term = &out->terms[0];
         const struct expr *quotient = term->count == 1 && term->times == 1 ? term->factors[0].other : NULL;
         if (!quotient || quotient->kind != EXPR_UDIV || quotient->operand[1]->kind != EXPR_INTEGER ||
@@ -286,20 +286,21 @@ static bool is_implied(enum compare kind, const struct linear *left, const struc
     }
 }
 
-bool linear_implies(const struct comparison *comparison, bool is_contrary, const struct expr *left,
-                    const struct expr *right, const struct linear *that, struct linear_provided *provided)
+bool linear_implies(const struct comparison *comparison, bool is_inverse, const struct expr *left,
+                    const struct expr *right, const struct linear *that,
+                    struct linear_assumptions *assumptions)
 {
     struct linear l, r;
-    enum compare kind = is_contrary ? compare_contrary(comparison->kind) : comparison->kind;
+    enum compare kind = is_inverse ? compare_inverse(comparison->kind) : comparison->kind;
     if (!linear_of(left, &l) || !linear_of(right, &r) || !is_implied(kind, &l, &r, that))
         return false;
-    if (provided->side_count + 2 > LINEAR_MOST_SIDES)
+    if (assumptions->side_count + 2 > LINEAR_MAX_SIDES)
         return false;
-    provided->is_ordered = provided->is_ordered || kind == COMPARE_NOT_EQUAL;
+    assumptions->is_equality_test = assumptions->is_equality_test || kind == COMPARE_NOT_EQUAL;
     if (comparison->is_of_addresses)
         return true;
     bool is_unsigned = !(kind >= COMPARE_LESS && kind <= COMPARE_AT_LEAST);
-    provided->sides[provided->side_count++] = (struct linear_side){*left, is_unsigned};
-    provided->sides[provided->side_count++] = (struct linear_side){*right, is_unsigned};
+    assumptions->sides[assumptions->side_count++] = (struct linear_side){*left, is_unsigned};
+    assumptions->sides[assumptions->side_count++] = (struct linear_side){*right, is_unsigned};
     return true;
 }

@@ -10,8 +10,8 @@
 #include "joulec/module/module.h"
 #include "joulec/trips/expr.h"
 
-#define LINEAR_MOST_TERMS   12
-#define LINEAR_MOST_FACTORS 4
+#define LINEAR_MAX_TERMS   12
+#define LINEAR_MAX_FACTORS 4
 
 /* A name, or a subexpression that is not expanded. */
 struct linear_factor {
@@ -22,13 +22,13 @@ struct linear_factor {
 
 struct linear_term {
     expr_int times;
-    struct linear_factor factors[LINEAR_MOST_FACTORS];
+    struct linear_factor factors[LINEAR_MAX_FACTORS];
     uint32_t count;
 };
 
 struct linear {
     expr_int constant;
-    struct linear_term terms[LINEAR_MOST_TERMS];
+    struct linear_term terms[LINEAR_MAX_TERMS];
     uint32_t count;
 };
 
@@ -44,17 +44,18 @@ struct linear_side {
 };
 
 /* Assumptions under which a comparison of machine integers holds for true integers. */
-#define LINEAR_MOST_SIDES 16
-struct linear_provided {
-    struct linear_side sides[LINEAR_MOST_SIDES]; /* their values equal the machine's */
+#define LINEAR_MAX_SIDES 16
+struct linear_assumptions {
+    struct linear_side sides[LINEAR_MAX_SIDES]; /* their values equal the machine's */
     size_t side_count;
-    bool is_ordered; /* `that` is not below -1, because the comparison tests only for equality */
+    bool is_equality_test; /* `that` is not below -1, because the comparison tests only for equality */
 };
 
 /* Returns true if `that` >= 0 follows from a comparison of two formulas (is_inverse: from the inverse
  * comparison). Adds what must also hold to *assumptions; returns false if that is full. */
-bool linear_implies(const struct comparison *comparison, bool is_contrary, const struct expr *left,
-                    const struct expr *right, const struct linear *that, struct linear_provided *provided);
+bool linear_implies(const struct comparison *comparison, bool is_inverse, const struct expr *left,
+                    const struct expr *right, const struct linear *that,
+                    struct linear_assumptions *assumptions);
 /* Computes to += by * more. Returns false if there are too many or too large terms. */
 bool linear_add(struct linear *to, const struct linear *more, expr_int by);
 /* Returns the coefficient of a product in a sum; 0: none. */

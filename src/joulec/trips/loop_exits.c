@@ -51,7 +51,7 @@ static double told_probability(const struct exits *x, uint32_t block)
     bool is_of_round = x->loops->innermost[block] == x->loop || sum <= RARE;
     if (is_hardly_ever(sum))
         sum = 0;
-    return is_of_round && isnan(x->function->calls_seen) ? sum : NAN;
+    return is_of_round && isnan(x->function->profiled_calls) ? sum : NAN;
 }
 
 static enum exit_kind kind_of_edge(const struct exits *x, const struct edge *edge, bool is_counted)

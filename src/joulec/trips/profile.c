@@ -11,7 +11,7 @@
 #include "joulec/module/recursion.h"
 #include "joulec/source/source.h"
 
-#define MOST_ROUNDS 64 /* maximum passes over the blocks of a function */
+#define MAX_PASSES 64 /* maximum passes over the blocks of a function */
 
 struct counts {
     const struct function *function;
@@ -19,7 +19,7 @@ struct counts {
     double *of_block, *of_edge; /* NaN: unknown */
 };
 
-static double sum_of_ways_out(const struct counts *c, uint32_t block)
+static double outgoing_count(const struct counts *c, uint32_t block)
 {
     const struct block *b = &c->function->blocks[block];
     double sum = b->edge_count ? 0 : NAN;
@@ -28,9 +28,9 @@ static double sum_of_ways_out(const struct counts *c, uint32_t block)
     return sum;
 }
 
-static double sum_of_ways_in(const struct counts *c, uint32_t block)
+static double incoming_count(const struct counts *c, uint32_t block)
 {
-    double sum = block == 0 ? c->function->calls_seen : 0;
+    double sum = block == 0 ? c->function->profiled_calls : 0;
     for (uint32_t k = c->flow->before_begin[block]; k < c->flow->before_begin[block + 1]; k++) {
         uint32_t from = c->flow->before[k];
         const struct block *b = &c->function->blocks[from];
@@ -45,14 +45,14 @@ static double sum_of_ways_in(const struct counts *c, uint32_t block)
 }
 
 /* Computes unknown counts of a block and its edges. Returns true if one has become known. */
-static bool learn(struct counts *c, uint32_t block)
+static bool propagate(struct counts *c, uint32_t block)
 {
     const struct block *b = &c->function->blocks[block];
     bool is_new = isnan(c->of_block[block]);
     if (is_new)
-        c->of_block[block] = sum_of_ways_out(c, block);
+        c->of_block[block] = outgoing_count(c, block);
     if (isnan(c->of_block[block]))
-        c->of_block[block] = sum_of_ways_in(c, block);
+        c->of_block[block] = incoming_count(c, block);
     is_new = is_new && !isnan(c->of_block[block]);
     for (size_t e = 0; e < b->edge_count; e++) {
         double *edge = &c->of_edge[b->edges[e].number];
@@ -77,15 +77,15 @@ static bool count_blocks(struct arena *arena, const struct function *f, const st
         for (size_t e = 0; e < f->blocks[b].edge_count; e++) {
             const struct edge *edge = &f->blocks[b].edges[e];
             /* clang makes such an edge for a `continue` past the end of a variable's lifetime. */
-            bool cannot_be = isnan(edge->seen) && f->blocks[edge->to].is_dead_end;
-            out->of_edge[edge->number] = cannot_be ? 0 : edge->seen;
+            bool is_impossible = isnan(edge->seen) && f->blocks[edge->to].is_dead_end;
+            out->of_edge[edge->number] = is_impossible ? 0 : edge->seen;
         }
     }
     bool is_new = true;
-    for (int round = 0; round < MOST_ROUNDS && is_new; round++) {
+    for (int round = 0; round < MAX_PASSES && is_new; round++) {
         is_new = false;
         for (size_t i = 0; i < flow->reached; i++)
-            is_new = learn(out, flow->order[i]) || is_new;
+            is_new = propagate(out, flow->order[i]) || is_new;
     }
     return true;
 }
@@ -107,7 +107,7 @@ static struct profile_loop count_loop(const struct counts *c, const struct loops
             bool leaves = !loop_has(loops, (int32_t)number, b->edges[e].to);
             bool is_last_test = leaves && block == loop->header && is_top_tested;
             out.entries += leaves ? times : 0;
-            out.rounds += (leaves && !is_last_test) || b->edges[e].to == loop->header ? times : 0;
+            out.iterations += (leaves && !is_last_test) || b->edges[e].to == loop->header ? times : 0;
         }
     }
     return out;
@@ -128,7 +128,7 @@ static void merge_equal(struct profile *profile)
         struct profile_loop *last = kept ? &profile->loops[kept - 1] : NULL;
         if (last && by_place(last, &profile->loops[i]) == 0) {
             last->entries += profile->loops[i].entries;
-            last->rounds += profile->loops[i].rounds;
+            last->iterations += profile->loops[i].iterations;
         } else {
             profile->loops[kept++] = profile->loops[i];
         }
@@ -187,7 +187,7 @@ static bool is_contradicted(const struct counts *c)
 {
     for (size_t i = 0; i < c->flow->reached; i++) {
         uint32_t block = c->flow->order[i];
-        if (fabs(sum_of_ways_in(c, block) - sum_of_ways_out(c, block)) > 0.5)
+        if (fabs(incoming_count(c, block) - outgoing_count(c, block)) > 0.5)
             return true;
     }
     return false;
@@ -198,7 +198,7 @@ static void count_outside(struct reading *r, const struct counts *counts)
 {
     const struct function *f = counts->function;
     uint32_t group = r->groups.group_of[f - r->module->functions];
-    r->outside[group] += may_be_divided(f) || is_contradicted(counts) ? NAN : f->calls_seen;
+    r->outside[group] += may_be_divided(f) || is_contradicted(counts) ? NAN : f->profiled_calls;
     for (size_t b = 0; b < f->block_count; b++)
         for (size_t c = 0; c < f->blocks[b].call_count; c++)
             if (groups_is_call_of(&r->groups, group, &f->blocks[b].calls[c]))
@@ -224,7 +224,7 @@ static bool add_function(struct reading *r, const struct function *f)
     if (is_good) {
         count_outside(r, &counts);
         r->profile->functions[r->profile->function_count++] =
-            (struct profile_function){name, f->calls_seen, next_without_keyword(&loops, 0) < loops.count};
+            (struct profile_function){name, f->profiled_calls, next_without_keyword(&loops, 0) < loops.count};
     }
     arena_free(&own);
     return is_good;
@@ -235,7 +235,7 @@ static void count_frames(struct reading *r)
 {
     size_t known = 0;
     for (size_t i = 0; i < r->module->function_count; i++) {
-        if (isnan(r->module->functions[i].calls_seen))
+        if (isnan(r->module->functions[i].profiled_calls))
             continue;
         double outside = r->outside[r->groups.group_of[i]];
         struct profile_function *f = &r->profile->functions[known++];
@@ -258,7 +258,7 @@ bool profile_read(const struct module *module, struct profile *out)
         reading.outside = arena_alloc(&reading.scratch, (reading.groups.count + 1) * sizeof *reading.outside);
     is_good = is_good && reading.outside;
     for (size_t i = 0; i < module->function_count && is_good; i++)
-        if (!isnan(module->functions[i].calls_seen))
+        if (!isnan(module->functions[i].profiled_calls))
             is_good = add_function(&reading, &module->functions[i]);
     if (is_good)
         count_frames(&reading);
@@ -290,7 +290,7 @@ const struct profile_function *profile_find(const struct profile *profile, const
 }
 
 /* Returns true if the loop's only exit is in its header, so that the header runs once more than the body. */
-static bool runs_once_more(const struct function *function, const struct loops *loops, int32_t loop)
+static bool header_runs_once_more(const struct function *function, const struct loops *loops, int32_t loop)
 {
     bool does = loop_is_top_tested(function, loops, loop);
     for (uint32_t i = loops->exit_begin[loop]; i < loops->exit_begin[loop + 1]; i++)
@@ -327,12 +327,12 @@ static bool may_be_merged(const struct profile *profile, const struct profile_lo
     return after || before;
 }
 
-static void set_seen(struct trips_loop *loop, double mean)
+static void set_profiled(struct trips_loop *loop, double mean)
 {
     loop->has_profile = true;
-    loop->seen_mean = mean;
-    loop->seen_low = NAN;
-    loop->seen_high = mean; /* the profile does not contain the maximum of one entry */
+    loop->profiled_mean = mean;
+    loop->profiled_low = NAN;
+    loop->profiled_high = mean; /* the profile does not contain the maximum of one entry */
 }
 
 void profile_join(const struct profile *profile, const struct function *function, bool calls_itself,
@@ -343,13 +343,14 @@ void profile_join(const struct profile *profile, const struct function *function
         const struct profile_loop *seen = key.place.file ? bsearch(&key, profile->loops, profile->loop_count,
                                                                    sizeof *profile->loops, by_place)
                                                          : NULL;
-        if (!seen || !(seen->entries > 0) || !isfinite(seen->rounds) ||
+        if (!seen || !(seen->entries > 0) || !isfinite(seen->iterations) ||
             (loops->list[i].may_be_two && may_be_merged(profile, seen, loops)))
             continue;
-        set_seen(&out[i], seen->rounds / seen->entries + runs_once_more(function, loops, (int32_t)i));
+        set_profiled(&out[i],
+                     seen->iterations / seen->entries + header_runs_once_more(function, loops, (int32_t)i));
     }
     const struct profile_function *seen = profile_find(profile, function->name);
     size_t of_calls = loop_of_calls(seen, loops);
     if (of_calls < loops->count && !out[of_calls].has_profile)
-        set_seen(&out[of_calls], calls_itself ? 1 : seen->frames);
+        set_profiled(&out[of_calls], calls_itself ? 1 : seen->frames);
 }

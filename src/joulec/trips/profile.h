@@ -12,8 +12,8 @@
 
 struct profile_loop {
     struct source_place place;
-    double entries, rounds; /* of its body, in all runs; NaN: unknown */
-    size_t function;        /* index of the function that contains it */
+    double entries, iterations; /* of its body, in all runs; NaN: unknown */
+    size_t function;            /* index of the function that contains it */
 };
 
 struct profile_function {

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#define MOST_OPERANDS 64
+#define MAX_OPERANDS 64
 
 struct reader {
     struct expr_pool *pool;
@@ -52,14 +52,14 @@ static bool take_integer(struct reader *reader, int64_t *out_value)
 {
     const char *from = reader->at;
     bool is_negative = take(reader, "-");
-    uint64_t value = 0, most = is_negative ? (uint64_t)1 << 63 : INT64_MAX;
+    uint64_t value = 0, max = is_negative ? (uint64_t)1 << 63 : INT64_MAX;
     if (!is_digit(peek(reader))) {
         reader->at = from;
         return false;
     }
     for (; is_digit(peek(reader)); reader->at++) {
         unsigned digit = (unsigned)(*reader->at - '0');
-        if (value > (most - digit) / 10)
+        if (value > (max - digit) / 10)
             return false;
         value = 10 * value + digit;
     }
@@ -178,12 +178,12 @@ static bool take_operator(struct reader *reader, enum expr_kind *out_kind)
 
 static const struct expr *read_operands(struct reader *reader)
 {
-    const struct expr *operands[MOST_OPERANDS];
+    const struct expr *operands[MAX_OPERANDS];
     size_t count = 0;
     enum expr_kind kind = EXPR_UNKNOWN, next;
     for (;;) {
         const struct expr *operand = read_expression(reader);
-        if (!operand || count == MOST_OPERANDS)
+        if (!operand || count == MAX_OPERANDS)
             return NULL;
         operands[count++] = operand;
         if (!take_operator(reader, &next))
@@ -214,11 +214,11 @@ static const struct expr *read_parenthesis(struct reader *reader)
 
 static const struct expr *read_recurrence(struct reader *reader)
 {
-    const struct expr *operands[MOST_OPERANDS];
+    const struct expr *operands[MAX_OPERANDS];
     size_t count = 0;
     uint32_t loop = INDEX_NONE;
     do {
-        if (count == MOST_OPERANDS)
+        if (count == MAX_OPERANDS)
             return NULL;
         operands[count] = read_expression(reader);
         if (!operands[count++])
@@ -258,7 +258,7 @@ static const struct expr *read_atom(struct reader *reader)
 /* Returns NULL if the text is not understood. */
 static const struct expr *read_expression(struct reader *reader)
 {
-    if (reader->depth >= EXPR_MOST_DEPTH)
+    if (reader->depth >= EXPR_MAX_DEPTH)
         return NULL;
     reader->depth++;
     const struct expr *expr;

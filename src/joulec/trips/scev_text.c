@@ -9,7 +9,7 @@
 #include <string.h>
 #include "base/array.h"
 
-#define MOST_EXITS 16
+#define MAX_EXITS 16
 
 struct line {
     const char *at, *end;
@@ -101,7 +101,7 @@ static struct scev_loop *loop_named(struct reading *reading, struct line header)
                                .name = name,
                                .taken = expr_unknown(),
                                .taken_guarded = expr_unknown(),
-                               .most_taken = -1,
+                               .max_taken = -1,
                                .multiple = 1};
     reading->exit_capacity = 0;
     return loop;
@@ -131,8 +131,8 @@ static void read_loop(struct reading *reading, struct line line)
         loop->taken = expression(reading, line);
     } else if (take(&line, "max backedge-taken count is ") ||
                take(&line, "constant max backedge-taken count is ")) {
-        int64_t most = number(reading, line, -1);
-        loop->most_taken = most <= SCEV_MOST_TAKEN ? most : -1;
+        int64_t max = number(reading, line, -1);
+        loop->max_taken = max <= SCEV_MAX_TAKEN ? max : -1;
     } else if (take(&line, "Trip multiple is ")) {
         int64_t multiple = number(reading, line, 1);
         loop->multiple = multiple ? multiple : 1;
@@ -221,33 +221,33 @@ static int by_name(const void *a, const void *b)
  * tests; behind the guard none of their counts is negative, so the minimum is used. */
 static void add_guarded(struct expr_pool *pool, struct scev_loop *loop)
 {
-    const struct expr *taken[MOST_EXITS], *all = loop->taken;
+    const struct expr *taken[MAX_EXITS], *all = loop->taken;
     bool is_several = loop->has_several_exits && loop->taken->kind != EXPR_UNKNOWN;
-    loop->is_guard_unclear = is_several || all->kind == EXPR_UMIN;
-    if (!loop->is_guard_unclear) {
+    loop->is_guard_ambiguous = is_several || all->kind == EXPR_UMIN;
+    if (!loop->is_guard_ambiguous) {
         loop->taken_guarded = expr_behind_guard(pool, loop->taken);
         return;
     }
     size_t count = is_several ? loop->exit_count : all->count;
-    for (size_t i = 0; i < count && count <= MOST_EXITS; i++)
+    for (size_t i = 0; i < count && count <= MAX_EXITS; i++)
         taken[i] = expr_behind_guard(pool, is_several ? loop->exits[i].taken : all->operand[i]);
     loop->taken_guarded =
-        count && count <= MOST_EXITS ? expr_nary(pool, EXPR_SMIN, taken, count) : expr_unknown();
+        count && count <= MAX_EXITS ? expr_nary(pool, EXPR_SMIN, taken, count) : expr_unknown();
 }
 
 /* Returns the minimum of all counts; unknown if one is unknown. */
 static const struct expr *first_of_exits(struct expr_pool *pool, const struct scev_loop *loop)
 {
-    const struct expr *taken[MOST_EXITS];
-    for (size_t i = 0; i < loop->exit_count && loop->exit_count <= MOST_EXITS; i++) {
+    const struct expr *taken[MAX_EXITS];
+    for (size_t i = 0; i < loop->exit_count && loop->exit_count <= MAX_EXITS; i++) {
         taken[i] = loop->exits[i].taken;
         if (taken[i]->kind == EXPR_UNKNOWN)
             return expr_unknown();
     }
     if (loop->exit_count == 1)
         return taken[0];
-    return loop->exit_count <= MOST_EXITS ? expr_nary(pool, EXPR_UMIN, taken, loop->exit_count)
-                                          : expr_unknown();
+    return loop->exit_count <= MAX_EXITS ? expr_nary(pool, EXPR_UMIN, taken, loop->exit_count)
+                                         : expr_unknown();
 }
 
 struct scev_loop scev_loop_without(struct expr_pool *pool, const struct scev_loop *loop,

@@ -11,7 +11,7 @@
 
 #include "joulec/trips/expr.h"
 
-#define SCEV_MOST_TAKEN (1 << 20)
+#define SCEV_MAX_TAKEN (1 << 20)
 
 struct scev_exit {
     const char *block;        /* the exiting block; NULL: it has no name */
@@ -26,9 +26,9 @@ struct scev_loop {
         /* The same behind the loop's own guard: negative if the guard is not passed. */
         *taken_guarded;
     /* Is taken_guarded also negative for values that pass the guard? Then several conditions end the loop. */
-    bool is_guard_unclear;
-    int64_t most_taken; /* maximum backedge-taken count of any entry; -1: no bound */
-    int64_t multiple;   /* trip multiple; 1: no information */
+    bool is_guard_ambiguous;
+    int64_t max_taken; /* maximum backedge-taken count of any entry; -1: no bound */
+    int64_t multiple;  /* trip multiple; 1: no information */
     bool has_several_exits;
     struct scev_exit *exits; /* NULL if there is only one */
     size_t exit_count;

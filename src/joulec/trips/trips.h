@@ -24,7 +24,7 @@
 #define TRIPS_GUESS        100
 #define TRIPS_GUESS_INSIDE 10
 /* Assumed maximum of a count without other bounds, as a multiple of the maximum in the profile. */
-#define TRIPS_SEEN_SPREAD 1.25
+#define TRIPS_PROFILE_SPREAD 1.25
 
 enum trips_class {
     TRIPS_EXACT,    /* follows from the code alone */
@@ -63,18 +63,18 @@ struct trips_loop {
      * equal the machine's and, with is_equality_test, if the formula is at least -1. */
     const struct linear_side *compared;
     size_t compared_count;
-    bool is_ordered;
-    /* Each iteration calls the function itself at its end. All calls but the first are made by such an
+    bool is_equality_test;
+    /* Each iteration makes a recursive call. All calls of the function but the first are made by such an
      * iteration, so the mean over all calls is just under one iteration, however many one call may have. */
-    bool calls_back;
+    bool has_recursive_call;
     /* Some exits are not in `facts`, because they do not determine the trip count; LLVM's figures for all
      * exits may come from them. */
     bool has_dead_exits;
     bool may_leave_early;     /* the loop has exits that are hardly ever taken ... */
     double early_probability; /* ... with this probability in each iteration, by hints */
     bool has_annotation, has_profile;
-    double annotated_low, annotated_high;  /* iterations per entry; low 0: it may not be entered at all */
-    double seen_low, seen_mean, seen_high; /* iterations per entry; low and high NaN: unknown */
+    double annotated_low, annotated_high; /* iterations per entry; low 0: it may not be entered at all */
+    double profiled_low, profiled_mean, profiled_high; /* iterations per entry; low and high NaN: unknown */
     /* Ranges of symbols wherever this loop is entered, instead of those of the whole function; NULL: the
      * same. The loops around it have these ranges or wider ones. */
     const struct trips_symbol *symbols;
@@ -104,7 +104,7 @@ struct trips {
     /* The count that follows from the code contradicts the annotation. The code's count is used. */
     bool refutes_annotation;
     bool is_guess_within; /* BOUNDED, but the bounds are no evidence of the likely count: `est` is a guess */
-    bool may_run_over;    /* its formula differs from the machine's count for some values of the symbols */
+    bool may_overflow;    /* its formula differs from the machine's count for some values of the symbols */
     /* Per call of the function, over all entries. The class is the weakest of the loop and those around it.
      * If it is exact or symbolic and low = est = high, the count equals that of an execution in which all
      * called functions return. */

@@ -13,7 +13,8 @@
 static enum trips_status sum_from(struct trips_nest *nest, size_t at, struct trips_sums *out);
 
 /* Sets *out_trips to the iterations of one arrival. */
-static enum trips_status arrive(struct trips_nest *nest, const struct trips_level *level, double *out_trips)
+static enum trips_status iterations_of_arrival(struct trips_nest *nest, const struct trips_level *level,
+                                               double *out_trips)
 {
     *out_trips = level->fixed;
     if (!level->taken)
@@ -22,13 +23,13 @@ static enum trips_status arrive(struct trips_nest *nest, const struct trips_leve
         return TRIPS_TOO_LONG;
     nest->budget -= level->taken->nodes;
     struct expr_range taken = expr_value(level->taken, (struct expr_values){nest->values, nest->value_count});
-    if (!taken.is_known || taken.low != taken.high || (taken.low < 0 && level->is_sure) ||
-        (taken.low < -1 && level->is_ordered) || (taken.low >= 0 && taken.has_wrapped))
+    if (!taken.is_known || taken.low != taken.high || (taken.low < 0 && level->is_unguarded) ||
+        (taken.low < -1 && level->is_equality_test) || (taken.low >= 0 && taken.has_wrapped))
         return TRIPS_NO_FORMULA;
     *out_trips = taken.low < 0 ? 0 : (double)taken.low + 1;
-    if (taken.low < -1 || *out_trips > level->most)
+    if (taken.low < -1 || *out_trips > level->max_iterations)
         nest->has_clamped = true;
-    *out_trips = fmin(*out_trips, level->most);
+    *out_trips = fmin(*out_trips, level->max_iterations);
     return TRIPS_SUMMED;
 }
 
@@ -60,7 +61,7 @@ static enum trips_status sum_each(struct trips_nest *nest, size_t at, double fro
 
 /* A polynomial, as its value and forward differences at `from`. */
 struct differences {
-    double from, of_iterations[TRIPS_MOST_LEVELS + 1], of_entries[TRIPS_MOST_LEVELS + 1];
+    double from, of_iterations[TRIPS_MAX_LEVELS + 1], of_entries[TRIPS_MAX_LEVELS + 1];
     uint32_t degree;
 };
 
@@ -78,7 +79,7 @@ static double choose(double n, uint32_t k)
 }
 
 /* Returns the value at from + n (shift 0), or the sum of the n values from `from` on (shift 1). */
-static struct trips_sums extend(const struct differences *known, double n, uint32_t shift)
+static struct trips_sums extrapolate(const struct differences *known, double n, uint32_t shift)
 {
     long double iterations = 0, entries = 0;
     for (uint32_t k = 0; k <= known->degree; k++) {
@@ -94,7 +95,7 @@ static bool agrees(double a, double b)
     return fabs(a - b) <= 1e-12 * fabs(b);
 }
 
-static enum trips_status learn(struct trips_nest *nest, size_t at, struct differences *out)
+static enum trips_status compute_differences(struct trips_nest *nest, size_t at, struct differences *out)
 {
     for (uint32_t k = 0; k <= out->degree; k++) {
         struct trips_sums one;
@@ -111,9 +112,10 @@ static enum trips_status learn(struct trips_nest *nest, size_t at, struct differ
 
 static bool is_confirmed(struct trips_nest *nest, size_t at, const struct differences *known, double n)
 {
-    struct trips_sums one, said = extend(known, n, 0);
+    struct trips_sums one, extrapolated = extrapolate(known, n, 0);
     return sum_below(nest, at, known->from + n, &one) == TRIPS_SUMMED &&
-           agrees(said.iterations, one.iterations) && agrees(said.entries, one.entries) && !nest->has_clamped;
+           agrees(extrapolated.iterations, one.iterations) && agrees(extrapolated.entries, one.entries) &&
+           !nest->has_clamped;
 }
 
 /* Returns TRIPS_SUMMED, or another status if there is no closed sum. */
@@ -132,10 +134,10 @@ static enum trips_status sum_closed(struct trips_nest *nest, size_t at, double n
         return TRIPS_NO_FORMULA;
     if (sum_each(nest, at, n - edge, n, sum) != TRIPS_SUMMED || nest->has_clamped)
         return TRIPS_NO_FORMULA;
-    if (learn(nest, at, &known) != TRIPS_SUMMED || !is_confirmed(nest, at, &known, floor(middle / 2)) ||
-        !is_confirmed(nest, at, &known, middle - 1))
+    if (compute_differences(nest, at, &known) != TRIPS_SUMMED ||
+        !is_confirmed(nest, at, &known, floor(middle / 2)) || !is_confirmed(nest, at, &known, middle - 1))
         return TRIPS_NO_FORMULA;
-    struct trips_sums all = extend(&known, middle, 1);
+    struct trips_sums all = extrapolate(&known, middle, 1);
     sum->iterations += all.iterations;
     sum->entries += all.entries;
     return TRIPS_SUMMED;
@@ -197,7 +199,7 @@ static enum trips_status sum_from(struct trips_nest *nest, size_t at, struct tri
     const struct trips_level *level = &nest->levels[at];
     double trips;
     *out = (struct trips_sums){0};
-    enum trips_status status = arrive(nest, level, &trips);
+    enum trips_status status = iterations_of_arrival(nest, level, &trips);
     if (status != TRIPS_SUMMED)
         return status;
     if (at + 1 == nest->count) {
@@ -212,8 +214,8 @@ static enum trips_status sum_from(struct trips_nest *nest, size_t at, struct tri
             out->entries = trips_times(out->entries, arrivals);
         }
     }
-    out->iterations = trips_times(out->iterations, level->share);
-    out->entries = trips_times(out->entries, level->share);
+    out->iterations = trips_times(out->iterations, level->probability);
+    out->entries = trips_times(out->entries, level->probability);
     return status;
 }
 

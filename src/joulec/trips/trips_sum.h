@@ -11,22 +11,22 @@
 
 #include "joulec/trips/expr.h"
 
-#define TRIPS_MOST_LEVELS 64
+#define TRIPS_MAX_LEVELS 64
 
 struct trips_level {
     const struct expr *taken; /* NULL: `fixed` iterations per arrival */
     uint32_t name;            /* number of the loop's iteration number; INDEX_NONE: none */
     double fixed;
-    double most;        /* maximum of iterations per arrival; infinite: no bound */
-    double share;       /* probability that an arrival reaches the loop's guard */
-    bool is_sure;       /* a negative count does not mean that a guard was not passed, so it is invalid */
-    bool is_ordered;    /* a count below -1 is invalid too */
-    bool misses_last;   /* the last iteration of the level above does not arrive */
-    bool is_used_below; /* a deeper level's formula contains the iteration number; set by trips_sum() */
+    double max_iterations; /* maximum of iterations per arrival; infinite: no bound */
+    double probability;    /* probability that an arrival reaches the loop's guard */
+    bool is_unguarded;     /* a negative count does not mean that a guard was not passed, so it is invalid */
+    bool is_equality_test; /* a count below -1 is invalid too */
+    bool misses_last;      /* the last iteration of the level above does not arrive */
+    bool is_used_below;    /* a deeper level's formula contains the iteration number; set by trips_sum() */
 };
 
 struct trips_nest {
-    struct trips_level levels[TRIPS_MOST_LEVELS]; /* outermost first; the sum is that of the last one */
+    struct trips_level levels[TRIPS_MAX_LEVELS]; /* outermost first; the sum is that of the last one */
     size_t count;
     struct expr_range *values; /* by name: symbols are single values; iteration numbers are written here */
     size_t value_count;

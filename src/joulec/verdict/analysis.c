@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "joulec/module/annotation.h"
 #include "joulec/source/constant.h"
-#include "joulec/trips/nest.h"
+#include "joulec/trips/loop_entry.h"
 #include "joulec/work/parameters.h"
 
 #define MAX_WARMER_KELVIN 100 /* chips shut down before they are warmer */
@@ -62,7 +62,7 @@ static void take_marks(struct analysis *a, struct function_result *result, struc
     if (!marks)
         return;
     marks_join(marks, &result->loops, result->marks, a->mark_is_unclear);
-    nest_annotate(result->function, &result->loops, marks->list, result->marks, nest);
+    loop_entry_annotate(result->function, &result->loops, marks->list, result->marks, nest);
 }
 
 static void note_refuted(struct analysis *a, const struct function_result *result)

@@ -139,7 +139,7 @@ static void note_guess(const struct function_result *r, size_t loop, struct note
                      "this loop has no bound and is assumed to run %s: write JOULE_LOOP(min, max) or "
                      "JOULE_ASSUME(n <= ...) before it",
                      times);
-    else if (r->trips[loop].may_run_over && formula)
+    else if (r->trips[loop].may_overflow && formula)
         string_print(out->words, sizeof out->words,
                      "this loop has no bound and is assumed to run %s; LLVM's count, %s, overflows for some "
                      "values of '%s': also write JOULE_ASSUME(%s >= ...) before it, or bound its maximum",
@@ -257,7 +257,7 @@ static void note_doubt(const struct finding *f, const struct doubt *doubt, const
     case DOUBT_DEPTH:
         string_print(out->words, sizeof out->words,
                      "loops of this function are nested more than %d deep: deeper loops are not counted",
-                     LOOPS_MOST_DEPTH);
+                     LOOPS_MAX_DEPTH);
         break;
     default:
         string_print(out->words, sizeof out->words,

@@ -19,8 +19,8 @@ struct reading {
     int32_t innermost; /* loop of the access */
     double bytes;      /* of the access */
     struct address *out;
-    struct creeping creeping[LOOPS_MOST_DEPTH]; /* as out->stride */
-    unsigned creeps;                            /* looked into */
+    struct creeping creeping[LOOPS_MAX_DEPTH]; /* as out->stride */
+    unsigned creeps;                           /* looked into */
 };
 
 /* --- names -------------------------------------------------------------------------------------------------- */

@@ -63,9 +63,9 @@ static bool are_within(const struct stream *a, const struct stream *b, double by
 static bool add_stream(const struct walk *w, const struct loop *loop, const struct access *access,
                        uint32_t block, struct streams *out)
 {
-    double strides[LOOPS_MOST_DEPTH + 1] = {0};
+    double strides[LOOPS_MAX_DEPTH + 1] = {0};
     struct stream new = {.at = {.stride = strides}, .bytes = access->bytes};
-    if (out->count == MOST_ACCESSES || loop->depth > LOOPS_MOST_DEPTH)
+    if (out->count == MOST_ACCESSES || loop->depth > LOOPS_MAX_DEPTH)
         return false;
     address_read(w->of->addresses, access, block, &new.at);
     if (new.at.wild >= (int)loop->depth - (loop->depth > 1) || new.at.creeps)
@@ -295,7 +295,7 @@ static void advise_growth(struct walk *w, int32_t l, uint32_t block, const struc
         return;
     uint32_t header = expr_find_name(&f->facts->pool, f->function->blocks[f->loops.list[l].header].name);
     if (header == INDEX_NONE ||
-        !grows_by_constant(known_formula(f->facts, &call->arguments[1], &room), header))
+        !grows_by_constant(operand_formula(f->facts, &call->arguments[1], &room), header))
         return;
     double each = joules_of_call(w, call), rounds = times / entries;
     add(w, (struct advice){.kind = ADVICE_GROWTH,

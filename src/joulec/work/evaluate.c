@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "joulec/trips/formula.h"
-#include "joulec/trips/nest.h"
+#include "joulec/trips/loop_entry.h"
 #include "joulec/work/advice.h"
 #include "joulec/work/contract.h"
 #include "joulec/work/levels.h"
@@ -61,7 +61,7 @@ struct evaluation {
     struct trips_symbol symbols[2 * MOST_SYMBOLS]; /* what is known of arguments */
     size_t symbol_count;
     struct trips *trips;
-    struct known known;
+    struct value_ranges ranges;
     const struct function_sum **callees;
     struct sum_ways ways;
     struct addresses addresses;
@@ -94,7 +94,7 @@ static size_t bind(const struct evaluation *now, const struct evaluated *callee,
         if (!callee->matters[i] || count == MOST_SYMBOLS)
             continue;
         out[count].name = callee->function->parameters[i].name;
-        count += known_at_call(&now->known, block, number, &call->arguments[i], &out[count]);
+        count += value_range_of_argument(&now->ranges, block, number, &call->arguments[i], &out[count]);
     }
     return count;
 }
@@ -232,7 +232,7 @@ static const struct function_sum *sum_at_call(struct evaluation *now, uint32_t b
     if (!callee || !callee->order || callee->order >= now->f->order)
         return NULL;
     return sum_with(now, callee, block, symbols,
-                    now->known.facts ? bind(now, callee, block, number, symbols) : 0);
+                    now->ranges.facts ? bind(now, callee, block, number, symbols) : 0);
 }
 
 /* Arguments as they are bound, and what the function itself promises on all ways to a block; their number. */
@@ -240,7 +240,7 @@ static size_t bind_own(const struct evaluation *now, uint32_t block, const struc
                        size_t count, struct trips_symbol out[2 * MOST_SYMBOLS])
 {
     struct trips_symbol promised[MOST_SYMBOLS];
-    size_t more = known_promised(&now->known, block, promised, MOST_SYMBOLS), bound = count;
+    size_t more = value_range_assumed(&now->ranges, block, promised, MOST_SYMBOLS), bound = count;
     for (size_t i = 0; i < count; i++)
         out[i] = symbols[i];
     for (size_t i = 0; i < more; i++) {
@@ -261,7 +261,7 @@ static size_t bind_own(const struct evaluation *now, uint32_t block, const struc
 static bool promises_behind_entry(const struct function *f)
 {
     for (size_t i = 1; i < f->block_count; i++)
-        if (f->blocks[i].promise_count)
+        if (f->blocks[i].assumption_count)
             return true;
     return false;
 }
@@ -299,7 +299,7 @@ static bool bind_entered(struct evaluation *now)
         if (!entered)
             return false;
         memcpy(entered, symbols, count * sizeof *entered);
-        known_on_entry(&now->known, (int32_t)i, entered, count);
+        value_range_narrow_at_entry(&now->ranges, (int32_t)i, entered, count);
         loop->entered = entered;
     }
     return true;
@@ -310,8 +310,8 @@ static joule_status learn(struct evaluation *now, const struct trips_symbol *sym
     struct evaluated *f = now->f;
     if (!f->facts)
         return JOULE_OK;
-    joule_status status =
-        known_prepare(&now->scratch, f->function, &f->loops, f->facts, symbols, count, NULL, &now->known);
+    joule_status status = value_range_prepare(&now->scratch, f->function, &f->loops, f->facts, symbols, count,
+                                              NULL, &now->ranges);
     if (status != JOULE_OK)
         return status;
     now->symbol_count = bind_own(now, 0, symbols, count, now->symbols);
@@ -336,7 +336,7 @@ static bool count_loops(struct evaluation *now)
 static void close_edges(struct evaluation *now)
 {
     const struct loops *loops = &now->f->loops;
-    for (size_t i = 0; i < loops->flow.reached && now->known.facts && !loops->is_irregular; i++) {
+    for (size_t i = 0; i < loops->flow.reached && now->ranges.facts && !loops->is_irregular; i++) {
         uint32_t block = loops->flow.order[i];
         const struct block *b = &now->f->function->blocks[block];
         int32_t loop = loops->innermost[block];
@@ -344,10 +344,10 @@ static void close_edges(struct evaluation *now)
             !loop_has(loops, loop, b->edges[1].to))
             continue;
         uint32_t header = loop < 0 ? UINT32_MAX : loops->list[loop].header;
-        enum known_answer answer = known_answers(&now->known, &b->condition);
-        if (answer == KNOWN_NOT || b->edges[0].to == header || b->edges[1].to == header)
+        enum truth answer = value_range_evaluate(&now->ranges, &b->condition);
+        if (answer == TRUTH_UNKNOWN || b->edges[0].to == header || b->edges[1].to == header)
             continue;
-        now->ways.is_closed[b->edges[answer == KNOWN_HOLDS].number] = true;
+        now->ways.is_closed[b->edges[answer == TRUTH_TRUE].number] = true;
     }
 }
 
@@ -387,8 +387,8 @@ static struct call_length length_at_call(const struct evaluation *now, uint32_t 
 {
     const struct operand *length = contract_length(&now->f->function->blocks[block].calls[number]);
     struct trips_symbol bytes;
-    if (!length || !now->known.facts || !known_at_call(&now->known, block, number, length, &bytes) ||
-        bytes.high < 0)
+    if (!length || !now->ranges.facts ||
+        !value_range_of_argument(&now->ranges, block, number, length, &bytes) || bytes.high < 0)
         return (struct call_length){.bytes = {NAN, NAN, NAN}};
     return (struct call_length){{fmax((double)bytes.low, 0), fmax((double)bytes.est, 0), (double)bytes.high},
                                 bytes.is_by_type};
@@ -459,8 +459,8 @@ static joule_status evaluate_with(struct evaluator *e, struct evaluated *f, cons
     if (status == JOULE_OK && !count_loops(&now))
         status = JOULE_NO_MEMORY;
     if (status == JOULE_OK && f->facts)
-        status = known_prepare(&now.scratch, f->function, &f->loops, f->facts, now.symbols, now.symbol_count,
-                               trips, &now.known);
+        status = value_range_prepare(&now.scratch, f->function, &f->loops, f->facts, now.symbols,
+                                     now.symbol_count, trips, &now.ranges);
     if (status == JOULE_OK)
         status = add_up(&now, arena, out);
     arena_free(&now.scratch);
@@ -525,9 +525,9 @@ joule_status evaluate_prepare(struct evaluator *e, size_t index)
     f->words = arena_alloc(e->arena, (f->loops.count + 1) * sizeof *f->words);
     if (!f->nest || !f->trips || !f->words)
         return JOULE_NO_MEMORY;
-    status = nest_describe(e->arena, f->function, &f->loops, f->facts, f->nest);
+    status = loop_entry_find(e->arena, f->function, &f->loops, f->facts, f->nest);
     if (status == JOULE_OK && e->groups)
-        evaluate_find_calls_back(e, f);
+        evaluate_find_recursive_calls(e, f);
     return status;
 }
 

@@ -9,7 +9,7 @@
 #define JOULEC_EVALUATE_H
 
 #include "joulec/module/recursion.h"
-#include "joulec/trips/known.h"
+#include "joulec/trips/value_range.h"
 #include "joulec/work/sum.h"
 
 /* What a function takes where its arguments are in these ranges, and where it is called in a loop whose rounds are guessed. */
@@ -66,7 +66,7 @@ joule_status evaluate_prepare(struct evaluator *evaluator, size_t index);
 /* A function in general, once it is prepared. Those that it calls come first, but for recursions. NO_MEMORY, or OK. */
 joule_status evaluate(struct evaluator *evaluator, size_t index);
 /* Marks the loops of a prepared function in each of whose rounds its own group is called. */
-void evaluate_find_calls_back(const struct evaluator *evaluator, struct evaluated *f);
+void evaluate_find_recursive_calls(const struct evaluator *evaluator, struct evaluated *f);
 /* Functions of a group that is counted, once each is evaluated. `depth` of each, 0: none, where together they bound the group, else
  * NULL; `seen`: calls of each in one call from outside as a profile has them, or NULL. One of both is known. NO_MEMORY, or OK. */
 joule_status evaluate_group(struct evaluator *evaluator, const uint32_t *members, size_t count,

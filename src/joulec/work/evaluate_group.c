@@ -32,7 +32,7 @@ static bool runs_each_round(const struct evaluated *f, int32_t loop, uint32_t bl
     return true;
 }
 
-void evaluate_find_calls_back(const struct evaluator *e, struct evaluated *f)
+void evaluate_find_recursive_calls(const struct evaluator *e, struct evaluated *f)
 {
     uint32_t group = e->groups->group_of[f - e->functions];
     for (size_t i = 0; i < f->loops.flow.reached; i++) {
@@ -41,7 +41,7 @@ void evaluate_find_calls_back(const struct evaluator *e, struct evaluated *f)
         if (loop < 0 || !calls_group(e, &f->function->blocks[block], group))
             continue;
         for (; loop >= 0 && runs_each_round(f, loop, block); loop = f->loops.list[loop].parent)
-            f->nest[loop].calls_back = true;
+            f->nest[loop].has_recursive_call = true;
     }
 }
 
@@ -233,7 +233,7 @@ static bool find_frames(struct group *g, uint32_t member, struct frames *out)
         if (g->seen)
             out->likely[m] = has_most ? fmin(g->seen[m], out->most[m]) : g->seen[m];
         if (!has_most)
-            out->most[m] = (g->seen ? TRIPS_SEEN_SPREAD : 1) * out->likely[m];
+            out->most[m] = (g->seen ? TRIPS_PROFILE_SPREAD : 1) * out->likely[m];
     }
     return true;
 }

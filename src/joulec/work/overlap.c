@@ -8,7 +8,7 @@
 struct touched {
     struct address at;
     const struct access *access;
-    double stride[LOOPS_MOST_DEPTH + 1];
+    double stride[LOOPS_MAX_DEPTH + 1];
 };
 
 struct search {
@@ -116,7 +116,7 @@ void overlap_find(const struct addresses *addresses, const struct trips *trips, 
         struct loop *loop = &loops->list[l];
         loop->overlap = OVERLAP_NONE;
         loop->overlapped = NULL;
-        bool is_asked = loop->wide && loop->wide->compares_ranges && loop->depth <= LOOPS_MOST_DEPTH;
+        bool is_asked = loop->wide && loop->wide->compares_ranges && loop->depth <= LOOPS_MAX_DEPTH;
         if (is_asked && read_touched(&search, addresses, l))
             look(&search, l, loop);
     }

@@ -35,12 +35,12 @@ static bool call_uses(const struct evaluator *e, const struct evaluated *f, cons
     const struct evaluated *callee = call->callee < 0 ? NULL : &e->functions[call->callee];
     const struct operand *length = call->callee < 0 ? contract_length(call) : NULL;
     struct expr room;
-    if (length && expr_uses(known_formula(f->facts, length, &room), name))
+    if (length && expr_uses(operand_formula(f->facts, length, &room), name))
         return true;
     if (!callee || !callee->order || callee->order >= f->order)
         return false;
     for (size_t i = 0; i < call->argument_count && i < callee->function->parameter_count; i++)
-        if (callee->matters[i] && expr_uses(known_formula(f->facts, &call->arguments[i], &room), name))
+        if (callee->matters[i] && expr_uses(operand_formula(f->facts, &call->arguments[i], &room), name))
             return true;
     return false;
 }
@@ -49,8 +49,8 @@ static bool condition_uses(const struct evaluated *f, const struct condition *co
 {
     struct expr room;
     for (size_t i = 0; i < condition->count; i++)
-        if (expr_uses(known_formula(f->facts, &condition->list[i].left, &room), name) ||
-            expr_uses(known_formula(f->facts, &condition->list[i].right, &room), name))
+        if (expr_uses(operand_formula(f->facts, &condition->list[i].left, &room), name) ||
+            expr_uses(operand_formula(f->facts, &condition->list[i].right, &room), name))
             return true;
     return false;
 }
@@ -95,14 +95,14 @@ struct passing {
 };
 
 /* Returns false if it is unknown. */
-static bool find_argument(const struct known *known, uint32_t block, size_t number, size_t i,
+static bool find_argument(const struct value_ranges *ranges, uint32_t block, size_t number, size_t i,
                           struct trips_symbol *out)
 {
-    const struct call *call = &known->function->blocks[block].calls[number];
+    const struct call *call = &ranges->function->blocks[block].calls[number];
     if (i >= call->argument_count)
         return false;
-    if (known->facts)
-        return known_at_call(known, block, number, &call->arguments[i], out);
+    if (ranges->facts)
+        return value_range_of_argument(ranges, block, number, &call->arguments[i], out);
     out->low = out->est = out->high = call->arguments[i].constant;
     out->bits = call->arguments[i].bits;
     return call->arguments[i].is_constant;
@@ -122,15 +122,16 @@ static void add_argument(struct passed *passed, bool is_known, const struct trip
     passed->est_sum += (double)one->est;
 }
 
-static void add_call(const struct passing *p, const struct known *known, uint32_t block, size_t number)
+static void add_call(const struct passing *p, const struct value_ranges *ranges, uint32_t block,
+                     size_t number)
 {
-    const struct call *call = &known->function->blocks[block].calls[number];
+    const struct call *call = &ranges->function->blocks[block].calls[number];
     struct passed *passed = call->callee < 0 ? NULL : p->of[call->callee];
     const struct function *callee = call->callee < 0 ? NULL : p->e->functions[call->callee].function;
     for (size_t i = 0; passed && i < callee->parameter_count; i++) {
         struct trips_symbol one = {0};
         if (callee->parameters[i].name && !passed[i].is_unknown)
-            add_argument(&passed[i], find_argument(known, block, number, i, &one), &one);
+            add_argument(&passed[i], find_argument(ranges, block, number, i, &one), &one);
     }
 }
 
@@ -146,16 +147,16 @@ static bool calls_any(const struct passing *p, const struct function *f)
 /* Adds the arguments of all calls in a function, given the arguments of the function itself. */
 static joule_status add_calls(struct passing *p, const struct evaluated *f)
 {
-    struct known known = {.function = f->function, .loops = &f->loops};
+    struct value_ranges ranges = {.function = f->function, .loops = &f->loops};
     if (!calls_any(p, f->function))
         return JOULE_OK;
     joule_status status = !f->facts ? JOULE_OK
-                                    : known_prepare(&p->scratch, f->function, &f->loops, f->facts, f->passed,
-                                                    f->passed_count, NULL, &known);
+                                    : value_range_prepare(&p->scratch, f->function, &f->loops, f->facts,
+                                                          f->passed, f->passed_count, NULL, &ranges);
     for (size_t i = 0; i < f->loops.flow.reached && status == JOULE_OK; i++) {
         uint32_t block = f->loops.flow.order[i];
         for (size_t c = 0; c < f->function->blocks[block].call_count; c++)
-            add_call(p, &known, block, c);
+            add_call(p, &ranges, block, c);
     }
     return status;
 }

@@ -30,7 +30,7 @@ enum doubt_kind {
     DOUBT_POINTER,   /* a call through a pointer */
     DOUBT_RECURSION, /* a function that comes back to itself, without JOULE_DEPTH */
     DOUBT_SHAPE,     /* a way into the middle of a loop */
-    DOUBT_DEPTH,     /* loops nested deeper than LOOPS_MOST_DEPTH */
+    DOUBT_DEPTH,     /* loops nested deeper than LOOPS_MAX_DEPTH */
     DOUBT_CALL,      /* a function that leaves something open where it is called like this */
     DOUBT_DEVICE,    /* it runs on a GPU */
     DOUBT_LENGTH,    /* nobody knows over how many bytes a function of the library goes */

@@ -101,7 +101,7 @@ static double likelihood_by_question(const struct ways *w, const struct block *b
 double ways_likelihood(const struct ways *w, const struct block *b, const struct edge *edge,
                        const struct leads *leads, int32_t loop)
 {
-    bool is_told = !isnan(edge->probability) && leads->is_told, is_seen = !isnan(w->function->calls_seen);
+    bool is_told = !isnan(edge->probability) && leads->is_told, is_seen = !isnan(w->function->profiled_calls);
     if (heat_is_dead(w->heat[edge->to]) && !(is_told && is_seen))
         return 0;
     if (is_told)

@@ -405,8 +405,8 @@ static void check_depth(unsigned depth)
         blocks[b].edges[1].to = 2 * depth + 1 - b;
     }
     assert_int_equal(loops_find(&arena, &f, &loops), JOULE_OK);
-    assert_int_equal(loops.count, depth < LOOPS_MOST_DEPTH ? depth : LOOPS_MOST_DEPTH);
-    assert_int_equal(loops.is_too_deep, depth > LOOPS_MOST_DEPTH);
+    assert_int_equal(loops.count, depth < LOOPS_MAX_DEPTH ? depth : LOOPS_MAX_DEPTH);
+    assert_int_equal(loops.is_too_deep, depth > LOOPS_MAX_DEPTH);
     assert_false(loops.is_irregular);
     for (uint32_t i = 0; i < loops.count; i++) {
         assert_int_equal(loops.list[i].header, i + 1);
@@ -422,8 +422,8 @@ static void test_depth_has_an_end(void **state)
 {
     (void)state;
     check_depth(3);
-    check_depth(LOOPS_MOST_DEPTH);
-    check_depth(LOOPS_MOST_DEPTH + 1);
+    check_depth(LOOPS_MAX_DEPTH);
+    check_depth(LOOPS_MAX_DEPTH + 1);
     check_depth(5000);
 }
 

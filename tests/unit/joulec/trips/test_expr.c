@@ -206,7 +206,7 @@ static void test_depth_and_size_have_an_end(void **state)
             at = stpcpy(at, ")");
         const struct expr *expr = read(&pool, text);
         struct expr_range of[1] = {expr_point(1)};
-        assert_true(expr->depth <= EXPR_MOST_DEPTH);
+        assert_true(expr->depth <= EXPR_MAX_DEPTH);
         assert_int_equal(expr_value(expr, (struct expr_values){of, 1}).is_known, levels < 64);
     }
     expr_pool_free(&pool);

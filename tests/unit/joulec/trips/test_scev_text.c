@@ -68,7 +68,7 @@ static void test_llvm_14(void **state)
     const struct scev_loop *loop = scev_loop_of(find, "for.body");
     assert_true(loop && loop->has_several_exits && loop->exit_count == 2);
     assert_int_equal(loop->taken->kind, EXPR_UNKNOWN);
-    assert_int_equal(loop->most_taken, -1); /* the width of a type */
+    assert_int_equal(loop->max_taken, -1); /* the width of a type */
     assert_string_equal(loop->exits[0].block, "for.body");
     assert_int_equal(loop->exits[0].taken->kind, EXPR_UNKNOWN);
     assert_int_equal(loop->exits[1].taken->kind, EXPR_ADD);
@@ -81,11 +81,11 @@ static void test_llvm_14(void **state)
     loop = scev_loop_of(two, "inner");
     assert_int_equal(loop->taken->kind, EXPR_RECURRENCE);
     assert_int_equal(loop->taken->name, scev_loop_of(two, "outer")->name);
-    assert_int_equal(loop->most_taken, 99);
+    assert_int_equal(loop->max_taken, 99);
     assert_int_equal(scev_loop_of(two, "outer")->taken->integer, 99);
-    assert_int_equal(scev_loop_of(two, "outer")->most_taken, 99);
+    assert_int_equal(scev_loop_of(two, "outer")->max_taken, 99);
     assert_int_equal(scev_loop_of(two, "outer")->multiple, 100);
-    assert_int_equal(scev_loop_of(two, "other")->most_taken, -1);
+    assert_int_equal(scev_loop_of(two, "other")->max_taken, -1);
     scev_text_free(&text);
 }
 
@@ -98,7 +98,7 @@ static void test_exits_that_are_left_out(void **state)
     struct scev_function *find = (struct scev_function *)scev_text_function(&text, "find");
     const struct scev_loop *loop = scev_loop_of(find, "for.body");
     struct scev_loop counted = scev_loop_without(&find->pool, loop, (const bool[]){true, false});
-    assert_true(counted.exit_count == 1 && !counted.has_several_exits && !counted.is_guard_unclear);
+    assert_true(counted.exit_count == 1 && !counted.has_several_exits && !counted.is_guard_ambiguous);
     assert_ptr_equal(counted.taken, loop->exits[1].taken);
     assert_int_not_equal(counted.taken_guarded->kind, EXPR_UNKNOWN);
     struct scev_loop open = scev_loop_without(&find->pool, loop, (const bool[]){false, true});
@@ -109,7 +109,7 @@ static void test_exits_that_are_left_out(void **state)
     assert_true(scev_text_read(of_19, sizeof of_19 - 1, &text));
     struct scev_function *f = (struct scev_function *)scev_text_function(&text, "f");
     struct scev_loop least = scev_loop_without(&f->pool, scev_loop_of(f, "b"), (const bool[]){false, false});
-    assert_true(least.taken->kind == EXPR_UMIN && least.taken->count == 2 && least.is_guard_unclear);
+    assert_true(least.taken->kind == EXPR_UMIN && least.taken->count == 2 && least.is_guard_ambiguous);
     scev_text_free(&text);
 }
 
@@ -122,12 +122,12 @@ static void test_llvm_19(void **state)
     assert_int_equal(f->loop_count, 3);
     const struct scev_loop *odd = scev_loop_of(f, "odd name"), *b = scev_loop_of(f, "b");
     assert_int_equal(odd->taken->integer, 999);
-    assert_int_equal(odd->most_taken, 999);
+    assert_int_equal(odd->max_taken, 999);
     assert_int_equal(odd->multiple, 1000);
     assert_false(odd->has_several_exits);
     assert_true(b->has_several_exits && b->exit_count == 2);
     assert_int_equal(b->taken->kind, EXPR_UMIN);
-    assert_int_equal(b->most_taken, -1);
+    assert_int_equal(b->max_taken, -1);
     assert_null(b->exits[1].block);
     assert_int_equal(b->exits[1].taken->integer, 7);
     assert_int_equal(scev_loop_of(f, "c")->taken->kind, EXPR_UNKNOWN);

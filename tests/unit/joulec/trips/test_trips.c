@@ -113,8 +113,8 @@ static void test_annotations_and_profiles(void **state)
     assert_int_equal(trips->total_cls, TRIPS_BOUNDED);
     check_range(&trips->iterations, 10, 15, 20);
     loop->has_profile = true;
-    loop->seen_mean = 12;
-    loop->seen_low = loop->seen_high = NAN;
+    loop->profiled_mean = 12;
+    loop->profiled_low = loop->profiled_high = NAN;
     trips = count_with(&nest, NULL, 0);
     assert_int_equal(trips->total_cls, TRIPS_BOUNDED);
     check_range(&trips->iterations, 10, 12, 20);
@@ -122,8 +122,8 @@ static void test_annotations_and_profiles(void **state)
     trips = count_with(&nest, NULL, 0);
     assert_int_equal(trips->total_cls, TRIPS_PROFILED);
     check_range(&trips->per_entry, 1, 12, INFINITY);
-    loop->seen_low = 8;
-    loop->seen_high = 16;
+    loop->profiled_low = 8;
+    loop->profiled_high = 16;
     trips = count_with(&nest, NULL, 0);
     check_range(&trips->per_entry, 8, 12, 20);
     scev_text_free(&nest.text);
@@ -333,10 +333,11 @@ static void test_formulas_that_run_over_somewhere_are_none(void **state)
     assert_int_equal(count_n(&nest, 1, 50, 100)->cls, TRIPS_SYMBOLIC);
     const struct trips *trips = count_n(&nest, 0, 50, 100);
     assert_int_equal(trips->cls, TRIPS_GUESSED);
-    assert_true(trips->may_run_over && isinf(trips->iterations.high));
+    assert_true(trips->may_overflow && isinf(trips->iterations.high));
     nest.loops[0].entry = TRIPS_GUARDED; /* while (n--) */
     check_range(&count_n(&nest, 0, 50, 100)->iterations, 0, 50, 100);
-    nest.loops[0].is_ordered = true; /* guarded by n != 0: -1 shows that the loop is not entered, -2 shows
+    nest.loops[0].is_equality_test =
+        true; /* guarded by n != 0: -1 shows that the loop is not entered, -2 shows
                                       * nothing */
     check_range(&count_n(&nest, 0, 50, 100)->iterations, 0, 50, 100);
     assert_int_equal(count_n(&nest, -1, 50, 100)->cls, TRIPS_GUESSED);

@@ -15,10 +15,10 @@ struct plan {
     bool has_ranges;          /* it contains a symbol whose value is a range */
     bool has_types;           /* the bound is only that of a type */
     struct trips_range fixed; /* without a formula: iterations per arrival */
-    double most;              /* maximum of iterations per entry, from LLVM */
+    double max;               /* maximum of iterations per entry, from LLVM */
 };
 
-struct counting {
+struct trips_analysis {
     const struct expr_pool *pool;
     const struct trips_loop *loops;
     const struct trips_symbol *symbols;
@@ -39,22 +39,23 @@ struct counting {
 
 /* Returns true if all names in a formula of this loop are known: symbols from the caller, iteration numbers
  * of loops around it. Adds what kinds of symbols it contains to *plan. */
-bool trips_is_bound(const struct counting *counting, const struct expr *expr, size_t loop, struct plan *plan);
+bool trips_is_bound(const struct trips_analysis *analysis, const struct expr *expr, size_t loop,
+                    struct plan *plan);
 /* Returns true if the formulas of the loop and of those around it contain no ranges. The estimate of a range
  * may be too low for the loop to be entered. */
-bool trips_is_of_points(const struct counting *counting, size_t loop);
+bool trips_nest_is_exact(const struct trips_analysis *analysis, size_t loop);
 /* Returns true if a negative value of this loop's formula does not mean that its guard was not passed. */
-bool trips_is_sure(const struct trips_loop *loop);
+bool trips_is_unguarded(const struct trips_loop *loop);
 /* Returns the range of a formula for all values of the symbols and all iterations of the loops around it. */
-struct expr_range trips_value_anywhere(struct counting *counting, const struct expr *expr, size_t loop);
+struct expr_range trips_formula_range(struct trips_analysis *analysis, const struct expr *expr, size_t loop);
 /* Returns the maximum of iterations per entry that the exits allow; infinite if that is only the size of the
  * address space. */
-double trips_most_by_exits(struct counting *counting, size_t loop);
+double trips_max_by_exits(struct trips_analysis *analysis, size_t loop);
 /* Returns true if a bound on the iterations per entry is no smaller than the types of the compared values
  * allow. */
-bool trips_is_by_type(struct counting *counting, size_t loop, double most);
+bool trips_is_type_bound(struct trips_analysis *analysis, size_t loop, double max);
 /* Returns true if this loop's formula equals the machine's count, and its guard has the assumed meaning, for
  * all values of the symbols and all iterations of the loops around it. */
-bool trips_holds_anywhere(struct counting *counting, size_t loop);
+bool trips_formula_is_valid(struct trips_analysis *analysis, size_t loop);
 
 #endif

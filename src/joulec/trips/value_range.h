@@ -11,7 +11,7 @@
 #include "joulec/trips/trips.h"
 
 /* A function, and the ranges that hold in all of it. */
-struct known {
+struct value_ranges {
     const struct function *function;
     const struct loops *loops;
     const struct scev_function *facts;
@@ -22,25 +22,28 @@ struct known {
 };
 
 /* Returns the formula of an operand: scalar evolution's, or *room, which is set to the operand itself. */
-const struct expr *known_formula(const struct scev_function *facts, const struct operand *operand,
-                                 struct expr *room);
+const struct expr *operand_formula(const struct scev_function *facts, const struct operand *operand,
+                                   struct expr *room);
 /* Sets *out, which is allocated in `arena`. symbols: ranges of the function's arguments; trips: counts of its
  * loops, NULL: unknown. Returns JOULE_OK or JOULE_NO_MEMORY. */
-joule_status known_prepare(struct arena *arena, const struct function *function, const struct loops *loops,
-                           const struct scev_function *facts, const struct trips_symbol *symbols,
-                           size_t symbol_count, const struct trips *trips, struct known *out);
+joule_status value_range_prepare(struct arena *arena, const struct function *function,
+                                 const struct loops *loops, const struct scev_function *facts,
+                                 const struct trips_symbol *symbols, size_t symbol_count,
+                                 const struct trips *trips, struct value_ranges *out);
 /* Sets *out, except its name, to the range of `operand` at the call with this index in `block`. Returns false
  * if the range is unknown. */
-bool known_at_call(const struct known *known, uint32_t block, size_t call, const struct operand *operand,
-                   struct trips_symbol *out);
-enum known_answer { KNOWN_NOT, KNOWN_HOLDS, KNOWN_FAILS };
+bool value_range_of_argument(const struct value_ranges *ranges, uint32_t block, size_t call,
+                             const struct operand *operand, struct trips_symbol *out);
+enum truth { TRUTH_UNKNOWN, TRUTH_TRUE, TRUTH_FALSE };
 /* Returns whether a condition is true in all of the function, or false in all of it. */
-enum known_answer known_answers(const struct known *known, const struct condition *condition);
+enum truth value_range_evaluate(const struct value_ranges *ranges, const struct condition *condition);
 /* Writes at most `room` ranges that JOULE_ASSUME states in blocks that dominate `block`, or in `block`. For
  * block 0 they hold in the whole function. Returns their number. */
-size_t known_promised(const struct known *known, uint32_t block, struct trips_symbol *out, size_t room);
+size_t value_range_assumed(const struct value_ranges *ranges, uint32_t block, struct trips_symbol *out,
+                           size_t room);
 /* Narrows the ranges of symbols to their ranges where a loop is entered, as branches that dominate the entry
  * show. */
-void known_on_entry(const struct known *known, int32_t loop, struct trips_symbol *symbols, size_t count);
+void value_range_narrow_at_entry(const struct value_ranges *ranges, int32_t loop,
+                                 struct trips_symbol *symbols, size_t count);
 
 #endif

@@ -14,12 +14,12 @@
 
 /* Fills out[0..loops->count). `facts` may be NULL; formulas are added to its pool. Returns JOULE_OK or
  * JOULE_NO_MEMORY. */
-joule_status nest_describe(struct arena *arena, const struct function *function, const struct loops *loops,
-                           struct scev_function *facts, struct trips_loop *out);
+joule_status loop_entry_find(struct arena *arena, const struct function *function, const struct loops *loops,
+                             struct scev_function *facts, struct trips_loop *out);
 
 /* Adds the trip counts that marks state (marks_join) to out[0..loops->count), which loop_entry_find() has
  * filled. MARK_NONE: the loop has no mark. */
-void nest_annotate(const struct function *function, const struct loops *loops, const struct mark *marks,
-                   const uint32_t *mark_of, struct trips_loop *out);
+void loop_entry_annotate(const struct function *function, const struct loops *loops, const struct mark *marks,
+                         const uint32_t *mark_of, struct trips_loop *out);
 
 #endif

@@ -3,16 +3,16 @@
  * Note: a region can be passed through without a block if this block does not dominate all ends of the
  * region. So only the first and the last end in the preorder of the dominator tree are stored.
  */
-#include "joulec/trips/nest.h"
+#include "joulec/trips/loop_entry.h"
 
 #include <string.h>
 #include "joulec/source/source.h"
-#include "joulec/trips/known.h"
+#include "joulec/trips/value_range.h"
 #include "joulec/trips/linear.h"
 #include "joulec/trips/loop_exits.h"
 
-#define MOST_CONDITIONS 4
-#define MOST_STEPS      (1 << 24) /* per function; the guards of the remaining loops stay unknown */
+#define MAX_CONDITIONS 4
+#define MAX_STEPS      (1 << 24) /* per function; the guards of the remaining loops stay unknown */
 
 /* The ends of iterations of a region, as preorder numbers in the dominator tree. */
 struct ends {
@@ -24,8 +24,8 @@ struct nest {
     struct arena *arena;
     const struct function *function;
     const struct loops *loops;
-    struct ends *ends;       /* of each region, by loop + 1 */
-    enum trips_last *leaves; /* by loop: whether the last iteration reaches the loops inside */
+    struct ends *ends;               /* of each region, by loop + 1 */
+    enum trips_last *last_iteration; /* by loop: whether the last iteration reaches the loops inside */
     const struct scev_function *facts;
     uint32_t *stack, *mark; /* by block: number of the last walk that visited it */
     uint32_t walk;
@@ -74,30 +74,30 @@ static bool has_live_exit(const struct nest *nest, int32_t number)
 
 /* Finds the ends of the loop's iterations, and whether its exits are in its header, its latch or
  * elsewhere. */
-static void look_at_loop(const struct nest *nest, int32_t number)
+static void find_loop_ends(const struct nest *nest, int32_t number)
 {
     const struct loop *loop = &nest->loops->list[number];
     bool by_header = false, by_latch = false, by_other = false, has_live = has_live_exit(nest, number);
     for (uint32_t i = loop->first; i < loop->end; i++) {
         uint32_t block = nest->loops->members[i];
         const struct block *b = &nest->function->blocks[block];
-        bool leaves = false, goes_back = false;
+        bool last_iteration = false, goes_back = false;
         for (size_t e = 0; e < b->edge_count; e++) {
-            leaves = leaves || (!loop_has(nest->loops, number, b->edges[e].to) &&
-                                (!has_live || loop_exit_is_live(nest->loops, &b->edges[e])));
+            last_iteration = last_iteration || (!loop_has(nest->loops, number, b->edges[e].to) &&
+                                                (!has_live || loop_exit_is_live(nest->loops, &b->edges[e])));
             goes_back = goes_back || b->edges[e].to == loop->header;
         }
-        if (leaves || goes_back)
+        if (last_iteration || goes_back)
             add_end(nest, number, block);
-        by_header = by_header || (leaves && block == loop->header && !goes_back);
-        by_latch = by_latch || (leaves && goes_back);
-        by_other = by_other || (leaves && !goes_back && block != loop->header);
+        by_header = by_header || (last_iteration && block == loop->header && !goes_back);
+        by_latch = by_latch || (last_iteration && goes_back);
+        by_other = by_other || (last_iteration && !goes_back && block != loop->header);
     }
     bool is_either = by_other || (by_header && by_latch);
-    nest->leaves[number] = is_either ? TRIPS_EITHER : by_header ? TRIPS_MISSED : TRIPS_REACHED;
+    nest->last_iteration[number] = is_either ? TRIPS_EITHER : by_header ? TRIPS_MISSED : TRIPS_REACHED;
 }
 
-static void look_at_calls(const struct nest *nest, bool is_dead_end)
+static void find_function_ends(const struct nest *nest, bool is_dead_end)
 {
     const struct flow *flow = &nest->loops->flow;
     for (size_t i = 0; i < flow->reached; i++) {
@@ -108,48 +108,48 @@ static void look_at_calls(const struct nest *nest, bool is_dead_end)
 }
 
 /* Dead ends count only in a function that never returns. */
-static void look_at_regions(const struct nest *nest)
+static void find_ends(const struct nest *nest)
 {
-    look_at_calls(nest, false);
+    find_function_ends(nest, false);
     if (!nest->ends[0].has_any)
-        look_at_calls(nest, true);
+        find_function_ends(nest, true);
     for (size_t i = 0; i < nest->loops->count; i++)
-        look_at_loop(nest, (int32_t)i);
+        find_loop_ends(nest, (int32_t)i);
 }
 
 /* --- guards --------------------------------------------------------------------------------------------- */
 
 /* The conditions under which a loop is entered. */
 struct guard {
-    struct linear taken[MOST_CONDITIONS]; /* the formula of each condition that ends the loop */
+    struct linear taken[MAX_CONDITIONS]; /* the formula of each condition that ends the loop */
     size_t count;
-    struct linear_provided provided;
+    struct linear_assumptions assumptions;
 };
 
 static bool read_guard(const struct scev_loop *facts, struct guard *out)
 {
     const struct expr *taken = facts->taken_guarded;
-    *out = (struct guard){.count = facts->is_guard_unclear ? taken->count : 1};
-    bool is_good = taken->kind != EXPR_UNKNOWN && out->count <= MOST_CONDITIONS;
+    *out = (struct guard){.count = facts->is_guard_ambiguous ? taken->count : 1};
+    bool is_good = taken->kind != EXPR_UNKNOWN && out->count <= MAX_CONDITIONS;
     for (size_t i = 0; i < out->count && is_good; i++)
-        is_good = linear_of_sign(facts->is_guard_unclear ? taken->operand[i] : taken, &out->taken[i]);
+        is_good = linear_of_sign(facts->is_guard_ambiguous ? taken->operand[i] : taken, &out->taken[i]);
     return is_good && out->count;
 }
 
 /* Returns true if an edge is taken only where `that` >= 0. */
-static bool asks_for(const struct nest *nest, const struct block *block, size_t edge,
-                     const struct linear *that, struct linear_provided *provided)
+static bool edge_implies(const struct nest *nest, const struct block *block, size_t edge,
+                         const struct linear *that, struct linear_assumptions *assumptions)
 {
     const struct condition *condition = &block->condition;
     struct expr left_room, right_room;
-    bool is_contrary = edge == 1, is_each = condition->is_any == is_contrary || condition->count == 1;
+    bool is_inverse = edge == 1, is_each = condition->is_any == is_inverse || condition->count == 1;
     bool is_said = block->edge_count == 2 ? block->edges[0].to != block->edges[1].to : edge == 0;
-    if (!is_said || !condition->count || (condition->is_part && is_contrary))
+    if (!is_said || !condition->count || (condition->is_part && is_inverse))
         return false;
     for (size_t i = 0; i < condition->count; i++) {
         const struct comparison *c = &condition->list[i];
-        bool does = linear_implies(c, is_contrary, known_formula(nest->facts, &c->left, &left_room),
-                                   known_formula(nest->facts, &c->right, &right_room), that, provided);
+        bool does = linear_implies(c, is_inverse, operand_formula(nest->facts, &c->left, &left_room),
+                                   operand_formula(nest->facts, &c->right, &right_room), that, assumptions);
         if (does == is_each)
             return does;
     }
@@ -157,8 +157,8 @@ static bool asks_for(const struct nest *nest, const struct block *block, size_t 
 }
 
 /* Returns true if an edge is taken only where the loop runs (has_passed), or only where it does not. */
-static bool is_decided(const struct nest *nest, const struct block *block, size_t edge, struct guard *guard,
-                       bool has_passed)
+static bool edge_decides(const struct nest *nest, const struct block *block, size_t edge, struct guard *guard,
+                         bool has_passed)
 {
     for (size_t i = 0; i < guard->count; i++) {
         struct linear that = {.constant = -1};
@@ -166,7 +166,7 @@ static bool is_decided(const struct nest *nest, const struct block *block, size_
             that = guard->taken[i];
         else if (!linear_add(&that, &guard->taken[i], -1))
             return false;
-        if (asks_for(nest, block, edge, &that, &guard->provided))
+        if (edge_implies(nest, block, edge, &that, &guard->assumptions))
             return true;
     }
     return false;
@@ -179,7 +179,8 @@ static bool is_dead_end(const struct nest *nest, uint32_t block)
 
 /* Returns true if an iteration of `region` can reach `header` without passing the guard (has_passed), or can
  * end without reaching `header` although the guard would let it pass. */
-static bool slips_by(struct nest *nest, int32_t region, uint32_t header, struct guard *guard, bool has_passed)
+static bool can_bypass_guard(struct nest *nest, int32_t region, uint32_t header, struct guard *guard,
+                             bool has_passed)
 {
     uint32_t first = region < 0 ? 0 : nest->loops->list[region].header;
     size_t depth = 1;
@@ -195,9 +196,9 @@ static bool slips_by(struct nest *nest, int32_t region, uint32_t header, struct 
             bool is_end = region >= 0 && (to == first || !loop_has(nest->loops, region, to));
             bool is_old = !is_end && (nest->mark[to] == nest->walk || (!has_passed && to == header));
             if (is_old || (is_end && (has_passed || is_dead_end(nest, to))) ||
-                is_decided(nest, b, e, guard, has_passed))
+                edge_decides(nest, b, e, guard, has_passed))
                 continue;
-            if (is_end || to == header || nest->steps++ > MOST_STEPS)
+            if (is_end || to == header || nest->steps++ > MAX_STEPS)
                 return true;
             nest->mark[to] = nest->walk;
             nest->stack[depth++] = to;
@@ -216,7 +217,7 @@ static uint32_t skip_forward(const struct nest *nest, uint32_t block)
 
 /* Returns the last branch before a loop, if one of its edges leads to a block to which the loop exits; else
  * NULL. */
-static const struct block *bypass_of(const struct nest *nest, int32_t loop)
+static const struct block *bypass_branch(const struct nest *nest, int32_t loop)
 {
     const struct loops *loops = nest->loops;
     uint32_t before = loops->flow.dominator[loops->list[loop].header];
@@ -238,7 +239,8 @@ enum guard_owner { GUARD_OWN, GUARD_OTHER, GUARD_UNKNOWN };
 
 /* Returns whether that branch is the loop's first test, which has the loop's place in the source, or an `if`
  * around the loop. If an `if` surrounds both, the loop is conditional in any case. */
-static enum guard_owner owner_of(const struct nest *nest, const struct loop *loop, const struct block *bypass)
+static enum guard_owner guard_owner_of(const struct nest *nest, const struct loop *loop,
+                                       const struct block *bypass)
 {
     if (ends_without(nest, loop->parent, (uint32_t)(bypass - nest->function->blocks)))
         return GUARD_OTHER;
@@ -249,11 +251,12 @@ static enum guard_owner owner_of(const struct nest *nest, const struct loop *loo
 
 /* --- loops ---------------------------------------------------------------------------------------------- */
 
-static const struct linear_side *keep_sides(const struct nest *nest, const struct linear_provided *provided)
+static const struct linear_side *keep_sides(const struct nest *nest,
+                                            const struct linear_assumptions *assumptions)
 {
-    size_t size = provided->side_count * sizeof *provided->sides;
+    size_t size = assumptions->side_count * sizeof *assumptions->sides;
     struct linear_side *kept = size ? arena_alloc(nest->arena, size) : NULL;
-    return kept ? memcpy(kept, provided->sides, size) : NULL;
+    return kept ? memcpy(kept, assumptions->sides, size) : NULL;
 }
 
 static void describe_entry(struct nest *nest, int32_t loop, struct trips_loop *out)
@@ -265,42 +268,44 @@ static void describe_entry(struct nest *nest, int32_t loop, struct trips_loop *o
     if (!ends_without(nest, parent, header))
         return;
     bool has_formula = out->facts && out->facts->taken->kind != EXPR_UNKNOWN;
-    const struct block *bypass = has_formula ? NULL : bypass_of(nest, loop);
-    enum guard_owner owner = bypass ? owner_of(nest, &nest->loops->list[loop], bypass) : GUARD_OTHER;
+    const struct block *bypass = has_formula ? NULL : bypass_branch(nest, loop);
+    enum guard_owner owner = bypass ? guard_owner_of(nest, &nest->loops->list[loop], bypass) : GUARD_OTHER;
     out->entry = owner == GUARD_OTHER ? TRIPS_SOMETIMES : TRIPS_GUARDED;
     out->may_be_passed_by = owner == GUARD_UNKNOWN;
     if (!has_formula || !read_guard(out->facts, &guard))
         return;
     bool is_one = guard.count == 1;
-    out->is_behind_guard = is_one && !slips_by(nest, parent, header, &guard, true);
-    if ((out->is_behind_guard || !is_one) && !slips_by(nest, parent, header, &guard, false))
+    out->is_behind_guard = is_one && !can_bypass_guard(nest, parent, header, &guard, true);
+    if ((out->is_behind_guard || !is_one) && !can_bypass_guard(nest, parent, header, &guard, false))
         out->entry = TRIPS_GUARDED;
-    out->is_ordered = guard.provided.is_ordered;
-    out->compared_count = guard.provided.side_count;
-    out->compared = keep_sides(nest, &guard.provided);
+    out->is_equality_test = guard.assumptions.is_equality_test;
+    out->compared_count = guard.assumptions.side_count;
+    out->compared = keep_sides(nest, &guard.assumptions);
 }
 
-joule_status nest_describe(struct arena *arena, const struct function *function, const struct loops *loops,
-                           struct scev_function *facts, struct trips_loop *out)
+joule_status loop_entry_find(struct arena *arena, const struct function *function, const struct loops *loops,
+                             struct scev_function *facts, struct trips_loop *out)
 {
     struct nest nest = {arena,
                         function,
                         loops,
                         .ends = arena_alloc(arena, (loops->count + 1) * sizeof *nest.ends),
-                        .leaves = arena_alloc(arena, (loops->count + 1) * sizeof *nest.leaves),
+                        .last_iteration =
+                            arena_alloc(arena, (loops->count + 1) * sizeof *nest.last_iteration),
                         .facts = facts,
                         .stack = arena_alloc(arena, (function->block_count + 1) * sizeof *nest.stack),
                         .mark = arena_alloc(arena, (function->block_count + 1) * sizeof *nest.mark)};
-    if (!nest.ends || !nest.leaves || !nest.stack || !nest.mark)
+    if (!nest.ends || !nest.last_iteration || !nest.stack || !nest.mark)
         return JOULE_NO_MEMORY;
-    look_at_regions(&nest);
+    find_ends(&nest);
     for (size_t i = 0; i < loops->count; i++) {
         const struct loop *loop = &loops->list[i];
         const struct scev_loop *known =
             facts ? scev_loop_of(facts, function->blocks[loop->header].name) : NULL;
-        out[i] = (struct trips_loop){.parent = loop->parent < 0 ? TRIPS_NONE : (uint32_t)loop->parent,
-                                     .facts = known,
-                                     .last = loop->parent < 0 ? TRIPS_REACHED : nest.leaves[loop->parent]};
+        out[i] =
+            (struct trips_loop){.parent = loop->parent < 0 ? TRIPS_NONE : (uint32_t)loop->parent,
+                                .facts = known,
+                                .last = loop->parent < 0 ? TRIPS_REACHED : nest.last_iteration[loop->parent]};
         loop_exits_judge(function, loops, (int32_t)i, facts, &out[i]);
         if (known && !out[i].facts)
             return JOULE_NO_MEMORY;
@@ -323,8 +328,8 @@ static bool shares_mark(const struct loops *loops, const uint32_t *mark_of, size
     return false;
 }
 
-void nest_annotate(const struct function *function, const struct loops *loops, const struct mark *marks,
-                   const uint32_t *mark_of, struct trips_loop *out)
+void loop_entry_annotate(const struct function *function, const struct loops *loops, const struct mark *marks,
+                         const uint32_t *mark_of, struct trips_loop *out)
 {
     for (size_t i = 0; i < loops->count; i++) {
         if (mark_of[i] == MARK_NONE)
